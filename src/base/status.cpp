@@ -1,0 +1,200 @@
+#include "base/status.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/json_text.h"
+#include "base/limits.h"
+
+namespace vg {
+namespace {
+
+// "virtualmachines.kubevirt.io", or "pods" for the core group.
+std::string qualified(std::string_view group, std::string_view resource) {
+  return group.empty() ? std::string(resource) : fmt::format("{}.{}", resource, group);
+}
+
+StatusDetails object_details(std::string group, std::string kind, std::string name) {
+  StatusDetails details;
+  details.name = std::move(name);
+  details.group = std::move(group);
+  details.kind = std::move(kind);
+  return details;
+}
+
+Status plain(int code, const char* reason, std::string message, StatusDetails details = {}) {
+  return {.code = code, .reason = reason, .message = std::move(message), .details = std::move(details)};
+}
+
+Status with_retry(int code, const char* reason, std::string message, int retry_after_seconds) {
+  StatusDetails details;
+  details.retry_after_seconds = std::max(retry_after_seconds, 0);
+  return plain(code, reason, std::move(message), std::move(details));
+}
+
+std::string list_causes(const std::vector<StatusCause>& causes) {
+  std::string text;
+  const std::size_t shown = std::min(causes.size(), limits::causes_in_message_max);
+  for (std::size_t i = 0; i < shown; ++i) {
+    if (i > 0) text += "; ";
+    if (!causes[i].field.empty()) text += causes[i].field + ": ";
+    text += causes[i].message;
+  }
+  if (shown < causes.size()) {
+    text += fmt::format("; and {} more, all of them listed in details.causes", causes.size() - shown);
+  }
+  return text;
+}
+
+// Writes the members of one JSON object and leaves out empty ones, as Kubernetes does.
+class ObjectWriter {
+ public:
+  explicit ObjectWriter(std::string& out) : out_(out) { out_ += '{'; }
+  void text(std::string_view key, std::string_view value) {
+    if (value.empty()) return;
+    name(key);
+    append_json_string(out_, value);
+  }
+  void number(std::string_view key, int value) {
+    if (value == 0) return;
+    name(key);
+    fmt::format_to(std::back_inserter(out_), "{}", value);
+  }
+  void name(std::string_view key) {
+    if (!first_) out_ += ',';
+    first_ = false;
+    out_ += '"';
+    out_ += key;
+    out_ += "\":";
+  }
+  void end() { out_ += '}'; }
+
+ private:
+  std::string& out_;
+  bool first_ = true;
+};
+
+void append_cause(std::string& out, const StatusCause& cause) {
+  ObjectWriter object(out);
+  object.text("reason", cause.reason);
+  object.text("message", cause.message);
+  object.text("field", cause.field);
+  object.end();
+}
+
+void append_details(std::string& out, const StatusDetails& details) {
+  ObjectWriter object(out);
+  object.text("name", details.name);
+  object.text("group", details.group);
+  object.text("kind", details.kind);
+  object.text("uid", details.uid);
+  if (!details.causes.empty()) {
+    object.name("causes");
+    char separator = '[';
+    for (const StatusCause& cause : details.causes) {
+      out += std::exchange(separator, ',');
+      append_cause(out, cause);
+    }
+    out += ']';
+  }
+  object.number("retryAfterSeconds", details.retry_after_seconds);
+  object.end();
+}
+
+}  // namespace
+
+Status Status::bad_request(std::string message) { return plain(400, "BadRequest", std::move(message)); }
+
+Status Status::unauthorized(std::string message) { return plain(401, "Unauthorized", std::move(message)); }
+
+Status Status::forbidden(std::string group, std::string resource, std::string name, std::string message) {
+  return plain(403, "Forbidden", std::move(message),
+               object_details(std::move(group), std::move(resource), std::move(name)));
+}
+
+Status Status::not_found(std::string group, std::string resource, std::string name) {
+  std::string message = name.empty()
+                            ? fmt::format("this server has no {}; check the resource, its group and its version",
+                                          qualified(group, resource))
+                            : fmt::format("there is no {} named \"{}\"; check the name and the namespace",
+                                          qualified(group, resource), name);
+  return plain(404, "NotFound", std::move(message),
+               object_details(std::move(group), std::move(resource), std::move(name)));
+}
+
+Status Status::method_not_supported(std::string group, std::string resource, std::string_view verb) {
+  std::string message = fmt::format("{} does not take {}; its discovery document lists the verbs that it takes",
+                                    qualified(group, resource), verb);
+  return plain(405, "MethodNotAllowed", std::move(message), object_details(std::move(group), std::move(resource), ""));
+}
+
+Status Status::not_acceptable(std::string message) { return plain(406, "NotAcceptable", std::move(message)); }
+
+Status Status::timeout(std::string message, int retry_after_seconds) {
+  return with_retry(504, "Timeout", std::move(message), retry_after_seconds);
+}
+
+Status Status::already_exists(std::string group, std::string resource, std::string name) {
+  std::string message =
+      fmt::format("{} \"{}\" is already there; update it, or choose another name", qualified(group, resource), name);
+  return plain(409, "AlreadyExists", std::move(message),
+               object_details(std::move(group), std::move(resource), std::move(name)));
+}
+
+Status Status::conflict(std::string group, std::string resource, std::string name, std::string message) {
+  return plain(409, "Conflict", std::move(message),
+               object_details(std::move(group), std::move(resource), std::move(name)));
+}
+
+Status Status::expired(std::string message) { return plain(410, "Expired", std::move(message)); }
+
+Status Status::too_large(std::string message) { return plain(413, "RequestEntityTooLarge", std::move(message)); }
+
+Status Status::unsupported_media_type(std::string message) {
+  return plain(415, "UnsupportedMediaType", std::move(message));
+}
+
+Status Status::invalid(std::string group, std::string kind, std::string name, std::vector<StatusCause> causes) {
+  std::string message = fmt::format("{} \"{}\" is not valid: {}", qualified(group, kind), name, list_causes(causes));
+  StatusDetails details = object_details(std::move(group), std::move(kind), std::move(name));
+  details.causes = std::move(causes);
+  return plain(422, "Invalid", std::move(message), std::move(details));
+}
+
+Status Status::too_many_requests(std::string message, int retry_after_seconds) {
+  return with_retry(429, "TooManyRequests", std::move(message), retry_after_seconds);
+}
+
+Status Status::internal_error(std::string message) {
+  // Kubernetes repeats the error as a cause; its clients read it there.
+  StatusDetails details;
+  details.causes.push_back({.reason = "", .message = message, .field = ""});
+  return plain(500, "InternalError", "the server failed while it handled this request: " + std::move(message),
+               std::move(details));
+}
+
+Status Status::unavailable(std::string message) { return plain(503, "ServiceUnavailable", std::move(message)); }
+
+std::string to_json(const Status& status) {
+  std::string out;
+  out.reserve(192 + 2 * status.message.size());
+  ObjectWriter object(out);
+  object.text("kind", "Status");
+  object.text("apiVersion", "v1");
+  object.name("metadata");
+  out += "{}";
+  object.text("status", status.code < 400 ? "Success" : "Failure");
+  object.text("message", status.message);
+  object.text("reason", status.reason);
+  if (status.details != StatusDetails{}) {
+    object.name("details");
+    append_details(out, status.details);
+  }
+  object.number("code", status.code);
+  object.end();
+  return out;
+}
+
+}  // namespace vg
