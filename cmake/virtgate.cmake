@@ -27,7 +27,7 @@ endif()
 # Tests that need more than a name: environment that every test gets.
 set(VIRTGATE_TEST_ENVIRONMENT
   "VIRTGATE_SOURCE_DIR=${CMAKE_SOURCE_DIR}"
-  "VIRTGATE_BINARY=$<TARGET_FILE_DIR:vg_marker>/virtgate"
+  "VIRTGATE_BINARY=${CMAKE_BINARY_DIR}/virtgate"
   "ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1"
   "UBSAN_OPTIONS=print_stacktrace=1"
   "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1")
@@ -65,10 +65,18 @@ endfunction()
 function(virtgate_program NAME FOLDER)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${FOLDER}/*.cpp)
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   if(sources)
     add_executable(${NAME} ${sources})
     set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
     target_link_libraries(${NAME} PRIVATE ${ARG_DEPENDS})
+  endif()
+  if(tests)
+    list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
+    virtgate_test(${FOLDER}_test ${tests} ${sources})
+    target_link_libraries(${FOLDER}_test PRIVATE ${ARG_DEPENDS})
   endif()
 endfunction()
 
