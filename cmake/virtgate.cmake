@@ -31,13 +31,18 @@ set(VIRTGATE_TEST_ENVIRONMENT
   "ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1"
   "UBSAN_OPTIONS=print_stacktrace=1"
   "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1")
-file(WRITE ${CMAKE_BINARY_DIR}/generated/marker.cpp "int main() { return 0; }\n")
-add_executable(vg_marker EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/generated/marker.cpp)
 
 function(virtgate_test NAME)
   add_executable(${NAME} ${ARGN})
   target_link_libraries(${NAME} PRIVATE GTest::gmock GTest::gtest_main)
-  gtest_discover_tests(${NAME} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120 ENVIRONMENT "${VIRTGATE_TEST_ENVIRONMENT}")
+  gtest_discover_tests(${NAME} DISCOVERY_TIMEOUT 60 TEST_LIST ${NAME}_names PROPERTIES TIMEOUT 120)
+  # gtest_discover_tests cannot pass on a property that is a list, so a script of our own sets it afterwards.
+  set(script ${CMAKE_BINARY_DIR}/generated/${NAME}_environment.cmake)
+  file(GENERATE OUTPUT ${script} CONTENT "foreach(test \${${NAME}_names})
+  set_tests_properties(\"\${test}\" PROPERTIES ENVIRONMENT \"${VIRTGATE_TEST_ENVIRONMENT}\")
+endforeach()
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${script})
 endfunction()
 
 function(virtgate_module NAME)
