@@ -1,0 +1,125 @@
+#include "base/log.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <iterator>
+#include <utility>
+
+#include "base/json_text.h"
+#include "base/limits.h"
+#include "base/time_rfc3339.h"
+
+namespace vg::log {
+namespace {
+
+constexpr std::size_t common_fields = 5;
+// Between a key and the value behind it: quotes, colon, comma; and the longest value that is no text.
+constexpr std::size_t member_overhead_bytes = limits::log_key_bytes_max + 6 + 32;
+
+std::atomic<const char*> component{"virtgate"};
+std::atomic<Sink*> current_sink{nullptr};
+
+constexpr std::string_view level_name(Level level) {
+  constexpr std::array<std::string_view, 4> names{"info", "warning", "error", "fatal"};
+  return names[static_cast<std::size_t>(level)];
+}
+
+std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+void append_value(std::string& out, const Field::Value& value, std::size_t text_bytes_max) {
+  std::visit(
+      [&]<class T>(const T& v) {
+        if constexpr (std::same_as<T, std::string_view>) {
+          append_json_string(out, v, text_bytes_max);
+        } else if constexpr (std::same_as<T, double>) {
+          if (std::isfinite(v)) {
+            fmt::format_to(std::back_inserter(out), "{}", v);
+          } else {
+            out += "null";  // JSON has no other numbers
+          }
+        } else {
+          fmt::format_to(std::back_inserter(out), "{}", v);
+        }
+      },
+      value);
+}
+
+void append_object(std::string& out, std::span<const Field* const> members, std::size_t text_bytes_max) {
+  char separator = '{';
+  for (const Field* member : members) {
+    out += std::exchange(separator, ',');
+    append_json_string(out, member->key(), limits::log_key_bytes_max);
+    out += ':';
+    append_value(out, member->value(), text_bytes_max);
+  }
+  out += "}\n";
+}
+
+void write_stderr(std::string_view line) {
+  // One call a line, so that lines of several threads do not mix. The loop is for the rare pipe that takes less.
+  while (!line.empty()) {
+    const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;  // there is nobody left to tell
+    line.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+}  // namespace
+
+void set_component(const char* name) { component.store(name, std::memory_order_release); }
+
+Sink* set_sink(Sink* sink) { return current_sink.exchange(sink, std::memory_order_acq_rel); }
+
+std::string format_line(Level level, std::string_view msg, std::span<const Field> fields,
+                        std::chrono::system_clock::time_point time, const std::source_location& where) {
+  const std::string timestamp = print_rfc3339_micro(Timestamp::from(time));
+  const std::string pos = fmt::format("{}:{}", base_name(where.file_name()), where.line());
+  const std::array<Field, common_fields> common{{{"component", component.load(std::memory_order_acquire)},
+                                                 {"level", level_name(level)},
+                                                 {"pos", pos},
+                                                 {"timestamp", timestamp},
+                                                 {"msg", msg}}};
+  std::array<const Field*, common_fields + limits::log_fields_max> members;
+  std::size_t count = 0;
+  const auto add = [&](const Field& field) {
+    const auto known = std::span(members).first(count);
+    const auto same_key = [&](const Field* other) { return other->key() == field.key(); };
+    if (count < members.size() && std::ranges::none_of(known, same_key)) members[count++] = &field;
+  };
+  for (const Field& field : common) add(field);
+  for (const Field& field : fields) add(field);
+  if (msg.empty()) {
+    members[common_fields - 1] = members[count - 1];
+    --count;
+  }
+  const auto sorted = std::span(members).first(count);
+  std::ranges::sort(sorted, {}, &Field::key);
+
+  std::string line;
+  line.reserve(512);
+  append_object(line, sorted, limits::log_line_bytes_max);
+  if (line.size() > limits::log_line_bytes_max) {
+    // An equal share for each text: the line stays one valid object whatever was too long.
+    line.clear();
+    const std::size_t share = (limits::log_line_bytes_max - 3) / count - member_overhead_bytes;
+    append_object(line, sorted, share);
+  }
+  return line;
+}
+
+void write(Level level, std::string_view msg, std::span<const Field> fields, std::source_location where) {
+  const std::string line = format_line(level, msg, fields, std::chrono::system_clock::now(), where);
+  if (Sink* sink = current_sink.load(std::memory_order_acquire)) {
+    sink->write(line);
+  } else {
+    write_stderr(line);
+  }
+}
+
+}  // namespace vg::log
