@@ -3,8 +3,11 @@
 #pragma once
 
 #include <chrono>
+#include <coroutine>
 #include <functional>
 #include <memory>
+#include <thread>
+#include <vector>
 
 #include "base/task.h"
 
@@ -21,5 +24,53 @@ class Core {
   // True on the thread that runs this core.
   virtual bool here() const = 0;
 };
+
+// co_await resume_on(core): the rest of the coroutine runs on that core. Free when it is there already.
+inline auto resume_on(Core& core) {
+  struct Awaiter {
+    Core& core;
+    bool await_ready() const { return core.here(); }
+    void await_suspend(std::coroutine_handle<> coroutine) {
+      core.post([coroutine] { coroutine.resume(); });
+    }
+    void await_resume() const {}
+  };
+  return Awaiter{core};
+}
+
+// A core that somebody has to run. Destroying it drops what was posted and never ran.
+class EventLoop : public Core {
+ public:
+  struct Options {
+    // How often the deadlines of sockets are looked at. A deadline per operation would cost a timer per request; a look
+    // at a short list four times a second costs nothing.
+    std::chrono::milliseconds tick{250};
+  };
+  static std::unique_ptr<EventLoop> create(unsigned index, Options options);
+  static std::unique_ptr<EventLoop> create(unsigned index) { return create(index, Options()); }
+  // Runs the loop on this thread until stop().
+  virtual void run() = 0;
+  // From any thread. The loop ends after the handler it is in; what was posted and did not run is kept for another
+  // run().
+  virtual void stop() = 0;
+};
+
+// Cores with a thread each, for what has no server around it: tools and tests.
+class CoreThreads {
+ public:
+  explicit CoreThreads(unsigned count, EventLoop::Options options = EventLoop::Options());
+  ~CoreThreads();  // stops the loops and joins the threads
+  CoreThreads(const CoreThreads&) = delete;
+  CoreThreads& operator=(const CoreThreads&) = delete;
+  Core& operator[](std::size_t index) { return *loops_[index]; }
+  std::size_t size() const { return loops_.size(); }
+
+ private:
+  std::vector<std::unique_ptr<EventLoop>> loops_;
+  std::vector<std::jthread> threads_;
+};
+
+// The CPUs this process may use (its affinity, not what the machine has): the number of cores to run.
+unsigned allowed_cpus();
 
 }  // namespace vg::http
