@@ -232,8 +232,8 @@ def need(condition, text):
 def apply_token(field, token, argument):
     """What each word behind a field's type means. The list is also in schema/README.md."""
     scalar = field.innermost()
-    flags = ("optional", "required", "omitzero", "atomic", "set", "map-atomic", "nullable", "preserve", "api-only",
-             "api-no-default")
+    flags = ("optional", "required", "omitzero", "atomic", "set", "map-atomic", "nullable", "nullable-items", "preserve",
+             "api-only", "api-no-default")
     if token in flags:
         need(argument is None, "%s takes no argument" % token)
     if token == "optional":
@@ -262,6 +262,9 @@ def apply_token(field, token, argument):
         field.map_atomic = True
     elif token == "nullable":
         field.nullable = True
+    elif token == "nullable-items":
+        need(field.element, "nullable-items is for lists and maps")
+        field.element.nullable = True
     elif token == "preserve":
         need(field.shape in ("map", "structure", "raw"), "preserve is for maps and structs")
         field.preserve = True
@@ -516,6 +519,9 @@ class Reader:
             return
         for new in model.types.values():
             self.check_type(new)
+        for kind in model.kinds:
+            if not kind.builtin:
+                self.check_finite(kind, kind.type, [], set())
         for rule in model.rules.values():
             if not rule.cel or not rule.message:
                 self.fail(rule.where, "rule %s needs a cel line and a message line" % rule.name)
@@ -528,6 +534,17 @@ class Reader:
             return
         for embed in new.embeds():
             self.check_embeds(embed.type, above + [new])
+
+    def check_finite(self, kind, new, above, done):
+        """A CRD writes types out where they are used, so none may contain itself."""
+        if new in above:
+            self.fail(kind.where, "kind %s contains %s, which contains itself: a CRD cannot say that" % (kind.name, new.name))
+        if new in above or new in done or new.crd_opaque:
+            return
+        done.add(new)
+        for field in new.flat():
+            if field.innermost().type:
+                self.check_finite(kind, field.innermost().type, above + [new], done)
 
     def check_type(self, new):
         seen = {}
@@ -547,8 +564,8 @@ class Reader:
                     self.fail(field.where, "a key is for lists of structs")
                 elif key not in [inner.name for inner in field.element.type.flat()]:
                     self.fail(field.where, "%s has no field %s to be a key" % (field.element.type.name, key))
-            # Upstream lets null stand for whatever a `status` refers to, wherever that definition is used.
-            if field.name == "status" and field.shape == "structure":
+            # Upstream lets null stand for whatever an object's `status` refers to, wherever that definition is used.
+            if field.name == "status" and field.shape == "structure" and "spec" in seen:
                 field.type.api_nullable = True
             self.derive_openapi(field)
 

@@ -101,7 +101,7 @@ struct Node {
   bool pointer = false;           // in Go: null and absent are not the zero value
   bool nullable = false;          // the CRD takes null
   bool preserve_unknown = false;  // the CRD keeps fields that it does not know, at this level only
-  bool map_atomic = false;        // merges replace the value as a whole (a type can say so too: Type::map_atomic)
+  bool map_atomic = false;        // the CRD merges the value as a whole (its type can say so too: Type::map_atomic)
   ListType list_type = ListType::none;
   const Type* type = nullptr;             // of Shape::structure
   const Node* element = nullptr;          // of Shape::list and Shape::map
