@@ -119,9 +119,12 @@ inline constexpr std::size_t annotations_bytes_max = 256 * kib;
 inline constexpr std::size_t selector_bytes_max = target_bytes_max;
 inline constexpr std::size_t selector_requirements_max = 256;
 inline constexpr std::size_t selector_values_max = 1024;
-// The longest sensible quantity has 19 digits; the rest is room for silly but harmless spellings. It also bounds the
-// cost of arbitrary precision.
+// The longest sensible quantity has 19 digits; the rest is room for silly but harmless spellings. The digits are fewer
+// than the bytes so that a canonical form, which may be a little longer than its source, can always be read again.
 inline constexpr std::size_t quantity_bytes_max = 128;
+inline constexpr std::size_t quantity_digits_max = 100;
+// 1e1000000000 is eleven bytes of text and a gigabyte of number.
+inline constexpr int quantity_exponent_max = 1000;
 inline constexpr std::size_t duration_bytes_max = 128;
 // Certificates, keys, kubeconfigs, tokens and configuration: the largest real ones (CA bundles) stay below 1 MiB.
 inline constexpr std::size_t config_file_bytes_max = 4 * mib;
