@@ -547,8 +547,13 @@ class Reader:
                 self.check_finite(kind, field.innermost().type, above + [new], done)
 
     def check_type(self, new):
-        seen = {}
+        seen, methods = {}, {}
         for field in new.flat():
+            method = re.sub(r"[^a-z0-9]", "", field.name.lower())
+            if field.name not in seen and method in methods:
+                self.fail(field.where, "%s and %s of %s would be read by the same method" % (
+                    methods[method], field.name, new.name))
+            methods[method] = field.name
             if field.name in seen:
                 self.fail(field.where, "%s has two fields %s" % (new.name, field.name))
             seen[field.name] = field

@@ -3,7 +3,7 @@
 file(GLOB api_schemas CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/schema/*.vgs)
 file(GLOB api_generator CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tools/schemagen*.py)
 set(api_generated ${CMAKE_BINARY_DIR}/generated/api)
-set(api_views "")
+set(api_views ${api_generated}/views/all.h)
 foreach(schema ${api_schemas})
   get_filename_component(name ${schema} NAME_WE)
   string(REPLACE "-" "_" name ${name})
