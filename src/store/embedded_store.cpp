@@ -1,0 +1,790 @@
+#include "store/embedded_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace vg::store {
+namespace {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+// A watch with a narrow query may pass over many changes; it gives the lock back after so many.
+constexpr std::size_t changes_scanned_max = 2048;
+// Without traffic the writer looks after its age limit this often.
+constexpr std::chrono::seconds idle_interval{30};
+// Nobody wrote for this long: a good moment to move the write-ahead log.
+constexpr std::chrono::milliseconds quiet_interval{200};
+// While the log cannot be moved it grows with every write; at so many times its usual size writing stops.
+constexpr std::size_t wal_growth_max = 32;
+
+struct KeyView {
+  std::string_view resource;
+  std::string_view ns;
+  std::string_view name;
+  bool operator==(const KeyView&) const = default;
+};
+KeyView view(const ObjectKey& key) { return {key.resource, key.ns, key.name}; }
+
+struct KeyHash {
+  std::size_t operator()(const KeyView& key) const {
+    const std::hash<std::string_view> hash;
+    return (hash(key.name) * 31 + hash(key.ns)) * 31 + hash(key.resource);
+  }
+};
+
+std::pair<std::string, std::string> group_and_resource(std::string_view resource) {
+  const auto slash = resource.find('/');
+  if (slash == std::string_view::npos) return {std::string(), std::string(resource)};
+  return {std::string(resource.substr(0, slash)), std::string(resource.substr(slash + 1))};
+}
+
+Status not_found(const ObjectKey& key) {
+  auto [group, resource] = group_and_resource(key.resource);
+  return Status::not_found(std::move(group), std::move(resource), key.name);
+}
+
+Status already_exists(const ObjectKey& key) {
+  auto [group, resource] = group_and_resource(key.resource);
+  return Status::already_exists(std::move(group), std::move(resource), key.name);
+}
+
+Status conflict(const ObjectKey& key, std::string message) {
+  auto [group, resource] = group_and_resource(key.resource);
+  return Status::conflict(std::move(group), std::move(resource), key.name, std::move(message));
+}
+
+// What an update, a removal and a precondition share: the object must be the one, and the version, that was meant.
+Result<void> check_expected(const ObjectKey& key, const StoredObject& found, Revision revision, std::string_view uid) {
+  if (!uid.empty() && found.uid() != uid) {
+    return fail(
+        conflict(key, fmt::format("\"{}\" has uid {} and not {}: the object that was meant is gone, and another "
+                                  "one has its name; read it again before changing it",
+                                  key.name, found.uid(), uid)));
+  }
+  if (revision != 0 && found.revision() != revision) {
+    return fail(conflict(key, fmt::format("\"{}\" has been modified: it is at resource version {} and the request is "
+                                          "for {}; read it again and apply the change to the newest version",
+                                          key.name, found.revision(), revision)));
+  }
+  return {};
+}
+
+Result<void> check_expected(const Precondition& wanted, const StoredObject* found) {
+  if (!wanted.exists) return found == nullptr ? Result<void>() : fail(already_exists(wanted.key));
+  if (found == nullptr) return fail(not_found(wanted.key));
+  if (wanted.not_deleting && found->deleting()) {
+    return fail(conflict(wanted.key, fmt::format("\"{}\" is being deleted", wanted.key.name)));
+  }
+  return check_expected(wanted.key, *found, wanted.revision, wanted.uid);
+}
+
+std::size_t log_cost_bytes(const Change& change) {
+  constexpr std::size_t bookkeeping = sizeof(Change) + 64;
+  return bookkeeping + (change.previous ? change.previous->memory_bytes() : 0);
+}
+
+Record record_of(const Change& change) {
+  const auto& object = *change.object;
+  Record record;
+  record.object = {.resource = object.resource(),
+                   .ns = object.ns(),
+                   .name = object.name(),
+                   .revision = change.revision,
+                   .ordinal = change.ordinal};
+  if (change.type == ChangeType::removed) {
+    record.tombstone = true;
+    return record;
+  }
+  record.object.uid = object.uid();
+  record.object.facts = object.facts();
+  record.object.json = object.json();
+  record.object.revision_offset = object.revision_offset();
+  record.object.created_revision = object.created_revision();
+  return record;
+}
+
+}  // namespace
+
+struct EmbeddedStore::Batch {
+  struct Answer {
+    Completion done;
+    Result<CommitOutcome> outcome;
+  };
+  Revision revision = 0;  // of the last transaction that was taken
+  std::vector<ChangePtr> changes;
+  std::unordered_map<KeyView, ObjectPtr, KeyHash> written;  // the newest of each key in the batch; null: removed
+  std::vector<Answer> answers;                              // to be given once the batch is durable
+  std::size_t transactions = 0;
+};
+
+// --- opening and closing ------------------------------------------------------------------------------------------
+
+EmbeddedStore::EmbeddedStore(Options options) : options_(std::move(options)) {}
+
+Result<std::unique_ptr<EmbeddedStore>> EmbeddedStore::open(Options options) {
+  std::unique_ptr<EmbeddedStore> store(new EmbeddedStore(std::move(options)));
+  auto file = RecordFile::open({.path = store->options_.path, .vfs = store->options_.vfs});
+  if (!file) return fail(std::move(file.error()));
+  store->file_ = std::move(*file);
+  if (auto loaded = store->load(); !loaded) {
+    return fail(
+        Status::internal_error(fmt::format("cannot read the store {}: {}", store->options_.path, loaded.error())));
+  }
+  store->writer_ = std::thread([self = store.get()] { self->run(); });
+  return store;
+}
+
+EmbeddedStore::~EmbeddedStore() {
+  if (!writer_.joinable()) return;
+  {
+    const std::lock_guard lock(queue_mutex_);
+    stopping_ = true;
+  }
+  queue_filled_.notify_one();
+  writer_.join();
+}
+
+DiskResult EmbeddedStore::load() {
+  const auto floor = file_->revision_floor();
+  if (!floor) return std::unexpected(floor.error().message);
+  revision_ = *floor;
+  auto compacted = file_->compacted();
+  if (!compacted) return std::unexpected(compacted.error().message);
+  for (const auto& [resource, revision] : *compacted) resource_entry(resource).second->compacted = revision;
+  return file_->load([this](const Record& record) { return load_record(record); });
+}
+
+DiskResult EmbeddedStore::load_record(const Record& record) {
+  auto& entry = resource_entry(record.object.resource);
+  auto& state = *entry.second;
+  auto change = std::make_shared<Change>();
+  change->revision = record.object.revision;
+  change->ordinal = record.object.ordinal;
+  change->previous = state.index.get({record.object.ns, record.object.name});
+  if (record.tombstone) {
+    change->type = ChangeType::removed;
+    change->object = change->previous;
+    if (!change->object) {
+      return std::unexpected(
+          fmt::format("the record of {} {}/{} that was deleted at revision {} is missing; restore a "
+                      "backup",
+                      record.object.resource, record.object.ns, record.object.name, record.object.revision));
+    }
+  } else {
+    change->type = change->previous ? ChangeType::modified : ChangeType::added;
+    change->object = StoredObject::make(record.object);
+  }
+  revision_ = std::max(revision_, change->revision);
+  apply(state, *change);
+  const auto now = std::chrono::steady_clock::now();
+  append_to_log(state, std::move(change), now);
+  // A change that was compacted when the store closed may still have rows; leaving the log again removes them.
+  if (record.object.revision <= state.compacted || state.log.size() > options_.log_changes_max ||
+      state.log_bytes > options_.log_bytes_max) {
+    std::vector<LogEntry> gone;
+    shrink_log(entry, now, gone);
+  }
+  return {};
+}
+
+// --- the state in memory ------------------------------------------------------------------------------------------
+
+EmbeddedStore::Resources::value_type& EmbeddedStore::resource_entry(std::string_view resource) {
+  const auto found = resources_.find(resource);
+  if (found != resources_.end()) return *found;
+  return *resources_.emplace(std::string(resource), std::make_unique<ResourceState>()).first;
+}
+
+const EmbeddedStore::ResourceState* EmbeddedStore::find_resource(std::string_view resource) const {
+  const auto found = resources_.find(resource);
+  return found == resources_.end() ? nullptr : found->second.get();
+}
+
+void EmbeddedStore::apply(ResourceState& state, const Change& change) {
+  const std::hash<std::string_view> hash;
+  if (change.previous) {
+    change.previous->for_each_owner([&](std::string_view owner) { owners_.erase({hash(owner), change.previous}); });
+  }
+  if (change.type == ChangeType::removed) {
+    state.index.erase(name_of(*change.object));
+    return;
+  }
+  change.object->for_each_owner([&](std::string_view owner) { owners_.emplace(hash(owner), change.object); });
+  state.index.put(change.object);
+}
+
+void EmbeddedStore::append_to_log(ResourceState& state, ChangePtr change, SteadyTime now) {
+  state.log_bytes += log_cost_bytes(*change);
+  state.log.push_back({std::move(change), now});
+}
+
+void EmbeddedStore::shrink_log(Resources::value_type& entry, SteadyTime now, std::vector<LogEntry>& gone) {
+  auto& [resource, state] = entry;
+  const auto too_much = [&, &log = *state] {
+    const auto& oldest = log.log.front();
+    // What was done under one revision also leaves together.
+    return oldest.change->revision <= log.compacted || log.log.size() > options_.log_changes_max ||
+           log.log_bytes > options_.log_bytes_max || now - oldest.at > options_.log_age_max;
+  };
+  while (!state->log.empty() && too_much()) {
+    const auto& change = *state->log.front().change;
+    state->compacted = std::max(state->compacted, change.revision);
+    state->log_bytes -= log_cost_bytes(change);
+    if (change.previous) {
+      obsolete_.push_back(
+          {.resource = &resource,
+           .compacted = change.revision,
+           .ids = {record_id(change.previous->revision(), change.previous->ordinal()),
+                   change.type == ChangeType::removed ? record_id(change.revision, change.ordinal) : 0}});
+    }
+    gone.push_back(std::move(state->log.front()));
+    state->log.pop_front();
+    ++state->log_start;
+  }
+}
+
+// --- reading ------------------------------------------------------------------------------------------------------
+
+Revision EmbeddedStore::revision() const {
+  const std::shared_lock lock(mutex_);
+  return revision_;
+}
+
+ObjectPtr EmbeddedStore::get(std::string_view resource, std::string_view ns, std::string_view name) const {
+  const std::shared_lock lock(mutex_);
+  const auto* state = find_resource(resource);
+  return state == nullptr ? nullptr : state->index.get({ns, name});
+}
+
+std::vector<ObjectPtr> EmbeddedStore::owned_by(std::string_view owner_uid) const {
+  const auto hash = std::hash<std::string_view>()(owner_uid);
+  std::vector<ObjectPtr> found;
+  const std::shared_lock lock(mutex_);
+  for (auto entry = owners_.lower_bound({hash, nullptr}); entry != owners_.end() && entry->first == hash; ++entry) {
+    if (entry->second->owned_by(owner_uid)) found.push_back(entry->second);
+  }
+  return found;
+}
+
+std::vector<std::string> EmbeddedStore::resources() const {
+  std::vector<std::string> names;
+  const std::shared_lock lock(mutex_);
+  for (const auto& [name, state] : resources_) {
+    if (state->index.size() > 0) names.push_back(name);
+  }
+  return names;
+}
+
+std::size_t EmbeddedStore::count(std::string_view resource) const {
+  const std::shared_lock lock(mutex_);
+  const auto* state = find_resource(resource);
+  return state == nullptr ? 0 : state->index.size();
+}
+
+Revision EmbeddedStore::oldest_revision(std::string_view resource) const {
+  const std::shared_lock lock(mutex_);
+  const auto* state = find_resource(resource);
+  return state == nullptr ? 0 : state->compacted;
+}
+
+Result<void> EmbeddedStore::check_revision(const ResourceState* state, Revision revision) const {
+  if (revision > revision_) {
+    return fail(Status::timeout(
+        fmt::format("resource version {} is not there yet: the newest is {}; try again, or ask without a version",
+                    revision, revision_),
+        1));
+  }
+  if (state != nullptr && revision < state->compacted) {
+    return fail(Status::expired(
+        fmt::format("resource version {} is too old: changes before {} are no longer kept; list again and go on from "
+                    "the version that the list shows",
+                    revision, state->compacted)));
+  }
+  return {};
+}
+
+Result<ListPage> EmbeddedStore::list(const ListQuery& query) const {
+  ListPage page;
+  ObjectIndex::Snapshot snapshot;
+  std::vector<ChangePtr> later;
+  {
+    const std::shared_lock lock(mutex_);
+    const auto* state = find_resource(query.resource);
+    page.revision = query.at_revision == 0 ? revision_ : query.at_revision;
+    if (auto possible = check_revision(state, page.revision); !possible) return fail(std::move(possible.error()));
+    if (state == nullptr) return page;
+    snapshot = state->index.snapshot();
+    for (auto entry = state->log.rbegin(); entry != state->log.rend() && entry->change->revision > page.revision;
+         ++entry) {
+      later.push_back(entry->change);
+    }
+  }
+  // From here on nothing is locked.
+  NameView first{query.ns, {}};
+  bool behind_first = false;
+  if (!query.after_name.empty() && first < NameView{query.after_ns, query.after_name}) {
+    first = {query.after_ns, query.after_name};
+    behind_first = true;
+  }
+  auto position = behind_first ? snapshot.upper_bound(first) : snapshot.lower_bound(first);
+  const auto end = query.ns.empty() ? snapshot.end() : snapshot.namespace_end(query.ns);
+
+  // What the page's revision had in place of what is there now: going back in time, the oldest change of a key has the
+  // last word. Null: it was not there.
+  std::map<NameView, ObjectPtr> undone;
+  for (const auto& change : later) {
+    const auto name = name_of(*change->object);
+    if (!query.ns.empty() && name.ns != query.ns) continue;
+    if (name < first || (behind_first && name == first)) continue;
+    undone[name] = change->previous;
+  }
+  auto undo = undone.begin();
+
+  if (!query.matches) {
+    const auto available = snapshot.distance(position, end) + undone.size();
+    page.objects.reserve(query.limit == 0 ? available : std::min(query.limit, available));
+  }
+  while (position != end || undo != undone.end()) {
+    if (query.limit != 0 && page.objects.size() == query.limit) break;
+    const auto order = position == end        ? std::strong_ordering::greater
+                       : undo == undone.end() ? std::strong_ordering::less
+                                              : name_of(*snapshot.at(position)) <=> undo->first;
+    ObjectPtr object = order < 0 ? snapshot.at(position) : undo->second;
+    if (order <= 0) position = snapshot.next(position);
+    if (order >= 0) ++undo;
+    if (object && (!query.matches || query.matches(*object))) page.objects.push_back(std::move(object));
+  }
+  page.remaining = snapshot.distance(position, end);
+  for (; undo != undone.end(); ++undo) {
+    const bool now = snapshot.find(undo->first) != nullptr;
+    if (now && undo->second == nullptr) --page.remaining;
+    if (!now && undo->second != nullptr) ++page.remaining;
+  }
+  return page;
+}
+
+// --- watching -----------------------------------------------------------------------------------------------------
+
+class EmbeddedStore::Cursor final : public Watch {
+ public:
+  Cursor(EmbeddedStore& store, WatchQuery query, Waker waker)
+      : store_(store), query_(std::move(query)), subscription_(query_, std::move(waker)) {
+    store_.hub_.add(subscription_);
+  }
+  ~Cursor() override { store_.hub_.remove(subscription_); }
+
+  // With the store's lock held.
+  void start(std::uint64_t place) { place_ = place; }
+
+  Result<WatchBatch> next(std::size_t max_changes) override {
+    WatchBatch batch;
+    const std::shared_lock lock(store_.mutex_);
+    const auto* state = store_.find_resource(query_.resource);
+    const auto end = state == nullptr ? 0 : state->log_start + state->log.size();
+    if (state != nullptr && place_ < state->log_start) {
+      return fail(Status::expired(
+          fmt::format("the watch fell behind: changes before resource version {} are no longer kept; list again and "
+                      "go on from the version that the list shows",
+                      state->compacted)));
+    }
+    const auto stop = std::min(end, place_ + changes_scanned_max);
+    for (; place_ < stop && batch.changes.size() < std::max<std::size_t>(max_changes, 1); ++place_) {
+      const auto& change = state->log[place_ - state->log_start].change;
+      if (takes(*change->object)) batch.changes.push_back(change);
+    }
+    batch.more = place_ < end;
+    if (batch.more) {
+      batch.progress = state->log[place_ - state->log_start].change->revision - 1;
+    } else {
+      batch.progress = store_.revision_;
+      // Under the lock: a change that is not in this batch is published after this and finds the watch armed.
+      subscription_.arm();
+    }
+    return batch;
+  }
+
+ private:
+  bool takes(const StoredObject& object) const {
+    return (query_.ns.empty() || query_.ns == object.ns()) && (query_.name.empty() || query_.name == object.name());
+  }
+
+  EmbeddedStore& store_;
+  const WatchQuery query_;
+  WatchHub::Subscription subscription_;
+  std::uint64_t place_ = 0;
+};
+
+Result<std::unique_ptr<Watch>> EmbeddedStore::watch(WatchQuery query, Waker waker) {
+  const auto resource = query.resource;
+  const auto from = query.from_revision;
+  auto cursor = std::make_unique<Cursor>(*this, std::move(query), std::move(waker));
+  const std::shared_lock lock(mutex_);
+  const auto* state = find_resource(resource);
+  if (auto possible = check_revision(state, from); !possible) return fail(std::move(possible.error()));
+  if (state != nullptr) {
+    const auto first =
+        std::upper_bound(state->log.begin(), state->log.end(), from,
+                         [](Revision revision, const LogEntry& entry) { return revision < entry.change->revision; });
+    cursor->start(state->log_start + static_cast<std::uint64_t>(first - state->log.begin()));
+  }
+  return cursor;
+}
+
+// --- writing ------------------------------------------------------------------------------------------------------
+
+Result<EmbeddedStore::Pending> EmbeddedStore::prepare(Transaction& transaction) const {
+  if (transaction.writes.empty()) return fail(Status::internal_error("a transaction that writes nothing"));
+  if (transaction.writes.size() > transaction_writes_max || transaction.preconditions.size() > transaction_writes_max) {
+    return fail(Status::too_large(fmt::format("one transaction takes at most {} objects", transaction_writes_max)));
+  }
+  Pending pending;
+  pending.writes.reserve(transaction.writes.size());
+  std::unordered_set<KeyView, KeyHash> keys;
+  for (auto& write : transaction.writes) {
+    const auto& key = write.key;
+    if (key.resource.empty() || key.name.empty()) return fail(Status::internal_error("an object without a name"));
+    for (const auto& part : {std::string_view(key.resource), std::string_view(key.ns), std::string_view(key.name),
+                             std::string_view(write.object.uid)}) {
+      if (part.size() > options_.key_bytes_max) return fail(Status::bad_request("the name of the object is too long"));
+    }
+    pending.bytes += sizeof(PreparedWrite) + key.resource.size() + key.ns.size() + key.name.size();
+    PreparedWrite prepared{write.kind, std::move(write.key), write.expected_revision, std::move(write.expected_uid),
+                           nullptr};
+    if (write.kind != WriteKind::remove) {
+      const auto& draft = write.object;
+      if (draft.json.size() > options_.object_bytes_max) {
+        return fail(Status::too_large(fmt::format("the object \"{}\" is {} bytes long as JSON; at most {} can be kept",
+                                                  prepared.key.name, draft.json.size(), options_.object_bytes_max)));
+      }
+      const auto offset = draft.revision_offset;
+      if (offset == 0 || offset >= draft.json.size() || (draft.json[offset] != '"' && draft.json[offset] != '}')) {
+        return fail(Status::internal_error("the place of the resource version in the object is not one"));
+      }
+      const auto facts = pack_facts(draft);
+      // Made here and not by the writer: whatever every submitter can do for itself, the one writer need not.
+      prepared.object = StoredObject::make({.resource = prepared.key.resource,
+                                            .ns = prepared.key.ns,
+                                            .name = prepared.key.name,
+                                            .uid = draft.uid,
+                                            .facts = facts,
+                                            .json = draft.json,
+                                            .revision_offset = offset});
+      pending.bytes += prepared.object->memory_bytes();
+    }
+    pending.writes.push_back(std::move(prepared));
+  }
+  if (pending.writes.size() > 1) {
+    for (const auto& write : pending.writes) {
+      if (!keys.insert(view(write.key)).second)
+        return fail(Status::internal_error("a transaction writes one object twice"));
+    }
+  }
+  pending.preconditions = std::move(transaction.preconditions);
+  return pending;
+}
+
+void EmbeddedStore::submit(Transaction transaction, Completion done) {
+  auto pending = prepare(transaction);
+  if (!pending) {
+    refused_.fetch_add(1, std::memory_order_relaxed);
+    return done(fail(std::move(pending.error())));
+  }
+  pending->done = std::move(done);
+  std::unique_lock lock(queue_mutex_);
+  if (stopping_) {
+    lock.unlock();
+    return pending->done(fail(Status::unavailable("the server is stopping")));
+  }
+  if (queue_.size() >= options_.queue_transactions_max ||
+      (!queue_.empty() && queue_bytes_ + pending->bytes > options_.queue_bytes_max)) {
+    lock.unlock();
+    overloaded_.fetch_add(1, std::memory_order_relaxed);
+    return pending->done(
+        fail(Status::too_many_requests("too many writes wait for the disk; try again in a second", 1)));
+  }
+  queue_bytes_ += pending->bytes;
+  queue_.push_back(std::move(*pending));
+  const bool first = queue_.size() == 1;
+  lock.unlock();
+  if (first) queue_filled_.notify_one();  // the writer only ever waits for an empty queue
+}
+
+void EmbeddedStore::run() {
+  std::vector<Pending> batch;
+  for (;;) {
+    {
+      std::unique_lock lock(queue_mutex_);
+      auto patience = std::chrono::steady_clock::duration(idle_interval);
+      if (!health_.ok) {
+        patience = options_.probe_interval;
+      } else if (file_->wal_bytes() >= options_.wal_bytes_max / 4) {
+        patience = quiet_interval;
+      }
+      queue_filled_.wait_for(lock, patience, [this] { return stopping_ || !queue_.empty(); });
+      if (queue_.empty() && stopping_) return;
+      std::size_t bytes = 0;
+      while (!queue_.empty() && batch.size() < options_.batch_transactions_max &&
+             (batch.empty() || bytes + queue_.front().bytes <= options_.batch_bytes_max)) {
+        bytes += queue_.front().bytes;
+        batch.push_back(std::move(queue_.front()));
+        queue_.pop_front();
+      }
+      queue_bytes_ -= bytes;
+    }
+    if (batch.empty()) {
+      when_idle();
+      continue;
+    }
+    run_batch(batch);
+    batch.clear();
+    checkpoint_if(options_.wal_bytes_max);
+  }
+}
+
+ObjectPtr EmbeddedStore::newest(const ObjectKey& key, const Batch& batch) const {
+  const auto written = batch.written.find(view(key));
+  if (written != batch.written.end()) return written->second;
+  const auto* state = find_resource(key.resource);
+  return state == nullptr ? nullptr : state->index.get({key.ns, key.name});
+}
+
+Result<void> EmbeddedStore::check(const Pending& pending, const Batch& batch) const {
+  for (const auto& wanted : pending.preconditions) {
+    if (auto held = check_expected(wanted, newest(wanted.key, batch).get()); !held) return held;
+  }
+  for (const auto& write : pending.writes) {
+    const auto found = newest(write.key, batch);
+    if (write.kind == WriteKind::create) {
+      if (found) return fail(already_exists(write.key));
+      continue;
+    }
+    if (!found) return fail(not_found(write.key));
+    if (auto held = check_expected(write.key, *found, write.expected_revision, write.expected_uid); !held) return held;
+  }
+  return {};
+}
+
+void EmbeddedStore::stage(Pending& pending, Batch& batch) {
+  // An answer that rests on another transaction of this batch must wait for the batch: if that fails, it was not true.
+  const auto in_batch = [&](const auto& item) { return batch.written.contains(view(item.key)); };
+  const bool durable_grounds =
+      std::ranges::none_of(pending.writes, in_batch) && std::ranges::none_of(pending.preconditions, in_batch);
+  const auto answer = [&](Result<CommitOutcome> outcome) {
+    if (durable_grounds) return pending.done(std::move(outcome));
+    batch.answers.push_back({std::move(pending.done), std::move(outcome)});
+  };
+  if (auto possible = check(pending, batch); !possible) {
+    refused_.fetch_add(1, std::memory_order_relaxed);
+    return answer(fail(std::move(possible.error())));
+  }
+  CommitOutcome outcome;
+  outcome.objects.reserve(pending.writes.size());
+  bool changes = false;
+  for (auto& write : pending.writes) {
+    auto previous = newest(write.key, batch);
+    if (write.kind == WriteKind::update && write.object->json() == previous->json()) {
+      outcome.objects.push_back(std::move(previous));  // as with etcd: the same bytes are no new version
+      continue;
+    }
+    if (!std::exchange(changes, true)) ++batch.revision;
+    auto change = std::make_shared<Change>();
+    change->revision = batch.revision;
+    change->ordinal = static_cast<std::uint16_t>(outcome.objects.size());
+    change->previous = previous;
+    if (write.kind == WriteKind::remove) {
+      change->type = ChangeType::removed;
+      change->object = std::move(previous);
+    } else {
+      change->type = previous ? ChangeType::modified : ChangeType::added;
+      write.object->assign_revision(batch.revision, previous ? previous->created_revision() : batch.revision,
+                                    change->ordinal);
+      change->object = std::move(write.object);
+    }
+    batch.written.insert_or_assign(view(write.key), write.kind == WriteKind::remove ? nullptr : change->object);
+    outcome.objects.push_back(change->object);
+    batch.changes.push_back(std::move(change));
+  }
+  outcome.revision = batch.revision;
+  if (!changes) return answer(std::move(outcome));
+  ++batch.transactions;
+  batch.answers.push_back({std::move(pending.done), std::move(outcome)});
+}
+
+void EmbeddedStore::run_batch(std::vector<Pending>& pending) {
+  Batch batch;
+  batch.revision = revision_;
+  batch.answers.reserve(pending.size());
+  for (auto& transaction : pending) stage(transaction, batch);
+  if (!batch.changes.empty()) {
+    if (auto written = write(batch); !written) {
+      failed_.fetch_add(batch.answers.size(), std::memory_order_relaxed);
+      write_problem_ = std::move(written.error());
+      report_health();
+      const auto status = Status::unavailable(fmt::format("nothing was changed: {}", write_problem_));
+      for (auto& answer : batch.answers) answer.done(fail(status));
+      return;
+    }
+    commits_.fetch_add(1, std::memory_order_relaxed);
+    transactions_.fetch_add(batch.transactions, std::memory_order_relaxed);
+    wal_bytes_.store(file_->wal_bytes(), std::memory_order_relaxed);
+    if (!write_problem_.empty()) {
+      write_problem_.clear();
+      report_health();
+    }
+    publish(batch);
+    hub_.notify(batch.changes);
+  }
+  for (auto& answer : batch.answers) answer.done(std::move(answer.outcome));
+}
+
+DiskResult EmbeddedStore::write(const Batch& batch) {
+  if (!checkpoint_problem_.empty() && file_->wal_bytes() > wal_growth_max * options_.wal_bytes_max) {
+    return std::unexpected(checkpoint_problem_);
+  }
+  const auto work = [&]() -> DiskResult {
+    if (auto done = file_->begin(); !done) return done;
+    for (const auto& change : batch.changes) {
+      if (auto done = file_->add(record_of(*change)); !done) return done;
+    }
+    // More than the batch can add to the backlog, so that it shrinks.
+    if (auto done = write_obsolete(2 * batch.changes.size() + 64, batch.revision); !done) return done;
+    return file_->commit();
+  };
+  auto done = work();
+  if (!done) {
+    file_->roll_back();
+    return done;
+  }
+  forget_obsolete();
+  return done;
+}
+
+DiskResult EmbeddedStore::write_obsolete(std::size_t rows_max, Revision newest) {
+  obsolete_written_ = 0;
+  if (obsolete_.empty()) return {};
+  std::map<const std::string*, Revision> compacted;
+  for (std::size_t rows = 0; rows < rows_max && obsolete_written_ < obsolete_.size(); ++obsolete_written_) {
+    const auto& item = obsolete_[obsolete_written_];
+    for (const auto id : item.ids) {
+      if (id == 0) continue;
+      if (auto done = file_->remove(id); !done) return done;
+      ++rows;
+    }
+    compacted[item.resource] = item.compacted;
+  }
+  for (const auto& [resource, revision] : compacted) {
+    if (auto done = file_->set_compacted(*resource, revision); !done) return done;
+  }
+  // The rows that go may be the newest there are, and revisions must not start again below them.
+  return file_->set_revision_floor(newest);
+}
+
+void EmbeddedStore::forget_obsolete() {
+  obsolete_.erase(obsolete_.begin(), obsolete_.begin() + static_cast<std::ptrdiff_t>(obsolete_written_));
+  obsolete_written_ = 0;
+}
+
+void EmbeddedStore::publish(const Batch& batch) {
+  const auto now = std::chrono::steady_clock::now();
+  std::vector<LogEntry> gone;  // freed after the lock is given back
+  const std::unique_lock lock(mutex_);
+  Resources::value_type* entry = nullptr;
+  for (const auto& change : batch.changes) {
+    if (entry == nullptr || entry->first != change->object->resource())
+      entry = &resource_entry(change->object->resource());
+    apply(*entry->second, *change);
+    append_to_log(*entry->second, change, now);
+    shrink_log(*entry, now, gone);
+  }
+  revision_ = batch.revision;
+}
+
+void EmbeddedStore::when_idle() {
+  if (!write_problem_.empty() || !checkpoint_problem_.empty()) {
+    probe();
+    return;
+  }
+  const auto now = std::chrono::steady_clock::now();
+  std::vector<LogEntry> gone;
+  {
+    const std::unique_lock lock(mutex_);
+    for (auto& entry : resources_) shrink_log(entry, now, gone);
+  }
+  if (!obsolete_.empty()) {
+    if (auto written = write({.revision = revision_, .changes = {}, .written = {}, .answers = {}}); !written) {
+      write_problem_ = std::move(written.error());
+      report_health();
+      return;
+    }
+  }
+  checkpoint_if(options_.wal_bytes_max / 4);
+}
+
+// Writes something that means nothing. Besides finding out whether the disk works again, it overwrites what a failed
+// commit may have left at the end of the write-ahead log.
+void EmbeddedStore::probe() {
+  const auto work = [&]() -> DiskResult {
+    if (auto done = file_->begin(); !done) return done;
+    if (auto done = file_->set_revision_floor(revision_); !done) return done;
+    return file_->commit();
+  };
+  auto done = work();
+  if (!done) file_->roll_back();
+  write_problem_ = done ? std::string() : std::move(done.error());
+  if (done && !checkpoint_problem_.empty()) {
+    checkpoint_problem_.clear();
+    checkpoint_if(0);
+  }
+  report_health();
+}
+
+void EmbeddedStore::checkpoint_if(std::size_t wal_bytes_at_least) {
+  if (!checkpoint_problem_.empty() || file_->wal_bytes() < wal_bytes_at_least) return;
+  auto done = file_->checkpoint();
+  wal_bytes_.store(file_->wal_bytes(), std::memory_order_relaxed);
+  if (done) {
+    checkpoints_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  // Nothing is lost: what was acknowledged is in the write-ahead log. It is tried again by probe().
+  checkpoint_problem_ = std::move(done.error());
+  report_health();
+}
+
+void EmbeddedStore::report_health() {
+  const auto& problem = write_problem_.empty() ? checkpoint_problem_ : write_problem_;
+  StoreHealth now{.ok = problem.empty(), .message = problem};
+  {
+    const std::lock_guard lock(health_mutex_);
+    if (health_ == now) return;
+    health_ = now;
+  }
+  if (options_.health_changed) options_.health_changed(now);
+}
+
+StoreHealth EmbeddedStore::health() const {
+  const std::lock_guard lock(health_mutex_);
+  return health_;
+}
+
+Stats EmbeddedStore::stats() const {
+  Stats stats{.commits = commits_.load(std::memory_order_relaxed),
+              .transactions = transactions_.load(std::memory_order_relaxed),
+              .refused = refused_.load(std::memory_order_relaxed),
+              .overloaded = overloaded_.load(std::memory_order_relaxed),
+              .failed = failed_.load(std::memory_order_relaxed),
+              .checkpoints = checkpoints_.load(std::memory_order_relaxed),
+              .waiting = 0,
+              .watches = hub_.size(),
+              .wal_bytes = wal_bytes_.load(std::memory_order_relaxed)};
+  const std::lock_guard lock(queue_mutex_);
+  stats.waiting = queue_.size();
+  return stats;
+}
+
+}  // namespace vg::store
