@@ -2,8 +2,11 @@
 //
 // Each direction holds at most one buffer, and only while bytes flow; it reads again when the other side has taken what
 // was read. Precondition of every splice: both connections live on the core that runs it (a backend is dialled on the
-// core of the client's connection). The connections outlive the task; when it returns, both are closed. Closing either
+// core of the client's connection). The connections outlive the task; when it returns, both are closed. Closing both
 // from outside ends the splice, and so does destroying the suspended task, which then leaves closing to its owner.
+//
+// The death of one side is noticed by reading or writing it. While bytes from it wait for a side that does not read,
+// nobody reads it: only idle_deadline ends that.
 #pragma once
 
 #include <chrono>

@@ -186,8 +186,8 @@ class MemoryStream final : public Stream {
     wake(in_->reader, IoError::timed_out);
     wake(out_->writer, IoError::timed_out);
   }
-  // What waits here to be read.
-  std::size_t available() const { return in_->bytes.size(); }
+  // What can be read without waiting.
+  std::size_t available() const { return closed_ || in_->broken ? 0 : in_->bytes.size(); }
   bool is_closed() const { return closed_; }
   bool is_reading() const { return in_->reader != nullptr; }
   bool is_writing() const { return out_->writer != nullptr; }
