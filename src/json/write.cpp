@@ -89,18 +89,27 @@ std::uint64_t special_bytes(std::uint64_t word) {
   return special;
 }
 
-// The end of the run of bytes that need no escape: eight at a time, since most strings have none at all.
+struct Run {
+  const char* at;  // where reading stopped: at the end or at a byte that is not plain
+  char* out;
+};
+
+// Copies the bytes that need no escape: eight at a time, looked at while they pass, since most strings have no others.
 template <bool Html>
-const char* plain_end(const char* at, const char* end) {
+Run copy_plain(const char* at, const char* end, char* out) {
   if constexpr (std::endian::native == std::endian::little) {
-    for (; end - at >= 8; at += 8) {
+    for (; end - at >= 8; at += 8, out += 8) {
       std::uint64_t word;
       std::memcpy(&word, at, 8);
-      if (const std::uint64_t special = special_bytes<Html>(word)) return at + (std::countr_zero(special) >> 3);
+      std::memcpy(out, &word, 8);
+      if (const std::uint64_t special = special_bytes<Html>(word)) {
+        const int plain = std::countr_zero(special) >> 3;
+        return {at + plain, out + plain};
+      }
     }
   }
-  while (at != end && plain_table<Html>[static_cast<unsigned char>(*at)]) ++at;
-  return at;
+  while (at != end && plain_table<Html>[static_cast<unsigned char>(*at)]) *out++ = *at++;
+  return {at, out};
 }
 
 constexpr char short_escape(char c) {
@@ -162,14 +171,18 @@ template <bool Html>
 void put_string(Sink& sink, std::string_view text) {
   const char* at = text.data();
   const char* const end = at + text.size();
-  sink.put('"');
+  char* out = sink.room(text.size() + 2);
+  *out++ = '"';
   for (;;) {
-    const char* const run_end = plain_end<Html>(at, end);
-    sink.put(std::string_view(at, static_cast<std::size_t>(run_end - at)));
-    if (run_end == end) break;
-    at = put_special(sink, run_end, end);
+    const Run run = copy_plain<Html>(at, end, out);
+    out = run.out;
+    if (run.at == end) break;
+    sink.advance_to(out);
+    at = put_special(sink, run.at, end);
+    out = sink.room(static_cast<std::size_t>(end - at) + 1);
   }
-  sink.put('"');
+  *out++ = '"';
+  sink.advance_to(out);
 }
 
 // The shortest digits that read back as the same number, laid out as Go does: with an exponent only below 1e-6 and
@@ -257,7 +270,9 @@ class Writer {
     if (object.empty()) return sink_.put("{}");
     char before = '{';
     if (sort_keys_) {
-      for (const auto* member : sorted(object)) put_member(std::exchange(before, ','), *member);
+      const std::size_t first = push_sorted(object);
+      for (std::size_t i = first; i < first + object.size(); ++i) put_member(std::exchange(before, ','), *sorted_[i]);
+      sorted_.resize(first);
     } else {
       for (const auto& member : object) put_member(std::exchange(before, ','), member);
     }
@@ -267,12 +282,13 @@ class Writer {
  private:
   using Member = Object::value_type;
 
-  static std::vector<const Member*> sorted(const Object& object) {
-    std::vector<const Member*> members;
-    members.reserve(object.size());
-    for (const auto& member : object) members.push_back(&member);
-    std::ranges::sort(members, {}, [](const Member* member) { return std::string_view(member->key()); });
-    return members;
+  // Puts the members of `object` in order at the end of sorted_, above those of the objects around it.
+  std::size_t push_sorted(const Object& object) {
+    const std::size_t first = sorted_.size();
+    for (const Member& member : object) sorted_.push_back(&member);
+    std::ranges::sort(sorted_.begin() + static_cast<std::ptrdiff_t>(first), sorted_.end(), {},
+                      [](const Member* member) { return std::string_view(member->key()); });
+    return first;
   }
 
   void put_member(char before, const Member& member) {
@@ -284,6 +300,7 @@ class Writer {
 
   Sink& sink_;
   bool sort_keys_;
+  std::vector<const Member*> sorted_ = {};
 };
 
 template <class Write>
