@@ -1,0 +1,42 @@
+// The abstract side of "may this user do that": roles on one machine, access reviews in a cluster.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/task.h"
+
+namespace vg {
+
+struct User {
+  std::string name;
+  std::string uid;
+  std::vector<std::string> groups;  // all of them, those that follow from being authenticated included
+  std::map<std::string, std::vector<std::string>> extra;
+
+  bool in_group(std::string_view group) const;
+};
+
+// What is asked for. A request for a path that is no resource has only verb and path.
+struct AccessAttributes {
+  std::string_view verb;  // get, list, watch, create, update, patch, delete, deletecollection, ... or a lower-case method
+  bool resource_request = true;
+  std::string_view path;  // of a request that is for no resource
+  std::string_view group, version, resource, subresource;
+  std::string_view ns, name;  // empty: none, that is all
+};
+
+struct AccessDecision {
+  bool allowed = false;
+  std::string reason;  // for people: which binding allowed it, or what was missing
+};
+
+class Authorizer {
+ public:
+  virtual ~Authorizer() = default;
+  virtual Task<AccessDecision> authorize(const User& user, const AccessAttributes& attributes) = 0;
+};
+
+}  // namespace vg
