@@ -1,0 +1,531 @@
+// What the store promises when the disk is slow, full, broken, or loses its power.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <atomic>
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include "ports/object_store_testing.h"
+#include "store/embedded_store.h"
+#include "store/fault_vfs.h"
+#include "store/testing.h"
+
+namespace vg::store {
+namespace {
+
+using namespace vg::testing;
+using ::testing::HasSubstr;
+
+class StoreFault : public ::testing::Test {
+ protected:
+  void SetUp() override { open(); }
+  void TearDown() override {
+    disk_.release_syncs();
+    store_.reset();
+  }
+  Options options() {
+    Options options;
+    options.path = folder_.file("store.db");
+    options.vfs = disk_.name();
+    options.probe_interval = std::chrono::milliseconds(2);
+    options.health_changed = [this](const StoreHealth& health) { (health.ok ? well_ : ill_).raise(); };
+    return options;
+  }
+  void open() { open(options()); }
+  void open(Options options) {
+    store_.reset();
+    store_ = must_open(std::move(options));
+  }
+  ObjectPtr get(const std::string& name) { return store_->get(machines, "default", name); }
+
+  // The writer sits in a sync with a write of its own; what is submitted now becomes one batch.
+  std::future<Result<CommitOutcome>> hold() {
+    disk_.hold_syncs();
+    auto first = start(*store_, one(create(machine_key("held"), "1")));
+    disk_.wait_for_held_sync();
+    return first;
+  }
+  static bool ready(const std::future<Result<CommitOutcome>>& future) {
+    return future.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  }
+
+  TemporaryFolder folder_;
+  FaultVfs disk_{"virtgate-fault"};
+  Signal ill_;
+  Signal well_;
+  std::unique_ptr<EmbeddedStore> store_;
+};
+
+TEST_F(StoreFault, answers_and_shows_a_write_only_when_it_is_durable) {
+  Signal woken;
+  auto watch = store_->watch({std::string(machines)}, [&] { woken.raise(); });
+  ASSERT_TRUE(watch.has_value());
+  EXPECT_TRUE((*watch)->next(10)->changes.empty());
+  auto first = hold();
+  EXPECT_FALSE(ready(first));
+  EXPECT_FALSE(get("held"));
+  EXPECT_EQ(store_->revision(), 0u);
+  EXPECT_TRUE((*watch)->next(10)->changes.empty());
+  EXPECT_EQ(woken.raised(), 0);
+  disk_.release_syncs();
+  EXPECT_TRUE(first.get().has_value());
+  EXPECT_TRUE(get("held"));
+  woken.wait();
+}
+
+TEST_F(StoreFault, many_writes_share_one_sync) {
+  auto first = hold();
+  const auto syncs = disk_.syncs.load();
+  std::vector<std::future<Result<CommitOutcome>>> rest;
+  for (int i = 0; i < 300; ++i) rest.push_back(start(*store_, one(create(machine_key(fmt::format("m{}", i)), "1"))));
+  disk_.release_syncs();
+  EXPECT_TRUE(first.get().has_value());
+  Revision last = 1;
+  for (auto& write : rest) EXPECT_EQ(write.get()->revision, ++last) << "in the order of submission";
+  EXPECT_EQ(store_->stats().commits, 2u);
+  EXPECT_EQ(disk_.syncs - syncs, 2);
+}
+
+TEST_F(StoreFault, concurrent_submitters_need_fewer_syncs_than_writes) {
+  constexpr int threads = 8;
+  constexpr int writes = 200;
+  const auto before = disk_.syncs.load();
+  std::vector<std::thread> submitters;
+  for (int t = 0; t < threads; ++t) {
+    submitters.emplace_back([&, t] {
+      std::vector<std::future<Result<CommitOutcome>>> open_writes;
+      for (int i = 0; i < writes; ++i) {
+        open_writes.push_back(start(*store_, one(create(machine_key(fmt::format("m{}-{}", t, i)), "1"))));
+        if (open_writes.size() == 8) {
+          for (auto& write : open_writes) EXPECT_TRUE(write.get().has_value());
+          open_writes.clear();
+        }
+      }
+      for (auto& write : open_writes) EXPECT_TRUE(write.get().has_value());
+    });
+  }
+  for (auto& submitter : submitters) submitter.join();
+  EXPECT_EQ(store_->count(machines), static_cast<std::size_t>(threads * writes));
+  EXPECT_EQ(store_->revision(), static_cast<Revision>(threads * writes));
+  EXPECT_LT(disk_.syncs - before, threads * writes / 2);
+}
+
+TEST_F(StoreFault, transactions_of_one_batch_see_those_before_them) {
+  auto first = hold();
+  auto created = start(*store_, one(create(machine_key("a"), "1")));
+  auto again = start(*store_, one(create(machine_key("a"), "2")));
+  auto updated = start(*store_, one(update(machine_key("a"), "2", 2)));
+  auto late = start(*store_, one(update(machine_key("a"), "3", 2)));
+  auto same = start(*store_, one(update(machine_key("a"), "2")));
+  auto removed = start(*store_, one(remove(machine_key("a"), 3)));
+  auto missing = start(*store_, one(update(machine_key("a"), "4")));
+  auto recreated = start(*store_, one(create(machine_key("a"), "5")));
+  disk_.release_syncs();
+  first.get();
+  EXPECT_EQ(created.get()->revision, 2u);
+  EXPECT_EQ(again.get().error().reason, "AlreadyExists");
+  EXPECT_EQ(updated.get()->revision, 3u);
+  EXPECT_EQ(late.get().error().reason, "Conflict");
+  EXPECT_EQ(same.get()->objects.at(0)->revision(), 3u);
+  EXPECT_EQ(removed.get()->revision, 4u);
+  EXPECT_EQ(missing.get().error().reason, "NotFound");
+  EXPECT_EQ(recreated.get()->revision, 5u);
+  EXPECT_EQ(store_->stats().commits, 2u);
+  EXPECT_EQ(get("a")->created_revision(), 5u);
+  open();
+  EXPECT_EQ(get("a")->revision(), 5u);
+  auto watch = store_->watch({std::string(machines), "", "a", 0}, [] {});
+  EXPECT_EQ((*watch)->next(10)->changes.size(), 4u);
+  watch->reset();
+}
+
+TEST_F(StoreFault, a_failed_batch_fails_whole_with_the_answers_that_rested_on_it) {
+  auto first = hold();
+  auto created = start(*store_, one(create(machine_key("a"), "1")));
+  auto again = start(*store_, one(create(machine_key("a"), "2")));
+  auto independent = start(*store_, one(update(machine_key("nothing"), "1")));
+  disk_.fail_sync = SQLITE_IOERR_FSYNC;
+  disk_.release_syncs();
+  EXPECT_EQ(first.get().error().code, 503);
+  EXPECT_EQ(created.get().error().code, 503);
+  EXPECT_EQ(again.get().error().code, 503) << "\"already exists\" would not have been true";
+  EXPECT_EQ(independent.get().error().code, 404);
+  EXPECT_FALSE(get("a"));
+  disk_.fail_sync = 0;
+}
+
+class FailingDisk : public StoreFault, public ::testing::WithParamInterface<std::pair<bool, int>> {
+ protected:
+  void break_disk() { (GetParam().first ? disk_.fail_sync : disk_.fail_write) = GetParam().second; }
+  void mend_disk() { disk_.fail_sync = disk_.fail_write = 0; }
+};
+
+TEST_P(FailingDisk, is_an_error_for_the_request_and_for_readiness_until_it_recovers) {
+  disk_.half_writes = true;
+  ASSERT_TRUE(commit(*store_, create(machine_key("before"), "1")).has_value());
+  auto watch = store_->watch({std::string(machines), "", "", 1}, [] {});
+  break_disk();
+  for (int i = 0; i < 3; ++i) {
+    const auto outcome = commit(*store_, create(machine_key("during"), std::string(20'000, 'x')));
+    ASSERT_FALSE(outcome.has_value());
+    EXPECT_EQ(outcome.error().code, 503);
+    EXPECT_THAT(outcome.error().message, HasSubstr("disk"));
+  }
+  ill_.wait();
+  EXPECT_FALSE(store_->health().ok);
+  EXPECT_THAT(store_->health().message, HasSubstr("disk"));
+  EXPECT_TRUE(get("before")) << "reading goes on";
+  EXPECT_FALSE(get("during"));
+  EXPECT_EQ(store_->revision(), 1u);
+  EXPECT_TRUE((*watch)->next(10)->changes.empty());
+  EXPECT_EQ(commit(*store_, update(machine_key("none"), "1")).error().code, 404) << "no disk is needed to say no";
+
+  mend_disk();
+  well_.wait();  // by itself, without a request
+  EXPECT_TRUE(store_->health().ok);
+  const auto outcome = commit(*store_, create(machine_key("during"), "2"));
+  ASSERT_TRUE(outcome.has_value());
+  EXPECT_EQ(outcome->revision, 2u);
+  EXPECT_EQ((*watch)->next(10)->changes.size(), 1u);
+  watch->reset();
+  open();
+  EXPECT_EQ(store_->revision(), 2u);
+  EXPECT_EQ(store_->count(machines), 2u);
+  EXPECT_THAT(get("during")->json(), HasSubstr("\"spec\":\"2\""));
+}
+
+TEST_P(FailingDisk, a_restart_while_it_fails_loses_nothing) {
+  ASSERT_TRUE(commit(*store_, create(machine_key("before"), "1")).has_value());
+  break_disk();
+  EXPECT_FALSE(commit(*store_, create(machine_key("during"), "1")).has_value());
+  store_.reset();  // not even closing can write
+  mend_disk();
+  open();
+  EXPECT_TRUE(get("before"));
+  EXPECT_GE(store_->revision(), 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, FailingDisk,
+                         ::testing::Values(std::pair{false, SQLITE_FULL}, std::pair{false, SQLITE_IOERR_WRITE},
+                                           std::pair{true, SQLITE_IOERR_FSYNC}),
+                         [](const auto& way) {
+                           return way.param.first ? "sync" : way.param.second == SQLITE_FULL ? "full" : "write";
+                         });
+
+TEST_F(StoreFault, a_failing_checkpoint_costs_readiness_but_no_write) {
+  auto small = options();
+  small.wal_bytes_max = 64 * limits::kib;
+  open(std::move(small));
+  disk_.fail_suffix = ".db";
+  disk_.fail_write = SQLITE_FULL;
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(commit(*store_, create(machine_key(fmt::format("m{}", i)), std::string(8000, 'x'))).has_value());
+  }
+  ill_.wait();
+  EXPECT_FALSE(store_->health().ok);
+  disk_.fail_write = 0;
+  well_.wait();
+  EXPECT_TRUE(store_->health().ok);
+  EXPECT_GE(store_->stats().checkpoints, 1u);
+  open();
+  EXPECT_EQ(store_->count(machines), 20u);
+}
+
+TEST_F(StoreFault, a_log_that_cannot_be_moved_does_not_grow_for_ever) {
+  auto small = options();
+  small.wal_bytes_max = 16 * limits::kib;
+  open(std::move(small));
+  disk_.fail_suffix = ".db";
+  disk_.fail_write = SQLITE_FULL;
+  int written = 0;
+  while (written < 1000 && commit(*store_, create(machine_key(fmt::format("m{}", written)), std::string(8000, 'x')))) {
+    ++written;
+  }
+  EXPECT_GT(written, 10);
+  EXPECT_LT(written, 200);
+  disk_.fail_write = 0;
+  well_.wait();
+  EXPECT_TRUE(commit(*store_, create(machine_key("after"), "x")).has_value());
+}
+
+// Writers go on while the disk fails at random. What was acknowledged is there, what was refused is not.
+TEST_F(StoreFault, acknowledged_is_kept_and_refused_is_not_whatever_the_disk_does) {
+  auto small = options();
+  small.wal_bytes_max = 128 * limits::kib;
+  small.log_changes_max = 20;
+  small.batch_transactions_max = 8;
+  open(std::move(small));
+  disk_.half_writes = true;
+  std::atomic<bool> done = false;
+  std::thread trouble([&] {
+    std::mt19937 random(1);
+    while (!done) {
+      switch (random() % 4) {
+        case 0:
+          disk_.fail_write = SQLITE_FULL;
+          break;
+        case 1:
+          disk_.fail_write = SQLITE_IOERR_WRITE;
+          break;
+        case 2:
+          disk_.fail_sync = SQLITE_IOERR_FSYNC;
+          break;
+        default:
+          disk_.fail_write = disk_.fail_sync = 0;
+          break;
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % 2000));
+      disk_.fail_write = disk_.fail_sync = 0;
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % 2000));
+    }
+  });
+  constexpr int threads = 4;
+  std::vector<std::map<std::string, std::string>> kept(threads);
+  std::vector<std::thread> writers;
+  std::atomic<int> failures = 0;
+  for (int t = 0; t < threads; ++t) {
+    writers.emplace_back([&, t] {
+      std::mt19937 random(static_cast<unsigned>(t) + 10);
+      for (int i = 0; i < 300; ++i) {
+        const auto name = fmt::format("m{}-{}", t, random() % 10);
+        const auto content = fmt::format("{}-{}", i, std::string(random() % 3000, 'x'));
+        const auto found = kept[t].find(name);
+        const bool removing = found != kept[t].end() && random() % 3 == 0;
+        const auto outcome = commit(*store_, found == kept[t].end() ? create(machine_key(name), content)
+                                             : removing             ? remove(machine_key(name))
+                                                                    : update(machine_key(name), content));
+        if (!outcome) {
+          EXPECT_EQ(outcome.error().code, 503) << outcome.error().message;
+          ++failures;
+        } else if (removing) {
+          kept[t].erase(name);
+        } else {
+          kept[t][name] = content;
+        }
+      }
+    });
+  }
+  for (auto& writer : writers) writer.join();
+  done = true;
+  trouble.join();
+  EXPECT_GT(failures, 0);
+  EXPECT_EQ(store_->stats().transactions, static_cast<std::uint64_t>(threads * 300 - failures));
+  const auto revision = store_->revision();
+  for (int round = 0; round < 2; ++round) {
+    std::size_t expected = 0;
+    for (const auto& part : kept) {
+      expected += part.size();
+      for (const auto& [name, content] : part) {
+        ASSERT_TRUE(get(name)) << name;
+        EXPECT_THAT(get(name)->json(), HasSubstr("\"spec\":\"" + content + "\""));
+      }
+    }
+    EXPECT_EQ(store_->count(machines), expected);
+    EXPECT_EQ(store_->revision(), revision);
+    if (round == 0) open();
+  }
+}
+
+// The power goes at random moments; the disk keeps what was synced and any part of the rest.
+TEST_F(StoreFault, survives_power_cuts) {
+  store_.reset();
+  std::filesystem::remove(folder_.file("store.db"));
+  disk_.remember = true;
+  auto small = options();
+  small.wal_bytes_max = 64 * limits::kib;  // so that many cuts hit a checkpoint
+  small.log_changes_max = 50;
+  open(std::move(small));
+  constexpr int threads = 4;
+  std::atomic<bool> done = false;
+  std::atomic<int> acknowledged[threads] = {};  // each thread counts up in an object of its own
+  Signal started;
+  std::vector<std::thread> writers;
+  for (int t = 0; t < threads; ++t) {
+    writers.emplace_back([&, t] {
+      const auto key = machine_key(fmt::format("counter-{}", t));
+      for (int i = 1; !done; ++i) {
+        auto write = i == 1 ? create(key, "") : update(key, "");
+        write.object =
+            draft(key.name, fmt::format("{}-{}", i, std::string(static_cast<std::size_t>(i % 50) * 40, 'x')));
+        ASSERT_TRUE(commit(*store_, std::move(write)).has_value());
+        acknowledged[t] = i;
+        if (i == 10) started.raise();
+      }
+    });
+  }
+  started.wait(threads);
+  std::mt19937 random(7);
+  for (int cut = 0; cut < 30; ++cut) {
+    int least[threads];
+    for (int t = 0; t < threads; ++t) least[t] = acknowledged[t];
+    const auto into = folder_.file(fmt::format("cut-{}", cut));
+    disk_.power_cut(into, random);
+    Options after;
+    after.path = into + "/store.db";
+    auto opened = EmbeddedStore::open(std::move(after));
+    ASSERT_TRUE(opened.has_value()) << opened.error().message;
+    for (int t = 0; t < threads; ++t) {
+      const auto found = (*opened)->get(machines, "default", fmt::format("counter-{}", t));
+      ASSERT_TRUE(found);
+      const auto json = std::string(found->json());
+      EXPECT_GE(std::atoi(json.c_str() + json.find("\"spec\":\"") + 8), least[t]);
+    }
+    EXPECT_TRUE(commit(**opened, create(machine_key("after"), "1")).has_value());
+  }
+  done = true;
+  for (auto& writer : writers) writer.join();
+}
+
+TEST_F(StoreFault, too_much_waiting_is_refused) {
+  auto small = options();
+  small.queue_transactions_max = 3;
+  open(std::move(small));
+  auto first = hold();
+  std::vector<std::future<Result<CommitOutcome>>> waiting;
+  for (int i = 0; i < 3; ++i) waiting.push_back(start(*store_, one(create(machine_key(fmt::format("m{}", i)), "1"))));
+  const auto refused = commit(*store_, create(machine_key("over"), "1"));
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, 429);
+  EXPECT_EQ(refused.error().details.retry_after_seconds, 1);
+  disk_.release_syncs();
+  for (auto& write : waiting) EXPECT_TRUE(write.get().has_value());
+  EXPECT_TRUE(commit(*store_, create(machine_key("over"), "1")).has_value());
+
+  auto narrow = options();
+  narrow.queue_bytes_max = 10'000;
+  open(std::move(narrow));
+  disk_.hold_syncs();
+  auto again = start(*store_, one(create(machine_key("again"), "1")));
+  disk_.wait_for_held_sync();
+  auto large = start(*store_, one(create(machine_key("large"), std::string(20'000, 'x'))));
+  EXPECT_EQ(commit(*store_, create(machine_key("small"), "1")).error().code, 429);
+  disk_.release_syncs();
+  EXPECT_TRUE(large.get().has_value()) << "alone it is let in, whatever its size";
+}
+
+TEST_F(StoreFault, closing_completes_what_was_submitted) {
+  auto first = hold();
+  std::vector<std::future<Result<CommitOutcome>>> rest;
+  for (int i = 0; i < 20; ++i) rest.push_back(start(*store_, one(create(machine_key(fmt::format("m{}", i)), "1"))));
+  std::thread closing([&] { store_.reset(); });
+  disk_.release_syncs();
+  closing.join();
+  EXPECT_TRUE(first.get().has_value());
+  for (auto& write : rest) EXPECT_TRUE(write.get().has_value());
+  EXPECT_FALSE(std::filesystem::exists(folder_.file("store.db-wal"))) << "a clean end leaves one file";
+  open();
+  EXPECT_EQ(store_->count(machines), 21u);
+}
+
+TEST_F(StoreFault, the_window_is_bounded_by_bytes_and_age_too) {
+  auto small = options();
+  small.log_bytes_max = 10'000;
+  open(std::move(small));
+  for (int i = 0; i < 20; ++i) {
+    const auto content = fmt::format("{}-{}", i, std::string(1000, 'x'));
+    ASSERT_TRUE(commit(*store_, i == 0 ? create(machine_key("a"), content) : update(machine_key("a"), content)));
+  }
+  EXPECT_GT(store_->oldest_revision(machines), 9u);
+  EXPECT_LT(store_->oldest_revision(machines), 16u);
+
+  auto brief = options();
+  brief.log_age_max = std::chrono::nanoseconds(1);
+  open(std::move(brief));
+  ASSERT_TRUE(commit(*store_, update(machine_key("a"), "new")));
+  EXPECT_EQ(store_->oldest_revision(machines), 20u);
+}
+
+TEST_F(StoreFault, rows_that_nobody_needs_go) {
+  auto small = options();
+  small.log_changes_max = 10;
+  open(std::move(small));
+  for (int i = 0; i < 500; ++i) {
+    ASSERT_TRUE(commit(*store_, i == 0 ? create(machine_key("a"), "0") : update(machine_key("a"), std::to_string(i))));
+  }
+  ASSERT_TRUE(commit(*store_, remove(machine_key("a"))));
+  for (int i = 0; i < 12; ++i) ASSERT_TRUE(commit(*store_, create(machine_key(fmt::format("m{}", i)), "1")));
+  store_.reset();
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(folder_.file("store.db").c_str(), &db), SQLITE_OK);
+  sqlite3_stmt* query = nullptr;
+  ASSERT_EQ(sqlite3_prepare_v2(db, "SELECT count(*) FROM versions", -1, &query, nullptr), SQLITE_OK);
+  ASSERT_EQ(sqlite3_step(query), SQLITE_ROW);
+  EXPECT_EQ(sqlite3_column_int(query, 0), 12);
+  sqlite3_finalize(query);
+  sqlite3_close(db);
+  open();
+  EXPECT_EQ(store_->revision(), 513u);
+}
+
+TEST_F(StoreFault, revisions_go_on_when_everything_was_deleted_and_compacted) {
+  auto small = options();
+  small.log_changes_max = 1;
+  open(std::move(small));
+  ASSERT_TRUE(commit(*store_, create(machine_key("a"), "1")));
+  ASSERT_TRUE(commit(*store_, remove(machine_key("a"))));
+  ASSERT_TRUE(commit(*store_, create(machine_key("b"), "1")));
+  ASSERT_TRUE(commit(*store_, remove(machine_key("b"))));
+  ASSERT_TRUE(commit(*store_, create({"pods", "", "c"}, "1")));
+  ASSERT_TRUE(commit(*store_, remove({"pods", "", "c"})));
+  for (int i = 0; i < 3; ++i) {
+    open();
+    EXPECT_EQ(store_->revision(), 6u);
+  }
+}
+
+void change_file(const std::string& path, const char* sql) {
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &db), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(db, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
+  sqlite3_close(db);
+}
+
+std::string refusal(Options options) {
+  const auto store = EmbeddedStore::open(std::move(options));
+  EXPECT_FALSE(store.has_value());
+  return store ? "" : store.error().message;
+}
+
+TEST_F(StoreFault, refuses_a_file_of_a_newer_program) {
+  ASSERT_TRUE(commit(*store_, create(machine_key("a"), "1")));
+  store_.reset();
+  change_file(folder_.file("store.db"), "PRAGMA user_version=2");
+  EXPECT_THAT(refusal(options()), HasSubstr("newer virtgate (format 2, this program knows formats up to 1)"));
+  change_file(folder_.file("store.db"), "PRAGMA user_version=1");
+  open();
+  EXPECT_TRUE(get("a")) << "refusing changes nothing";
+}
+
+TEST_F(StoreFault, refuses_files_that_are_no_store) {
+  auto other = options();
+  other.path = folder_.file("other.db");
+  change_file(other.path, "CREATE TABLE t(x)");
+  EXPECT_THAT(refusal(other), HasSubstr("some other program's database"));
+  other.path = folder_.file("text.db");
+  std::ofstream(other.path) << std::string(10'000, 'x');
+  EXPECT_THAT(refusal(other), HasSubstr("damaged"));
+  other.path = folder_.file("no/such/folder/store.db");
+  EXPECT_THAT(refusal(other), HasSubstr("No such file"));
+}
+
+TEST_F(StoreFault, refuses_records_that_changed) {
+  ASSERT_TRUE(commit(*store_, create(machine_key("a"), "1")));
+  store_.reset();
+  change_file(folder_.file("store.db"), "UPDATE versions SET json=replace(json, 'spec', 'Spec')");
+  EXPECT_THAT(refusal(options()), HasSubstr("default/a at revision 1 is damaged"));
+  change_file(folder_.file("store.db"), "UPDATE versions SET json=replace(json, 'Spec', 'spec')");
+  open();
+}
+
+TEST_F(StoreFault, one_process_at_a_time) { EXPECT_THAT(refusal(options()), HasSubstr("another process")); }
+
+TEST_F(StoreFault, the_file_is_private) {
+  const auto mode = std::filesystem::status(folder_.file("store.db")).permissions();
+  EXPECT_EQ(mode, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+}
+
+}  // namespace
+}  // namespace vg::store
