@@ -34,8 +34,7 @@ class List {
  public:
   List() { head_.next_ = head_.previous_ = &head_; }
   ~List() {
-    while (pop_front()) {
-    }
+    while (!empty()) head_.next_->unlink();
     head_.next_ = head_.previous_ = nullptr;
   }
   List(const List&) = delete;

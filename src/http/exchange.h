@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -43,9 +44,10 @@ struct Peer {
 // Views into the connection's buffer: valid until the handler returns.
 struct Request {
   std::string_view method;
-  std::string_view target;  // as it was sent
-  std::string_view path;    // target up to '?', still percent-encoded
-  std::string_view query;   // after '?'
+  std::string_view target;    // as it was sent
+  std::string_view path;      // target up to '?', still percent-encoded
+  std::string_view query;     // after '?'
+  std::string_view protocol;  // "HTTP/1.1" or "HTTP/1.0"
   Headers headers;
   const Peer* peer = nullptr;
   std::string_view id;  // unique for this process; also sent back and logged
@@ -75,6 +77,10 @@ class Exchange {
   virtual Task<Result<std::unique_ptr<Stream>>> upgrade(Response head) = 0;
   // True once the client has gone away or the server drains: long-running handlers end soon after.
   virtual bool cancelled() const = 0;
+  // Calls fn once, on this core, when cancelled() becomes true (now, if it is already); for handlers that wait for
+  // something else than the client. Nothing is called after the handler has returned. One at a time: the last one
+  // counts, and an empty one takes it back.
+  virtual void on_cancel(std::move_only_function<void()> fn) { (void)fn; }
 };
 
 class Handler {

@@ -1,0 +1,156 @@
+// One accepted connection: its handshake, then request after request until one side has enough.
+#pragma once
+
+#include <coroutine>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "http/core_list.h"
+#include "http/exchange.h"
+#include "http/server_core.h"
+#include "http/tls_channel.h"
+
+namespace vg::http {
+
+class Connection final : public Exchange, public ListLink<Connection> {
+ public:
+  Connection(ServerCore& server, Socket socket, Peer peer);
+  ~Connection() override;
+
+  static Task<void> run(std::unique_ptr<Connection> self);
+  // The server stops: an idle connection ends now, a busy one after its request.
+  void drain();
+  // Ends it now; everything that waits for it is told.
+  void cut() {
+    closing_ = Closed::drained;
+    channel_.close();
+  }
+
+  const Request& request() const override { return work_->request; }
+  Core& core() override { return server_.loop(); }
+  Task<Result<std::string_view>> read_body(std::size_t limit) override;
+  void respond(Response response) override;
+  Task<bool> begin_stream(Response head) override;
+  Task<bool> write(std::string_view chunk) override;
+  Task<Result<std::unique_ptr<Stream>>> upgrade(Response head) override;
+  bool cancelled() const override { return peer_gone_ || server_.draining(); }
+  void on_cancel(std::move_only_function<void()> fn) override;
+
+ private:
+  // How far the answer to the present request is.
+  enum class Answer : std::uint8_t { none, complete, streaming, upgraded };
+  enum class Phase : std::uint8_t { idle, busy };
+
+  // Watches the client while a handler is suspended: notices that it has gone, and keeps what it sends ahead.
+  class Monitor final : public Waiter {
+   public:
+    explicit Monitor(Connection& connection) : connection_(connection) { heeds_deadline = false; }
+    void ready(IoError error) override { connection_.monitored(error); }
+
+   private:
+    Connection& connection_;
+  };
+
+  // The coroutine around a handler. It starts at once and tells at its end, so that run() knows whether the handler
+  // ever waited; a handler that did not costs no event.
+  struct Driver {
+    struct promise_type {
+      explicit promise_type(Connection& owner) : connection(owner) {}
+      Connection& connection;
+      struct Final {
+        bool await_ready() noexcept { return false; }
+        std::coroutine_handle<> await_suspend(std::coroutine_handle<promise_type> self) noexcept {
+          Connection& owner = self.promise().connection;
+          self.destroy();
+          return owner.handler_ended();
+        }
+        void await_resume() noexcept {}
+      };
+      Driver get_return_object() { return {}; }
+      std::suspend_never initial_suspend() noexcept { return {}; }
+      Final final_suspend() noexcept { return {}; }
+      void return_void() {}
+      void unhandled_exception() { std::terminate(); }
+    };
+  };
+  struct HandlerEnd {
+    Connection& connection;
+    bool await_ready() const { return !connection.handler_running_; }
+    void await_suspend(std::coroutine_handle<> waiting) { connection.waiting_for_handler_ = waiting; }
+    void await_resume() const {}
+  };
+  // Lets the core do something else.
+  struct Yield {
+    Core& core;
+    bool await_ready() const { return false; }
+    void await_suspend(std::coroutine_handle<> coroutine) {
+      core.post([coroutine] { coroutine.resume(); });
+    }
+    void await_resume() const {}
+  };
+
+  Task<bool> secure();
+  void begin_request();
+  Task<bool> end_request();
+  Driver drive();
+  std::coroutine_handle<> handler_ended();
+  // An answer that is ours and not a handler's; the connection closes after it.
+  void answer_error(int code, std::string_view message);
+  void write_head(const Response& head, std::string_view framing);
+  bool keeps_alive() const;
+  bool body_forbidden(int status) const;
+
+  bool flush_now();
+  Task<bool> flush_rest();
+  Task<bool> write_through(std::string_view bytes);
+  Task<void> linger();
+
+  std::span<char> room();
+  void release_work();
+  std::size_t body_in_buffer() const;
+  Task<Result<std::string_view>> read_sized();
+  Task<Result<std::string_view>> read_chunked(std::size_t limit);
+  Task<bool> discard_body();
+  Task<IoError> read_more(std::span<char> into, std::size_t& got, std::size_t body_so_far);
+  std::unexpected<Status> body_failed(IoError error);
+  Task<bool> send_continue();
+
+  void update_monitor();
+  void monitored(IoError error);
+  void lose_peer();
+  void count_answer(int status);
+  void set_deadline(std::chrono::milliseconds from_now) { channel_.socket().set_deadline(coarse_now() + from_now); }
+
+  ServerCore& server_;
+  Channel channel_;
+  Peer peer_;
+  std::unique_ptr<Work> work_;
+  Monitor monitor_{*this};
+  std::coroutine_handle<> waiting_for_handler_;
+  std::move_only_function<void()> on_cancel_;
+  std::string big_body_;         // of an answer that is too long to be copied behind its head
+  std::size_t out_written_ = 0;  // of work_->out
+  // Of the present request's body: bytes of the buffer that were used (framing included), and where it begins.
+  std::size_t head_bytes_ = 0;
+  std::size_t body_used_ = 0;
+  std::string_view body_view_;
+  Stream::Clock::time_point body_began_{};
+  Closed closing_ = Closed::finished;
+  Phase phase_ = Phase::idle;
+  Answer answer_ = Answer::none;
+  bool handler_running_ = false;
+  bool handler_waits_ = false;
+  bool reading_body_ = false;
+  bool body_complete_ = false;
+  bool body_read_ = false;
+  bool continue_pending_ = false;
+  bool close_after_ = false;
+  bool linger_after_ = false;
+  bool chunked_answer_ = false;
+  bool stream_broken_ = false;
+  bool counted_ = true;
+  bool peer_gone_ = false;
+};
+
+}  // namespace vg::http
