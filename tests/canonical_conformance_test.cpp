@@ -1,0 +1,366 @@
+// Canonical form against every recorded mutation: upstream answers a mutation with whole subtrees that went through its
+// Go types, so the recorded object after the patch shows the typed round trip, plus what defaulting wrote on top.
+//
+// The table below lists everything that defaulting may write (by the ids of the specification). A difference anywhere
+// else is a mistake in canonical form or in the schema description.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/canonical.h"
+#include "json/access.h"
+#include "json/document.h"
+#include "json/write.h"
+
+namespace vg::api {
+namespace {
+
+using json::Array;
+using json::Object;
+using json::Value;
+
+// --- what defaulting writes
+// -------------------------------------------------------------------------------------------
+
+enum class Effect {
+  fill,       // writes where nothing stood
+  fill_zero,  // writes where nothing or a zero stood
+  append,     // adds elements at the end of the list
+  overwrite,  // writes whatever stood there
+  inferred,   // overwrites, but only for a matcher (see `matcher`) that is to be inferred from a volume
+};
+
+struct Excuse {
+  std::string_view id;       // in the specification
+  std::string_view pattern;  // steps between slashes; * is any one step
+  Effect effect = Effect::fill;
+  std::string_view matcher = {};  // a member of spec
+};
+
+// The defaults of a machine instance (D...), its annotations and runtime user (A...) and the last steps (C...).
+constexpr Excuse vmi_excuses[] = {
+    {"D01", "spec/architecture"},
+    {"D02", "spec/domain/machine/type"},
+    {"D03 D04", "spec/domain/resources/requests/cpu", Effect::fill_zero},
+    {"D06", "spec/domain/memory/guest"},
+    {"D07", "spec/domain/cpu/sockets"},
+    {"D07", "spec/domain/cpu/cores"},
+    {"D07", "spec/domain/cpu/threads"},
+    {"D08", "spec/volumes/*/containerDisk/imagePullPolicy"},
+    {"D09", "spec/evictionStrategy"},
+    {"D11", "spec/domain/devices/interfaces"},
+    {"D12", "spec/networks"},
+    {"D13", "spec/domain/devices/disks", Effect::append},
+    {"D14 D22", "spec/domain/features/acpi/enabled"},
+    {"D18", "spec/domain/devices/inputs/*/bus"},
+    {"D18", "spec/domain/devices/inputs/*/type"},
+    {"D19", "spec/readinessProbe/timeoutSeconds", Effect::fill_zero},
+    {"D19", "spec/readinessProbe/periodSeconds", Effect::fill_zero},
+    {"D19", "spec/readinessProbe/successThreshold", Effect::fill_zero},
+    {"D19", "spec/readinessProbe/failureThreshold", Effect::fill_zero},
+    {"D19", "spec/livenessProbe/timeoutSeconds", Effect::fill_zero},
+    {"D19", "spec/livenessProbe/periodSeconds", Effect::fill_zero},
+    {"D19", "spec/livenessProbe/successThreshold", Effect::fill_zero},
+    {"D19", "spec/livenessProbe/failureThreshold", Effect::fill_zero},
+    {"D20", "spec/domain/firmware/uuid"},
+    {"D21", "spec/domain/clock/timer/*/present"},
+    {"D23", "spec/domain/features/apic/enabled"},
+    {"D23", "spec/domain/features/smm/enabled"},
+    {"D23", "spec/domain/features/pvspinlock/enabled"},
+    {"D24 D30", "spec/domain/features/hyperv/*/enabled"},
+    {"D25", "spec/domain/features/hyperv/spinlocks/spinlocks"},
+    {"D26", "spec/domain/features/hyperv/synictimer/direct/enabled"},
+    {"D26", "spec/domain/features/hyperv/tlbflush/direct/enabled"},
+    {"D26", "spec/domain/features/hyperv/tlbflush/extended/enabled"},
+    {"D27", "spec/domain/devices/disks/*/cdrom/readonly"},
+    {"D27", "spec/domain/devices/disks/*/cdrom/tray"},
+    {"D28", "spec/domain/devices/disks/*/blockSize/matchVolume/enabled"},
+    {"D29", "spec/domain/devices/gpus/*/virtualGPUOptions/display/ramFB/enabled"},
+    {"D30", "spec/domain/cpu/features", Effect::append},
+    {"D31", "spec/domain/firmware/bootloader/efi/secureBoot"},
+    {"D31", "spec/domain/devices/disks/*/disk/bus"},
+    {"D31", "spec/domain/devices/disks/*/cdrom/bus"},
+    {"D31", "spec/domain/devices/disks/*/lun/bus"},
+    {"D31", "spec/domain/devices/watchdog/i6300esb/action"},
+    {"D31", "spec/domain/devices/watchdog/diag288/action"},
+    {"D31 D32", "spec/domain/cpu/model"},
+    {"D33", "status/memory", Effect::overwrite},
+    {"D34", "status/currentCPUTopology"},
+    {"D36", "spec/domain/cpu/maxSockets"},
+    {"D37", "spec/domain/memory/maxGuest"},
+    {"A01", "metadata/annotations/kubevirt.io~1pci-topology-version"},
+    {"A03", "metadata/annotations/kubevirt.io~1qgs-socket-path", Effect::overwrite},
+    {"A04", "status/runtimeUser", Effect::overwrite},
+    {"C7", "metadata/finalizers", Effect::append},
+    {"C8", "status/phase", Effect::overwrite},
+    {"C9", "status/phaseTransitionTimestamps", Effect::append},
+};
+
+// Sections 2.4 (a matcher is inferred), 2.5 and 2.6 of the specification of machines.
+constexpr Excuse vm_excuses[] = {
+    {"2.4", "spec/instancetype", Effect::inferred, "instancetype"},
+    {"2.4", "spec/preference", Effect::inferred, "preference"},
+    {"2.4", "spec/template/spec/domain/memory", Effect::inferred, "instancetype"},
+    {"2.5", "spec/dataVolumeTemplates/*/spec/pvc/storageClassName"},
+    {"2.5", "spec/dataVolumeTemplates/*/spec/storage/storageClassName"},
+    {"2.5 2.6", "spec/template/spec/architecture"},
+    {"2.5 2.6", "spec/template/spec/domain/machine/type"},
+    {"2.6", "spec/template/spec/domain/firmware/uuid"},
+    {"2.6", "spec/template/spec/domain/firmware/serial"},
+    {"2.6", "spec/template/metadata/annotations/kubevirt.io~1pci-topology-version"},
+};
+
+constexpr Excuse migration_excuses[] = {
+    {"2.1", "metadata/labels/kubevirt.io~1vmi-name", Effect::overwrite},
+    {"2.1", "metadata/finalizers", Effect::append},
+};
+
+constexpr Excuse clone_excuses[] = {
+    {"2.2", "spec/target/apiGroup"},
+    {"2.2", "spec/target/kind"},
+    {"2.2", "spec/target/name"},
+};
+
+struct Mutation {
+  std::string_view webhook;
+  std::string_view operation;
+  std::string_view type;
+  std::vector<std::string_view> replaced;  // by the patch, from the object in the type's form; the rest stays as sent
+  std::span<const Excuse> excuses;
+};
+
+const std::vector<Mutation>& mutations() {
+  static const std::vector<Mutation> table = {
+      {"/virtualmachineinstances-mutate",
+       "CREATE",
+       "kubevirt.VirtualMachineInstance",
+       {"spec", "metadata", "status"},
+       vmi_excuses},
+      // Only what somebody else wrote into the status is taken back.
+      {"/virtualmachineinstances-mutate", "UPDATE", "kubevirt.VirtualMachineInstance", {"status"}, {}},
+      {"/virtualmachines-mutate", "CREATE", "kubevirt.VirtualMachine", {"spec", "metadata"}, vm_excuses},
+      {"/virtualmachines-mutate", "UPDATE", "kubevirt.VirtualMachine", {"spec", "metadata"}, vm_excuses},
+      {"/migration-mutate-create",
+       "CREATE",
+       "kubevirt.VirtualMachineInstanceMigration",
+       {"metadata"},
+       migration_excuses},
+      {"/vm-clone-mutate-create", "CREATE", "clone.VirtualMachineClone", {"spec"}, clone_excuses},
+  };
+  return table;
+}
+
+// --- comparing
+// --------------------------------------------------------------------------------------------------------
+
+bool is_empty(const Value* value) {
+  if (!value || value->is_null()) return true;
+  if (const auto* text = value->if_string()) return text->empty();
+  if (const auto* array = value->if_array()) return array->empty();
+  const auto* object = value->if_object();
+  return object && std::ranges::all_of(*object, [](const auto& member) { return is_empty(&member.value()); });
+}
+
+bool is_zero(const Value* value) {
+  if (is_empty(value)) return true;
+  if (const auto text = json::as_string(value)) return *text == "0";
+  return value->is_number() && value->to_number<double>() < 1;
+}
+
+std::string pointer_step(std::string_view key) {
+  std::string step;
+  for (const char c : key) step += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
+  return step;
+}
+
+bool matches(std::string_view pattern, std::string_view path) {
+  for (;;) {
+    const std::size_t pattern_end = std::min(pattern.find('/'), pattern.size());
+    const std::size_t path_end = std::min(path.find('/'), path.size());
+    if (pattern.substr(0, pattern_end) != "*" && pattern.substr(0, pattern_end) != path.substr(0, path_end))
+      return false;
+    const bool ends = pattern_end == pattern.size();
+    if (ends || path_end == path.size()) return ends && path_end == path.size();
+    pattern.remove_prefix(pattern_end + 1);
+    path.remove_prefix(path_end + 1);
+  }
+}
+
+// Collects the places where the recorded document differs from ours, except where an excuse covers the difference.
+// Absent, null, "", [] and {} are alike, as in conform.py.
+class Comparison {
+ public:
+  Comparison(std::span<const Excuse> excuses, const Value& sent, std::map<std::string_view, int>& used)
+      : excuses_(excuses), sent_(sent), used_(used) {}
+
+  void compare(const Value* recorded, const Value* ours, const std::string& path) {
+    if (is_empty(recorded) && is_empty(ours)) return;
+    if (json::as_string(recorded) == "<any>" && !is_empty(ours)) return;
+    if (const Excuse* excuse = find(path); excuse && covers(*excuse, ours)) return use(*excuse);
+    const Object* recorded_members = json::as_object(recorded);
+    const Object* our_members = json::as_object(ours);
+    const bool by_member = (recorded_members && (our_members || is_empty(ours))) || (our_members && is_empty(recorded));
+    if (by_member) return compare_members(recorded_members, our_members, path);
+    const Array* recorded_items = json::as_array(recorded);
+    const Array* our_items = json::as_array(ours);
+    const bool by_item = (recorded_items && (our_items || is_empty(ours))) || (our_items && is_empty(recorded));
+    if (by_item) return compare_items(recorded_items, our_items, path);
+    if (recorded && ours && *recorded == *ours) return;
+    differences_.push_back(path + ": recorded " + text(recorded) + ", ours " + text(ours));
+  }
+
+  const std::vector<std::string>& differences() const { return differences_; }
+
+ private:
+  static std::string text(const Value* value) { return value ? json::to_text(*value) : "nothing"; }
+
+  void compare_members(const Object* recorded, const Object* ours, const std::string& path) {
+    const auto below = [&](std::string_view key) {
+      return path.empty() ? pointer_step(key) : path + "/" + pointer_step(key);
+    };
+    const auto find_in = [](const Object* object, std::string_view key) {
+      return object ? object->if_contains(key) : nullptr;
+    };
+    if (recorded) {
+      for (const auto& member : *recorded) compare(&member.value(), find_in(ours, member.key()), below(member.key()));
+    }
+    if (!ours) return;
+    for (const auto& member : *ours) {
+      if (!find_in(recorded, member.key())) compare(nullptr, &member.value(), below(member.key()));
+    }
+  }
+
+  void compare_items(const Array* recorded, const Array* ours, const std::string& path) {
+    const std::size_t recorded_size = recorded ? recorded->size() : 0;
+    const std::size_t our_size = ours ? ours->size() : 0;
+    const Excuse* excuse = find(path);
+    const bool may_grow = excuse && excuse->effect == Effect::append && recorded_size > our_size;
+    if (may_grow) use(*excuse);
+    if (recorded_size != our_size && !may_grow) {
+      differences_.push_back(path + ": recorded " + text_of(recorded) + ", ours " + text_of(ours));
+      return;
+    }
+    for (std::size_t at = 0; at < our_size; ++at) {
+      compare(&(*recorded)[at], &(*ours)[at], path + "/" + std::to_string(at));
+    }
+  }
+
+  static std::string text_of(const Array* array) {
+    return array ? std::to_string(array->size()) + " elements" : "none";
+  }
+
+  const Excuse* find(std::string_view path) const {
+    const auto found = std::ranges::find_if(excuses_, [&](const Excuse& each) { return matches(each.pattern, path); });
+    return found == excuses_.end() ? nullptr : &*found;
+  }
+  void use(const Excuse& excuse) { ++used_[excuse.pattern]; }
+
+  bool covers(const Excuse& excuse, const Value* ours) const {
+    switch (excuse.effect) {
+      case Effect::fill:
+        return is_empty(ours);
+      case Effect::fill_zero:
+        return is_zero(ours);
+      case Effect::append:
+        return false;  // looked at where lists are compared
+      case Effect::overwrite:
+        return true;
+      case Effect::inferred: {
+        const Value* spec = json::find(sent_, "spec");
+        const Value* matcher = spec ? json::find(*spec, excuse.matcher) : nullptr;
+        return matcher && !json::get_string_or(*matcher, "inferFromVolume").empty();
+      }
+    }
+    return false;
+  }
+
+  std::span<const Excuse> excuses_;
+  const Value& sent_;
+  std::map<std::string_view, int>& used_;
+  std::vector<std::string> differences_;
+};
+
+// --- the recordings
+// ---------------------------------------------------------------------------------------------------
+
+std::filesystem::path recordings() {
+  const char* source = std::getenv("VIRTGATE_SOURCE_DIR");
+  return std::filesystem::path(source ? source : ".") / "../shared/conformance";
+}
+
+void for_each_case(const std::filesystem::path& file, const std::function<void(json::Document&)>& act) {
+  std::ifstream in(file);
+  std::string line;
+  while (std::getline(in, line)) {
+    auto document = json::Document::parse(line);
+    ASSERT_TRUE(document) << document.error().message;
+    act(*document);
+  }
+}
+
+// What our part of upstream's answer would be: the object as sent, with the replaced parts in canonical form.
+void put_canonical_parts(Value& object, const Value& source, const Mutation& mutation, const Type& type) {
+  Value canonical(source, object.storage());
+  const auto done = canonicalize(canonical, type);
+  ASSERT_TRUE(done) << done.error().message;
+  for (const std::string_view part : mutation.replaced) {
+    if (Value* value = json::find(canonical, part)) object.as_object()[part] = std::move(*value);
+  }
+}
+
+TEST(CanonicalConformance, AgreesWithEveryRecordedMutation) {
+  const std::vector<std::filesystem::path> files = {recordings() / "admission-generated.jsonl",
+                                                    recordings() / "admission-upstream.jsonl"};
+  for (const auto& file : files) {
+    if (!std::filesystem::exists(file)) GTEST_SKIP() << "no recordings at " << file;
+  }
+  int compared = 0;
+  int differing = 0;
+  std::map<std::string_view, int> used;
+  std::map<std::string_view, int> by_webhook;
+  const auto check = [&](json::Document& document) {
+    const Value* after = json::find_path(document.root(), {"expect", "after"});
+    if (!after) return;
+    const std::string_view webhook = json::get_string_or(document.root(), "path");
+    Value& request = *json::find(document.root(), "request");
+    const std::string_view operation = json::get_string_or(request, "operation");
+    const auto mutation = std::ranges::find_if(
+        mutations(), [&](const Mutation& each) { return each.webhook == webhook && each.operation == operation; });
+    ASSERT_NE(mutation, mutations().end()) << webhook << " " << operation;
+    const Type* type = find_type(mutation->type);
+    ASSERT_NE(type, nullptr);
+    Value& object = *json::find(request, "object");
+    const bool takes_back = mutation->excuses.empty();
+    const Value source(*json::find(request, takes_back ? "oldObject" : "object"), document.storage());
+    put_canonical_parts(object, source, *mutation, *type);
+    Comparison comparison(mutation->excuses, source, used);
+    comparison.compare(after, &object, {});
+    ++compared;
+    ++by_webhook[mutation->webhook];
+    if (comparison.differences().empty()) return;
+    if (++differing > 20) return;
+    std::string all;
+    for (const std::string& difference : comparison.differences()) all += "\n  " + difference;
+    ADD_FAILURE() << json::get_string_or(document.root(), "id") << all;
+  };
+  for (const auto& file : files) for_each_case(file, check);
+  EXPECT_EQ(differing, 0);
+  // So that nobody passes by comparing nothing.
+  EXPECT_GT(compared, 1000);
+  for (const Mutation& mutation : mutations()) EXPECT_GT(by_webhook[mutation.webhook], 0) << mutation.webhook;
+  RecordProperty("compared", compared);
+  // An excuse that nothing needs any more should not hide anything either; these are needed by rare cases only.
+  EXPECT_GT(used.size(), 50u);
+}
+
+}  // namespace
+}  // namespace vg::api
