@@ -1,0 +1,80 @@
+#include "program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "cluster.h"
+#include "serve.h"
+#include "server/version.h"
+
+namespace vg::cmd {
+namespace {
+
+using Arguments = std::span<const std::string_view>;
+
+struct Command {
+  std::string_view name;
+  std::string_view synopsis;
+  std::string_view help;
+  int (*run)(const Command& command, Arguments arguments, Output output);
+};
+
+int not_built_yet(const Command& command, Arguments, Output output) {
+  fmt::print(output.err, "virtgate {}: this version does not have it yet\n", command.name);
+  return exit_failed;
+}
+
+int print_version(const Command&, Arguments, Output output) {
+  fmt::print(output.out, "{}\n", server::version_line());
+  return exit_ok;
+}
+
+constexpr std::array commands = std::to_array<Command>({
+    {"serve", "[--state DIR] [--listen HOST:PORT] [--api-only]", "the whole KubeVirt API on this machine",
+     [](const Command&, Arguments arguments, Output output) { return run_serve(arguments, output); }},
+    {"cluster", "[virt-api's flags]", "in the place of virt-api, in a Kubernetes cluster",
+     [](const Command&, Arguments arguments, Output output) {
+       return run_cluster("virtgate cluster", arguments, output);
+     }},
+    {"check", "FILE... | -", "what the server would say to these objects", not_built_yet},
+    {"render", "FILE", "an object as it is after defaulting", not_built_yet},
+    {"rules", "", "every rule that objects are checked against", not_built_yet},
+    {"actions", "", "every action on a machine, and when it is allowed", not_built_yet},
+    {"version", "", "the version of this program", print_version},
+});
+
+std::string usage() {
+  std::string text = "usage: virtgate COMMAND [FLAGS]\n\n";
+  for (const Command& command : commands)
+    text += fmt::format("  {:<8} {:<52} {}\n", command.name, command.synopsis, command.help);
+  text += "\nvirtgate COMMAND --help tells the flags of serve and cluster.\n";
+  return text;
+}
+
+}  // namespace
+
+int run(std::string_view program, Arguments arguments, Output output) {
+  const auto slash = program.rfind('/');
+  if ((slash == program.npos ? program : program.substr(slash + 1)) == "virt-api")
+    return run_cluster("virt-api", arguments, output);
+  if (arguments.empty()) {
+    fmt::print(output.err, "{}", usage());
+    return exit_usage;
+  }
+  const std::string_view name = arguments.front();
+  if (name == "help" || name == "--help" || name == "-h") {
+    fmt::print(output.out, "{}", usage());
+    return exit_ok;
+  }
+  const auto* command = std::ranges::find(commands, name == "--version" ? "version" : name, &Command::name);
+  if (command == commands.end()) {
+    fmt::print(output.err, "virtgate: there is no command \"{}\"\n\n{}", name, usage());
+    return exit_usage;
+  }
+  return command->run(*command, arguments.subspan(1), output);
+}
+
+}  // namespace vg::cmd

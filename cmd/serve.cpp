@@ -1,0 +1,340 @@
+#include "serve.h"
+
+#include <fmt/format.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "auth/identify.h"
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "flags.h"
+#include "http/server.h"
+#include "listen_address.h"
+#include "local/pki.h"
+#include "local/state_folder.h"
+#include "server/health.h"
+#include "server/process_metrics.h"
+#include "server/router.h"
+#include "server/version.h"
+#include "server/webhooks.h"
+#include "signals.h"
+
+namespace vg::cmd {
+namespace {
+
+// Renewal begins a month before the end, so an hour more or less does not matter.
+constexpr std::chrono::hours renewal_interval{1};
+
+struct ServeOptions {
+  std::string state;  // empty = the default place
+  std::string listen = "127.0.0.1:6443";
+  bool api_only = false;
+  std::int64_t console_server_port = 8186;
+  std::string handler_cert_file = "/etc/virt-handler/clientcertificates/tls.crt";
+  std::string handler_key_file = "/etc/virt-handler/clientcertificates/tls.key";
+  std::int64_t verbosity = log::verbosity_default;
+
+  std::vector<Flag> flags() {
+    return {
+        {"state", '\0', &state, "DIR",
+         "where keys and objects are kept (default $XDG_STATE_HOME/virtgate, else ~/.local/state/virtgate)"},
+        {"listen", '\0', &listen, "HOST:PORT", "where to listen"},
+        {"api-only", '\0', &api_only, "", "run no controllers and no node: objects change only when somebody does it"},
+        {"console-server-port", '\0', &console_server_port, "PORT", "port of the handlers on the nodes"},
+        {"handler-cert-file", '\0', &handler_cert_file, "FILE", "client certificate shown to the handlers"},
+        {"handler-key-file", '\0', &handler_key_file, "FILE", "its key"},
+        {"v", 'v', &verbosity, "LEVEL", "how much to log: 3 adds a line a request, 4 also webhooks"},
+    };
+  }
+};
+
+local::Time now(const Clock& clock) { return std::chrono::floor<std::chrono::seconds>(clock.wall_now()); }
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string();
+}
+
+std::string numeric_address(const sockaddr* address) {
+  const socklen_t size = address->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+  std::array<char, NI_MAXHOST> text{};
+  const int failed = ::getnameinfo(address, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
+  return failed ? std::string() : std::string(text.data());
+}
+
+// Everything by which a client may name this machine, for the serving certificate.
+std::vector<std::string> served_hosts(const ListenAddress& listen) {
+  std::vector<std::string> hosts;
+  const auto add = [&](std::string host) {
+    if (!host.empty() && std::ranges::find(hosts, host) == hosts.end()) hosts.push_back(std::move(host));
+  };
+  add(host_name());
+  if (!listen.is_wildcard()) {
+    add(listen.host);
+    return hosts;
+  }
+  ifaddrs* all = nullptr;
+  if (::getifaddrs(&all) != 0) return hosts;
+  for (const ifaddrs* one = all; one; one = one->ifa_next) {
+    if (!one->ifa_addr || (one->ifa_addr->sa_family != AF_INET && one->ifa_addr->sa_family != AF_INET6)) continue;
+    const std::string address = numeric_address(one->ifa_addr);
+    if (!address.contains('%')) add(address);  // an address of one link only means something together with the link
+  }
+  ::freeifaddrs(all);
+  return hosts;
+}
+
+// The server listens on addresses; a name is looked up once, here.
+Result<std::string> resolve(const std::string& host) {
+  if (local::is_ip_address(host)) return host;
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (const int failed = ::getaddrinfo(host.c_str(), nullptr, &hints, &found))
+    return fail({.code = 500,
+                 .reason = "InternalError",
+                 .message = fmt::format("cannot find the address of {}: {}", host, ::gai_strerror(failed)),
+                 .details = {}});
+  std::string address = numeric_address(found->ai_addr);
+  ::freeaddrinfo(found);
+  return address;
+}
+
+Result<http::TlsServerConfig> read_tls(const local::Pki& pki) {
+  auto certificate = read_file(pki.file("server.crt").native(), limits::config_file_bytes_max);
+  if (!certificate) return fail(certificate.error());
+  auto key = read_file(pki.file("server.key").native(), limits::config_file_bytes_max);
+  if (!key) return fail(key.error());
+  auto authority = read_file(pki.file("ca.crt").native(), limits::config_file_bytes_max);
+  if (!authority) return fail(authority.error());
+  http::TlsServerConfig tls;
+  tls.certificate_pem = std::move(*certificate);
+  tls.key_pem = std::move(*key);
+  tls.client_authorities.push_back(
+      {.name = std::string(auth::client_authority), .certificates_pem = std::move(*authority), .common_names = {}});
+  return tls;
+}
+
+// A path for pasting into a shell.
+std::string quoted(const std::filesystem::path& path) {
+  const std::string& text = path.native();
+  const bool plain = std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("/._-+,@").contains(c);
+  });
+  if (plain) return text;
+  std::string quoted = "'";
+  for (char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+void print_welcome(std::FILE* out, const ServeOptions& options, const ListenAddress& listen, const local::Pki& pki) {
+  fmt::print(out,
+             "{}\n"
+             "serving the KubeVirt API at {}{}\n"
+             "\n"
+             "  kubectl --kubeconfig {} get vms\n"
+             "  curl --cacert {} -H \"Authorization: Bearer $(cat {})\" {}/healthz\n"
+             "\n"
+             "Ctrl-C stops it.\n",
+             server::version_line(), listen.url(), options.api_only ? ", without controllers and node" : "",
+             quoted(pki.kubeconfig()), quoted(pki.file("ca.crt")), quoted(pki.file("admin.token")), listen.url());
+  std::fflush(out);
+}
+
+// The composition root of the standalone mode: everything that exists is made here, and lives until the server ends.
+class Standalone {
+ public:
+  static Result<std::unique_ptr<Standalone>> create(const ServeOptions& options, const ListenAddress& listen);
+
+  const local::Pki& pki() const { return *pki_; }
+  Result<void> listen();
+  void run();  // until a signal
+
+ private:
+  Standalone(local::StateFolder folder, std::unique_ptr<local::Pki> pki);
+  void add_routes();
+  void on_signal(int signal);
+  void renew();
+  void reload_tls();
+  void show_expiry();
+
+  ProcessSignals signals_;
+  SystemClock clock_;
+  local::StateFolder folder_;
+  std::unique_ptr<local::Pki> pki_;
+  metrics::Registry metrics_;
+  metrics::Gauge& ready_ =
+      metrics_.gauge("kubevirt_virt_api_ready_status", "1 while this server takes requests, else 0.");
+  metrics::Family<metrics::Gauge>& expiry_ =
+      metrics_.gauges("virtgate_certificate_expiration_timestamp_seconds",
+                      "When a certificate of this server ends, in seconds since 1970.", {"certificate"});
+  server::HealthRegistry health_;
+  auth::Identifier identifier_;
+  server::Router router_;
+  std::unique_ptr<http::Server> server_;
+  std::atomic<bool> stopping_{false};
+};
+
+Standalone::Standalone(local::StateFolder folder, std::unique_ptr<local::Pki> pki)
+    : folder_(std::move(folder)),
+      pki_(std::move(pki)),
+      identifier_(pki_->admin_token(), std::string(local::admin_user), {std::string(local::admin_group)}),
+      router_({.identifier = identifier_, .clock = clock_, .metrics = metrics_}) {}
+
+Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& options, const ListenAddress& listen) {
+  std::filesystem::path state = options.state;
+  if (state.empty()) {
+    auto place = local::default_state_folder(local::process_environment());
+    if (!place) return fail(place.error());
+    state = std::move(*place);
+  }
+  auto folder = local::StateFolder::open(state);
+  if (!folder) return fail(folder.error());
+  local::PkiOptions pki_options{.state = folder->path(), .hosts = served_hosts(listen), .server_url = listen.url()};
+  auto pki = local::Pki::open(std::move(pki_options), now(SystemClock()));
+  if (!pki) return fail(pki.error());
+  auto tls = read_tls(**pki);
+  if (!tls) return fail(tls.error());
+  auto address = resolve(listen.host);
+  if (!address) return fail(address.error());
+
+  std::unique_ptr<Standalone> made(new Standalone(std::move(*folder), std::move(*pki)));
+  made->add_routes();
+  made->show_expiry();
+  http::ServerConfig config;
+  config.host = std::move(*address);
+  config.port = listen.port;
+  config.tls = std::move(*tls);
+  config.metrics = &made->metrics_;
+  auto server = http::Server::create(std::move(config), made->router_);
+  if (!server) return fail(server.error());
+  made->server_ = std::move(*server);
+  return made;
+}
+
+void Standalone::add_routes() {
+  health_.add("serving-certificate", server::HealthScope::readiness, [this]() -> std::optional<std::string> {
+    if (pki_->server_expires() > now(clock_)) return std::nullopt;
+    return "the serving certificate has expired";
+  });
+  // The configuration will come from the KubeVirt object in the store.
+  server::add_health_routes(router_, health_, [] { return std::string(); });
+  server::add_metrics_route(router_, server::Access::administrators, metrics_);
+  server::add_webhook_routes(router_, server::Access::administrators, metrics_);
+}
+
+Result<void> Standalone::listen() {
+  auto listening = server_->listen();
+  if (listening) ready_.set(1);
+  return listening;
+}
+
+void Standalone::run() {
+  ProcessSignals::Watch watch(
+      signals_, renewal_interval, [this](int signal) { on_signal(signal); }, [this] { renew(); });
+  server_->run();
+  ready_.set(0);
+}
+
+void Standalone::on_signal(int signal) {
+  if (signal == SIGHUP) {
+    reload_tls();
+  } else if (!stopping_.exchange(true)) {
+    log::info("stopping: finishing the requests that run; a second signal stops at once");
+    health_.begin_shutdown();
+    ready_.set(0);
+    server_->drain(limits::drain_deadline);
+  } else {
+    log::info("stopping at once");
+    server_->stop();
+  }
+}
+
+void Standalone::renew() {
+  auto renewed = pki_->renew(now(clock_));
+  if (!renewed) {
+    log::error("certificates could not be renewed; the next try is in an hour", {{"reason", renewed.error().message}});
+    return;
+  }
+  for (const std::string& name : *renewed) log::info("a certificate was renewed", {{"file", name}});
+  if (!renewed->empty()) reload_tls();
+  show_expiry();
+}
+
+void Standalone::reload_tls() {
+  auto tls = read_tls(*pki_);
+  auto done = tls ? server_->set_tls(*tls) : Result<void>(fail(tls.error()));
+  if (done)
+    log::info("certificates were loaded");
+  else
+    log::error("certificates could not be loaded; the ones before stay in use", {{"reason", done.error().message}});
+}
+
+void Standalone::show_expiry() {
+  const auto seconds = [](local::Time time) { return static_cast<double>(time.time_since_epoch().count()); };
+  expiry_.with({"ca"})->set(seconds(pki_->authority_expires()));
+  expiry_.with({"server"})->set(seconds(pki_->server_expires()));
+  expiry_.with({"admin"})->set(seconds(pki_->admin_expires()));
+}
+
+int serve(const ServeOptions& options, const ListenAddress& listen, Output output) {
+  const auto failed = [&](const Status& status) {
+    fmt::print(output.err, "virtgate serve: {}\n", status.message);
+    return exit_failed;
+  };
+  // What is written below is for the user who runs the server, unless its code says otherwise.
+  ::umask(077);
+  log::set_verbosity(static_cast<int>(std::clamp<std::int64_t>(options.verbosity, 0, 100)));
+  auto server = Standalone::create(options, listen);
+  if (!server) return failed(server.error());
+  if (auto listening = (*server)->listen(); !listening) return failed(listening.error());
+  print_welcome(output.out, options, listen, (*server)->pki());
+  (*server)->run();
+  return exit_ok;
+}
+
+}  // namespace
+
+int run_serve(std::span<const std::string_view> arguments, Output output) {
+  ServeOptions options;
+  const auto flags = options.flags();
+  const std::string usage = fmt::format("usage: virtgate serve [FLAGS]\n\n{}", describe_flags(flags));
+  const auto refuse = [&](std::string_view why) {
+    fmt::print(output.err, "virtgate serve: {}\n\n{}", why, usage);
+    return exit_usage;
+  };
+  const auto parsed = parse_flags(flags, arguments);
+  if (!parsed) return refuse(parsed.error());
+  if (parsed->help) {
+    fmt::print(output.out, "{}", usage);
+    return exit_ok;
+  }
+  if (!parsed->positional.empty())
+    return refuse(fmt::format("there is nothing to do with \"{}\"", parsed->positional.front()));
+  if (options.console_server_port < 0 || options.console_server_port > 65535)
+    return refuse("--console-server-port must be from 0 to 65535");
+  const auto listen = parse_listen_address(options.listen);
+  if (!listen) return refuse(listen.error());
+  return serve(options, *listen, output);
+}
+
+}  // namespace vg::cmd

@@ -1,0 +1,78 @@
+// The envelope of a webhook call (spec server 5.4 and 5.5): reading the review, writing the answer. Pure functions.
+#pragma once
+
+#include <cstddef>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "json/value.h"
+
+namespace vg::admission {
+
+enum class Operation { create, update, remove, connect, other };
+
+struct GroupVersionKind {
+  std::string_view group, version, kind;
+};
+struct GroupVersionResource {
+  std::string_view group, version, resource;
+};
+
+struct UserInfo {
+  std::string_view username, uid;
+  const json::Array* groups = nullptr;  // of strings (or null, which stands for an empty one)
+  const json::Object* extra = nullptr;  // from string to a list of strings
+};
+
+// Everything refers to the document that it was read from.
+struct Review {
+  std::string_view api_version;  // of the envelope
+  std::string_view uid;
+  GroupVersionKind kind, request_kind;
+  GroupVersionResource resource, request_resource;
+  std::string_view sub_resource, request_sub_resource;
+  std::string_view name, name_space;
+  std::string_view operation_name;
+  UserInfo user;
+  bool dry_run = false;
+  // Null when absent or null in the review. Objects are brought into canonical form where they lie.
+  json::Value* object = nullptr;
+  json::Value* old_object = nullptr;
+  const json::Value* options = nullptr;
+
+  Operation operation() const;
+};
+
+enum class ReviewError {
+  malformed,   // a value has a type that Go's decoder refuses: 400 without a body
+  no_request,  // nothing to decide on; upstream crashes here
+};
+
+// As Go decodes: unknown members are ignored, names match whatever their case, null leaves a field as it was.
+std::expected<Review, ReviewError> read_review(json::Value& document);
+
+// What a webhook decided.
+struct Verdict {
+  bool allowed = true;
+  Status refusal;                     // when not allowed; a code of 0 and empty texts are left out of the answer
+  std::vector<std::string> warnings;  // shown to the user by kubectl
+  std::string patch;                  // a JSON Patch; empty for none
+
+  static Verdict allow() { return {}; }
+  static Verdict refuse(Status status);
+  // The object or the request cannot be judged at all: 400, no reason, no details.
+  static Verdict error(std::string message);
+  // The object breaks rules: 422 with causes. Only the first ten are told; the message says how many more there are.
+  static Verdict invalid(std::vector<StatusCause> causes);
+};
+
+// Upstream cuts the list of causes here (spec server Q21); clients see it, so it is part of the contract.
+inline constexpr std::size_t told_causes_max = 10;
+
+// Appends the answer's body.
+void write_answer(std::string& out, bool mutating, const Review& review, const Verdict& verdict);
+
+}  // namespace vg::admission

@@ -1,0 +1,311 @@
+#include "local/pki.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "base/base64.h"
+#include "base/files.h"
+#include "base/random.h"
+
+namespace vg::local {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::days;
+using std::chrono::minutes;
+
+// Nobody should have to hand out a new authority while a server lives.
+constexpr days authority_lifetime{3652};
+// Clients that keep a leaf for long are rare, and a year is what current tools accept without complaint.
+constexpr days leaf_lifetime{365};
+// Early enough that a server which is restarted only now and then still renews in time.
+constexpr days renewal_margin{30};
+// For clients whose clock is behind.
+constexpr minutes clock_skew{10};
+// No file here is larger than a few KiB; a larger one is not ours.
+constexpr std::size_t file_bytes_max = 64 * 1024;
+constexpr std::size_t token_chars_min = 32, token_chars_max = 1024;
+constexpr std::size_t token_random_bytes = 32;
+constexpr mode_t secret_mode = 0600, public_mode = 0644;
+
+std::unexpected<Status> refuse(std::string message) {
+  return fail({.code = 500, .reason = "InternalError", .message = std::move(message), .details = {}});
+}
+
+Result<std::string> read(const fs::path& path) {
+  auto text = read_file(path.native(), file_bytes_max);
+  if (!text) return refuse(fmt::format("cannot read {}: {}", path.native(), text.error().message));
+  return std::move(*text);
+}
+
+// A key that others can read may be copied already, so it is refused and not silently closed.
+Result<std::string> read_secret(const fs::path& path) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) == 0 && (info.st_mode & 077))
+    return refuse(
+        fmt::format("{} may be read by other users (mode {:o}); run: chmod 600 {} (and if others used this "
+                    "machine, stop the server and remove {}, so that new keys are made)",
+                    path.native(), info.st_mode & 07777, path.native(), path.parent_path().native()));
+  return read(path);
+}
+
+LeafRequest leaf(std::string common_name, Usage usage, Time now) {
+  return {.common_name = std::move(common_name),
+          .organizations = {},
+          .hosts = {},
+          .usage = usage,
+          .not_before = now - clock_skew,
+          .not_after = now + leaf_lifetime};
+}
+
+LeafRequest server_leaf(const PkiOptions& options, Time now) {
+  LeafRequest request = leaf("virtgate", Usage::server, now);
+  request.hosts = {"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "127.0.0.1", "::1"};
+  for (const std::string& host : options.hosts)
+    if (std::ranges::find(request.hosts, host) == request.hosts.end()) request.hosts.push_back(host);
+  return request;
+}
+
+LeafRequest admin_leaf(Time now) {
+  LeafRequest request = leaf(std::string(admin_user), Usage::client, now);
+  request.organizations = {std::string(admin_group)};
+  return request;
+}
+
+// A leaf that outlives its authority would be refused by clients on a day when we believe it is good.
+LeafRequest within(LeafRequest request, const Certificate& authority) {
+  request.not_after = std::min(request.not_after, authority.not_after());
+  return request;
+}
+
+bool needs_renewal(const Certificate& certificate, const LeafRequest& fresh, const Certificate& authority, Time now) {
+  if (certificate.not_before() > now) return true;  // made while the clock was ahead
+  if (certificate.not_after() - now < renewal_margin && certificate.not_after() < authority.not_after()) return true;
+  return !std::ranges::all_of(fresh.hosts, [&](const std::string& host) { return certificate.covers(host); });
+}
+
+Result<void> write(const fs::path& path, std::string_view text, mode_t mode) {
+  if (auto done = write_file(path.native(), text, mode); !done)
+    return refuse(fmt::format("cannot write {}: {}", path.native(), done.error().message));
+  return {};
+}
+
+Result<void> check_token(const fs::path& path, std::string_view token) {
+  const bool good =
+      token.size() >= token_chars_min && token.size() <= token_chars_max && std::ranges::all_of(token, [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) || std::string_view("-._~+/=").contains(c);
+      });
+  if (good) return {};
+  return refuse(
+      fmt::format("{} holds no usable token ({} to {} characters of A-Z a-z 0-9 - . _ ~ + / =); remove the "
+                  "file, then a new token is made at the next start",
+                  path.native(), token_chars_min, token_chars_max));
+}
+
+Result<std::string> load_token(const fs::path& path) {
+  if (!fs::exists(path)) {
+    std::string token = random_token(token_random_bytes);
+    if (auto done = write(path, token, secret_mode); !done) return fail(done.error());
+    return token;
+  }
+  auto token = read_secret(path);
+  if (!token) return token;
+  while (!token->empty() && std::isspace(static_cast<unsigned char>(token->back()))) token->pop_back();
+  if (auto good = check_token(path, *token); !good) return fail(good.error());
+  return token;
+}
+
+}  // namespace
+
+Pki::Pki(PkiOptions options, fs::path folder, Pair authority, Pair server, Pair admin, std::string token)
+    : options_(std::move(options)),
+      folder_(std::move(folder)),
+      authority_(std::move(authority)),
+      server_(std::move(server)),
+      admin_(std::move(admin)),
+      token_(std::move(token)),
+      authority_expires_(authority_.certificate.not_after()),
+      server_expires_(server_.certificate.not_after()),
+      admin_expires_(admin_.certificate.not_after()) {}
+
+Result<std::unique_ptr<Pki>> Pki::open(PkiOptions options, Time now) {
+  const fs::path folder = options.state / "pki";
+  std::error_code error;
+  const bool exists = fs::exists(folder, error);
+  if (error) return refuse(fmt::format("cannot look into {}: {}", options.state.native(), error.message()));
+  if (!exists)
+    if (auto made = create(options.state, now); !made) return fail(made.error());
+
+  auto authority = load_authority(folder, now);
+  if (!authority) return fail(authority.error());
+  auto server = load_leaf(folder, "server", *authority, within(server_leaf(options, now), authority->certificate));
+  if (!server) return fail(server.error());
+  auto admin = load_leaf(folder, "admin", *authority, within(admin_leaf(now), authority->certificate));
+  if (!admin) return fail(admin.error());
+  auto token = load_token(folder / "admin.token");
+  if (!token) return fail(token.error());
+
+  std::unique_ptr<Pki> pki(new Pki(std::move(options), folder, std::move(*authority), std::move(*server),
+                                   std::move(*admin), std::move(*token)));
+  if (auto renewed = pki->renew(now); !renewed) return fail(renewed.error());
+  return pki;
+}
+
+// The authority is made beside its place and moved there whole: a start that is cut short leaves either no authority,
+// and the next start makes one, or a complete one.
+Result<void> Pki::create(const fs::path& state, Time now) {
+  const fs::path fresh = state / "pki.new";
+  std::error_code error;
+  fs::remove_all(fresh, error);
+  if (::mkdir(fresh.c_str(), 0700) != 0)
+    return refuse(fmt::format("cannot create {}: {}", fresh.native(), std::strerror(errno)));
+  auto key = PrivateKey::generate();
+  if (!key) return fail(key.error());
+  // A name of its own for each authority: clients and people tell two state folders apart by it.
+  const std::string name = fmt::format("virtgate-ca-{:08x}", random_u64() & 0xffffffff);
+  auto certificate = Certificate::make_authority(*key, name, now - clock_skew, now + authority_lifetime);
+  if (!certificate) return fail(certificate.error());
+  if (auto done = write(fresh / "ca.key", key->to_pem(), secret_mode); !done) return done;
+  if (auto done = write(fresh / "ca.crt", certificate->to_pem(), public_mode); !done) return done;
+  fs::rename(fresh, state / "pki", error);
+  if (error) return refuse(fmt::format("cannot move {} to its place: {}", fresh.native(), error.message()));
+  return {};
+}
+
+Result<Pki::Pair> Pki::load_authority(const fs::path& folder, Time now) {
+  const fs::path certificate_file = folder / "ca.crt", key_file = folder / "ca.key";
+  const std::string way_out = fmt::format(
+      "put the right file back, or remove the folder {}: then a new authority is made at the next start, and every "
+      "copy of the kubeconfig and of ca.crt must be replaced",
+      folder.native());
+  for (const fs::path& file : {certificate_file, key_file})
+    if (!fs::exists(file)) return refuse(fmt::format("{} is missing; {}", file.native(), way_out));
+
+  auto key_text = read_secret(key_file);
+  if (!key_text) return fail(key_text.error());
+  auto key = PrivateKey::from_pem(*key_text);
+  if (!key) return refuse(fmt::format("{}: {}; {}", key_file.native(), key.error().message, way_out));
+  auto text = read(certificate_file);
+  if (!text) return fail(text.error());
+  auto certificate = Certificate::from_pem(*text);
+  if (!certificate)
+    return refuse(fmt::format("{}: {}; {}", certificate_file.native(), certificate.error().message, way_out));
+
+  if (!certificate->is_authority())
+    return refuse(fmt::format("{} is not the certificate of an authority; {}", certificate_file.native(), way_out));
+  if (!certificate->matches(*key))
+    return refuse(fmt::format("{} does not belong to {}; {}", key_file.native(), certificate_file.native(), way_out));
+  if (certificate->not_before() > now)
+    return refuse(fmt::format("{} is not valid yet; is this machine's clock right? If so, {}",
+                              certificate_file.native(), way_out));
+  if (certificate->not_after() <= now)
+    return refuse(fmt::format("{} has expired; {}", certificate_file.native(), way_out));
+  return Pair{std::move(*key), std::move(*certificate)};
+}
+
+Result<Pki::Pair> Pki::load_leaf(const fs::path& folder, std::string_view name, const Pair& authority,
+                                 const LeafRequest& fresh) {
+  const fs::path certificate_file = folder / fmt::format("{}.crt", name);
+  const fs::path key_file = folder / fmt::format("{}.key", name);
+  const std::string way_out = fmt::format("remove {} and {}, then new ones are made at the next start",
+                                          certificate_file.native(), key_file.native());
+  const bool has_key = fs::exists(key_file);
+  std::error_code ignored;
+  // In this order, so that a start that is cut short never leaves a certificate beside a key it does not belong to.
+  if (!has_key) fs::remove(certificate_file, ignored);
+
+  auto key = [&]() -> Result<PrivateKey> {
+    if (!has_key) return PrivateKey::generate();
+    auto text = read_secret(key_file);
+    if (!text) return fail(text.error());
+    auto parsed = PrivateKey::from_pem(*text);
+    if (!parsed) return refuse(fmt::format("{}: {}; {}", key_file.native(), parsed.error().message, way_out));
+    return parsed;
+  }();
+  if (!key) return fail(key.error());
+  if (!has_key)
+    if (auto done = write(key_file, key->to_pem(), secret_mode); !done) return fail(done.error());
+
+  if (!fs::exists(certificate_file)) {
+    auto certificate = Certificate::issue(authority.certificate, authority.key, *key, fresh);
+    if (!certificate) return fail(certificate.error());
+    if (auto done = write(certificate_file, certificate->to_pem(), public_mode); !done) return fail(done.error());
+    return Pair{std::move(*key), std::move(*certificate)};
+  }
+  auto text = read(certificate_file);
+  if (!text) return fail(text.error());
+  auto certificate = Certificate::from_pem(*text);
+  if (!certificate)
+    return refuse(fmt::format("{}: {}; {}", certificate_file.native(), certificate.error().message, way_out));
+  if (!certificate->matches(*key))
+    return refuse(fmt::format("{} does not belong to {}; {}", key_file.native(), certificate_file.native(), way_out));
+  if (!certificate->signed_by(authority.certificate))
+    return refuse(
+        fmt::format("{} was not signed by {}/ca.crt; {}", certificate_file.native(), folder.native(), way_out));
+  return Pair{std::move(*key), std::move(*certificate)};
+}
+
+Result<bool> Pki::renew_leaf(Pair& leaf, std::string_view name, const LeafRequest& fresh, Time now) {
+  if (!needs_renewal(leaf.certificate, fresh, authority_.certificate, now)) return false;
+  auto certificate = Certificate::issue(authority_.certificate, authority_.key, leaf.key, fresh);
+  if (!certificate) return fail(certificate.error());
+  if (auto done = write(file(fmt::format("{}.crt", name)), certificate->to_pem(), public_mode); !done)
+    return fail(done.error());
+  leaf.certificate = std::move(*certificate);
+  return true;
+}
+
+Result<std::vector<std::string>> Pki::renew(Time now) {
+  std::vector<std::string> renewed;
+  auto server = renew_leaf(server_, "server", within(server_leaf(options_, now), authority_.certificate), now);
+  if (!server) return fail(server.error());
+  if (*server) renewed.emplace_back("server.crt");
+  server_expires_ = server_.certificate.not_after();
+  auto admin = renew_leaf(admin_, "admin", within(admin_leaf(now), authority_.certificate), now);
+  if (!admin) return fail(admin.error());
+  if (*admin) renewed.emplace_back("admin.crt");
+  admin_expires_ = admin_.certificate.not_after();
+  if (auto done = write_kubeconfig(); !done) return fail(done.error());
+  return renewed;
+}
+
+Result<void> Pki::write_kubeconfig() {
+  const std::string wanted = fmt::format(
+      "# Access for the administrator of this server. Whoever can read this file may do everything.\n"
+      "apiVersion: v1\n"
+      "kind: Config\n"
+      "clusters:\n"
+      "- name: virtgate\n"
+      "  cluster:\n"
+      "    server: \"{}\"\n"
+      "    certificate-authority-data: {}\n"
+      "users:\n"
+      "- name: {}\n"
+      "  user:\n"
+      "    client-certificate-data: {}\n"
+      "    client-key-data: {}\n"
+      "contexts:\n"
+      "- name: virtgate\n"
+      "  context:\n"
+      "    cluster: virtgate\n"
+      "    user: {}\n"
+      "    namespace: default\n"
+      "current-context: virtgate\n",
+      options_.server_url, base64_encode(authority_.certificate.to_pem()), admin_user,
+      base64_encode(admin_.certificate.to_pem()), base64_encode(admin_.key.to_pem()), admin_user);
+  struct stat info;
+  const bool closed = ::stat(kubeconfig().c_str(), &info) == 0 && (info.st_mode & 077) == 0;
+  if (closed)
+    if (auto present = read_file(kubeconfig().native(), file_bytes_max); present && *present == wanted) return {};
+  return write(kubeconfig(), wanted, secret_mode);
+}
+
+}  // namespace vg::local

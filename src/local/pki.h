@@ -1,0 +1,65 @@
+// The keys and certificates of a standalone server, in the folder pki/ of its state: made at the first start, kept at
+// later ones, renewed before they expire. Nothing here ever replaces the authority: every client trusts it.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "local/certificates.h"
+
+namespace vg::local {
+
+struct PkiOptions {
+  std::filesystem::path state;     // exists, and is locked by the caller
+  std::vector<std::string> hosts;  // what the serving certificate covers besides its fixed names
+  std::string server_url;          // where the administrator's kubeconfig points to
+};
+
+// Who the administrator's certificate and token stand for. The group may do everything, as in every Kubernetes.
+inline constexpr std::string_view admin_user = "kubernetes-admin";
+inline constexpr std::string_view admin_group = "system:masters";
+
+class Pki {
+ public:
+  // After success every file exists and fits the others. What is damaged, foreign or readable by others is refused
+  // with the file's name and the way out.
+  static Result<std::unique_ptr<Pki>> open(PkiOptions options, Time now);
+
+  // Renews what is about to expire (its key stays) and rewrites the kubeconfig to match. Says what it renewed.
+  // To be called from one thread at a time.
+  Result<std::vector<std::string>> renew(Time now);
+
+  std::filesystem::path file(std::string_view name) const { return folder_ / name; }  // "ca.crt", "server.key", ...
+  std::filesystem::path kubeconfig() const { return options_.state / "admin.kubeconfig"; }
+  const std::string& admin_token() const { return token_; }
+
+  // May be called from any thread.
+  Time authority_expires() const { return authority_expires_; }
+  Time server_expires() const { return server_expires_; }
+  Time admin_expires() const { return admin_expires_; }
+
+ private:
+  struct Pair {
+    PrivateKey key;
+    Certificate certificate;
+  };
+  Pki(PkiOptions options, std::filesystem::path folder, Pair authority, Pair server, Pair admin, std::string token);
+  static Result<Pair> load_authority(const std::filesystem::path& folder, Time now);
+  static Result<Pair> load_leaf(const std::filesystem::path& folder, std::string_view name, const Pair& authority,
+                                const LeafRequest& fresh);
+  static Result<void> create(const std::filesystem::path& state, Time now);
+  Result<bool> renew_leaf(Pair& leaf, std::string_view name, const LeafRequest& fresh, Time now);
+  Result<void> write_kubeconfig();
+
+  PkiOptions options_;
+  std::filesystem::path folder_;
+  Pair authority_, server_, admin_;
+  std::string token_;
+  std::atomic<Time> authority_expires_, server_expires_, admin_expires_;
+};
+
+}  // namespace vg::local

@@ -1,0 +1,46 @@
+// Arenas for requests, kept per core between them: everyday requests parse without touching the heap.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "json/arena.h"
+
+namespace vg::server {
+
+// An arena for the life of this object. Must be given back on the thread that took it, as a request that stays on its
+// core does; it may be held across suspension.
+class LeasedArena {
+ public:
+  LeasedArena() {
+    auto& free = free_list();
+    if (free.empty()) {
+      arena_ = std::make_unique<json::Arena>();
+    } else {
+      arena_ = std::move(free.back());
+      free.pop_back();
+    }
+  }
+  ~LeasedArena() {
+    auto& free = free_list();
+    if (free.size() >= kept_max) return;
+    arena_->reset();
+    free.push_back(std::move(arena_));
+  }
+  LeasedArena(const LeasedArena&) = delete;
+  LeasedArena& operator=(const LeasedArena&) = delete;
+
+  json::StoragePtr storage() { return arena_->storage(); }
+
+ private:
+  // Requests that wait for something hold theirs meanwhile; more than a few at once are rare, and each costs 64 KiB.
+  static constexpr std::size_t kept_max = 4;
+  static std::vector<std::unique_ptr<json::Arena>>& free_list() {
+    thread_local std::vector<std::unique_ptr<json::Arena>> list;
+    return list;
+  }
+  std::unique_ptr<json::Arena> arena_;
+};
+
+}  // namespace vg::server

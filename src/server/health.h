@@ -1,0 +1,57 @@
+// Health as its askers know it: /livez and /readyz as kube-apiserver answers them, /healthz as virt-api does.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/router.h"
+
+namespace vg::server {
+
+enum class HealthScope {
+  readiness,  // do not send requests now
+  both,       // cannot recover by itself: restart
+};
+
+// Named checks. They may be added and run from any thread, at any time.
+class HealthRegistry {
+ public:
+  // Nothing when all is well, else why not, in a few words that anybody may read. Must be quick and safe to call from
+  // every core.
+  using Check = std::function<std::optional<std::string>()>;
+  struct Named {
+    std::string name;
+    HealthScope scope;
+    Check check;
+  };
+  using Checks = std::vector<Named>;
+
+  HealthRegistry();
+  // The name becomes part of a path; a second check of the same name is a bug and throws.
+  void add(std::string name, HealthScope scope, Check check);
+  std::shared_ptr<const Checks> checks() const;
+
+  // From then on the server is not ready, so that balancers send new requests elsewhere.
+  void begin_shutdown() { shutting_down_.store(true, std::memory_order_relaxed); }
+  bool ready() const;
+
+ private:
+  std::atomic<bool> shutting_down_{false};
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Checks> checks_;
+};
+
+// The resource version of the configuration in use; empty while there is none.
+using ConfigVersion = std::function<std::string()>;
+
+// Adds /healthz, /livez, /readyz, the single checks below them, and /version. Both must outlive the router's use.
+void add_health_routes(Router& router, const HealthRegistry& health, ConfigVersion config_version);
+
+}  // namespace vg::server

@@ -1,0 +1,216 @@
+#include "server/router.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <optional>
+#include <stdexcept>
+
+#include "base/log.h"
+#include "server/path.h"
+
+namespace vg::server {
+namespace {
+
+constexpr std::string_view json_type = "application/json";
+
+// Request lines are for those who look for something; webhooks alone would fill a disk.
+constexpr int request_verbosity = 3, webhook_verbosity = 4;
+
+}  // namespace
+
+void Call::respond(http::Response response) {
+  status_ = response.status;
+  answered_bytes_ = response.body.size();
+  exchange_.respond(std::move(response));
+}
+
+void Call::refuse(const Status& status) {
+  http::Response response{.status = status.code, .content_type = json_type, .headers = {}, .body = to_json(status)};
+  response.headers.emplace_back("X-Content-Type-Options", "nosniff");
+  if (status.code == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"virtgate\"");
+  if (status.details.retry_after_seconds > 0)
+    response.headers.emplace_back("Retry-After", std::to_string(status.details.retry_after_seconds));
+  respond(std::move(response));
+}
+
+Task<bool> Call::begin_stream(http::Response head) {
+  status_ = head.status;
+  return exchange_.begin_stream(std::move(head));
+}
+
+Task<bool> Call::write(std::string_view chunk) {
+  answered_bytes_ += chunk.size();
+  return exchange_.write(chunk);
+}
+
+Task<Result<std::unique_ptr<http::Stream>>> Call::upgrade(http::Response head) {
+  status_ = 101;
+  return exchange_.upgrade(std::move(head));
+}
+
+RouteHandler answer_with(std::function<http::Response(const Call&)> answer) {
+  return [answer = std::move(answer)](Call& call) -> Task<void> {
+    http::Response response = answer(call);
+    response.headers.emplace_back("X-Content-Type-Options", "nosniff");
+    call.respond(std::move(response));
+    co_return;
+  };
+}
+
+Router::Router(Parts parts) : parts_(parts), metrics_(parts.metrics) {}
+
+void Router::add_to(Place& place, Access access, std::string_view method, std::string_view path, RouteClass route_class,
+                    RouteHandler handler) {
+  for (const Route& route : place.routes)
+    if (route.method == method) throw std::logic_error(fmt::format("route {} {} was added twice", method, path));
+  place.routes.push_back(
+      {.method = std::string(method), .access = access, .route_class = route_class, .handler = std::move(handler)});
+}
+
+void Router::add(Access access, std::string_view method, std::string path, RouteClass route_class,
+                 RouteHandler handler) {
+  Place& place = places_[path];
+  add_to(place, access, method, path, route_class, std::move(handler));
+}
+
+void Router::add_prefix(Access access, std::string_view method, std::string prefix, RouteClass route_class,
+                        RouteHandler handler) {
+  if (!prefix.ends_with('/')) throw std::logic_error(fmt::format("prefix {} does not end with a slash", prefix));
+  Place& place = prefixes_[prefix];
+  add_to(place, access, method, prefix, route_class, std::move(handler));
+}
+
+const Router::Route* Router::Place::find(std::string_view method) const {
+  for (const Route& route : routes)
+    if (route.method == method || route.method == any_method) return &route;
+  return nullptr;
+}
+
+std::string Router::Place::allowed_methods() const {
+  std::string methods;
+  for (const Route& route : routes) methods += (methods.empty() ? "" : ", ") + route.method;
+  return methods;
+}
+
+const Router::Place* Router::find_place(Call& call) const {
+  if (auto found = places_.find(call.path_); found != places_.end()) return &found->second;
+  for (const auto& [prefix, place] : prefixes_) {
+    if (!call.path_.starts_with(prefix)) continue;
+    call.rest_ = call.path_.substr(prefix.size());
+    return &place;
+  }
+  return nullptr;
+}
+
+// Nobody learns which paths exist before it is known that they may ask (spec server Q18).
+bool Router::admit(Call& call, Access access) const {
+  if (access == Access::anyone) return true;
+  auto identity = parts_.identifier.identify(call.request());
+  if (!identity) {
+    call.refuse(identity.error());
+    return false;
+  }
+  call.identity_ = *identity;
+  if (!identity->authenticated) {
+    call.refuse(Status::unauthorized(
+        "this server wants to know who asks: use the admin.kubeconfig of its state folder, or send the token in "
+        "pki/admin.token as \"Authorization: Bearer TOKEN\""));
+    return false;
+  }
+  if (access == Access::administrators && !identity->is_administrator()) {
+    call.refuse(
+        Status::forbidden("", "", "",
+                          fmt::format("user \"{}\" may not {} {}: it is for members of the group {}", identity->user,
+                                      call.request().method, call.path(), auth::administrators_group)));
+    return false;
+  }
+  return true;
+}
+
+const Router::Route* Router::choose(Call& call, RouteClass& route_class) const {
+  const Place* place = find_place(call);
+  const Route* route = place ? place->find(call.request().method) : nullptr;
+  if (route) {
+    route_class = route->route_class;
+    return admit(call, route->access) ? route : nullptr;
+  }
+  if (!place) {
+    if (admit(call, Access::administrators))
+      call.refuse({.code = 404,
+                   .reason = "NotFound",
+                   .message = fmt::format("this server has nothing at {}; check the path", call.path()),
+                   .details = {}});
+    return nullptr;
+  }
+  // Whoever may call one of the place's methods may know which they are.
+  const Route& first = place->routes.front();
+  route_class = first.route_class;
+  if (!admit(call, first.access)) return nullptr;
+  const std::string methods = place->allowed_methods();
+  const Status status{
+      .code = 405,
+      .reason = "MethodNotAllowed",
+      .message = fmt::format("{} does not take {}; use {}", call.path(), call.request().method, methods),
+      .details = {}};
+  http::Response response{.status = 405, .content_type = json_type, .headers = {}, .body = to_json(status)};
+  response.headers.emplace_back("Allow", methods);
+  response.headers.emplace_back("X-Content-Type-Options", "nosniff");
+  call.respond(std::move(response));
+  return nullptr;
+}
+
+Task<void> Router::handle(http::Exchange& exchange) {
+  const auto began = parts_.clock.steady_now();
+  const http::Request& request = exchange.request();
+  // Matching and permission both go by the decoded path, so that no spelling of a path gets around either.
+  std::optional<std::string> decoded;
+  const bool encoded = request.path.contains('%');
+  if (encoded) decoded = percent_decode(request.path);
+  Call call(exchange, decoded ? std::string_view(*decoded) : request.path);
+  RouteClass route_class = RouteClass::unknown;
+
+  if (encoded && !decoded) {
+    call.refuse(Status::bad_request(
+        "the path has a '%' that is not followed by two hexadecimal digits; write %25 for the character itself"));
+  } else if (const Route* route = choose(call, route_class)) {
+    std::string failure;
+    try {
+      co_await route->handler(call);
+      if (call.status() == 0) failure = "its handler gave no answer";
+    } catch (const std::exception& error) {
+      failure = error.what();
+    }
+    if (!failure.empty()) {
+      log::error("a request failed inside the server",
+                 {{"requestId", request.id}, {"url", request.target}, {"reason", failure}});
+      if (call.status() == 0)
+        call.refuse(Status::internal_error(fmt::format("the log has the details under request id {}", request.id)));
+    }
+  }
+  const auto took = parts_.clock.steady_now() - began;
+  metrics_.count(route_class, call.status(), took);
+  log(call, route_class, took);
+}
+
+void Router::log(const Call& call, RouteClass route_class, Clock::Steady::duration took) const {
+  const int verbosity = call.status() >= 500                 ? log::verbosity_default
+                        : route_class == RouteClass::webhook ? webhook_verbosity
+                                                             : request_verbosity;
+  if (!log::enabled(verbosity)) return;
+  const http::Request& request = call.request();
+  const std::chrono::duration<double> seconds = took;
+  log::info_v(verbosity, "",
+              {{"requestId", request.id},
+               {"remoteAddress", request.peer ? std::string_view(request.peer->address) : std::string_view("-")},
+               {"username", call.identity().user},
+               {"method", request.method},
+               {"url", request.target},
+               {"proto", "HTTP/1.1"},
+               {"statusCode", call.status()},
+               {"contentLength", call.answered_bytes()},
+               {"seconds", seconds.count()}});
+}
+
+}  // namespace vg::server

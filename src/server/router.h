@@ -1,0 +1,114 @@
+// The way of a request: find its route, find out who asks, ask whether they may, serve, count, log.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "auth/identify.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/status.h"
+#include "base/task.h"
+#include "http/exchange.h"
+#include "server/request_metrics.h"
+
+namespace vg::server {
+
+// Who may call a route. There is no default: whoever adds a route decides.
+enum class Access {
+  anyone,          // nobody is asked who they are
+  authenticated,   // whoever proves to be somebody
+  administrators,  // members of system:masters
+};
+
+// One request on its way, as a route's handler sees it. Answers go through here, so that they are counted and logged.
+class Call {
+ public:
+  Call(http::Exchange& exchange, std::string_view path) : exchange_(exchange), path_(path) {}
+
+  const http::Request& request() const { return exchange_.request(); }
+  http::Core& core() { return exchange_.core(); }
+  bool cancelled() const { return exchange_.cancelled(); }
+  std::string_view path() const { return path_; }  // percent-decoded
+  std::string_view rest() const { return rest_; }  // what follows the prefix of a prefix route
+  const auth::Identity& identity() const { return identity_; }
+
+  Task<Result<std::string_view>> read_body(std::size_t limit) { return exchange_.read_body(limit); }
+  void respond(http::Response response);
+  void refuse(const Status& status);
+  Task<bool> begin_stream(http::Response head);
+  Task<bool> write(std::string_view chunk);
+  Task<Result<std::unique_ptr<http::Stream>>> upgrade(http::Response head);
+
+  int status() const { return status_; }  // of the answer; 0 while there is none
+  std::uint64_t answered_bytes() const { return answered_bytes_; }
+
+ private:
+  friend class Router;
+  http::Exchange& exchange_;
+  std::string_view path_, rest_;
+  auth::Identity identity_;
+  int status_ = 0;
+  std::uint64_t answered_bytes_ = 0;
+};
+
+using RouteHandler = std::function<Task<void>(Call&)>;
+// For a route that needs neither a body nor to wait.
+RouteHandler answer_with(std::function<http::Response(const Call&)> answer);
+
+class Router final : public http::Handler {
+ public:
+  struct Parts {
+    const auth::Identifier& identifier;
+    const Clock& clock;
+    metrics::Registry& metrics;
+  };
+  explicit Router(Parts parts);
+
+  static constexpr std::string_view any_method = "*";
+
+  // The path is matched as a whole. A method may be any_method. The same method and path twice is a bug and throws.
+  void add(Access access, std::string_view method, std::string path, RouteClass route_class, RouteHandler handler);
+  // Every path that begins with the prefix, which ends with '/', unless a whole path or a longer prefix matches.
+  void add_prefix(Access access, std::string_view method, std::string prefix, RouteClass route_class,
+                  RouteHandler handler);
+
+  Task<void> handle(http::Exchange& exchange) override;
+
+ private:
+  struct Route {
+    std::string method;
+    Access access;
+    RouteClass route_class;
+    RouteHandler handler;
+  };
+  struct Place {  // one path or prefix and what can be done there
+    std::vector<Route> routes;
+    const Route* find(std::string_view method) const;
+    std::string allowed_methods() const;
+  };
+  struct TextHash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+
+  static void add_to(Place& place, Access access, std::string_view method, std::string_view path,
+                     RouteClass route_class, RouteHandler handler);
+  const Place* find_place(Call& call) const;
+  // The route to serve, after everything that may refuse; the refusal was sent when there is none.
+  const Route* choose(Call& call, RouteClass& route_class) const;
+  bool admit(Call& call, Access access) const;
+  void log(const Call& call, RouteClass route_class, Clock::Steady::duration took) const;
+
+  Parts parts_;
+  RequestMetrics metrics_;
+  std::unordered_map<std::string, Place, TextHash, std::equal_to<>> places_;
+  std::map<std::string, Place, std::greater<>> prefixes_;  // a longer prefix sorts before the shorter ones it extends
+};
+
+}  // namespace vg::server

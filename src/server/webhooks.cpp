@@ -1,0 +1,100 @@
+#include "server/webhooks.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+#include "admission/admit.h"
+#include "admission/review.h"
+#include "admission/webhook.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "json/parse.h"
+#include "server/arena_pool.h"
+
+namespace vg::server {
+namespace {
+
+using admission::Webhook;
+
+constexpr std::string_view json_type = "application/json";
+// Covers an allowing answer and a refusal with a cause; patches grow it once.
+constexpr std::size_t usual_answer_bytes = 512;
+
+struct Counters {
+  std::shared_ptr<metrics::Counter> allowed, refused, unreadable;
+};
+
+// As upstream: what cannot be read at all is told by the code alone.
+void refuse_unreadable(Call& call, const Counters& counters) {
+  counters.unreadable->add();
+  call.respond({.status = 400, .content_type = {}, .headers = {}, .body = {}});
+}
+
+void log_refusal(const Call& call, const Webhook& webhook, const admission::Review& review, const Status& refusal) {
+  const log::Fields fields = {{"requestId", call.request().id}, {"webhook", webhook.path}, {"uid", review.uid},
+                              {"namespace", review.name_space}, {"name", review.name},     {"reason", refusal.message}};
+  if (refusal.code == 400)
+    log::error("a review could not be judged", fields);
+  else
+    log::info("a review was refused", fields);
+}
+
+Task<void> serve(Call& call, const Webhook& webhook, const Counters& counters) {
+  if (call.request().headers.find("content-type") != json_type) {
+    refuse_unreadable(call, counters);
+    co_return;
+  }
+  const auto body = co_await call.read_body(limits::body_bytes_max);
+  if (!body) {
+    counters.unreadable->add();
+    call.refuse(body.error());
+    co_return;
+  }
+  LeasedArena arena;
+  auto document = json::parse(*body, arena.storage());
+  if (!document) {
+    refuse_unreadable(call, counters);
+    co_return;
+  }
+  const auto review = admission::read_review(*document);
+  if (!review) {
+    if (review.error() == admission::ReviewError::malformed) {
+      refuse_unreadable(call, counters);
+    } else {
+      counters.unreadable->add();
+      call.refuse(Status::bad_request(
+          fmt::format("the review sent to {} has no \"request\", so there is nothing to decide; send an "
+                      "AdmissionReview of admission.k8s.io/v1 with a request",
+                      webhook.path)));
+    }
+    co_return;
+  }
+  const admission::Verdict verdict = admission::admit(webhook, *review, arena.storage());
+  (verdict.allowed ? counters.allowed : counters.refused)->add();
+  if (!verdict.allowed) log_refusal(call, webhook, *review, verdict.refusal);
+
+  http::Response response{.status = 200, .content_type = json_type, .headers = {}, .body = {}};
+  response.body.reserve(usual_answer_bytes + verdict.patch.size() * 4 / 3);
+  admission::write_answer(response.body, webhook.mutating, *review, verdict);
+  call.respond(std::move(response));
+}
+
+}  // namespace
+
+void add_webhook_routes(Router& router, Access access, metrics::Registry& metrics) {
+  auto& reviews =
+      metrics.counters("virtgate_admission_reviews_total",
+                       "Reviews by webhook and outcome: allowed, refused, or unreadable.", {"webhook", "outcome"});
+  for (const Webhook& webhook : admission::webhooks()) {
+    const Counters counters{.allowed = reviews.with({webhook.path, "allowed"}),
+                            .refused = reviews.with({webhook.path, "refused"}),
+                            .unreadable = reviews.with({webhook.path, "unreadable"})};
+    // Upstream does not look at the method.
+    router.add(access, Router::any_method, std::string(webhook.path), RouteClass::webhook,
+               [&webhook, counters](Call& call) { return serve(call, webhook, counters); });
+  }
+}
+
+}  // namespace vg::server

@@ -1,0 +1,126 @@
+#include "server/webhooks.h"
+
+#include <gmock/gmock.h>
+
+#include "admission/webhook.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "json/access.h"
+#include "json/document.h"
+#include "server/testing/fake_exchange.h"
+
+namespace vg::server {
+namespace {
+
+using testing::FakeExchange;
+using ::testing::HasSubstr;
+
+struct WebhooksTest : ::testing::Test {
+  auth::Identifier identifier{"secret", "admin", {"system:masters"}};
+  SystemClock clock;
+  metrics::Registry metrics;
+  Router router{{.identifier = identifier, .clock = clock, .metrics = metrics}};
+  log::Capture captured;
+  WebhooksTest() { add_webhook_routes(router, Access::administrators, metrics); }
+
+  FakeExchange post(std::string path, std::string body, std::string type = "application/json") {
+    FakeExchange exchange("POST", std::move(path), std::move(body));
+    exchange.header("Authorization", "Bearer secret");
+    if (!type.empty()) exchange.header("Content-Type", std::move(type));
+    return std::move(exchange.run(router));
+  }
+  static std::string review(std::string_view request) {
+    return R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":)" + std::string(request) + "}";
+  }
+};
+
+TEST_F(WebhooksTest, EveryPathAllows) {
+  for (const auto& webhook : admission::webhooks()) {
+    const std::string request = std::string(R"({"uid":"u-7","operation":"CREATE","resource":{"resource":")") +
+                                std::string(webhook.subjects[0].resource) +
+                                R"("},"object":{"metadata":{"name":"x","namespace":"default"}}})";
+    auto answer = post(std::string(webhook.path), review(request));
+    EXPECT_EQ(answer.status(), 200) << webhook.path;
+    EXPECT_EQ(answer.response().content_type, "application/json");
+    EXPECT_EQ(
+        answer.body(),
+        R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"u-7","allowed":true}})")
+        << webhook.path;
+  }
+}
+
+TEST_F(WebhooksTest, IsForAdministrators) {
+  FakeExchange nobody("POST", "/virtualmachines-validate", review("{}"));
+  EXPECT_EQ(nobody.header("Content-Type", "application/json").run(router).status(), 401);
+  FakeExchange jane("POST", "/virtualmachines-validate", review("{}"));
+  EXPECT_EQ(jane.certificate("jane", {"dev"}).run(router).status(), 403);
+}
+
+TEST_F(WebhooksTest, RefusesWhatItCannotReadWithoutABody) {
+  const std::string good = review(R"({"uid":"u"})");
+  for (std::string type :
+       {"", "application/json; charset=utf-8", "text/plain", "application/yaml", "Application/JSON"}) {
+    auto answer = post("/virtualmachines-validate", good, type);
+    EXPECT_EQ(answer.status(), 400) << type;
+    EXPECT_EQ(answer.body(), "") << type;
+  }
+  for (std::string body : {"", "{", "nonsense", "[]", "{} x", R"({"request":{"uid":1}})"}) {
+    auto answer = post("/virtualmachines-validate", body);
+    EXPECT_EQ(answer.status(), 400) << body;
+    EXPECT_EQ(answer.body(), "") << body;
+    EXPECT_TRUE(answer.response().content_type.empty());
+  }
+  EXPECT_THAT(
+      metrics.expose(),
+      HasSubstr(R"(virtgate_admission_reviews_total{webhook="/virtualmachines-validate",outcome="unreadable"} 11)"));
+}
+
+TEST_F(WebhooksTest, ExplainsAMissingRequest) {
+  for (std::string body : {"{}", "null", R"({"request":null})"}) {
+    auto answer = post("/virtualmachines-mutate", body);
+    EXPECT_EQ(answer.status(), 400) << body;
+    auto document = json::Document::parse(answer.body());
+    ASSERT_TRUE(document) << body;
+    EXPECT_EQ(json::get_string(document->root(), "reason"), "BadRequest");
+    EXPECT_THAT(std::string(json::get_string_or(document->root(), "message")), HasSubstr("no \"request\""));
+  }
+}
+
+TEST_F(WebhooksTest, BoundsTheBody) {
+  auto answer = post("/virtualmachines-validate", std::string(limits::body_bytes_max + 1, ' '));
+  EXPECT_EQ(answer.status(), 413);
+  EXPECT_THAT(answer.body(), HasSubstr("RequestEntityTooLarge"));
+}
+
+TEST_F(WebhooksTest, BoundsTheDepth) {
+  std::string deep = R"({"request":{"object":)" + std::string(5000, '[') + std::string(5000, ']') + "}}";
+  EXPECT_EQ(post("/virtualmachines-validate", deep).status(), 400);
+}
+
+TEST_F(WebhooksTest, AnObjectOfTheWrongShapeIsRefusedInTheReview) {
+  auto answer = post("/virtualmachines-validate", review(R"({"uid":"u","object":{"spec":{"running":"yes"}}})"));
+  EXPECT_EQ(answer.status(), 200);
+  auto document = json::Document::parse(answer.body()).value();
+  EXPECT_EQ(json::get_bool(*json::find(document.root(), "response"), "allowed"), false);
+  EXPECT_EQ(json::as_int(json::find_path(document.root(), {"response", "status", "code"})), 400);
+  EXPECT_EQ(json::find_path(document.root(), {"response", "status", "reason"}), nullptr);
+  ASSERT_EQ(captured.lines().size(), 1u);
+  EXPECT_THAT(captured.lines()[0], HasSubstr("\"level\":\"error\""));
+}
+
+TEST_F(WebhooksTest, TheOldObjectMattersOnlyForUpdates) {
+  const std::string old = R"("oldObject":{"spec":{"running":"yes"}}})";
+  EXPECT_THAT(post("/virtualmachines-validate", review(R"({"uid":"u","operation":"DELETE",)" + old)).body(),
+              HasSubstr("\"allowed\":true"));
+  EXPECT_THAT(post("/virtualmachines-validate", review(R"({"uid":"u","operation":"UPDATE",)" + old)).body(),
+              HasSubstr("\"allowed\":false"));
+}
+
+TEST_F(WebhooksTest, EchoesTheVersionOfValidatingReviewsOnly) {
+  const std::string body = R"({"apiVersion":"admission.k8s.io/v1beta1","request":{"uid":"u"}})";
+  EXPECT_THAT(post("/virtualmachines-validate", body).body(), HasSubstr("admission.k8s.io/v1beta1"));
+  EXPECT_THAT(post("/virtualmachines-mutate", body).body(), HasSubstr("\"admission.k8s.io/v1\""));
+}
+
+}  // namespace
+}  // namespace vg::server
