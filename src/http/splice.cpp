@@ -9,6 +9,7 @@
 #include "http/core.h"
 #include "http/splice_buffer.h"
 #include "http/splice_fairness.h"
+#include "http/splice_intake.h"
 #include "http/splice_started.h"
 
 namespace vg::http {
@@ -16,25 +17,6 @@ namespace vg::http {
 namespace {
 
 using Why = SpliceEnd::Why;
-
-// Where to read into: the small place of an idle reader, or a buffer while bytes flow.
-class Intake {
- public:
-  std::span<char> space() {
-    if (last_ < SpliceBuffer::landing_capacity) {
-      buffer_.release();
-      return std::span<char>(landing_).subspan(ws::max_head);
-    }
-    if (!buffer_) buffer_ = SpliceBuffer::take();
-    return buffer_.space();
-  }
-  void took(std::size_t bytes) { last_ = bytes; }
-
- private:
-  std::size_t last_ = 0;
-  SpliceBuffer buffer_;
-  std::array<char, ws::max_head + SpliceBuffer::landing_capacity> landing_;
-};
 
 Why broke_or_ended(IoError error, bool left) {
   switch (error) {

@@ -12,6 +12,7 @@
 #include "http/core_list.h"
 #include "http/splice_buffer.h"
 #include "http/splice_fairness.h"
+#include "http/splice_intake.h"
 #include "http/splice_started.h"
 
 namespace vg::http {
@@ -71,13 +72,11 @@ struct WebSocket::Shared : std::enable_shared_from_this<Shared> {
 
   // --- reading
   ws::Parser parser;
-  std::span<char> input;  // not yet parsed, in `buffer` or `landing`
-  SpliceBuffer buffer;
-  std::size_t last_read = 0;
+  std::span<char> input;  // not yet parsed, in `intake`
+  Intake intake;
   Fairness fairness;
   bool reading = false;
   bool heard = false;  // anything, since the last tick
-  std::array<char, SpliceBuffer::landing_capacity> landing;
 
   // --- writing
   bool wire_busy = false;  // one frame at a time
@@ -227,17 +226,13 @@ struct WebSocket::Shared : std::enable_shared_from_this<Shared> {
   }
 
   static Task<void> refill(std::shared_ptr<Shared> self) {
-    // See SpliceBuffer: a filled landing place means more is coming, a small read means it stopped.
-    const bool large = self->last_read >= self->landing.size();
-    if (!large) self->buffer.release();
-    if (large && !self->buffer) self->buffer = SpliceBuffer::take();
-    const std::span<char> into = large ? self->buffer.space() : std::span<char>(self->landing);
+    const std::span<char> into = self->intake.space();
     const IoResult result = co_await self->stream->read_some(into);
     if (!result) {
       self->broke(result.error);
       co_return;
     }
-    self->last_read = result.bytes;
+    self->intake.took(result.bytes);
     self->input = into.first(result.bytes);
     self->heard = true;
     if (self->fairness.due(result.bytes)) co_await Fairness::yield(self->stream->core());
@@ -289,7 +284,7 @@ struct WebSocket::Shared : std::enable_shared_from_this<Shared> {
       }
     }
     self->input = {};
-    self->buffer.release();
+    self->intake.release();
     co_return std::nullopt;
   }
 
