@@ -30,7 +30,8 @@ set(VIRTGATE_TEST_ENVIRONMENT
   "VIRTGATE_BINARY=${CMAKE_BINARY_DIR}/virtgate"
   "ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1"
   "UBSAN_OPTIONS=print_stacktrace=1"
-  "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1")
+  "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1"
+  "VIRTGATE_SANITIZED=$<IF:$<BOOL:${VIRTGATE_SANITIZE}>,1,0>")  # figures for time and memory mean nothing then
 
 function(virtgate_test NAME)
   add_executable(${NAME} ${ARGN})
