@@ -473,7 +473,7 @@ TEST_P(ObjectStoreContract, readers_see_whole_transactions) {
       }
     });
   }
-  for (int i = 1; i <= 200; ++i) {
+  for (int i = 1; i <= 100; ++i) {
     Transaction next;
     next.writes.push_back(update(machine_key("a"), std::to_string(i)));
     next.writes.push_back(update(machine_key("b"), std::to_string(i)));

@@ -165,22 +165,22 @@ DiskResult EmbeddedStore::load_record(const Record& record) {
   auto change = std::make_shared<Change>();
   change->revision = record.object.revision;
   change->ordinal = record.object.ordinal;
-  change->previous = state.index.get({record.object.ns, record.object.name});
   if (record.tombstone) {
     change->type = ChangeType::removed;
+    change->previous = state.index.erase({record.object.ns, record.object.name});
     change->object = change->previous;
     if (!change->object) {
       return std::unexpected(
-          fmt::format("the record of {} {}/{} that was deleted at revision {} is missing; restore a "
-                      "backup",
+          fmt::format("the record of {} {}/{} that was deleted at revision {} is missing; restore a backup",
                       record.object.resource, record.object.ns, record.object.name, record.object.revision));
     }
   } else {
-    change->type = change->previous ? ChangeType::modified : ChangeType::added;
     change->object = StoredObject::make(record.object);
+    change->previous = state.index.put(change->object);
+    change->type = change->previous ? ChangeType::modified : ChangeType::added;
   }
+  index_owners(*change);
   revision_ = std::max(revision_, change->revision);
-  apply(state, *change);
   const auto now = std::chrono::steady_clock::now();
   append_to_log(state, std::move(change), now);
   // A change that was compacted when the store closed may still have rows; leaving the log again removes them.
@@ -205,17 +205,14 @@ const EmbeddedStore::ResourceState* EmbeddedStore::find_resource(std::string_vie
   return found == resources_.end() ? nullptr : found->second.get();
 }
 
-void EmbeddedStore::apply(ResourceState& state, const Change& change) {
+void EmbeddedStore::index_owners(const Change& change) {
   const std::hash<std::string_view> hash;
   if (change.previous) {
     change.previous->for_each_owner([&](std::string_view owner) { owners_.erase({hash(owner), change.previous}); });
   }
-  if (change.type == ChangeType::removed) {
-    state.index.erase(name_of(*change.object));
-    return;
+  if (change.type != ChangeType::removed) {
+    change.object->for_each_owner([&](std::string_view owner) { owners_.emplace(hash(owner), change.object); });
   }
-  change.object->for_each_owner([&](std::string_view owner) { owners_.emplace(hash(owner), change.object); });
-  state.index.put(change.object);
 }
 
 void EmbeddedStore::append_to_log(ResourceState& state, ChangePtr change, SteadyTime now) {
@@ -697,7 +694,12 @@ void EmbeddedStore::publish(const Batch& batch) {
   for (const auto& change : batch.changes) {
     if (entry == nullptr || entry->first != change->object->resource())
       entry = &resource_entry(change->object->resource());
-    apply(*entry->second, *change);
+    if (change->type == ChangeType::removed) {
+      entry->second->index.erase(name_of(*change->object));
+    } else {
+      entry->second->index.put(change->object);
+    }
+    index_owners(*change);
     append_to_log(*entry->second, change, now);
     shrink_log(*entry, now, gone);
   }

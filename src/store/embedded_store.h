@@ -46,9 +46,8 @@ struct Options {
   std::size_t object_bytes_max = limits::stored_object_bytes_max;
   std::size_t key_bytes_max = 1024;  // for each part of a key; Kubernetes' own limit is 253
 
-  // The window of changes, for each resource, for watches that resume and lists that continue. Half a minute of the
-  // hardest writing this store can do is pointless to keep; a minute of 500 changes/s is what a reconnecting client
-  // needs, so count and bytes bound it, not time.
+  // The window of changes that each resource keeps, for watches that resume and lists that continue. A client that
+  // lost its connection is back within a minute, and 500 changes/s is a busy day: 30,000, and some room.
   std::size_t log_changes_max = 50'000;
   // Versions kept only for the window: an object's present version costs the window nothing.
   std::size_t log_bytes_max = 64 * limits::mib;
@@ -158,7 +157,7 @@ class EmbeddedStore final : public ObjectStore {
   // With mutex_ held exclusively, or before the writer runs.
   using Resources = std::map<std::string, std::unique_ptr<ResourceState>, std::less<>>;
   Resources::value_type& resource_entry(std::string_view resource);
-  void apply(ResourceState& state, const Change& change);
+  void index_owners(const Change& change);
   void append_to_log(ResourceState& state, ChangePtr change, std::chrono::steady_clock::time_point now);
   void shrink_log(Resources::value_type& entry, std::chrono::steady_clock::time_point now, std::vector<LogEntry>& gone);
   // With mutex_ held, or on the writer's thread.

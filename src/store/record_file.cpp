@@ -6,11 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <system_error>
 
 namespace vg::store {
 namespace {
@@ -86,6 +86,9 @@ std::uint64_t number_column(sqlite3_stmt* row, int at) {
 DiskResult create_private(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
   if (file < 0) return std::unexpected(fmt::format("cannot open {}: {}", path, std::strerror(errno)));
+  // All of it will be read at once; the kernel can fetch it while SQLite is still getting ready. Here and not later,
+  // because closing any descriptor of the file would drop the locks that SQLite holds on it.
+  (void)::posix_fadvise(file, 0, 0, POSIX_FADV_WILLNEED);
   ::close(file);
   // Its name must survive a power cut as its content does.
   auto folder = std::filesystem::path(path).parent_path();
