@@ -212,9 +212,23 @@ class DefinitionCheck {
     return found == type.openapi_only.end() ? nullptr : &*found;
   }
 
-  // A default satisfies the demand, and every scalar has one.
+  // A default satisfies the demand, and every scalar has one. What refers to a definition has none that counts: upstream
+  // puts the definition in place of the reference and of everything that stands beside it.
   static bool is_demanded(const Field& field) {
-    return field.required && (!field.openapi || field.openapi->default_json.empty());
+    if (!field.required) return false;
+    switch (field.shape) {
+      case Shape::structure:
+      case Shape::quantity:
+      case Shape::time:
+      case Shape::micro_time:
+      case Shape::duration:
+      case Shape::int_or_string:
+      case Shape::raw:
+      case Shape::fields:
+        return true;
+      default:
+        return !field.openapi || field.openapi->default_json.empty();
+    }
   }
 
   static std::size_t demanded_fields(const Type& type) {
