@@ -36,6 +36,7 @@ class Pki {
   std::filesystem::path file(std::string_view name) const { return folder_ / name; }  // "ca.crt", "server.key", ...
   std::filesystem::path kubeconfig() const { return options_.state / "admin.kubeconfig"; }
   const std::string& admin_token() const { return token_; }
+  std::string authority_pem() const { return authority_.certificate.to_pem(); }
 
   // May be called from any thread.
   Time authority_expires() const { return authority_expires_; }
