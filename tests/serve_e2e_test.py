@@ -21,7 +21,7 @@ import time
 import unittest
 
 BINARY = os.environ.get("VIRTGATE_BINARY", "")
-SANITIZED = os.environ.get("VIRTGATE_SANITIZED", "") == "1"
+SANITIZED = os.environ.get("VIRTGATE_SANITIZED", "") != ""
 DEADLINE_S = 20
 
 # path, group, version, resource, subresource, kind of the object
