@@ -1,36 +1,51 @@
 #include "auth/identify.h"
 
 #include <algorithm>
-#include <cstdint>
+
+#include "auth/headers.h"
+#include "auth/static_tokens.h"
 
 namespace vg::auth {
 namespace {
 
-// Takes the same time wherever the first difference is, so that a token cannot be guessed piece by piece. Its length
-// may show: it is no secret.
-bool same_secret(std::string_view given, std::string_view expected) {
-  if (given.size() != expected.size()) return false;
-  volatile std::uint8_t difference = 0;
-  for (std::size_t i = 0; i < given.size(); ++i)
-    difference = difference | static_cast<std::uint8_t>(given[i] ^ expected[i]);
-  return difference == 0;
-}
-
-bool equal_fold(std::string_view a, std::string_view lower_case) {
-  return std::ranges::equal(a, lower_case, {}, [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; });
-}
-
 // The token of "Bearer TOKEN"; empty for every other scheme.
 std::string_view bearer_token(std::string_view authorization) {
   constexpr std::string_view scheme = "bearer ";
-  if (authorization.size() <= scheme.size() || !equal_fold(authorization.substr(0, scheme.size()), scheme)) return {};
+  if (authorization.size() <= scheme.size() || !starts_with_fold(authorization, scheme)) return {};
   std::string_view token = authorization.substr(scheme.size());
   while (token.starts_with(' ')) token.remove_prefix(1);
   while (token.ends_with(' ')) token.remove_suffix(1);
   return token;
 }
 
+// Whoever proved to be somebody is in the group of all who did. A front proxy that names one of the two groups itself
+// has decided already, and may pass on requests of nobody in particular.
+User with_implied_groups(User user) {
+  if (user.name != anonymous_user && !user.in_group(authenticated_group) && !user.in_group(unauthenticated_group))
+    user.groups.emplace_back(authenticated_group);
+  return user;
+}
+
+std::optional<User> user_of_certificate(const http::PeerCertificate& certificate) {
+  if (certificate.authority != client_authority || certificate.common_name.empty()) return std::nullopt;
+  return User{.name = certificate.common_name, .uid = {}, .groups = certificate.organizations, .extra = {}};
+}
+
+std::optional<User> user_of_front_proxy(const http::PeerCertificate& certificate, const http::Headers& headers) {
+  if (certificate.authority != front_proxy_authority) return std::nullopt;
+  const auto name = headers.find("x-remote-user");
+  if (!name || name->empty()) return std::nullopt;
+  return User{.name = std::string(*name),
+              .uid = std::string(headers.find("x-remote-uid").value_or("")),
+              .groups = header_values(headers, "x-remote-group"),
+              .extra = extra_headers(headers, "x-remote-extra-")};
+}
+
 }  // namespace
+
+User anonymous() {
+  return {.name = std::string(anonymous_user), .uid = {}, .groups = {std::string(unauthenticated_group)}, .extra = {}};
+}
 
 bool Identity::in_group(std::string_view group) const {
   if (group == authenticated_group) return authenticated;
@@ -38,28 +53,56 @@ bool Identity::in_group(std::string_view group) const {
   return std::ranges::find(groups, group) != groups.end();
 }
 
-Identifier::Identifier(std::string token, std::string user, std::vector<std::string> groups)
-    : token_(std::move(token)), user_(std::move(user)), groups_(std::move(groups)) {}
+Identifier::Identifier(std::vector<std::shared_ptr<const TokenVerifier>> verifiers)
+    : verifiers_(std::move(verifiers)) {}
 
-Result<Identity> Identifier::identify(const http::Request& request) const {
+Identifier::Identifier(std::string token, std::string user, std::vector<std::string> groups)
+    : verifiers_({std::make_shared<StaticTokens>(std::vector<StaticToken>{
+          {.token = std::move(token),
+           .user = {.name = std::move(user), .uid = {}, .groups = std::move(groups), .extra = {}}}})}) {}
+
+Result<TokenIdentity> Identifier::identify_token(std::string_view token, std::span<const std::string> audiences) const {
+  const std::string for_us(default_audience);
+  if (audiences.empty()) audiences = std::span(&for_us, 1);
+  std::optional<Status> reason;
+  for (const auto& verifier : verifiers_) {
+    auto identity = verifier->verify(token, audiences);
+    if (identity && *identity) {
+      (*identity)->user = with_implied_groups(std::move((*identity)->user));
+      return std::move(**identity);
+    }
+    if (!identity && !reason) reason = std::move(identity.error());
+  }
+  if (reason) return fail(std::move(*reason));
+  return fail(
+      Status::unauthorized("the bearer token is not known here; take the one in pki/admin.token of the server's state "
+                           "folder, or use a client certificate"));
+}
+
+Result<User> Identifier::authenticate(const http::Request& request) const {
   // A certificate was already proven by the handshake, so it comes first; a wrong token beside it does no harm.
-  if (request.peer && request.peer->certificate && request.peer->certificate->authority == client_authority &&
-      !request.peer->certificate->common_name.empty()) {
+  if (request.peer && request.peer->certificate) {
     const http::PeerCertificate& certificate = *request.peer->certificate;
-    return Identity{.user = certificate.common_name, .groups = certificate.organizations, .authenticated = true};
+    if (auto user = user_of_front_proxy(certificate, request.headers)) return with_implied_groups(std::move(*user));
+    if (auto user = user_of_certificate(certificate)) return with_implied_groups(std::move(*user));
   }
   const auto authorization = request.headers.find("authorization");
-  if (!authorization) return Identity{};
+  if (!authorization) return anonymous();
   const std::string_view token = bearer_token(*authorization);
   if (token.empty())
     return fail(
         Status::unauthorized("the Authorization header holds no bearer token; send \"Bearer TOKEN\", or use a "
                              "client certificate"));
-  if (token_.empty() || !same_secret(token, token_))
-    return fail(
-        Status::unauthorized("the bearer token is not known here; take the one in pki/admin.token of the "
-                             "server's state folder, or use a client certificate"));
-  return Identity{.user = user_, .groups = groups_, .authenticated = true};
+  auto identity = identify_token(token);
+  if (!identity) return fail(std::move(identity.error()));
+  return std::move(identity->user);
+}
+
+Result<Identity> Identifier::identify(const http::Request& request) const {
+  auto user = authenticate(request);
+  if (!user) return fail(std::move(user.error()));
+  const bool authenticated = user->in_group(authenticated_group);
+  return Identity{.user = std::move(user->name), .groups = std::move(user->groups), .authenticated = authenticated};
 }
 
 }  // namespace vg::auth

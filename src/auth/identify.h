@@ -1,14 +1,18 @@
-// Who asks: a verified client certificate or a bearer token becomes an Identity.
+// Who asks: a verified client certificate, a front proxy's word, or a bearer token becomes a user; without any of them
+// the request comes from nobody in particular.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "auth/token_verifier.h"
 #include "base/status.h"
 #include "http/exchange.h"
+#include "ports/authorizer.h"
 
 namespace vg::auth {
 
@@ -17,10 +21,11 @@ inline constexpr std::string_view authenticated_group = "system:authenticated";
 inline constexpr std::string_view unauthenticated_group = "system:unauthenticated";
 inline constexpr std::string_view anonymous_user = "system:anonymous";
 
-// Refers to the connection's certificate or to the identifier, so it costs nothing and is valid for one request.
+User anonymous();
+
 struct Identity {
-  std::string_view user = anonymous_user;
-  std::span<const std::string> groups;  // as stated; the two that follow from being authenticated are implied
+  std::string user = std::string(anonymous_user);
+  std::vector<std::string> groups;  // all of them, those that follow from being authenticated included
   bool authenticated = false;
 
   bool in_group(std::string_view group) const;
@@ -29,19 +34,28 @@ struct Identity {
 
 // The name under which the authorities of users' client certificates are given to the TLS layer.
 inline constexpr std::string_view client_authority = "client-ca";
+// The name of those whose certificates make a front proxy: its word about the user is taken.
+inline constexpr std::string_view front_proxy_authority = "front-proxy";
 
 class Identifier {
  public:
+  // Tokens are shown to the verifiers in this order.
+  explicit Identifier(std::vector<std::shared_ptr<const TokenVerifier>> verifiers);
   // The one bearer token that is known, and whom it stands for. An empty token matches nobody.
   Identifier(std::string token, std::string user, std::vector<std::string> groups);
 
-  // Nobody in particular when the request brings no credentials; 401 when it brings some that do not hold.
+  // The user with all implied groups; anonymous() when the request brings no credentials; 401 when it brings some that
+  // do not hold.
+  Result<User> authenticate(const http::Request& request) const;
+  // The same in short, for routes that only ask for administrators.
   Result<Identity> identify(const http::Request& request) const;
 
+  // Whom a token stands for, as a TokenReview asks: it must be for one of the audiences (none: for this server). The
+  // user has all implied groups. 401 with the reason when nobody knows it.
+  Result<TokenIdentity> identify_token(std::string_view token, std::span<const std::string> audiences = {}) const;
+
  private:
-  std::string token_;
-  std::string user_;
-  std::vector<std::string> groups_;
+  std::vector<std::shared_ptr<const TokenVerifier>> verifiers_;
 };
 
 }  // namespace vg::auth

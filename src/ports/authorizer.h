@@ -1,6 +1,7 @@
 // The abstract side of "may this user do that": roles on one machine, access reviews in a cluster.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <string_view>
@@ -16,12 +17,13 @@ struct User {
   std::vector<std::string> groups;  // all of them, those that follow from being authenticated included
   std::map<std::string, std::vector<std::string>> extra;
 
-  bool in_group(std::string_view group) const;
+  bool in_group(std::string_view group) const { return std::ranges::find(groups, group) != groups.end(); }
 };
 
 // What is asked for. A request for a path that is no resource has only verb and path.
 struct AccessAttributes {
-  std::string_view verb;  // get, list, watch, create, update, patch, delete, deletecollection, ... or a lower-case method
+  std::string_view
+      verb;  // get, list, watch, create, update, patch, delete, deletecollection, ... or a lower-case method
   bool resource_request = true;
   std::string_view path;  // of a request that is for no resource
   std::string_view group, version, resource, subresource;

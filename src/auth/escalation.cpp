@@ -1,0 +1,135 @@
+#include "auth/escalation.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "auth/identify.h"
+#include "json/access.h"
+
+namespace vg::auth {
+namespace {
+
+bool is_role(std::string_view resource) { return resource == "roles" || resource == "clusterroles"; }
+bool is_binding(std::string_view resource) { return resource == "rolebindings" || resource == "clusterrolebindings"; }
+
+std::string_view object_name(const json::Object& object) {
+  const json::Object* metadata = json::get_object(object, "metadata");
+  return metadata ? json::get_string_or(*metadata, "name") : std::string_view();
+}
+
+bool aggregates(const json::Object* role) {
+  const json::Object* rule = role ? json::get_object(*role, "aggregationRule") : nullptr;
+  const json::Array* selectors = rule ? json::get_array(*rule, "clusterRoleSelectors") : nullptr;
+  return selectors && !selectors->empty();
+}
+
+const std::vector<PolicyRule>& everything() {
+  static const std::vector<PolicyRule> rules = {{.verbs = {"*"}, .api_groups = {"*"}, .resources = {"*"}},
+                                                {.verbs = {"*"}, .non_resource_urls = {"*"}}};
+  return rules;
+}
+
+Task<bool> may(const User& user, std::string_view verb, std::string_view resource, std::string_view ns,
+               std::string_view name, Authorizer& authorizer) {
+  const AccessAttributes attributes{.verb = verb,
+                                    .resource_request = true,
+                                    .path = {},
+                                    .group = rbac_group,
+                                    .version = "*",
+                                    .resource = resource,
+                                    .subresource = {},
+                                    .ns = ns,
+                                    .name = name};
+  const AccessDecision decision = co_await authorizer.authorize(user, attributes);
+  co_return decision.allowed;
+}
+
+Task<std::optional<Status>> check_role(const User& user, RbacWrite write, Authorizer& authorizer,
+                                       const RuleResolver& rules) {
+  if (co_await may(user, "escalate", write.resource, write.ns, write.request_name, authorizer)) co_return std::nullopt;
+  const std::vector<PolicyRule> owned = rules.rules_for(user, write.ns);
+  const std::vector<PolicyRule> wanted = policy_rules_of(*write.object);
+  const std::string_view name = object_name(*write.object);
+  if (auto refused = check_role_rules(user, write.resource, name, owned, wanted)) co_return refused;
+  // An aggregation rule gathers whatever anybody labels later, so only who holds everything may write one.
+  if ((aggregates(write.object) || aggregates(write.old)) && !uncovered_rules(owned, everything()).pieces.empty())
+    co_return Status::forbidden(std::string(rbac_group), std::string(write.resource), std::string(name),
+                                fmt::format("user \"{}\" may not use an aggregationRule: it can gather any rule, so it "
+                                            "is for those who hold all of them, as cluster-admin does",
+                                            user.name));
+  co_return std::nullopt;
+}
+
+Task<std::optional<Status>> check_binding(const User& user, RbacWrite write, Authorizer& authorizer,
+                                          const RuleResolver& rules) {
+  const json::Object* reference = json::get_object(*write.object, "roleRef");
+  const std::string_view kind = reference ? json::get_string_or(*reference, "kind") : std::string_view();
+  const std::string_view role = reference ? json::get_string_or(*reference, "name") : std::string_view();
+  if (kind != "Role" && kind != "ClusterRole") co_return std::nullopt;  // validation refuses it with the field's name
+  const std::string_view resource = kind == "Role" ? "roles" : "clusterroles";
+  if (co_await may(user, "bind", resource, write.ns, role, authorizer)) co_return std::nullopt;
+  const auto wanted = rules.rules_of_role(kind, role, write.ns);
+  if (!wanted) co_return wanted.error();
+  co_return check_role_rules(user, write.resource, object_name(*write.object), rules.rules_for(user, write.ns),
+                             *wanted);
+}
+
+// Equal but for the members that `ignored` names.
+bool equal_without(const json::Object& a, const json::Object& b, std::initializer_list<std::string_view> ignored) {
+  const auto skipped = [&](std::string_view key) {
+    for (const std::string_view name : ignored)
+      if (name == key) return true;
+    return false;
+  };
+  const auto contains_all = [&](const json::Object& in, const json::Object& of) {
+    for (const auto& [key, value] : of) {
+      if (skipped(key)) continue;
+      const json::Value* other = json::find(in, key);
+      if (!other || *other != value) return false;
+    }
+    return true;
+  };
+  return contains_all(a, b) && contains_all(b, a);
+}
+
+}  // namespace
+
+std::optional<Status> check_role_rules(const User& user, std::string_view resource, std::string_view name,
+                                       std::span<const PolicyRule> owned, std::span<const PolicyRule> wanted) {
+  const Uncovered missing = uncovered_rules(owned, wanted);
+  if (missing.pieces.empty() && !missing.too_complex) return std::nullopt;
+  std::string message;
+  if (missing.pieces.empty()) {
+    message = fmt::format(
+        "user \"{}\" may not grant these rules: they have too many combinations of groups, resources, verbs and names "
+        "to compare; split the role",
+        user.name);
+  } else {
+    message = fmt::format("user \"{}\" may not grant what they do not hold themselves: ", user.name);
+    for (std::size_t i = 0; i < missing.pieces.size(); ++i)
+      message += fmt::format("{}{}", i == 0 ? "" : "; ", describe(missing.pieces[i]));
+    if (missing.more) message += "; and more";
+  }
+  return Status::forbidden(std::string(rbac_group), std::string(resource), std::string(name), std::move(message));
+}
+
+bool changes_only_ownership(const json::Object& object, const json::Object& old) {
+  static const json::Object none;
+  const json::Object* metadata = json::get_object(object, "metadata");
+  const json::Object* old_metadata = json::get_object(old, "metadata");
+  return equal_without(object, old, {"metadata"}) &&
+         equal_without(metadata ? *metadata : none, old_metadata ? *old_metadata : none,
+                       {"ownerReferences", "finalizers", "managedFields", "resourceVersion"});
+}
+
+Task<std::optional<Status>> check_rbac_write(const User& user, RbacWrite write, Authorizer& authorizer,
+                                             const RuleResolver& rules) {
+  if (!is_role(write.resource) && !is_binding(write.resource)) co_return std::nullopt;
+  if (user.in_group(administrators_group)) co_return std::nullopt;
+  if (write.old && changes_only_ownership(*write.object, *write.old)) co_return std::nullopt;
+  if (is_role(write.resource)) co_return co_await check_role(user, write, authorizer, rules);
+  co_return co_await check_binding(user, write, authorizer, rules);
+}
+
+}  // namespace vg::auth
