@@ -66,6 +66,7 @@ Connection::Connection(ServerCore& server, Socket socket, Peer peer)
     : server_(server), channel_(std::move(socket)), peer_(std::move(peer)) {}
 
 Connection::~Connection() {
+  if (driver_) driver_.destroy();
   server_.metrics().closed[static_cast<std::size_t>(closing_)]->add();
   if (work_) server_.give_back(std::move(work_));
   if (counted_) server_.closed();
@@ -73,7 +74,7 @@ Connection::~Connection() {
 
 // --- the life of a connection ---------------------------------------------------------------------------------------
 
-Task<void> Connection::run(std::unique_ptr<Connection> self) {
+Connection::Life Connection::run(std::unique_ptr<Connection> self) {
   Connection& c = *self;
   Socket& socket = c.channel_.socket();
   if (!c.server_.config().plain && !co_await c.secure()) co_return;
@@ -91,13 +92,13 @@ Task<void> Connection::run(std::unique_ptr<Connection> self) {
         c.phase_ = Phase::idle;
         c.set_deadline(c.server_.config().times.idle);
         const IoError waited = co_await socket.until(Direction::read);
-        c.phase_ = Phase::busy;
         if (waited != IoError::none) {
           c.closing_ = waited == IoError::timed_out ? Closed::idle : reason_of(waited);
           break;
         }
         look = true;
       }
+      c.phase_ = Phase::busy;
       c.work_ = c.server_.take_work();
     }
 
@@ -147,7 +148,7 @@ Task<void> Connection::run(std::unique_ptr<Connection> self) {
 
     c.begin_request();
     c.drive();
-    if (c.handler_running_) {
+    if (c.driver_) {
       c.handler_waits_ = true;
       c.server_.metrics().waiting.add();
       c.flush_now();  // answers to earlier requests need not wait for this one
@@ -239,7 +240,6 @@ void Connection::begin_request() {
 }
 
 Connection::Driver Connection::drive() {
-  handler_running_ = true;
   try {
     co_await server_.shared().handler.handle(*this);
     if (answer_ == Answer::none) {
@@ -259,7 +259,7 @@ Connection::Driver Connection::drive() {
 }
 
 std::coroutine_handle<> Connection::handler_ended() {
-  handler_running_ = false;
+  driver_ = nullptr;
   if (!waiting_for_handler_) return std::noop_coroutine();
   return std::exchange(waiting_for_handler_, nullptr);
 }
@@ -466,7 +466,8 @@ Task<Result<std::string_view>> Connection::read_sized() {
   while (have < total) {
     if (have == work.body.size()) {
       const std::size_t next = std::min(total, std::max(first_body_bytes, 2 * have));
-      work.body.resize_and_overwrite(next, [](char*, std::size_t size) { return size; });
+      // Not the size that is passed in: libstdc++ 12 passes the capacity it chose instead.
+      work.body.resize_and_overwrite(next, [next](char*, std::size_t) { return next; });
     }
     std::size_t got = 0;
     const IoError error = co_await read_more({work.body.data() + have, work.body.size() - have}, got, have);
@@ -633,7 +634,7 @@ void Connection::respond(Response response) {
 }
 
 void Connection::answer_error(int code, std::string_view message) {
-  if (!handler_running_) work_->request.id = server_.next_id(work_->id);
+  if (!driver_) work_->request.id = server_.next_id(work_->id);
   Response response{
       .status = code,
       .content_type = "application/json",
@@ -641,8 +642,8 @@ void Connection::answer_error(int code, std::string_view message) {
       .body = to_json(Status{
           .code = code, .reason = std::string(status_reason(code)), .message = std::string(message), .details = {}})};
   answer_ = Answer::none;
-  close_after_ = close_after_ || !handler_running_;
-  if (!handler_running_) {
+  close_after_ = close_after_ || !driver_;
+  if (!driver_) {
     // The parser may have stopped anywhere; nothing of what it says about a body counts.
     body_complete_ = true;
   }

@@ -18,7 +18,22 @@ class Connection final : public Exchange, public ListLink<Connection> {
   Connection(ServerCore& server, Socket socket, Peer peer);
   ~Connection() override;
 
-  static Task<void> run(std::unique_ptr<Connection> self);
+  // Its whole life, as a coroutine that owns itself and the connection.
+  struct Life {
+    struct promise_type {
+      explicit promise_type(std::unique_ptr<Connection>& connection) {
+        connection->life_ = std::coroutine_handle<promise_type>::from_promise(*this);
+      }
+      Life get_return_object() { return {}; }
+      std::suspend_never initial_suspend() noexcept { return {}; }
+      std::suspend_never final_suspend() noexcept { return {}; }
+      void return_void() {}
+      void unhandled_exception() { std::terminate(); }  // handlers' exceptions never come here
+    };
+  };
+  static Life run(std::unique_ptr<Connection> self);
+  // After the loop has stopped: throws away the life, its handler and this object, wherever they wait.
+  void abandon() { life_.destroy(); }
   // The server stops: an idle connection ends now, a busy one after its request.
   void drain();
   // Ends it now; everything that waits for it is told.
@@ -56,7 +71,9 @@ class Connection final : public Exchange, public ListLink<Connection> {
   // ever waited; a handler that did not costs no event.
   struct Driver {
     struct promise_type {
-      explicit promise_type(Connection& owner) : connection(owner) {}
+      explicit promise_type(Connection& owner) : connection(owner) {
+        owner.driver_ = std::coroutine_handle<promise_type>::from_promise(*this);
+      }
       Connection& connection;
       struct Final {
         bool await_ready() noexcept { return false; }
@@ -76,7 +93,7 @@ class Connection final : public Exchange, public ListLink<Connection> {
   };
   struct HandlerEnd {
     Connection& connection;
-    bool await_ready() const { return !connection.handler_running_; }
+    bool await_ready() const { return !connection.driver_; }
     void await_suspend(std::coroutine_handle<> waiting) { connection.waiting_for_handler_ = waiting; }
     void await_resume() const {}
   };
@@ -127,6 +144,8 @@ class Connection final : public Exchange, public ListLink<Connection> {
   Peer peer_;
   std::unique_ptr<Work> work_;
   Monitor monitor_{*this};
+  std::coroutine_handle<> life_;
+  std::coroutine_handle<> driver_;  // while a handler runs
   std::coroutine_handle<> waiting_for_handler_;
   std::move_only_function<void()> on_cancel_;
   std::string big_body_;         // of an answer that is too long to be copied behind its head
@@ -139,7 +158,6 @@ class Connection final : public Exchange, public ListLink<Connection> {
   Closed closing_ = Closed::finished;
   Phase phase_ = Phase::idle;
   Answer answer_ = Answer::none;
-  bool handler_running_ = false;
   bool handler_waits_ = false;
   bool reading_body_ = false;
   bool body_complete_ = false;

@@ -108,7 +108,6 @@ class Loop final : public EventLoop {
 
   void run() override {
     const Core* outer = std::exchange(current_core, this);
-    if (context_.stopped()) context_.restart();
     context_.run();
     current_core = outer;
   }

@@ -51,8 +51,7 @@ class EventLoop : public Core {
   static std::unique_ptr<EventLoop> create(unsigned index) { return create(index, Options()); }
   // Runs the loop on this thread until stop().
   virtual void run() = 0;
-  // From any thread. The loop ends after the handler it is in; what was posted and did not run is kept for another
-  // run().
+  // From any thread, also before run(), which then returns at once. The loop ends after the handler it is in, for good.
   virtual void stop() = 0;
 };
 

@@ -55,9 +55,9 @@ struct Request {
 
 struct Response {
   int status = 200;
-  std::string_view content_type;  // static text, or empty for none
-  std::vector<std::pair<std::string, std::string>> headers;
-  std::string body;
+  std::string_view content_type = {};  // static text, or empty for none
+  std::vector<std::pair<std::string, std::string>> headers = {};
+  std::string body = {};
 };
 
 class Exchange {

@@ -40,6 +40,7 @@ class ServerImpl final : public Server {
     shared_.all_closed = [this] { finish(); };
   }
   ~ServerImpl() override {
+    for (auto& core : cores_) core->abandon();
     if (spare_fd_ >= 0) ::close(spare_fd_);
   }
 

@@ -58,8 +58,8 @@ class Server {
 
   virtual Result<void> listen() = 0;
   virtual std::uint16_t port() const = 0;
-  // Serves on this thread and one more per further core. Returns when a drain has ended. Streams that handlers kept
-  // must be gone before the server is destroyed.
+  // Serves on this thread and one more per further core. Returns when a drain has ended. Handlers that still wait then
+  // are destroyed with the server, at the point where they wait; streams that handlers gave away must be gone before.
   virtual void run() = 0;
 
   // The rest may be called from any thread.

@@ -82,7 +82,7 @@ void ServerCore::adopt(int fd, std::string address, std::uint16_t port) {
     auto connection = std::make_unique<Connection>(
         *this, Socket(loop_, fd), Peer{.address = std::move(address), .port = port, .certificate = {}});
     connections_.push_back(*connection);
-    spawn(Connection::run(std::move(connection)));
+    Connection::run(std::move(connection));
   } catch (const std::system_error& error) {  // the reactor takes no more descriptors; it has closed this one
     log::error("cannot watch a new connection", {{"reason", error.what()}});
     closed();
@@ -103,6 +103,10 @@ void ServerCore::drain() {
 void ServerCore::cut() {
   connections_.each([](Connection& connection) { connection.cut(); });
   upgraded.each([](UpgradedStream& stream) { stream.close(); });
+}
+
+void ServerCore::abandon() {
+  while (Connection* connection = connections_.pop_front()) connection->abandon();
 }
 
 void ServerCore::closed() {

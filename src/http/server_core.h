@@ -97,6 +97,8 @@ class ServerCore {
   void drain();
   // Ends everything at once.
   void cut();
+  // After the loop has stopped: what is left is thrown away.
+  void abandon();
   bool draining() const { return draining_; }
 
   std::unique_ptr<Work> take_work();
