@@ -1,6 +1,7 @@
 // What reading and writing one request body costs. Set VIRTGATE_SHARED to measure the recorded bodies below
 // $VIRTGATE_SHARED/bench as well.
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -24,14 +25,15 @@ namespace {
 std::string built_in_review() {
   std::string disks, volumes;
   for (int i = 0; i < 12; ++i) {
-    const std::string name = "\"disk-" + std::to_string(i) + "\"";
-    disks += (i ? "," : "") + ("{\"name\":" + name + R"(,"bootOrder":)" + std::to_string(i + 1)) +
-             R"(,"disk":{"bus":"virtio"},"cache":"none"})";
+    const char* comma = i == 0 ? "" : ",";
+    disks += fmt::format(R"({}{{"name":"disk-{}","bootOrder":{},"disk":{{"bus":"virtio"}},"cache":"none"}})", comma, i,
+                         i + 1);
     volumes +=
-        (i ? "," : "") + ("{\"name\":" + name) + R"(,"persistentVolumeClaim":{"claimName":"claim-of-a-machine"}})";
+        fmt::format(R"({}{{"name":"disk-{}","persistentVolumeClaim":{{"claimName":"claim-of-a-machine"}}}})", comma, i);
   }
-  return R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"705ab4f5-6393-11e8-b7cc-42010)"
-         R"(a800002","kind":{"group":"kubevirt.io","version":"v1","kind":"VirtualMachineInstance"},"operation":"CREATE",)"
+  return R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"705ab4f5-6393-11e8-b7cc-)"
+         R"(42010a800002","kind":{"group":"kubevirt.io","version":"v1","kind":"VirtualMachineInstance"},)"
+         R"("operation":"CREATE",)"
          R"("userInfo":{"username":"admin","groups":["system:masters","system:authenticated"]},"object":{"apiVersion":)"
          R"("kubevirt.io/v1","kind":"VirtualMachineInstance","metadata":{"name":"vm","namespace":"default","labels":)"
          R"({"app":"web"}},"spec":{"domain":{"cpu":{"cores":2,"sockets":1,"threads":1},"resources":{"requests":)"
