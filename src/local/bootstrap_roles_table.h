@@ -1,0 +1,370 @@
+// The tables. Names are facts of Kubernetes and KubeVirt; lists of words are separated by blanks, and "core" stands for
+// the group without a name.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace vg::local::tables {
+
+struct RuleRow {
+  std::string_view verbs = {};
+  std::string_view groups = {};
+  std::string_view resources = {};
+  std::string_view urls = {};
+};
+
+struct RoleRow {
+  std::string_view name = {};
+  std::string_view ns = {};            // empty: a ClusterRole
+  bool kubevirt = false;               // KubeVirt's, with its label; else Kubernetes', with its label and annotation
+  bool bootstrapping = false;          // KubeVirt's with Kubernetes' label
+  bool autoupdate = false;             // KubeVirt's with Kubernetes' annotation
+  std::string_view aggregate_to = {};  // the role that gathers this one's rules
+  std::string_view gathers = {};       // gathers the rules of those that aggregate to this
+  std::span<const RuleRow> rules = {};
+};
+
+struct BindingRow {
+  std::string_view name = {};
+  std::string_view ns = {};  // empty: a ClusterRoleBinding
+  bool kubevirt = false;
+  bool autoupdate = false;
+  std::string_view role_kind = "ClusterRole";
+  std::string_view role = {};
+  std::string_view subjects = {};  // group:NAME, user:NAME or account:NAME, the latter in the namespace kubevirt
+};
+
+inline constexpr std::string_view read = "get list watch";
+inline constexpr std::string_view write = "create delete deletecollection patch update";
+inline constexpr std::string_view read_write = "create delete deletecollection get list patch update watch";
+// KubeVirt's orders.
+inline constexpr std::string_view kv_edit = "get delete create update patch list watch";
+inline constexpr std::string_view kv_admin = "get delete create update patch list watch deletecollection";
+
+inline constexpr RuleRow rules_cluster_admin[] = {
+    {.verbs = "*", .groups = "*", .resources = "*"},
+    {.verbs = "*", .urls = "*"},
+};
+inline constexpr RuleRow rules_system_aggregate_to_admin[] = {
+    {.verbs = "create", .groups = "authorization.k8s.io", .resources = "localsubjectaccessreviews"},
+    {.verbs = read_write, .groups = "rbac.authorization.k8s.io", .resources = "rolebindings roles"},
+};
+inline constexpr RuleRow rules_system_aggregate_to_edit[] = {
+    {.verbs = read,
+     .groups = "core",
+     .resources = "pods/attach pods/exec pods/portforward pods/proxy secrets services/proxy"},
+    {.verbs = "impersonate", .groups = "core", .resources = "serviceaccounts"},
+    {.verbs = write, .groups = "core", .resources = "pods pods/attach pods/exec pods/portforward pods/proxy"},
+    {.verbs = "create", .groups = "core", .resources = "pods/eviction"},
+    {.verbs = write,
+     .groups = "core",
+     .resources = "configmaps persistentvolumeclaims replicationcontrollers replicationcontrollers/scale "
+                  "secrets serviceaccounts services services/proxy"},
+    {.verbs = "create", .groups = "core", .resources = "serviceaccounts/token"},
+    {.verbs = write, .groups = "core events.k8s.io", .resources = "events"},
+    {.verbs = write,
+     .groups = "apps",
+     .resources = "daemonsets deployments deployments/rollback deployments/scale replicasets "
+                  "replicasets/scale statefulsets statefulsets/scale"},
+    {.verbs = write, .groups = "autoscaling", .resources = "horizontalpodautoscalers"},
+    {.verbs = write, .groups = "batch", .resources = "cronjobs jobs"},
+    {.verbs = write,
+     .groups = "extensions",
+     .resources = "daemonsets deployments deployments/rollback deployments/scale ingresses networkpolicies "
+                  "replicasets replicasets/scale replicationcontrollers/scale"},
+    {.verbs = write, .groups = "policy", .resources = "poddisruptionbudgets"},
+    {.verbs = write, .groups = "networking.k8s.io", .resources = "ingresses networkpolicies"},
+    {.verbs = read_write, .groups = "coordination.k8s.io", .resources = "leases"},
+    {.verbs = write, .groups = "resource.k8s.io", .resources = "resourceclaims resourceclaimtemplates"},
+};
+inline constexpr RuleRow rules_system_aggregate_to_view[] = {
+    {.verbs = read,
+     .groups = "core",
+     .resources = "configmaps endpoints persistentvolumeclaims persistentvolumeclaims/status pods "
+                  "replicationcontrollers replicationcontrollers/scale serviceaccounts services "
+                  "services/status"},
+    {.verbs = read,
+     .groups = "core",
+     .resources = "bindings limitranges namespaces/status pods/log pods/status "
+                  "replicationcontrollers/status resourcequotas resourcequotas/status"},
+    {.verbs = read, .groups = "core", .resources = "namespaces"},
+    {.verbs = read, .groups = "core events.k8s.io", .resources = "events"},
+    {.verbs = read, .groups = "discovery.k8s.io", .resources = "endpointslices"},
+    {.verbs = read,
+     .groups = "apps",
+     .resources = "controllerrevisions daemonsets daemonsets/status deployments deployments/scale "
+                  "deployments/status replicasets replicasets/scale replicasets/status statefulsets "
+                  "statefulsets/scale statefulsets/status"},
+    {.verbs = read, .groups = "autoscaling", .resources = "horizontalpodautoscalers horizontalpodautoscalers/status"},
+    {.verbs = read, .groups = "batch", .resources = "cronjobs cronjobs/status jobs jobs/status"},
+    {.verbs = read,
+     .groups = "extensions",
+     .resources = "daemonsets daemonsets/status deployments deployments/scale deployments/status ingresses "
+                  "ingresses/status networkpolicies replicasets replicasets/scale replicasets/status "
+                  "replicationcontrollers/scale"},
+    {.verbs = read, .groups = "policy", .resources = "poddisruptionbudgets poddisruptionbudgets/status"},
+    {.verbs = read, .groups = "networking.k8s.io", .resources = "ingresses ingresses/status networkpolicies"},
+    {.verbs = read,
+     .groups = "resource.k8s.io",
+     .resources = "resourceclaims resourceclaims/status resourceclaimtemplates"},
+};
+inline constexpr RuleRow rules_system_auth_delegator[] = {
+    {.verbs = "create", .groups = "authentication.k8s.io", .resources = "tokenreviews"},
+    {.verbs = "create", .groups = "authorization.k8s.io", .resources = "subjectaccessreviews"},
+};
+inline constexpr RuleRow rules_system_basic_user[] = {
+    {.verbs = "create",
+     .groups = "authorization.k8s.io",
+     .resources = "selfsubjectaccessreviews selfsubjectrulesreviews"},
+    {.verbs = "create", .groups = "authentication.k8s.io", .resources = "selfsubjectreviews"},
+};
+inline constexpr RuleRow rules_system_discovery[] = {
+    {.verbs = "get",
+     .urls = "/api /api/* /apis /apis/* /healthz /livez /openapi /openapi/* /readyz /version /version/"},
+};
+inline constexpr RuleRow rules_system_monitoring[] = {
+    {.verbs = "get",
+     .urls = "/flagz /healthz /healthz/* /livez /livez/* /metrics /metrics/slis /readyz /readyz/* "
+             "/statusz"},
+    {.verbs = "get", .groups = "core", .resources = "nodes/metrics"},
+};
+inline constexpr RuleRow rules_system_public_info_viewer[] = {
+    {.verbs = "get", .urls = "/healthz /livez /readyz /version /version/"},
+};
+inline constexpr RuleRow rules_system_service_account_issuer_discovery[] = {
+    {.verbs = "get",
+     .urls = "/.well-known/openid-configuration /.well-known/openid-configuration/ /openid/v1/jwks "
+             "/openid/v1/jwks/"},
+};
+inline constexpr RuleRow rules_kubevirt_apiserver[] = {
+    {.verbs = "get list delete patch", .groups = "core", .resources = "pods"},
+    {.verbs = "get list watch patch update",
+     .groups = "kubevirt.io",
+     .resources = "virtualmachines virtualmachineinstances"},
+    {.verbs = "get list", .groups = "core", .resources = "persistentvolumeclaims"},
+    {.verbs = "patch", .groups = "kubevirt.io", .resources = "virtualmachines/status"},
+    {.verbs = "create get list watch patch", .groups = "kubevirt.io", .resources = "virtualmachineinstancemigrations"},
+    {.verbs = "watch list", .groups = "kubevirt.io", .resources = "virtualmachineinstancepresets"},
+    {.verbs = read, .groups = "core", .resources = "configmaps"},
+    {.verbs = "watch list", .groups = "core", .resources = "limitranges"},
+    {.verbs = read, .groups = "apiextensions.k8s.io", .resources = "customresourcedefinitions"},
+    {.verbs = read, .groups = "kubevirt.io", .resources = "kubevirts"},
+    {.verbs = read,
+     .groups = "snapshot.kubevirt.io",
+     .resources = "virtualmachinesnapshots virtualmachinerestores virtualmachinesnapshotcontents"},
+    {.verbs = read, .groups = "backup.kubevirt.io", .resources = "virtualmachinebackups"},
+    {.verbs = read, .groups = "backup.kubevirt.io", .resources = "virtualmachinebackuptrackers"},
+    {.verbs = read, .groups = "cdi.kubevirt.io", .resources = "datasources datavolumes"},
+    {.verbs = read, .groups = "core", .resources = "namespaces"},
+    {.verbs = read,
+     .groups = "instancetype.kubevirt.io",
+     .resources = "virtualmachineinstancetypes virtualmachineclusterinstancetypes virtualmachinepreferences "
+                  "virtualmachineclusterpreferences"},
+    {.verbs = read, .groups = "migrations.kubevirt.io", .resources = "migrationpolicies"},
+    {.verbs = "create list get", .groups = "apps", .resources = "controllerrevisions"},
+    {.verbs = "get", .groups = "core", .resources = "nodes"},
+};
+inline constexpr RuleRow rules_kubevirt_apiserver_role[] = {
+    {.verbs = read, .groups = "core", .resources = "configmaps"},
+};
+inline constexpr RuleRow rules_kubevirt_io_default[] = {
+    {.verbs = "get list", .groups = "kubevirt.io", .resources = "kubevirts"},
+    {.verbs = "get list", .groups = "subresources.kubevirt.io", .resources = "version guestfs"},
+};
+inline constexpr RuleRow rules_kubevirt_io_admin[] = {
+    {.verbs = "get",
+     .groups = "subresources.kubevirt.io",
+     .resources = "virtualmachineinstances/console virtualmachineinstances/vnc "
+                  "virtualmachineinstances/vnc/screenshot virtualmachineinstances/portforward "
+                  "virtualmachineinstances/guestosinfo virtualmachineinstances/filesystemlist "
+                  "virtualmachineinstances/userlist virtualmachineinstances/sev/fetchcertchain "
+                  "virtualmachineinstances/sev/querylaunchmeasurement virtualmachineinstances/usbredir "
+                  "virtualmachines/objectgraph virtualmachineinstances/objectgraph"},
+    {.verbs = "update",
+     .groups = "subresources.kubevirt.io",
+     .resources = "virtualmachineinstances/pause virtualmachineinstances/unpause "
+                  "virtualmachineinstances/addvolume virtualmachineinstances/removevolume "
+                  "virtualmachineinstances/freeze virtualmachineinstances/unfreeze "
+                  "virtualmachineinstances/softreboot virtualmachineinstances/reset "
+                  "virtualmachineinstances/sev/setupsession virtualmachineinstances/sev/injectlaunchsecret "
+                  "virtualmachineinstances/evacuate/cancel"},
+    {.verbs = "get",
+     .groups = "subresources.kubevirt.io",
+     .resources = "virtualmachines/expand-spec virtualmachines/portforward"},
+    {.verbs = "update",
+     .groups = "subresources.kubevirt.io",
+     .resources = "virtualmachines/start virtualmachines/stop virtualmachines/restart "
+                  "virtualmachines/addvolume virtualmachines/removevolume virtualmachines/memorydump "
+                  "virtualmachines/evacuate/cancel"},
+    {.verbs = "update", .groups = "subresources.kubevirt.io", .resources = "expand-vm-spec"},
+    {.verbs = kv_admin,
+     .groups = "kubevirt.io",
+     .resources = "virtualmachines virtualmachineinstances virtualmachineinstancepresets "
+                  "virtualmachineinstancereplicasets"},
+    {.verbs = read, .groups = "kubevirt.io", .resources = "virtualmachineinstancemigrations"},
+    {.verbs = kv_admin,
+     .groups = "snapshot.kubevirt.io",
+     .resources = "virtualmachinesnapshots virtualmachinesnapshotcontents virtualmachinerestores"},
+    {.verbs = kv_admin,
+     .groups = "backup.kubevirt.io",
+     .resources = "virtualmachinebackups virtualmachinebackuptrackers"},
+    {.verbs = kv_admin, .groups = "plugin.kubevirt.io", .resources = "plugins"},
+    {.verbs = kv_admin, .groups = "export.kubevirt.io", .resources = "virtualmachineexports"},
+    {.verbs = kv_admin, .groups = "clone.kubevirt.io", .resources = "virtualmachineclones"},
+    {.verbs = kv_admin,
+     .groups = "instancetype.kubevirt.io",
+     .resources = "virtualmachineinstancetypes virtualmachineclusterinstancetypes virtualmachinepreferences "
+                  "virtualmachineclusterpreferences"},
+    {.verbs = kv_admin, .groups = "pool.kubevirt.io", .resources = "virtualmachinepools"},
+    {.verbs = read, .groups = "migrations.kubevirt.io", .resources = "migrationpolicies"},
+};
+inline constexpr RuleRow rules_kubevirt_io_edit[] = {
+    {.verbs = "get",
+     .groups = "subresources.kubevirt.io",
+     .resources = "virtualmachineinstances/console virtualmachineinstances/vnc "
+                  "virtualmachineinstances/portforward virtualmachineinstances/guestosinfo "
+                  "virtualmachineinstances/filesystemlist virtualmachineinstances/userlist "
+                  "virtualmachineinstances/sev/fetchcertchain "
+                  "virtualmachineinstances/sev/querylaunchmeasurement virtualmachineinstances/usbredir "
+                  "virtualmachines/objectgraph virtualmachineinstances/objectgraph"},
+    {.verbs = "update",
+     .groups = "subresources.kubevirt.io",
+     .resources = "virtualmachineinstances/pause virtualmachineinstances/unpause "
+                  "virtualmachineinstances/addvolume virtualmachineinstances/removevolume "
+                  "virtualmachineinstances/freeze virtualmachineinstances/unfreeze "
+                  "virtualmachineinstances/softreboot virtualmachineinstances/reset "
+                  "virtualmachineinstances/sev/setupsession virtualmachineinstances/sev/injectlaunchsecret "
+                  "virtualmachineinstances/evacuate/cancel"},
+    {.verbs = "get",
+     .groups = "subresources.kubevirt.io",
+     .resources = "virtualmachines/expand-spec virtualmachines/portforward"},
+    {.verbs = "update",
+     .groups = "subresources.kubevirt.io",
+     .resources = "virtualmachines/start virtualmachines/stop virtualmachines/restart "
+                  "virtualmachines/addvolume virtualmachines/removevolume virtualmachines/memorydump "
+                  "virtualmachines/evacuate/cancel"},
+    {.verbs = "update", .groups = "subresources.kubevirt.io", .resources = "expand-vm-spec"},
+    {.verbs = kv_edit,
+     .groups = "kubevirt.io",
+     .resources = "virtualmachines virtualmachineinstances virtualmachineinstancepresets "
+                  "virtualmachineinstancereplicasets"},
+    {.verbs = read, .groups = "kubevirt.io", .resources = "virtualmachineinstancemigrations"},
+    {.verbs = kv_edit,
+     .groups = "snapshot.kubevirt.io",
+     .resources = "virtualmachinesnapshots virtualmachinesnapshotcontents virtualmachinerestores"},
+    {.verbs = kv_edit,
+     .groups = "backup.kubevirt.io",
+     .resources = "virtualmachinebackups virtualmachinebackuptrackers"},
+    {.verbs = kv_edit, .groups = "export.kubevirt.io", .resources = "virtualmachineexports"},
+    {.verbs = kv_edit, .groups = "clone.kubevirt.io", .resources = "virtualmachineclones"},
+    {.verbs = kv_edit,
+     .groups = "instancetype.kubevirt.io",
+     .resources = "virtualmachineinstancetypes virtualmachineclusterinstancetypes virtualmachinepreferences "
+                  "virtualmachineclusterpreferences"},
+    {.verbs = kv_edit, .groups = "pool.kubevirt.io", .resources = "virtualmachinepools"},
+    {.verbs = "get list", .groups = "kubevirt.io", .resources = "kubevirts"},
+    {.verbs = read, .groups = "migrations.kubevirt.io", .resources = "migrationpolicies"},
+};
+inline constexpr RuleRow rules_kubevirt_io_view[] = {
+    {.verbs = "get list", .groups = "kubevirt.io", .resources = "kubevirts"},
+    {.verbs = "get",
+     .groups = "subresources.kubevirt.io",
+     .resources = "virtualmachines/expand-spec virtualmachineinstances/guestosinfo "
+                  "virtualmachineinstances/filesystemlist virtualmachineinstances/userlist "
+                  "virtualmachineinstances/sev/fetchcertchain "
+                  "virtualmachineinstances/sev/querylaunchmeasurement virtualmachines/objectgraph "
+                  "virtualmachineinstances/objectgraph"},
+    {.verbs = "update", .groups = "subresources.kubevirt.io", .resources = "expand-vm-spec"},
+    {.verbs = read,
+     .groups = "kubevirt.io",
+     .resources = "virtualmachines virtualmachineinstances virtualmachineinstancepresets "
+                  "virtualmachineinstancereplicasets virtualmachineinstancemigrations"},
+    {.verbs = read,
+     .groups = "snapshot.kubevirt.io",
+     .resources = "virtualmachinesnapshots virtualmachinesnapshotcontents virtualmachinerestores"},
+    {.verbs = read, .groups = "backup.kubevirt.io", .resources = "virtualmachinebackups virtualmachinebackuptrackers"},
+    {.verbs = read, .groups = "export.kubevirt.io", .resources = "virtualmachineexports"},
+    {.verbs = read, .groups = "clone.kubevirt.io", .resources = "virtualmachineclones"},
+    {.verbs = read,
+     .groups = "instancetype.kubevirt.io",
+     .resources = "virtualmachineinstancetypes virtualmachineclusterinstancetypes virtualmachinepreferences "
+                  "virtualmachineclusterpreferences"},
+    {.verbs = read, .groups = "pool.kubevirt.io", .resources = "virtualmachinepools"},
+    {.verbs = read, .groups = "migrations.kubevirt.io", .resources = "migrationpolicies"},
+    {.verbs = read, .groups = "plugin.kubevirt.io", .resources = "plugins"},
+};
+inline constexpr RuleRow rules_instancetype_kubevirt_io_view[] = {
+    {.verbs = read,
+     .groups = "instancetype.kubevirt.io",
+     .resources = "virtualmachineclusterinstancetypes virtualmachineclusterpreferences"},
+};
+inline constexpr RuleRow rules_kubevirt_io_migrate[] = {
+    {.verbs = "update", .groups = "subresources.kubevirt.io", .resources = "virtualmachines/migrate"},
+    {.verbs = kv_admin, .groups = "kubevirt.io", .resources = "virtualmachineinstancemigrations"},
+};
+inline constexpr RoleRow roles[] = {
+    {.name = "admin", .gathers = "admin"},
+    {.name = "cluster-admin", .rules = rules_cluster_admin},
+    {.name = "edit", .aggregate_to = "admin", .gathers = "edit"},
+    {.name = "system:aggregate-to-admin", .aggregate_to = "admin", .rules = rules_system_aggregate_to_admin},
+    {.name = "system:aggregate-to-edit", .aggregate_to = "edit", .rules = rules_system_aggregate_to_edit},
+    {.name = "system:aggregate-to-view", .aggregate_to = "view", .rules = rules_system_aggregate_to_view},
+    {.name = "system:auth-delegator", .rules = rules_system_auth_delegator},
+    {.name = "system:basic-user", .rules = rules_system_basic_user},
+    {.name = "system:discovery", .rules = rules_system_discovery},
+    {.name = "system:monitoring", .rules = rules_system_monitoring},
+    {.name = "system:public-info-viewer", .rules = rules_system_public_info_viewer},
+    {.name = "system:service-account-issuer-discovery", .rules = rules_system_service_account_issuer_discovery},
+    {.name = "view", .aggregate_to = "edit", .gathers = "view"},
+    {.name = "kubevirt-apiserver", .kubevirt = true, .rules = rules_kubevirt_apiserver},
+    {.name = "kubevirt-apiserver", .ns = "kubevirt", .kubevirt = true, .rules = rules_kubevirt_apiserver_role},
+    {.name = "kubevirt.io:default",
+     .kubevirt = true,
+     .bootstrapping = true,
+     .autoupdate = true,
+     .rules = rules_kubevirt_io_default},
+    {.name = "kubevirt.io:admin", .kubevirt = true, .aggregate_to = "admin", .rules = rules_kubevirt_io_admin},
+    {.name = "kubevirt.io:edit", .kubevirt = true, .aggregate_to = "edit", .rules = rules_kubevirt_io_edit},
+    {.name = "kubevirt.io:view", .kubevirt = true, .aggregate_to = "view", .rules = rules_kubevirt_io_view},
+    {.name = "instancetype.kubevirt.io:view", .kubevirt = true, .rules = rules_instancetype_kubevirt_io_view},
+    {.name = "kubevirt.io:migrate", .kubevirt = true, .rules = rules_kubevirt_io_migrate},
+};
+inline constexpr BindingRow bindings[] = {
+    {.name = "cluster-admin", .role = "cluster-admin", .subjects = "group:system:masters"},
+    {.name = "system:basic-user", .role = "system:basic-user", .subjects = "group:system:authenticated"},
+    {.name = "system:discovery", .role = "system:discovery", .subjects = "group:system:authenticated"},
+    {.name = "system:monitoring", .role = "system:monitoring", .subjects = "group:system:monitoring"},
+    {.name = "system:public-info-viewer",
+     .role = "system:public-info-viewer",
+     .subjects = "group:system:authenticated group:system:unauthenticated"},
+    {.name = "system:service-account-issuer-discovery",
+     .role = "system:service-account-issuer-discovery",
+     .subjects = "group:system:serviceaccounts"},
+    {.name = "kubevirt-apiserver",
+     .kubevirt = true,
+     .role = "kubevirt-apiserver",
+     .subjects = "account:kubevirt-apiserver"},
+    {.name = "kubevirt-apiserver-auth-delegator",
+     .kubevirt = true,
+     .role = "system:auth-delegator",
+     .subjects = "account:kubevirt-apiserver"},
+    {.name = "kubevirt-apiserver",
+     .ns = "kubevirt",
+     .kubevirt = true,
+     .role_kind = "Role",
+     .role = "kubevirt-apiserver",
+     .subjects = "account:kubevirt-apiserver"},
+    {.name = "kubevirt.io:default",
+     .kubevirt = true,
+     .autoupdate = true,
+     .role = "kubevirt.io:default",
+     .subjects = "group:system:authenticated"},
+    {.name = "instancetype.kubevirt.io:view",
+     .kubevirt = true,
+     .autoupdate = true,
+     .role = "instancetype.kubevirt.io:view",
+     .subjects = "group:system:authenticated"},
+};
+
+}  // namespace vg::local::tables

@@ -1,0 +1,552 @@
+#include "local/rbac.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "auth/identify.h"
+#include "auth/service_account.h"
+#include "base/log.h"
+#include "base/selector.h"
+#include "json/access.h"
+#include "json/document.h"
+
+namespace vg::local {
+
+using auth::PolicyRule;
+
+namespace {
+
+constexpr std::size_t changes_a_batch = 1000;
+// Each further one means that the store dropped changes while they were read.
+constexpr int attempts_max = 3;
+
+struct TextHash : std::hash<std::string_view> {
+  using is_transparent = void;
+};
+template <class T>
+using ByText = std::unordered_map<std::string, T, TextHash, std::equal_to<>>;
+
+struct Role {
+  std::vector<PolicyRule> rules;  // as stored
+  std::vector<std::pair<std::string, std::string>> labels;
+  std::optional<std::vector<LabelSelector>> selectors;  // of an aggregation rule that can be read
+  Revision revision = 0;
+};
+using RolePtr = std::shared_ptr<const Role>;
+using RulesPtr = std::shared_ptr<const std::vector<PolicyRule>>;
+
+struct Subject {
+  bool group = false;
+  std::string name;  // as it stands in a User: service accounts by their user name
+};
+
+struct Binding {
+  std::string ns, name;
+  std::string role_kind, role_name;
+  std::vector<Subject> subjects;
+};
+using BindingPtr = std::shared_ptr<const Binding>;
+
+// The bindings of the cluster or of one namespace, by who is bound.
+struct SubjectIndex {
+  ByText<std::vector<BindingPtr>> users, groups;
+
+  void add(const BindingPtr& binding) {
+    for (const Subject& subject : binding->subjects) {
+      auto& bindings = (subject.group ? groups : users)[subject.name];
+      if (bindings.empty() || bindings.back() != binding) bindings.push_back(binding);
+    }
+  }
+  // visit(binding, is_group, subject) until it says true.
+  template <class Visit>
+  bool any(const User& user, Visit&& visit) const {
+    const auto look = [&](const ByText<std::vector<BindingPtr>>& in, const std::string& name, bool group) {
+      const auto found = in.find(name);
+      if (found == in.end()) return false;
+      return std::ranges::any_of(found->second,
+                                 [&](const BindingPtr& binding) { return visit(*binding, group, name); });
+    };
+    if (look(users, user.name, false)) return true;
+    return std::ranges::any_of(user.groups, [&](const std::string& group) { return look(groups, group, true); });
+  }
+};
+
+struct NamespacePolicy {
+  ByText<RolePtr> roles;
+  SubjectIndex bindings;
+};
+
+}  // namespace
+
+struct RbacSnapshot {
+  std::shared_ptr<const ByText<RulesPtr>> cluster_roles;  // what they grant, gathered rules included
+  std::shared_ptr<const SubjectIndex> cluster_bindings;
+  std::shared_ptr<const ByText<std::shared_ptr<const NamespacePolicy>>> namespaces;
+  std::vector<StaleAggregation> stale;
+
+  const NamespacePolicy* in_namespace(std::string_view ns) const {
+    const auto found = namespaces->find(ns);
+    return found == namespaces->end() ? nullptr : found->second.get();
+  }
+
+  // Null where there is no such role; a binding to one that comes later is allowed and gives nothing until then.
+  const std::vector<PolicyRule>* rules_of(std::string_view kind, std::string_view name, std::string_view ns) const {
+    if (kind == "ClusterRole") {
+      const auto found = cluster_roles->find(name);
+      return found == cluster_roles->end() ? nullptr : found->second.get();
+    }
+    const NamespacePolicy* policy = kind == "Role" && !ns.empty() ? in_namespace(ns) : nullptr;
+    if (!policy) return nullptr;
+    const auto found = policy->roles.find(name);
+    return found == policy->roles.end() ? nullptr : &found->second->rules;
+  }
+
+  // visit(binding, is_group, subject, rules) for everything that binds the user there, until it says true.
+  template <class Visit>
+  bool any_grant(const User& user, std::string_view ns, Visit&& visit) const {
+    const auto resolve = [&](const Binding& binding, bool group, const std::string& subject) {
+      const auto* rules = rules_of(binding.role_kind, binding.role_name, binding.ns);
+      return rules && visit(binding, group, subject, *rules);
+    };
+    if (cluster_bindings->any(user, resolve)) return true;
+    const NamespacePolicy* policy = ns.empty() ? nullptr : in_namespace(ns);
+    return policy && policy->bindings.any(user, resolve);
+  }
+};
+
+namespace {
+
+const json::Object& empty_object() {
+  static const json::Object none;
+  return none;
+}
+
+std::optional<LabelSelector> selector_from(const json::Value& value) {
+  std::vector<std::pair<std::string, std::string>> labels;
+  std::vector<MatchExpression> expressions;
+  if (const json::Object* wanted = json::get_object(value, "matchLabels"))
+    for (const auto& [key, text] : *wanted) labels.emplace_back(key, json::as_string(&text).value_or(""));
+  if (const json::Array* list = json::get_array(value, "matchExpressions"))
+    for (const json::Value& one : *list) {
+      MatchExpression expression{.key = std::string(json::get_string_or(one, "key")),
+                                 .op = std::string(json::get_string_or(one, "operator")),
+                                 .values = {}};
+      if (const json::Array* values = json::get_array(one, "values"))
+        for (const json::Value& text : *values) expression.values.emplace_back(json::as_string(&text).value_or(""));
+      expressions.push_back(std::move(expression));
+    }
+  auto selector = LabelSelector::from(labels, expressions);
+  return selector ? std::optional(std::move(*selector)) : std::nullopt;
+}
+
+// Nothing for a role that gathers nothing, and for one with a selector that cannot be read: its stored rules count.
+std::optional<std::vector<LabelSelector>> selectors_of(const json::Object& role) {
+  const json::Object* rule = json::get_object(role, "aggregationRule");
+  if (!rule) return std::nullopt;
+  std::vector<LabelSelector> selectors;
+  if (const json::Array* list = json::get_array(*rule, "clusterRoleSelectors"))
+    for (const json::Value& value : *list) {
+      auto selector = selector_from(value);
+      if (!selector) return std::nullopt;
+      selectors.push_back(std::move(*selector));
+    }
+  return selectors;
+}
+
+RolePtr parse_role(const StoredObject& object, const json::Object& json) {
+  auto role = std::make_shared<Role>();
+  role->rules = auth::policy_rules_of(json);
+  role->selectors = selectors_of(json);
+  role->revision = object.revision();
+  object.for_each_label([&](std::string_view key, std::string_view value) { role->labels.emplace_back(key, value); });
+  return role;
+}
+
+std::optional<Subject> parse_subject(const json::Value& value, std::string_view binding_ns) {
+  const std::string_view kind = json::get_string_or(value, "kind"), name = json::get_string_or(value, "name");
+  if (kind == "User") return Subject{.group = false, .name = std::string(name)};
+  if (kind == "Group") return Subject{.group = true, .name = std::string(name)};
+  if (kind != "ServiceAccount") return std::nullopt;
+  std::string_view ns = json::get_string_or(value, "namespace");
+  if (ns.empty()) ns = binding_ns;
+  if (ns.empty()) return std::nullopt;
+  return Subject{.group = false, .name = auth::service_account_user(ns, name)};
+}
+
+BindingPtr parse_binding(const StoredObject& object, const json::Object& json) {
+  auto binding = std::make_shared<Binding>();
+  binding->ns = object.ns();
+  binding->name = object.name();
+  if (const json::Object* reference = json::get_object(json, "roleRef")) {
+    binding->role_kind = json::get_string_or(*reference, "kind");
+    binding->role_name = json::get_string_or(*reference, "name");
+  }
+  if (const json::Array* subjects = json::get_array(json, "subjects"))
+    for (const json::Value& value : *subjects)
+      if (auto subject = parse_subject(value, binding->ns)) binding->subjects.push_back(std::move(*subject));
+  return binding;
+}
+
+// Gathers the rules of the roles that a role's selectors name, and through those that gather themselves; each rule
+// once, in the order of selectors, then of names. Roles may name each other: each is entered once.
+class Gatherer {
+ public:
+  explicit Gatherer(const std::map<std::string, RolePtr, std::less<>>& roles) : roles_(roles) {}
+
+  std::vector<PolicyRule> gather(const std::string& name, const Role& role) {
+    entered_ = {name};
+    rules_.clear();
+    enter(role);
+    return std::move(rules_);
+  }
+
+ private:
+  void enter(const Role& role) {
+    for (const LabelSelector& selector : *role.selectors)
+      for (const auto& [name, other] : roles_) {
+        if (!selects(selector, *other) || !entered_.insert(name).second) continue;
+        if (other->selectors)
+          enter(*other);
+        else
+          add(other->rules);
+      }
+  }
+  static bool selects(const LabelSelector& selector, const Role& role) {
+    return selector.matches([&](std::string_view key) -> std::optional<std::string_view> {
+      const auto found = std::ranges::find(role.labels, key, &std::pair<std::string, std::string>::first);
+      return found == role.labels.end() ? std::nullopt : std::optional<std::string_view>(found->second);
+    });
+  }
+  void add(const std::vector<PolicyRule>& rules) {
+    for (const PolicyRule& rule : rules)
+      if (std::ranges::find(rules_, rule) == rules_.end()) rules_.push_back(rule);
+  }
+
+  const std::map<std::string, RolePtr, std::less<>>& roles_;
+  std::set<std::string, std::less<>> entered_;
+  std::vector<PolicyRule> rules_;
+};
+
+std::string describe_subject(const std::string& name, bool group) {
+  if (group) return fmt::format("Group \"{}\"", name);
+  if (const auto account = auth::split_service_account_user(name))
+    return fmt::format("ServiceAccount \"{}/{}\"", account->name, account->ns);
+  return fmt::format("User \"{}\"", name);
+}
+
+std::string describe_grant(const Binding& binding, const std::string& subject, bool group) {
+  const bool of_cluster = binding.ns.empty();
+  return fmt::format("RBAC: allowed by {} \"{}{}{}\" of {} \"{}\" to {}",
+                     of_cluster ? "ClusterRoleBinding" : "RoleBinding", binding.name, of_cluster ? "" : "/", binding.ns,
+                     binding.role_kind, binding.role_name, describe_subject(subject, group));
+}
+
+}  // namespace
+
+// The parsed objects, and how far in the store's stream of changes they are.
+class Rbac::Mirror {
+ public:
+  explicit Mirror(ObjectStore& store) : store_(store) {}
+
+  // Brings all four resources to one and the same revision, this one or a later one, and says which. Not each as far as
+  // it goes: a role read before it was narrowed, with a binding made only afterwards, would grant what nobody ever had.
+  Result<Revision> read_until(Revision wanted) {
+    for (int attempt = 0; attempt < attempts_max; ++attempt) {
+      for (Source& source : sources_) {
+        if (source.watch) continue;
+        if (auto listed = list(source); !listed) return fail(std::move(listed.error()));
+        wanted = std::max(wanted, source.progress);
+      }
+      bool complete = true;
+      for (Source& source : sources_) {
+        auto read = advance(source, wanted);
+        if (!read) return fail(std::move(read.error()));
+        complete = complete && *read;
+      }
+      if (complete) return wanted;
+    }
+    return fail(Status::unavailable("roles and bindings change faster than they can be read"));
+  }
+  bool changed() const { return cluster_roles_changed_ || cluster_bindings_changed_ || !namespaces_changed_.empty(); }
+
+  std::shared_ptr<const RbacSnapshot> make_snapshot(const RbacSnapshot* before) {
+    auto snapshot = before ? std::make_shared<RbacSnapshot>(*before) : std::make_shared<RbacSnapshot>();
+    if (!before || cluster_roles_changed_) make_cluster_roles(*snapshot);
+    if (!before || cluster_bindings_changed_) {
+      auto index = std::make_shared<SubjectIndex>();
+      for (const auto& [name, binding] : cluster_bindings_) index->add(binding);
+      snapshot->cluster_bindings = std::move(index);
+    }
+    if (!before || !namespaces_changed_.empty()) make_namespaces(*snapshot, before == nullptr);
+    cluster_roles_changed_ = cluster_bindings_changed_ = false;
+    namespaces_changed_.clear();
+    return snapshot;
+  }
+
+ private:
+  struct Source {
+    std::string_view resource;
+    void (Mirror::*forget_all)();
+    void (Mirror::*take)(const StoredObject& object, const json::Object* json);  // null: it is gone
+    std::unique_ptr<Watch> watch = {};
+    Revision progress = 0;             // every change up to here was handed out
+    std::deque<ChangePtr> ahead = {};  // of them, those that are newer than the snapshot may be
+  };
+  struct NamespaceObjects {
+    std::map<std::string, RolePtr, std::less<>> roles;
+    std::map<std::string, BindingPtr, std::less<>> bindings;
+  };
+
+  // False when the watch fell behind what the store keeps: the resource must be listed again.
+  Result<bool> advance(Source& source, Revision wanted) {
+    for (; !source.ahead.empty() && source.ahead.front()->revision <= wanted; source.ahead.pop_front())
+      apply(source, *source.ahead.front());
+    while (source.progress < wanted) {
+      auto batch = source.watch->next(changes_a_batch);
+      if (!batch) {
+        source.watch = nullptr;
+        if (batch.error().code != 410) return fail(std::move(batch.error()));
+        return false;
+      }
+      for (const ChangePtr& change : batch->changes) {
+        if (change->revision <= wanted)
+          apply(source, *change);
+        else
+          source.ahead.push_back(change);
+      }
+      source.progress = batch->progress;
+    }
+    return true;
+  }
+
+  Result<void> list(Source& source) {
+    auto page = store_.list({.resource = source.resource});
+    if (!page) return fail(std::move(page.error()));
+    auto watch = store_.watch(
+        {.resource = std::string(source.resource), .ns = {}, .name = {}, .from_revision = page->revision}, [] {});
+    if (!watch) return fail(std::move(watch.error()));
+    (this->*source.forget_all)();
+    for (const ObjectPtr& object : page->objects) take(source, *object);
+    source.ahead.clear();
+    source.watch = std::move(*watch);
+    source.progress = page->revision;
+    return {};
+  }
+
+  void apply(const Source& source, const Change& change) {
+    if (change.type == ChangeType::removed)
+      (this->*source.take)(*change.object, nullptr);
+    else
+      take(source, *change.object);
+  }
+
+  void take(const Source& source, const StoredObject& object) {
+    auto document = json::Document::parse(object.json());
+    // What cannot be read grants nothing.
+    const json::Object* json = document ? document->root().if_object() : nullptr;
+    if (!json)
+      log::error("a stored object of access control cannot be read and counts for nothing",
+                 {{"resource", source.resource}, {"namespace", object.ns()}, {"name", object.name()}});
+    (this->*source.take)(object, json ? json : &empty_object());
+  }
+
+  template <class Map, class Parse>
+  static void put(Map& map, const StoredObject& object, const json::Object* json, Parse parse) {
+    if (json)
+      map.insert_or_assign(std::string(object.name()), parse(object, *json));
+    else if (const auto found = map.find(object.name()); found != map.end())
+      map.erase(found);
+  }
+
+  void forget_cluster_roles() {
+    cluster_roles_.clear();
+    cluster_roles_changed_ = true;
+  }
+  void take_cluster_role(const StoredObject& object, const json::Object* json) {
+    put(cluster_roles_, object, json, parse_role);
+    cluster_roles_changed_ = true;
+  }
+  void forget_cluster_bindings() {
+    cluster_bindings_.clear();
+    cluster_bindings_changed_ = true;
+  }
+  void take_cluster_binding(const StoredObject& object, const json::Object* json) {
+    put(cluster_bindings_, object, json, parse_binding);
+    cluster_bindings_changed_ = true;
+  }
+  void forget_roles() {
+    for (auto& [ns, objects] : namespaces_) {
+      objects.roles.clear();
+      namespaces_changed_.insert(ns);
+    }
+  }
+  void take_role(const StoredObject& object, const json::Object* json) {
+    put(namespaces_[std::string(object.ns())].roles, object, json, parse_role);
+    namespaces_changed_.emplace(object.ns());
+  }
+  void forget_bindings() {
+    for (auto& [ns, objects] : namespaces_) {
+      objects.bindings.clear();
+      namespaces_changed_.insert(ns);
+    }
+  }
+  void take_binding(const StoredObject& object, const json::Object* json) {
+    put(namespaces_[std::string(object.ns())].bindings, object, json, parse_binding);
+    namespaces_changed_.emplace(object.ns());
+  }
+
+  void make_cluster_roles(RbacSnapshot& snapshot) const {
+    auto granted = std::make_shared<ByText<RulesPtr>>();
+    snapshot.stale.clear();
+    Gatherer gatherer(cluster_roles_);
+    for (const auto& [name, role] : cluster_roles_) {
+      if (!role->selectors) {
+        granted->emplace(name, RulesPtr(role, &role->rules));
+        continue;
+      }
+      auto rules = std::make_shared<std::vector<PolicyRule>>(gatherer.gather(name, *role));
+      if (*rules != role->rules) snapshot.stale.push_back({.name = name, .revision = role->revision, .rules = *rules});
+      granted->emplace(name, std::move(rules));
+    }
+    snapshot.cluster_roles = std::move(granted);
+  }
+
+  void make_namespaces(RbacSnapshot& snapshot, bool all) {
+    auto policies = snapshot.namespaces
+                        ? std::make_shared<ByText<std::shared_ptr<const NamespacePolicy>>>(*snapshot.namespaces)
+                        : std::make_shared<ByText<std::shared_ptr<const NamespacePolicy>>>();
+    if (all)
+      for (const auto& [ns, objects] : namespaces_) namespaces_changed_.insert(ns);
+    for (const std::string& ns : namespaces_changed_) {
+      const auto objects = namespaces_.find(ns);
+      if (objects == namespaces_.end()) continue;
+      if (objects->second.roles.empty() && objects->second.bindings.empty()) {
+        namespaces_.erase(objects);
+        policies->erase(ns);
+        continue;
+      }
+      auto policy = std::make_shared<NamespacePolicy>();
+      for (const auto& [name, role] : objects->second.roles) policy->roles.emplace(name, role);
+      for (const auto& [name, binding] : objects->second.bindings) policy->bindings.add(binding);
+      policies->insert_or_assign(ns, std::move(policy));
+    }
+    snapshot.namespaces = std::move(policies);
+  }
+
+  ObjectStore& store_;
+  std::map<std::string, RolePtr, std::less<>> cluster_roles_;
+  std::map<std::string, BindingPtr, std::less<>> cluster_bindings_;
+  std::map<std::string, NamespaceObjects, std::less<>> namespaces_;
+  bool cluster_roles_changed_ = false, cluster_bindings_changed_ = false;
+  std::set<std::string, std::less<>> namespaces_changed_;
+  // Roles before bindings: a binding that is seen finds the role that was written before it.
+  std::array<Source, 4> sources_{{
+      {cluster_roles_resource, &Mirror::forget_cluster_roles, &Mirror::take_cluster_role},
+      {roles_resource, &Mirror::forget_roles, &Mirror::take_role},
+      {cluster_role_bindings_resource, &Mirror::forget_cluster_bindings, &Mirror::take_cluster_binding},
+      {role_bindings_resource, &Mirror::forget_bindings, &Mirror::take_binding},
+  }};
+};
+
+namespace {
+std::atomic<std::uint64_t> next_id{1};
+}  // namespace
+
+Rbac::Rbac(ObjectStore& store) : store_(store), id_(next_id.fetch_add(1)), mirror_(std::make_unique<Mirror>(store)) {}
+Rbac::~Rbac() = default;
+
+bool Rbac::catch_up(Revision wanted) const {
+  const std::lock_guard lock(mutex_);
+  if (snapshot_ && checked_.load(std::memory_order_relaxed) >= wanted) return true;
+  const auto read = mirror_->read_until(wanted);
+  if (!read) {
+    log::error("roles and bindings cannot be read; nobody is allowed anything by them until they can",
+               {{"reason", read.error().message}});
+    return false;
+  }
+  if (mirror_->changed() || !snapshot_) {
+    snapshot_ = mirror_->make_snapshot(snapshot_.get());
+    version_.fetch_add(1, std::memory_order_release);
+  }
+  checked_.store(*read, std::memory_order_release);
+  return true;
+}
+
+const RbacSnapshot* Rbac::current() const {
+  // Each thread keeps the snapshot it used last: on every request all cores would otherwise write to its one counter.
+  struct Kept {
+    std::uint64_t id = 0, version = 0;
+    std::shared_ptr<const RbacSnapshot> snapshot;
+  };
+  thread_local Kept kept;
+  const Revision wanted = store_.revision();
+  if ((version_.load(std::memory_order_acquire) == 0 || checked_.load(std::memory_order_acquire) < wanted) &&
+      !catch_up(wanted))
+    return nullptr;
+  if (kept.id != id_ || kept.version != version_.load(std::memory_order_acquire)) {
+    const std::lock_guard lock(mutex_);
+    kept = {.id = id_, .version = version_.load(std::memory_order_relaxed), .snapshot = snapshot_};
+  }
+  return kept.snapshot.get();
+}
+
+AccessDecision Rbac::decide(const User& user, const AccessAttributes& attributes) const {
+  if (user.in_group(auth::administrators_group))
+    return {.allowed = true, .reason = fmt::format("members of {} may do everything", auth::administrators_group)};
+  const RbacSnapshot* snapshot = current();
+  if (!snapshot) return {.allowed = false, .reason = "the roles cannot be read at present"};
+  AccessDecision decision;
+  const std::string_view ns = attributes.resource_request ? attributes.ns : std::string_view();
+  snapshot->any_grant(
+      user, ns,
+      [&](const Binding& binding, bool group, const std::string& subject, const std::vector<PolicyRule>& rules) {
+        decision.allowed =
+            std::ranges::any_of(rules, [&](const PolicyRule& rule) { return auth::allows(rule, attributes); });
+        if (decision.allowed) decision.reason = describe_grant(binding, subject, group);
+        return decision.allowed;
+      });
+  return decision;
+}
+
+Task<AccessDecision> Rbac::authorize(const User& user, const AccessAttributes& attributes) {
+  co_return decide(user, attributes);
+}
+
+std::vector<PolicyRule> Rbac::rules_for(const User& user, std::string_view ns) const {
+  std::vector<PolicyRule> all;
+  if (user.in_group(auth::administrators_group)) {
+    all.push_back({.verbs = {"*"}, .api_groups = {"*"}, .resources = {"*"}});
+    all.push_back({.verbs = {"*"}, .non_resource_urls = {"*"}});
+  }
+  if (const RbacSnapshot* snapshot = current())
+    snapshot->any_grant(user, ns, [&](const Binding&, bool, const std::string&, const std::vector<PolicyRule>& rules) {
+      all.insert(all.end(), rules.begin(), rules.end());
+      return false;
+    });
+  return all;
+}
+
+Result<std::vector<PolicyRule>> Rbac::rules_of_role(std::string_view kind, std::string_view name,
+                                                    std::string_view ns) const {
+  const RbacSnapshot* snapshot = current();
+  if (!snapshot) return fail(Status::unavailable("the roles cannot be read at present; try again"));
+  if (const auto* rules = snapshot->rules_of(kind, name, ns)) return *rules;
+  return fail(
+      Status::not_found(std::string(auth::rbac_group), kind == "Role" ? "roles" : "clusterroles", std::string(name)));
+}
+
+std::vector<StaleAggregation> Rbac::stale_aggregations() const {
+  const RbacSnapshot* snapshot = current();
+  return snapshot ? snapshot->stale : std::vector<StaleAggregation>();
+}
+
+}  // namespace vg::local

@@ -1,0 +1,70 @@
+// Role-based access control over the roles and bindings in the store.
+//
+// What they say is kept as an immutable snapshot, indexed by who is bound, so that a decision costs a few look-ups and
+// takes no lock. A snapshot is brought up to date when it is asked and the store has moved on: whoever was told that a
+// binding was written, and asks afterwards, gets an answer that knows it. Only what changed is parsed and indexed
+// again.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "auth/policy_rule.h"
+#include "ports/authorizer.h"
+#include "ports/object_store.h"
+
+namespace vg::local {
+
+inline constexpr std::string_view roles_resource = "rbac.authorization.k8s.io/roles";
+inline constexpr std::string_view cluster_roles_resource = "rbac.authorization.k8s.io/clusterroles";
+inline constexpr std::string_view role_bindings_resource = "rbac.authorization.k8s.io/rolebindings";
+inline constexpr std::string_view cluster_role_bindings_resource = "rbac.authorization.k8s.io/clusterrolebindings";
+
+struct RbacSnapshot;
+
+// A ClusterRole whose stored rules are not those that its aggregation rule gathers.
+struct StaleAggregation {
+  std::string name;
+  Revision revision = 0;  // of the stored role
+  std::vector<auth::PolicyRule> rules;
+};
+
+class Rbac final : public Authorizer, public auth::RuleResolver {
+ public:
+  // The store must outlive this.
+  explicit Rbac(ObjectStore& store);
+  ~Rbac() override;
+
+  Task<AccessDecision> authorize(const User& user, const AccessAttributes& attributes) override;
+  // The same without a coroutine. From any thread.
+  AccessDecision decide(const User& user, const AccessAttributes& attributes) const;
+
+  std::vector<auth::PolicyRule> rules_for(const User& user, std::string_view ns) const override;
+  Result<std::vector<auth::PolicyRule>> rules_of_role(std::string_view kind, std::string_view name,
+                                                      std::string_view ns) const override;
+
+  // Decisions never wait for it, but clients read the stored roles: somebody should write these rules there.
+  std::vector<StaleAggregation> stale_aggregations() const;
+
+ private:
+  class Mirror;
+  // Null when the store could not be read: then nobody is allowed anything, except by the group that needs no role.
+  // Good until the next call on the same thread.
+  const RbacSnapshot* current() const;
+  bool catch_up(Revision wanted) const;
+
+  ObjectStore& store_;
+  const std::uint64_t id_;                         // tells instances apart in the threads' memory
+  mutable std::atomic<Revision> checked_{0};       // the snapshot knows everything up to here
+  mutable std::atomic<std::uint64_t> version_{0};  // of the snapshot
+  mutable std::mutex mutex_;                       // for what is below
+  mutable std::unique_ptr<Mirror> mirror_;
+  mutable std::shared_ptr<const RbacSnapshot> snapshot_;
+};
+
+}  // namespace vg::local
