@@ -16,6 +16,10 @@
 
 namespace vg::api {
 
+// The order of things for a create: prune, apply_defaults, mutating admission, apply_defaults again, drop the status if
+// the kind has the subresource, validate_structure, validating admission. Between mutation and validation nothing is
+// pruned: a null that a mutation brought in is a mistake there.
+
 // Removes the fields that the kind's schema does not know, and nulls where it takes none and has no default. The
 // object's own metadata is brought into canonical form; a metadata that cannot be read is refused with 400.
 //
