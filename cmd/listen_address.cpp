@@ -17,14 +17,14 @@ bool is_ipv6_address(const std::string& host) {
   return ::inet_pton(AF_INET6, host.c_str(), bytes.data()) == 1;
 }
 
+}  // namespace
+
 bool is_host_name(std::string_view host) {
   return !host.empty() && host.size() <= limits::dns_subdomain_bytes_max && !host.starts_with('-') &&
          !host.starts_with('.') && std::ranges::all_of(host, [](char c) {
            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
          });
 }
-
-}  // namespace
 
 std::string ListenAddress::text() const {
   return is_ipv6() ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);

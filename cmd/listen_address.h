@@ -22,4 +22,7 @@ struct ListenAddress {
 // The error is a sentence for the user.
 std::expected<ListenAddress, std::string> parse_listen_address(std::string_view text);
 
+// True for what can be a DNS name or an IPv4 address.
+bool is_host_name(std::string_view host);
+
 }  // namespace vg::cmd

@@ -26,6 +26,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "flags.h"
+#include "http/certificates.h"
 #include "http/server.h"
 #include "listen_address.h"
 #include "local/pki.h"
@@ -86,7 +87,8 @@ std::vector<std::string> served_hosts(const ListenAddress& listen) {
   const auto add = [&](std::string host) {
     if (!host.empty() && std::ranges::find(hosts, host) == hosts.end()) hosts.push_back(std::move(host));
   };
-  add(host_name());
+  // A name that no client could use would never be covered, and the certificate be renewed without end.
+  if (std::string name = host_name(); is_host_name(name)) add(std::move(name));
   if (!listen.is_wildcard()) {
     add(listen.host);
     return hosts;
@@ -118,18 +120,13 @@ Result<std::string> resolve(const std::string& host) {
   return address;
 }
 
-Result<http::TlsServerConfig> read_tls(const local::Pki& pki) {
-  auto certificate = read_file(pki.file("server.crt").native(), limits::config_file_bytes_max);
-  if (!certificate) return fail(certificate.error());
-  auto key = read_file(pki.file("server.key").native(), limits::config_file_bytes_max);
-  if (!key) return fail(key.error());
-  auto authority = read_file(pki.file("ca.crt").native(), limits::config_file_bytes_max);
-  if (!authority) return fail(authority.error());
+// Clients show certificates of the authority that also signed the server's.
+http::TlsServerConfig tls_config(const local::Pki& pki, std::string certificate_pem, std::string key_pem) {
   http::TlsServerConfig tls;
-  tls.certificate_pem = std::move(*certificate);
-  tls.key_pem = std::move(*key);
+  tls.certificate_pem = std::move(certificate_pem);
+  tls.key_pem = std::move(key_pem);
   tls.client_authorities.push_back(
-      {.name = std::string(auth::client_authority), .certificates_pem = std::move(*authority), .common_names = {}});
+      {.name = std::string(auth::client_authority), .certificates_pem = pki.authority_pem(), .common_names = {}});
   return tls;
 }
 
@@ -147,16 +144,18 @@ std::string quoted(const std::filesystem::path& path) {
 }
 
 void print_welcome(std::FILE* out, const ServeOptions& options, const ListenAddress& listen, const local::Pki& pki) {
-  fmt::print(out,
-             "{}\n"
-             "serving the KubeVirt API at {}{}\n"
-             "\n"
-             "  kubectl --kubeconfig {} get vms\n"
-             "  curl --cacert {} -H \"Authorization: Bearer $(cat {})\" {}/healthz\n"
-             "\n"
-             "Ctrl-C stops it.\n",
-             server::version_line(), listen.url(), options.api_only ? ", without controllers and node" : "",
-             quoted(pki.kubeconfig()), quoted(pki.file("ca.crt")), quoted(pki.file("admin.token")), listen.url());
+  fmt::print(
+      out,
+      "{}\n"
+      "serving the KubeVirt API at {}{}\n"
+      "\n"
+      "  kubectl --kubeconfig {} get vms\n"
+      "  curl --cacert {} -H \"Authorization: Bearer $(cat {})\" {}/healthz\n"
+      "\n"
+      "Ctrl-C stops it.\n",
+      server::version_line(), listen.url(),
+      options.api_only ? ", without controllers and node" : " (this version has neither controllers nor a node yet)",
+      quoted(pki.kubeconfig()), quoted(pki.file("ca.crt")), quoted(pki.file("admin.token")), listen.url());
   std::fflush(out);
 }
 
@@ -172,6 +171,7 @@ class Standalone {
  private:
   Standalone(local::StateFolder folder, std::unique_ptr<local::Pki> pki);
   void add_routes();
+  Result<void> load_certificates();
   void on_signal(int signal);
   void renew();
   void reload_tls();
@@ -191,6 +191,7 @@ class Standalone {
   auth::Identifier identifier_;
   server::Router router_;
   std::unique_ptr<http::Server> server_;
+  std::optional<http::CertificateWatcher> certificates_;  // lives on a core of the server, so it goes first
   std::atomic<bool> stopping_{false};
 };
 
@@ -212,8 +213,6 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
   local::PkiOptions pki_options{.state = folder->path(), .hosts = served_hosts(listen), .server_url = listen.url()};
   auto pki = local::Pki::open(std::move(pki_options), now(SystemClock()));
   if (!pki) return fail(pki.error());
-  auto tls = read_tls(**pki);
-  if (!tls) return fail(tls.error());
   auto address = resolve(listen.host);
   if (!address) return fail(address.error());
 
@@ -223,23 +222,35 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
   http::ServerConfig config;
   config.host = std::move(*address);
   config.port = listen.port;
-  config.tls = std::move(*tls);
   config.metrics = &made->metrics_;
   auto server = http::Server::create(std::move(config), made->router_);
   if (!server) return fail(server.error());
   made->server_ = std::move(*server);
+  if (auto loaded = made->load_certificates(); !loaded) return fail(loaded.error());
   return made;
 }
 
 void Standalone::add_routes() {
   health_.add("serving-certificate", server::HealthScope::readiness, [this]() -> std::optional<std::string> {
-    if (pki_->server_expires() > now(clock_)) return std::nullopt;
-    return "the serving certificate has expired";
+    if (!certificates_->expired(clock_.wall_now())) return std::nullopt;
+    return "the serving certificate is not valid now";
   });
   // The configuration will come from the KubeVirt object in the store.
   server::add_health_routes(router_, health_, [] { return std::string(); });
   server::add_metrics_route(router_, server::Access::administrators, metrics_);
   server::add_webhook_routes(router_, server::Access::administrators, metrics_);
+}
+
+Result<void> Standalone::load_certificates() {
+  certificates_.emplace(server_->core(0),
+                        http::CertificateWatcher::Options{.name = "serving",
+                                                          .certificate_path = pki_->file("server.crt"),
+                                                          .key_path = pki_->file("server.key"),
+                                                          .metrics = &metrics_},
+                        [this](const http::CertificateWatcher::Pair& pair) {
+                          return server_->set_tls(tls_config(*pki_, pair.certificate_pem, pair.key_pem));
+                        });
+  return certificates_->load();
 }
 
 Result<void> Standalone::listen() {
@@ -249,6 +260,7 @@ Result<void> Standalone::listen() {
 }
 
 void Standalone::run() {
+  certificates_->start();
   ProcessSignals::Watch watch(
       signals_, renewal_interval, [this](int signal) { on_signal(signal); }, [this] { renew(); });
   server_->run();
@@ -276,13 +288,18 @@ void Standalone::renew() {
     return;
   }
   for (const std::string& name : *renewed) log::info("a certificate was renewed", {{"file", name}});
-  if (!renewed->empty()) reload_tls();
   show_expiry();
 }
 
+// The watcher sees new files by itself; a signal is for those who do not want to wait for it, or want to be told.
 void Standalone::reload_tls() {
-  auto tls = read_tls(*pki_);
-  auto done = tls ? server_->set_tls(*tls) : Result<void>(fail(tls.error()));
+  auto certificate = read_file(pki_->file("server.crt").native(), limits::config_file_bytes_max);
+  auto key = read_file(pki_->file("server.key").native(), limits::config_file_bytes_max);
+  Result<void> done;
+  if (!certificate || !key)
+    done = fail(!certificate ? certificate.error() : key.error());
+  else
+    done = server_->set_tls(tls_config(*pki_, std::move(*certificate), std::move(*key)));
   if (done)
     log::info("certificates were loaded");
   else
@@ -307,6 +324,7 @@ int serve(const ServeOptions& options, const ListenAddress& listen, Output outpu
   auto server = Standalone::create(options, listen);
   if (!server) return failed(server.error());
   if (auto listening = (*server)->listen(); !listening) return failed(listening.error());
+  log::info("serving", {{"address", listen.text()}, {"apiOnly", options.api_only}});
   print_welcome(output.out, options, listen, (*server)->pki());
   (*server)->run();
   return exit_ok;

@@ -112,18 +112,18 @@ bool Router::admit(Call& call, Access access) const {
     call.refuse(identity.error());
     return false;
   }
-  call.identity_ = *identity;
-  if (!identity->authenticated) {
+  call.identity_ = std::move(*identity);
+  const auth::Identity& who = call.identity_;
+  if (!who.authenticated) {
     call.refuse(Status::unauthorized(
         "this server wants to know who asks: use the admin.kubeconfig of its state folder, or send the token in "
         "pki/admin.token as \"Authorization: Bearer TOKEN\""));
     return false;
   }
-  if (access == Access::administrators && !identity->is_administrator()) {
-    call.refuse(
-        Status::forbidden("", "", "",
-                          fmt::format("user \"{}\" may not {} {}: it is for members of the group {}", identity->user,
-                                      call.request().method, call.path(), auth::administrators_group)));
+  if (access == Access::administrators && !who.is_administrator()) {
+    call.refuse(Status::forbidden("", "", "",
+                                  fmt::format("user \"{}\" may not {} {}: it is for members of the group {}", who.user,
+                                              call.request().method, call.path(), auth::administrators_group)));
     return false;
   }
   return true;
