@@ -22,7 +22,7 @@ struct Endpoint {
 };
 
 http::Response text(int status, std::string body) {
-  return {.status = status, .content_type = text_type, .headers = {}, .body = std::move(body)};
+  return {.status = status, .content_type = text_type, .body = std::move(body)};
 }
 
 struct Asked {
@@ -120,11 +120,10 @@ void add_health_routes(Router& router, const HealthRegistry& health, ConfigVersi
                                   R"(},"config-resource-version":)";
                append_json_string(body, config_version());
                body += "}\n";
-               return http::Response{.status = 200, .content_type = json_type, .headers = {}, .body = std::move(body)};
+               return http::Response{.status = 200, .content_type = json_type, .body = std::move(body)};
              }));
   router.add(Access::anyone, "GET", "/version", RouteClass::version, answer_with([](const Call&) {
-               return http::Response{
-                   .status = 200, .content_type = json_type, .headers = {}, .body = version_json() + "\n"};
+               return http::Response{.status = 200, .content_type = json_type, .body = version_json() + "\n"};
              }));
 }
 

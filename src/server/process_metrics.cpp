@@ -89,13 +89,12 @@ void append_process_metrics(std::string& out) {
 }
 
 void add_metrics_route(Router& router, Access access, const metrics::Registry& registry) {
-  router.add(
-      access, "GET", "/metrics", RouteClass::metrics, answer_with([&registry](const Call&) {
-        std::string body = registry.expose();
-        append_process_metrics(body);
-        return http::Response{
-            .status = 200, .content_type = metrics::exposition_content_type, .headers = {}, .body = std::move(body)};
-      }));
+  router.add(access, "GET", "/metrics", RouteClass::metrics, answer_with([&registry](const Call&) {
+               std::string body = registry.expose();
+               append_process_metrics(body);
+               return http::Response{
+                   .status = 200, .content_type = metrics::exposition_content_type, .body = std::move(body)};
+             }));
 }
 
 }  // namespace vg::server

@@ -27,7 +27,7 @@ void Call::respond(http::Response response) {
 }
 
 void Call::refuse(const Status& status) {
-  http::Response response{.status = status.code, .content_type = json_type, .headers = {}, .body = to_json(status)};
+  http::Response response{.status = status.code, .content_type = json_type, .body = to_json(status)};
   response.headers.emplace_back("X-Content-Type-Options", "nosniff");
   if (status.code == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"virtgate\"");
   if (status.details.retry_after_seconds > 0)
@@ -154,7 +154,7 @@ const Router::Route* Router::choose(Call& call, RouteClass& route_class) const {
       .reason = "MethodNotAllowed",
       .message = fmt::format("{} does not take {}; use {}", call.path(), call.request().method, methods),
       .details = {}};
-  http::Response response{.status = 405, .content_type = json_type, .headers = {}, .body = to_json(status)};
+  http::Response response{.status = 405, .content_type = json_type, .body = to_json(status)};
   response.headers.emplace_back("Allow", methods);
   response.headers.emplace_back("X-Content-Type-Options", "nosniff");
   call.respond(std::move(response));

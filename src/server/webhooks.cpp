@@ -29,7 +29,7 @@ struct Counters {
 // As upstream: what cannot be read at all is told by the code alone.
 void refuse_unreadable(Call& call, const Counters& counters) {
   counters.unreadable->add();
-  call.respond({.status = 400, .content_type = {}, .headers = {}, .body = {}});
+  call.respond({.status = 400});
 }
 
 void log_refusal(const Call& call, const Webhook& webhook, const admission::Review& review, const Status& refusal) {
@@ -75,7 +75,7 @@ Task<void> serve(Call& call, const Webhook& webhook, const Counters& counters) {
   (verdict.allowed ? counters.allowed : counters.refused)->add();
   if (!verdict.allowed) log_refusal(call, webhook, *review, verdict.refusal);
 
-  http::Response response{.status = 200, .content_type = json_type, .headers = {}, .body = {}};
+  http::Response response{.status = 200, .content_type = json_type};
   response.body.reserve(usual_answer_bytes + verdict.patch.size() * 4 / 3);
   admission::write_answer(response.body, webhook.mutating, *review, verdict);
   call.respond(std::move(response));
