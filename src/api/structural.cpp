@@ -82,15 +82,18 @@ bool same_keys(const Value& a, const Value& b, std::span<const std::string_view>
   });
 }
 
-// Elements can be told apart only in lists with keys. Each is looked for among all old ones, so lists much longer than
-// any real one get no such leniency.
-const Value* old_item(const Array* old_list, const Value& item, const Node& list,
-                      std::span<const std::string_view> keys) {
-  static constexpr std::size_t compared_items_max = 1024;
-  if (!old_list || list.list_type != ListType::map || !item.is_object()) return nullptr;
-  if (old_list->size() > compared_items_max) return nullptr;
-  const auto found = std::ranges::find_if(*old_list, [&](const Value& old) { return same_keys(old, item, keys); });
-  return found == old_list->end() ? nullptr : &*found;
+// The list that elements of `array` may be looked up in. They can be told apart only in lists with keys. Each is looked
+// for among all old ones, so lists much longer than any real one get no such leniency.
+const Array* old_list(const Value* old_value, const Array& array, const Node& node) {
+  static constexpr std::size_t comparisons_max = std::size_t{1} << 18;
+  const Array* old_array = node.list_type == ListType::map ? json::as_array(old_value) : nullptr;
+  return old_array && old_array->size() * array.size() <= comparisons_max ? old_array : nullptr;
+}
+
+const Value* old_item(const Array* old_array, const Value& item, std::span<const std::string_view> keys) {
+  if (!old_array || !item.is_object()) return nullptr;
+  const auto found = std::ranges::find_if(*old_array, [&](const Value& old) { return same_keys(old, item, keys); });
+  return found == old_array->end() ? nullptr : &*found;
 }
 
 // --- types and values
@@ -294,9 +297,10 @@ class SchemaCheck {
   void list(const Array& array, const Node& node, std::span<const std::string_view> keys, const Place& place,
             const Value* old) {
     if (node.shape == Shape::list) {
+      const Array* old_array = old_list(old, array, node);
       Place at = place.item(0);
       for (const Value& item : array) {
-        this->node(item, *node.element, {}, at, old_item(json::as_array(old), item, node, keys));
+        this->node(item, *node.element, {}, at, old_item(old_array, item, keys));
         ++at.index;
       }
     }
@@ -453,9 +457,10 @@ class RuleWalk {
         this->node(member.value(), *node.element, {}, place.key(key), old_member(old, node, key));
       }
     } else if (const Array* array = value.if_array(); array && node.shape == Shape::list) {
+      const Array* old_array = old_list(old, *array, node);
       Place at = place.item(0);
       for (const Value& item : *array) {
-        this->node(item, *node.element, {}, at, old_item(json::as_array(old), item, node, keys));
+        this->node(item, *node.element, {}, at, old_item(old_array, item, keys));
         ++at.index;
       }
     }
