@@ -7,7 +7,8 @@
 // Knowing differences from Go's encoding/json, all of them in input that no client sends:
 // - A quantity given as a bare number is known to us only by its value: 1e3 becomes "1k" and not "1e3".
 // - A time outside the years 0 to 9999 is refused; Go prints what it could not read back.
-// - A pointer to the first second of the year 1, Go's zero time, is left out; Go writes null once, and then leaves it out.
+// - A pointer to Go's zero time, the first second of the year 1, is left out; Go writes null once and then leaves it
+// out.
 // - If a list occurs twice under names that differ in letter case, its second occurrence replaces the first as a whole.
 #pragma once
 

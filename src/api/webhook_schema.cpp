@@ -212,8 +212,8 @@ class DefinitionCheck {
     return found == type.openapi_only.end() ? nullptr : &*found;
   }
 
-  // A default satisfies the demand, and every scalar has one. What refers to a definition has none that counts: upstream
-  // puts the definition in place of the reference and of everything that stands beside it.
+  // A default satisfies the demand, and every scalar has one. What refers to a definition has none that counts:
+  // upstream puts the definition in place of the reference and of everything that stands beside it.
   static bool is_demanded(const Field& field) {
     if (!field.required) return false;
     switch (field.shape) {
