@@ -1,0 +1,267 @@
+#include "local/rbac.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <thread>
+
+#include "local/rbac_test_support.h"
+
+namespace vg::local {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct RbacTest : ::testing::Test, TestStore {
+  Rbac rbac{*store};
+
+  void role(std::string_view ns, std::string_view name, std::string_view rules) {
+    put(roles_resource, fmt::format(R"({{"metadata":{{"name":"{}","namespace":"{}"}},"rules":{}}})", name, ns, rules));
+  }
+  void cluster_role(std::string_view name, std::string_view rules, std::string_view labels = "{}",
+                    std::string_view more = "") {
+    put(cluster_roles_resource,
+        fmt::format(R"({{"metadata":{{"name":"{}","labels":{}}},"rules":{}{}}})", name, labels, rules, more));
+  }
+  void bind(std::string_view ns, std::string_view name, std::string_view kind, std::string_view role,
+            std::string_view subjects) {
+    put(role_bindings_resource, fmt::format(R"({{"metadata":{{"name":"{}","namespace":"{}"}},"subjects":{},
+        "roleRef":{{"apiGroup":"rbac.authorization.k8s.io","kind":"{}","name":"{}"}}}})",
+                                            name, ns, subjects, kind, role));
+  }
+  void cluster_bind(std::string_view name, std::string_view role, std::string_view subjects) {
+    put(cluster_role_bindings_resource, fmt::format(R"({{"metadata":{{"name":"{}"}},"subjects":{},
+        "roleRef":{{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"{}"}}}})",
+                                                    name, subjects, role));
+  }
+  // "get vms.kubevirt.io/sub ns name"
+  bool may(const User& who, std::string_view verb, std::string_view group, std::string_view resource,
+           std::string_view ns, std::string_view name = "", std::string_view subresource = "") {
+    return rbac
+        .decide(who, {.verb = verb,
+                      .resource_request = true,
+                      .path = {},
+                      .group = group,
+                      .version = "v1",
+                      .resource = resource,
+                      .subresource = subresource,
+                      .ns = ns,
+                      .name = name})
+        .allowed;
+  }
+  bool may_path(const User& who, std::string_view verb, std::string_view path) {
+    return rbac
+        .decide(who, {.verb = verb,
+                      .resource_request = false,
+                      .path = path,
+                      .group = {},
+                      .version = {},
+                      .resource = {},
+                      .subresource = {},
+                      .ns = {},
+                      .name = {}})
+        .allowed;
+  }
+};
+
+constexpr std::string_view jane = R"([{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"jane"}])";
+
+TEST_F(RbacTest, WithoutRolesOnlyTheGroupThatNeedsNoneMay) {
+  EXPECT_FALSE(may(user("jane"), "get", "", "pods", "a"));
+  EXPECT_TRUE(may(user("root", {"system:masters"}), "delete", "x", "y", "z"));
+  EXPECT_TRUE(may_path(user("root", {"system:masters"}), "get", "/anything"));
+}
+
+TEST_F(RbacTest, ARoleCountsInItsNamespaceOnly) {
+  role("a", "r", R"([{"apiGroups":[""],"resources":["pods"],"verbs":["get","list"]}])");
+  bind("a", "b", "Role", "r", jane);
+  EXPECT_TRUE(may(user("jane"), "get", "", "pods", "a", "p"));
+  EXPECT_TRUE(may(user("jane"), "list", "", "pods", "a"));
+  EXPECT_FALSE(may(user("jane"), "delete", "", "pods", "a", "p"));
+  EXPECT_FALSE(may(user("jane"), "get", "apps", "pods", "a", "p"));
+  EXPECT_FALSE(may(user("jane"), "get", "", "pods", "a", "p", "log"));
+  EXPECT_FALSE(may(user("jane"), "list", "", "pods", "b"));
+  EXPECT_FALSE(may(user("jane"), "list", "", "pods", ""));
+  EXPECT_FALSE(may(user("joan"), "list", "", "pods", "a"));
+}
+
+TEST_F(RbacTest, AClusterRoleBoundInANamespaceCountsThere) {
+  cluster_role("r",
+               R"([{"apiGroups":["*"],"resources":["*"],"verbs":["*"]},{"nonResourceURLs":["/x"],"verbs":["get"]}])");
+  bind("a", "b", "ClusterRole", "r", jane);
+  EXPECT_TRUE(may(user("jane"), "get", "any", "thing", "a", "p", "sub"));
+  EXPECT_FALSE(may(user("jane"), "get", "any", "thing", "b"));
+  EXPECT_FALSE(may_path(user("jane"), "get", "/x"));
+  cluster_bind("b", "r", jane);
+  EXPECT_TRUE(may(user("jane"), "get", "any", "thing", ""));
+  EXPECT_TRUE(may_path(user("jane"), "get", "/x"));
+  EXPECT_FALSE(may_path(user("jane"), "post", "/x"));
+}
+
+TEST_F(RbacTest, ANamespaceRoleOfAnotherNamespaceOrOfTheClusterIsNotFound) {
+  role("a", "r", R"([{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}])");
+  bind("b", "b", "Role", "r", jane);
+  put(cluster_role_bindings_resource,
+      fmt::format(R"({{"metadata":{{"name":"x"}},"subjects":{},"roleRef":{{"kind":"Role","name":"r"}}}})", jane));
+  EXPECT_FALSE(may(user("jane"), "get", "", "pods", "b"));
+  EXPECT_FALSE(may(user("jane"), "get", "", "pods", "a"));
+}
+
+TEST_F(RbacTest, SubjectsAreUsersGroupsAndServiceAccounts) {
+  cluster_role("r", R"([{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}])");
+  bind("a", "group", "ClusterRole", "r", R"([{"kind":"Group","name":"dev"}])");
+  bind("a", "own", "ClusterRole", "r", R"([{"kind":"ServiceAccount","name":"bot"}])");
+  bind("a", "other", "ClusterRole", "r", R"([{"kind":"ServiceAccount","name":"bot","namespace":"b"}])");
+  cluster_bind("nowhere", "r", R"([{"kind":"ServiceAccount","name":"bot"},{"kind":"Robot","name":"dev"}])");
+  EXPECT_TRUE(may(user("x", {"ops", "dev"}), "get", "", "pods", "a"));
+  EXPECT_FALSE(may(user("dev", {"ops"}), "get", "", "pods", "a"));
+  EXPECT_TRUE(may(user("system:serviceaccount:a:bot"), "get", "", "pods", "a"));
+  EXPECT_TRUE(may(user("system:serviceaccount:b:bot"), "get", "", "pods", "a"));
+  EXPECT_FALSE(may(user("system:serviceaccount:c:bot"), "get", "", "pods", "a"));
+  EXPECT_FALSE(may(user("system:serviceaccount:a:bot"), "get", "", "pods", "b"));
+}
+
+TEST_F(RbacTest, SaysWhatAllowed) {
+  cluster_role("r", R"([{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}])");
+  bind("a", "b", "ClusterRole", "r", R"([{"kind":"ServiceAccount","name":"bot"},{"kind":"Group","name":"dev"}])");
+  const AccessAttributes get{.verb = "get",
+                             .resource_request = true,
+                             .path = {},
+                             .group = {},
+                             .version = "v1",
+                             .resource = "pods",
+                             .subresource = {},
+                             .ns = "a",
+                             .name = {}};
+  EXPECT_EQ(run(rbac.authorize(user("x", {"dev"}), get)).reason,
+            R"(RBAC: allowed by RoleBinding "b/a" of ClusterRole "r" to Group "dev")");
+  EXPECT_EQ(rbac.decide(user("system:serviceaccount:a:bot"), get).reason,
+            R"(RBAC: allowed by RoleBinding "b/a" of ClusterRole "r" to ServiceAccount "bot/a")");
+}
+
+TEST_F(RbacTest, EveryAcknowledgedWriteCountsAtOnce) {
+  const User who = user("jane");
+  for (int i = 0; i < 15; ++i) {
+    role("a", "r", R"([{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}])");
+    bind("a", "b", "Role", "r", jane);
+    ASSERT_TRUE(may(who, "get", "", "pods", "a"));
+    role("a", "r", R"([{"apiGroups":[""],"resources":["pods"],"verbs":["list"]}])");
+    ASSERT_FALSE(may(who, "get", "", "pods", "a"));
+    ASSERT_TRUE(may(who, "list", "", "pods", "a"));
+    remove(role_bindings_resource, "a", "b");
+    ASSERT_FALSE(may(who, "list", "", "pods", "a"));
+    remove(roles_resource, "a", "r");
+  }
+}
+
+TEST_F(RbacTest, ReadsAgainAfterFallingBehindTheStoresWindow) {
+  TestStore other;
+  other.store = nullptr;
+  vg::store::Options options;
+  options.path = other.folder.file("store.db");
+  options.log_changes_max = 2;
+  other.store = vg::store::must_open(std::move(options));
+  {
+    Rbac late(*other.store);
+    const AccessAttributes get{.verb = "get",
+                               .resource_request = true,
+                               .path = {},
+                               .group = {},
+                               .version = "v1",
+                               .resource = "pods",
+                               .subresource = {},
+                               .ns = "a",
+                               .name = {}};
+    EXPECT_FALSE(late.decide(user("jane"), get).allowed);
+    other.put(roles_resource, R"({"metadata":{"name":"r","namespace":"a"},
+        "rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]})");
+    for (int i = 0; i < 20; ++i)
+      other.put(role_bindings_resource, fmt::format(R"({{"metadata":{{"name":"b{}","namespace":"a"}},"subjects":{},
+          "roleRef":{{"kind":"Role","name":"r"}}}})",
+                                                    i, i == 3 ? jane : "[]"));
+    EXPECT_TRUE(late.decide(user("jane"), get).allowed);
+  }
+  other.store = nullptr;
+}
+
+TEST_F(RbacTest, WhatCannotBeReadGrantsNothing) {
+  cluster_role("odd", R"("everything")");
+  cluster_role("odder", R"([7,{"apiGroups":"*","resources":["*"],"verbs":["*"]}])");
+  cluster_bind("a", "odd", jane);
+  cluster_bind("b", "odder", jane);
+  put(cluster_role_bindings_resource, R"({"metadata":{"name":"c"},"subjects":{},"roleRef":[]})");
+  EXPECT_FALSE(may(user("jane"), "get", "", "pods", "a"));
+}
+
+TEST_F(RbacTest, GathersTheRulesOfAggregatedRoles) {
+  constexpr std::string_view to_top = R"({"to-top":"true"})", to_middle = R"({"to-middle":"true"})";
+  constexpr std::string_view gathers_top =
+      R"(,"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"to-top":"true"}}]})";
+  constexpr std::string_view gathers_middle =
+      R"(,"aggregationRule":{"clusterRoleSelectors":[{"matchExpressions":[{"key":"to-middle","operator":"Exists"}]}]})";
+  cluster_role("top", "null", to_middle, gathers_top);  // and the middle gathers it back
+  cluster_role("middle", R"([{"apiGroups":["old"],"resources":["old"],"verbs":["old"]}])", to_top, gathers_middle);
+  cluster_role("leaf-a", R"([{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}])", to_middle);
+  cluster_role("leaf-b", R"([{"apiGroups":[""],"resources":["pods"],"verbs":["get"]},
+      {"apiGroups":[""],"resources":["nodes"],"verbs":["get"]}])",
+               to_top);
+  cluster_bind("b", "top", jane);
+  EXPECT_TRUE(may(user("jane"), "get", "", "pods", "a"));
+  EXPECT_TRUE(may(user("jane"), "get", "", "nodes", ""));
+  EXPECT_FALSE(may(user("jane"), "old", "old", "old", ""));
+
+  const auto stale = rbac.stale_aggregations();
+  ASSERT_EQ(stale.size(), 2u);
+  EXPECT_EQ(stale[0].name, "middle");
+  EXPECT_EQ(stale[1].name, "top");
+  EXPECT_EQ(stale[1].rules.size(), 2u);  // the rule that two leaves have is there once
+  // A new leaf counts at once.
+  cluster_role("leaf-c", R"([{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}])", to_middle);
+  EXPECT_TRUE(may(user("jane"), "get", "", "secrets", "a"));
+  remove(cluster_roles_resource, "", "leaf-c");
+  EXPECT_FALSE(may(user("jane"), "get", "", "secrets", "a"));
+}
+
+TEST_F(RbacTest, ListsTheRulesOfAUser) {
+  role("a", "r", R"([{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}])");
+  bind("a", "b", "Role", "r", jane);
+  cluster_role("c", R"([{"nonResourceURLs":["/healthz"],"verbs":["get"]}])");
+  cluster_bind("c", "c", R"([{"kind":"Group","name":"all"}])");
+  EXPECT_EQ(rbac.rules_for(user("jane", {"all"}), "a").size(), 2u);
+  EXPECT_EQ(rbac.rules_for(user("jane", {"all"}), "").size(), 1u);
+  EXPECT_TRUE(rbac.rules_for(user("joan"), "a").empty());
+  EXPECT_EQ(rbac.rules_for(user("x", {"system:masters"}), "a").size(), 2u);
+  EXPECT_EQ(rbac.rules_of_role("Role", "r", "a")->size(), 1u);
+  EXPECT_EQ(rbac.rules_of_role("ClusterRole", "c", "a")->size(), 1u);
+  EXPECT_EQ(rbac.rules_of_role("Role", "r", "b").error().code, 404);
+  EXPECT_EQ(rbac.rules_of_role("Role", "r", "").error().code, 404);
+}
+
+// Readers on several threads while somebody binds and unbinds: no answer may mix two states. The role is narrowed
+// before the binding comes and widened after it has gone, so the wide role must never be seen through the binding.
+TEST_F(RbacTest, NoAnswerMixesTwoStates) {
+  std::atomic<bool> stop = false;
+  std::atomic<int> wrong = 0, asked = 0;
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 3; ++i)
+    readers.emplace_back([&] {
+      while (!stop) {
+        if (may(user("jane"), "delete", "", "pods", "a")) ++wrong;
+        ++asked;
+      }
+    });
+  for (int i = 0; i < 25 || asked < 1000; ++i) {
+    role("a", "r", R"([{"apiGroups":[""],"resources":["pods"],"verbs":["get","delete"]}])");
+    role("a", "r", R"([{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}])");
+    bind("a", "b", "Role", "r", jane);
+    ASSERT_TRUE(may(user("jane"), "get", "", "pods", "a"));
+    remove(role_bindings_resource, "a", "b");
+  }
+  stop = true;
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace vg::local
