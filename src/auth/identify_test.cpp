@@ -2,9 +2,12 @@
 
 #include <gmock/gmock.h>
 
+#include "auth/static_tokens.h"
+
 namespace vg::auth {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -83,6 +86,68 @@ TEST_F(IdentifyTest, ACertificateCountsMoreThanAToken) {
   certificate("jane", {}, "client-ca");
   request.headers.add("Authorization", "Bearer wrong");
   EXPECT_EQ(identifier.identify(request)->user, "jane");
+}
+
+TEST_F(IdentifyTest, TheUserHasAllImpliedGroups) {
+  EXPECT_THAT(identifier.authenticate(request)->groups, ElementsAre("system:unauthenticated"));
+  certificate("jane", {"dev"}, "client-ca");
+  EXPECT_THAT(identifier.authenticate(request)->groups, ElementsAre("dev", "system:authenticated"));
+  peer.certificate.reset();
+  request.headers.add("Authorization", "Bearer s3cret-token");
+  EXPECT_THAT(identifier.authenticate(request)->groups, ElementsAre("system:masters", "system:authenticated"));
+}
+
+TEST_F(IdentifyTest, AFrontProxySaysWhoAsks) {
+  certificate("aggregator", {"system:masters"}, "front-proxy");
+  request.headers.add("x-remote-user", "jane");
+  request.headers.add("X-Remote-Uid", "u1");
+  request.headers.add("X-Remote-Group", "dev");
+  request.headers.add("X-REMOTE-GROUP", "ops,all");
+  request.headers.add("X-Remote-Extra-Acme.com%2FProject", "a");
+  request.headers.add("x-remote-extra-bad%zz", "b");
+  const User jane = identifier.authenticate(request).value();
+  EXPECT_EQ(jane.name, "jane");
+  EXPECT_EQ(jane.uid, "u1");
+  EXPECT_THAT(jane.groups, ElementsAre("dev", "ops,all", "system:authenticated"));
+  EXPECT_THAT(jane.extra.at("acme.com/project"), ElementsAre("a"));
+  EXPECT_THAT(jane.extra.at("bad%zz"), ElementsAre("b"));
+}
+
+TEST_F(IdentifyTest, AFrontProxyMayPassOnNobody) {
+  certificate("aggregator", {}, "front-proxy");
+  request.headers.add("X-Remote-User", "system:anonymous");
+  request.headers.add("X-Remote-Group", "system:unauthenticated");
+  EXPECT_THAT(identifier.authenticate(request)->groups, ElementsAre("system:unauthenticated"));
+  EXPECT_FALSE(identifier.identify(request)->authenticated);
+}
+
+TEST_F(IdentifyTest, NobodyElseMaySpeakForOthers) {
+  request.headers.add("X-Remote-User", "root");
+  request.headers.add("X-Remote-Group", "system:masters");
+  EXPECT_EQ(identifier.authenticate(request)->name, "system:anonymous");
+  certificate("jane", {}, "client-ca");
+  EXPECT_EQ(identifier.authenticate(request)->name, "jane");
+  EXPECT_FALSE(identifier.authenticate(request)->in_group("system:masters"));
+  // Nor does a proxy's certificate say anything about the proxy itself.
+  request.headers.clear();
+  certificate("aggregator", {"system:masters"}, "front-proxy");
+  EXPECT_EQ(identifier.authenticate(request)->name, "system:anonymous");
+}
+
+struct RefusingVerifier final : TokenVerifier {
+  Result<std::optional<TokenIdentity>> verify(std::string_view token, std::span<const std::string>) const override {
+    if (token.starts_with("mine-")) return fail(Status::unauthorized("it has expired"));
+    return std::nullopt;
+  }
+};
+
+TEST_F(IdentifyTest, TheFirstVerifierThatKnowsATokenDecides) {
+  const Identifier chain({std::make_shared<RefusingVerifier>(),
+                          std::make_shared<StaticTokens>(std::vector<StaticToken>{
+                              {.token = "mine-too", .user = {.name = "jane", .uid = {}, .groups = {}, .extra = {}}}})});
+  EXPECT_EQ(chain.identify_token("mine-too")->user.name, "jane");
+  EXPECT_THAT(chain.identify_token("mine-not").error().message, HasSubstr("expired"));
+  EXPECT_EQ(chain.identify_token("other").error().code, 401);
 }
 
 }  // namespace

@@ -223,9 +223,7 @@ Result<void> answer_rules(json::Object& review, ReviewRequest request, const Rev
   const json::Object* spec = json::get_object(review, "spec");
   const std::string ns(spec ? json::get_string_or(*spec, "namespace") : std::string_view());
   if (ns.empty()) return fail(Status::bad_request("spec.namespace must name the namespace that is asked about"));
-  json::Object status(review.storage());
-  json::Array& resource_rules = json::ensure_array(status, "resourceRules");
-  json::Array& path_rules = json::ensure_array(status, "nonResourceRules");
+  json::Array resource_rules(review.storage()), path_rules(review.storage());
   for (const PolicyRule& rule : parts.rules.rules_for(request.user, ns)) {
     if (!rule.resources.empty())
       resource_rules.emplace_back(to_json(PolicyRule{.verbs = rule.verbs,
@@ -237,6 +235,9 @@ Result<void> answer_rules(json::Object& review, ReviewRequest request, const Rev
       path_rules.emplace_back(
           to_json(PolicyRule{.verbs = rule.verbs, .non_resource_urls = rule.non_resource_urls}, review.storage()));
   }
+  json::Object status(review.storage());
+  status["resourceRules"] = std::move(resource_rules);
+  status["nonResourceRules"] = std::move(path_rules);
   status["incomplete"] = false;
   // Kubernetes answers with a fresh object: what was asked is not repeated.
   json::erase(review, "metadata");
