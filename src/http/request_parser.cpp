@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "http/exchange.h"
 
@@ -90,14 +89,15 @@ RequestParser::Progress RequestParser::parse(std::string_view data) {
     const std::size_t room =
         first ? std::min(limits_.target_bytes + request_line_rest_bytes, limits_.head_bytes) : limits_.head_bytes;
     const std::size_t counted_from = first ? line_start_ : 0;
-    const auto* found = static_cast<const char*>(std::memchr(data.data() + scanned_, '\n', data.size() - scanned_));
-    const std::size_t end = found ? static_cast<std::size_t>(found - data.data()) : data.size();
+    const std::size_t newline = data.find('\n', scanned_);
+    const bool complete = newline != std::string_view::npos;
+    const std::size_t end = complete ? newline : data.size();
     // The same test for a line that is complete and for one that is not, so that splitting changes nothing.
     if (end - counted_from > room) {
       return first ? fail(414, "the request line is too long") : fail(431, "the header is too large");
     }
     scanned_ = end;
-    if (!found) return Progress::more;
+    if (!complete) return Progress::more;
     if (end == line_start_ || data[end - 1] != '\r') return fail(400, "a line of the header does not end with CRLF");
     const std::size_t from = line_start_;
     const std::size_t to = end - 1;

@@ -27,8 +27,8 @@
 namespace vg::http::test {
 
 struct KeyPair {
-  std::string certificate;
-  std::string key;
+  std::string certificate = {};
+  std::string key = {};
 };
 
 struct Wanted {
