@@ -83,16 +83,23 @@ void ClientPool::put_back(Entries::iterator entry, std::unique_ptr<PooledConnect
   connection->watch = start(watch(*connection));
   entry->second.idle.push_back(std::move(connection));
   need_housekeeping();
-  if (Waiter* waiter = entry->second.waiting.pop_front()) waiter->coroutine.resume();
+  wake_next(entry);
 }
 
 void ClientPool::place_is_free(Entries::iterator entry) {
   --entry->second.total;
-  if (Waiter* waiter = entry->second.waiting.pop_front()) {
-    waiter->coroutine.resume();
-  } else {
-    forget_if_empty(entry);
-  }
+  wake_next(entry);
+  forget_if_empty(entry);
+}
+
+// By the loop and not from inside the request that ended, whose owner the next one might let go.
+void ClientPool::wake_next(Entries::iterator entry) {
+  if (entry->second.waiting.empty()) return;
+  core_.post([self = shared_from_this(), key = entry->first] {
+    const auto found = self->entries_.find(key);
+    if (found == self->entries_.end()) return;
+    if (Waiter* waiter = found->second.waiting.pop_front()) waiter->coroutine.resume();
+  });
 }
 
 void ClientPool::forget_if_empty(Entries::iterator entry) {
@@ -118,8 +125,9 @@ std::unique_ptr<PooledConnection> ClientPool::take_idle(Entry& entry) {
 Task<Result<ClientPool::Lease>> ClientPool::acquire(const Origin& origin, Clock::time_point deadline, bool fresh) {
   const auto self = shared_from_this();
   const auto entry = entries_.try_emplace(key_of(origin)).first;
-  for (;;) {
-    if (!fresh) {
+  for (bool first_in_line = entry->second.waiting.empty();; first_in_line = true) {
+    // Who comes later waits behind those who do, although a place may be free until the loop wakes the first of them.
+    if (!fresh && first_in_line) {
       if (auto connection = take_idle(entry->second)) {
         ++reused_;
         Lease lease(self, entry);
@@ -127,12 +135,13 @@ Task<Result<ClientPool::Lease>> ClientPool::acquire(const Origin& origin, Clock:
         co_return lease;
       }
     }
-    if (entry->second.total >= options_.connections_per_origin_max && !entry->second.idle.empty()) {
-      // Only for `fresh`: a kept connection makes room.
+    if (fresh && first_in_line && entry->second.total >= options_.connections_per_origin_max &&
+        !entry->second.idle.empty()) {
+      // A kept connection makes room.
       entry->second.idle.erase(entry->second.idle.begin());
       --entry->second.total;
     }
-    if (entry->second.total < options_.connections_per_origin_max) break;
+    if (first_in_line && entry->second.total < options_.connections_per_origin_max) break;
     if (entry->second.waiting_count >= options_.waiting_per_origin_max) {
       co_return fail(Status::unavailable(fmt::format("too many requests wait for {}:{}", origin.host, origin.port)));
     }
@@ -207,16 +216,14 @@ bool ClientPool::sweep() {
 void ClientPool::close() {
   const auto self = shared_from_this();
   closed_ = true;
-  List<Waiter> all;
   for (auto entry = entries_.begin(); entry != entries_.end();) {
     entry->second.total -= entry->second.idle.size();
     entry->second.idle.clear();
-    all.take(entry->second.waiting);
+    for (std::size_t i = 0; i < entry->second.waiting_count; ++i) wake_next(entry);
     const auto next = std::next(entry);
     forget_if_empty(entry);
     entry = next;
   }
-  while (Waiter* waiter = all.pop_front()) waiter->coroutine.resume();
 }
 
 Client::Counts ClientPool::counts() const {

@@ -77,6 +77,7 @@ class ClientPool : public std::enable_shared_from_this<ClientPool> {
  private:
   void put_back(Entries::iterator entry, std::unique_ptr<PooledConnection> connection);
   void place_is_free(Entries::iterator entry);
+  void wake_next(Entries::iterator entry);
   void forget_if_empty(Entries::iterator entry);
   std::unique_ptr<PooledConnection> take_idle(Entry& entry);
   void need_housekeeping();

@@ -623,7 +623,7 @@ TEST_F(ClientTest, TheClientMayGoBeforeItsRequests) {
     Started one = beside(*client, to, {}, first);
     Started two = beside(*client, to, {}, second);
     client.reset();
-    EXPECT_TRUE(two.done());
+    co_await two;
     EXPECT_EQ(second->error().code, 503);
     held = false;
     co_await one;

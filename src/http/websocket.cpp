@@ -101,8 +101,11 @@ struct WebSocket::Shared : std::enable_shared_from_this<Shared> {
     ended = true;
     end = std::move(why);
     stream->close();
-    const auto self = shared_from_this();  // whoever wakes up may let go of the WebSocket
-    end_queue.wake_all();
+    if (!end_queue.empty()) later([](Shared& self) { self.end_queue.wake_all(); });
+  }
+  // Whoever waits is woken by the loop and never from inside another operation, whose owner it might let go.
+  void later(void (*wake)(Shared&)) {
+    stream->core().post([self = shared_from_this(), wake] { wake(*self); });
   }
   void broke(IoError error) { finish({.reason = {}, .error = error, .by_peer = error != IoError::closed}); }
 
@@ -115,11 +118,11 @@ struct WebSocket::Shared : std::enable_shared_from_this<Shared> {
     ~Turn() {
       if (!shared_) return;
       if (writing_) shared_->broke(IoError::closed);
-      if (shared_->wire_queue.empty()) {
-        shared_->wire_busy = false;
-      } else {
-        shared_->wire_queue.wake_one();  // the turn passes on; nobody can get in between
-      }
+      shared_->wire_busy = false;
+      if (shared_->wire_queue.empty()) return;
+      shared_->later([](Shared& self) {
+        if (!self.wire_busy) self.wire_queue.wake_one();
+      });
     }
     Task<IoError> write(std::span<const char> frame) {
       if (shared_->ended) co_return IoError::closed;
@@ -136,11 +139,9 @@ struct WebSocket::Shared : std::enable_shared_from_this<Shared> {
   };
 
   static Task<Turn> turn(std::shared_ptr<Shared> self) {
-    if (self->wire_busy) {
-      co_await self->wire_queue.wait();
-    } else {
-      self->wire_busy = true;
-    }
+    // Behind those who wait already, although the wire may be free until the loop wakes the first of them.
+    if (self->wire_busy || !self->wire_queue.empty()) co_await self->wire_queue.wait();
+    self->wire_busy = true;
     co_return Turn(std::move(self));
   }
 

@@ -6,6 +6,7 @@
 
 #include "http/splice_buffer.h"
 #include "http/splice_memory_stream.h"
+#include "http/splice_started.h"
 
 namespace vg::http {
 namespace {
@@ -388,6 +389,24 @@ TEST(WebSocket, MayBeLetGoAtAnyMoment) {
     if (stage == 1) EXPECT_EQ(raw.error, IoError::closed);
     if (stage >= 3) EXPECT_TRUE(raw.done) << stage;
   }
+}
+
+TEST(WebSocket, AnEndNeverComesFromInsideAnotherOperation) {
+  // The write in flight ends, the close that waited for it finds the peer's close frame and ends at once, and its owner
+  // destroys the writer: that must not be the write that is just ending.
+  Raw raw(quiet(ws::Role::server), 100);
+  spawn([](Raw& bench) -> Task<void> {
+    const Started sending = start(send(*bench.socket, MessageKind::binary, std::string(150, 'x'), bench.error));
+    co_await bench.socket->close(1000, "");
+    bench.done = true;
+  }(raw));
+  const ws::MaskKey zero{};
+  const ws::ControlFrame close_frame = ws::ControlFrame::close(1000, "", &zero);
+  raw.send(std::string(close_frame.bytes().begin(), close_frame.bytes().end()));
+  EXPECT_FALSE(raw.done);
+  EXPECT_EQ(raw.received().size(), 4U + 150U + 4U);
+  EXPECT_TRUE(raw.done);
+  EXPECT_TRUE(raw.socket->end().clean());
 }
 
 TEST(WebSocket, OperationsMayBeDestroyedWhileTheyWait) {
