@@ -12,9 +12,9 @@ namespace vg::resources {
 
 struct RequestInfo {
   bool resource_request = false;
-  std::string path;         // percent-decoded
-  std::string verb;         // get, list, watch, create, update, patch, delete, deletecollection; else the lower-case method
-  std::string group;        // empty: the core group
+  std::string path;   // percent-decoded
+  std::string verb;   // get, list, watch, create, update, patch, delete, deletecollection; else the lower-case method
+  std::string group;  // empty: the core group
   std::string version;
   std::string ns;           // the namespace; also set for requests to a namespace object itself, as Kubernetes does
   std::string resource;     // plural

@@ -12,9 +12,9 @@
 namespace vg::resources {
 
 struct WriteContext {
-  std::string_view now_rfc3339;          // for the few defaults that hold a time
-  std::string_view user;                 // who asks
-  std::string_view subresource;          // "", "status", "scale", ...
+  std::string_view now_rfc3339;  // for the few defaults that hold a time
+  std::string_view user;         // who asks
+  std::string_view subresource;  // "", "status", "scale", ...
   const api::Kind* kind = nullptr;
 };
 

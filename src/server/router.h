@@ -38,6 +38,10 @@ class Call {
   std::string_view path() const { return path_; }  // percent-decoded
   std::string_view rest() const { return rest_; }  // what follows the prefix of a prefix route
   const auth::Identity& identity() const { return identity_; }
+  // For a handler that finds out by itself who asks, so that the log knows it too.
+  void set_user_name(std::string_view name) { identity_.user = name; }
+  // As Exchange::on_cancel.
+  void on_cancel(std::move_only_function<void()> fn) { exchange_.on_cancel(std::move(fn)); }
 
   Task<Result<std::string_view>> read_body(std::size_t limit) { return exchange_.read_body(limit); }
   void respond(http::Response response);

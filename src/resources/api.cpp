@@ -1,0 +1,270 @@
+#include "resources/api.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "base/limits.h"
+#include "base/time_rfc3339.h"
+#include "json/access.h"
+#include "json/write.h"
+#include "resources/decode.h"
+#include "resources/output.h"
+#include "resources/read.h"
+#include "resources/write.h"
+#include "server/arena_pool.h"
+
+namespace vg::resources {
+namespace {
+
+constexpr std::string_view crds = "apiextensions.k8s.io/customresourcedefinitions";
+
+Status nothing_here(const RequestInfo& info) {
+  return {.code = 404,
+          .reason = "NotFound",
+          .message = fmt::format("this server has nothing at {}; `kubectl api-resources` lists what it has", info.path),
+          .details = {}};
+}
+
+bool is_write(std::string_view verb) {
+  return verb == "create" || verb == "update" || verb == "patch" || verb == "delete" || verb == "deletecollection";
+}
+
+// A namespaced resource is reached through a namespace, except to see all of them; others never.
+bool scope_fits(const RequestInfo& info, const Resource& resource) {
+  if (resource.kind->namespaced) return !info.ns.empty() || info.verb == "list" || info.verb == "watch";
+  return info.ns.empty() || resource.key == "namespaces";
+}
+
+enum class Operation : std::uint8_t {
+  none,        // 405
+  needs_name,  // 400
+  get,
+  list,
+  watch,
+  create,
+  update,
+  patch,
+  remove,
+  remove_all,
+  scale,
+  eviction,
+  token,
+};
+
+Operation operation_on_subresource(const RequestInfo& info, const Resource& resource) {
+  const std::string_view sub = info.subresource;
+  if (sub == "status" && resource.kind->status_subresource) {
+    if (info.verb == "get") return Operation::get;
+    if (info.verb == "update") return Operation::update;
+    if (info.verb == "patch") return Operation::patch;
+    return Operation::none;
+  }
+  if (sub == "scale" && resource.kind->scale)
+    return info.verb == "get" || info.verb == "update" || info.verb == "patch" ? Operation::scale : Operation::none;
+  if (sub == "finalize" && resource.key == "namespaces")
+    return info.verb == "update" ? Operation::update : Operation::none;
+  if (sub == "eviction" && resource.key == "pods") return info.verb == "create" ? Operation::eviction : Operation::none;
+  if (sub == "token" && resource.key == "serviceaccounts")
+    return info.verb == "create" ? Operation::token : Operation::none;
+  return Operation::none;
+}
+
+Operation operation_of(const RequestInfo& info, const Resource& resource) {
+  if (!info.subresource.empty()) return operation_on_subresource(info, resource);
+  const std::string_view verb = info.verb;
+  const bool named = !info.name.empty();
+  if (verb == "get") return Operation::get;
+  if (verb == "list") return Operation::list;
+  if (verb == "watch") return Operation::watch;
+  // The definitions of the kinds are part of the program.
+  if (resource.key == crds) return Operation::none;
+  if (verb == "create") return named ? Operation::none : Operation::create;
+  if (verb == "deletecollection") return resource.key == "namespaces" ? Operation::none : Operation::remove_all;
+  const Operation unnamed = resource.kind->custom ? Operation::needs_name : Operation::none;
+  if (verb == "update") return named ? Operation::update : unnamed;
+  if (verb == "patch") return named ? Operation::patch : unnamed;
+  if (verb == "delete") return Operation::remove;
+  return Operation::none;
+}
+
+bool knows_subresource(const RequestInfo& info, const Resource& resource) {
+  const std::string_view sub = info.subresource;
+  return sub.empty() || (sub == "status" && resource.kind->status_subresource) ||
+         (sub == "scale" && resource.kind->scale) || (sub == "finalize" && resource.key == "namespaces") ||
+         (sub == "eviction" && resource.key == "pods") || (sub == "token" && resource.key == "serviceaccounts");
+}
+
+bool is_posted_review(const Resource& resource) {
+  return auth::is_review(resource.group(), resource.kind->kind) && resource.kind->kind != "TokenRequest";
+}
+
+}  // namespace
+
+ResourceApi::ResourceApi(ApiParts parts)
+    : parts_(std::move(parts)),
+      backend_{.store = parts_.store,
+               .authorizer = parts_.authorizer,
+               .clock = parts_.clock,
+               .rules = parts_.rules,
+               .table = parts_.table},
+      gate_(parts_.identifier, parts_.authorizer) {}
+
+ResourceApi::~ResourceApi() = default;
+
+void ResourceApi::add_group(std::string group, SpecialHandler handler) {
+  groups_.insert_or_assign(std::move(group), std::move(handler));
+}
+
+void ResourceApi::add_routes(server::Router& router) {
+  // The gate asks who it is; the router's own question would only see half of it.
+  const auto handler = [this](server::Call& call) { return handle(call); };
+  for (const char* root : {"/api", "/apis"}) {
+    router.add(server::Access::anyone, server::Router::any_method, root, server::RouteClass::discovery, handler);
+    router.add_prefix(server::Access::anyone, server::Router::any_method, std::string(root) + "/",
+                      server::RouteClass::resource, handler);
+  }
+}
+
+Task<void> ResourceApi::handle(server::Call& call) {
+  const auto began = parts_.clock.steady_now();
+  const http::Request& request = call.request();
+  const auto info = request_info(request.method, request.path, request.query);
+  if (!info) co_return call.refuse(info.error());
+  const auto asker = co_await gate_.pass(call, *info);
+  std::string object_name;
+  if (!asker) {
+    call.refuse(asker.error());
+    if (asker.error().code == 403)
+      audit(call, *info, {.user = {}, .impersonated_by = {}, .reason = asker.error().message}, false, info->name,
+            began);
+    co_return;
+  }
+  co_await serve(call, *info, *asker, object_name);
+  audit(call, *info, *asker, true, object_name, began);
+}
+
+void ResourceApi::audit(const server::Call& call, const RequestInfo& info, const Asker& asker, bool allowed,
+                        std::string_view object_name, Clock::Steady began) const {
+  if (!parts_.audit || !info.resource_request || !is_write(info.verb)) return;
+  std::string resource = info.group;
+  if (!resource.empty()) resource += '/';
+  resource += info.resource;
+  const std::string now = print_rfc3339_micro(Timestamp::from(parts_.clock.wall_now()));
+  const std::chrono::duration<double, std::milli> took = parts_.clock.steady_now() - began;
+  parts_.audit->write({.time = now,
+                       .request_id = call.request().id,
+                       .user = call.identity().user,
+                       .impersonated_by = asker.impersonated_by,
+                       .verb = info.verb,
+                       .resource = resource,
+                       .subresource = info.subresource,
+                       .ns = info.ns,
+                       .name = object_name.empty() ? std::string_view(info.name) : object_name,
+                       .code = call.status(),
+                       .allowed = allowed,
+                       .reason = asker.reason,
+                       .milliseconds = took.count()});
+}
+
+Task<void> ResourceApi::serve(server::Call& call, const RequestInfo& info, const Asker& asker,
+                              std::string& object_name) {
+  if (!info.resource_request) {
+    auto response = parts_.discovery ? parts_.discovery(info, call.request()) : std::nullopt;
+    if (!response) co_return call.refuse(nothing_here(info));
+    co_return call.respond(std::move(*response));
+  }
+  if (const auto group = groups_.find(info.group); group != groups_.end()) {
+    SpecialRequest request{.call = call, .info = info, .user = asker.user};
+    co_await group->second(request);
+    co_return;
+  }
+  const Resource* resource = find_resource(info.group, info.version, info.resource);
+  if (!resource) co_return call.refuse(nothing_here(info));
+  if (!resource->stored) {
+    if (!parts_.reviews || !is_posted_review(*resource)) co_return call.refuse(nothing_here(info));
+    if (info.verb != "create" || !info.name.empty())
+      co_return call.refuse(Status::method_not_supported(info.group, info.resource, info.verb));
+    co_await serve_review(call, info, *resource, asker.user);
+    co_return;
+  }
+  if (!scope_fits(info, *resource) || !knows_subresource(info, *resource)) co_return call.refuse(nothing_here(info));
+  co_await serve_resource(call, info, *resource, *resource->kind->version(info.version), asker, object_name);
+}
+
+Task<void> ResourceApi::serve_resource(server::Call& call, const RequestInfo& info, const Resource& resource,
+                                       const api::KindVersion& version, const Asker& asker, std::string& object_name) {
+  const Operation operation = operation_of(info, resource);
+  if (operation == Operation::none)
+    co_return call.refuse(Status::method_not_supported(info.group, info.resource, info.verb));
+  if (operation == Operation::needs_name)
+    co_return call.refuse(Status::bad_request("the path must name the object that is meant"));
+  if (operation == Operation::token) {
+    static const Resource* const token_request = find_resource("authentication.k8s.io/tokenrequests");
+    if (!parts_.reviews || !token_request) co_return call.refuse(nothing_here(info));
+    co_await serve_review(call, info, *token_request, asker.user);
+    co_return;
+  }
+  const auto answer = negotiate(call.request().headers.find("accept"));
+  if (!answer) co_return call.refuse(answer.error());
+  Context context(backend_, call, info, resource, version, asker.user, *answer);
+  switch (operation) {
+    case Operation::get:
+      serve_get(context);
+      break;
+    case Operation::list:
+      serve_list(context);
+      break;
+    case Operation::watch:
+      co_await serve_watch(context);
+      break;
+    case Operation::create:
+      co_await serve_create(context);
+      break;
+    case Operation::update:
+      co_await serve_update(context);
+      break;
+    case Operation::patch:
+      co_await serve_patch(context);
+      break;
+    case Operation::remove:
+      co_await serve_delete(context);
+      break;
+    case Operation::remove_all:
+      co_await serve_delete_collection(context);
+      break;
+    case Operation::scale:
+      co_await serve_scale(context);
+      break;
+    case Operation::eviction:
+      co_await serve_eviction(context);
+      break;
+    case Operation::none:
+    case Operation::needs_name:
+    case Operation::token:
+      break;  // answered above
+  }
+  object_name = std::move(context.object_name);
+}
+
+Task<void> ResourceApi::serve_review(server::Call& call, const RequestInfo& info, const Resource& review,
+                                     const User& user) {
+  const auto format = body_format(call.request().headers.find("content-type"));
+  if (!format) co_return call.refuse(format.error());
+  const auto body = co_await call.read_body(limits::object_body_bytes_max);
+  if (!body) co_return call.refuse(body.error());
+  server::LeasedArena arena;
+  auto object = read_object(*body, *format, arena.storage(), nullptr);
+  if (!object) co_return call.refuse(object.error());
+  if (auto typed = check_type(object->get_object(), review, review.storage_api_version); !typed)
+    co_return call.refuse(typed.error());
+  if (auto shaped = shape_typed(*object, *review.kind->type); !shaped) co_return call.refuse(shaped.error());
+  const auto answer = co_await auth::answer_review(review.kind->kind, std::move(*object),
+                                                   {.user = user, .ns = info.ns, .name = info.name}, *parts_.reviews);
+  if (!answer) co_return call.refuse(answer.error());
+  http::Response response{.status = 201, .content_type = "application/json", .headers = {}, .body = {}};
+  json::write(*answer, response.body);
+  call.respond(std::move(response));
+}
+
+}  // namespace vg::resources

@@ -1,0 +1,79 @@
+// The Kubernetes resource API: one handler for everything below /api and /apis.
+//
+//   authenticate -> impersonate -> authorize -> find the resource -> choose the form of the answer -> serve -> audit
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "auth/identify.h"
+#include "auth/reviews.h"
+#include "base/clock.h"
+#include "base/task.h"
+#include "http/exchange.h"
+#include "ports/authorizer.h"
+#include "ports/object_store.h"
+#include "resources/audit.h"
+#include "resources/context.h"
+#include "resources/gate.h"
+#include "resources/request_info.h"
+#include "server/router.h"
+
+namespace vg::resources {
+
+// One request to something that is not kept in the store, after it was authorized.
+struct SpecialRequest {
+  server::Call& call;
+  const RequestInfo& info;
+  const User& user;
+};
+using SpecialHandler = std::function<Task<void>(SpecialRequest&)>;
+
+struct ApiParts {
+  ObjectStore& store;
+  Authorizer& authorizer;
+  const auth::Identifier& identifier;
+  const Clock& clock;
+  const auth::RuleResolver* rules = nullptr;   // null: no checks against escalation
+  const auth::ReviewParts* reviews = nullptr;  // null: access reviews and tokens are not offered
+  AuditLog* audit = nullptr;                   // null: none
+  TableWriter table = nullptr;                 // null: tables are answered with the objects themselves
+  // Answers requests that are for no resource: discovery. Nothing: there is nothing at that path.
+  std::function<std::optional<http::Response>(const RequestInfo& info, const http::Request& request)> discovery = {};
+};
+
+// Everything in the parts outlives this; this outlives the router's use.
+class ResourceApi {
+ public:
+  explicit ResourceApi(ApiParts parts);
+  ~ResourceApi();
+  ResourceApi(const ResourceApi&) = delete;
+  ResourceApi& operator=(const ResourceApi&) = delete;
+
+  // Everything in that group goes to the handler (subresources.kubevirt.io). Before the first request.
+  void add_group(std::string group, SpecialHandler handler);
+  // "/api", "/apis" and everything below.
+  void add_routes(server::Router& router);
+
+  Task<void> handle(server::Call& call);
+
+ private:
+  Task<void> serve(server::Call& call, const RequestInfo& info, const Asker& asker, std::string& object_name);
+  Task<void> serve_resource(server::Call& call, const RequestInfo& info, const Resource& resource,
+                            const api::KindVersion& version, const Asker& asker, std::string& object_name);
+  Task<void> serve_review(server::Call& call, const RequestInfo& info, const Resource& review, const User& user);
+  void audit(const server::Call& call, const RequestInfo& info, const Asker& asker, bool allowed,
+             std::string_view object_name, Clock::Steady began) const;
+
+  ApiParts parts_;
+  Backend backend_;
+  Gate gate_;
+  std::map<std::string, SpecialHandler, std::less<>> groups_;
+};
+
+}  // namespace vg::resources

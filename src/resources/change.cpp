@@ -1,0 +1,132 @@
+#include "resources/change.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "auth/escalation.h"
+#include "base/limits.h"
+#include "json/access.h"
+#include "resources/admission_stage.h"
+#include "resources/commit.h"
+#include "resources/decode.h"
+#include "resources/deletion.h"
+#include "resources/draft.h"
+#include "resources/object_meta.h"
+#include "resources/rules.h"
+
+namespace vg::resources {
+namespace {
+
+AdmissionRequest admission_request(const Context& context, Stage stage, json::Value& wanted, const json::Value& old,
+                                   bool dry_run) {
+  return {.stage = stage,
+          .operation = WriteOperation::update,
+          .resource = context.resource,
+          .version = context.version.name,
+          .subresource = context.info.subresource,
+          .ns = context.key_ns(),
+          .name = context.info.name,
+          .user = context.user,
+          .dry_run = dry_run,
+          .object = &wanted,
+          .old_object = &old};
+}
+
+}  // namespace
+
+WriteContext write_context(const Context& context, std::string_view now) {
+  return {.now_rfc3339 = now,
+          .user = context.user.name,
+          .subresource = context.info.subresource,
+          .kind = context.resource.kind};
+}
+
+Task<Result<json::Value>> read_body_object(Context& context, FieldValidation validation, const WriteContext& write) {
+  const auto format = body_format(context.call.request().headers.find("content-type"));
+  if (!format) co_return fail(format.error());
+  const auto body = co_await context.call.read_body(limits::object_body_bytes_max);
+  if (!body) co_return fail(body.error());
+  const bool judge = validation != FieldValidation::ignore;
+  FieldProblems problems;
+  auto object = read_object(*body, *format, context.storage(), judge ? &problems : nullptr);
+  if (!object) co_return fail(std::move(object.error()));
+  if (auto typed = check_type(object->get_object(), context.resource, context.api_version); !typed)
+    co_return fail(std::move(typed.error()));
+  if (auto shaped = shape_object(*object, context.resource, write, judge ? &problems.unknown : nullptr); !shaped)
+    co_return fail(std::move(shaped.error()));
+  if (auto judged = judge_problems(problems, validation, context.resource, context.warnings); !judged)
+    co_return fail(std::move(judged.error()));
+  co_return std::move(*object);
+}
+
+std::optional<Status> find_conflict(const Context& context, const json::Object& wanted, const StoredObject& current) {
+  const json::Object& metadata = metadata_of(wanted);
+  const auto conflict = [&](std::string message) {
+    return Status::conflict(std::string(context.group()), std::string(context.plural()), std::string(current.name()),
+                            std::move(message));
+  };
+  const std::string_view uid = json::get_string_or(metadata, "uid");
+  if (!uid.empty() && uid != current.uid())
+    return conflict(
+        fmt::format("\"{}\" has uid {} and not {}: the object that was meant is gone, and another one has "
+                    "its name",
+                    current.name(), current.uid(), uid));
+  const std::string_view version = json::get_string_or(metadata, "resourceVersion");
+  if (!version.empty() && version != "0" && version != fmt::to_string(current.revision()))
+    return conflict(
+        fmt::format("\"{}\" has been modified: it is at resource version {} and the request is for {}; "
+                    "read it again and apply the change to the newest version",
+                    current.name(), current.revision(), version));
+  return std::nullopt;
+}
+
+Task<Written> change_object(Context& context, const ObjectPtr& current, const json::Value& old, json::Value wanted,
+                            bool dry_run, const WriteContext& write) {
+  const auto mutated = run_admission(admission_request(context, Stage::mutate, wanted, old, dry_run), context.storage(),
+                                     context.warnings);
+  if (!mutated) co_return refused(mutated.error());
+  if (mutated->changed)
+    if (auto shaped = shape_object(wanted, context.resource, write, nullptr); !shaped)
+      co_return refused(std::move(shaped.error()));
+
+  prepare_changed(wanted, old, context.resource, write);
+  auto causes = find_causes(wanted, &old, context.resource, write);
+  if (!causes.empty())
+    co_return refused(Status::invalid(std::string(context.group()), std::string(context.resource.kind->kind),
+                                      std::string(current->name()), std::move(causes)));
+  if (context.backend.rules && context.group() == auth::rbac_group) {
+    auto escalation = co_await auth::check_rbac_write(context.user,
+                                                      {.resource = context.plural(),
+                                                       .ns = context.key_ns(),
+                                                       .request_name = context.info.name,
+                                                       .object = &wanted.get_object(),
+                                                       .old = &old.get_object()},
+                                                      context.backend.authorizer, *context.backend.rules);
+    if (escalation) co_return refused(std::move(*escalation));
+  }
+  const auto judged = run_admission(admission_request(context, Stage::validate, wanted, old, dry_run),
+                                    context.storage(), context.warnings);
+  if (!judged) co_return refused(judged.error());
+
+  if (same_object(wanted.get_object(), old.get_object())) co_return current;
+  ObjectDraft draft = make_draft(wanted.get_object(), context.resource);
+  const bool goes = deletion_completes(wanted.get_object(), context.resource);
+  if (dry_run) co_return unstored_object(current->key(), draft, current->revision());
+
+  Transaction transaction;
+  transaction.writes.push_back({.kind = goes ? WriteKind::remove : WriteKind::update,
+                                .key = current->key(),
+                                .expected_revision = current->revision(),
+                                .expected_uid = {},
+                                .object = goes ? ObjectDraft{} : std::move(draft)});
+  auto outcome = co_await commit(context.backend.store, context.call.core(), std::move(transaction));
+  if (!outcome) {
+    const bool raced = outcome.error().code == 409;
+    co_return refused(std::move(outcome.error()), raced);
+  }
+  if (goes) co_return unstored_object(current->key(), draft, outcome->revision);
+  co_return std::move(outcome->objects.front());
+}
+
+}  // namespace vg::resources

@@ -1,0 +1,42 @@
+// The last part of every write that changes an object, whichever way it was asked for: admission, rules, store.
+#pragma once
+
+#include <expected>
+#include <string_view>
+
+#include "base/status.h"
+#include "base/task.h"
+#include "json/value.h"
+#include "resources/context.h"
+#include "resources/strategy.h"
+
+namespace vg::resources {
+
+struct Refused {
+  Status status;
+  bool raced = false;  // somebody else wrote in between: with the newest version it may work
+};
+using Written = std::expected<ObjectPtr, Refused>;
+
+inline std::unexpected<Refused> refused(Status status, bool raced = false) {
+  return std::unexpected(Refused{std::move(status), raced});
+}
+
+// How often a write that names no version is tried again on the newest one, as kube-apiserver does.
+inline constexpr int write_attempts_max = 5;
+
+// What a strategy is told about the write; its views live as long as the context and `now`.
+WriteContext write_context(const Context& context, std::string_view now);
+
+// The body as an object of the resource: read, checked and shaped; problems with fields are judged.
+Task<Result<json::Value>> read_body_object(Context& context, FieldValidation validation, const WriteContext& write);
+
+// Replaces `current`, which `old` shows, by `wanted` (shaped, of the right name). Answers with the version that is then
+// the newest; for a dry run with what it would be; for an update that let the object go with its last state.
+Task<Written> change_object(Context& context, const ObjectPtr& current, const json::Value& old, json::Value wanted,
+                            bool dry_run, const WriteContext& write);
+
+// The body's metadata.resourceVersion and uid against the stored object. Nothing when they agree or are absent.
+std::optional<Status> find_conflict(const Context& context, const json::Object& wanted, const StoredObject& current);
+
+}  // namespace vg::resources

@@ -1,0 +1,77 @@
+// Waiting for the store from a coroutine: the store answers on its own thread, the coroutine goes on on its core.
+#pragma once
+
+#include <atomic>
+#include <coroutine>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "http/core.h"
+#include "ports/object_store.h"
+
+namespace vg::resources {
+
+// co_await Commit(store, core, transactions): submits all of them at once and resumes, on `core`, when the last one is
+// answered; the results come in the order of the transactions. The coroutine must run on `core`. It may be destroyed
+// while it waits (its connection was cut): the writes happen all the same, and nobody is resumed.
+class Commit {
+ public:
+  Commit(ObjectStore& store, http::Core& core, std::vector<Transaction> transactions)
+      : store_(store), core_(core), transactions_(std::move(transactions)) {}
+  Commit(const Commit&) = delete;
+  Commit& operator=(const Commit&) = delete;
+  ~Commit() {
+    if (state_) state_->waiting = nullptr;
+  }
+
+  bool await_ready() const { return transactions_.empty(); }
+  void await_suspend(std::coroutine_handle<> coroutine) {
+    state_ = std::make_shared<State>(transactions_.size());
+    state_->waiting = coroutine;
+    // Once the last one is submitted this object may be gone, so nothing of it is touched in the loop.
+    const auto state = state_;
+    auto transactions = std::move(transactions_);
+    ObjectStore& store = store_;
+    http::Core& core = core_;
+    for (std::size_t i = 0; i < transactions.size(); ++i) {
+      store.submit(std::move(transactions[i]), [state, i, &core](Result<CommitOutcome> outcome) {
+        state->results[i].emplace(std::move(outcome));
+        if (state->left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+        core.post([state] {
+          if (state->waiting) std::exchange(state->waiting, nullptr).resume();
+        });
+      });
+    }
+  }
+  std::vector<Result<CommitOutcome>> await_resume() {
+    std::vector<Result<CommitOutcome>> results;
+    if (!state_) return results;
+    results.reserve(state_->results.size());
+    for (auto& result : state_->results) results.push_back(std::move(*result));
+    return results;
+  }
+
+ private:
+  struct State {
+    explicit State(std::size_t count) : results(count), left(count) {}
+    std::vector<std::optional<Result<CommitOutcome>>> results;
+    std::atomic<std::size_t> left;
+    std::coroutine_handle<> waiting;  // only touched on the core
+  };
+  ObjectStore& store_;
+  http::Core& core_;
+  std::vector<Transaction> transactions_;
+  std::shared_ptr<State> state_;
+};
+
+inline Task<Result<CommitOutcome>> commit(ObjectStore& store, http::Core& core, Transaction transaction) {
+  std::vector<Transaction> one;
+  one.push_back(std::move(transaction));
+  auto results = co_await Commit(store, core, std::move(one));
+  co_return std::move(results.front());
+}
+
+}  // namespace vg::resources

@@ -1,0 +1,90 @@
+// What the parts of one request share, and what all requests share.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "auth/policy_rule.h"
+#include "base/clock.h"
+#include "http/core.h"
+#include "http/exchange.h"
+#include "ports/authorizer.h"
+#include "ports/object_store.h"
+#include "resources/catalog.h"
+#include "resources/negotiate.h"
+#include "resources/options.h"
+#include "resources/request_info.h"
+#include "server/arena_pool.h"
+#include "server/router.h"
+
+namespace vg::resources {
+
+struct ListMeta;
+// What a table is made of.
+struct TableCall {
+  const Resource& resource;
+  std::string_view api_version;     // in which the client speaks
+  std::string_view table_version;   // "v1" or "v1beta1" of meta.k8s.io
+  std::string_view include_object;  // "None", "Metadata" (also when empty) or "Object"
+  std::span<const ObjectPtr> objects;
+  const ListMeta& meta;
+  bool with_columns = true;
+  Clock::Wall now;
+};
+using TableWriter = void (*)(std::string& out, const TableCall& call);
+
+// Everything outlives the requests.
+struct Backend {
+  ObjectStore& store;
+  Authorizer& authorizer;
+  const Clock& clock;
+  const auth::RuleResolver* rules = nullptr;  // null: roles are written without the checks against escalation
+  TableWriter table = nullptr;                // null: tables are answered with the objects themselves
+  std::atomic<std::size_t> watches = 0;       // that run now
+};
+
+// One request to a resource, after it was authorized.
+struct Context {
+  Backend& backend;
+  server::Call& call;
+  const RequestInfo& info;
+  const Resource& resource;
+  const api::KindVersion& version;
+  const User& user;
+  std::string api_version;  // in which the client speaks
+  Query query;
+  Answer answer;
+  server::LeasedArena arena;
+  std::vector<std::string> warnings;
+  std::string object_name;  // for the audit line: the name that the server made, when it made one
+
+  Context(Backend& shared, server::Call& served, const RequestInfo& asked, const Resource& found,
+          const api::KindVersion& spoken, const User& asking, Answer form)
+      : backend(shared),
+        call(served),
+        info(asked),
+        resource(found),
+        version(spoken),
+        user(asking),
+        api_version(resources::api_version(found.group(), spoken.name)),
+        query(served.request().query),
+        answer(form) {}
+
+  json::StoragePtr storage() { return arena.storage(); }
+  std::string_view group() const { return resource.group(); }
+  std::string_view plural() const { return resource.plural(); }
+  // The namespace of the object's key: a request for a namespace itself also bears one.
+  std::string_view key_ns() const { return resource.kind->namespaced ? std::string_view(info.ns) : std::string_view(); }
+  ObjectPtr find(std::string_view name) const { return backend.store.get(resource.key, key_ns(), name); }
+  Status not_found(std::string_view name) const {
+    return Status::not_found(std::string(group()), std::string(plural()), std::string(name));
+  }
+  std::string now() const;  // RFC 3339
+};
+
+}  // namespace vg::resources

@@ -1,0 +1,158 @@
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "auth/escalation.h"
+#include "base/names.h"
+#include "base/random.h"
+#include "json/access.h"
+#include "resources/admission_stage.h"
+#include "resources/change.h"
+#include "resources/commit.h"
+#include "resources/decode.h"
+#include "resources/draft.h"
+#include "resources/object_meta.h"
+#include "resources/output.h"
+#include "resources/rules.h"
+#include "resources/write.h"
+
+namespace vg::resources {
+namespace {
+
+// A five-letter suffix meets an existing name rarely; eight times in a row means that the prefix is used up.
+constexpr int generated_names_max = 8;
+
+Status namespace_terminating(const Context& context, std::string_view name) {
+  Status status =
+      Status::forbidden(std::string(context.group()), std::string(context.plural()), std::string(name),
+                        fmt::format("namespace \"{}\" is being deleted and takes no new objects", context.info.ns));
+  status.details.causes.push_back({.reason = "NamespaceTerminating",
+                                   .message = fmt::format("namespace {} is being terminated", context.info.ns),
+                                   .field = "metadata.namespace"});
+  return status;
+}
+
+std::optional<Status> find_namespace_problem(const Context& context, std::string_view name) {
+  if (!context.resource.kind->namespaced) return std::nullopt;
+  const ObjectPtr ns = context.backend.store.get("namespaces", "", context.info.ns);
+  if (!ns) return Status::not_found("", "namespaces", context.info.ns);
+  if (ns->deleting()) return namespace_terminating(context, name);
+  return std::nullopt;
+}
+
+// The store says it in its own words when the namespace went in between.
+Status explain(const Context& context, std::string_view name, Status status) {
+  const bool about_namespace = context.resource.kind->namespaced && status.details.kind == "namespaces";
+  return about_namespace && status.code == 409 ? namespace_terminating(context, name) : status;
+}
+
+AdmissionRequest admission_request(const Context& context, Stage stage, std::string_view name, json::Value& object,
+                                   bool dry_run) {
+  return {.stage = stage,
+          .operation = WriteOperation::create,
+          .resource = context.resource,
+          .version = context.version.name,
+          .subresource = {},
+          .ns = context.key_ns(),
+          .name = name,
+          .user = context.user,
+          .dry_run = dry_run,
+          .object = &object,
+          .old_object = nullptr};
+}
+
+// Decoding done: what the object says about itself must fit the request.
+Result<void> settle(Context& context, json::Object& object) {
+  if (auto settled = settle_namespace(object, context.resource, context.info.ns); !settled) return settled;
+  json::Object& metadata = metadata_of(object);
+  const std::string_view version = json::get_string_or(metadata, "resourceVersion");
+  if (!version.empty() && version != "0")
+    return fail(Status::bad_request("a new object has no resourceVersion yet; leave it out"));
+  const std::string_view name = json::get_string_or(metadata, "name");
+  if (auto problem = find_namespace_problem(context, name)) return fail(std::move(*problem));
+  return {};
+}
+
+Transaction create_transaction(const Context& context, std::string_view name, ObjectDraft draft) {
+  Transaction transaction;
+  transaction.writes.push_back({.kind = WriteKind::create,
+                                .key = {context.resource.key, std::string(context.key_ns()), std::string(name)},
+                                .object = std::move(draft)});
+  if (context.resource.kind->namespaced)
+    transaction.preconditions.push_back({.key = {"namespaces", "", context.info.ns}, .not_deleting = true});
+  return transaction;
+}
+
+Task<Result<ObjectPtr>> store_new(Context& context, json::Object& object, bool generated, bool dry_run) {
+  json::Object& metadata = metadata_of(object);
+  for (int attempt = 1;; ++attempt) {
+    const std::string name(json::get_string_or(metadata, "name"));
+    context.object_name = name;
+    Result<CommitOutcome> outcome;
+    if (dry_run) {
+      if (!context.find(name))
+        co_return unstored_object({context.resource.key, std::string(context.key_ns()), name},
+                                  make_draft(object, context.resource), 0);
+      outcome = fail(Status::already_exists(std::string(context.group()), std::string(context.plural()), name));
+    } else {
+      outcome = co_await commit(context.backend.store, context.call.core(),
+                                create_transaction(context, name, make_draft(object, context.resource)));
+    }
+    if (outcome) co_return std::move(outcome->objects.front());
+    const bool taken = outcome.error().reason == "AlreadyExists";
+    if (!generated || !taken || attempt == generated_names_max)
+      co_return fail(explain(context, name, std::move(outcome.error())));
+    metadata["name"] = expand_generate_name(json::get_string_or(metadata, "generateName"), random_u64());
+  }
+}
+
+Task<Result<ObjectPtr>> create(Context& context) {
+  const auto options = read_write_options(context.query, "CreateOptions");
+  if (!options) co_return fail(options.error());
+  const std::string now = context.now();
+  const WriteContext write = write_context(context, now);
+  auto object = co_await read_body_object(context, options->field_validation, write);
+  if (!object) co_return fail(std::move(object.error()));
+  if (auto settled = settle(context, object->get_object()); !settled) co_return fail(std::move(settled.error()));
+
+  const std::string asked_name(json::get_string_or(metadata_of(std::as_const(object->get_object())), "name"));
+  const auto mutated = run_admission(admission_request(context, Stage::mutate, asked_name, *object, options->dry_run),
+                                     context.storage(), context.warnings);
+  if (!mutated) co_return fail(mutated.error());
+  if (mutated->changed)
+    if (auto shaped = shape_object(*object, context.resource, write, nullptr); !shaped)
+      co_return fail(std::move(shaped.error()));
+
+  json::Object& members = object->get_object();
+  json::Object& metadata = metadata_of(members);
+  const std::string_view prefix = json::get_string_or(metadata, "generateName");
+  const bool generated = json::get_string_or(metadata, "name").empty() && !prefix.empty();
+  if (generated) metadata["name"] = expand_generate_name(prefix, random_u64());
+  prepare_new(members, context.resource, write, uuid_v4());
+  const std::string name(json::get_string_or(metadata_of(members), "name"));
+  auto causes = find_causes(*object, nullptr, context.resource, write);
+  if (!causes.empty())
+    co_return fail(Status::invalid(std::string(context.group()), std::string(context.resource.kind->kind), name,
+                                   std::move(causes)));
+  if (context.backend.rules && context.group() == auth::rbac_group) {
+    auto escalation = co_await auth::check_rbac_write(
+        context.user,
+        {.resource = context.plural(), .ns = context.key_ns(), .request_name = {}, .object = &members, .old = nullptr},
+        context.backend.authorizer, *context.backend.rules);
+    if (escalation) co_return fail(std::move(*escalation));
+  }
+  const auto judged = run_admission(admission_request(context, Stage::validate, name, *object, options->dry_run),
+                                    context.storage(), context.warnings);
+  if (!judged) co_return fail(judged.error());
+  co_return co_await store_new(context, members, generated, options->dry_run);
+}
+
+}  // namespace
+
+Task<void> serve_create(Context& context) {
+  const auto created = co_await create(context);
+  if (!created) co_return respond_status(context, created.error());
+  respond_object(context, 201, *created);
+}
+
+}  // namespace vg::resources

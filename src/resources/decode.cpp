@@ -1,0 +1,146 @@
+#include "resources/decode.h"
+
+#include <fmt/format.h>
+
+#include "api/canonical.h"
+#include "api/canonical_place.h"
+#include "api/structural.h"
+#include "base/limits.h"
+#include "json/access.h"
+#include "json/parse.h"
+#include "resources/object_meta.h"
+#include "resources/yaml.h"
+
+namespace vg::resources {
+namespace {
+
+// Kubernetes' decoder for its own types minds letter case, unlike Go's, which canonical form follows: what is spelled
+// otherwise is dropped before.
+class UnknownFields {
+ public:
+  explicit UnknownFields(std::vector<std::string>* found) : found_(found) {}
+
+  // NOLINTNEXTLINE(misc-no-recursion): as deep as the document, which the parser bounds
+  void structure(json::Object& object, const api::Type& type, const api::Place& place) {
+    bool all_known = true;
+    for (auto& member : object) {
+      const api::Field* field = type.find(member.key());
+      if (field) {
+        value(member.value(), *field, place.field(member.key()));
+      } else {
+        report(place.field(member.key()));
+        all_known = false;
+      }
+    }
+    if (all_known) return;
+    // Taking members out one by one would cost the square of their number.
+    json::Object known(object.storage());
+    for (auto& member : object)
+      if (type.find(member.key())) known.emplace(member.key(), std::move(member.value()));
+    object.swap(known);
+  }
+
+ private:
+  // NOLINTNEXTLINE(misc-no-recursion)
+  void value(json::Value& value, const api::Node& node, const api::Place& place) {
+    if (json::Object* object = value.if_object()) {
+      if (node.shape == api::Shape::structure) structure(*object, *node.type, place);
+      if (node.shape != api::Shape::map) return;
+      for (auto& member : *object) this->value(member.value(), *node.element, place.key(member.key()));
+    } else if (json::Array* array = value.if_array(); array && node.shape == api::Shape::list) {
+      api::Place at = place.item(0);
+      for (json::Value& item : *array) {
+        this->value(item, *node.element, at);
+        ++at.index;
+      }
+    }
+  }
+
+  void report(const api::Place& place) {
+    if (found_ && found_->size() < limits::causes_max)
+      found_->push_back(api::print_place(place, api::PlaceStyle::dotted_keys));
+  }
+
+  std::vector<std::string>* found_;
+};
+
+Status wrong_type(std::string_view expected, std::string_view got, std::string_view member) {
+  return Status::bad_request(fmt::format(
+      "the object says {} \"{}\", and this path takes \"{}\"; correct the one or the other", member, got, expected));
+}
+
+std::string list_problems(const FieldProblems& problems) {
+  std::string text;
+  std::size_t listed = 0;
+  const auto add = [&](std::string_view what, const std::string& path) {
+    if (listed++ >= limits::causes_in_message_max) return;
+    if (!text.empty()) text += ", ";
+    text += fmt::format("{} field \"{}\"", what, path);
+  };
+  for (const auto& path : problems.duplicate) add("duplicate", path);
+  for (const auto& path : problems.unknown) add("unknown", path);
+  if (listed > limits::causes_in_message_max)
+    text += fmt::format(", and {} more", listed - limits::causes_in_message_max);
+  return text;
+}
+
+}  // namespace
+
+Result<json::Value> read_object(std::string_view body, BodyFormat format, const json::StoragePtr& storage,
+                                FieldProblems* problems) {
+  if (body.empty()) return fail(Status::bad_request("the body is empty; send the object"));
+  Result<json::Value> value = format == BodyFormat::yaml
+                                  ? parse_yaml(body, storage, problems ? &problems->duplicate : nullptr)
+                                  : json::parse(body, storage,
+                                                {.bytes_max = limits::object_body_bytes_max,
+                                                 .duplicate_fields = problems ? &problems->duplicate : nullptr});
+  if (value && !value->is_object()) return fail(Status::bad_request("the body must be one object"));
+  return value;
+}
+
+Result<void> check_type(json::Object& object, const Resource& resource, std::string_view api_version) {
+  const auto kind = json::get_string_or(object, "kind");
+  const auto version = json::get_string_or(object, "apiVersion");
+  if (resource.kind->custom && (kind.empty() || version.empty()))
+    return fail(Status::bad_request(fmt::format("the object must say what it is: apiVersion \"{}\" and kind \"{}\"",
+                                                api_version, resource.kind->kind)));
+  if (!version.empty() && version != api_version) return fail(wrong_type(api_version, version, "apiVersion"));
+  if (!kind.empty() && kind != resource.kind->kind) return fail(wrong_type(resource.kind->kind, kind, "kind"));
+  if (kind.empty()) object["kind"] = resource.kind->kind;
+  if (version.empty()) object["apiVersion"] = api_version;
+  return {};
+}
+
+Result<void> shape_typed(json::Value& value, const api::Type& type, std::vector<std::string>* unknown) {
+  if (json::Object* object = value.if_object()) UnknownFields(unknown).structure(*object, type, api::Place{});
+  return api::canonicalize(value, type);
+}
+
+Result<void> shape_object(json::Value& object, const Resource& resource, const WriteContext& context,
+                          std::vector<std::string>* unknown) {
+  if (resource.kind->custom) {
+    if (auto pruned = api::prune(object, *resource.kind, unknown); !pruned) return pruned;
+    api::apply_defaults(object, *resource.kind);
+    return {};
+  }
+  if (auto shaped = shape_typed(object, *resource.kind->type, unknown); !shaped) return shaped;
+  const Strategy* strategy = find_strategy(resource.group(), resource.kind->kind);
+  if (strategy && strategy->defaults) strategy->defaults(object.get_object(), context);
+  return {};
+}
+
+Result<void> judge_problems(const FieldProblems& problems, FieldValidation validation, const Resource& resource,
+                            std::vector<std::string>& warnings) {
+  if (problems.duplicate.empty() && problems.unknown.empty()) return {};
+  if (validation == FieldValidation::ignore) return {};
+  if (validation == FieldValidation::strict)
+    return fail(
+        Status::bad_request(fmt::format("{} in the {} object: strict validation was asked for; correct them, "
+                                        "or ask with fieldValidation=Warn",
+                                        list_problems(problems), resource.kind->kind)));
+  for (const auto& path : problems.duplicate) warnings.push_back(fmt::format("duplicate field \"{}\"", path));
+  for (const auto& path : problems.unknown) warnings.push_back(fmt::format("unknown field \"{}\"", path));
+  return {};
+}
+
+}  // namespace vg::resources

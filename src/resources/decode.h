@@ -1,0 +1,45 @@
+// From the bytes of a request to an object of the resource: read, check what it claims to be, drop what the kind does
+// not know, fill in the schema's defaults.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "json/value.h"
+#include "resources/catalog.h"
+#include "resources/negotiate.h"
+#include "resources/options.h"
+#include "resources/strategy.h"
+
+namespace vg::resources {
+
+// Paths of what was wrong with the text but can be ignored.
+struct FieldProblems {
+  std::vector<std::string> duplicate;
+  std::vector<std::string> unknown;
+};
+
+// 400 when the text is empty, malformed or no object; 413 when it is too long.
+Result<json::Value> read_object(std::string_view body, BodyFormat format, const json::StoragePtr& storage,
+                                FieldProblems* problems);
+
+// 400 unless the object says that it is of this kind and version. Kubernetes' own kinds may leave it out. Afterwards
+// both members are there.
+Result<void> check_type(json::Object& object, const Resource& resource, std::string_view api_version);
+
+// Brings the object into the form in which it is checked and stored. `unknown` receives the fields that were dropped;
+// null when nobody asks. 400 for a value that the kind's type cannot hold.
+Result<void> shape_object(json::Value& object, const Resource& resource, const WriteContext& context,
+                          std::vector<std::string>* unknown);
+
+// What the problems mean under the wanted validation: 400 that lists them, or warnings, or nothing.
+Result<void> judge_problems(const FieldProblems& problems, FieldValidation validation, const Resource& resource,
+                            std::vector<std::string>& warnings);
+
+// A value of a type of Kubernetes' own (DeleteOptions, Eviction, Scale, ...): unknown members dropped, in canonical
+// form.
+Result<void> shape_typed(json::Value& value, const api::Type& type, std::vector<std::string>* unknown = nullptr);
+
+}  // namespace vg::resources

@@ -1,0 +1,157 @@
+#include "resources/deletion.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/time_rfc3339.h"
+#include "json/access.h"
+#include "resources/draft.h"
+#include "resources/object_meta.h"
+#include "resources/scan.h"
+
+namespace vg::resources {
+namespace {
+
+constexpr std::int64_t pod_grace_seconds_default = 30;
+
+bool is_namespace(const Resource& resource) { return resource.key == "namespaces"; }
+bool is_pod(const Resource& resource) { return resource.key == "pods"; }
+
+bool has_members(const json::Array* list) { return list && !list->empty(); }
+
+bool namespace_has_content(const json::Object& object) {
+  const auto* spec = json::get_object(object, "spec");
+  return spec && has_members(json::get_array(*spec, "finalizers"));
+}
+
+// Kubernetes itself lives in these.
+bool is_immortal(const StoredObject& object, const Resource& resource) {
+  return is_namespace(resource) &&
+         (object.name() == "default" || object.name() == "kube-system" || object.name() == "kube-public");
+}
+
+Result<void> check_preconditions(const StoredObject& object, const Resource& resource, const DeleteOptions& options) {
+  const auto conflict = [&](std::string message) {
+    return fail(Status::conflict(std::string(resource.group()), std::string(resource.plural()),
+                                 std::string(object.name()), std::move(message)));
+  };
+  if (!options.uid.empty() && options.uid != object.uid())
+    return conflict(fmt::format("\"{}\" has uid {} and the deletion is for {}: the object that was meant is gone",
+                                object.name(), object.uid(), options.uid));
+  if (options.revision && *options.revision != object.revision())
+    return conflict(fmt::format("\"{}\" is at resource version {} and the deletion is for {}; look at it again",
+                                object.name(), object.revision(), *options.revision));
+  return {};
+}
+
+// The common case, seen without parsing: nothing asks for a mark.
+bool goes_at_once(const StoredObject& object, const Resource& resource, const DeleteOptions& options) {
+  if (is_namespace(resource) || is_pod(resource) || object.deleting()) return false;
+  if (options.propagation == Propagation::foreground || options.propagation == Propagation::orphan) return false;
+  constexpr std::array<std::string_view, 2> finalizers = {"metadata", "finalizers"};
+  return !scan_value(object.json(), finalizers);
+}
+
+bool set_propagation(json::Object& metadata, Propagation propagation) {
+  bool changed = false;
+  switch (propagation) {
+    case Propagation::unset:
+      break;
+    case Propagation::background:
+      changed |= remove_finalizer(metadata, foreground_finalizer);
+      changed |= remove_finalizer(metadata, orphan_finalizer);
+      break;
+    case Propagation::foreground:
+      changed |= remove_finalizer(metadata, orphan_finalizer);
+      changed |= add_finalizer(metadata, foreground_finalizer);
+      break;
+    case Propagation::orphan:
+      changed |= remove_finalizer(metadata, foreground_finalizer);
+      changed |= add_finalizer(metadata, orphan_finalizer);
+      break;
+  }
+  return changed;
+}
+
+// A pod on a node gets time to stop; one that never ran or has ended needs none.
+std::int64_t grace_seconds(const json::Object& object, const Resource& resource, const DeleteOptions& options) {
+  if (!is_pod(resource)) return 0;
+  const auto* spec = json::get_object(object, "spec");
+  const auto* status = json::get_object(object, "status");
+  const std::string_view phase = status ? json::get_string_or(*status, "phase") : std::string_view();
+  if (!spec || json::get_string_or(*spec, "nodeName").empty() || phase == "Succeeded" || phase == "Failed") return 0;
+  if (options.grace_period_seconds) return *options.grace_period_seconds;
+  return json::get_int_or(*spec, "terminationGracePeriodSeconds", pod_grace_seconds_default);
+}
+
+void mark(json::Object& object, const Resource& resource, std::int64_t now_seconds, std::int64_t grace) {
+  json::Object& metadata = metadata_of(object);
+  metadata["deletionTimestamp"] = print_rfc3339({.seconds = now_seconds + grace, .nanoseconds = 0});
+  metadata["deletionGracePeriodSeconds"] = grace;
+  if (const auto generation = json::get_int_or(metadata, "generation", 0); generation > 0)
+    metadata["generation"] = generation + 1;
+  if (is_namespace(resource)) {
+    json::erase(metadata, "deletionGracePeriodSeconds");
+    json::ensure_object(object, "status")["phase"] = "Terminating";
+  }
+}
+
+Status still_terminating(const StoredObject& object) {
+  return Status::conflict("", "namespaces", std::string(object.name()),
+                          "the namespace is being emptied; it goes by itself once nothing is left in it");
+}
+
+}  // namespace
+
+bool deletion_completes(const json::Object& object, const Resource& resource) {
+  const json::Object& metadata = metadata_of(object);
+  if (!json::get_string(metadata, "deletionTimestamp") || has_members(json::get_array(metadata, "finalizers")))
+    return false;
+  if (is_namespace(resource)) return !namespace_has_content(object);
+  return json::get_int_or(metadata, "deletionGracePeriodSeconds", 0) == 0;
+}
+
+Result<DeletionPlan> plan_deletion(const StoredObject& object, const Resource& resource, const DeleteOptions& options,
+                                   std::int64_t now_seconds, const json::StoragePtr& storage) {
+  if (is_immortal(object, resource))
+    return fail(Status::forbidden(
+        "", "namespaces", std::string(object.name()),
+        fmt::format("namespace \"{}\" is part of every cluster and cannot be deleted", object.name())));
+  if (auto holds = check_preconditions(object, resource, options); !holds) return fail(std::move(holds.error()));
+  if (goes_at_once(object, resource, options)) return DeletionPlan{};
+
+  json::Value document = load_object(object, storage);
+  json::Object& members = document.get_object();
+  json::Object& metadata = metadata_of(members);
+  const bool changed = set_propagation(metadata, options.propagation);
+  const bool held = has_members(json::get_array(metadata, "finalizers")) ||
+                    (is_namespace(resource) && namespace_has_content(members));
+  const std::int64_t grace = grace_seconds(members, resource, options);
+  if (!held && grace == 0) return DeletionPlan{};
+  if (object.deleting()) {
+    const auto left = json::get_int_or(metadata, "deletionGracePeriodSeconds", 0);
+    const bool sooner = is_pod(resource) && options.grace_period_seconds && grace < left;
+    if (sooner) {
+      mark(members, resource, now_seconds, grace);
+    } else if (!changed) {
+      if (is_namespace(resource)) return fail(still_terminating(object));
+      return DeletionPlan{.removal = Removal::keep};
+    }
+  } else {
+    mark(members, resource, now_seconds, grace);
+  }
+  return DeletionPlan{.removal = Removal::mark, .marked = make_draft(members, resource)};
+}
+
+Transaction deletion_transaction(const StoredObject& object, DeletionPlan plan) {
+  Transaction transaction;
+  transaction.writes.push_back({.kind = plan.removal == Removal::remove ? WriteKind::remove : WriteKind::update,
+                                .key = object.key(),
+                                .expected_revision = object.revision(),
+                                .object = std::move(plan.marked)});
+  return transaction;
+}
+
+}  // namespace vg::resources

@@ -1,0 +1,152 @@
+#include "resources/draft.h"
+
+#include <fmt/compile.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <stdexcept>
+
+#include "json/access.h"
+#include "json/parse.h"
+#include "json/write.h"
+#include "resources/scan.h"
+
+namespace vg::resources {
+namespace {
+
+constexpr std::string_view head = R"({"apiVersion":")";
+
+// Everything of metadata that is kept, in the order of the Go type. The resource version belongs behind the uid.
+constexpr std::array<std::string_view, 12> kept_metadata = {
+    "name",       "generateName",      "namespace",         "uid",
+    "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
+    "labels",     "annotations",       "ownerReferences",   "finalizers"};
+constexpr std::size_t before_revision = 4;
+
+// Kubernetes leaves out what is empty.
+bool is_empty(const json::Value& value) {
+  if (value.is_null()) return true;
+  if (const auto* text = value.if_string()) return text->empty();
+  if (const auto* object = value.if_object()) return object->empty();
+  if (const auto* array = value.if_array()) return array->empty();
+  return false;
+}
+
+void write_metadata(const json::Object& metadata, ObjectDraft& draft) {
+  std::string& out = draft.json;
+  out.push_back('{');
+  bool first = true;
+  const auto member = [&](std::string_view name) {
+    const json::Value* value = json::find(metadata, name);
+    if (!value || is_empty(*value)) return;
+    if (!first) out.push_back(',');
+    first = false;
+    out.push_back('"');
+    out.append(name);
+    out.append("\":");
+    json::write(*value, out);
+  };
+  for (std::size_t i = 0; i < before_revision; ++i) member(kept_metadata[i]);
+  const std::size_t place = out.size();
+  for (std::size_t i = before_revision; i < kept_metadata.size(); ++i) member(kept_metadata[i]);
+  // Behind the comma when something follows, before the brace when nothing does.
+  draft.revision_offset = static_cast<std::uint32_t>(out.size() > place && out[place] == ',' ? place + 1 : place);
+  out.push_back('}');
+}
+
+void read_facts(const json::Object& metadata, ObjectDraft& draft) {
+  draft.uid = json::get_string_or(metadata, "uid");
+  draft.deleting = json::get_string(metadata, "deletionTimestamp").has_value();
+  if (const auto* labels = json::get_object(metadata, "labels")) {
+    draft.labels.reserve(labels->size());
+    for (const auto& label : *labels)
+      if (const auto value = json::as_string(&label.value())) draft.labels.emplace_back(label.key(), *value);
+  }
+  if (const auto* owners = json::get_array(metadata, "ownerReferences")) {
+    for (const auto& owner : *owners)
+      if (const auto uid = json::get_string(owner, "uid")) draft.owner_uids.emplace_back(*uid);
+  }
+}
+
+void rewrite_version(std::string& out, std::size_t start, const Resource& resource, std::string_view api_version) {
+  if (api_version == resource.storage_api_version) return;
+  out.replace(start + head.size(), resource.storage_api_version.size(), api_version);
+}
+
+}  // namespace
+
+ObjectDraft make_draft(const json::Object& object, const Resource& resource) {
+  ObjectDraft draft;
+  std::string& out = draft.json;
+  out.reserve(1024);
+  out.append(head).append(resource.storage_api_version).append(R"(","kind":")").append(resource.kind->kind);
+  out.append(R"(","metadata":)");
+  static const json::Object none;
+  const json::Object* metadata = json::get_object(object, "metadata");
+  write_metadata(metadata ? *metadata : none, draft);
+  if (metadata) read_facts(*metadata, draft);
+  for (const auto& member : object) {
+    const std::string_view key = member.key();
+    if (key == "apiVersion" || key == "kind" || key == "metadata") continue;
+    out.push_back(',');
+    json::write_string(key, out);
+    out.push_back(':');
+    json::write(member.value(), out);
+  }
+  out.push_back('}');
+  return draft;
+}
+
+void append_object(std::string& out, const StoredObject& object, const Resource& resource, std::string_view api_version,
+                   Revision revision) {
+  const std::size_t start = out.size();
+  if (revision == 0)
+    out.append(object.json());
+  else
+    append_with_revision(out, object, revision);
+  rewrite_version(out, start, resource, api_version);
+}
+
+void append_partial_metadata(std::string& out, const StoredObject& object, Revision revision) {
+  const std::string_view json = object.json();
+  constexpr std::array<std::string_view, 1> path = {"metadata"};
+  const auto metadata = scan_value(json, path);
+  out.append(R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":)");
+  if (!metadata) {
+    out.append("{}}");
+    return;
+  }
+  const auto begin = static_cast<std::size_t>(metadata->data() - json.data());
+  const std::size_t offset = object.revision_offset() - begin;
+  out.append(metadata->substr(0, offset));
+  const bool last = (*metadata)[offset] == '}';
+  if (last && (*metadata)[offset - 1] != '{') out.push_back(',');
+  fmt::format_to(std::back_inserter(out), FMT_COMPILE(R"("resourceVersion":"{}")"), revision);
+  if (!last) out.push_back(',');
+  out.append(metadata->substr(offset)).push_back('}');
+}
+
+ObjectPtr unstored_object(const ObjectKey& key, const ObjectDraft& draft, Revision revision) {
+  const std::string facts = pack_facts(draft);
+  return StoredObject::make({.resource = key.resource,
+                             .ns = key.ns,
+                             .name = key.name,
+                             .uid = draft.uid,
+                             .facts = facts,
+                             .json = draft.json,
+                             .revision_offset = draft.revision_offset,
+                             .revision = revision});
+}
+
+json::Value load_object(const StoredObject& object, const json::StoragePtr& storage) {
+  auto parsed = json::parse(object.json(), storage);
+  // The text was written by make_draft: only a damaged store can make this fail.
+  if (!parsed || !parsed->is_object())
+    throw std::runtime_error(
+        fmt::format("the stored object {} {}/{} is not readable", object.resource(), object.ns(), object.name()));
+  json::Object& metadata = json::ensure_object(parsed->get_object(), "metadata");
+  metadata["resourceVersion"] = fmt::to_string(object.revision());
+  return std::move(*parsed);
+}
+
+}  // namespace vg::resources

@@ -1,0 +1,37 @@
+// From a document to what the store keeps, and from what it keeps to what clients get.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "json/value.h"
+#include "ports/stored_object.h"
+#include "resources/catalog.h"
+
+namespace vg::resources {
+
+// Writes the object once, always in one layout: apiVersion (the storage version), kind, metadata with its members in a
+// fixed order, then everything else as it stands. Members of metadata that the server does not keep (selfLink,
+// managedFields, the resource version) are left out.
+ObjectDraft make_draft(const json::Object& object, const Resource& resource);
+
+// Appends the object in another version of its kind: all have one shape, so only the name of the version changes.
+// `api_version` is the wanted one; `revision` as for append_with_revision, and 0 shows none.
+void append_object(std::string& out, const StoredObject& object, const Resource& resource, std::string_view api_version,
+                   Revision revision);
+inline void append_object(std::string& out, const StoredObject& object, const Resource& resource,
+                          std::string_view api_version) {
+  append_object(out, object, resource, api_version, object.revision());
+}
+
+// Only what every object has: {"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{...}}.
+void append_partial_metadata(std::string& out, const StoredObject& object, Revision revision);
+
+// An object that was not stored, for the answer to a dry run. `revision` is that of the version it would replace; 0
+// when it would be new.
+ObjectPtr unstored_object(const ObjectKey& key, const ObjectDraft& draft, Revision revision);
+
+// The object as a document in `storage`, with its resource version in metadata.
+json::Value load_object(const StoredObject& object, const json::StoragePtr& storage);
+
+}  // namespace vg::resources

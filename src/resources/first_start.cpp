@@ -1,0 +1,170 @@
+#include "resources/first_start.h"
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+
+#include <array>
+#include <future>
+#include <utility>
+
+#include "api/crd.h"
+#include "base/random.h"
+#include "base/time_rfc3339.h"
+#include "json/access.h"
+#include "json/document.h"
+#include "resources/catalog.h"
+#include "resources/draft.h"
+#include "resources/object_meta.h"
+#include "resources/rules.h"
+
+namespace vg::resources {
+namespace {
+
+constexpr std::array<std::string_view, 5> first_namespaces = {"default", "kube-system", "kube-public",
+                                                              "kube-node-lease", kubevirt_namespace};
+constexpr std::string_view crds_key = "apiextensions.k8s.io/customresourcedefinitions";
+constexpr std::string_view ca_config_map = "kubevirt-ca";
+
+class Planner {
+ public:
+  Planner(const ObjectStore& store, const Clock& clock)
+      : store_(store), now_(print_rfc3339(Timestamp::from(clock.wall_now()))) {}
+
+  void create(std::string_view key, std::string_view ns, std::string_view name, json::Object object) {
+    const Resource& resource = *find_resource(key);
+    json::Object& metadata = metadata_of(object);
+    metadata["name"] = name;
+    if (!ns.empty()) metadata["namespace"] = ns;
+    const WriteContext context{.now_rfc3339 = now_, .user = {}, .subresource = {}, .kind = resource.kind};
+    // A status that stands in the object is the server's own word here.
+    std::optional<json::Value> status;
+    if (const auto* stated = json::find(object, "status")) status = *stated;
+    prepare_new(object, resource, context, uuid_v4());
+    if (status) object["status"] = std::move(*status);
+    writes_.push_back({.kind = WriteKind::create,
+                       .key = {std::string(key), std::string(ns), std::string(name)},
+                       .object = make_draft(object, resource)});
+  }
+
+  void update(const StoredObject& current, const json::Object& object) {
+    writes_.push_back({.kind = WriteKind::update,
+                       .key = current.key(),
+                       .expected_revision = current.revision(),
+                       .object = make_draft(object, *find_resource(current.resource()))});
+  }
+
+  const ObjectStore& store() const { return store_; }
+  const std::string& now() const { return now_; }
+  std::vector<Write> take() { return std::move(writes_); }
+
+ private:
+  const ObjectStore& store_;
+  std::string now_;
+  std::vector<Write> writes_;
+};
+
+json::Object condition(std::string_view type, std::string_view reason, std::string_view now) {
+  return {{"type", type}, {"status", "True"}, {"reason", reason}, {"message", ""}, {"lastTransitionTime", now}};
+}
+
+void plan_kubevirt(Planner& planner, const FirstStart& facts) {
+  const auto current = planner.store().get(kubevirts_key, kubevirt_namespace, kubevirt_name);
+  json::Object status{{"phase", "Deployed"},
+                      {"defaultArchitecture", facts.architecture},
+                      {"observedKubeVirtVersion", kubevirt_version},
+                      {"operatorVersion", kubevirt_version},
+                      {"targetKubeVirtVersion", kubevirt_version}};
+  if (!current) {
+    status["conditions"] = json::Array{condition("Available", "AllComponentsReady", planner.now())};
+    planner.create(kubevirts_key, kubevirt_namespace, kubevirt_name,
+                   {{"spec", json::Object()}, {"status", std::move(status)}});
+    return;
+  }
+  json::Document document;
+  json::Value object = load_object(*current, document.storage());
+  json::Object& kept = json::ensure_object(object.get_object(), "status");
+  bool changed = json::get_string_or(kept, "phase") != "Deployed";
+  kept["phase"] = "Deployed";
+  for (const auto& member : status) {
+    if (kept.contains(member.key())) continue;
+    kept[member.key()] = member.value();
+    changed = true;
+  }
+  if (changed) planner.update(*current, object.get_object());
+}
+
+json::Object definition(const api::Kind& kind, std::string_view now, const json::StoragePtr& storage) {
+  json::Object crd = api::custom_resource_definition(kind, storage);
+  json::Object status(storage);
+  const json::Object* spec = json::get_object(crd, "spec");
+  if (const json::Value* names = spec ? json::find(*spec, "names") : nullptr) status["acceptedNames"] = *names;
+  status["conditions"] = json::Array{condition("NamesAccepted", "NoConflicts", now),
+                                     condition("Established", "InitialNamesAccepted", now)};
+  status["storedVersions"] = json::Array{json::Value(kind.storage_version().name)};
+  crd["status"] = std::move(status);
+  return crd;
+}
+
+// The definitions are part of the program: a newer one brings its own.
+void plan_definitions(Planner& planner) {
+  for (const api::Kind& kind : api::kinds()) {
+    if (!kind.custom) continue;
+    json::Document document(64 * 1024);
+    json::Object crd = definition(kind, planner.now(), document.storage());
+    const std::string name = fmt::format("{}.{}", kind.plural, kind.group);
+    const auto current = planner.store().get(crds_key, "", name);
+    if (!current) {
+      planner.create(crds_key, "", name, std::move(crd));
+      continue;
+    }
+    json::Value stored = load_object(*current, document.storage());
+    json::Value& spec = stored.get_object()["spec"];
+    if (spec == crd.at("spec")) continue;
+    spec = crd.at("spec");
+    json::Object& metadata = metadata_of(stored.get_object());
+    metadata["generation"] = json::get_int_or(metadata, "generation", 0) + 1;
+    planner.update(*current, stored.get_object());
+  }
+}
+
+}  // namespace
+
+std::vector<Write> plan_first_start(const ObjectStore& store, const FirstStart& facts, const Clock& clock) {
+  Planner planner(store, clock);
+  for (const std::string_view name : first_namespaces)
+    if (!store.get("namespaces", "", name)) planner.create("namespaces", "", name, {});
+  plan_kubevirt(planner, facts);
+  if (!store.get("configmaps", kubevirt_namespace, ca_config_map))
+    planner.create("configmaps", kubevirt_namespace, ca_config_map,
+                   {{"data", json::Object{{"ca-bundle", facts.ca_bundle}}}});
+  plan_definitions(planner);
+  return planner.take();
+}
+
+Result<void> first_start(ObjectStore& store, const FirstStart& facts, const Clock& clock) {
+  Transaction transaction{.writes = plan_first_start(store, facts, clock)};
+  if (transaction.writes.empty()) return {};
+  std::promise<Result<CommitOutcome>> promise;
+  auto done = promise.get_future();
+  store.submit(std::move(transaction),
+               [&promise](Result<CommitOutcome> outcome) { promise.set_value(std::move(outcome)); });
+  auto outcome = done.get();
+  if (!outcome) return fail(std::move(outcome.error()));
+  return {};
+}
+
+std::string machine_architecture() {
+  utsname name{};
+  if (::uname(&name) != 0) return "amd64";
+  const std::string_view machine = name.machine;
+  if (machine == "aarch64") return "arm64";
+  if (machine == "s390x") return "s390x";
+  return "amd64";
+}
+
+std::string config_version(const ObjectStore& store) {
+  const auto object = store.get(kubevirts_key, kubevirt_namespace, kubevirt_name);
+  return object ? fmt::to_string(object->revision()) : std::string();
+}
+
+}  // namespace vg::resources

@@ -1,0 +1,49 @@
+#include "resources/gate.h"
+
+#include <utility>
+
+#include "auth/forbidden.h"
+#include "auth/impersonate.h"
+
+namespace vg::resources {
+
+AccessAttributes access_attributes(const RequestInfo& info) {
+  AccessAttributes attributes{};
+  attributes.verb = info.verb;
+  attributes.resource_request = info.resource_request;
+  attributes.path = info.path;
+  attributes.group = info.group;
+  attributes.version = info.version;
+  attributes.resource = info.resource;
+  attributes.subresource = info.subresource;
+  attributes.ns = info.ns;
+  attributes.name = info.name;
+  return attributes;
+}
+
+Task<Result<Asker>> Gate::pass(server::Call& call, const RequestInfo& info) const {
+  auto user = identifier_.authenticate(call.request());
+  if (!user) co_return fail(std::move(user.error()));
+  call.set_user_name(user->name);
+  if (!user->in_group(auth::authenticated_group))
+    co_return fail(Status::unauthorized(
+        "this server wants to know who asks: use the admin.kubeconfig of its state folder, or send a token as "
+        "\"Authorization: Bearer TOKEN\""));
+  Asker asker;
+  auto other = co_await auth::impersonated(*user, call.request().headers, authorizer_);
+  if (!other) co_return fail(std::move(other.error()));
+  if (*other) {
+    asker.impersonated_by = std::move(user->name);
+    asker.user = std::move(**other);
+    call.set_user_name(asker.user.name);
+  } else {
+    asker.user = std::move(*user);
+  }
+  const AccessAttributes attributes = access_attributes(info);
+  auto decision = co_await authorizer_.authorize(asker.user, attributes);
+  if (!decision.allowed) co_return fail(auth::forbidden(asker.user, attributes, decision.reason));
+  asker.reason = std::move(decision.reason);
+  co_return asker;
+}
+
+}  // namespace vg::resources

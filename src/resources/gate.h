@@ -1,0 +1,37 @@
+// Who asks, for whom, and may they: what every request to the Kubernetes API passes before anything else happens.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "auth/identify.h"
+#include "base/status.h"
+#include "base/task.h"
+#include "ports/authorizer.h"
+#include "resources/request_info.h"
+#include "server/router.h"
+
+namespace vg::resources {
+
+struct Asker {
+  User user;                    // who is taken to ask
+  std::string impersonated_by;  // who really asks, when that is somebody else
+  std::string reason;           // the authorizer's words
+};
+
+class Gate {
+ public:
+  // Both outlive this.
+  Gate(const auth::Identifier& identifier, Authorizer& authorizer) : identifier_(identifier), authorizer_(authorizer) {}
+
+  // The answer to give instead: 401 without good credentials (anonymous is nobody), 403 for who may not.
+  Task<Result<Asker>> pass(server::Call& call, const RequestInfo& info) const;
+
+ private:
+  const auth::Identifier& identifier_;
+  Authorizer& authorizer_;
+};
+
+AccessAttributes access_attributes(const RequestInfo& info);
+
+}  // namespace vg::resources

@@ -1,0 +1,36 @@
+// In which form a client sends and wants objects, from the headers alone (pure).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace vg::resources {
+
+// What an answer looks like.
+enum class Form : std::uint8_t {
+  object,   // the object or list itself
+  table,    // rows for people, as kubectl get shows them
+  partial,  // only the metadata
+};
+
+struct Answer {
+  Form form = Form::object;
+  std::string_view content_type = "application/json";
+  std::string_view table_version = "v1";  // of meta.k8s.io: v1 or v1beta1
+};
+
+// The first form of the Accept header that can be served; 406 when there is none. No header takes everything.
+Result<Answer> negotiate(std::optional<std::string_view> accept);
+
+enum class BodyFormat : std::uint8_t { json, yaml };
+// The format of an object that is sent; 415 for one that is not read here. No content type means JSON.
+Result<BodyFormat> body_format(std::optional<std::string_view> content_type);
+
+enum class PatchFormat : std::uint8_t { json_patch, merge_patch, strategic_merge_patch, apply };
+// 415 for what is no patch.
+Result<PatchFormat> patch_format(std::optional<std::string_view> content_type);
+
+}  // namespace vg::resources

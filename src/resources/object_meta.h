@@ -1,0 +1,44 @@
+// The rules for what every object carries: name, labels, finalizers, owners, and the fields that only the server sets.
+// All of it is pure; reasons and fields of causes are Kubernetes' own.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "json/value.h"
+#include "resources/catalog.h"
+
+namespace vg::resources {
+
+inline constexpr std::string_view foreground_finalizer = "foregroundDeletion";
+inline constexpr std::string_view orphan_finalizer = "orphan";
+
+// The object's metadata; made when it is missing.
+json::Object& metadata_of(json::Object& object);
+// An empty one when it is missing.
+const json::Object& metadata_of(const json::Object& object);
+
+bool has_finalizer(const json::Object& metadata, std::string_view name);
+// True when something changed.
+bool add_finalizer(json::Object& metadata, std::string_view name);
+bool remove_finalizer(json::Object& metadata, std::string_view name);
+
+// Takes off what the server does not keep or does not take from clients.
+void drop_unkept_metadata(json::Object& metadata);
+
+// What only the server may say about a new object. Name and namespace must be settled before.
+void stamp_new_object(json::Object& metadata, std::string_view uid, std::string_view now);
+
+// What an update cannot change is taken from the old object where Kubernetes does so silently; the rest is found by
+// check_metadata_change.
+void carry_over_metadata(json::Object& metadata, const json::Object& old);
+
+// Everything that can be wrong with metadata by itself.
+void check_metadata(const json::Object& metadata, const Resource& resource, std::vector<StatusCause>& causes);
+// What an update must not do.
+void check_metadata_change(const json::Object& metadata, const json::Object& old, std::vector<StatusCause>& causes);
+
+}  // namespace vg::resources

@@ -1,0 +1,271 @@
+#include "resources/options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/base64.h"
+#include "base/limits.h"
+#include "json/access.h"
+#include "server/path.h"
+
+namespace vg::resources {
+namespace {
+
+constexpr std::string_view meta_group = "meta.k8s.io";
+
+Status invalid_options(std::string_view kind, std::vector<StatusCause> causes) {
+  return Status::invalid(std::string(meta_group), std::string(kind), "", std::move(causes));
+}
+
+template <class Number>
+std::optional<Number> read_number(std::string_view text) {
+  Number value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end || text.empty()) return std::nullopt;
+  return value;
+}
+
+// As Kubernetes reads flags in a query: present means yes unless the value says no.
+bool read_flag(const std::string* value) { return value && *value != "0" && *value != "false" && *value != "False"; }
+
+void check_dry_run(const std::vector<std::string_view>& values, std::vector<StatusCause>& causes) {
+  for (const std::string_view value : values) {
+    if (value == "All") continue;
+    causes.push_back({.reason = "FieldValueNotSupported",
+                      .message = fmt::format("\"{}\" is no way to run dry; the only one is \"All\"", value),
+                      .field = "dryRun"});
+  }
+}
+
+Result<std::optional<std::int64_t>> read_seconds(const Query& query, std::string_view name) {
+  const std::string* text = query.find(name);
+  if (!text || text->empty()) return std::nullopt;
+  if (const auto number = read_number<std::int64_t>(*text)) return number;
+  return fail(Status::bad_request(fmt::format("{} must be a whole number, not \"{}\"", name, *text)));
+}
+
+Result<Propagation> propagation_of(std::string_view policy) {
+  if (policy.empty()) return Propagation::unset;
+  if (policy == "Background") return Propagation::background;
+  if (policy == "Foreground") return Propagation::foreground;
+  if (policy == "Orphan") return Propagation::orphan;
+  return fail(invalid_options(
+      "DeleteOptions",
+      {{.reason = "FieldValueInvalid",
+        .message = fmt::format("\"{}\" is no policy; use Background, Foreground, Orphan, or leave it out", policy),
+        .field = "propagationPolicy"}}));
+}
+
+// What body and query share, as texts and values.
+struct RawDelete {
+  std::vector<std::string_view> dry_run;
+  std::string_view propagation;
+  std::optional<bool> orphan;
+  std::optional<std::int64_t> grace;
+  std::string_view uid;
+  std::optional<std::string_view> revision;
+};
+
+Result<RawDelete> raw_from_body(const json::Value& body) {
+  const json::Object* object = body.if_object();
+  if (!object) return fail(Status::bad_request("the body of a deletion must be a DeleteOptions object"));
+  const std::string_view kind = json::get_string_or(*object, "kind");
+  if (!kind.empty() && kind != "DeleteOptions")
+    return fail(Status::bad_request(fmt::format("the body of a deletion must be DeleteOptions, not \"{}\"", kind)));
+  RawDelete raw;
+  if (const auto* dry_run = json::get_array(*object, "dryRun"))
+    for (const auto& value : *dry_run) raw.dry_run.push_back(json::as_string(&value).value_or(""));
+  raw.propagation = json::get_string_or(*object, "propagationPolicy");
+  raw.orphan = json::get_bool(*object, "orphanDependents");
+  raw.grace = json::get_int(*object, "gracePeriodSeconds");
+  if (const auto* preconditions = json::get_object(*object, "preconditions")) {
+    raw.uid = json::get_string_or(*preconditions, "uid");
+    raw.revision = json::get_string(*preconditions, "resourceVersion");
+  }
+  return raw;
+}
+
+Result<RawDelete> raw_from_query(const Query& query) {
+  RawDelete raw;
+  raw.dry_run = query.all("dryRun");
+  if (const auto* policy = query.find("propagationPolicy")) raw.propagation = *policy;
+  if (const auto* orphan = query.find("orphanDependents")) raw.orphan = read_flag(orphan);
+  auto grace = read_seconds(query, "gracePeriodSeconds");
+  if (!grace) return fail(std::move(grace.error()));
+  raw.grace = *grace;
+  return raw;
+}
+
+Result<Revision> read_revision(std::string_view text) {
+  if (text.empty()) return 0;
+  if (const auto number = read_number<Revision>(text)) return *number;
+  return fail(Status::bad_request(
+      fmt::format("\"{}\" is no resource version; use one that this server gave out, or leave it out", text)));
+}
+
+StatusCause forbidden(std::string_view field, std::string message) {
+  return {.reason = "FieldValueForbidden", .message = std::move(message), .field = std::string(field)};
+}
+
+// The combinations that make sense (Kubernetes' API concepts, "resource versions").
+std::vector<StatusCause> check_versions(const ListOptions& options, bool watch, std::string_view match) {
+  std::vector<StatusCause> causes;
+  const bool initial_stated = options.send_initial_events.has_value();
+  if (!watch && initial_stated)
+    causes.push_back(forbidden("sendInitialEvents", "only a watch can begin with what is there"));
+  if (watch) {
+    if (initial_stated && options.match != VersionMatch::not_older_than)
+      causes.push_back(forbidden("resourceVersionMatch", "sendInitialEvents needs resourceVersionMatch=NotOlderThan"));
+    if (!initial_stated && !match.empty())
+      causes.push_back(forbidden("resourceVersionMatch", "a watch takes it only together with sendInitialEvents"));
+    return causes;
+  }
+  if (match.empty()) return causes;
+  if (options.resource_version.empty())
+    causes.push_back(forbidden("resourceVersionMatch", "it says nothing without a resourceVersion"));
+  if (!options.continue_token.empty())
+    causes.push_back(forbidden("resourceVersionMatch", "a continued list already has its version"));
+  if (options.match == VersionMatch::unset) {
+    causes.push_back({.reason = "FieldValueNotSupported",
+                      .message = fmt::format("\"{}\" is not known; use Exact or NotOlderThan", match),
+                      .field = "resourceVersionMatch"});
+  }
+  if (options.match == VersionMatch::exact && options.resource_version == "0")
+    causes.push_back(forbidden("resourceVersionMatch", "version 0 stands for any version, so none can be exact"));
+  return causes;
+}
+
+}  // namespace
+
+Query::Query(std::string_view raw_query) {
+  if (raw_query.empty()) return;
+  for (auto& parameter : server::read_query(raw_query))
+    parameters_.emplace_back(std::move(parameter.name), std::move(parameter.value));
+}
+
+const std::string* Query::find(std::string_view name) const {
+  for (const auto& [key, value] : parameters_)
+    if (key == name) return &value;
+  return nullptr;
+}
+
+std::vector<std::string_view> Query::all(std::string_view name) const {
+  std::vector<std::string_view> values;
+  for (const auto& [key, value] : parameters_)
+    if (key == name) values.push_back(value);
+  return values;
+}
+
+Result<WriteOptions> read_write_options(const Query& query, std::string_view kind) {
+  WriteOptions options;
+  std::vector<StatusCause> causes;
+  const auto dry_run = query.all("dryRun");
+  check_dry_run(dry_run, causes);
+  options.dry_run = !dry_run.empty();
+  if (const auto* validation = query.find("fieldValidation"); validation && !validation->empty()) {
+    if (*validation == "Strict") {
+      options.field_validation = FieldValidation::strict;
+    } else if (*validation == "Ignore") {
+      options.field_validation = FieldValidation::ignore;
+    } else if (*validation != "Warn") {
+      causes.push_back({.reason = "FieldValueNotSupported",
+                        .message = fmt::format("\"{}\" is not known; use Ignore, Warn or Strict", *validation),
+                        .field = "fieldValidation"});
+    }
+  }
+  if (!causes.empty()) return fail(invalid_options(kind, std::move(causes)));
+  return options;
+}
+
+Result<DeleteOptions> read_delete_options(const Query& query, const json::Value* body) {
+  auto raw = body ? raw_from_body(*body) : raw_from_query(query);
+  if (!raw) return fail(std::move(raw.error()));
+  std::vector<StatusCause> causes;
+  check_dry_run(raw->dry_run, causes);
+  if (raw->orphan && !raw->propagation.empty()) {
+    causes.push_back({.reason = "FieldValueInvalid",
+                      .message = "orphanDependents and propagationPolicy say the same; send only one of them",
+                      .field = "propagationPolicy"});
+  }
+  if (!causes.empty()) return fail(invalid_options("DeleteOptions", std::move(causes)));
+  DeleteOptions options;
+  options.dry_run = !raw->dry_run.empty();
+  auto propagation = propagation_of(raw->propagation);
+  if (!propagation) return fail(std::move(propagation.error()));
+  options.propagation = *propagation;
+  if (raw->orphan) options.propagation = *raw->orphan ? Propagation::orphan : Propagation::background;
+  options.cascade_stated = options.propagation == Propagation::foreground || (raw->orphan.has_value() && !*raw->orphan);
+  // Kubernetes reads a negative period as the smallest one that is still graceful.
+  if (raw->grace) options.grace_period_seconds = *raw->grace < 0 ? 1 : *raw->grace;
+  options.uid = raw->uid;
+  if (raw->revision) {
+    auto revision = read_revision(*raw->revision);
+    if (!revision) return fail(std::move(revision.error()));
+    options.revision = *revision;
+  }
+  return options;
+}
+
+Result<ListOptions> read_list_options(const Query& query, bool watch) {
+  ListOptions options;
+  if (const auto* text = query.find("labelSelector")) {
+    auto selector = LabelSelector::parse(*text);
+    if (!selector) return fail(Status::bad_request(fmt::format("labelSelector: {}", selector.error())));
+    options.labels = std::move(*selector);
+  }
+  if (const auto* text = query.find("fieldSelector")) {
+    auto selector = FieldSelector::parse(*text);
+    if (!selector) return fail(Status::bad_request(fmt::format("fieldSelector: {}", selector.error())));
+    options.fields = std::move(*selector);
+  }
+  auto limit = read_seconds(query, "limit");
+  if (!limit) return fail(std::move(limit.error()));
+  if (*limit && **limit > 0) options.limit = std::min(static_cast<std::size_t>(**limit), limits::list_page_objects_max);
+  auto timeout = read_seconds(query, "timeoutSeconds");
+  if (!timeout) return fail(std::move(timeout.error()));
+  if (*timeout && **timeout > 0) options.timeout = std::min(std::chrono::seconds(**timeout), limits::watch_timeout_max);
+  if (const auto* token = query.find("continue")) options.continue_token = *token;
+  if (const auto* version = query.find("resourceVersion")) options.resource_version = *version;
+  options.bookmarks = read_flag(query.find("allowWatchBookmarks"));
+  if (const auto* initial = query.find("sendInitialEvents")) options.send_initial_events = read_flag(initial);
+  std::string_view match;
+  if (const auto* text = query.find("resourceVersionMatch")) match = *text;
+  if (match == "Exact") options.match = VersionMatch::exact;
+  if (match == "NotOlderThan") options.match = VersionMatch::not_older_than;
+  auto causes = check_versions(options, watch, match);
+  if (!causes.empty()) return fail(invalid_options("ListOptions", std::move(causes)));
+  auto revision = read_revision(options.resource_version);
+  if (!revision) return fail(std::move(revision.error()));
+  options.revision = *revision;
+  return options;
+}
+
+// "1 REVISION NAMESPACE NAME", none of which can hold a blank.
+std::string write_continue_token(const ContinueToken& token) {
+  return base64_encode(fmt::format("1 {} {} {}", token.revision, token.ns, token.name), Base64::url_raw);
+}
+
+Result<ContinueToken> read_continue_token(std::string_view text) {
+  const auto refusal = [] {
+    return fail(Status::bad_request("the continue token is not one of this server's; begin the list anew"));
+  };
+  const auto plain = base64_decode(text, Base64::url_raw);
+  if (!plain) return refusal();
+  std::string_view rest = *plain;
+  if (!rest.starts_with("1 ")) return refusal();
+  rest.remove_prefix(2);
+  const auto first = rest.find(' ');
+  if (first == std::string_view::npos) return refusal();
+  const auto second = rest.find(' ', first + 1);
+  if (second == std::string_view::npos || second + 1 == rest.size()) return refusal();
+  const auto revision = read_number<Revision>(rest.substr(0, first));
+  if (!revision) return refusal();
+  return ContinueToken{.revision = *revision,
+                       .ns = std::string(rest.substr(first + 1, second - first - 1)),
+                       .name = std::string(rest.substr(second + 1))};
+}
+
+}  // namespace vg::resources

@@ -1,0 +1,39 @@
+// Answers in the form that was asked for.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "ports/object_store.h"
+#include "resources/context.h"
+
+namespace vg::resources {
+
+// The "metadata" of a list.
+struct ListMeta {
+  Revision revision = 0;
+  std::string continue_token = {};
+  std::optional<std::size_t> remaining = {};
+};
+void append_list_meta(std::string& out, const ListMeta& meta);
+
+// One object on its own, or inside an event. `revision` is the one to show. A table names its columns unless
+// `with_columns` is false (the events of a watch after the first).
+void append_answer(std::string& out, const Context& context, const ObjectPtr& object, Revision revision,
+                   bool with_columns = true);
+
+void append_list(std::string& out, const Context& context, std::span<const ObjectPtr> objects, const ListMeta& meta);
+
+void respond_object(Context& context, int code, const ObjectPtr& object);
+// A body that is ready.
+void respond_text(Context& context, int code, std::string body);
+// The refusal, or the success that a deletion is answered with, with the warnings that were collected.
+void respond_status(Context& context, const Status& status);
+
+// Warning: 299 - "text", one header each.
+void add_warnings(http::Response& response, const Context& context);
+
+}  // namespace vg::resources

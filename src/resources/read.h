@@ -1,0 +1,31 @@
+// get, list and watch.
+#pragma once
+
+#include "base/task.h"
+#include "resources/context.h"
+
+namespace vg::resources {
+
+void serve_get(Context& context);
+void serve_list(Context& context);
+Task<void> serve_watch(Context& context);
+
+// What a list shows, for lists and for deleting collections.
+struct Listed {
+  std::vector<ObjectPtr> objects = {};
+  Revision revision = 0;
+  std::string continue_token = {};
+  std::optional<std::size_t> remaining = {};
+};
+// A refusal that lets the client go on elsewhere carries the token for that.
+struct ListRefusal {
+  Status status;
+  std::string continue_token;
+};
+std::expected<Listed, ListRefusal> list_objects(const ObjectStore& store, const Resource& resource, std::string_view ns,
+                                                const ListOptions& options);
+
+// 504 with the cause by which clients know that they asked for a version from the future.
+Status version_too_large(Revision asked, Revision newest);
+
+}  // namespace vg::resources

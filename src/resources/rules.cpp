@@ -1,0 +1,190 @@
+#include "resources/rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "api/structural.h"
+#include "api/structural_reach.h"
+#include "json/access.h"
+#include "resources/object_meta.h"
+
+namespace vg::resources {
+namespace {
+
+bool is_identity(std::string_view member) { return member == "apiVersion" || member == "kind" || member == "metadata"; }
+
+// Whether everything besides metadata is the same.
+bool same_content(const json::Object& a, const json::Object& b) {
+  std::size_t members = 0;
+  for (const auto& member : a) {
+    if (is_identity(member.key())) continue;
+    const json::Value* other = json::find(b, member.key());
+    if (!other || *other != member.value()) return false;
+    ++members;
+  }
+  for (const auto& member : b)
+    if (!is_identity(member.key())) --members;
+  return members == 0;
+}
+
+void take_member(json::Object& to, const json::Object& from, std::string_view name) {
+  if (const json::Value* value = json::find(from, name))
+    to[name] = *value;
+  else
+    json::erase(to, name);
+}
+
+// A custom kind's status subresource changes nothing else; one of Kubernetes' own also takes labels, annotations and
+// finalizers.
+void keep_all_but_status(json::Value& object, const json::Value& old, bool custom) {
+  json::Object& wanted = object.get_object();
+  json::Object kept(old.get_object(), object.storage());
+  take_member(kept, wanted, "status");
+  if (!custom) {
+    json::Object& metadata = metadata_of(kept);
+    const json::Object& asked = metadata_of(std::as_const(wanted));
+    for (const std::string_view member : {"labels", "annotations", "finalizers"}) take_member(metadata, asked, member);
+  }
+  wanted = std::move(kept);
+}
+
+// A namespace is told that it was emptied through a subresource of its own, which changes nothing else.
+void keep_all_but_finalizers(json::Value& object, const json::Value& old) {
+  json::Object kept(old.get_object(), object.storage());
+  take_member(kept, object.get_object(), "spec");
+  object.get_object() = std::move(kept);
+}
+
+// kube-apiserver checks the rules only once the rest could be read, and the rest includes the metadata.
+bool blocks_rules(const StatusCause& cause) {
+  static constexpr std::array<std::string_view, 5> blocking = {"FieldValueNotSupported", "FieldValueRequired",
+                                                               "FieldValueTooLong", "FieldValueTooMany",
+                                                               "FieldValueTypeInvalid"};
+  return std::ranges::find(blocking, cause.reason) != blocking.end();
+}
+
+bool has_rules(const api::Kind& kind) {
+  const api::Node root{.shape = api::Shape::structure, .type = kind.type};
+  return (api::reach_of(root) & api::reaches_rule) != 0;
+}
+
+void add_rules_skipped(std::vector<StatusCause>& causes, const api::Kind& kind) {
+  constexpr std::string_view no_field = "<nil>";
+  if (std::ranges::none_of(causes, blocks_rules) || !has_rules(kind)) return;
+  if (std::ranges::any_of(causes, [&](const StatusCause& cause) { return cause.field == no_field; })) return;
+  causes.push_back({.reason = "FieldValueInvalid",
+                    .message = "more rules apply, but only once the other mistakes are corrected",
+                    .field = std::string(no_field)});
+}
+
+}  // namespace
+
+Result<void> settle_namespace(json::Object& object, const Resource& resource, std::string_view ns) {
+  json::Object& metadata = metadata_of(object);
+  const std::string_view said = json::get_string_or(metadata, "namespace");
+  if (!resource.kind->namespaced) {
+    json::erase(metadata, "namespace");
+  } else if (said.empty()) {
+    metadata["namespace"] = ns;
+  } else if (said != ns) {
+    return fail(Status::bad_request(fmt::format(
+        "the object says namespace \"{}\" and the path says \"{}\"; correct the one or the other", said, ns)));
+  }
+  return {};
+}
+
+void prepare_new(json::Object& object, const Resource& resource, const WriteContext& context, std::string_view uid) {
+  json::Object& metadata = metadata_of(object);
+  stamp_new_object(metadata, uid, context.now_rfc3339);
+  if (resource.kind->custom) {
+    metadata["generation"] = 1;
+    if (resource.kind->status_subresource) json::erase(object, "status");
+    return;
+  }
+  const Strategy* strategy = find_strategy(resource.group(), resource.kind->kind);
+  if (strategy && strategy->prepare_create) strategy->prepare_create(object, context);
+}
+
+void prepare_changed(json::Value& object, const json::Value& old, const Resource& resource,
+                     const WriteContext& context) {
+  const api::Kind& kind = *resource.kind;
+  const json::Object& before = old.get_object();
+  if (context.subresource == "status")
+    keep_all_but_status(object, old, kind.custom);
+  else if (context.subresource == "finalize")
+    keep_all_but_finalizers(object, old);
+  else if (kind.status_subresource)
+    take_member(object.get_object(), before, "status");
+  json::Object& after = object.get_object();
+  json::Object& metadata = metadata_of(after);
+  carry_over_metadata(metadata, metadata_of(before));
+  if (!kind.custom) {
+    const Strategy* strategy = find_strategy(resource.group(), kind.kind);
+    if (strategy && strategy->prepare_update) strategy->prepare_update(after, before, context);
+  } else if (context.subresource != "status" && !same_content(after, before)) {
+    metadata["generation"] = json::get_int_or(metadata_of(before), "generation", 0) + 1;
+  }
+}
+
+std::vector<StatusCause> find_causes(const json::Value& object, const json::Value* old, const Resource& resource,
+                                     const WriteContext& context) {
+  std::vector<StatusCause> causes;
+  const json::Object& members = object.get_object();
+  const json::Object& metadata = metadata_of(members);
+  if (old) check_metadata_change(metadata, metadata_of(old->get_object()), causes);
+  check_metadata(metadata, resource, causes);
+  if (resource.kind->custom) {
+    auto structural = context.subresource == "status" ? api::validate_status_structure(object, *resource.kind, old)
+                                                      : api::validate_structure(object, *resource.kind, old);
+    std::ranges::move(structural, std::back_inserter(causes));
+    add_rules_skipped(causes, *resource.kind);
+    return causes;
+  }
+  const Strategy* strategy = find_strategy(resource.group(), resource.kind->kind);
+  if (strategy && strategy->validate) strategy->validate(members, old ? &old->get_object() : nullptr, context, causes);
+  return causes;
+}
+
+bool same_object(const json::Object& object, const json::Object& old) {
+  static constexpr std::array<std::string_view, 12> kept = {"name",
+                                                            "generateName",
+                                                            "namespace",
+                                                            "uid",
+                                                            "generation",
+                                                            "creationTimestamp",
+                                                            "labels",
+                                                            "deletionTimestamp",
+                                                            "annotations",
+                                                            "deletionGracePeriodSeconds",
+                                                            "ownerReferences",
+                                                            "finalizers"};
+  const json::Object& a = metadata_of(object);
+  const json::Object& b = metadata_of(old);
+  const auto is_empty = [](const json::Value* value) {
+    return !value || value->is_null() || (value->is_object() && value->get_object().empty()) ||
+           (value->is_array() && value->get_array().empty()) || (value->is_string() && value->get_string().empty());
+  };
+  for (const std::string_view member : kept) {
+    const json::Value* x = json::find(a, member);
+    const json::Value* y = json::find(b, member);
+    if (is_empty(x) || is_empty(y) ? is_empty(x) != is_empty(y) : *x != *y) return false;
+  }
+  return same_content(object, old);
+}
+
+bool takes_unconditional_update(const Resource& resource) {
+  return !resource.kind->custom && resource.key != "coordination.k8s.io/leases" &&
+         resource.key != "apiextensions.k8s.io/customresourcedefinitions";
+}
+
+bool answers_with_deleted_object(const Resource& resource) {
+  static constexpr std::array<std::string_view, 6> table = {
+      "pods",    "persistentvolumeclaims", "resourcequotas", "serviceaccounts", "storage.k8s.io/storageclasses",
+      "services"};
+  return std::ranges::find(table, resource.key) != table.end();
+}
+
+}  // namespace vg::resources

@@ -1,0 +1,92 @@
+#include "resources/selection.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "resources/scan.h"
+
+namespace vg::resources {
+namespace {
+
+// The fields by which Kubernetes' own kinds can be selected, besides name and namespace. Custom kinds have none: their
+// CRDs declare no selectable fields.
+struct SelectableFields {
+  std::string_view key;
+  std::span<const std::string_view> fields;
+};
+
+constexpr std::array<std::string_view, 8> pod_fields = {
+    "spec.nodeName", "spec.restartPolicy",       "spec.schedulerName", "spec.serviceAccountName",
+    "status.phase",  "status.nominatedNodeName", "status.podIP",       "spec.hostNetwork"};
+constexpr std::array<std::string_view, 10> event_fields = {
+    "involvedObject.kind",       "involvedObject.namespace",
+    "involvedObject.name",       "involvedObject.uid",
+    "involvedObject.apiVersion", "involvedObject.resourceVersion",
+    "involvedObject.fieldPath",  "reason",
+    "reportingComponent",        "type"};
+constexpr std::array<std::string_view, 1> secret_fields = {"type"};
+constexpr std::array<std::string_view, 1> node_fields = {"spec.unschedulable"};
+constexpr std::array<std::string_view, 1> namespace_fields = {"status.phase"};
+constexpr std::array<std::string_view, 2> service_fields = {"spec.clusterIP", "spec.type"};
+
+constexpr std::array<SelectableFields, 6> table = {{{"pods", pod_fields},
+                                                    {"events", event_fields},
+                                                    {"secrets", secret_fields},
+                                                    {"nodes", node_fields},
+                                                    {"namespaces", namespace_fields},
+                                                    {"services", service_fields}}};
+
+bool selectable(std::string_view key, std::string_view field) {
+  if (field == "metadata.name" || field == "metadata.namespace") return true;
+  const auto* row = std::ranges::find(table, key, &SelectableFields::key);
+  return row != table.end() && std::ranges::find(row->fields, field) != row->fields.end();
+}
+
+// What an absent boolean compares as: Kubernetes selects on the typed object.
+std::string_view when_absent(std::string_view field) {
+  return field == "spec.unschedulable" || field == "spec.hostNetwork" ? "false" : "";
+}
+
+std::string field_text(const StoredObject& object, std::string_view field) {
+  if (field == "metadata.name") return std::string(object.name());
+  if (field == "metadata.namespace") return std::string(object.ns());
+  std::array<std::string_view, 4> path;
+  std::size_t steps = 0;
+  for (std::string_view rest = field; !rest.empty() && steps < path.size();) {
+    const auto dot = rest.find('.');
+    path[steps++] = rest.substr(0, dot);
+    rest = dot == std::string_view::npos ? std::string_view() : rest.substr(dot + 1);
+  }
+  std::string text = scan_text(object.json(), std::span(path).first(steps));
+  return text.empty() ? std::string(when_absent(field)) : text;
+}
+
+}  // namespace
+
+Result<Selection> Selection::make(const Resource& resource, LabelSelector labels, FieldSelector fields) {
+  for (const auto& term : fields.terms()) {
+    if (!selectable(resource.key, term.field))
+      return fail(Status::bad_request(
+          fmt::format("{} cannot be selected by \"{}\"; metadata.name and metadata.namespace always work, and "
+                      "labels are the way to select by anything else",
+                      resource.plural(), term.field)));
+  }
+  Selection selection;
+  selection.labels_ = std::move(labels);
+  selection.fields_ = std::move(fields);
+  return selection;
+}
+
+bool Selection::matches(const StoredObject& object) const {
+  if (!labels_.empty() && !labels_.matches([&](std::string_view key) { return object.label(key); })) return false;
+  for (const auto& term : fields_.terms())
+    if ((field_text(object, term.field) == term.value) != term.equal) return false;
+  return true;
+}
+
+}  // namespace vg::resources

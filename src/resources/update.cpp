@@ -1,0 +1,304 @@
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/limits.h"
+#include "json/access.h"
+#include "json/parse.h"
+#include "json/patch.h"
+#include "json/strategic_patch.h"
+#include "json/write.h"
+#include "resources/change.h"
+#include "resources/decode.h"
+#include "resources/draft.h"
+#include "resources/merge_rules.h"
+#include "resources/object_meta.h"
+#include "resources/output.h"
+#include "resources/rules.h"
+#include "resources/write.h"
+
+namespace vg::resources {
+namespace {
+
+Result<void> check_name(const json::Object& object, std::string_view name) {
+  const std::string_view said = json::get_string_or(metadata_of(object), "name");
+  if (said == name) return {};
+  return fail(Status::bad_request(
+      fmt::format("the object says name \"{}\" and the path says \"{}\"; an object cannot be renamed", said, name)));
+}
+
+bool names_version(const json::Object& object) {
+  const std::string_view version = json::get_string_or(metadata_of(object), "resourceVersion");
+  return !version.empty() && version != "0";
+}
+
+Status version_missing(const Context& context) {
+  return Status::invalid(std::string(context.group()), std::string(context.plural()), context.info.name,
+                         {{.reason = "FieldValueInvalid",
+                           .message = "an update must say which version it replaces; read the object, change it, and "
+                                      "send it back with its resourceVersion",
+                           .field = "metadata.resourceVersion"}});
+}
+
+Task<Written> update(Context& context) {
+  const auto options = read_write_options(context.query, "UpdateOptions");
+  if (!options) co_return refused(options.error());
+  const std::string now = context.now();
+  const WriteContext write = write_context(context, now);
+  auto object = co_await read_body_object(context, options->field_validation, write);
+  if (!object) co_return refused(std::move(object.error()));
+  json::Object& members = object->get_object();
+  if (auto settled = settle_namespace(members, context.resource, context.info.ns); !settled)
+    co_return refused(std::move(settled.error()));
+  if (auto named = check_name(members, context.info.name); !named) co_return refused(std::move(named.error()));
+
+  const bool conditional = names_version(members);
+  for (int attempt = 1;; ++attempt) {
+    const ObjectPtr current = context.find(context.info.name);
+    if (!current) co_return refused(context.not_found(context.info.name));
+    if (!conditional && !takes_unconditional_update(context.resource)) co_return refused(version_missing(context));
+    if (auto conflict = find_conflict(context, members, *current)) co_return refused(std::move(*conflict));
+    const json::Value old = load_object(*current, context.storage());
+    // Only an update that may be tried again needs its object a second time.
+    json::Value wanted = conditional ? std::move(*object) : json::Value(*object, context.storage());
+    auto written = co_await change_object(context, current, old, std::move(wanted), options->dry_run, write);
+    if (written || conditional || !written.error().raced || attempt == write_attempts_max) co_return written;
+  }
+}
+
+// --- patches ---------------------------------------------------------------------------------------------------------
+
+struct Patch {
+  PatchFormat format = PatchFormat::merge_patch;
+  json::Value document;
+};
+
+Result<PatchFormat> supported_format(const Context& context) {
+  auto format = patch_format(context.call.request().headers.find("content-type"));
+  if (!format) return format;
+  if (*format == PatchFormat::apply)
+    return fail(Status::unsupported_media_type(
+        "server-side apply is not there yet; use `kubectl apply --server-side=false`, or a merge patch"));
+  if (*format == PatchFormat::strategic_merge_patch && context.resource.kind->custom)
+    return fail(Status::unsupported_media_type(
+        fmt::format("{} takes no strategic merge patch; use application/merge-patch+json", context.plural())));
+  return format;
+}
+
+Task<Result<Patch>> read_patch(Context& context, const WriteOptions& options) {
+  const auto format = supported_format(context);
+  if (!format) co_return fail(format.error());
+  const auto body = co_await context.call.read_body(limits::object_body_bytes_max);
+  if (!body) co_return fail(body.error());
+  if (body->empty()) co_return fail(Status::bad_request("the body is empty; send the patch"));
+  FieldProblems problems;
+  const bool judge = options.field_validation != FieldValidation::ignore;
+  auto document = json::parse(
+      *body, context.storage(),
+      {.bytes_max = limits::object_body_bytes_max, .duplicate_fields = judge ? &problems.duplicate : nullptr});
+  if (!document) co_return fail(std::move(document.error()));
+  const bool list = *format == PatchFormat::json_patch;
+  if (list != document->is_array() || (!list && !document->is_object()))
+    co_return fail(Status::bad_request(list ? "a JSON patch is a list of operations" : "this patch must be an object"));
+  if (auto judged = judge_problems(problems, options.field_validation, context.resource, context.warnings); !judged)
+    co_return fail(std::move(judged.error()));
+  co_return Patch{.format = *format, .document = std::move(*document)};
+}
+
+Result<void> apply(json::Value& object, const Patch& patch, const api::Type& type) {
+  switch (patch.format) {
+    case PatchFormat::json_patch:
+      return json::apply_json_patch(object, patch.document);
+    case PatchFormat::strategic_merge_patch:
+      return json::apply_strategic_patch(object, patch.document, merge_rules(type));
+    default:
+      return json::apply_merge_patch(object, patch.document);
+  }
+}
+
+// The patched object goes through the same gates as one that was sent whole.
+Result<json::Value> patched(Context& context, const json::Value& old, const Patch& patch, const WriteOptions& options,
+                            const WriteContext& write) {
+  json::Value wanted(old, context.storage());
+  wanted.get_object()["apiVersion"] = context.api_version;
+  if (auto applied = apply(wanted, patch, *context.resource.kind->type); !applied)
+    return fail(std::move(applied.error()));
+  if (!wanted.is_object()) return fail(Status::bad_request("what the patch leaves is no object"));
+  if (auto typed = check_type(wanted.get_object(), context.resource, context.api_version); !typed)
+    return fail(std::move(typed.error()));
+  const bool judge = options.field_validation != FieldValidation::ignore;
+  FieldProblems problems;
+  if (auto shaped = shape_object(wanted, context.resource, write, judge ? &problems.unknown : nullptr); !shaped)
+    return fail(std::move(shaped.error()));
+  if (auto judged = judge_problems(problems, options.field_validation, context.resource, context.warnings); !judged)
+    return fail(std::move(judged.error()));
+  if (auto settled = settle_namespace(wanted.get_object(), context.resource, context.info.ns); !settled)
+    return fail(std::move(settled.error()));
+  if (auto named = check_name(wanted.get_object(), context.info.name); !named) return fail(std::move(named.error()));
+  return wanted;
+}
+
+Task<Written> patch_object(Context& context) {
+  const auto options = read_write_options(context.query, "PatchOptions");
+  if (!options) co_return refused(options.error());
+  const auto patch = co_await read_patch(context, *options);
+  if (!patch) co_return refused(patch.error());
+  const std::string now = context.now();
+  const WriteContext write = write_context(context, now);
+  const std::size_t warnings = context.warnings.size();
+  for (int attempt = 1;; ++attempt) {
+    const ObjectPtr current = context.find(context.info.name);
+    if (!current) co_return refused(context.not_found(context.info.name));
+    context.warnings.resize(warnings);  // those of the last attempt are about an older version
+    const json::Value old = load_object(*current, context.storage());
+    auto wanted = patched(context, old, *patch, *options, write);
+    if (!wanted) co_return refused(std::move(wanted.error()));
+    if (auto conflict = find_conflict(context, wanted->get_object(), *current)) co_return refused(std::move(*conflict));
+    auto written = co_await change_object(context, current, old, std::move(*wanted), options->dry_run, write);
+    if (written || !written.error().raced || attempt == write_attempts_max) co_return written;
+  }
+}
+
+// --- scale -----------------------------------------------------------------------------------------------------------
+
+// ".spec.replicas" and the like.
+const json::Value* follow(const json::Object& object, std::string_view path) {
+  const json::Object* at = &object;
+  while (path.starts_with('.')) {
+    path.remove_prefix(1);
+    const auto dot = path.find('.');
+    const json::Value* value = json::find(*at, path.substr(0, dot));
+    if (dot == std::string_view::npos || !value) return value;
+    at = value->if_object();
+    if (!at) return nullptr;
+    path.remove_prefix(dot);
+  }
+  return nullptr;
+}
+
+void put(json::Object& object, std::string_view path, std::int64_t value) {
+  json::Object* at = &object;
+  while (path.starts_with('.')) {
+    path.remove_prefix(1);
+    const auto dot = path.find('.');
+    if (dot == std::string_view::npos) {
+      (*at)[path] = value;
+      return;
+    }
+    at = &json::ensure_object(*at, path.substr(0, dot));
+    path.remove_prefix(dot);
+  }
+}
+
+json::Value make_scale(const json::Object& object, const api::Scale& scale, const json::StoragePtr& storage) {
+  const json::Object& metadata = metadata_of(object);
+  json::Object kept(storage);
+  for (const std::string_view member : {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"})
+    if (const json::Value* value = json::find(metadata, member)) kept.emplace(member, *value);
+  json::Object spec(storage);
+  spec["replicas"] = json::as_int(follow(object, scale.spec_replicas)).value_or(0);
+  json::Object status(storage);
+  status["replicas"] = json::as_int(follow(object, scale.status_replicas)).value_or(0);
+  if (const auto selector = json::as_string(follow(object, scale.label_selector)); selector && !selector->empty())
+    status["selector"] = *selector;
+  json::Object result(storage);
+  result["kind"] = "Scale";
+  result["apiVersion"] = "autoscaling/v1";
+  result.emplace("metadata", std::move(kept));
+  result.emplace("spec", std::move(spec));
+  result.emplace("status", std::move(status));
+  return json::Value(std::move(result));
+}
+
+Result<std::int64_t> wanted_replicas(const Context& context, const json::Value& scale) {
+  const json::Object* members = scale.if_object();
+  if (!members || json::get_string_or(*members, "kind", "Scale") != "Scale" ||
+      json::get_string_or(*members, "apiVersion", "autoscaling/v1") != "autoscaling/v1")
+    return fail(Status::bad_request("the body must be a Scale of autoscaling/v1"));
+  if (auto named = check_name(*members, context.info.name); !named) return fail(std::move(named.error()));
+  const json::Object* spec = json::get_object(*members, "spec");
+  const auto replicas = spec ? json::get_int_or(*spec, "replicas", 0) : 0;
+  if (replicas < 0 || replicas > INT32_MAX)
+    return fail(Status::invalid("autoscaling", "Scale", context.info.name,
+                                {{.reason = "FieldValueInvalid",
+                                  .message = fmt::format("{} is not a number of replicas", replicas),
+                                  .field = "spec.replicas"}}));
+  return replicas;
+}
+
+// A Scale that was sent (`patch` is null) or that a patch makes of the present one.
+Task<Written> change_scale(Context& context, const json::Value* sent, const Patch* patch, const WriteOptions& options) {
+  const std::string now = context.now();
+  const WriteContext write = write_context(context, now);
+  const api::Scale& scale = *context.resource.kind->scale;
+  static const api::Type& scale_type = *api::find_type("autoscaling.Scale");
+  for (int attempt = 1;; ++attempt) {
+    const ObjectPtr current = context.find(context.info.name);
+    if (!current) co_return refused(context.not_found(context.info.name));
+    const json::Value old = load_object(*current, context.storage());
+    json::Value asked =
+        sent ? json::Value(*sent, context.storage()) : make_scale(old.get_object(), scale, context.storage());
+    if (patch)
+      if (auto applied = apply(asked, *patch, scale_type); !applied) co_return refused(std::move(applied.error()));
+    const auto replicas = wanted_replicas(context, asked);
+    if (!replicas) co_return refused(replicas.error());
+    if (auto conflict = find_conflict(context, asked.get_object(), *current)) co_return refused(std::move(*conflict));
+    json::Value wanted(old, context.storage());
+    put(wanted.get_object(), scale.spec_replicas, *replicas);
+    auto written = co_await change_object(context, current, old, std::move(wanted), options.dry_run, write);
+    const bool conditional = sent && names_version(sent->get_object());
+    if (written || conditional || !written.error().raced || attempt == write_attempts_max) co_return written;
+  }
+}
+
+void respond_scale(Context& context, const StoredObject& object) {
+  const json::Value document = load_object(object, context.storage());
+  std::string body;
+  json::write(make_scale(document.get_object(), *context.resource.kind->scale, context.storage()), body);
+  respond_text(context, 200, std::move(body));
+}
+
+Task<Written> write_scale(Context& context) {
+  const bool whole = context.info.verb == "update";
+  const auto options = read_write_options(context.query, whole ? "UpdateOptions" : "PatchOptions");
+  if (!options) co_return refused(options.error());
+  if (!whole) {
+    const auto patch = co_await read_patch(context, *options);
+    if (!patch) co_return refused(patch.error());
+    co_return co_await change_scale(context, nullptr, &*patch, *options);
+  }
+  const auto format = body_format(context.call.request().headers.find("content-type"));
+  if (!format) co_return refused(format.error());
+  const auto body = co_await context.call.read_body(limits::object_body_bytes_max);
+  if (!body) co_return refused(body.error());
+  const auto sent = read_object(*body, *format, context.storage(), nullptr);
+  if (!sent) co_return refused(sent.error());
+  co_return co_await change_scale(context, &*sent, nullptr, *options);
+}
+
+}  // namespace
+
+Task<void> serve_update(Context& context) {
+  const auto written = co_await update(context);
+  if (!written) co_return respond_status(context, written.error().status);
+  respond_object(context, 200, *written);
+}
+
+Task<void> serve_patch(Context& context) {
+  const auto written = co_await patch_object(context);
+  if (!written) co_return respond_status(context, written.error().status);
+  respond_object(context, 200, *written);
+}
+
+Task<void> serve_scale(Context& context) {
+  if (context.info.verb == "get") {
+    const ObjectPtr object = context.find(context.info.name);
+    if (!object) co_return respond_status(context, context.not_found(context.info.name));
+    co_return respond_scale(context, *object);
+  }
+  const auto written = co_await write_scale(context);
+  if (!written) co_return respond_status(context, written.error().status);
+  respond_scale(context, **written);
+}
+
+}  // namespace vg::resources

@@ -1,0 +1,240 @@
+#include <fmt/compile.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <coroutine>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/limits.h"
+#include "base/random.h"
+#include "http/core.h"
+#include "resources/output.h"
+#include "resources/read.h"
+#include "resources/selection.h"
+#include "resources/wakeup.h"
+
+namespace vg::resources {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// Events go out together until there is so much of them: one write, one TLS record or a few.
+constexpr std::size_t write_bytes = 64 * limits::kib;
+constexpr std::size_t batch_changes = 512;
+// A bookmark at the end of a watch saves its client a list; one so soon after another would say nothing new.
+constexpr seconds bookmark_spacing{2};
+
+// Signals at every bookmark and at the end.
+Task<void> tick(http::Core& core, std::shared_ptr<Wakeup> wakeup, seconds every, seconds total) {
+  seconds passed{0};
+  while (passed < total) {
+    const seconds step = std::min(every, total - passed);
+    co_await core.sleep(step);
+    passed += step;
+    wakeup->signal();
+  }
+}
+
+class Watches {
+ public:
+  explicit Watches(Backend& backend) : backend_(backend), entered_(++backend.watches <= limits::watches_max) {}
+  ~Watches() { --backend_.watches; }
+  Watches(const Watches&) = delete;
+  Watches& operator=(const Watches&) = delete;
+  bool entered() const { return entered_; }
+
+ private:
+  Backend& backend_;
+  bool entered_;
+};
+
+class Stream {
+ public:
+  Stream(Context& context, const Selection& selection) : context_(context), selection_(selection) {}
+
+  void event(std::string_view type, const ObjectPtr& object, Revision revision) {
+    fmt::format_to(std::back_inserter(out_), FMT_COMPILE(R"({{"type":"{}","object":)"), type);
+    append_answer(out_, context_, object, revision, !std::exchange(columns_sent_, true));
+    out_.append("}\n");
+  }
+
+  // What a change means to somebody who only sees what the selection takes.
+  void change(const Change& change) {
+    const bool after = change.type != ChangeType::removed && takes(*change.object);
+    const bool before = change.previous && takes(*change.previous);
+    if (after)
+      event(before ? "MODIFIED" : "ADDED", change.object, change.revision);
+    else if (before)
+      event("DELETED", change.previous, change.revision);
+  }
+
+  void bookmark(Revision revision, bool initial_events_end) {
+    if (context_.answer.form == Form::partial) {
+      fmt::format_to(
+          std::back_inserter(out_),
+          FMT_COMPILE(
+              R"({{"type":"BOOKMARK","object":{{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{{"resourceVersion":"{}")"),
+          revision);
+    } else {
+      fmt::format_to(
+          std::back_inserter(out_),
+          FMT_COMPILE(
+              R"({{"type":"BOOKMARK","object":{{"kind":"{}","apiVersion":"{}","metadata":{{"resourceVersion":"{}")"),
+          context_.resource.kind->kind, context_.api_version, revision);
+    }
+    if (initial_events_end) out_.append(R"(,"annotations":{"k8s.io/initial-events-end":"true"})");
+    out_.append("}}}\n");
+  }
+
+  void error(const Status& status) {
+    out_.append(R"({"type":"ERROR","object":)").append(to_json(status)).append("}\n");
+  }
+
+  bool full() const { return out_.size() >= write_bytes; }
+  Task<bool> flush() {
+    if (out_.empty()) co_return true;
+    const bool there = co_await context_.call.write(out_);
+    out_.clear();
+    co_return there;
+  }
+
+ private:
+  bool takes(const StoredObject& object) const { return selection_.everything() || selection_.matches(object); }
+
+  Context& context_;
+  const Selection& selection_;
+  std::string out_;
+  bool columns_sent_ = false;
+};
+
+seconds lifetime(const ListOptions& options) {
+  if (options.timeout) return *options.timeout;
+  // Spread, so that clients which began together do not all come back together.
+  const auto spread = static_cast<std::uint64_t>((limits::watch_timeout_max - limits::watch_timeout_default).count());
+  return limits::watch_timeout_default + seconds(random_u64() % (spread + 1));
+}
+
+bool begins_with_list(const ListOptions& options) {
+  return options.send_initial_events.value_or(options.revision == 0);
+}
+
+struct Begin {
+  std::vector<ObjectPtr> initial;
+  Revision from = 0;
+};
+
+Result<Begin> begin(const Context& context, const Selection& selection, const ListOptions& options,
+                    std::string_view name) {
+  const ObjectStore& store = context.backend.store;
+  if (const Revision newest = store.revision(); options.revision > newest)
+    return fail(version_too_large(options.revision, newest));
+  if (!begins_with_list(options)) {
+    Begin result;
+    result.from = options.revision != 0 ? options.revision : store.revision();
+    return result;
+  }
+  ListQuery query{.resource = context.resource.key, .ns = context.key_ns()};
+  if (!selection.everything() || !name.empty())
+    query.matches = [&](const StoredObject& object) {
+      return (name.empty() || object.name() == name) && selection.matches(object);
+    };
+  auto page = store.list(query);
+  if (!page) return fail(std::move(page.error()));
+  return Begin{.initial = std::move(page->objects), .from = page->revision};
+}
+
+// Everything that changed and was not told yet. Nothing when the watch is over.
+Task<std::optional<Revision>> drain(Watch& watch, Stream& stream) {
+  while (true) {
+    auto batch = watch.next(batch_changes);
+    if (!batch) {
+      stream.error(batch.error());
+      co_await stream.flush();
+      co_return std::nullopt;
+    }
+    for (const auto& change : batch->changes) {
+      stream.change(*change);
+      if (stream.full() && !co_await stream.flush()) co_return std::nullopt;
+    }
+    if (!co_await stream.flush()) co_return std::nullopt;
+    if (!batch->more) co_return batch->progress;
+  }
+}
+
+Task<bool> send_initial(Stream& stream, const Begin& begin, const ListOptions& options) {
+  for (const auto& object : begin.initial) {
+    stream.event("ADDED", object, object->revision());
+    if (stream.full() && !co_await stream.flush()) co_return false;
+  }
+  if (options.send_initial_events.value_or(false) && options.bookmarks) stream.bookmark(begin.from, true);
+  co_return co_await stream.flush();
+}
+
+}  // namespace
+
+Task<void> serve_watch(Context& context) {
+  const auto options = read_list_options(context.query, true);
+  if (!options) co_return respond_status(context, options.error());
+  const auto selection = Selection::make(context.resource, options->labels, options->fields);
+  if (!selection) co_return respond_status(context, selection.error());
+  const Watches counted(context.backend);
+  if (!counted.entered())
+    co_return respond_status(
+        context, Status::too_many_requests("too many watches run at once; end some, or try again later", 5));
+  // From the selector, or from the path of a deprecated /watch/ request.
+  const std::string name = context.info.name;
+  auto start = begin(context, *selection, *options, name);
+  if (!start) co_return respond_status(context, start.error());
+
+  http::Core& core = context.call.core();
+  const auto wakeup = std::make_shared<Wakeup>(core);
+  auto watch = context.backend.store.watch({.resource = context.resource.key,
+                                            .ns = std::string(context.key_ns()),
+                                            .name = name,
+                                            .from_revision = start->from},
+                                           [wakeup] { wakeup->signal(); });
+  if (!watch && watch.error().code != 410) co_return respond_status(context, watch.error());
+
+  http::Response head{.status = 200, .content_type = "application/json", .headers = {}, .body = {}};
+  add_warnings(head, context);
+  if (!co_await context.call.begin_stream(std::move(head))) co_return;
+  Stream stream(context, *selection);
+  if (!watch) {  // told inside the stream, where clients that resume look for it
+    stream.error(watch.error());
+    co_await stream.flush();
+    co_return;
+  }
+  if (!co_await send_initial(stream, *start, *options)) co_return;
+  start->initial = {};
+
+  const Clock& clock = context.backend.clock;
+  const seconds total = lifetime(*options);
+  const seconds interval = options->bookmarks ? limits::watch_bookmark_interval : total;
+  const auto end = clock.steady_now() + total;
+  auto marked = clock.steady_now();
+  const http::Background ticker(tick(core, wakeup, interval, total));
+  context.call.on_cancel([wakeup] { wakeup->signal(); });
+  Revision progress = start->from;
+  while (true) {
+    const auto drained = co_await drain(**watch, stream);
+    if (!drained) co_return;
+    progress = *drained;
+    const auto now = clock.steady_now();
+    const bool over = now >= end || context.call.cancelled();
+    // The ticks that wake us come a little early or late.
+    const bool due = now - marked >= (over ? bookmark_spacing : interval - seconds(1));
+    if (options->bookmarks && due) {
+      marked = now;
+      stream.bookmark(progress, false);
+      if (!co_await stream.flush()) co_return;
+    }
+    if (over) co_return;
+    co_await wakeup->wait();
+  }
+}
+
+}  // namespace vg::resources

@@ -1,0 +1,269 @@
+#include "resources/yaml.h"
+
+#include <fmt/format.h>
+#include <yaml.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "base/limits.h"
+#include "json/access.h"
+
+namespace vg::resources {
+namespace {
+
+// Ten aliases of ten aliases and so on: a few bytes of text that fill the memory. Real manifests stay far below.
+constexpr std::size_t values_max = 500'000;
+
+bool is_one_of(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::ranges::find(words, text) != words.end();
+}
+
+std::optional<json::Value> read_integer(std::string_view text, const json::StoragePtr& storage) {
+  std::string digits;
+  digits.reserve(text.size());
+  for (const char c : text)
+    if (c != '_') digits.push_back(c);
+  std::string_view rest = digits;
+  const bool negative = rest.starts_with('-');
+  if (negative || rest.starts_with('+')) rest.remove_prefix(1);
+  int base = 10;
+  if (rest.starts_with("0x") || rest.starts_with("0b") || rest.starts_with("0o")) {
+    base = rest[1] == 'x' ? 16 : rest[1] == 'b' ? 2 : 8;
+    rest.remove_prefix(2);
+  } else if (rest.size() > 1 && rest.front() == '0') {
+    base = 8;
+    rest.remove_prefix(1);
+  }
+  std::uint64_t value = 0;
+  const char* end = rest.data() + rest.size();
+  const auto [stop, error] = std::from_chars(rest.data(), end, value, base);
+  if (rest.empty() || error != std::errc() || stop != end) return std::nullopt;
+  if (negative) {
+    if (value > std::uint64_t{INT64_MAX} + 1) return std::nullopt;
+    return json::Value(static_cast<std::int64_t>(~value + 1), storage);
+  }
+  if (value <= INT64_MAX) return json::Value(static_cast<std::int64_t>(value), storage);
+  return json::Value(value, storage);
+}
+
+std::optional<double> read_float(std::string_view text) {
+  if (text.empty() || !std::ranges::all_of(
+                          text, [](char c) { return (c >= '0' && c <= '9') || std::string_view("+-.eE").contains(c); }))
+    return std::nullopt;
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+json::Value resolve_plain(std::string_view text, const json::StoragePtr& storage) {
+  if (is_one_of(text, {"", "~", "null", "Null", "NULL"})) return json::Value(nullptr, storage);
+  if (is_one_of(text, {"true", "True", "TRUE", "yes", "Yes", "YES", "y", "Y", "on", "On", "ON"}))
+    return json::Value(true, storage);
+  if (is_one_of(text, {"false", "False", "FALSE", "no", "No", "NO", "n", "N", "off", "Off", "OFF"}))
+    return json::Value(false, storage);
+  const char first = text.front();
+  if ((first >= '0' && first <= '9') || first == '-' || first == '+' || first == '.') {
+    if (auto number = read_integer(text, storage)) return std::move(*number);
+    if (const auto number = read_float(text)) return json::Value(*number, storage);
+  }
+  return json::Value(text, storage);
+}
+
+class Reader {
+ public:
+  Reader(std::string_view text, json::StoragePtr storage, std::vector<std::string>* duplicates)
+      : storage_(std::move(storage)), duplicates_(duplicates) {
+    good_ = yaml_parser_initialize(&parser_) != 0;
+    if (good_) yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
+  }
+  ~Reader() {
+    if (good_) yaml_parser_delete(&parser_);
+  }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  Result<json::Value> document() {
+    if (!good_) return fail(Status::internal_error("no memory for reading YAML"));
+    if (auto begun = expect(YAML_STREAM_START_EVENT); !begun) return fail(std::move(begun.error()));
+    auto event = next();
+    if (!event) return fail(std::move(event.error()));
+    if (event->get()->type == YAML_STREAM_END_EVENT)
+      return fail(Status::bad_request("the body is empty; send the object"));
+    event = next();
+    if (!event) return fail(std::move(event.error()));
+    auto value = read(**event, 0);
+    if (!value) return value;
+    if (auto ended = expect(YAML_DOCUMENT_END_EVENT); !ended) return fail(std::move(ended.error()));
+    auto last = next();
+    if (!last) return fail(std::move(last.error()));
+    if (last->get()->type != YAML_STREAM_END_EVENT)
+      return fail(Status::bad_request("the body holds several YAML documents; send one object at a time"));
+    return value;
+  }
+
+ private:
+  struct Free {
+    void operator()(yaml_event_t* event) const {
+      yaml_event_delete(event);
+      delete event;
+    }
+  };
+  using Event = std::unique_ptr<yaml_event_t, Free>;
+
+  Status refuse(std::string_view what, const yaml_mark_t& mark) const {
+    return Status::bad_request(
+        fmt::format("the body cannot be read as YAML: {} at line {} column {}", what, mark.line + 1, mark.column + 1));
+  }
+
+  Result<Event> next() {
+    Event event(new yaml_event_t{});
+    if (yaml_parser_parse(&parser_, event.get()) == 0)
+      return fail(refuse(parser_.problem ? parser_.problem : "malformed text", parser_.problem_mark));
+    return event;
+  }
+
+  Result<void> expect(yaml_event_type_t type) {
+    auto event = next();
+    if (!event) return fail(std::move(event.error()));
+    if ((*event)->type != type) return fail(refuse("something unexpected", (*event)->start_mark));
+    return {};
+  }
+
+  static std::string_view view(const yaml_char_t* text) {
+    return text ? std::string_view(reinterpret_cast<const char*>(text)) : std::string_view();
+  }
+
+  // NOLINTNEXTLINE(misc-no-recursion): as deep as json_depth_max
+  Result<json::Value> read(const yaml_event_t& event, std::size_t depth) {
+    if (depth > limits::json_depth_max) return fail(refuse("too many levels", event.start_mark));
+    if (++values_ > values_max) return fail(refuse("too many values", event.start_mark));
+    switch (event.type) {
+      case YAML_SCALAR_EVENT:
+        return keep(view(event.data.scalar.anchor), scalar(event));
+      case YAML_SEQUENCE_START_EVENT: {
+        const std::string anchor(view(event.data.sequence_start.anchor));
+        return keep(anchor, sequence(depth));
+      }
+      case YAML_MAPPING_START_EVENT: {
+        const std::string anchor(view(event.data.mapping_start.anchor));
+        return keep(anchor, mapping(depth));
+      }
+      case YAML_ALIAS_EVENT: {
+        const auto found = anchors_.find(std::string(view(event.data.alias.anchor)));
+        if (found == anchors_.end()) return fail(refuse("an alias of nothing", event.start_mark));
+        values_ += found->second.size;
+        if (values_ > values_max) return fail(refuse("too many values", event.start_mark));
+        return json::Value(found->second.value, storage_);
+      }
+      default:
+        return fail(refuse("something unexpected", event.start_mark));
+    }
+  }
+
+  json::Value scalar(const yaml_event_t& event) const {
+    const std::string_view text(reinterpret_cast<const char*>(event.data.scalar.value), event.data.scalar.length);
+    const std::string_view tag = view(event.data.scalar.tag);
+    const bool plain = event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE && tag.empty();
+    return plain ? resolve_plain(text, storage_) : json::Value(text, storage_);
+  }
+
+  // NOLINTNEXTLINE(misc-no-recursion)
+  Result<json::Value> sequence(std::size_t depth) {
+    json::Array items(storage_);
+    while (true) {
+      auto event = next();
+      if (!event) return fail(std::move(event.error()));
+      if ((*event)->type == YAML_SEQUENCE_END_EVENT) return json::Value(std::move(items));
+      auto item = read(**event, depth + 1);
+      if (!item) return item;
+      items.push_back(std::move(*item));
+    }
+  }
+
+  // NOLINTNEXTLINE(misc-no-recursion)
+  Result<json::Value> mapping(std::size_t depth) {
+    json::Object members(storage_);
+    std::vector<json::Value> merged;
+    while (true) {
+      auto event = next();
+      if (!event) return fail(std::move(event.error()));
+      if ((*event)->type == YAML_MAPPING_END_EVENT) break;
+      if ((*event)->type != YAML_SCALAR_EVENT) return fail(refuse("a key that is no text", (*event)->start_mark));
+      const auto& key_scalar = (*event)->data.scalar;
+      const std::string key(reinterpret_cast<const char*>(key_scalar.value), key_scalar.length);
+      const bool merges = key == "<<" && key_scalar.style == YAML_PLAIN_SCALAR_STYLE;
+      event = next();
+      if (!event) return fail(std::move(event.error()));
+      auto value = read(**event, depth + 1);
+      if (!value) return value;
+      if (merges) {
+        merged.push_back(std::move(*value));
+      } else {
+        if (duplicates_ && members.contains(key) && duplicates_->size() < limits::causes_max)
+          duplicates_->push_back(key);
+        members.insert_or_assign(key, std::move(*value));
+      }
+    }
+    for (const json::Value& source : merged) merge(members, source);
+    return json::Value(std::move(members));
+  }
+
+  // What stands in the mapping itself wins; of several sources the first.
+  static void merge(json::Object& members, const json::Value& source) {
+    if (const auto* object = source.if_object()) {
+      for (const auto& member : *object)
+        if (!members.contains(member.key())) members.emplace(member.key(), member.value());
+    } else if (const auto* list = source.if_array()) {
+      for (const auto& one : *list)
+        if (one.is_object()) merge(members, one);
+    }
+  }
+
+  Result<json::Value> keep(std::string_view anchor, Result<json::Value> value) {
+    if (anchor.empty() || !value) return value;
+    anchors_.insert_or_assign(std::string(anchor), Anchor{json::Value(*value, storage_), count(*value)});
+    return value;
+  }
+
+  // NOLINTNEXTLINE(misc-no-recursion)
+  static std::size_t count(const json::Value& value) {
+    std::size_t total = 1;
+    if (const auto* object = value.if_object())
+      for (const auto& member : *object) total += count(member.value());
+    if (const auto* array = value.if_array())
+      for (const auto& item : *array) total += count(item);
+    return total;
+  }
+
+  struct Anchor {
+    json::Value value;
+    std::size_t size;
+  };
+  yaml_parser_t parser_{};
+  bool good_ = false;
+  json::StoragePtr storage_;
+  std::vector<std::string>* duplicates_;
+  std::map<std::string, Anchor> anchors_;
+  std::size_t values_ = 0;
+};
+
+}  // namespace
+
+Result<json::Value> parse_yaml(std::string_view text, const json::StoragePtr& storage,
+                               std::vector<std::string>* duplicate_fields) {
+  if (text.size() > limits::object_body_bytes_max)
+    return fail(Status::too_large(
+        fmt::format("the body has {} bytes and may have {}", text.size(), limits::object_body_bytes_max)));
+  return Reader(text, storage, duplicate_fields).document();
+}
+
+}  // namespace vg::resources
