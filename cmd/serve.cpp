@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "auth/identify.h"
@@ -260,6 +261,9 @@ Result<void> Standalone::listen() {
 }
 
 void Standalone::run() {
+  const std::jthread syncing([this] {
+    if (auto synced = pki_->sync(); !synced) log::error("new keys may be lost", {{"reason", synced.error().message}});
+  });
   certificates_->start();
   ProcessSignals::Watch watch(
       signals_, renewal_interval, [this](int signal) { on_signal(signal); }, [this] { renew(); });

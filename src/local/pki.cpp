@@ -1,5 +1,6 @@
 #include "local/pki.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -92,10 +93,31 @@ bool needs_renewal(const Certificate& certificate, const LeafRequest& fresh, con
   return !std::ranges::all_of(fresh.hosts, [&](const std::string& host) { return certificate.covers(host); });
 }
 
-Result<void> write(const fs::path& path, std::string_view text, mode_t mode) {
-  if (auto done = write_file(path.native(), text, mode); !done)
-    return refuse(fmt::format("cannot write {}: {}", path.native(), done.error().message));
+// Whole or not at all for every reader, as write_file does it, but the disk gets it when it likes.
+Result<void> write_unsynced(const fs::path& path, std::string_view text, mode_t mode) {
+  const std::string fresh = path.native() + ".new";
+  ::unlink(fresh.c_str());  // of a start that was cut short
+  const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+  if (fd < 0) return refuse(std::strerror(errno));
+  const bool whole =
+      ::fchmod(fd, mode) == 0 && ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  const int error = whole ? 0 : errno;
+  ::close(fd);
+  if (!whole || ::rename(fresh.c_str(), path.c_str()) != 0) {
+    const int why = whole ? errno : error ? error : ENOSPC;
+    ::unlink(fresh.c_str());
+    return refuse(std::strerror(why));
+  }
   return {};
+}
+
+Result<void> sync_path(const fs::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool good = fd >= 0 && ::fsync(fd) == 0;
+  const int error = errno;
+  if (fd >= 0) ::close(fd);
+  if (good) return {};
+  return refuse(fmt::format("cannot force {} onto the disk: {}", path.native(), std::strerror(error)));
 }
 
 Result<void> check_token(const fs::path& path, std::string_view token) {
@@ -108,19 +130,6 @@ Result<void> check_token(const fs::path& path, std::string_view token) {
       fmt::format("{} holds no usable token ({} to {} characters of A-Z a-z 0-9 - . _ ~ + / =); remove the "
                   "file, then a new token is made at the next start",
                   path.native(), token_chars_min, token_chars_max));
-}
-
-Result<std::string> load_token(const fs::path& path) {
-  if (!fs::exists(path)) {
-    std::string token = random_token(token_random_bytes);
-    if (auto done = write(path, token, secret_mode); !done) return fail(done.error());
-    return token;
-  }
-  auto token = read_secret(path);
-  if (!token) return token;
-  while (!token->empty() && std::isspace(static_cast<unsigned char>(token->back()))) token->pop_back();
-  if (auto good = check_token(path, *token); !good) return fail(good.error());
-  return token;
 }
 
 }  // namespace
@@ -141,43 +150,87 @@ Result<std::unique_ptr<Pki>> Pki::open(PkiOptions options, Time now) {
   std::error_code error;
   const bool exists = fs::exists(folder, error);
   if (error) return refuse(fmt::format("cannot look into {}: {}", options.state.native(), error.message()));
-  if (!exists)
-    if (auto made = create(options.state, now); !made) return fail(made.error());
-
-  auto authority = load_authority(folder, now);
-  if (!authority) return fail(authority.error());
-  auto server = load_leaf(folder, "server", *authority, within(server_leaf(options, now), authority->certificate));
-  if (!server) return fail(server.error());
-  auto admin = load_leaf(folder, "admin", *authority, within(admin_leaf(now), authority->certificate));
-  if (!admin) return fail(admin.error());
-  auto token = load_token(folder / "admin.token");
-  if (!token) return fail(token.error());
-
-  std::unique_ptr<Pki> pki(new Pki(std::move(options), folder, std::move(*authority), std::move(*server),
-                                   std::move(*admin), std::move(*token)));
-  if (auto renewed = pki->renew(now); !renewed) return fail(renewed.error());
+  Result<std::unique_ptr<Pki>> pki;
+  if (exists) {
+    pki = load(std::move(options), folder, Durability::now, now);
+  } else {
+    // Made beside its place and moved there whole: a start that is cut short leaves everything or nothing.
+    const fs::path fresh = options.state / "pki.new";
+    fs::remove_all(fresh, error);
+    if (::mkdir(fresh.c_str(), 0700) != 0)
+      return refuse(fmt::format("cannot create {}: {}", fresh.native(), std::strerror(errno)));
+    if (auto made = create_authority(fresh, now); !made) return fail(made.error());
+    pki = load(std::move(options), fresh, Durability::later, now);
+    if (!pki) return pki;
+    fs::rename(fresh, folder, error);
+    if (error) return refuse(fmt::format("cannot move {} to its place: {}", fresh.native(), error.message()));
+    (*pki)->folder_ = folder;
+    (*pki)->made_now_ = true;
+  }
+  if (!pki) return pki;
+  if (auto renewed = (*pki)->renew(now); !renewed) return fail(renewed.error());
   return pki;
 }
 
-// The authority is made beside its place and moved there whole: a start that is cut short leaves either no authority,
-// and the next start makes one, or a complete one.
-Result<void> Pki::create(const fs::path& state, Time now) {
-  const fs::path fresh = state / "pki.new";
-  std::error_code error;
-  fs::remove_all(fresh, error);
-  if (::mkdir(fresh.c_str(), 0700) != 0)
-    return refuse(fmt::format("cannot create {}: {}", fresh.native(), std::strerror(errno)));
+Result<std::unique_ptr<Pki>> Pki::load(PkiOptions options, fs::path folder, Durability durability, Time now) {
+  auto authority = load_authority(folder, now);
+  if (!authority) return fail(authority.error());
+  auto server =
+      load_leaf(folder, "server", *authority, within(server_leaf(options, now), authority->certificate), durability);
+  if (!server) return fail(server.error());
+  auto admin = load_leaf(folder, "admin", *authority, within(admin_leaf(now), authority->certificate), durability);
+  if (!admin) return fail(admin.error());
+  auto token = load_token(folder / "admin.token", durability);
+  if (!token) return fail(token.error());
+  return std::unique_ptr<Pki>(new Pki(std::move(options), std::move(folder), std::move(*authority), std::move(*server),
+                                      std::move(*admin), std::move(*token)));
+}
+
+Result<void> Pki::write(const fs::path& path, std::string_view text, unsigned mode, Durability durability) {
+  auto done = durability == Durability::now ? write_file(path.native(), text, mode) : write_unsynced(path, text, mode);
+  if (!done) return refuse(fmt::format("cannot write {}: {}", path.native(), done.error().message));
+  return {};
+}
+
+std::vector<fs::path> Pki::files() const {
+  std::vector<fs::path> all;
+  for (std::string_view name :
+       {"ca.key", "ca.crt", "server.key", "server.crt", "admin.key", "admin.crt", "admin.token"})
+    all.push_back(file(name));
+  return all;
+}
+
+Result<void> Pki::sync() const {
+  if (!made_now_) return {};
+  for (const fs::path& path : files())
+    if (auto done = sync_path(path); !done) return done;
+  for (const fs::path& path : {folder_, options_.state})
+    if (auto done = sync_path(path); !done) return done;
+  return {};
+}
+
+Result<void> Pki::create_authority(const fs::path& folder, Time now) {
   auto key = PrivateKey::generate();
   if (!key) return fail(key.error());
   // A name of its own for each authority: clients and people tell two state folders apart by it.
   const std::string name = fmt::format("virtgate-ca-{:08x}", random_u64() & 0xffffffff);
   auto certificate = Certificate::make_authority(*key, name, now - clock_skew, now + authority_lifetime);
   if (!certificate) return fail(certificate.error());
-  if (auto done = write(fresh / "ca.key", key->to_pem(), secret_mode); !done) return done;
-  if (auto done = write(fresh / "ca.crt", certificate->to_pem(), public_mode); !done) return done;
-  fs::rename(fresh, state / "pki", error);
-  if (error) return refuse(fmt::format("cannot move {} to its place: {}", fresh.native(), error.message()));
-  return {};
+  if (auto done = write(folder / "ca.key", key->to_pem(), secret_mode, Durability::later); !done) return done;
+  return write(folder / "ca.crt", certificate->to_pem(), public_mode, Durability::later);
+}
+
+Result<std::string> Pki::load_token(const fs::path& path, Durability durability) {
+  if (!fs::exists(path)) {
+    std::string token = random_token(token_random_bytes);
+    if (auto done = write(path, token, secret_mode, durability); !done) return fail(done.error());
+    return token;
+  }
+  auto token = read_secret(path);
+  if (!token) return token;
+  while (!token->empty() && std::isspace(static_cast<unsigned char>(token->back()))) token->pop_back();
+  if (auto good = check_token(path, *token); !good) return fail(good.error());
+  return token;
 }
 
 Result<Pki::Pair> Pki::load_authority(const fs::path& folder, Time now) {
@@ -212,7 +265,7 @@ Result<Pki::Pair> Pki::load_authority(const fs::path& folder, Time now) {
 }
 
 Result<Pki::Pair> Pki::load_leaf(const fs::path& folder, std::string_view name, const Pair& authority,
-                                 const LeafRequest& fresh) {
+                                 const LeafRequest& fresh, Durability durability) {
   const fs::path certificate_file = folder / fmt::format("{}.crt", name);
   const fs::path key_file = folder / fmt::format("{}.key", name);
   const std::string way_out = fmt::format("remove {} and {}, then new ones are made at the next start",
@@ -232,12 +285,13 @@ Result<Pki::Pair> Pki::load_leaf(const fs::path& folder, std::string_view name, 
   }();
   if (!key) return fail(key.error());
   if (!has_key)
-    if (auto done = write(key_file, key->to_pem(), secret_mode); !done) return fail(done.error());
+    if (auto done = write(key_file, key->to_pem(), secret_mode, durability); !done) return fail(done.error());
 
   if (!fs::exists(certificate_file)) {
     auto certificate = Certificate::issue(authority.certificate, authority.key, *key, fresh);
     if (!certificate) return fail(certificate.error());
-    if (auto done = write(certificate_file, certificate->to_pem(), public_mode); !done) return fail(done.error());
+    if (auto done = write(certificate_file, certificate->to_pem(), public_mode, durability); !done)
+      return fail(done.error());
     return Pair{std::move(*key), std::move(*certificate)};
   }
   auto text = read(certificate_file);
@@ -257,7 +311,7 @@ Result<bool> Pki::renew_leaf(Pair& leaf, std::string_view name, const LeafReques
   if (!needs_renewal(leaf.certificate, fresh, authority_.certificate, now)) return false;
   auto certificate = Certificate::issue(authority_.certificate, authority_.key, leaf.key, fresh);
   if (!certificate) return fail(certificate.error());
-  if (auto done = write(file(fmt::format("{}.crt", name)), certificate->to_pem(), public_mode); !done)
+  if (auto done = write(file(fmt::format("{}.crt", name)), certificate->to_pem(), public_mode, Durability::now); !done)
     return fail(done.error());
   leaf.certificate = std::move(*certificate);
   return true;
@@ -305,7 +359,8 @@ Result<void> Pki::write_kubeconfig() {
   const bool closed = ::stat(kubeconfig().c_str(), &info) == 0 && (info.st_mode & 077) == 0;
   if (closed)
     if (auto present = read_file(kubeconfig().native(), file_bytes_max); present && *present == wanted) return {};
-  return write(kubeconfig(), wanted, secret_mode);
+  // Made from the other files, and compared with them at every start: it need not survive a power failure.
+  return write(kubeconfig(), wanted, secret_mode, Durability::later);
 }
 
 }  // namespace vg::local

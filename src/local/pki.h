@@ -29,6 +29,11 @@ class Pki {
   // with the file's name and the way out.
   static Result<std::unique_ptr<Pki>> open(PkiOptions options, Time now);
 
+  // Forces what the first start made onto the disk; does nothing at later starts. It is apart from open() because it
+  // waits for the disk many times, and nobody who wants to use the server should wait with it: until it is done, a
+  // power failure costs an identity that is seconds old, and the next start says so. May be called from any thread.
+  Result<void> sync() const;
+
   // Renews what is about to expire (its key stays) and rewrites the kubeconfig to match. Says what it renewed.
   // To be called from one thread at a time.
   Result<std::vector<std::string>> renew(Time now);
@@ -49,15 +54,23 @@ class Pki {
     Certificate certificate;
   };
   Pki(PkiOptions options, std::filesystem::path folder, Pair authority, Pair server, Pair admin, std::string token);
+  enum class Durability { now, later };
+  static Result<std::unique_ptr<Pki>> load(PkiOptions options, std::filesystem::path folder, Durability durability,
+                                           Time now);
+  static Result<void> create_authority(const std::filesystem::path& folder, Time now);
   static Result<Pair> load_authority(const std::filesystem::path& folder, Time now);
   static Result<Pair> load_leaf(const std::filesystem::path& folder, std::string_view name, const Pair& authority,
-                                const LeafRequest& fresh);
-  static Result<void> create(const std::filesystem::path& state, Time now);
+                                const LeafRequest& fresh, Durability durability);
+  static Result<std::string> load_token(const std::filesystem::path& path, Durability durability);
+  static Result<void> write(const std::filesystem::path& path, std::string_view text, unsigned mode,
+                            Durability durability);
   Result<bool> renew_leaf(Pair& leaf, std::string_view name, const LeafRequest& fresh, Time now);
   Result<void> write_kubeconfig();
+  std::vector<std::filesystem::path> files() const;
 
   PkiOptions options_;
   std::filesystem::path folder_;
+  bool made_now_ = false;
   Pair authority_, server_, admin_;
   std::string token_;
   std::atomic<Time> authority_expires_, server_expires_, admin_expires_;

@@ -105,6 +105,16 @@ TEST_F(PkiTest, FirstStartMakesEveryFile) {
                                 HasSubstr("client-key-data: ")));
 }
 
+TEST_F(PkiTest, WhatTheFirstStartMadeCanBeForcedOntoTheDisk) {
+  auto pki = open().value();
+  EXPECT_TRUE(pki->sync());
+  fs::remove(in_pki("admin.token"));
+  auto failed = pki->sync();
+  ASSERT_FALSE(failed);
+  EXPECT_THAT(failed.error().message, HasSubstr("admin.token"));
+  EXPECT_TRUE(open().value()->sync());  // a later start has nothing to force
+}
+
 TEST_F(PkiTest, LaterStartsKeepEverything) {
   ASSERT_EQ(refusal(), "opened");
   const auto before = files();
