@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <iterator>
 
@@ -248,13 +249,18 @@ Connection::Driver Connection::drive() {
                    "the server has no answer to this request; this is a bug, please report it with the request id");
     }
   } catch (const std::exception& error) {
-    log::error("a handler failed",
-               {{"requestId", work_->request.id}, {"path", work_->request.path}, {"reason", error.what()}});
-    if (answer_ == Answer::none) {
-      answer_error(500, "the server failed to answer this request; its log tells more under the request id");
-    } else {
-      stream_broken_ = answer_ == Answer::streaming;
-    }
+    handler_failed(error.what());
+  } catch (...) {
+    handler_failed("something that is no exception was thrown");
+  }
+}
+
+void Connection::handler_failed(std::string_view reason) {
+  log::error("a handler failed", {{"requestId", work_->request.id}, {"path", work_->request.path}, {"reason", reason}});
+  if (answer_ == Answer::none) {
+    answer_error(500, "the server failed to answer this request; its log tells more under the request id");
+  } else {
+    stream_broken_ = answer_ == Answer::streaming;
   }
 }
 
@@ -283,7 +289,7 @@ Task<bool> Connection::end_request() {
   if (close_after_) {
     // The client may still be sending what we never read.
     if (linger_after_ || !body_complete_) co_await linger();
-    closing_ = server_.draining() ? Closed::drained : Closed::finished;
+    if (closing_ == Closed::finished && server_.draining()) closing_ = Closed::drained;
     co_return false;
   }
   work.begin += head_bytes_ + body_used_;
@@ -618,13 +624,14 @@ void Connection::respond(Response response) {
   if (response.status < 200 || response.status > 599) response.status = 500;
   answer_ = Answer::complete;
   close_after_ = !keeps_alive();
-  char framing[48] = "";
-  std::size_t size = 0;
+  char framing[48] = "Content-Length: ";
+  char* end = framing;
   if (response.status != 204 && response.status != 304) {
-    size = static_cast<std::size_t>(
-        fmt::format_to_n(framing, sizeof framing, "Content-Length: {}\r\n", response.body.size()).size);
+    end = std::to_chars(framing + std::strlen(framing), std::end(framing) - 2, response.body.size()).ptr;
+    *end++ = '\r';
+    *end++ = '\n';
   }
-  write_head(response, {framing, size});
+  write_head(response, {framing, end});
   if (body_forbidden(response.status)) return;
   if (response.body.size() <= copied_body_bytes_max) {
     work_->out += response.body;

@@ -111,6 +111,7 @@ class Connection final : public Exchange, public ListLink<Connection> {
   void begin_request();
   Task<bool> end_request();
   Driver drive();
+  void handler_failed(std::string_view reason);
   std::coroutine_handle<> handler_ended();
   // An answer that is ours and not a handler's; the connection closes after it.
   void answer_error(int code, std::string_view message);

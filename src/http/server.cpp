@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <netinet/tcp.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -48,6 +49,7 @@ class ServerImpl final : public Server {
     auto fd = listen_tcp(shared_.config.host, shared_.config.port, limits::listen_backlog_connections);
     if (!fd) return fail(std::move(fd.error()));
     port_ = local_port(*fd);
+    allow_descriptors();
     listener_ = Socket(*loops_[0], *fd);
     keep_spare_fd();
     // Queued, so that it runs on its core.
@@ -162,6 +164,20 @@ class ServerImpl final : public Server {
     std::string_view shown = text;
     if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) shown.remove_prefix(std::string_view("::ffff:").size());
     return {std::string(shown), ntohs(v6.sin6_port)};
+  }
+
+  // Shells give a process 1024 descriptors, whatever it is; it may ask for more by itself.
+  void allow_descriptors() {
+    // A stream holds two, one to each side, and the store and its helpers some.
+    const rlim_t wanted = 2 * shared_.config.connections_max + 256;
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
+    limit.rlim_cur = std::min(wanted, limit.rlim_max);
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    if (limit.rlim_cur < wanted) {
+      log::info("fewer descriptors are allowed than connections may need",
+                {{"allowed", limit.rlim_cur}, {"wanted", wanted}});
+    }
   }
 
   // Too many connections. A closed connection is the clearest answer there is before TLS.
