@@ -115,7 +115,7 @@ TEST_F(BootstrapRolesTest, AgreesWithEveryRecordedAccessReview) {
       if (!body || step.at("expect").at("status") != 201) continue;
       const json::Object& object = body->as_object();
       if (path.ends_with("/rolebindings") || path.ends_with("/roles")) {
-        json::Object stored = object;
+        json::Object stored(object, json::StoragePtr());
         const std::string_view ns = path.substr(path.find("/namespaces/") + 12);
         stored["metadata"].as_object()["namespace"] = ns.substr(0, ns.find('/'));
         put(path.ends_with("/roles") ? roles_resource : role_bindings_resource, stored);

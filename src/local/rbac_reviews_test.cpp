@@ -34,8 +34,8 @@ struct ReviewsTest : ::testing::Test, TestStore {
 
   Result<json::Value> ask(std::string_view kind, std::string_view object, std::string_view ns = "",
                           std::string_view name = "") {
-    return run(
-        auth::answer_review(kind, json::Value(parse(object).root()), {.user = asking, .ns = ns, .name = name}, parts));
+    return run(auth::answer_review(kind, json::Value(parse(object).root(), json::StoragePtr()),
+                                   {.user = asking, .ns = ns, .name = name}, parts));
   }
   std::string text(std::string_view kind, std::string_view object, std::string_view ns = "",
                    std::string_view name = "") {
@@ -203,7 +203,7 @@ TEST_F(ReviewsTest, AgreesWithEveryRecordedReview) {
       const std::string_view kind = json::get_string_or(*object, "kind");
       const std::string_view target = step.at("path").as_string();
       if (kind == "Role" || kind == "RoleBinding") {
-        json::Object stored = *object;
+        json::Object stored(*object, json::StoragePtr());
         const std::string_view ns = target.substr(target.find("/namespaces/") + 12);
         stored["metadata"].as_object()["namespace"] = ns.substr(0, ns.find('/'));
         put(kind == "Role" ? roles_resource : role_bindings_resource, stored);
@@ -214,7 +214,8 @@ TEST_F(ReviewsTest, AgreesWithEveryRecordedReview) {
       if (const json::Value* headers = json::find(step, "headers"))
         who = user(std::string(json::get_string_or(*headers, "Impersonate-User")),
                    {std::string(json::get_string_or(*headers, "Impersonate-Group")), "system:authenticated"});
-      auto answer = run(auth::answer_review(kind, json::Value(*object), {.user = who, .ns = {}, .name = {}}, parts));
+      auto answer = run(auth::answer_review(kind, json::Value(*object, json::StoragePtr()),
+                                            {.user = who, .ns = {}, .name = {}}, parts));
       ASSERT_TRUE(answer) << answer.error().message;
       json::erase(answer->at("status").as_object(), "reason");
       json::erase(answer->at("metadata").as_object(), "creationTimestamp");
