@@ -82,6 +82,9 @@ Connection::Life Connection::run(std::unique_ptr<Connection> self) {
 
   bool look = c.channel_.has_pending();  // whether bytes may be there, so that a read is worth a system call
   std::size_t in_a_row = 0;
+  // What the deadline stands for. Time runs from when a phase begins: bytes that come drop by drop, even ones that TLS
+  // keeps to itself, do not buy more of it.
+  enum class Timed : std::uint8_t { nothing, idle, head } timed = Timed::nothing;
   for (;;) {
     if (!c.work_) {
       if (!look) {
@@ -91,7 +94,8 @@ Connection::Life Connection::run(std::unique_ptr<Connection> self) {
         }
         in_a_row = 0;
         c.phase_ = Phase::idle;
-        c.set_deadline(c.server_.config().times.idle);
+        if (timed == Timed::nothing) c.set_deadline(c.server_.config().times.idle);
+        timed = Timed::idle;
         const IoError waited = co_await socket.until(Direction::read);
         if (waited != IoError::none) {
           c.closing_ = waited == IoError::timed_out ? Closed::idle : reason_of(waited);
@@ -115,8 +119,6 @@ Connection::Life Connection::run(std::unique_ptr<Connection> self) {
       if (attempt.bytes > 0) {
         c.work_->end += attempt.bytes;
         c.server_.metrics().bytes_in.add(attempt.bytes);
-        // From the first byte to the end of the head: a client that drips bytes does not gain time with them.
-        if (!begun) c.set_deadline(c.server_.config().times.header);
         continue;
       }
       if (attempt.error != IoError::none) {
@@ -127,6 +129,8 @@ Connection::Life Connection::run(std::unique_ptr<Connection> self) {
         c.release_work();
         continue;
       }
+      if (timed != Timed::head) c.set_deadline(c.server_.config().times.header);
+      timed = Timed::head;
       const IoError waited = co_await socket.until(*attempt.blocked);
       if (waited == IoError::timed_out) {
         c.answer_error(408, "the header of the request did not arrive in time");
@@ -147,6 +151,7 @@ Connection::Life Connection::run(std::unique_ptr<Connection> self) {
       break;
     }
 
+    timed = Timed::nothing;
     c.begin_request();
     c.drive();
     if (c.driver_) {

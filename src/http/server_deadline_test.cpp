@@ -72,6 +72,34 @@ TEST(Deadlines, DrippedHeader) {
   }
 }
 
+TEST(Deadlines, DrippedTlsRecord) {
+  TestServer server(hasty(true));
+  TestClient client(server.port(), server.client());
+  EXPECT_EQ(client.ask(get("/")).status, 200);
+  // The head of a record of 16 KiB and then a byte of it now and then, below TLS: no byte of a request ever arrives.
+  const std::string record = std::string("\x17\x03\x03\x40\x00", 5) + std::string(2000, 'x');
+  pollfd readable{.fd = client.fd(), .events = POLLIN, .revents = 0};
+  std::size_t sent = 0;
+  while (sent < record.size() && ::poll(&readable, 1, 3) == 0) {
+    if (::send(client.fd(), &record[sent++], 1, MSG_NOSIGNAL) != 1) break;
+  }
+  EXPECT_LT(sent, record.size());
+  server.stop();
+  EXPECT_EQ(server.closed("idle"), 1u);
+}
+
+TEST(Deadlines, TimeOfAHeadBeginsAfterTheRequestBeforeIt) {
+  TestServer server(hasty(), [](Exchange& exchange) -> Task<void> {
+    if (exchange.request().path == "/slow") co_await exchange.core().sleep(100ms);
+    exchange.respond(text("done"));
+  });
+  TestClient client(server.port(), server.client());
+  client.send(get("/slow") + "GET /next HTTP/1.1\r\nHo");
+  EXPECT_EQ(client.answer().status, 200);
+  client.send("st: x\r\n\r\n");
+  EXPECT_EQ(client.answer().status, 200);
+}
+
 TEST(Deadlines, BlankLinesDoNotBuyTime) {
   TestServer server(hasty());
   TestClient client(server.port(), server.client());
