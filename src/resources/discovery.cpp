@@ -117,11 +117,11 @@ void append_response_kind(std::string& out, const ApiResource* entry, std::strin
   fmt::format_to(std::back_inserter(out), R"("responseKind":{{"group":"{}","version":"{}","kind":"{}"}})",
                  own     ? group
                  : known ? entry->kind_group
-                         : std::string_view(),
+                         : std::string_view(""),
                  own     ? version
                  : known ? entry->kind_version
-                         : std::string_view(),
-                 known ? entry->kind : std::string_view());
+                         : std::string_view(""),
+                 known ? entry->kind : std::string_view(""));
 }
 
 void append_verbs(std::string& out, const ApiResource* entry) {
@@ -163,7 +163,7 @@ void append_version(std::string& out, std::string_view group, std::string_view v
     fmt::format_to(std::back_inserter(out), R"({{"resource":"{}",)", resource);
     append_response_kind(out, whole, group, version);
     fmt::format_to(std::back_inserter(out), R"(,"scope":"{}","singularResource":"{}")",
-                   namespaced ? "Namespaced" : "Cluster", whole ? whole->singular : std::string_view());
+                   namespaced ? "Namespaced" : "Cluster", whole ? whole->singular : std::string_view(""));
     append_verbs(out, whole);
     if (whole) append_names(out, "shortNames", whole->short_names);
     if (whole) append_names(out, "categories", whole->categories);

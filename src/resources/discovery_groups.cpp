@@ -117,7 +117,8 @@ std::vector<ApiGroup> make_groups() {
   for (const api::Kind& kind : api::kinds()) {
     if (!is_listed(kind)) continue;
     auto group = std::ranges::find(groups, kind.group, &ApiGroup::name);
-    if (group == groups.end()) group = groups.insert(groups.end(), ApiGroup{.name = kind.group, .versions = {}});
+    if (group == groups.end())
+      group = groups.insert(groups.end(), ApiGroup{.name = kind.group.empty() ? "" : kind.group, .versions = {}});
     for (const api::KindVersion& version : kind.versions)
       if (version.served && std::ranges::find(group->versions, version.name) == group->versions.end())
         group->versions.push_back(version.name);
@@ -142,7 +143,7 @@ void add_parts(std::vector<ApiResource>& out, const api::Kind& kind) {
   const auto add = [&](std::string_view part, std::string_view part_kind, std::string_view group,
                        std::string_view version, Names verbs) {
     out.push_back({.name = std::string(kind.plural) + "/" + std::string(part),
-                   .singular = {},
+                   .singular = "",
                    .kind = part_kind,
                    .kind_group = group,
                    .kind_version = version,
@@ -151,7 +152,7 @@ void add_parts(std::vector<ApiResource>& out, const api::Kind& kind) {
                    .short_names = {},
                    .categories = {}});
   };
-  if (kind.status_subresource) add("status", kind.kind, {}, {}, part_verbs);
+  if (kind.status_subresource) add("status", kind.kind, "", "", part_verbs);
   if (kind.scale) add("scale", "Scale", "autoscaling", "v1", part_verbs);
   if (!kind.group.empty()) return;
   for (const BuiltinPart& part : builtin_parts)
@@ -192,8 +193,8 @@ std::vector<ApiResource> api_resources(std::string_view group, std::string_view 
     out.push_back({.name = std::string(kind.plural),
                    .singular = kind.singular,
                    .kind = kind.kind,
-                   .kind_group = {},
-                   .kind_version = {},
+                   .kind_group = "",
+                   .kind_version = "",
                    .namespaced = kind.namespaced,
                    .verbs = verbs_of(kind),
                    .short_names = kind.short_names,

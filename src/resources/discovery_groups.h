@@ -21,10 +21,10 @@ const ApiGroup* find_api_group(std::string_view name);
 // One entry of an APIResourceList: a resource, or what is below one ("virtualmachines/status").
 struct ApiResource {
   std::string name;
-  std::string_view singular;
-  std::string_view kind;
+  std::string_view singular = "";
+  std::string_view kind = "";
   // Of the kind, where it is not of the group and version that lists it: scale is autoscaling/v1 everywhere.
-  std::string_view kind_group, kind_version;
+  std::string_view kind_group = "", kind_version = "";
   bool namespaced = true;
   std::span<const std::string_view> verbs;
   std::span<const std::string_view> short_names;

@@ -13,8 +13,8 @@ namespace vg::resources {
 struct TableColumn {
   std::string_view name;
   std::string_view type = "string";
-  int priority = 0;  // 1: only in wide output
-  std::string_view format = {};
+  int priority = 0;              // 1: only in wide output
+  std::string_view format = "";  // never a null view: fmt hands it to memcpy
 };
 
 struct BuiltinTable {

@@ -149,15 +149,13 @@ TEST(Table, RowsCarryWhatWasAskedFor) {
     const Value* shown = json::find(json::get_array(out.root(), "rows")->at(0), "object");
     return shown ? json::to_text(*shown) : "none";
   };
-  EXPECT_EQ(
-      row("", "v1"),
-      R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","namespace":"n","resourceVersion":"9"}})");
-  EXPECT_EQ(
-      row("Metadata", "v1beta1"),
-      R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1beta1","metadata":{"name":"a","namespace":"n","resourceVersion":"9"}})");
-  EXPECT_EQ(
-      row("Object", "v1"),
-      R"({"apiVersion":"kubevirt.io/v1alpha3","kind":"VirtualMachine","metadata":{"name":"a","namespace":"n","resourceVersion":"9"},"spec":{"x":1}})");
+  EXPECT_EQ(row("", "v1"), R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{)"
+                           R"("name":"a","namespace":"n","resourceVersion":"9"}})");
+  EXPECT_EQ(row("Metadata", "v1beta1"),
+            R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1beta1","metadata":{)"
+            R"("name":"a","namespace":"n","resourceVersion":"9"}})");
+  EXPECT_EQ(row("Object", "v1"), R"({"apiVersion":"kubevirt.io/v1alpha3","kind":"VirtualMachine","metadata":{)"
+                                 R"("name":"a","namespace":"n","resourceVersion":"9"},"spec":{"x":1}})");
   EXPECT_EQ(row("None", "v1"), "none");
 }
 
