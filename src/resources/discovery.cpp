@@ -274,10 +274,9 @@ bool matches_tag(std::string_view if_none_match, std::string_view etag) {
 }
 
 Document finish_document(std::string body, std::string_view content_type, const DiscoveryRequest& request) {
-  // Whoever keeps the document must ask before using it again; that costs no body.
   Document document{.content_type = std::string(content_type),
                     .etag = fmt::format("\"{}\"", content_hash(body)),
-                    .cache_control = "no-cache, private"};
+                    .cache_control = std::string(revalidate)};
   if (matches_tag(request.if_none_match, document.etag))
     document.status = 304;
   else

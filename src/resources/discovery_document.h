@@ -8,6 +8,9 @@
 
 namespace vg::resources {
 
+// Whoever keeps a document must ask before using it again; that costs no body.
+inline constexpr std::string_view revalidate = "no-cache, private";
+
 // A digest of the content, upper-case hexadecimal.
 std::string content_hash(std::string_view body);
 

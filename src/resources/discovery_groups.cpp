@@ -73,13 +73,17 @@ constexpr std::array<std::string_view, 7> namespace_verbs{"create", "delete", "g
 constexpr std::array<std::string_view, 3> part_verbs{"get", "patch", "update"};
 constexpr std::array<std::string_view, 1> create_verbs{"create"};
 
+constexpr std::array<std::string_view, 1> update_verbs{"update"};
+
 // What is below one of Kubernetes' own kinds besides its status.
 struct BuiltinPart {
-  std::string_view plural, name, kind_group, kind;
+  std::string_view plural, name, kind_group, kind_version, kind;
+  Names verbs;
 };
 constexpr std::array builtin_parts{
-    BuiltinPart{"pods", "eviction", "policy", "Eviction"},
-    BuiltinPart{"serviceaccounts", "token", "authentication.k8s.io", "TokenRequest"},
+    BuiltinPart{"namespaces", "finalize", "", "", "Namespace", update_verbs},
+    BuiltinPart{"pods", "eviction", "policy", "v1", "Eviction", create_verbs},
+    BuiltinPart{"serviceaccounts", "token", "authentication.k8s.io", "v1", "TokenRequest", create_verbs},
 };
 
 // A kind that is never stored is either a question with a path of its own, or the body of one of the parts above.
@@ -156,7 +160,7 @@ void add_parts(std::vector<ApiResource>& out, const api::Kind& kind) {
   if (kind.scale) add("scale", "Scale", "autoscaling", "v1", part_verbs);
   if (!kind.group.empty()) return;
   for (const BuiltinPart& part : builtin_parts)
-    if (part.plural == kind.plural) add(part.name, part.kind, part.kind_group, "v1", create_verbs);
+    if (part.plural == kind.plural) add(part.name, part.kind, part.kind_group, part.kind_version, part.verbs);
 }
 
 std::vector<ApiResource> subresource_entries() {

@@ -86,7 +86,9 @@ std::string build_v2(bool protobuf) {
 // The document of this key, built only when the client does not have it.
 Document built_document(const std::string& key, std::string_view content_type, const DiscoveryRequest& request,
                         const std::function<std::string()>& build) {
-  Document document{.content_type = std::string(content_type), .etag = known_tags().find(key)};
+  Document document{.content_type = std::string(content_type),
+                    .etag = known_tags().find(key),
+                    .cache_control = std::string(revalidate)};
   if (!document.etag.empty() && matches_tag(request.if_none_match, document.etag)) {
     document.status = 304;
     return document;

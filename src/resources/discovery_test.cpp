@@ -157,6 +157,11 @@ TEST(Discovery, PartsSayWhatTheyTake) {
   ASSERT_TRUE(eviction);
   EXPECT_EQ(eviction->kind, "Eviction");
   EXPECT_EQ(eviction->kind_group, "policy");
+  const ApiResource* finalize = find_entry(core, "namespaces/finalize");
+  ASSERT_TRUE(finalize);
+  EXPECT_EQ(finalize->kind, "Namespace");
+  EXPECT_EQ(finalize->verbs.front(), "update");
+  EXPECT_FALSE(finalize->namespaced);
   const ApiResource* token = find_entry(core, "serviceaccounts/token");
   ASSERT_TRUE(token);
   EXPECT_EQ(token->kind, "TokenRequest");
@@ -265,6 +270,7 @@ TEST(Discovery, WhoHasTheDocumentGetsNone) {
     EXPECT_EQ(again->status, 304) << path;
     EXPECT_TRUE(again->body.empty());
     EXPECT_EQ(again->etag, first->etag);
+    EXPECT_EQ(again->cache_control, first->cache_control);
     EXPECT_EQ(discovery_document(path, "", "\"another\"")->status, 200);
   }
 }
