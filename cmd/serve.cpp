@@ -20,7 +20,6 @@
 #include <thread>
 #include <vector>
 
-#include "auth/identify.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/limits.h"
@@ -32,12 +31,14 @@
 #include "listen_address.h"
 #include "local/pki.h"
 #include "local/state_folder.h"
+#include "resources/first_start.h"
 #include "server/health.h"
 #include "server/process_metrics.h"
 #include "server/router.h"
 #include "server/version.h"
 #include "server/webhooks.h"
 #include "signals.h"
+#include "standalone_api.h"
 
 namespace vg::cmd {
 namespace {
@@ -170,7 +171,8 @@ class Standalone {
   void run();  // until a signal
 
  private:
-  Standalone(local::StateFolder folder, std::unique_ptr<local::Pki> pki);
+  Standalone(local::StateFolder folder, std::unique_ptr<local::Pki> pki, bool api_only);
+  Result<void> open_api();
   void add_routes();
   Result<void> load_certificates();
   void on_signal(int signal);
@@ -182,6 +184,7 @@ class Standalone {
   SystemClock clock_;
   local::StateFolder folder_;
   std::unique_ptr<local::Pki> pki_;
+  const bool api_only_;
   metrics::Registry metrics_;
   metrics::Gauge& ready_ =
       metrics_.gauge("kubevirt_virt_api_ready_status", "1 while this server takes requests, else 0.");
@@ -189,18 +192,15 @@ class Standalone {
       metrics_.gauges("virtgate_certificate_expiration_timestamp_seconds",
                       "When a certificate of this server ends, in seconds since 1970.", {"certificate"});
   server::HealthRegistry health_;
-  auth::Identifier identifier_;
-  server::Router router_;
+  std::unique_ptr<StandaloneApi> api_;
+  std::unique_ptr<server::Router> router_;
   std::unique_ptr<http::Server> server_;
   std::optional<http::CertificateWatcher> certificates_;  // lives on a core of the server, so it goes first
   std::atomic<bool> stopping_{false};
 };
 
-Standalone::Standalone(local::StateFolder folder, std::unique_ptr<local::Pki> pki)
-    : folder_(std::move(folder)),
-      pki_(std::move(pki)),
-      identifier_(pki_->admin_token(), std::string(local::admin_user), {std::string(local::admin_group)}),
-      router_({.identifier = identifier_, .clock = clock_, .metrics = metrics_}) {}
+Standalone::Standalone(local::StateFolder folder, std::unique_ptr<local::Pki> pki, bool api_only)
+    : folder_(std::move(folder)), pki_(std::move(pki)), api_only_(api_only) {}
 
 Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& options, const ListenAddress& listen) {
   std::filesystem::path state = options.state;
@@ -217,18 +217,29 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
   auto address = resolve(listen.host);
   if (!address) return fail(address.error());
 
-  std::unique_ptr<Standalone> made(new Standalone(std::move(*folder), std::move(*pki)));
+  std::unique_ptr<Standalone> made(new Standalone(std::move(*folder), std::move(*pki), options.api_only));
+  if (auto opened = made->open_api(); !opened) return fail(opened.error());
   made->add_routes();
   made->show_expiry();
   http::ServerConfig config;
   config.host = std::move(*address);
   config.port = listen.port;
   config.metrics = &made->metrics_;
-  auto server = http::Server::create(std::move(config), made->router_);
+  auto server = http::Server::create(std::move(config), *made->router_);
   if (!server) return fail(server.error());
   made->server_ = std::move(*server);
   if (auto loaded = made->load_certificates(); !loaded) return fail(loaded.error());
   return made;
+}
+
+Result<void> Standalone::open_api() {
+  auto api = StandaloneApi::open(
+      {.state = folder_.path(), .admin_token = pki_->admin_token(), .authority_pem = pki_->authority_pem()}, clock_);
+  if (!api) return fail(std::move(api.error()));
+  api_ = std::move(*api);
+  router_ = std::make_unique<server::Router>(
+      server::Router::Parts{.identifier = api_->identifier(), .clock = clock_, .metrics = metrics_});
+  return {};
 }
 
 void Standalone::add_routes() {
@@ -236,10 +247,10 @@ void Standalone::add_routes() {
     if (!certificates_->expired(clock_.wall_now())) return std::nullopt;
     return "the serving certificate is not valid now";
   });
-  // The configuration will come from the KubeVirt object in the store.
-  server::add_health_routes(router_, health_, [] { return std::string(); });
-  server::add_metrics_route(router_, server::Access::administrators, metrics_);
-  server::add_webhook_routes(router_, server::Access::administrators, metrics_);
+  server::add_health_routes(*router_, health_, [this] { return resources::config_version(api_->store()); });
+  server::add_metrics_route(*router_, server::Access::administrators, metrics_);
+  server::add_webhook_routes(*router_, server::Access::administrators, metrics_);
+  api_->add_routes(*router_, health_);
 }
 
 Result<void> Standalone::load_certificates() {
@@ -265,9 +276,11 @@ void Standalone::run() {
     if (auto synced = pki_->sync(); !synced) log::error("new keys may be lost", {{"reason", synced.error().message}});
   });
   certificates_->start();
+  api_->start(server_->core(0), !api_only_);
   ProcessSignals::Watch watch(
       signals_, renewal_interval, [this](int signal) { on_signal(signal); }, [this] { renew(); });
   server_->run();
+  api_->stop();
   ready_.set(0);
 }
 

@@ -9,6 +9,7 @@
 #include "json/access.h"
 #include "json/write.h"
 #include "resources/decode.h"
+#include "resources/discovery.h"
 #include "resources/output.h"
 #include "resources/read.h"
 #include "resources/write.h"
@@ -95,6 +96,30 @@ bool knows_subresource(const RequestInfo& info, const Resource& resource) {
          (sub == "eviction" && resource.key == "pods") || (sub == "token" && resource.key == "serviceaccounts");
 }
 
+// What tells clients what there is.
+void serve_document(server::Call& call, const RequestInfo& info) {
+  const http::Request& request = call.request();
+  if (request.method != "GET" && request.method != "HEAD")
+    return call.refuse(Status::method_not_supported("", "", request.method));
+  auto document = discovery_document({.path = info.path,
+                                      .query = request.query,
+                                      .accept = request.headers.find("accept").value_or(""),
+                                      .if_none_match = request.headers.find("if-none-match").value_or(""),
+                                      .host = request.headers.find("host").value_or("")});
+  if (!document) return call.refuse(nothing_here(info));
+  http::Response response{
+      .status = document->status, .content_type = {}, .headers = {}, .body = std::move(document->body)};
+  const auto add = [&](const char* name, std::string& value) {
+    if (!value.empty()) response.headers.emplace_back(name, std::move(value));
+  };
+  add("Content-Type", document->content_type);
+  add("ETag", document->etag);
+  add("Cache-Control", document->cache_control);
+  add("Location", document->location);
+  response.headers.emplace_back("Vary", "Accept");
+  call.respond(std::move(response));
+}
+
 bool is_posted_review(const Resource& resource) {
   return auth::is_review(resource.group(), resource.kind->kind) && resource.kind->kind != "TokenRequest";
 }
@@ -104,6 +129,7 @@ bool is_posted_review(const Resource& resource) {
 ResourceApi::ResourceApi(ApiParts parts)
     : parts_(std::move(parts)),
       backend_{.store = parts_.store,
+               .commits = parts_.commits,
                .authorizer = parts_.authorizer,
                .clock = parts_.clock,
                .rules = parts_.rules,
@@ -124,6 +150,9 @@ void ResourceApi::add_routes(server::Router& router) {
     router.add_prefix(server::Access::anyone, server::Router::any_method, std::string(root) + "/",
                       server::RouteClass::resource, handler);
   }
+  router.add(server::Access::anyone, server::Router::any_method, "/", server::RouteClass::discovery, handler);
+  router.add_prefix(server::Access::anyone, server::Router::any_method, "/openapi/", server::RouteClass::discovery,
+                    handler);
 }
 
 Task<void> ResourceApi::handle(server::Call& call) {
@@ -170,9 +199,7 @@ void ResourceApi::audit(const server::Call& call, const RequestInfo& info, const
 Task<void> ResourceApi::serve(server::Call& call, const RequestInfo& info, const Asker& asker,
                               std::string& object_name) {
   if (!info.resource_request) {
-    auto response = parts_.discovery ? parts_.discovery(info, call.request()) : std::nullopt;
-    if (!response) co_return call.refuse(nothing_here(info));
-    co_return call.respond(std::move(*response));
+    co_return serve_document(call, info);
   }
   if (const auto group = groups_.find(info.group); group != groups_.end()) {
     SpecialRequest request{.call = call, .info = info, .user = asker.user};

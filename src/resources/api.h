@@ -36,6 +36,7 @@ using SpecialHandler = std::function<Task<void>(SpecialRequest&)>;
 
 struct ApiParts {
   ObjectStore& store;
+  Commits& commits;  // to the same store
   Authorizer& authorizer;
   const auth::Identifier& identifier;
   const Clock& clock;
@@ -43,8 +44,6 @@ struct ApiParts {
   const auth::ReviewParts* reviews = nullptr;  // null: access reviews and tokens are not offered
   AuditLog* audit = nullptr;                   // null: none
   TableWriter table = nullptr;                 // null: tables are answered with the objects themselves
-  // Answers requests that are for no resource: discovery. Nothing: there is nothing at that path.
-  std::function<std::optional<http::Response>(const RequestInfo& info, const http::Request& request)> discovery = {};
 };
 
 // Everything in the parts outlives this; this outlives the router's use.
@@ -57,7 +56,7 @@ class ResourceApi {
 
   // Everything in that group goes to the handler (subresources.kubevirt.io). Before the first request.
   void add_group(std::string group, SpecialHandler handler);
-  // "/api", "/apis" and everything below.
+  // "/api", "/apis", "/openapi" and everything below, and "/".
   void add_routes(server::Router& router);
 
   Task<void> handle(server::Call& call);

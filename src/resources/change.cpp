@@ -120,7 +120,7 @@ Task<Written> change_object(Context& context, const ObjectPtr& current, const js
                                 .expected_revision = current->revision(),
                                 .expected_uid = {},
                                 .object = goes ? ObjectDraft{} : std::move(draft)});
-  auto outcome = co_await commit(context.backend.store, context.call.core(), std::move(transaction));
+  auto outcome = co_await commit(context.backend.commits, context.call.core(), std::move(transaction));
   if (!outcome) {
     const bool raced = outcome.error().code == 409;
     co_return refused(std::move(outcome.error()), raced);

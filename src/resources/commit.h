@@ -14,13 +14,35 @@
 
 namespace vg::resources {
 
-// co_await Commit(store, core, transactions): submits all of them at once and resumes, on `core`, when the last one is
-// answered; the results come in the order of the transactions. The coroutine must run on `core`. It may be destroyed
+// The writes on their way to one store. Cores may only be destroyed once none of them can be answered there any more.
+class Commits {
+ public:
+  explicit Commits(ObjectStore& store) : store_(store) {}
+
+  void submit(Transaction transaction, Completion done) {
+    in_flight_.fetch_add(1, std::memory_order_relaxed);
+    store_.submit(std::move(transaction), [this, done = std::move(done)](Result<CommitOutcome> outcome) mutable {
+      done(std::move(outcome));
+      if (in_flight_.fetch_sub(1, std::memory_order_acq_rel) == 1) in_flight_.notify_all();
+    });
+  }
+  // Nobody may submit meanwhile. The store answers everything, so this ends.
+  void wait_for_all() const {
+    for (auto left = in_flight_.load(); left != 0; left = in_flight_.load()) in_flight_.wait(left);
+  }
+
+ private:
+  ObjectStore& store_;
+  std::atomic<std::size_t> in_flight_ = 0;
+};
+
+// co_await Commit(commits, core, transactions): submits all of them at once and resumes, on `core`, when the last one
+// is answered; the results come in the order of the transactions. The coroutine must run on `core`. It may be destroyed
 // while it waits (its connection was cut): the writes happen all the same, and nobody is resumed.
 class Commit {
  public:
-  Commit(ObjectStore& store, http::Core& core, std::vector<Transaction> transactions)
-      : store_(store), core_(core), transactions_(std::move(transactions)) {}
+  Commit(Commits& commits, http::Core& core, std::vector<Transaction> transactions)
+      : commits_(commits), core_(core), transactions_(std::move(transactions)) {}
   Commit(const Commit&) = delete;
   Commit& operator=(const Commit&) = delete;
   ~Commit() {
@@ -34,10 +56,10 @@ class Commit {
     // Once the last one is submitted this object may be gone, so nothing of it is touched in the loop.
     const auto state = state_;
     auto transactions = std::move(transactions_);
-    ObjectStore& store = store_;
+    Commits& commits = commits_;
     http::Core& core = core_;
     for (std::size_t i = 0; i < transactions.size(); ++i) {
-      store.submit(std::move(transactions[i]), [state, i, &core](Result<CommitOutcome> outcome) {
+      commits.submit(std::move(transactions[i]), [state, i, &core](Result<CommitOutcome> outcome) {
         state->results[i].emplace(std::move(outcome));
         if (state->left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
         core.post([state] {
@@ -61,16 +83,16 @@ class Commit {
     std::atomic<std::size_t> left;
     std::coroutine_handle<> waiting;  // only touched on the core
   };
-  ObjectStore& store_;
+  Commits& commits_;
   http::Core& core_;
   std::vector<Transaction> transactions_;
   std::shared_ptr<State> state_;
 };
 
-inline Task<Result<CommitOutcome>> commit(ObjectStore& store, http::Core& core, Transaction transaction) {
+inline Task<Result<CommitOutcome>> commit(Commits& commits, http::Core& core, Transaction transaction) {
   std::vector<Transaction> one;
   one.push_back(std::move(transaction));
-  auto results = co_await Commit(store, core, std::move(one));
+  auto results = co_await Commit(commits, core, std::move(one));
   co_return std::move(results.front());
 }
 

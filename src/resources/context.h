@@ -16,6 +16,7 @@
 #include "ports/authorizer.h"
 #include "ports/object_store.h"
 #include "resources/catalog.h"
+#include "resources/commit.h"
 #include "resources/negotiate.h"
 #include "resources/options.h"
 #include "resources/request_info.h"
@@ -41,6 +42,7 @@ using TableWriter = void (*)(std::string& out, const TableCall& call);
 // Everything outlives the requests.
 struct Backend {
   ObjectStore& store;
+  Commits& commits;  // to the same store
   Authorizer& authorizer;
   const Clock& clock;
   const auth::RuleResolver* rules = nullptr;  // null: roles are written without the checks against escalation

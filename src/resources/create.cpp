@@ -95,7 +95,7 @@ Task<Result<ObjectPtr>> store_new(Context& context, json::Object& object, bool g
                                   make_draft(object, context.resource), 0);
       outcome = fail(Status::already_exists(std::string(context.group()), std::string(context.plural()), name));
     } else {
-      outcome = co_await commit(context.backend.store, context.call.core(),
+      outcome = co_await commit(context.backend.commits, context.call.core(),
                                 create_transaction(context, name, make_draft(object, context.resource)));
     }
     if (outcome) co_return std::move(outcome->objects.front());

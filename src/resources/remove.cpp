@@ -59,7 +59,7 @@ Task<std::expected<Deleted, Refused>> delete_once(Context& context, const Object
   if (options.dry_run)
     co_return Deleted{.object = unstored_object(current->key(), plan->marked, current->revision()), .removed = false};
   auto outcome =
-      co_await commit(context.backend.store, context.call.core(), deletion_transaction(*current, std::move(*plan)));
+      co_await commit(context.backend.commits, context.call.core(), deletion_transaction(*current, std::move(*plan)));
   if (!outcome) {
     const bool raced = outcome.error().code == 409;
     co_return refused(std::move(outcome.error()), raced);
@@ -101,7 +101,7 @@ Task<Result<std::vector<ObjectPtr>>> delete_round(Context& context, std::span<co
     transactions.push_back(deletion_transaction(*object, std::move(*plan)));
     written.push_back(object);
   }
-  const auto results = co_await Commit(context.backend.store, context.call.core(), std::move(transactions));
+  const auto results = co_await Commit(context.backend.commits, context.call.core(), std::move(transactions));
   std::vector<ObjectPtr> again;
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i] || results[i].error().code == 404) continue;

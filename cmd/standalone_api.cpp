@@ -1,0 +1,114 @@
+#include "standalone_api.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "local/bootstrap_roles.h"
+#include "local/pki.h"
+#include "resources/catalog.h"
+#include "resources/draft.h"
+#include "resources/first_start.h"
+#include "resources/table_call.h"
+
+namespace vg::cmd {
+namespace {
+
+ObjectDraft draft_of(std::string_view key, const json::Object& object) {
+  return resources::make_draft(object, *resources::find_resource(key));
+}
+
+}  // namespace
+
+StandaloneApi::StandaloneApi(std::unique_ptr<store::EmbeddedStore> store, std::unique_ptr<resources::AuditLog> audit,
+                             std::unique_ptr<local::ServiceAccountTokens> tokens,
+                             std::vector<std::shared_ptr<const auth::TokenVerifier>> verifiers, const Clock& clock)
+    : clock_(clock),
+      store_(std::move(store)),
+      commits_(*store_),
+      audit_(std::move(audit)),
+      tokens_(std::move(tokens)),
+      identifier_(std::move(verifiers)),
+      rbac_(*store_),
+      reviews_{.authorizer = rbac_,
+               .rules = rbac_,
+               .identifier = identifier_,
+               .issuer = *tokens_,
+               .store = *store_,
+               .clock = clock_} {
+  api_ = std::make_unique<resources::ResourceApi>(resources::ApiParts{.store = *store_,
+                                                                      .commits = commits_,
+                                                                      .authorizer = rbac_,
+                                                                      .identifier = identifier_,
+                                                                      .clock = clock_,
+                                                                      .rules = &rbac_,
+                                                                      .reviews = &reviews_,
+                                                                      .audit = audit_.get(),
+                                                                      .table = resources::write_table});
+}
+
+StandaloneApi::~StandaloneApi() = default;
+
+Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOptions& options, const Clock& clock) {
+  store::Options store_options;
+  store_options.path = (options.state / "store.db").native();
+  store_options.health_changed = [](const StoreHealth& health) {
+    if (health.ok)
+      log::info("the store takes writes again");
+    else
+      log::error("the store takes no writes", {{"reason", health.message}});
+  };
+  auto store = store::EmbeddedStore::open(std::move(store_options));
+  if (!store) return fail(std::move(store.error()));
+  const resources::FirstStart first{.ca_bundle = options.authority_pem,
+                                    .architecture = resources::machine_architecture()};
+  if (auto done = resources::first_start(**store, first, clock); !done) return fail(std::move(done.error()));
+  if (auto done = local::bootstrap_roles(**store, clock, draft_of); !done) return fail(std::move(done.error()));
+  auto tokens = local::ServiceAccountTokens::open(options.state / "pki" / "service-account.key",
+                                                  local::lookup_in(**store), clock);
+  if (!tokens) return fail(std::move(tokens.error()));
+  auto audit = resources::AuditLog::open((options.state / "audit.log").native());
+  if (!audit) return fail(std::move(audit.error()));
+
+  std::vector<auth::StaticToken> fixed;
+  fixed.push_back({.token = options.admin_token,
+                   .user = {.name = std::string(local::admin_user),
+                            .uid = {},
+                            .groups = {std::string(local::admin_group)},
+                            .extra = {}}});
+  std::vector<std::shared_ptr<const auth::TokenVerifier>> verifiers;
+  verifiers.push_back(std::make_shared<auth::StaticTokens>(std::move(fixed)));
+  verifiers.push_back(std::make_shared<auth::TokenFile>((options.state / "tokens.csv").native(), clock));
+  // Owned by the result, which also owns the identifier that asks it.
+  verifiers.push_back(std::shared_ptr<const auth::TokenVerifier>(std::shared_ptr<void>(), tokens->get()));
+  return std::unique_ptr<StandaloneApi>(
+      new StandaloneApi(std::move(*store), std::move(*audit), std::move(*tokens), std::move(verifiers), clock));
+}
+
+void StandaloneApi::add_routes(server::Router& router, server::HealthRegistry& health) {
+  api_->add_routes(router);
+  health.add("store", server::HealthScope::readiness, [this]() -> std::optional<std::string> {
+    if (store_->health().ok) return std::nullopt;
+    return "the store takes no writes; the log says why";
+  });
+}
+
+void StandaloneApi::start(http::Core& core, bool controllers) {
+  core.post([this, &core, controllers] {
+    tasks_.emplace_back(audit_->keep_flushing(core));
+    if (!controllers) return;
+    controllers_ = std::make_unique<resources::Controllers>(resources::Controllers::Parts{
+        .store = *store_, .commits = commits_, .core = core, .clock = clock_, .gather_roles = [this] {
+          return local::plan_aggregations(*store_, rbac_, draft_of);
+        }});
+    tasks_.emplace_back(controllers_->run());
+  });
+}
+
+void StandaloneApi::stop() {
+  tasks_.clear();
+  controllers_.reset();
+  commits_.wait_for_all();
+  audit_->flush();
+}
+
+}  // namespace vg::cmd

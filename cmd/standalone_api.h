@@ -1,0 +1,66 @@
+// The Kubernetes API of the standalone mode: the store, who may do what, and the resources, put together.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "auth/identify.h"
+#include "auth/reviews.h"
+#include "auth/static_tokens.h"
+#include "base/clock.h"
+#include "base/status.h"
+#include "http/core.h"
+#include "local/rbac.h"
+#include "local/service_account_tokens.h"
+#include "resources/api.h"
+#include "resources/audit.h"
+#include "resources/controllers.h"
+#include "server/health.h"
+#include "server/router.h"
+#include "store/embedded_store.h"
+
+namespace vg::cmd {
+
+struct StandaloneApiOptions {
+  std::filesystem::path state;  // the folder that holds everything
+  std::string admin_token;
+  std::string authority_pem;  // trusted by and for the nodes
+};
+
+class StandaloneApi {
+ public:
+  // Opens the store and brings it to what a first start needs. The clock outlives this.
+  static Result<std::unique_ptr<StandaloneApi>> open(const StandaloneApiOptions& options, const Clock& clock);
+  ~StandaloneApi();
+
+  const auth::Identifier& identifier() const { return identifier_; }
+  ObjectStore& store() { return *store_; }
+  resources::ResourceApi& api() { return *api_; }
+  void add_routes(server::Router& router, server::HealthRegistry& health);
+
+  // On the core, before it runs: what goes on in the background. Controllers only where they are wanted.
+  void start(http::Core& core, bool controllers);
+  // After the cores have stopped, before they are destroyed: waits until the store has answered everything.
+  void stop();
+
+ private:
+  StandaloneApi(std::unique_ptr<store::EmbeddedStore> store, std::unique_ptr<resources::AuditLog> audit,
+                std::unique_ptr<local::ServiceAccountTokens> tokens,
+                std::vector<std::shared_ptr<const auth::TokenVerifier>> verifiers, const Clock& clock);
+
+  const Clock& clock_;
+  std::unique_ptr<store::EmbeddedStore> store_;
+  resources::Commits commits_;
+  std::unique_ptr<resources::AuditLog> audit_;
+  std::unique_ptr<local::ServiceAccountTokens> tokens_;
+  auth::Identifier identifier_;
+  local::Rbac rbac_;
+  auth::ReviewParts reviews_;
+  std::unique_ptr<resources::ResourceApi> api_;
+  std::unique_ptr<resources::Controllers> controllers_;
+  std::vector<http::Background> tasks_;
+};
+
+}  // namespace vg::cmd
