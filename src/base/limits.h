@@ -14,8 +14,8 @@ inline constexpr std::size_t mib = 1024 * kib;
 // --- connections ----------------------------------------------------------------------------------------------------
 
 // A front proxy holds few connections, users of serve hold one or two per command and one per watch. More than this is
-// a leak or an attack, and each connection costs its TLS state (about 50 KiB) even when idle.
-inline constexpr std::size_t connections_max = 8192;
+// a leak or an attack, and each connection costs its TLS state (about 15 KiB) even when idle.
+inline constexpr std::size_t connections_max = 16384;
 // What the kernel may hold for us while all cores are busy.
 inline constexpr int listen_backlog_connections = 1024;
 // A connection that opens with silence costs a handshake's memory; honest clients send at once.
