@@ -1,0 +1,80 @@
+// What rules and defaults are given beside the review. Everything that could differ from one call to the next is in
+// here, so that they stay pure: the same case gives the same verdict.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "admission/review.h"
+#include "admission/webhook.h"
+#include "base/clock.h"
+#include "base/status.h"
+#include "config/cluster_config.h"
+#include "json/value.h"
+
+namespace vg::admission {
+
+// Reading other objects. Resources are named as in the store: "kubevirt.io/virtualmachines", "pods",
+// "cdi.kubevirt.io/datasources". Values are made in `storage` and are nobody else's. A failure means that the answer
+// is not known: most rules then refuse with Verdict::error.
+class Lookups {
+ public:
+  virtual ~Lookups() = default;
+  // Null when there is none of that name. `ns` is empty for objects of the whole cluster.
+  virtual Result<json::Value*> get(std::string_view resource, std::string_view ns, std::string_view name,
+                                   const json::StoragePtr& storage) const = 0;
+  // All in that namespace, by name; an empty `ns` means all namespaces.
+  virtual Result<std::vector<json::Value*>> list(std::string_view resource, std::string_view ns,
+                                                 const json::StoragePtr& storage) const = 0;
+  // Objects of that namespace whose labels include this one.
+  virtual Result<std::vector<json::Value*>> list_labelled(std::string_view resource, std::string_view ns,
+                                                          std::string_view label, std::string_view value,
+                                                          const json::StoragePtr& storage) const = 0;
+};
+
+// What is new in every object: a test gives fixed ones.
+struct Randomness {
+  std::function<std::string()> uuid;               // of version 4
+  std::function<std::string(std::size_t)> suffix;  // so many characters of the alphabet that Kubernetes uses for names
+};
+
+// The kernel's randomness.
+const Randomness& system_randomness();
+
+struct Context {
+  const config::ClusterConfig& config;
+  const Lookups& lookups;
+  const Randomness& randomness;
+  std::string_view own_namespace;  // where KubeVirt's own objects and accounts live
+  Clock::Wall now;
+  json::StoragePtr storage;  // lives as long as the request
+};
+
+// True for the service accounts of virt-api, virt-controller, virt-handler and the synchronization controller: they may
+// change what users may not. The operator and the export proxy are not among them.
+bool is_trusted_account(const Context& context, std::string_view username);
+
+// True for virt-handler's account alone.
+bool is_handler_account(const Context& context, std::string_view username);
+
+// What there is to judge or to complete. The objects are in canonical form; object is never null where a rule or a
+// default is asked, old_object is null unless something is updated.
+struct Case {
+  const Context& context;
+  const Review& review;
+  const Webhook& webhook;
+  json::Value* object;
+  const json::Value* old_object;
+
+  bool create() const { return review.operation() == Operation::create; }
+  bool update() const { return review.operation() == Operation::update; }
+  bool enabled(config::Gate gate) const { return context.config.enabled(gate); }
+};
+
+// A mutating webhook after the common steps (decoding, resource check, schema check): may change *object, and answers
+// with a patch against the object as it was sent, or with a refusal. One function each in admission/defaults/.
+using Mutator = Verdict (*)(const Case&);
+
+}  // namespace vg::admission

@@ -1,0 +1,88 @@
+// A rule is one function and one row. The order of rows is the order of causes; `virtgate rules` prints the rows.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "admission/context.h"
+#include "admission/review.h"
+#include "api/canonical_place.h"
+#include "base/status.h"
+
+namespace vg::admission {
+
+using api::Place;
+
+// What rules found. A rule either adds causes, or ends the matter.
+class Causes {
+ public:
+  void invalid(std::string_view field, std::string message) { add("FieldValueInvalid", field, std::move(message)); }
+  void required(std::string_view field, std::string message) { add("FieldValueRequired", field, std::move(message)); }
+  void not_found(std::string_view field, std::string message) { add("FieldValueNotFound", field, std::move(message)); }
+  void duplicate(std::string_view field, std::string message) { add("FieldValueDuplicate", field, std::move(message)); }
+  void forbidden(std::string_view field, std::string message) { add("FieldValueForbidden", field, std::move(message)); }
+  void not_supported(std::string_view field, std::string message) {
+    add("FieldValueNotSupported", field, std::move(message));
+  }
+  void unexpected(std::string_view field, std::string message) {
+    add("UnexpectedServerResponse", field, std::move(message));
+  }
+  // A place is printed only here, when a rule fired.
+  void invalid(const Place& field, std::string message) { add("FieldValueInvalid", print(field), std::move(message)); }
+  void required(const Place& field, std::string message) {
+    add("FieldValueRequired", print(field), std::move(message));
+  }
+  void not_found(const Place& field, std::string message) {
+    add("FieldValueNotFound", print(field), std::move(message));
+  }
+  void duplicate(const Place& field, std::string message) {
+    add("FieldValueDuplicate", print(field), std::move(message));
+  }
+  void not_supported(const Place& field, std::string message) {
+    add("FieldValueNotSupported", print(field), std::move(message));
+  }
+  void add(std::string_view reason, std::string_view field, std::string message);
+
+  void warn(std::string message) { warnings_.push_back(std::move(message)); }
+
+  // Ends the matter, whatever causes there are: no further rule is asked.
+  void refuse(Status status) { end(Verdict::refuse(std::move(status))); }
+  void error(std::string message) { end(Verdict::error(std::move(message))); }
+  void allow() { end(Verdict::allow()); }
+
+  bool empty() const { return causes_.empty(); }
+  bool ended() const { return end_.has_value(); }
+  // What it comes to; leaves nothing behind.
+  Verdict verdict();
+
+ private:
+  static std::string print(const Place& place) { return api::print_place(place, api::PlaceStyle::brackets); }
+  void end(Verdict verdict) {
+    if (!end_) end_ = std::move(verdict);
+  }
+
+  std::vector<StatusCause> causes_;
+  std::vector<std::string> warnings_;
+  std::optional<Verdict> end_;
+};
+
+enum class When : std::uint8_t { always, create, update };
+
+struct Rule {
+  std::string_view id;     // as in the specification
+  std::string_view holds;  // what must hold, as a sentence
+  std::string_view field;  // where a cause points; empty for none, or when it depends
+  void (*check)(const Case&, Causes&);
+  When when = When::always;
+  std::optional<config::Gate> gate = {};  // that the rule is about
+  bool last = false;                      // with a cause so far, later rows are not asked
+};
+
+// Asks the rows in order.
+void ask_rules(std::span<const Rule> rules, const Case& about, Causes& causes);
+
+}  // namespace vg::admission
