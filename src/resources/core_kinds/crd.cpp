@@ -60,12 +60,14 @@ void prepare_create(json::Object& object, const WriteContext& /*context*/) {
   accepted["plural"] = "";
   accepted["kind"] = "";
   note_stored_version(object);
+  begin_generation(object);
 }
 
 void prepare_update(json::Object& object, const json::Object& old, const WriteContext& context) {
   if (context.subresource == "status") return;
   carry_over(object, old, "status");
   note_stored_version(object);
+  grow_generation(object, old);
 }
 
 void check_group(Causes& causes, const Place& at, std::string_view group) {

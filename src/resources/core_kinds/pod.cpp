@@ -33,6 +33,7 @@ void note_scheduling_gates(json::Object& status) {
 
 void prepare_create(json::Object& object, const WriteContext& /*context*/) {
   choose_service_account(object);
+  begin_generation(object);
   json::Object& status = object["status"].emplace_object();
   status["phase"] = "Pending";
   status["qosClass"] = quality_of_service(members(object, "spec"));
@@ -41,7 +42,7 @@ void prepare_create(json::Object& object, const WriteContext& /*context*/) {
 
 // Clients that know less than the server leave out what it has filled in; that is no wish to take it away.
 void prepare_update(json::Object& object, const json::Object& old, const WriteContext& context) {
-  if (context.subresource != "status") return;
+  if (context.subresource != "status") return grow_generation(object, old);
   json::Object& status = json::ensure_object(object, "status");
   const json::Object& before = members(old, "status");
   if (text(status, "qosClass").empty()) carry_over(status, before, "qosClass");

@@ -265,6 +265,12 @@ TEST(CoreKindsPodChange, WhatMayChange) {
             CauseList());
 }
 
+TEST(CoreKindsPodChange, TheSpecIsCounted) {
+  EXPECT_EQ(create(pod(container())).at("/metadata/generation"), "1");
+  EXPECT_EQ(change(container(), "/metadata/labels", {{"a", "b"}}).at("/metadata/generation"), "1");
+  EXPECT_EQ(change(container(), "/spec/containers/0/image", "other:2").at("/metadata/generation"), "2");
+}
+
 TEST(CoreKindsPodChange, WhatStays) {
   EXPECT_EQ(change(container(), "/spec/nodeName", "n").causes, one("Forbidden", "spec"));
   EXPECT_EQ(change(container(), "/spec/nodeSelector", {{"a", "b"}}).causes, one("Forbidden", "spec"));

@@ -25,6 +25,8 @@ void defaults(json::Object& object, const WriteContext& /*context*/) {
   default_pointer(object, "preemptionPolicy", json::Value(preempt_lower_priority));
 }
 
+void prepare_create(json::Object& object, const WriteContext& /*context*/) { begin_generation(object); }
+
 bool is_system_class(const json::Object& object) {
   const auto* const known = std::ranges::find(system_classes, name_of(object), &SystemClass::name);
   return known != system_classes.end() && known->value == json::get_int_or(object, "value", 0) &&
@@ -60,7 +62,10 @@ void validate(const json::Object& object, const json::Object* old, const WriteCo
 
 }  // namespace
 
-constinit const Strategy priority_class_strategy = {
-    .group = "scheduling.k8s.io", .kind = "PriorityClass", .defaults = defaults, .validate = validate};
+constinit const Strategy priority_class_strategy = {.group = "scheduling.k8s.io",
+                                                    .kind = "PriorityClass",
+                                                    .defaults = defaults,
+                                                    .prepare_create = prepare_create,
+                                                    .validate = validate};
 
 }  // namespace vg::resources::core_kinds

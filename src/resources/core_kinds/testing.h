@@ -77,8 +77,10 @@ inline Outcome write_object(std::string_view text, const json::Document* old, st
   json::Object& object = outcome.object.root().as_object();
   const json::Object* before = old ? &old->root().as_object() : nullptr;
   if (strategy->defaults) strategy->defaults(object, context);
-  // What the resource layer does for every kind with a status subresource.
+  // What the resource layer does for every kind before its strategy has its turn.
   if (before && kind.status_subresource && subresource.empty()) object["status"] = *json::find(*before, "status");
+  if (const auto* generation = before ? json::find(*json::find(*before, "metadata"), "generation") : nullptr)
+    json::ensure_object(object, "metadata")["generation"] = *generation;
   if (!before && strategy->prepare_create) strategy->prepare_create(object, context);
   if (before && strategy->prepare_update) strategy->prepare_update(object, *before, context);
   std::vector<StatusCause> causes;

@@ -122,6 +122,14 @@ void carry_over(json::Object& in, const json::Object& old, std::string_view key)
     json::erase(in, key);
 }
 
+void begin_generation(json::Object& object) { json::ensure_object(object, "metadata")["generation"] = 1; }
+
+void grow_generation(json::Object& object, const json::Object& old) {
+  if (same_member(object, old, "spec")) return;
+  const std::int64_t before = json::get_int_or(members(old, "metadata"), "generation", 0);
+  json::ensure_object(object, "metadata")["generation"] = before + 1;
+}
+
 void set_texts(json::Object& in, std::string_view key, std::initializer_list<std::string_view> texts) {
   json::Array& list = in[key].emplace_array();
   for (const std::string_view one : texts) list.emplace_back(one);

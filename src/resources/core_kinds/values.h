@@ -38,6 +38,9 @@ void default_pointer(json::Object& in, std::string_view key, const json::Value& 
 
 // The member as `old` has it, or none.
 void carry_over(json::Object& in, const json::Object& old, std::string_view key);
+// For the few of Kubernetes' own kinds that count what was wanted: 1 when new, one more with every change of the spec.
+void begin_generation(json::Object& object);
+void grow_generation(json::Object& object, const json::Object& old);
 void set_texts(json::Object& in, std::string_view key, std::initializer_list<std::string_view> texts);
 
 // Calls `visit` with each element of a list that is an object.
