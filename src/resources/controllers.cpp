@@ -405,6 +405,7 @@ class Controllers::Work {
   std::vector<Transaction> plan_round() {
     std::vector<Transaction> writes;
     std::set<Key> written;
+    std::vector<Key> waiting;
     // A key may be written once in a round: the second plan for it would be about a version that is gone.
     const auto add = [&](std::vector<Transaction> planned) {
       for (auto& transaction : planned) {
@@ -426,10 +427,15 @@ class Controllers::Work {
       }
     }
     while (!objects_.empty() && writes.size() < writes_at_once) {
-      const Key key = std::move(objects_.extract(objects_.begin()).value());
+      Key key = std::move(objects_.extract(objects_.begin()).value());
       const auto object = parts_.store.get(std::get<0>(key), std::get<1>(key), std::get<2>(key));
-      if (object) add(plan_collection(parts_.store, *object, now));
+      if (!object) continue;
+      auto planned = plan_collection(parts_.store, *object, now);
+      // An owner that waits goes on once its turn leaves nothing to write for what it owns.
+      if (object->deleting() && !planned.empty()) waiting.push_back(std::move(key));
+      add(std::move(planned));
     }
+    for (Key& key : waiting) objects_.insert(std::move(key));
     if (std::exchange(roles_changed_, false) && parts_.gather_roles)
       for (Write& write : parts_.gather_roles()) {
         Transaction transaction;

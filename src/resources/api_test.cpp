@@ -1,0 +1,468 @@
+#include "resources/api.h"
+
+#include <gmock/gmock.h>
+
+#include "resources/api_test_support.h"
+
+namespace vg::resources::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// --- who may come in -------------------------------------------------------------------------------------------------
+
+TEST_F(ApiTest, NobodyComesInWithoutCredentials) {
+  for (const char* target : {"/api", "/apis", "/api/v1/namespaces", vms, "/openapi/v2", "/apis/none.io/v1"}) {
+    TestExchange anonymous((*cores_)[0], "GET", target, {}, {});
+    start(anonymous).get();
+    EXPECT_EQ(anonymous.response().status, 401) << target;
+    TestExchange wrong((*cores_)[0], "GET", target, {}, {{"Authorization", "Bearer wrong"}});
+    start(wrong).get();
+    EXPECT_EQ(wrong.response().status, 401) << target;
+  }
+}
+
+TEST_F(ApiTest, WhoMayNotIsToldWhat) {
+  authorizer_.forbidden = {"create virtualmachines", "delete virtualmachines"};
+  const auto created = post(vms, vm("a"));
+  EXPECT_EQ(created.status, 403);
+  EXPECT_EQ(created.reason(), "Forbidden");
+  EXPECT_EQ(created.at({"details", "kind"}), "virtualmachines");
+  EXPECT_EQ(created.at({"details", "group"}), "kubevirt.io");
+  EXPECT_EQ(call("DELETE", std::string(vms) + "/a").at({"details", "name"}), "a");
+}
+
+// --- objects ---------------------------------------------------------------------------------------------------------
+
+TEST_F(ApiTest, AnObjectIsCreatedReadReplacedAndDeleted) {
+  const auto created = post(vms, vm("a", R"(,"uid":"x","creationTimestamp":"2001-01-01T00:00:00Z","selfLink":"/x")"));
+  ASSERT_EQ(created.status, 201) << created.text;
+  EXPECT_EQ(created.at({"metadata", "generation"}), "1");
+  EXPECT_NE(created.at({"metadata", "uid"}), "x");
+  EXPECT_EQ(created.at({"metadata", "selfLink"}), "(absent)");
+  EXPECT_EQ(post(vms, vm("a")).reason(), "AlreadyExists");
+
+  const auto read = get(std::string(vms) + "/a");
+  ASSERT_EQ(read.status, 200);
+  EXPECT_EQ(read.text, created.text);
+
+  std::string changed = read.text;
+  changed.replace(changed.find("Halted"), 6, "Manual");
+  const auto updated = call("PUT", std::string(vms) + "/a", changed);
+  ASSERT_EQ(updated.status, 200) << updated.text;
+  EXPECT_EQ(updated.at({"metadata", "generation"}), "2");
+  EXPECT_EQ(call("PUT", std::string(vms) + "/a", changed).reason(), "Conflict");
+  EXPECT_EQ(call("PUT", std::string(vms) + "/a", vm("a")).causes(),
+            std::set<std::string>{"FieldValueInvalid metadata.resourceVersion"});
+  EXPECT_EQ(call("PUT", std::string(vms) + "/b", vm("b")).status, 404);
+  EXPECT_EQ(call("PUT", std::string(vms) + "/a", vm("b")).status, 400);
+
+  const auto deleted = call("DELETE", std::string(vms) + "/a");
+  EXPECT_EQ(deleted.status, 200);
+  EXPECT_EQ(deleted.at({"status"}), "Success");
+  EXPECT_EQ(deleted.at({"details", "uid"}), created.at({"metadata", "uid"}));
+  EXPECT_EQ(get(std::string(vms) + "/a").status, 404);
+}
+
+TEST_F(ApiTest, AnUpdateThatChangesNothingTakesNoRevision) {
+  const auto created = post(vms, vm("a"));
+  const auto same = call("PUT", std::string(vms) + "/a", created.text);
+  EXPECT_EQ(same.at({"metadata", "resourceVersion"}), created.at({"metadata", "resourceVersion"}));
+  EXPECT_EQ(merge(std::string(vms) + "/a", "{}").text, created.text);
+}
+
+TEST_F(ApiTest, VersionsAreNamesOfOneShape) {
+  std::string alpha = vm("a");
+  alpha.replace(alpha.find("kubevirt.io/v1"), 14, "kubevirt.io/v1alpha3");
+  const std::string at = "/apis/kubevirt.io/v1alpha3/namespaces/default/virtualmachines";
+  const auto created = post(at, alpha);
+  ASSERT_EQ(created.status, 201) << created.text;
+  EXPECT_EQ(created.at({"apiVersion"}), "kubevirt.io/v1alpha3");
+  EXPECT_THAT(created.warnings(), SizeIs(1));
+  EXPECT_EQ(get(std::string(vms) + "/a").at({"apiVersion"}), "kubevirt.io/v1");
+  EXPECT_EQ(get(at + "/a").at({"apiVersion"}), "kubevirt.io/v1alpha3");
+  EXPECT_EQ(post(vms, alpha).status, 400);
+  EXPECT_EQ(get("/apis/kubevirt.io/v7/virtualmachines").status, 404);
+}
+
+TEST_F(ApiTest, GeneratedNamesAreFresh) {
+  std::string body = vm("@");
+  body.replace(body.find(R"("name":"@")"), 10, R"("generateName":"gen-")");
+  const auto one = post(vms, body);
+  const auto two = post(vms, body);
+  EXPECT_EQ(one.status, 201) << one.text;
+  EXPECT_THAT(one.at({"metadata", "name"}), ::testing::StartsWith("gen-"));
+  EXPECT_NE(one.at({"metadata", "name"}), two.at({"metadata", "name"}));
+}
+
+TEST_F(ApiTest, WhatIsNamedWrongIsRefused) {
+  EXPECT_EQ(post(vms, vm("Bad_Name")).causes(), std::set<std::string>{"FieldValueInvalid metadata.name"});
+  EXPECT_EQ(post(vms, vm("")).causes(),
+            (std::set<std::string>{"FieldValueInvalid <nil>", "FieldValueRequired metadata.name"}));
+  EXPECT_EQ(post(vms, vm("a", R"(,"namespace":"other")")).status, 400);
+  EXPECT_EQ(post(vms, vm("a", R"(,"resourceVersion":"5")")).status, 400);
+  const auto missing = post("/apis/kubevirt.io/v1/namespaces/none/virtualmachines", vm("a"));
+  EXPECT_EQ(missing.status, 404);
+  EXPECT_EQ(missing.at({"details", "kind"}), "namespaces");
+}
+
+TEST_F(ApiTest, BodiesMustBeObjectsInAKnownFormat) {
+  EXPECT_EQ(post(vms, "{bad").status, 400);
+  EXPECT_EQ(post(vms, "").status, 400);
+  EXPECT_EQ(post(vms, "[]").status, 400);
+  EXPECT_EQ(call("POST", vms, vm("a"), {{"Content-Type", "text/plain"}}).status, 415);
+  EXPECT_EQ(call("POST", vms, vm("a"), {{"Content-Type", "application/vnd.kubernetes.protobuf"}}).status, 415);
+  EXPECT_EQ(post(vms, std::string(4 * 1024 * 1024, ' ')).status, 413);
+  EXPECT_EQ(get(vms, {{"Accept", "application/vnd.nothing"}}).status, 406);
+  const auto yaml =
+      call("POST", config_maps, "metadata: {name: from-yaml}\ndata: {a: b}\n", {{"Content-Type", "application/yaml"}});
+  EXPECT_EQ(yaml.status, 201) << yaml.text;
+  EXPECT_EQ(yaml.at({"data", "a"}), "b");
+}
+
+TEST_F(ApiTest, UnknownFieldsAreWarnedAboutOrRefused) {
+  std::string body = vm("a");
+  body.insert(body.find("\"runStrategy\""), R"("foo":1,"foo":2,)");
+  EXPECT_THAT(post(vms, body).warnings(),
+              ElementsAre(R"(299 - "duplicate field \"spec.foo\"")", R"(299 - "unknown field \"spec.foo\"")"));
+  const auto strict = post(std::string(vms) + "?fieldValidation=Strict", body);
+  EXPECT_EQ(strict.status, 400);
+  EXPECT_THAT(strict.at({"message"}), HasSubstr("spec.foo"));
+  std::string other = config_map("w", R"(,"nope":1)");
+  EXPECT_THAT(post(config_maps, other).warnings(), ElementsAre(R"(299 - "unknown field \"metadata.nope\"")"));
+  EXPECT_THAT(post(std::string(config_maps) + "?fieldValidation=Ignore", config_map("i", R"(,"nope":1)")).warnings(),
+              IsEmpty());
+}
+
+TEST_F(ApiTest, PathsOfOtherScopesDoNotExist) {
+  EXPECT_EQ(post("/apis/kubevirt.io/v1/virtualmachines", vm("a")).status, 404);
+  EXPECT_EQ(get("/api/v1/namespaces/default/nodes").status, 404);
+  EXPECT_EQ(get("/apis/kubevirt.io/v1/namespaces/default/nothings").status, 404);
+  EXPECT_EQ(get(std::string(vms) + "/a/nothing").status, 404);
+  EXPECT_EQ(merge(vms, "{}").status, 400);
+  EXPECT_EQ(call("PUT", config_maps, "{}").status, 405);
+  EXPECT_EQ(post(std::string(vms) + "/a", vm("a")).status, 405);
+  EXPECT_EQ(call("DELETE", "/api/v1/namespaces").status, 405);
+  EXPECT_EQ(call("DELETE", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/x").status, 405);
+}
+
+TEST_F(ApiTest, StatusIsApart) {
+  std::string body = vm("a");
+  body.insert(body.size() - 1, R"(,"status":{"created":true})");
+  const auto created = post(vms, body);
+  EXPECT_EQ(created.at({"status"}), "(absent)");
+  const auto status =
+      merge(std::string(vms) + "/a/status",
+            R"({"metadata":{"labels":{"x":"y"}},"spec":{"runStrategy":"Always"},"status":{"ready":true}})");
+  ASSERT_EQ(status.status, 200) << status.text;
+  EXPECT_EQ(status.at({"status", "ready"}), "true");
+  EXPECT_EQ(status.at({"spec", "runStrategy"}), "Halted");
+  EXPECT_EQ(status.at({"metadata", "labels"}), "(absent)");
+  EXPECT_EQ(status.at({"metadata", "generation"}), "1");
+  const auto main = merge(std::string(vms) + "/a", R"({"status":{"ready":false},"spec":{"runStrategy":"Manual"}})");
+  EXPECT_EQ(main.at({"status", "ready"}), "true");
+  EXPECT_EQ(main.at({"metadata", "generation"}), "2");
+}
+
+TEST_F(ApiTest, ScaleIsAViewOfTheObject) {
+  const std::string sets = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstancereplicasets";
+  const auto created = post(sets, R"({"apiVersion":"kubevirt.io/v1","kind":"VirtualMachineInstanceReplicaSet",
+      "metadata":{"name":"s"},"spec":{"replicas":2,"selector":{"matchLabels":{"a":"b"}},
+      "template":{"metadata":{"labels":{"a":"b"}},"spec":{"domain":{"devices":{}}}}}})");
+  ASSERT_EQ(created.status, 201) << created.text;
+  const auto scale = get(sets + "/s/scale");
+  EXPECT_EQ(scale.at({"kind"}), "Scale");
+  EXPECT_EQ(scale.at({"spec", "replicas"}), "2");
+  const auto scaled = merge(sets + "/s/scale", R"({"spec":{"replicas":5}})");
+  ASSERT_EQ(scaled.status, 200) << scaled.text;
+  EXPECT_EQ(scaled.at({"spec", "replicas"}), "5");
+  EXPECT_EQ(get(sets + "/s").at({"spec", "replicas"}), "5");
+  EXPECT_EQ(get(sets + "/s").at({"metadata", "generation"}), "2");
+  EXPECT_EQ(merge(sets + "/s/scale", R"({"spec":{"replicas":-1}})").status, 422);
+  EXPECT_EQ(call("PUT", sets + "/s/scale", scale.text).reason(), "Conflict");
+  EXPECT_EQ(get(std::string(vms) + "/a/scale").status, 404);
+}
+
+// --- patches ---------------------------------------------------------------------------------------------------------
+
+TEST_F(ApiTest, PatchesOfAllKinds) {
+  post(config_maps, config_map("c", "", R"("a":"1")"));
+  const std::string at = std::string(config_maps) + "/c";
+  EXPECT_EQ(merge(at, R"({"data":{"b":"2"}})").at({"data"}), R"({"a":"1","b":"2"})");
+  const std::vector<Header> json_patch = {{"Content-Type", "application/json-patch+json"}};
+  EXPECT_EQ(
+      call("PATCH", at, R"([{"op":"test","path":"/data/a","value":"1"},{"op":"remove","path":"/data/a"}])", json_patch)
+          .at({"data"}),
+      R"({"b":"2"})");
+  EXPECT_EQ(call("PATCH", at, R"([{"op":"test","path":"/data/a","value":"1"}])", json_patch).status, 422);
+  EXPECT_EQ(call("PATCH", at, R"({"op":"x"})", json_patch).status, 400);
+  const std::vector<Header> strategic = {{"Content-Type", "application/strategic-merge-patch+json"}};
+  const auto patched = call("PATCH", at, R"({"metadata":{"finalizers":["x/y"]},"data":{"c":"3"}})", strategic);
+  EXPECT_EQ(patched.at({"data"}), R"({"b":"2","c":"3"})") << patched.text;
+  EXPECT_EQ(call("PATCH", std::string(vms) + "/a", "{}", strategic).status, 415);
+  EXPECT_EQ(call("PATCH", at, "{}", {{"Content-Type", "application/apply-patch+yaml"}}).status, 415);
+  EXPECT_EQ(call("PATCH", at, "{}", {{"Content-Type", "application/json"}}).status, 415);
+  EXPECT_EQ(merge(at, R"({"metadata":{"name":"other"}})").status, 400);
+  EXPECT_EQ(merge(at, R"({"metadata":{"resourceVersion":"1"}})").reason(), "Conflict");
+  EXPECT_EQ(merge(std::string(config_maps) + "/none", "{}").status, 404);
+}
+
+TEST_F(ApiTest, ConcurrentPatchesAllArrive) {
+  post(config_maps, config_map("c"));
+  constexpr int writers = 24;
+  std::vector<std::unique_ptr<TestExchange>> exchanges;
+  std::vector<std::future<void>> ends;
+  for (int i = 0; i < writers; ++i) {
+    exchanges.push_back(exchange("PATCH", std::string(config_maps) + "/c",
+                                 fmt::format(R"({{"data":{{"k{}":"v"}}}})", i),
+                                 {{"Content-Type", "application/merge-patch+json"}}, static_cast<std::size_t>(i % 2)));
+  }
+  for (auto& one : exchanges) ends.push_back(start(*one));
+  int accepted = 0;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    ends[i].get();
+    const int status = exchanges[i]->response().status;
+    EXPECT_TRUE(status == 200 || status == 409) << status;
+    accepted += status == 200;
+  }
+  EXPECT_GE(accepted, 5);
+  const auto found = get(std::string(config_maps) + "/c");
+  EXPECT_EQ(json::get_object(found.body.root(), "data")->size(), static_cast<std::size_t>(accepted));
+}
+
+// --- dry runs --------------------------------------------------------------------------------------------------------
+
+TEST_F(ApiTest, DryRunsLeaveNothingBehind) {
+  const auto revision = store_->revision();
+  const auto created = post(std::string(vms) + "?dryRun=All", vm("a"));
+  EXPECT_EQ(created.status, 201);
+  EXPECT_EQ(created.at({"metadata", "resourceVersion"}), "(absent)");
+  EXPECT_EQ(get(std::string(vms) + "/a").status, 404);
+  EXPECT_EQ(store_->revision(), revision);
+  post(vms, vm("a"));
+  EXPECT_EQ(post(std::string(vms) + "?dryRun=All", vm("a")).reason(), "AlreadyExists");
+  const auto before = store_->revision();
+  EXPECT_EQ(
+      merge(std::string(vms) + "/a?dryRun=All", R"({"spec":{"runStrategy":"Manual"}})").at({"metadata", "generation"}),
+      "2");
+  EXPECT_EQ(call("DELETE", std::string(vms) + "/a?dryRun=All").at({"status"}), "Success");
+  EXPECT_EQ(call("DELETE", std::string(vms) + "/a", R"({"dryRun":["All"]})").at({"status"}), "Success");
+  EXPECT_EQ(store_->revision(), before);
+  EXPECT_EQ(post(std::string(vms) + "?dryRun=Some", vm("b")).causes(),
+            std::set<std::string>{"FieldValueNotSupported dryRun"});
+}
+
+// --- deleting --------------------------------------------------------------------------------------------------------
+
+TEST_F(ApiTest, FinalizersHoldAnObjectUntilTheLastIsGone) {
+  post(vms, vm("a", R"(,"finalizers":["x/hold"])"));
+  const std::string at = std::string(vms) + "/a";
+  const auto deleted = call("DELETE", at);
+  EXPECT_EQ(deleted.status, 200);
+  EXPECT_EQ(deleted.at({"metadata", "generation"}), "2");
+  EXPECT_NE(deleted.at({"metadata", "deletionTimestamp"}), "(absent)");
+  EXPECT_EQ(call("DELETE", at).text, deleted.text);
+  EXPECT_EQ(merge(at, R"({"metadata":{"finalizers":["x/hold","x/more"]}})").causes(),
+            std::set<std::string>{"FieldValueForbidden metadata.finalizers"});
+  const auto released = merge(at, R"({"metadata":{"finalizers":null}})");
+  EXPECT_EQ(released.status, 200);
+  EXPECT_EQ(released.at({"metadata", "finalizers"}), "(absent)");
+  EXPECT_EQ(get(at).status, 404);
+}
+
+TEST_F(ApiTest, DeletionsKeepTheirPreconditions) {
+  const auto created = post(config_maps, config_map("c"));
+  const std::string at = std::string(config_maps) + "/c";
+  EXPECT_EQ(call("DELETE", at, R"({"preconditions":{"uid":"other"}})").reason(), "Conflict");
+  EXPECT_EQ(call("DELETE", at, R"({"preconditions":{"resourceVersion":"1"}})").reason(), "Conflict");
+  EXPECT_EQ(
+      call("DELETE", at, fmt::format(R"({{"preconditions":{{"uid":"{}"}}}})", created.at({"metadata", "uid"}))).status,
+      200);
+}
+
+TEST_F(ApiTest, ForegroundDeletionIsAccepted) {
+  post(vms, vm("a"));
+  const auto deleted = call("DELETE", std::string(vms) + "/a?propagationPolicy=Foreground");
+  EXPECT_EQ(deleted.status, 202);
+  EXPECT_EQ(deleted.at({"metadata", "finalizers"}), R"(["foregroundDeletion"])");
+}
+
+TEST_F(ApiTest, CollectionsAreDeletedBySelection) {
+  for (const char* name : {"a", "b", "c"})
+    post(config_maps,
+         config_map(name, fmt::format(R"(,"labels":{{"l":"{}"}})", std::string_view(name) == "c" ? "y" : "x")));
+  EXPECT_THAT(call("DELETE", std::string(config_maps) + "?labelSelector=l%3Dx").item_names(), ElementsAre("a", "b"));
+  EXPECT_THAT(get(config_maps).item_names(), ElementsAre("c"));
+}
+
+TEST_F(ApiTest, ANamespaceOnItsWayOutTakesNothingNew) {
+  ASSERT_EQ(post("/api/v1/namespaces", R"({"metadata":{"name":"n"}})").status, 201);
+  const auto deleted = call("DELETE", "/api/v1/namespaces/n");
+  EXPECT_EQ(deleted.at({"status", "phase"}), "Terminating");
+  const auto refused = post("/api/v1/namespaces/n/configmaps", config_map("c"));
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_THAT(refused.causes(), Contains("NamespaceTerminating metadata.namespace"));
+  EXPECT_EQ(call("DELETE", "/api/v1/namespaces/n").reason(), "Conflict");
+  EXPECT_EQ(call("DELETE", "/api/v1/namespaces/default").status, 403);
+  std::string emptied = get("/api/v1/namespaces/n").text;
+  emptied.replace(emptied.find(R"(["kubernetes"])"), 14, "[]");
+  EXPECT_EQ(call("PUT", "/api/v1/namespaces/n/finalize", emptied).status, 200);
+  EXPECT_EQ(get("/api/v1/namespaces/n").status, 404);
+}
+
+TEST_F(ApiTest, EvictionDeletesAPod) {
+  const std::string pods = "/api/v1/namespaces/default/pods";
+  ASSERT_EQ(post(pods, R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}})").status, 201);
+  EXPECT_EQ(
+      post(pods + "/p/eviction", R"({"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"p"}})").status,
+      201);
+  EXPECT_EQ(get(pods + "/p").status, 404);
+  EXPECT_EQ(post(pods + "/p/eviction", "").status, 404);
+}
+
+// --- lists -----------------------------------------------------------------------------------------------------------
+
+TEST_F(ApiTest, ListsComeInPages) {
+  for (const char* name : {"a", "b", "c", "d", "e"}) post(vms, vm(name));
+  const auto first = get(std::string(vms) + "?limit=2");
+  EXPECT_THAT(first.item_names(), ElementsAre("a", "b"));
+  EXPECT_EQ(first.at({"metadata", "remainingItemCount"}), "3");
+  post(vms, vm("bb"));  // comes too late for this list
+  const auto second = get(std::string(vms) + "?limit=2&continue=" + first.at({"metadata", "continue"}));
+  EXPECT_THAT(second.item_names(), ElementsAre("c", "d"));
+  EXPECT_EQ(second.at({"metadata", "resourceVersion"}), first.at({"metadata", "resourceVersion"}));
+  const auto third = get(std::string(vms) + "?limit=2&continue=" + second.at({"metadata", "continue"}));
+  EXPECT_THAT(third.item_names(), ElementsAre("e"));
+  EXPECT_EQ(third.at({"metadata", "continue"}), "(absent)");
+  EXPECT_EQ(get(std::string(vms) + "?continue=garbage").status, 400);
+  EXPECT_EQ(get(std::string(vms) + "?limit=2&labelSelector=!x").at({"metadata", "remainingItemCount"}), "(absent)");
+  EXPECT_EQ(get(std::string(vms) + "?resourceVersion=5&continue=" + first.at({"metadata", "continue"})).status, 400);
+}
+
+TEST_F(ApiTest, ListsShowTheVersionThatWasAskedFor) {
+  post(vms, vm("a"));
+  const std::string version = get(vms).at({"metadata", "resourceVersion"});
+  post(vms, vm("b"));
+  EXPECT_THAT(get(std::string(vms) + "?resourceVersionMatch=Exact&resourceVersion=" + version).item_names(),
+              ElementsAre("a"));
+  EXPECT_THAT(get(std::string(vms) + "?resourceVersion=" + version).item_names(), ElementsAre("a", "b"));
+  const auto future = get(std::string(vms) + "?resourceVersion=999999");
+  EXPECT_EQ(future.status, 504);
+  EXPECT_THAT(future.causes(), Contains("ResourceVersionTooLarge "));
+  EXPECT_EQ(get(std::string(vms) + "/a?resourceVersion=999999").status, 504);
+}
+
+TEST_F(ApiTest, PartialMetadataIsAForm) {
+  post(vms, vm("a"));
+  const std::vector<Header> partial = {{"Accept", "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"}};
+  const auto list = get(vms, partial);
+  EXPECT_EQ(list.at({"kind"}), "PartialObjectMetadataList");
+  EXPECT_THAT(list.item_names(), ElementsAre("a"));
+  EXPECT_EQ(list.text.find("\"spec\""), std::string::npos);
+}
+
+// --- watches ---------------------------------------------------------------------------------------------------------
+
+std::vector<std::string> events(const std::vector<std::string>& lines) {
+  std::vector<std::string> out;
+  for (const auto& line : lines) {
+    const auto document = json::Document::parse(line);
+    const json::Value* name = json::find_path(document->root(), {"object", "metadata", "name"});
+    out.push_back(std::string(json::get_string_or(document->root(), "type")) + " " +
+                  std::string(json::as_string(name).value_or("")));
+  }
+  return out;
+}
+
+TEST_F(ApiTest, AWatchTellsWhatHappens) {
+  post(vms, vm("a"));
+  auto watch = exchange("GET", std::string(vms) + "?watch=true", {}, {}, 1);
+  auto ended = start(*watch);
+  EXPECT_THAT(events(watch->lines(1)), ElementsAre("ADDED a"));
+  post(vms, vm("b"));
+  merge(std::string(vms) + "/a", R"({"metadata":{"labels":{"x":"y"}}})");
+  call("DELETE", std::string(vms) + "/b");
+  EXPECT_THAT(events(watch->lines(4)), ElementsAre("ADDED a", "ADDED b", "MODIFIED a", "DELETED b"));
+  watch->cancel();
+  ended.get();
+}
+
+TEST_F(ApiTest, AWatchWithASelectorSeesObjectsComeAndGo) {
+  const std::string from = get(vms).at({"metadata", "resourceVersion"});
+  auto watch = exchange("GET", std::string(vms) + "?watch=true&labelSelector=l%3Dx&resourceVersion=" + from);
+  auto ended = start(*watch);
+  post(vms, vm("a"));
+  merge(std::string(vms) + "/a", R"({"metadata":{"labels":{"l":"x"}}})");
+  merge(std::string(vms) + "/a", R"({"metadata":{"labels":{"m":"y"}}})");
+  const auto left = merge(std::string(vms) + "/a", R"({"metadata":{"labels":{"l":"z"}}})");
+  const auto lines = watch->lines(3);
+  EXPECT_THAT(events(lines), ElementsAre("ADDED a", "MODIFIED a", "DELETED a"));
+  EXPECT_THAT(lines.back(),
+              HasSubstr(fmt::format(R"("resourceVersion":"{}")", left.at({"metadata", "resourceVersion"}))));
+  watch->cancel();
+  ended.get();
+}
+
+TEST_F(ApiTest, InitialEventsEndWithABookmark) {
+  post(vms, vm("a"));
+  auto watch = exchange("GET", std::string(vms) +
+                                   "?watch=true&sendInitialEvents=true&allowWatchBookmarks=true"
+                                   "&resourceVersionMatch=NotOlderThan&timeoutSeconds=1");
+  start(*watch).get();
+  const auto lines = watch->lines(2);
+  EXPECT_THAT(events(lines), ElementsAre("ADDED a", "BOOKMARK "));
+  EXPECT_THAT(lines.back(), HasSubstr(R"("k8s.io/initial-events-end":"true")"));
+}
+
+TEST_F(ApiTest, AWatchOfOneNameSeesNoOther) {
+  auto watch = exchange("GET", "/apis/kubevirt.io/v1/watch/namespaces/default/virtualmachines/b");
+  auto ended = start(*watch);
+  post(vms, vm("a"));
+  post(vms, vm("b"));
+  EXPECT_THAT(events(watch->lines(1)), ElementsAre("ADDED b"));
+  watch->cancel();
+  ended.get();
+}
+
+TEST_F(ApiTest, EventsThatWaitGoOutTogether) {
+  const std::string from = get(vms).at({"metadata", "resourceVersion"});
+  for (int i = 0; i < 50; ++i) post(vms, vm(fmt::format("vm-{}", i)));
+  auto watch = exchange("GET", std::string(vms) + "?watch=true&resourceVersion=" + from);
+  auto ended = start(*watch);
+  EXPECT_THAT(watch->lines(50), SizeIs(50));
+  EXPECT_LE(watch->writes(), 3u);
+  watch->cancel();
+  ended.get();
+}
+
+TEST_F(ApiTest, AWatchFromTheFutureIsRefused) {
+  EXPECT_EQ(get(std::string(vms) + "?watch=true&resourceVersion=999999").status, 504);
+  EXPECT_EQ(get(std::string(vms) + "?watch=true&resourceVersion=abc").status, 400);
+}
+
+TEST_F(ApiTest, AWatchMayBeThrownAwayWhereItWaits) {
+  auto watch = exchange("GET", std::string(vms) + "?watch=true");
+  auto handled = std::make_shared<std::optional<http::Background>>();
+  std::promise<void> begun, gone;
+  watch->core().post([&] {
+    handled->emplace([](server::Router& router, TestExchange& served) -> Task<void> { co_await router.handle(served); }(
+                                                                          router_, *watch));
+    begun.set_value();
+  });
+  begun.get_future().get();
+  post(vms, vm("a"));
+  watch->lines(1);
+  watch->core().post([&] {
+    handled->reset();
+    gone.set_value();
+  });
+  gone.get_future().get();
+  EXPECT_EQ(post(vms, vm("b")).status, 201);
+}
+
+}  // namespace
+}  // namespace vg::resources::testing

@@ -1,0 +1,157 @@
+#include "resources/controllers.h"
+
+#include <gmock/gmock.h>
+
+#include <optional>
+#include <thread>
+
+#include "resources/api_test_support.h"
+
+namespace vg::resources::testing {
+namespace {
+
+class ControllersTest : public ApiTest {
+ protected:
+  void start_controllers() {
+    controllers_ = std::make_unique<Controllers>(Controllers::Parts{
+        .store = *store_, .commits = *commits_, .core = (*cores_)[1], .clock = clock_, .gather_roles = {}});
+    on_core([this] { task_.emplace(controllers_->run()); });
+  }
+  void stop_controllers() {
+    if (!controllers_) return;
+    on_core([this] { task_.reset(); });
+    controllers_.reset();
+  }
+  ~ControllersTest() override { stop_controllers(); }
+
+  template <class F>
+  void on_core(F f) {
+    std::promise<void> done;
+    (*cores_)[1].post([&] {
+      f();
+      done.set_value();
+    });
+    done.get_future().get();
+  }
+
+  // Waits until it is so.
+  template <class F>
+  bool soon(F holds) {
+    for (int i = 0; i < 1000; ++i) {
+      if (holds()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+  }
+  bool gone(std::string at) {
+    return soon([&] { return get(at).status == 404; });
+  }
+  std::string owned_by(const Reply& owner, bool blocks = false) {
+    return fmt::format(
+        R"(,"ownerReferences":[{{"apiVersion":"{}","kind":"{}","name":"{}","uid":"{}","blockOwnerDeletion":{}}}])",
+        owner.at({"apiVersion"}), owner.at({"kind"}), owner.at({"metadata", "name"}), owner.at({"metadata", "uid"}),
+        blocks);
+  }
+  static std::string map(std::string_view name) { return std::string(config_maps) + "/" + std::string(name); }
+
+  std::unique_ptr<Controllers> controllers_;
+  std::optional<http::Background> task_;
+};
+
+TEST_F(ControllersTest, WhatAnOwnerLeavesBehindGoes) {
+  start_controllers();
+  const auto owner = post(config_maps, config_map("owner"));
+  const auto middle = post(config_maps, config_map("middle", owned_by(owner)));
+  post(config_maps, config_map("leaf", owned_by(middle)));
+  post(config_maps, config_map("other"));
+  call("DELETE", map("owner"));
+  EXPECT_TRUE(gone(map("middle")));
+  EXPECT_TRUE(gone(map("leaf")));
+  EXPECT_EQ(get(map("other")).status, 200);
+}
+
+TEST_F(ControllersTest, AStartFinishesWhatWasLeft) {
+  const auto owner = post(config_maps, config_map("owner"));
+  post(config_maps, config_map("leaf", owned_by(owner)));
+  call("DELETE", map("owner"));
+  EXPECT_EQ(get(map("leaf")).status, 200);
+  start_controllers();
+  EXPECT_TRUE(gone(map("leaf")));
+}
+
+TEST_F(ControllersTest, OneOfTwoOwnersIsEnoughToStay) {
+  start_controllers();
+  const auto one = post(config_maps, config_map("one"));
+  const auto two = post(config_maps, config_map("two"));
+  const auto reference = [](const Reply& owner) {
+    return fmt::format(R"({{"apiVersion":"v1","kind":"ConfigMap","name":"{}","uid":"{}"}})",
+                       owner.at({"metadata", "name"}), owner.at({"metadata", "uid"}));
+  };
+  post(config_maps, config_map("leaf", fmt::format(R"(,"ownerReferences":[{},{}])", reference(one), reference(two))));
+  call("DELETE", map("one"));
+  EXPECT_TRUE(soon([&] {
+    const auto leaf = get(map("leaf"));
+    const json::Value* owners = json::find_path(leaf.body.root(), {"metadata", "ownerReferences"});
+    return owners && owners->is_array() && owners->get_array().size() == 1;
+  }));
+  call("DELETE", map("two"));
+  EXPECT_TRUE(gone(map("leaf")));
+}
+
+TEST_F(ControllersTest, ForegroundWaitsForWhatBlocks) {
+  start_controllers();
+  const auto owner = post(config_maps, config_map("owner"));
+  post(config_maps, config_map("leaf", owned_by(owner, true) + R"(,"finalizers":["x/hold"])"));
+  EXPECT_EQ(call("DELETE", map("owner") + "?propagationPolicy=Foreground").status, 202);
+  EXPECT_TRUE(soon([&] { return get(map("leaf")).at({"metadata", "deletionTimestamp"}) != "(absent)"; }));
+  EXPECT_EQ(get(map("owner")).status, 200);
+  merge(map("leaf"), R"({"metadata":{"finalizers":null}})");
+  EXPECT_TRUE(gone(map("owner")));
+}
+
+TEST_F(ControllersTest, OrphansStay) {
+  start_controllers();
+  const auto owner = post(config_maps, config_map("owner"));
+  post(config_maps, config_map("leaf", owned_by(owner)));
+  call("DELETE", map("owner") + "?propagationPolicy=Orphan");
+  EXPECT_TRUE(gone(map("owner")));
+  const auto leaf = get(map("leaf"));
+  EXPECT_EQ(leaf.status, 200);
+  EXPECT_EQ(leaf.at({"metadata", "ownerReferences"}), "(absent)");
+}
+
+TEST_F(ControllersTest, AnOwnerOfAnotherUidIsNone) {
+  start_controllers();
+  const auto owner = post(config_maps, config_map("owner"));
+  std::string reference = owned_by(owner);
+  reference.replace(reference.find(owner.at({"metadata", "uid"})), 36, "00000000-0000-0000-0000-000000000000");
+  post(config_maps, config_map("leaf", reference));
+  EXPECT_TRUE(gone(map("leaf")));
+}
+
+TEST_F(ControllersTest, OwnersOfUnknownKindsAreLeftAlone) {
+  start_controllers();
+  post(config_maps,
+       config_map("leaf", R"(,"ownerReferences":[{"apiVersion":"x.io/v1","kind":"X","name":"x","uid":"1"}])"));
+  const auto owner = post(config_maps, config_map("owner"));
+  post(config_maps, config_map("witness", owned_by(owner)));
+  call("DELETE", map("owner"));
+  EXPECT_TRUE(gone(map("witness")));
+  EXPECT_EQ(get(map("leaf")).status, 200);
+}
+
+TEST_F(ControllersTest, ANamespaceGoesWithItsContent) {
+  start_controllers();
+  post("/api/v1/namespaces", R"({"metadata":{"name":"n"}})");
+  const std::string maps = "/api/v1/namespaces/n/configmaps";
+  for (int i = 0; i < 20; ++i) post(maps, config_map(fmt::format("c{}", i)));
+  post(maps, config_map("held", R"(,"finalizers":["x/hold"])"));
+  EXPECT_EQ(call("DELETE", "/api/v1/namespaces/n").status, 200);
+  EXPECT_TRUE(soon([&] { return get(maps).item_names() == std::vector<std::string>{"held"}; }));
+  EXPECT_EQ(get("/api/v1/namespaces/n").status, 200);
+  merge(maps + "/held", R"({"metadata":{"finalizers":null}})");
+  EXPECT_TRUE(gone("/api/v1/namespaces/n"));
+}
+
+}  // namespace
+}  // namespace vg::resources::testing

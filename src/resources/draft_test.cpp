@@ -1,0 +1,99 @@
+#include "resources/draft.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "json/document.h"
+#include "json/write.h"
+#include "resources/scan.h"
+
+namespace vg::resources {
+namespace {
+
+const Resource& machines() { return *find_resource("kubevirt.io/virtualmachines"); }
+
+ObjectPtr stored(std::string_view text, Revision revision) {
+  const auto document = json::Document::parse(text);
+  const auto draft = make_draft(document->root().get_object(), machines());
+  return unstored_object({machines().key, "default", "a"}, draft, revision);
+}
+
+constexpr std::string_view text =
+    R"({"kind":"VirtualMachine","apiVersion":"kubevirt.io/v1alpha3","spec":{"x":1},
+        "metadata":{"labels":{"b":"2","a":"1"},"uid":"u","name":"a","resourceVersion":"3","selfLink":"s",
+        "managedFields":[{}],"annotations":{},"ownerReferences":[{"uid":"o1"},{"uid":"o2"}]},"status":{"y":[]}})";
+
+TEST(Draft, HasOneLayout) {
+  const auto object = stored(text, 7);
+  EXPECT_EQ(object->json(),
+            R"({"apiVersion":"kubevirt.io/v1","kind":"VirtualMachine","metadata":{"name":"a","uid":"u",)"
+            R"("labels":{"b":"2","a":"1"},"ownerReferences":[{"uid":"o1"},{"uid":"o2"}]},"spec":{"x":1},)"
+            R"("status":{"y":[]}})");
+  EXPECT_EQ(object->label("a"), "1");
+  EXPECT_TRUE(object->owned_by("o2"));
+  EXPECT_FALSE(object->deleting());
+}
+
+TEST(Draft, ShowsTheRevisionWhereverItsPlaceIs) {
+  std::string out;
+  append_object(out, *stored(text, 7), machines(), "kubevirt.io/v1");
+  EXPECT_NE(out.find(R"("uid":"u","resourceVersion":"7","labels")"), std::string::npos);
+  for (const char* metadata : {R"({"name":"a"})", R"({"name":"a","uid":"u"})", R"({"labels":{"a":"1"}})", R"({})"}) {
+    out.clear();
+    append_object(out, *stored(fmt::format(R"({{"metadata":{}}})", metadata), 9), machines(), "kubevirt.io/v1");
+    const auto document = json::Document::parse(out);
+    ASSERT_TRUE(document) << out;
+    EXPECT_NE(out.find(R"("resourceVersion":"9")"), std::string::npos) << out;
+  }
+}
+
+TEST(Draft, SpeaksOtherVersions) {
+  std::string out;
+  append_object(out, *stored(text, 7), machines(), "kubevirt.io/v1alpha3", 8);
+  EXPECT_TRUE(out.starts_with(R"({"apiVersion":"kubevirt.io/v1alpha3","kind":"VirtualMachine","metadata":)")) << out;
+  EXPECT_NE(out.find(R"("resourceVersion":"8")"), std::string::npos);
+  out.clear();
+  append_object(out, *stored(text, 0), machines(), "kubevirt.io/v1");
+  EXPECT_EQ(out.find("resourceVersion"), std::string::npos);
+}
+
+TEST(Draft, PartialMetadataIsASlice) {
+  std::string out;
+  append_partial_metadata(out, *stored(R"({"metadata":{"name":"a","uid":"u"},"spec":{}})", 7), 7);
+  EXPECT_EQ(out, R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1",)"
+                 R"("metadata":{"name":"a","uid":"u","resourceVersion":"7"}})");
+}
+
+TEST(Draft, ComesBackAsADocument) {
+  json::Document memory;
+  const json::Value value = load_object(*stored(text, 7), memory.storage());
+  EXPECT_EQ(json::to_text(value.at("metadata").at("resourceVersion")), R"("7")");
+}
+
+TEST(Scan, FindsValuesWithoutParsing) {
+  constexpr std::string_view json = R"({"a":{"b\"":"}","c":[{"d":1},"]"],"e":"x\ny","f":null,"g":true},"h":-1.5})";
+  const auto find = [&](std::initializer_list<std::string_view> path) {
+    return scan_text(json, std::span(path.begin(), path.size()));
+  };
+  EXPECT_EQ(find({"h"}), "-1.5");
+  EXPECT_EQ(find({"a", "e"}), "x\ny");
+  EXPECT_EQ(find({"a", "g"}), "true");
+  EXPECT_EQ(find({"a", "f"}), "");
+  EXPECT_EQ(find({"a", "z"}), "");
+  EXPECT_EQ(find({"h", "z"}), "");
+  EXPECT_EQ(find({"a", "c"}), R"([{"d":1},"]"])");
+}
+
+TEST(Scan, NeverLeavesTheText) {
+  constexpr std::string_view json = R"({"a":{"b":["x",{"c":"d\\"}]},"e":5})";
+  constexpr std::array<std::string_view, 1> path = {"e"};
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const std::string cut(json.substr(0, i));
+    (void)scan_value(cut, path);
+  }
+}
+
+}  // namespace
+}  // namespace vg::resources

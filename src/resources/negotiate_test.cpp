@@ -1,0 +1,50 @@
+#include "resources/negotiate.h"
+
+#include <gtest/gtest.h>
+
+namespace vg::resources {
+namespace {
+
+TEST(Negotiate, TakesTheFirstFormThatCanBeServed) {
+  EXPECT_EQ(negotiate(std::nullopt)->form, Form::object);
+  EXPECT_EQ(negotiate("*/*")->form, Form::object);
+  EXPECT_EQ(negotiate("application/json")->form, Form::object);
+  EXPECT_EQ(negotiate("application/vnd.kubernetes.protobuf, application/json")->form, Form::object);
+  const auto kubectl = negotiate(
+      "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/"
+      "json");
+  EXPECT_EQ(kubectl->form, Form::table);
+  EXPECT_EQ(kubectl->table_version, "v1");
+  EXPECT_EQ(negotiate("application/json;as=Table;v=v9;g=meta.k8s.io,application/json")->form, Form::object);
+  EXPECT_EQ(negotiate("application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io")->form, Form::partial);
+  EXPECT_EQ(negotiate("application/yaml")->content_type, "application/yaml");
+}
+
+TEST(Negotiate, RefusesWhatItDoesNotKnow) {
+  for (const char* accept : {"application/vnd.nothing", "text/plain", "application/json;as=Fish;v=v1;g=meta.k8s.io",
+                             "application/json;q=0"}) {
+    const auto answer = negotiate(accept);
+    ASSERT_FALSE(answer) << accept;
+    EXPECT_EQ(answer.error().code, 406);
+  }
+}
+
+TEST(BodyFormat, IsJsonUnlessSaidOtherwise) {
+  EXPECT_EQ(*body_format(std::nullopt), BodyFormat::json);
+  EXPECT_EQ(*body_format("application/json; charset=utf-8"), BodyFormat::json);
+  EXPECT_EQ(*body_format("application/yaml"), BodyFormat::yaml);
+  EXPECT_EQ(body_format("text/plain").error().code, 415);
+  EXPECT_EQ(body_format("application/vnd.kubernetes.protobuf").error().code, 415);
+}
+
+TEST(PatchFormat, MustBeSaid) {
+  EXPECT_EQ(*patch_format("application/json-patch+json"), PatchFormat::json_patch);
+  EXPECT_EQ(*patch_format("application/merge-patch+json"), PatchFormat::merge_patch);
+  EXPECT_EQ(*patch_format("application/strategic-merge-patch+json"), PatchFormat::strategic_merge_patch);
+  EXPECT_EQ(*patch_format("application/apply-patch+yaml"), PatchFormat::apply);
+  EXPECT_EQ(patch_format("application/json").error().code, 415);
+  EXPECT_EQ(patch_format(std::nullopt).error().code, 415);
+}
+
+}  // namespace
+}  // namespace vg::resources

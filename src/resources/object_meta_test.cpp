@@ -1,0 +1,121 @@
+#include "resources/object_meta.h"
+
+#include <gmock/gmock.h>
+
+#include "json/access.h"
+#include "json/document.h"
+
+namespace vg::resources {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+std::vector<std::string> shown(const std::vector<StatusCause>& causes) {
+  std::vector<std::string> out;
+  for (const auto& cause : causes) out.push_back(cause.reason + " " + cause.field);
+  return out;
+}
+
+std::vector<std::string> problems(std::string_view metadata, std::string_view key = "kubevirt.io/virtualmachines") {
+  const auto document = json::Document::parse(metadata);
+  std::vector<StatusCause> causes;
+  check_metadata(document->root().get_object(), *find_resource(key), causes);
+  return shown(causes);
+}
+
+std::vector<std::string> changes(std::string_view metadata, std::string_view old) {
+  const auto now = json::Document::parse(metadata);
+  const auto before = json::Document::parse(old);
+  std::vector<StatusCause> causes;
+  check_metadata_change(now->root().get_object(), before->root().get_object(), causes);
+  return shown(causes);
+}
+
+TEST(Metadata, NamesFollowTheKind) {
+  EXPECT_THAT(problems(R"({"name":"a.b-1","namespace":"d"})"), IsEmpty());
+  EXPECT_THAT(problems(R"({"namespace":"d"})"), ElementsAre("FieldValueRequired metadata.name"));
+  EXPECT_THAT(problems(R"({"name":"Bad_Name","namespace":"d"})"), ElementsAre("FieldValueInvalid metadata.name"));
+  EXPECT_THAT(problems(R"({"name":"a"})"), ElementsAre("FieldValueRequired metadata.namespace"));
+  EXPECT_THAT(problems(R"({"name":"a.b"})", "namespaces"), ElementsAre("FieldValueInvalid metadata.name"));
+  EXPECT_THAT(problems(R"({"name":"1a","namespace":"d"})", "services"), ElementsAre("FieldValueInvalid metadata.name"));
+  EXPECT_THAT(problems(R"({"name":"system:x"})", "rbac.authorization.k8s.io/clusterroles"), IsEmpty());
+  EXPECT_THAT(problems(R"({"name":"a","namespace":"d"})", "nodes"),
+              ElementsAre("FieldValueForbidden metadata.namespace"));
+  EXPECT_THAT(problems(R"({"name":"a-x","generateName":"a-","namespace":"d"})"), IsEmpty());
+  EXPECT_THAT(problems(R"({"name":"a-x","generateName":"A","namespace":"d"})"),
+              ElementsAre("FieldValueInvalid metadata.generateName"));
+}
+
+TEST(Metadata, LabelsAnnotationsAndFinalizersAreChecked) {
+  EXPECT_THAT(problems(R"({"name":"a","namespace":"d","labels":{"bad key!":"v"}})"),
+              ElementsAre("FieldValueInvalid metadata.labels"));
+  EXPECT_THAT(problems(R"({"name":"a","namespace":"d","labels":{"k":"bad value!"}})"),
+              ElementsAre("FieldValueInvalid metadata.labels"));
+  EXPECT_THAT(problems(R"({"name":"a","namespace":"d","annotations":{"bad key!":"v","Example.com/Ok":"any thing"}})"),
+              ElementsAre("FieldValueInvalid metadata.annotations"));
+  EXPECT_THAT(problems(R"({"name":"a","namespace":"d","finalizers":["bad one!","example.com/x"]})"),
+              ElementsAre("FieldValueInvalid metadata.finalizers"));
+  EXPECT_THAT(problems(R"({"name":"a","namespace":"d","finalizers":["orphan","foregroundDeletion"]})"),
+              ElementsAre("FieldValueInvalid metadata.finalizers"));
+  const std::string large = R"({"name":"a","namespace":"d","annotations":{"k":")" + std::string(300'000, 'x') + "\"}}";
+  EXPECT_THAT(problems(large), ElementsAre("FieldValueTooLong metadata.annotations"));
+}
+
+TEST(Metadata, OwnersMustBeWhole) {
+  EXPECT_THAT(
+      problems(R"({"name":"a","namespace":"d","ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p"}]})"),
+      ElementsAre("FieldValueInvalid metadata.ownerReferences.uid"));
+  EXPECT_THAT(problems(R"({"name":"a","namespace":"d","ownerReferences":[{}]})"),
+              UnorderedElementsAre("FieldValueInvalid metadata.ownerReferences.apiVersion",
+                                   "FieldValueInvalid metadata.ownerReferences.kind",
+                                   "FieldValueInvalid metadata.ownerReferences.name",
+                                   "FieldValueInvalid metadata.ownerReferences.uid"));
+  EXPECT_THAT(problems(R"({"name":"a","namespace":"d","ownerReferences":[
+                {"apiVersion":"v1","kind":"Pod","name":"p","uid":"1","controller":true},
+                {"apiVersion":"v1","kind":"Pod","name":"q","uid":"2","controller":true}]})"),
+              ElementsAre("FieldValueInvalid metadata.ownerReferences"));
+}
+
+TEST(Metadata, SomeThingsNeverChange) {
+  EXPECT_THAT(changes(R"({"name":"a","uid":"u"})", R"({"name":"a","uid":"u"})"), IsEmpty());
+  EXPECT_THAT(changes(R"({"name":"b","uid":"v"})", R"({"name":"a","uid":"u"})"),
+              ElementsAre("FieldValueInvalid metadata.name", "FieldValueInvalid metadata.uid"));
+  EXPECT_THAT(changes(R"({"deletionTimestamp":"2026-01-01T00:00:00Z"})", R"({})"),
+              ElementsAre("FieldValueInvalid metadata.deletionTimestamp"));
+}
+
+TEST(Metadata, FinalizersOnlyGoWhileAnObjectIsDeleted) {
+  const char* deleting = R"({"deletionTimestamp":"2026-01-01T00:00:00Z","finalizers":["x/a","x/b"]})";
+  EXPECT_THAT(changes(R"({"deletionTimestamp":"2026-01-01T00:00:00Z","finalizers":["x/b"]})", deleting), IsEmpty());
+  EXPECT_THAT(changes(R"({"deletionTimestamp":"2026-01-01T00:00:00Z","finalizers":["x/a","x/c"]})", deleting),
+              ElementsAre("FieldValueForbidden metadata.finalizers"));
+  EXPECT_THAT(changes(R"({"finalizers":["x/c"]})", R"({"finalizers":[]})"), IsEmpty());
+}
+
+TEST(Metadata, TheServerSetsWhatIsItsOwn) {
+  auto document = json::Document::parse(
+      R"({"name":"a","uid":"mine","generation":9,"resourceVersion":"5","selfLink":"/x","managedFields":[],
+          "deletionTimestamp":"2026-01-01T00:00:00Z"})");
+  json::Object& metadata = document->root().get_object();
+  stamp_new_object(metadata, "u", "2026-02-02T00:00:00Z");
+  EXPECT_EQ(json::get_string_or(metadata, "uid"), "u");
+  EXPECT_EQ(json::get_string_or(metadata, "creationTimestamp"), "2026-02-02T00:00:00Z");
+  for (const char* gone : {"generation", "resourceVersion", "selfLink", "managedFields", "deletionTimestamp"})
+    EXPECT_FALSE(metadata.contains(gone)) << gone;
+}
+
+TEST(Finalizers, AreASet) {
+  auto document = json::Document::parse(R"({"finalizers":["a"]})");
+  json::Object& metadata = document->root().get_object();
+  EXPECT_FALSE(add_finalizer(metadata, "a"));
+  EXPECT_TRUE(add_finalizer(metadata, "b"));
+  EXPECT_TRUE(remove_finalizer(metadata, "a"));
+  EXPECT_FALSE(remove_finalizer(metadata, "a"));
+  EXPECT_TRUE(remove_finalizer(metadata, "b"));
+  EXPECT_FALSE(metadata.contains("finalizers"));
+}
+
+}  // namespace
+}  // namespace vg::resources
