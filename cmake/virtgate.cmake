@@ -86,13 +86,19 @@ function(virtgate_program NAME FOLDER)
   endif()
 endfunction()
 
-# bench/x_bench.cpp becomes the program x_bench (Google Benchmark).
+# bench/x_bench.cpp becomes the program x_bench (Google Benchmark); x_load.cpp becomes x_load, a client that makes load.
 function(virtgate_benchmarks FOLDER)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${FOLDER}/*_bench.cpp)
   foreach(source ${sources})
     get_filename_component(name ${source} NAME_WE)
     add_executable(${name} EXCLUDE_FROM_ALL ${source})
     target_link_libraries(${name} PRIVATE vg_server vg_local benchmark::benchmark_main)
+  endforeach()
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${FOLDER}/*_load.cpp)
+  foreach(source ${sources})
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(${name} EXCLUDE_FROM_ALL ${source})
+    target_link_libraries(${name} PRIVATE vg_flags fmt::fmt OpenSSL::SSL OpenSSL::Crypto Threads::Threads)
   endforeach()
 endfunction()
 
