@@ -1,0 +1,82 @@
+#include "admission/defaults/completion.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "api/canonical.h"
+#include "api/schema.h"
+#include "json/access.h"
+#include "json/write.h"
+
+namespace vg::admission {
+namespace {
+
+using std::string_view;
+
+Verdict with_patch(Completion completion) {
+  if (completion.verdict.allowed) completion.verdict.patch = print_patch(completion.steps);
+  return std::move(completion.verdict);
+}
+
+struct Row {
+  string_view path;
+  Complete complete;
+};
+
+constexpr std::array table = std::to_array<Row>({
+    {"/virtualmachineinstances-mutate", complete_vmi},
+    {"/virtualmachines-mutate", complete_vm},
+    {"/migration-mutate-create", complete_migration},
+    {"/vm-clone-mutate-create", complete_clone},
+    {"/virt-launcher-pod-mutate", complete_launcher_pod},
+});
+
+}  // namespace
+
+// Straight into text: the values stay where they are.
+std::string print_patch(const std::vector<PatchStep>& steps) {
+  std::string out;
+  if (steps.empty()) return out;
+  for (const PatchStep& step : steps) {
+    out += out.empty() ? "[{\"op\":" : ",{\"op\":";
+    json::write_string(step.op, out);
+    out += ",\"path\":";
+    json::write_string(step.path, out);
+    out += ",\"value\":";
+    json::write(*step.value, out);
+    out += '}';
+  }
+  out += ']';
+  return out;
+}
+
+Complete find_completion(string_view webhook_path) {
+  const Row* row = std::ranges::find(table, webhook_path, &Row::path);
+  return row == table.end() ? nullptr : row->complete;
+}
+
+Verdict mutate_vmi(const Case& about) { return with_patch(complete_vmi(about)); }
+Verdict mutate_vm(const Case& about) { return with_patch(complete_vm(about)); }
+Verdict mutate_migration(const Case& about) { return with_patch(complete_migration(about)); }
+Verdict mutate_clone(const Case& about) { return with_patch(complete_clone(about)); }
+Verdict mutate_launcher_pod(const Case& about) { return with_patch(complete_launcher_pod(about)); }
+
+Completion refuse(Verdict verdict) { return {.verdict = std::move(verdict), .steps = {}}; }
+
+Completion replace_members(const Case& about, std::initializer_list<string_view> paths) {
+  const Subject* subject = find_subject(about.webhook, about.review.resource.resource);
+  const api::Kind* kind = subject ? api::find_kind(subject->kind_group, "", subject->kind) : nullptr;
+  // What defaults have written may be what Go leaves out, such as 0 sockets.
+  if (kind)
+    if (auto good = api::canonicalize(*about.object, *kind->type); !good)
+      return refuse(Verdict::error(std::move(good.error().message)));
+  Completion completion;
+  for (const string_view path : paths)
+    if (const json::Value* value = json::find(*about.object, path.substr(1)))
+      completion.steps.push_back({.op = "replace", .path = path, .value = value});
+  return completion;
+}
+
+}  // namespace vg::admission

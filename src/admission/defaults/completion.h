@@ -1,0 +1,57 @@
+// What a mutating webhook comes to, before it becomes a patch. A webhook sends the patch; a create on this machine
+// takes the object as it lies there.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "admission/context.h"
+#include "admission/review.h"
+#include "json/value.h"
+
+namespace vg::admission {
+
+// One operation of the patch that leads from the object as it was sent to the object as it is now.
+struct PatchStep {
+  std::string_view op;
+  std::string_view path;
+  const json::Value* value;  // inside the object
+};
+
+struct Completion {
+  Verdict verdict;  // has no patch
+  std::vector<PatchStep> steps;
+};
+
+// Completes `about.object` where it lies. After a refusal the object is good for nothing. The object is in canonical
+// form before and after.
+using Complete = Completion (*)(const Case& about);
+
+Completion complete_vmi(const Case& about);           // spec work-objects 1
+Completion complete_vm(const Case& about);            // spec vm-instancetype 2
+Completion complete_migration(const Case& about);     // spec work-objects 2.1
+Completion complete_clone(const Case& about);         // spec work-objects 2.2
+Completion complete_launcher_pod(const Case& about);  // spec work-objects 2.3
+
+// Null for a path that completes nothing.
+Complete find_completion(std::string_view webhook_path);
+
+// The same, answered with a patch: for the table of chains.
+Verdict mutate_vmi(const Case& about);
+Verdict mutate_vm(const Case& about);
+Verdict mutate_migration(const Case& about);
+Verdict mutate_clone(const Case& about);
+Verdict mutate_launcher_pod(const Case& about);  // takes the pod as it was sent, or none at all: it never refuses
+
+// --- for those functions
+
+// Brings the object into canonical form again and replaces these top-level members as a whole, as upstream does: equal
+// parts are sent too. Members are named with their slash.
+Completion replace_members(const Case& about, std::initializer_list<std::string_view> paths);
+Completion refuse(Verdict verdict);
+// Empty without steps.
+std::string print_patch(const std::vector<PatchStep>& steps);
+
+}  // namespace vg::admission

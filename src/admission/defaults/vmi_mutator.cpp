@@ -1,0 +1,74 @@
+// /virtualmachineinstances-mutate (spec work-objects 1).
+#include <string>
+#include <utility>
+
+#include "admission/defaults/completion.h"
+#include "admission/defaults/edit.h"
+#include "admission/defaults/presets.h"
+#include "admission/defaults/semantic.h"
+#include "admission/defaults/spec_defaults.h"
+#include "admission/defaults/vmi_defaults.h"
+#include "base/time_rfc3339.h"
+
+namespace vg::admission {
+namespace {
+
+using json::Object;
+using json::Value;
+using std::string_view;
+
+constexpr string_view deletion_finalizer = "kubevirt.io/foregroundDeleteVirtualMachine";
+
+// C7 to C9. Upstream does not look whether the finalizer is there already.
+void begin_life(VmiTarget& target) {
+  edit::append_text(json::ensure_array(target.metadata(), "finalizers"), deletion_finalizer);
+  edit::set_text(target.status(), "phase", "Pending");
+  Object& transition = edit::append_object(json::ensure_array(target.status(), "phaseTransitionTimestamps"));
+  edit::set_text(transition, "phase", "Pending");
+  edit::set_text(transition, "phaseTransitionTimestamp", print_rfc3339(Timestamp::from(target.context.now)));
+}
+
+// Wherever a patch is sent for a machine that a preset was applied to (1.4).
+Completion with_preset_warning(const Case& about, Completion completion) {
+  if (completion.verdict.allowed && !completion.steps.empty() && carries_preset(about.object->get_object()))
+    completion.verdict.warnings.emplace_back(
+        "VirtualMachineInstancePresets of kubevirt.io/v1 are deprecated and go away with v2: use an instance type and "
+        "a preference");
+  return completion;
+}
+
+// 1.2
+Completion complete_new(const Case& about) {
+  Object& vmi = about.object->get_object();
+  // All three are there before a reference to one of them is taken.
+  for (const string_view name : {"metadata", "spec", "status"}) json::ensure_object(vmi, name);
+  if (auto good = apply_presets(vmi, about.context); !good) return refuse(Verdict::refuse(std::move(good.error())));
+  if (auto good = apply_spec_defaults(json::ensure_object(vmi, "spec"), about.context.config); !good)
+    return refuse(Verdict::refuse(std::move(good.error())));
+  VmiTarget target{.vmi = vmi, .context = about.context};
+  for (const VmiDefault& row : vmi_defaults()) row.apply(target);
+  begin_life(target);
+  return replace_members(about, {"/spec", "/metadata", "/status"});
+}
+
+// 1.6: the kind has no status subresource, so this alone keeps users from writing the status. Their change is undone
+// without a word, and the rest of the update goes on.
+Completion complete_changed(const Case& about) {
+  static const api::Type* type =
+      api::find_kind("kubevirt.io", "", "VirtualMachineInstance")->type->find("status")->type;
+  if (!about.old_object || is_trusted_account(about.context, about.review.user.username)) return {};
+  const Value* old_status = json::find(*about.old_object, "status");
+  if (semantically_equal(json::find(*about.object, "status"), old_status, *type)) return {};
+  if (old_status) edit::set_copy(about.object->get_object(), "status", *old_status);
+  return replace_members(about, {"/status"});
+}
+
+}  // namespace
+
+Completion complete_vmi(const Case& about) {
+  if (about.create()) return with_preset_warning(about, complete_new(about));
+  if (about.update()) return with_preset_warning(about, complete_changed(about));
+  return {};
+}
+
+}  // namespace vg::admission
