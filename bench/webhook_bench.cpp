@@ -92,7 +92,7 @@ void review_through_the_router(benchmark::State& state, std::string_view path) {
   const SystemClock clock;
   metrics::Registry metrics;
   server::Router router({.identifier = identifier, .clock = clock, .metrics = metrics});
-  server::add_webhook_routes(router, server::Access::administrators, metrics);
+  server::add_webhook_routes(router, server::Access::administrators, metrics, admission::offline_environment());
   BenchExchange exchange(path, review);
   for (auto _ : state) {
     spawn(router.handle(exchange));

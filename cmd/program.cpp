@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cluster.h"
+#include "rules.h"
 #include "serve.h"
 #include "server/version.h"
 
@@ -41,7 +42,8 @@ constexpr std::array commands = std::to_array<Command>({
      }},
     {"check", "FILE... | -", "what the server would say to these objects", not_built_yet},
     {"render", "FILE", "an object as it is after defaulting", not_built_yet},
-    {"rules", "", "every rule that objects are checked against", not_built_yet},
+    {"rules", "[--grep WORD] [-o json]", "every rule that objects are checked against",
+     [](const Command&, Arguments arguments, Output output) { return run_rules(arguments, output); }},
     {"actions", "", "every action on a machine, and when it is allowed", not_built_yet},
     {"version", "", "the version of this program", print_version},
 });

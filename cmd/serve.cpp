@@ -247,9 +247,11 @@ void Standalone::add_routes() {
     if (!certificates_->expired(clock_.wall_now())) return std::nullopt;
     return "the serving certificate is not valid now";
   });
-  server::add_health_routes(*router_, health_, [this] { return resources::config_version(api_->store()); });
+  server::add_health_routes(*router_, health_, [this] {
+    return std::string(api_->config().current()->resource_version());  // never ahead of what rules go by
+  });
   server::add_metrics_route(*router_, server::Access::administrators, metrics_);
-  server::add_webhook_routes(*router_, server::Access::administrators, metrics_);
+  server::add_webhook_routes(*router_, server::Access::administrators, metrics_, api_->admission());
   api_->add_routes(*router_, health_);
 }
 

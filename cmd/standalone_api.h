@@ -6,11 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "admission/admit.h"
+#include "admission/store_lookups.h"
 #include "auth/identify.h"
 #include "auth/reviews.h"
 #include "auth/static_tokens.h"
 #include "base/clock.h"
 #include "base/status.h"
+#include "config/stored_config.h"
 #include "http/core.h"
 #include "local/rbac.h"
 #include "local/service_account_tokens.h"
@@ -38,6 +41,8 @@ class StandaloneApi {
   const auth::Identifier& identifier() const { return identifier_; }
   ObjectStore& store() { return *store_; }
   resources::ResourceApi& api() { return *api_; }
+  const config::ConfigSource& config() const { return config_; }
+  const admission::Environment& admission() const { return admission_; }
   void add_routes(server::Router& router, server::HealthRegistry& health);
 
   // On the core, before it runs: what goes on in the background. Controllers only where they are wanted.
@@ -53,6 +58,9 @@ class StandaloneApi {
   const Clock& clock_;
   std::unique_ptr<store::EmbeddedStore> store_;
   resources::Commits commits_;
+  config::StoredConfig config_;
+  admission::StoreLookups lookups_;
+  admission::Environment admission_;
   std::unique_ptr<resources::AuditLog> audit_;
   std::unique_ptr<local::ServiceAccountTokens> tokens_;
   auth::Identifier identifier_;

@@ -1,29 +1,29 @@
 #include "admission/admit.h"
 
-#include "api/canonical.h"
-#include "api/schema.h"
+#include "admission/chain.h"
+#include "admission/store_lookups.h"
 
 namespace vg::admission {
-namespace {
 
-// Null for an object whose shape is not ours to know.
-const api::Type* type_of(const Webhook& webhook, const Review& review) {
-  const Subject* subject = find_subject(webhook, review.resource.resource);
-  const api::Kind* kind = subject ? api::find_kind(subject->kind_group, "", subject->kind) : nullptr;
-  return kind ? kind->type : nullptr;
+const Environment& offline_environment() {
+  static const config::FixedConfig config(config::ClusterConfig::defaults("amd64"));
+  static const NoLookups lookups;
+  static const SystemClock clock;
+  static const Environment environment{.config = config, .lookups = lookups, .clock = clock};
+  return environment;
 }
 
-}  // namespace
-
-Verdict admit(const Webhook& webhook, const Review& review, const json::StoragePtr&) {
-  const api::Type* type = type_of(webhook, review);
-  if (!type) return Verdict::allow();
-  if (review.object)
-    if (auto good = api::canonicalize(*review.object, *type); !good) return Verdict::error(good.error().message);
-  // As upstream, the old object is read only when there can be one (spec server 5.6).
-  if (review.old_object && review.operation() == Operation::update)
-    if (auto good = api::canonicalize(*review.old_object, *type); !good) return Verdict::error(good.error().message);
-  return Verdict::allow();
+Verdict admit(const Webhook& webhook, const Review& review, const Environment& environment,
+              const json::StoragePtr& storage) {
+  // One snapshot to the end: a change of the configuration meanwhile is for the next review.
+  const config::ConfigPtr config = environment.config.current();
+  const Context context{.config = *config,
+                        .lookups = environment.lookups,
+                        .randomness = environment.randomness,
+                        .own_namespace = environment.own_namespace,
+                        .now = environment.clock.wall_now(),
+                        .storage = storage};
+  return run_chain(webhook, review, context);
 }
 
 }  // namespace vg::admission

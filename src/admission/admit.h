@@ -1,13 +1,33 @@
-// The decision about a review: the one seam between whoever asks (a webhook, later a standalone create) and the rules.
+// The decision about a review: the one seam between whoever asks (a webhook, a standalone write, a command that works
+// on files) and the rules.
 #pragma once
 
+#include <string>
+
+#include "admission/context.h"
 #include "admission/review.h"
 #include "admission/webhook.h"
+#include "base/clock.h"
+#include "config/cluster_config.h"
 #include "json/value.h"
 
 namespace vg::admission {
 
-// Pure: what it needs is in the review. New values are made in `storage`, which lives as long as the request.
-Verdict admit(const Webhook& webhook, const Review& review, const json::StoragePtr& storage);
+// What stands behind every decision. Everything outlives it.
+struct Environment {
+  const config::ConfigSource& config;
+  const Lookups& lookups;
+  const Clock& clock;
+  const Randomness& randomness = system_randomness();
+  std::string own_namespace = "kubevirt";
+};
+
+// The default configuration and no other objects.
+const Environment& offline_environment();
+
+// New values are made in `storage`, which lives as long as the request. Objects are brought into canonical form where
+// they lie.
+Verdict admit(const Webhook& webhook, const Review& review, const Environment& environment,
+              const json::StoragePtr& storage);
 
 }  // namespace vg::admission

@@ -56,6 +56,9 @@ struct Context {
 // change what users may not. The operator and the export proxy are not among them.
 bool is_trusted_account(const Context& context, std::string_view username);
 
+// The account's name when it is one of KubeVirt's namespace ("kubevirt-controller"), else empty.
+std::string_view own_account(const Context& context, std::string_view username);
+
 // True for virt-handler's account alone.
 bool is_handler_account(const Context& context, std::string_view username);
 

@@ -80,6 +80,23 @@ struct Rule {
   When when = When::always;
   std::optional<config::Gate> gate = {};  // that the rule is about
   bool last = false;                      // with a cause so far, later rows are not asked
+
+  // For rows that say more than the four they must: Rule{...}.on(When::create).stops().
+  constexpr Rule on(When operation) const {
+    Rule changed = *this;
+    changed.when = operation;
+    return changed;
+  }
+  constexpr Rule about(config::Gate which) const {
+    Rule changed = *this;
+    changed.gate = which;
+    return changed;
+  }
+  constexpr Rule stops() const {
+    Rule changed = *this;
+    changed.last = true;
+    return changed;
+  }
 };
 
 // Asks the rows in order.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "admission/admit.h"
 #include "admission/review.h"
 #include "admission/webhook.h"
 #include "base/random.h"
@@ -109,8 +108,8 @@ Result<void> apply(json::Value& object, std::string_view patch_text, const json:
 
 }  // namespace
 
-Result<AdmissionOutcome> run_admission(const AdmissionRequest& request, const json::StoragePtr& storage,
-                                       std::vector<std::string>& warnings) {
+Result<AdmissionOutcome> run_admission(const AdmissionRequest& request, const admission::Environment& environment,
+                                       const json::StoragePtr& storage, std::vector<std::string>& warnings) {
   AdmissionOutcome outcome;
   std::string uid;
   for (const Webhook& webhook : admission::webhooks()) {
@@ -123,7 +122,7 @@ Result<AdmissionOutcome> run_admission(const AdmissionRequest& request, const js
                 .groups = group_values(request.user, storage),
                 .extra = extra_values(request.user, storage)};
     const auto review = make_review(webhook, *subject, request, uid, asked);
-    auto verdict = admission::admit(webhook, review, storage);
+    auto verdict = admission::admit(webhook, review, environment, storage);
     std::ranges::move(verdict.warnings, std::back_inserter(warnings));
     if (!verdict.allowed) {
       // A refusal that names no code of its own is a 400, as kube-apiserver makes of it.

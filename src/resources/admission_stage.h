@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "admission/admit.h"
 #include "base/status.h"
 #include "json/value.h"
 #include "ports/authorizer.h"
@@ -35,7 +36,7 @@ struct AdmissionOutcome {
 };
 
 // Asks every webhook that is registered for such a write. The first refusal is the answer. Warnings are appended.
-Result<AdmissionOutcome> run_admission(const AdmissionRequest& request, const json::StoragePtr& storage,
-                                       std::vector<std::string>& warnings);
+Result<AdmissionOutcome> run_admission(const AdmissionRequest& request, const admission::Environment& environment,
+                                       const json::StoragePtr& storage, std::vector<std::string>& warnings);
 
 }  // namespace vg::resources

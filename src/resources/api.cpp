@@ -132,6 +132,7 @@ ResourceApi::ResourceApi(ApiParts parts)
                .commits = parts_.commits,
                .authorizer = parts_.authorizer,
                .clock = parts_.clock,
+               .admission = parts_.admission,
                .rules = parts_.rules,
                .table = parts_.table},
       gate_(parts_.identifier, parts_.authorizer) {}

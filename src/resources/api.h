@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "admission/admit.h"
 #include "auth/identify.h"
 #include "auth/reviews.h"
 #include "base/clock.h"
@@ -40,6 +41,7 @@ struct ApiParts {
   Authorizer& authorizer;
   const auth::Identifier& identifier;
   const Clock& clock;
+  const admission::Environment& admission = admission::offline_environment();
   const auth::RuleResolver* rules = nullptr;   // null: no checks against escalation
   const auth::ReviewParts* reviews = nullptr;  // null: access reviews and tokens are not offered
   AuditLog* audit = nullptr;                   // null: none

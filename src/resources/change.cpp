@@ -83,8 +83,8 @@ std::optional<Status> find_conflict(const Context& context, const json::Object& 
 
 Task<Written> change_object(Context& context, const ObjectPtr& current, const json::Value& old, json::Value wanted,
                             bool dry_run, const WriteContext& write) {
-  const auto mutated = run_admission(admission_request(context, Stage::mutate, wanted, old, dry_run), context.storage(),
-                                     context.warnings);
+  const auto mutated = run_admission(admission_request(context, Stage::mutate, wanted, old, dry_run),
+                                     context.backend.admission, context.storage(), context.warnings);
   if (!mutated) co_return refused(mutated.error());
   if (mutated->changed)
     if (auto shaped = shape_object(wanted, context.resource, write, nullptr); !shaped)
@@ -106,7 +106,7 @@ Task<Written> change_object(Context& context, const ObjectPtr& current, const js
     if (escalation) co_return refused(std::move(*escalation));
   }
   const auto judged = run_admission(admission_request(context, Stage::validate, wanted, old, dry_run),
-                                    context.storage(), context.warnings);
+                                    context.backend.admission, context.storage(), context.warnings);
   if (!judged) co_return refused(judged.error());
 
   if (same_object(wanted.get_object(), old.get_object())) co_return current;

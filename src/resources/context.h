@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "admission/admit.h"
 #include "auth/policy_rule.h"
 #include "base/clock.h"
 #include "http/core.h"
@@ -45,6 +46,7 @@ struct Backend {
   Commits& commits;  // to the same store
   Authorizer& authorizer;
   const Clock& clock;
+  const admission::Environment& admission;    // what the admission rules know beside the object
   const auth::RuleResolver* rules = nullptr;  // null: roles are written without the checks against escalation
   TableWriter table = nullptr;                // null: tables are answered with the objects themselves
   std::atomic<std::size_t> watches = 0;       // that run now

@@ -117,7 +117,7 @@ Task<Result<ObjectPtr>> create(Context& context) {
 
   const std::string asked_name(json::get_string_or(metadata_of(std::as_const(object->get_object())), "name"));
   const auto mutated = run_admission(admission_request(context, Stage::mutate, asked_name, *object, options->dry_run),
-                                     context.storage(), context.warnings);
+                                     context.backend.admission, context.storage(), context.warnings);
   if (!mutated) co_return fail(mutated.error());
   if (mutated->changed)
     if (auto shaped = shape_object(*object, context.resource, write, nullptr); !shaped)
@@ -142,7 +142,7 @@ Task<Result<ObjectPtr>> create(Context& context) {
     if (escalation) co_return fail(std::move(*escalation));
   }
   const auto judged = run_admission(admission_request(context, Stage::validate, name, *object, options->dry_run),
-                                    context.storage(), context.warnings);
+                                    context.backend.admission, context.storage(), context.warnings);
   if (!judged) co_return fail(judged.error());
   co_return co_await store_new(context, members, generated, options->dry_run);
 }

@@ -176,7 +176,7 @@ Task<void> serve_eviction(Context& context) {
                                      .user = context.user,
                                      .dry_run = options->dry_run,
                                      .object = &eviction},
-                                    context.storage(), context.warnings);
+                                    context.backend.admission, context.storage(), context.warnings);
   if (!judged) co_return respond_status(context, judged.error());
   const auto deleted = co_await delete_named(context, *options);
   if (!deleted) co_return respond_status(context, deleted.error().status);

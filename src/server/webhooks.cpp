@@ -41,7 +41,8 @@ void log_refusal(const Call& call, const Webhook& webhook, const admission::Revi
     log::info("a review was refused", fields);
 }
 
-Task<void> serve(Call& call, const Webhook& webhook, const Counters& counters) {
+Task<void> serve(Call& call, const Webhook& webhook, const admission::Environment& environment,
+                 const Counters& counters) {
   if (call.request().headers.find("content-type") != json_type) {
     refuse_unreadable(call, counters);
     co_return;
@@ -71,7 +72,7 @@ Task<void> serve(Call& call, const Webhook& webhook, const Counters& counters) {
     }
     co_return;
   }
-  const admission::Verdict verdict = admission::admit(webhook, *review, arena.storage());
+  const admission::Verdict verdict = admission::admit(webhook, *review, environment, arena.storage());
   (verdict.allowed ? counters.allowed : counters.refused)->add();
   if (!verdict.allowed) log_refusal(call, webhook, *review, verdict.refusal);
 
@@ -83,7 +84,8 @@ Task<void> serve(Call& call, const Webhook& webhook, const Counters& counters) {
 
 }  // namespace
 
-void add_webhook_routes(Router& router, Access access, metrics::Registry& metrics) {
+void add_webhook_routes(Router& router, Access access, metrics::Registry& metrics,
+                        const admission::Environment& environment) {
   auto& reviews =
       metrics.counters("virtgate_admission_reviews_total",
                        "Reviews by webhook and outcome: allowed, refused, or unreadable.", {"webhook", "outcome"});
@@ -93,7 +95,7 @@ void add_webhook_routes(Router& router, Access access, metrics::Registry& metric
                             .unreadable = reviews.with({webhook.path, "unreadable"})};
     // Upstream does not look at the method.
     router.add(access, Router::any_method, std::string(webhook.path), RouteClass::webhook,
-               [&webhook, counters](Call& call) { return serve(call, webhook, counters); });
+               [&webhook, &environment, counters](Call& call) { return serve(call, webhook, environment, counters); });
   }
 }
 

@@ -30,7 +30,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto review = admission::read_review(document->root());
   if (!review) return 0;
   const std::string uid(review->uid);
-  const admission::Verdict verdict = admission::admit(webhook, *review, document->storage());
+  const admission::Verdict verdict =
+      admission::admit(webhook, *review, admission::offline_environment(), document->storage());
 
   std::string answer;
   admission::write_answer(answer, webhook.mutating, *review, verdict);

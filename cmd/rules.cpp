@@ -1,0 +1,114 @@
+#include "rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "admission/chain.h"
+#include "base/json_text.h"
+#include "config/gates.h"
+#include "flags.h"
+
+namespace vg::cmd {
+namespace {
+
+using admission::Chain;
+using admission::Rule;
+
+constexpr std::string_view when_names[] = {"always", "create", "update"};
+
+struct Row {
+  const Chain& chain;
+  const Rule& rule;
+  std::string_view when() const { return when_names[static_cast<std::size_t>(rule.when)]; }
+  std::string_view gate() const { return rule.gate ? config::gate_name(*rule.gate) : std::string_view(); }
+};
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool mentions(std::string_view text, std::string_view word) {
+  return !std::ranges::search(text, word, {}, lower, lower).empty() || word.empty();
+}
+
+std::vector<Row> select(std::string_view word) {
+  std::vector<Row> rows;
+  for (const Chain& chain : admission::chains()) {
+    if (!chain.rules) continue;
+    for (const Rule& rule : chain.rules()) {
+      const Row row{chain, rule};
+      if (std::ranges::any_of(
+              std::initializer_list<std::string_view>{chain.path, rule.id, rule.holds, rule.field, row.gate()},
+              [word](std::string_view text) { return mentions(text, word); }))
+        rows.push_back(row);
+    }
+  }
+  return rows;
+}
+
+void print_table(std::FILE* out, const std::vector<Row>& rows) {
+  std::string_view path;
+  for (const Row& row : rows) {
+    if (row.chain.path != path) fmt::print(out, "{}{}\n", path.empty() ? "" : "\n", row.chain.path);
+    path = row.chain.path;
+    fmt::print(out, "  {:<6} {:<58} {:<7} {}\n", row.rule.id, row.rule.holds, row.when(), row.rule.field);
+  }
+}
+
+void print_json(std::FILE* out, const std::vector<Row>& rows) {
+  std::string text = "[";
+  for (const Row& row : rows) {
+    text += text.size() > 1 ? ",\n " : "";
+    std::string_view separator = "{";
+    for (const auto& [name, value] :
+         std::initializer_list<std::pair<std::string_view, std::string_view>>{{"webhook", row.chain.path},
+                                                                              {"id", row.rule.id},
+                                                                              {"holds", row.rule.holds},
+                                                                              {"field", row.rule.field},
+                                                                              {"when", row.when()},
+                                                                              {"gate", row.gate()}}) {
+      if (value.empty()) continue;
+      text += separator;
+      separator = ",";
+      append_json_string(text, name);
+      text += ':';
+      append_json_string(text, value);
+    }
+    text += '}';
+  }
+  fmt::print(out, "{}]\n", text);
+}
+
+}  // namespace
+
+int run_rules(std::span<const std::string_view> arguments, Output output) {
+  std::string word, format = "table";
+  const std::vector<Flag> flags = {
+      {"grep", '\0', &word, "WORD", "only rules that mention this, whatever its case"},
+      {"output", 'o', &format, "FORMAT", "table or json"},
+  };
+  const std::string usage = fmt::format("usage: virtgate rules [--grep WORD] [-o json]\n\n{}", describe_flags(flags));
+  const auto parsed = parse_flags(flags, arguments);
+  if (parsed && parsed->help) {
+    fmt::print(output.out, "{}", usage);
+    return exit_ok;
+  }
+  const bool known = format == "table" || format == "json";
+  if (!parsed || !parsed->positional.empty() || !known) {
+    fmt::print(output.err, "virtgate rules: {}\n\n{}",
+               !parsed  ? parsed.error()
+               : !known ? fmt::format("there is no output format \"{}\"; use table or json", format)
+                        : fmt::format("there is nothing to do with \"{}\"", parsed->positional.front()),
+               usage);
+    return exit_usage;
+  }
+  const auto rows = select(word);
+  if (format == "json")
+    print_json(output.out, rows);
+  else
+    print_table(output.out, rows);
+  return exit_ok;
+}
+
+}  // namespace vg::cmd

@@ -1,0 +1,314 @@
+#include "admission/chain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "admission/defaults/completion.h"
+#include "admission/rules/tables.h"
+#include "api/canonical.h"
+#include "api/schema.h"
+#include "api/webhook_schema.h"
+#include "json/access.h"
+
+namespace vg::admission {
+namespace {
+
+using config::Gate;
+using std::string_view;
+using enum Step;
+
+// --- the table -------------------------------------------------------------------------------------------------------
+
+constexpr Step evict[] = {rules};
+constexpr Step instance[] = {schema, exact_resource, decode, decode_old, rules};
+constexpr Step machine[] = {exact_resource, schema, decode, living, decode_old, rules};
+constexpr Step checked_first[] = {exact_resource, schema, decode, rules};
+constexpr Step decoded_first[] = {exact_resource, decode, schema, rules};
+constexpr Step migration_update[] = {exact_resource, decode, decode_old, schema, rules};
+constexpr Step pool[] = {exact_resource, schema, decode, try_old, rules};
+constexpr Step gated[] = {resource, gate, decode, known_operation, decode_old, rules};
+constexpr Step ungated[] = {resource, decode, known_operation, decode_old, rules};
+constexpr Step backup[] = {resource, gate, creates_only, decode, rules};
+constexpr Step tracker[] = {resource, gate};
+constexpr Step sizing[] = {writes_only, schema, decode, decode_old, rules};
+constexpr Step status[] = {status_schema, machines_only, decode, decode_old, rules};
+constexpr Step policy[] = {resource, decode, try_old, rules};
+constexpr Step gated_decoded[] = {resource, gate, decode, rules};
+
+constexpr Step default_machine[] = {exact_resource, schema, decode, decode_old, living, defaults};
+constexpr Step default_instance[] = {exact_resource, schema, decode, decode_old, defaults};
+constexpr Step default_migration[] = {exact_resource, schema, decode, defaults};
+// Never refuses, so it reads the pod itself.
+constexpr Step default_pod[] = {defaults};
+constexpr Step default_clone[] = {resource, schema, decode, defaults};
+
+constexpr string_view migration_kind = "VirtualMachineInstanceMigration";
+
+constexpr std::array table = std::to_array<Chain>({
+    {.path = "/pod-eviction-validate", .steps = evict, .rules = eviction_rules},
+    {.path = "/virtualmachineinstances-validate-create", .steps = instance, .schema = "VirtualMachineInstance"},
+    {.path = "/virtualmachineinstances-validate-update", .steps = instance, .schema = "VirtualMachineInstance"},
+    {.path = "/virtualmachines-validate", .steps = machine, .schema = "VirtualMachine"},
+    {.path = "/virtualmachinereplicaset-validate",
+     .steps = checked_first,
+     .schema = "VirtualMachineInstanceReplicaSet",
+     .rules = replica_set_rules},
+    {.path = "/virtualmachinepool-validate", .steps = pool, .schema = "VirtualMachinePool", .rules = pool_rules},
+    {.path = "/vmipreset-validate",
+     .steps = checked_first,
+     .schema = "VirtualMachineInstancePreset",
+     .rules = preset_rules},
+    {.path = "/migration-validate-create",
+     .steps = decoded_first,
+     .schema = migration_kind,
+     .rules = migration_create_rules},
+    {.path = "/migration-validate-update",
+     .steps = migration_update,
+     .schema = migration_kind,
+     .rules = migration_update_rules},
+    {.path = "/virtualmachinesnapshots-validate", .steps = gated, .gate = Gate::snapshot, .rules = snapshot_rules},
+    {.path = "/virtualmachinerestores-validate", .steps = gated, .gate = Gate::snapshot, .rules = restore_rules},
+    {.path = "/virtualmachinebackups-validate",
+     .steps = backup,
+     .gate = Gate::incremental_backup,
+     .rules = backup_rules},
+    {.path = "/virtualmachinebackuptrackers-validate", .steps = tracker, .gate = Gate::incremental_backup},
+    {.path = "/virtualmachineexports-validate", .steps = ungated, .rules = export_rules},
+    {.path = "/virtualmachineinstancetypes-validate",
+     .steps = sizing,
+     .schema = "virtualmachineinstancetypes",
+     .rules = instancetype_rules},
+    {.path = "/virtualmachineclusterinstancetypes-validate",
+     .steps = sizing,
+     .schema = "virtualmachineclusterinstancetypes",
+     .rules = instancetype_rules},
+    {.path = "/virtualmachinepreferences-validate",
+     .steps = sizing,
+     .schema = "virtualmachinepreferences",
+     .rules = preference_rules},
+    {.path = "/virtualmachineclusterpreferences-validate",
+     .steps = sizing,
+     .schema = "virtualmachineclusterpreferences",
+     .rules = preference_rules},
+    {.path = "/status-validate", .steps = status, .rules = status_rules},
+    {.path = "/migration-policy-validate-create", .steps = policy, .rules = migration_policy_rules},
+    {.path = "/vm-clone-validate-create", .steps = gated_decoded, .gate = Gate::snapshot, .rules = clone_rules},
+    {.path = "/plugin-validate", .steps = gated_decoded, .gate = Gate::plugins, .rules = plugin_rules},
+    {.path = "/virtualmachines-mutate", .steps = default_machine, .schema = "VirtualMachine", .mutate = mutate_vm},
+    {.path = "/virtualmachineinstances-mutate",
+     .steps = default_instance,
+     .schema = "VirtualMachineInstance",
+     .mutate = mutate_vmi},
+    {.path = "/migration-mutate-create",
+     .steps = default_migration,
+     .schema = migration_kind,
+     .mutate = mutate_migration},
+    {.path = "/vm-clone-mutate-create",
+     .steps = default_clone,
+     .schema = "VirtualMachineClone",
+     .mutate = mutate_clone},
+    {.path = "/virt-launcher-pod-mutate", .steps = default_pod, .mutate = mutate_launcher_pod},
+});
+
+// --- the steps -------------------------------------------------------------------------------------------------------
+
+// Where a review is on its way.
+struct Course {
+  const Chain& chain;
+  const Webhook& webhook;
+  const Review& review;
+  const Context& context;
+  json::Value* object = nullptr;
+  json::Value* old_object = nullptr;
+  // Decoding changes the object, and some webhooks decode before they check: the check is then made before, and told
+  // at its turn.
+  std::optional<std::vector<StatusCause>> schema_causes = {};
+
+  bool creates() const { return review.operation() == Operation::create; }
+  bool updates() const { return review.operation() == Operation::update; }
+};
+
+using Answer = std::optional<Verdict>;  // nothing: go on
+
+Answer allow_if(bool done) { return done ? Answer(Verdict::allow()) : std::nullopt; }
+
+Verdict no_object(const Course& course, string_view member) {
+  return Verdict::error(
+      fmt::format("the review sent to {} carries no {}, which is what would be judged; send it in "
+                  "request.{}",
+                  course.webhook.path, member, member));
+}
+
+bool about(const Course& course, string_view plural) {
+  return course.review.resource.group == course.webhook.group && course.review.resource.resource == plural;
+}
+
+bool about_webhook(const Course& course) {
+  return std::ranges::any_of(course.webhook.subjects,
+                             [&](const Subject& subject) { return about(course, subject.resource); });
+}
+
+bool known_version(const Course& course) {
+  return std::ranges::find(course.webhook.versions, course.review.resource.version) != course.webhook.versions.end();
+}
+
+Verdict wrong_resource(const Course& course) {
+  const auto& asked = course.review.resource;
+  return Verdict::error(
+      fmt::format("{} judges {} of {} in {}; the review is about \"{}\" of \"{}\" in \"{}\". Check "
+                  "the rules of the webhook configuration",
+                  course.webhook.path, course.webhook.subjects.front().resource, course.webhook.group,
+                  fmt::join(course.webhook.versions, " or "), asked.resource, asked.group, asked.version));
+}
+
+Answer check_gate(const Course& course) {
+  const Gate gate = *course.chain.gate;
+  if (!course.creates() || course.context.config.enabled(gate)) return std::nullopt;
+  return Verdict::error(
+      fmt::format("new {} are not taken while the feature gate {} is off; an administrator can switch "
+                  "it on in spec.configuration.developerConfiguration.featureGates of the KubeVirt "
+                  "object",
+                  course.webhook.subjects.front().resource, config::gate_name(gate)));
+}
+
+Answer check_schema(Course& course) {
+  if (course.schema_causes) {
+    if (course.schema_causes->empty()) return std::nullopt;
+    return Verdict::invalid(std::move(*course.schema_causes));
+  }
+  if (!course.object) return no_object(course, "object");
+  if (!course.object->is_object())
+    return Verdict::error("the object under review is no JSON object; send the whole object, with kind and spec");
+  auto causes = api::check_webhook_schema(course.chain.schema, *course.object);
+  if (causes.empty()) return std::nullopt;
+  return Verdict::invalid(std::move(causes));
+}
+
+Answer check_status_schema(const Course& course) {
+  if (!course.object) return no_object(course, "object");
+  if (!course.object->is_object())
+    return Verdict::error("the object under review is no JSON object; send the whole object, with kind and status");
+  const string_view kind = json::get_string_or(*course.object, "kind");
+  const string_view version = json::get_string_or(*course.object, "apiVersion");
+  if (kind.empty() || std::ranges::count(version, '/') > 1)
+    return Verdict::invalid({{.reason = "",
+                              .message = "the object does not say what it is; set kind and apiVersion, such as "
+                                         "VirtualMachine and kubevirt.io/v1",
+                              .field = ""}});
+  auto causes = api::check_webhook_status_schema(kind, *course.object);
+  if (causes.empty()) return std::nullopt;
+  return Verdict::invalid(std::move(causes));
+}
+
+// Null for an object whose shape is not ours to know.
+const api::Type* type_of(const Course& course) {
+  const Subject* subject = find_subject(course.webhook, course.review.resource.resource);
+  const api::Kind* kind = subject ? api::find_kind(subject->kind_group, "", subject->kind) : nullptr;
+  return kind ? kind->type : nullptr;
+}
+
+Answer decode_object(Course& course) {
+  if (!course.object) return no_object(course, "object");
+  if (!course.chain.schema.empty() && !course.schema_causes && course.object->is_object())
+    if (std::ranges::find(std::ranges::find(course.chain.steps, decode), course.chain.steps.end(), schema) !=
+        course.chain.steps.end())
+      course.schema_causes = api::check_webhook_schema(course.chain.schema, *course.object);
+  if (const api::Type* type = type_of(course))
+    if (auto good = api::canonicalize(*course.object, *type); !good) return Verdict::error(good.error().message);
+  return std::nullopt;
+}
+
+Answer decode_old_object(Course& course, bool must) {
+  course.old_object = nullptr;
+  if (!course.updates()) return std::nullopt;
+  json::Value* old = course.review.old_object;
+  if (!old) return must ? Answer(no_object(course, "oldObject")) : std::nullopt;
+  if (const api::Type* type = type_of(course))
+    if (auto good = api::canonicalize(*old, *type); !good)
+      return must ? Answer(Verdict::error("the old object cannot be read: " + good.error().message)) : std::nullopt;
+  course.old_object = old;
+  return std::nullopt;
+}
+
+Answer known_operation_only(const Course& course) {
+  if (course.creates() || course.updates()) return std::nullopt;
+  return Verdict::error(fmt::format("{} judges creates and updates; the review is about \"{}\"", course.webhook.path,
+                                    course.review.operation_name));
+}
+
+Case case_of(const Course& course) {
+  return {.context = course.context,
+          .review = course.review,
+          .webhook = course.webhook,
+          .object = course.object,
+          .old_object = course.old_object};
+}
+
+Answer ask_table(const Course& course) {
+  if (!course.chain.rules) return std::nullopt;
+  Causes causes;
+  ask_rules(course.chain.rules(), case_of(course), causes);
+  return causes.verdict();
+}
+
+bool deleting(const json::Value& object) {
+  const json::Value* time = json::find_path(object, {"metadata", "deletionTimestamp"});
+  return time && !time->is_null();
+}
+
+Answer take(Step step, Course& course) {
+  switch (step) {
+    case writes_only:
+      return allow_if(!course.creates() && !course.updates());
+    case creates_only:
+      return allow_if(!course.creates());
+    case resource:
+      return about_webhook(course) ? std::nullopt : Answer(wrong_resource(course));
+    case exact_resource:
+      return about_webhook(course) && known_version(course) ? std::nullopt : Answer(wrong_resource(course));
+    case machines_only:
+      return allow_if(!about(course, "virtualmachines") || !known_version(course));
+    case gate:
+      return check_gate(course);
+    case schema:
+      return check_schema(course);
+    case status_schema:
+      return check_status_schema(course);
+    case decode:
+      return decode_object(course);
+    case decode_old:
+      return decode_old_object(course, true);
+    case try_old:
+      return decode_old_object(course, false);
+    case living:
+      return allow_if(deleting(*course.object));
+    case known_operation:
+      return known_operation_only(course);
+    case rules:
+      return ask_table(course);
+    case defaults:
+      return course.chain.mutate ? Answer(course.chain.mutate(case_of(course))) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::span<const Chain> chains() { return table; }
+
+Verdict run_chain(const Webhook& webhook, const Review& review, const Context& context) {
+  Course course{.chain = table[static_cast<std::size_t>(&webhook - webhooks().data())],
+                .webhook = webhook,
+                .review = review,
+                .context = context,
+                .object = review.object};
+  for (const Step step : course.chain.steps)
+    if (auto verdict = take(step, course)) return std::move(*verdict);
+  return Verdict::allow();
+}
+
+}  // namespace vg::admission

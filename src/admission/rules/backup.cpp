@@ -1,0 +1,63 @@
+// Backups (spec work-objects 3.11).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "admission/rules/tables.h"
+#include "admission/semantic_equal.h"
+#include "api/view.h"
+#include "json/access.h"
+
+namespace vg::admission {
+namespace {
+
+using std::string_view;
+
+constexpr string_view backups = "backup.kubevirt.io/virtualmachinebackups";
+
+string_view name_of(const json::Value& object) {
+  return json::as_string(json::find_path(object, {"metadata", "name"})).value_or("");
+}
+
+bool has_ended(const json::Value& backup) {
+  for (const api::View condition : api::List<api::View>(json::find_path(backup, {"status", "conditions"}))) {
+    const auto type = api::Read<string_view>::or_zero(condition.get("type"));
+    if ((type == "Complete" || type == "Failed") && api::Read<string_view>::or_zero(condition.get("status")) == "True")
+      return true;
+  }
+  return false;
+}
+
+void name_is_free(const Case& about, Causes& causes) {
+  const auto found = about.context.lookups.list(backups, about.review.name_space, about.context.storage);
+  if (!found) return causes.error(found.error().message);
+  const string_view name = name_of(*about.object);
+  if (std::ranges::any_of(*found, [name](const json::Value* other) { return name_of(*other) == name; }))
+    causes.invalid("metadata.name", fmt::format("there is a backup \"{}\" already; choose another name", name));
+}
+
+void source_is_free(const Case& about, Causes& causes) {
+  const auto found = about.context.lookups.list(backups, about.review.name_space, about.context.storage);
+  if (!found) return causes.error(found.error().message);
+  const api::Type* type = type_of(about);
+  const api::Field* source = type ? member_at(*type, {"spec", "source"}) : nullptr;
+  if (!source) return;
+  for (const json::Value* other : *found) {
+    if (has_ended(*other) || !semantically_equal(json::find_path(*about.object, {"spec", "source"}),
+                                                 json::find_path(*other, {"spec", "source"}), *source))
+      continue;
+    return causes.invalid(
+        "spec.source", fmt::format("backup \"{}\" of the same source is under way; wait for its end", name_of(*other)));
+  }
+}
+
+constexpr Rule rules[] = {
+    Rule{"BA05", "the name is not taken", "metadata.name", name_is_free}.stops(),
+    {"BA06", "no other backup of the source is under way", "spec.source", source_is_free},
+};
+
+}  // namespace
+
+std::span<const Rule> backup_rules() { return rules; }
+
+}  // namespace vg::admission

@@ -1,0 +1,143 @@
+// Clones (spec work-objects 3.5).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "admission/rules/tables.h"
+#include "api/canonical_words.h"
+#include "api/view.h"
+#include "base/net.h"
+#include "json/access.h"
+#include "json/document.h"
+
+namespace vg::admission {
+namespace {
+
+using api::in_words;
+using std::string_view;
+
+constexpr string_view machine_kind = "VirtualMachine";
+
+api::View spec(const Case& about) { return api::View(json::find(*about.object, "spec")); }
+
+struct Reference {
+  bool present = false;
+  string_view group, kind, name;
+};
+
+Reference reference(const Case& about, string_view member) {
+  const api::View view(spec(about).get(member));
+  if (!view) return {};
+  return {.present = true,
+          .group = json::get_string_or(*view.object(), "apiGroup"),
+          .kind = json::get_string_or(*view.object(), "kind"),
+          .name = json::get_string_or(*view.object(), "name")};
+}
+
+void check_filter(string_view filter, string_view field, Causes& causes) {
+  if (filter == "!")
+    return causes.invalid(field, "a filter that is only \"!\" excludes nothing; write what to exclude after it");
+  if (filter.size() < 2) return;
+  if (filter.find('!', 1) != filter.npos)
+    causes.invalid(field, fmt::format("\"!\" may only begin a filter: {}", in_words(filter)));
+  if (filter.substr(0, filter.size() - 1).contains('*'))
+    causes.invalid(field, fmt::format("\"*\" may only end a filter: {}", in_words(filter)));
+}
+
+void filters_are_patterns(const Case& about, Causes& causes) {
+  const auto check = [&causes](const json::Value* list, string_view field) {
+    for (const string_view filter : api::List<string_view>(list)) check_filter(filter, field, causes);
+  };
+  const api::View top = spec(about), inner(top.get("template"));
+  check(top.get("annotationFilters"), "spec.annotations");
+  check(top.get("labelFilters"), "spec.labels");
+  check(inner.get("annotationFilters"), "spec.template.annotations");
+  check(inner.get("labelFilters"), "spec.template.labels");
+}
+
+void source_kind_is_known(const Case& about, Causes& causes) {
+  const auto source = reference(about, "source");
+  if (source.kind != machine_kind && source.kind != "VirtualMachineSnapshot")
+    causes.invalid("spec.Source.Kind", fmt::format("only a VirtualMachine or a VirtualMachineSnapshot can be cloned, "
+                                                   "not {}",
+                                                   in_words(source.kind)));
+}
+
+void target_kind_is_known(const Case& about, Causes& causes) {
+  const auto target = reference(about, "target");
+  if (target.present && target.kind != machine_kind)
+    causes.invalid("spec.Target.Kind", fmt::format("a clone is a VirtualMachine, not {}", in_words(target.kind)));
+}
+
+void source_is_there(const Case& about, Causes& causes) {
+  if (!reference(about, "source").present)
+    causes.invalid("spec.Source", "a clone needs something to clone; name it in spec.source");
+}
+
+void source_has_group(const Case& about, Causes& causes) {
+  const auto source = reference(about, "source");
+  if (source.present && source.group.empty())
+    causes.invalid("spec.Source.APIGroup", "the source needs its apiGroup, such as kubevirt.io");
+}
+
+void source_has_kind(const Case& about, Causes& causes) {
+  const auto source = reference(about, "source");
+  if (source.present && source.kind.empty())
+    causes.invalid("spec.Source", "the source needs its kind: VirtualMachine or VirtualMachineSnapshot");
+}
+
+void source_has_name(const Case& about, Causes& causes) {
+  const auto source = reference(about, "source");
+  if (source.present && source.name.empty()) causes.invalid("spec.Source.Name", "the source needs its name");
+}
+
+void target_is_another(const Case& about, Causes& causes) {
+  const auto source = reference(about, "source"), target = reference(about, "target");
+  if (!source.present || !target.present || source.kind != machine_kind || target.kind != machine_kind) return;
+  if (source.name == target.name)
+    causes.invalid("spec.target.name",
+                   fmt::format("machine {} cannot be a clone of itself; choose another name", in_words(source.name)));
+}
+
+void macs_are_macs(const Case& about, Causes& causes) {
+  constexpr std::size_t mac_bytes = 6;
+  for (const auto [name, text] : api::Map<string_view>(spec(about).get("newMacAddresses"))) {
+    if (text.empty()) continue;
+    const auto mac = parse_mac(text);
+    if (mac && mac->size() <= mac_bytes) continue;
+    causes.invalid(fmt::format("spec.newMacAddresses.{}", name),
+                   fmt::format("interface {} takes a MAC address of six bytes, such as 02:00:00:00:00:01, not {}", name,
+                               in_words(text)));
+  }
+}
+
+void patches_are_json(const Case& about, Causes& causes) {
+  std::size_t index = 0;
+  for (const string_view patch : api::List<string_view>(spec(about).get("patches"))) {
+    if (const auto read = json::Document::parse(patch); !read)
+      causes.invalid(fmt::format("spec.patches[{}]", index),
+                     fmt::format("a patch is JSON text such as {{\"op\":\"remove\",\"path\":\"/spec/x\"}}; {}",
+                                 read.error().message));
+    ++index;
+  }
+}
+
+constexpr Rule rules[] = {
+    {"CL05", "filters are names that may begin with ! and end with *", "", filters_are_patterns},
+    {"CL08", "a machine or a snapshot is cloned", "spec.Source.Kind", source_kind_is_known},
+    {"CL09", "a machine is made", "spec.Target.Kind", target_kind_is_known},
+    {"CL10", "there is a source", "spec.Source", source_is_there},
+    {"CL11", "the source has its apiGroup", "spec.Source.APIGroup", source_has_group},
+    {"CL12", "the source has its kind", "spec.Source", source_has_kind},
+    {"CL13", "the source has its name", "spec.Source.Name", source_has_name},
+    {"CL14", "a machine is not cloned onto itself", "spec.target.name", target_is_another},
+    {"CL15", "new MAC addresses are MAC addresses", "spec.newMacAddresses", macs_are_macs},
+    {"CL16", "patches are JSON", "spec.patches", patches_are_json},
+};
+
+}  // namespace
+
+std::span<const Rule> clone_rules() { return rules; }
+
+}  // namespace vg::admission

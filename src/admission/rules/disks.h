@@ -1,0 +1,15 @@
+// Rules about disks and firmware that stand in a domain, wherever the domain stands (spec work-objects 3.6).
+#pragma once
+
+#include "admission/rule.h"
+#include "json/value.h"
+
+namespace vg::admission {
+
+// `disks`: the list, may be null. `base`: where it stands.
+void check_disks(const json::Value* disks, const Place& base, Causes& causes);
+
+// `firmware`: the object, may be null.
+void check_firmware(const json::Value* firmware, const Place& base, Causes& causes);
+
+}  // namespace vg::admission

@@ -1,0 +1,91 @@
+// Exports (spec work-objects 3.13).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "admission/rules/tables.h"
+#include "admission/semantic_equal.h"
+#include "api/canonical_words.h"
+#include "json/access.h"
+
+namespace vg::admission {
+namespace {
+
+using api::in_words;
+using std::string_view;
+
+struct Source {
+  string_view kind, group;
+};
+
+constexpr string_view template_kind = "VirtualMachineTemplate";
+constexpr std::array sources = std::to_array<Source>({
+    {"PersistentVolumeClaim", ""},
+    {"VirtualMachineSnapshot", "snapshot.kubevirt.io"},
+    {"VirtualMachine", "kubevirt.io"},
+    {"VirtualMachineBackup", "backup.kubevirt.io"},
+    {template_kind, "template.kubevirt.io"},
+});
+
+string_view source_member(const Case& about, string_view name) {
+  return json::as_string(json::find_path(*about.object, {"spec", "source", name})).value_or("");
+}
+
+const Source* source_of(const Case& about) {
+  const auto* found = std::ranges::find(sources, source_member(about, "kind"), &Source::kind);
+  return found == sources.end() ? nullptr : found;
+}
+
+void source_is_known(const Case& about, Causes& causes) {
+  if (source_of(about)) return;
+  causes.invalid("spec.source.kind",
+                 fmt::format("a PersistentVolumeClaim, VirtualMachine, VirtualMachineSnapshot, VirtualMachineBackup or "
+                             "VirtualMachineTemplate can be exported, not {}",
+                             in_words(source_member(about, "kind"))));
+}
+
+void templates_are_on(const Case& about, Causes& causes) {
+  if (source_member(about, "kind") != template_kind) return;
+  if (about.enabled(config::Gate::oci_export) && about.context.config.virt_template_deployment()) return;
+  causes.invalid("spec.source.kind",
+                 "exporting templates needs the feature gates OCIExport and Template and "
+                 "spec.configuration.virtTemplateDeployment of the KubeVirt object not disabled");
+}
+
+void source_has_name(const Case& about, Causes& causes) {
+  if (source_member(about, "name").empty())
+    causes.invalid("spec.source.name", "say what to export: spec.source.name is empty");
+}
+
+void source_has_its_group(const Case& about, Causes& causes) {
+  const string_view group = source_member(about, "apiGroup"), wanted = source_of(about)->group;
+  if (group == wanted) return;
+  causes.invalid("spec.source.APIGroup", fmt::format("a source of kind {} has the apiGroup {}, not {}",
+                                                     source_member(about, "kind"), in_words(wanted), in_words(group)));
+}
+
+void spec_stays(const Case& about, Causes& causes) {
+  if (!unchanged(about, {"spec"}))
+    causes.invalid("spec", "the spec of an export cannot change; delete it and create another");
+}
+
+constexpr Rule rules[] = {
+    Rule{"EX14", "the source is of a kind that can be exported", "spec.source.kind", source_is_known}
+        .on(When::create)
+        .stops(),
+    Rule{"EX11", "templates are exported only where that is switched on", "spec.source.kind", templates_are_on}
+        .on(When::create)
+        .about(config::Gate::oci_export)
+        .stops(),
+    Rule{"EX03", "the source has its name", "spec.source.name", source_has_name}.on(When::create),
+    Rule{"EX04", "the source has the apiGroup of its kind", "spec.source.APIGroup", source_has_its_group}.on(
+        When::create),
+    Rule{"EX16", "the spec does not change", "spec", spec_stays}.on(When::update),
+};
+
+}  // namespace
+
+std::span<const Rule> export_rules() { return rules; }
+
+}  // namespace vg::admission

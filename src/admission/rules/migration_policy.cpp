@@ -1,0 +1,140 @@
+// Migration policies (spec work-objects 3.3).
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "admission/rules/tables.h"
+#include "admission/semantic_equal.h"
+#include "api/canonical_words.h"
+#include "base/quantity.h"
+#include "json/access.h"
+
+namespace vg::admission {
+namespace {
+
+using std::string_view;
+
+constexpr string_view stall_detector = "spec.experimental.stallDetector";
+// Factors have three decimals; this much of a difference is what binary numbers make of them.
+constexpr double rounding_slack = 1e-9;
+
+const json::Value* spec_member(const Case& about, string_view name) {
+  return json::find_path(*about.object, {"spec", name});
+}
+
+const json::Value* detector(const Case& about) {
+  return json::find_path(*about.object, {"spec", "experimental", "stallDetector"});
+}
+
+void timeout_not_negative(const Case& about, Causes& causes) {
+  const auto timeout = json::as_int(spec_member(about, "completionTimeoutPerGiB"));
+  if (timeout && *timeout < 0)
+    causes.invalid("spec.completionTimeoutPerGiB",
+                   fmt::format("a time for each GiB cannot be negative, and is {}; give seconds from 0", *timeout));
+}
+
+void downtime_needs_gate(const Case& about, Causes& causes) {
+  if (about.enabled(config::Gate::migration_stall_detection) || !spec_member(about, "maxDowntimeMs") ||
+      unchanged(about, {"spec", "maxDowntimeMs"}))
+    return;
+  causes.invalid("spec.maxDowntimeMs",
+                 "maxDowntimeMs needs the feature gate MigrationStallDetection, which is off; leave it out");
+}
+
+void detector_needs_gate(const Case& about, Causes& causes) {
+  if (about.enabled(config::Gate::migration_stall_detection) || !detector(about) ||
+      unchanged(about, {"spec", "experimental", "stallDetector"}))
+    return;
+  causes.invalid(stall_detector,
+                 "stallDetector needs the feature gate MigrationStallDetection, which is off; leave it out");
+}
+
+// A number as Go reads it: decimal, with an exponent, or hexadecimal with a binary exponent.
+std::optional<double> read_number(string_view text) {
+  constexpr string_view blanks = " \t\n\v\f\r";
+  const auto first = text.find_first_not_of(blanks);
+  if (first == text.npos) return std::nullopt;
+  text = text.substr(first, text.find_last_not_of(blanks) - first + 1);
+  const bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text.remove_prefix(1);
+  auto format = std::chars_format::general;
+  if (text.starts_with("0x") || text.starts_with("0X")) {
+    text.remove_prefix(2);
+    if (text.find_first_of("pP") == text.npos) return std::nullopt;
+    format = std::chars_format::hex;
+  }
+  if (text.starts_with('-')) return std::nullopt;  // a second sign
+  double value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value, format);
+  if (problem != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  return negative ? -value : value;
+}
+
+struct Bounds {
+  double min;
+  bool above_min;  // the bound itself is out
+  double max;
+  string_view takes;
+};
+
+void check_factor(const Case& about, Causes& causes, string_view member, const Bounds& bounds) {
+  const auto text = detector(about) ? json::get_string(*detector(about), member) : std::nullopt;
+  if (!text) return;
+  const auto value = read_number(*text);
+  const bool in_thousandths = value && std::abs(*value - std::round(*value * 1000) / 1000) <= rounding_slack;
+  if (in_thousandths && *value <= bounds.max && (bounds.above_min ? *value > bounds.min : *value >= bounds.min)) return;
+  causes.invalid(fmt::format("{}.{}", stall_detector, member),
+                 fmt::format("{} takes {} with at most three decimals, such as \"1\"; it is {}", member, bounds.takes,
+                             api::in_words(*text)));
+}
+
+constexpr double no_limit = std::numeric_limits<double>::max();
+
+void ewma_alpha(const Case& about, Causes& causes) {
+  check_factor(about, causes, "ewmaAlpha", {0, true, 1, "a number above 0 and up to 1"});
+}
+void precopy_factor(const Case& about, Causes& causes) {
+  check_factor(about, causes, "precopyPossibleFactor", {1, false, no_limit, "a number from 1"});
+}
+void patience_decay(const Case& about, Causes& causes) {
+  check_factor(about, causes, "patienceWindowDecayFactor", {0, false, 1, "a number from 0 to 1"});
+}
+void completion_factor(const Case& about, Causes& causes) {
+  check_factor(about, causes, "completionTimeoutFactor", {1, false, no_limit, "a number from 1"});
+}
+
+void bandwidth_not_negative(const Case& about, Causes& causes) {
+  const auto text = json::as_string(spec_member(about, "bandwidthPerMigration"));
+  if (!text) return;
+  const auto amount = Quantity::parse(*text);
+  if (amount && amount->sign() < 0)
+    causes.invalid("spec.bandwidthPerMigration",
+                   fmt::format("a bandwidth cannot be negative, and is {}; 0 means no limit", *text));
+}
+
+constexpr config::Gate stall_gate = config::Gate::migration_stall_detection;
+
+constexpr Rule rules[] = {
+    {"MP02", "the completion timeout is not negative", "spec.completionTimeoutPerGiB", timeout_not_negative},
+    Rule{"MP03", "maxDowntimeMs is set only with stall detection", "spec.maxDowntimeMs", downtime_needs_gate}.about(
+        stall_gate),
+    Rule{"MP04", "a stall detector is set only with stall detection", stall_detector, detector_needs_gate}.about(
+        stall_gate),
+    {"MP05", "ewmaAlpha is above 0 and up to 1", "spec.experimental.stallDetector.ewmaAlpha", ewma_alpha},
+    {"MP06", "precopyPossibleFactor is at least 1", "spec.experimental.stallDetector.precopyPossibleFactor",
+     precopy_factor},
+    {"MP07", "patienceWindowDecayFactor is from 0 to 1", "spec.experimental.stallDetector.patienceWindowDecayFactor",
+     patience_decay},
+    {"MP08", "completionTimeoutFactor is at least 1", "spec.experimental.stallDetector.completionTimeoutFactor",
+     completion_factor},
+    {"MP09", "the bandwidth is not negative", "spec.bandwidthPerMigration", bandwidth_not_negative},
+};
+
+}  // namespace
+
+std::span<const Rule> migration_policy_rules() { return rules; }
+
+}  // namespace vg::admission

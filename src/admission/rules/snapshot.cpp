@@ -1,0 +1,216 @@
+// Snapshots and restores (spec work-objects 3.8 and 3.9).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <ranges>
+
+#include "admission/rules/tables.h"
+#include "admission/semantic_equal.h"
+#include "api/canonical_words.h"
+#include "api/view.h"
+#include "json/access.h"
+
+namespace vg::admission {
+namespace {
+
+using api::in_words;
+using std::string_view;
+
+constexpr string_view machine_group = "kubevirt.io";
+constexpr string_view machine_kind = "VirtualMachine";
+constexpr string_view snapshots = "snapshot.kubevirt.io/virtualmachinesnapshots";
+constexpr string_view contents = "snapshot.kubevirt.io/virtualmachinesnapshotcontents";
+constexpr string_view restores = "snapshot.kubevirt.io/virtualmachinerestores";
+constexpr string_view machines = "kubevirt.io/virtualmachines";
+
+string_view text_at(const json::Value& object, std::initializer_list<string_view> path) {
+  return json::as_string(json::find_path(object, path)).value_or("");
+}
+
+// The machine that spec.source or spec.target names; both must be one of ours.
+void refers_to_a_machine(const Case& about, Causes& causes, string_view member) {
+  const auto group = json::as_string(json::find_path(*about.object, {"spec", member, "apiGroup"}));
+  const string_view kind = text_at(*about.object, {"spec", member, "kind"});
+  const std::string field = fmt::format("spec.{}", member);
+  if (!group) {
+    causes.not_found(field + ".apiGroup", fmt::format("{} needs its apiGroup, which is kubevirt.io", field));
+  } else if (*group != machine_group) {
+    causes.invalid(field + ".apiGroup",
+                   fmt::format("{} names a machine, whose apiGroup is kubevirt.io, not {}", field, in_words(*group)));
+  } else if (kind != machine_kind) {
+    causes.invalid(field + ".kind", fmt::format("{} names a VirtualMachine, not {}", field, in_words(kind)));
+  }
+}
+
+void source_is_a_machine(const Case& about, Causes& causes) { refers_to_a_machine(about, causes, "source"); }
+
+void spec_stays(const Case& about, Causes& causes) {
+  if (!unchanged(about, {"spec"}))
+    causes.invalid("spec", "the spec cannot change once the object exists; delete it and create another");
+}
+
+constexpr Rule snapshot_table[] = {
+    Rule{"SN04", "a snapshot is taken of a machine", "spec.source", source_is_a_machine}.on(When::create).stops(),
+    Rule{"SN08", "the spec does not change", "spec", spec_stays}.on(When::update).stops(),
+};
+
+// --- restores --------------------------------------------------------------------------------------------------------
+
+bool targets_a_machine(const Case& about) {
+  return text_at(*about.object, {"spec", "target", "apiGroup"}) == machine_group &&
+         text_at(*about.object, {"spec", "target", "kind"}) == machine_kind;
+}
+
+string_view namespace_of(const Case& about) { return text_at(*about.object, {"metadata", "namespace"}); }
+
+void target_is_a_machine(const Case& about, Causes& causes) { refers_to_a_machine(about, causes, "target"); }
+
+string_view trimmed(string_view text) {
+  constexpr string_view blanks = " \t\n\v\f\r";
+  const auto first = text.find_first_not_of(blanks);
+  return first == text.npos ? string_view() : text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+string_view without_braces(string_view text) {
+  const auto first = text.find_first_not_of("{}");
+  return first == text.npos ? string_view() : text.substr(first, text.find_last_not_of("{}") - first + 1);
+}
+
+bool may_be_patched(string_view quoted_path) {
+  return std::ranges::any_of(std::array<string_view, 3>{"\"/metadata/labels/", "\"/metadata/annotations/", "\"/spec/"},
+                             [&](string_view begin) { return quoted_path.starts_with(begin); });
+}
+
+// Upstream reads patches as text, and refuses what its simple reading does not understand; so do we, or objects would
+// be taken here that it refuses.
+void check_patch(string_view patch, Causes& causes) {
+  for (const auto part : std::views::split(without_braces(patch), ',')) {
+    const string_view piece(part.begin(), part.end());
+    const auto colon = piece.find(':');
+    if (colon == piece.npos || piece.find(':', colon + 1) != piece.npos) {
+      causes.invalid("spec.patches",
+                     fmt::format("a patch is an object of simple members, \"op\", \"path\" and \"value\", "
+                                 "without \":\" and \",\" inside of values; {} is none",
+                                 in_words(piece)));
+    } else if (trimmed(piece.substr(0, colon)) == "\"path\"" && !may_be_patched(trimmed(piece.substr(colon + 1)))) {
+      causes.invalid("spec.patches", fmt::format("a patch may change /spec/, /metadata/labels/ and "
+                                                 "/metadata/annotations/, not {}",
+                                                 in_words(trimmed(piece.substr(colon + 1)))));
+    }
+  }
+}
+
+bool keeps_state(const json::Value* machine) {
+  if (!machine) return false;
+  const json::Value* domain = json::find_path(*machine, {"spec", "template", "spec", "domain"});
+  if (!domain) return false;
+  if (const api::View tpm(json::find_path(*domain, {"devices", "tpm"})); tpm)
+    if (json::get_bool_or(*tpm.object(), "enabled", true) && json::get_bool_or(*tpm.object(), "persistent", false))
+      return true;
+  return json::as_bool(json::find_path(*domain, {"firmware", "bootloader", "efi", "persistent"})).value_or(false);
+}
+
+void needs_original(const Case& about, const json::Value& snapshot, Causes& causes) {
+  const auto& lookups = about.context.lookups;
+  const string_view name = text_at(*about.object, {"spec", "target", "name"});
+  const auto target = lookups.get(machines, namespace_of(about), name, about.context.storage);
+  if (!target) return causes.error(target.error().message);
+  const string_view source_uid = text_at(snapshot, {"status", "sourceUID"});
+  const bool another = !*target || (!source_uid.empty() && source_uid != text_at(**target, {"metadata", "uid"}));
+  if (!another) return;
+  const auto content_name = json::as_string(json::find_path(snapshot, {"status", "virtualMachineSnapshotContentName"}));
+  if (!content_name)
+    return causes.error(
+        "the snapshot is not ready yet: it names no content, so it cannot be said whether another "
+        "machine may take it; try again when its status.readyToUse is true");
+  const auto content = lookups.get(contents, namespace_of(about), *content_name, about.context.storage);
+  if (!content) return causes.error(content.error().message);
+  const json::Value* machine = *content ? json::find_path(**content, {"spec", "source", "virtualMachine"}) : nullptr;
+  if (!machine) return causes.error(fmt::format("the snapshot's content \"{}\" holds no machine", *content_name));
+  if (keeps_state(machine))
+    causes.invalid("spec",
+                   "a machine with a persistent TPM or persistent EFI variables can only be restored to itself, "
+                   "and the target is another one");
+}
+
+// Both rules are about one look-up: without a snapshot neither is asked.
+void snapshot_fits(const Case& about, Causes& causes) {
+  if (!targets_a_machine(about)) return;
+  const string_view name = text_at(*about.object, {"spec", "virtualMachineSnapshotName"});
+  const auto snapshot = about.context.lookups.get(snapshots, namespace_of(about), name, about.context.storage);
+  if (!snapshot) return causes.error(snapshot.error().message);
+  if (!*snapshot) return;
+  for (const string_view patch : api::List<string_view>(json::find_path(*about.object, {"spec", "patches"})))
+    check_patch(patch, causes);
+  needs_original(about, **snapshot, causes);
+}
+
+void overrides_say_something(const Case& about, Causes& causes) {
+  if (!targets_a_machine(about)) return;
+  std::size_t index = 0;
+  for (const api::View one : api::List<api::View>(json::find_path(*about.object, {"spec", "volumeRestoreOverrides"}))) {
+    const std::string field = fmt::format("spec.volumeRestoreOverrides[{}]", index++);
+    if (api::Read<string_view>::or_zero(one.get("volumeName")).empty())
+      causes.required(field + ".volumeName", "an override is about one volume; name it in volumeName");
+    if (api::Read<string_view>::or_zero(one.get("restoreName")).empty() && !one.has("labels") &&
+        !one.has("annotations"))
+      causes.required(field,
+                      "an override without restoreName, labels and annotations changes nothing; set one of them");
+  }
+}
+
+void check_choice(const Case& about, Causes& causes, string_view member, std::span<const string_view> choices) {
+  if (!targets_a_machine(about)) return;
+  const auto chosen = json::as_string(json::find_path(*about.object, {"spec", member}));
+  if (!chosen || std::ranges::find(choices, *chosen) != choices.end()) return;
+  causes.invalid(fmt::format("spec.{}", member),
+                 fmt::format("{} takes {}, not {}", member, fmt::join(choices, ", "), in_words(*chosen)));
+}
+
+void restore_policy_is_known(const Case& about, Causes& causes) {
+  constexpr string_view choices[] = {"InPlace", "RandomizeNames", "PrefixTargetName"};
+  check_choice(about, causes, "volumeRestorePolicy", choices);
+}
+
+void ownership_policy_is_known(const Case& about, Causes& causes) {
+  constexpr string_view choices[] = {"Vm", "None"};
+  check_choice(about, causes, "volumeOwnershipPolicy", choices);
+}
+
+void no_other_restore_runs(const Case& about, Causes& causes) {
+  const auto found = about.context.lookups.list(restores, about.review.name_space, about.context.storage);
+  if (!found) return causes.error(found.error().message);
+  const api::Type* type = type_of(about);
+  const api::Field* target = type ? member_at(*type, {"spec", "target"}) : nullptr;
+  if (!target) return;
+  const json::Value* wanted = json::find_path(*about.object, {"spec", "target"});
+  for (const json::Value* other : *found) {
+    if (json::as_bool(json::find_path(*other, {"status", "complete"})).value_or(false)) continue;
+    if (!semantically_equal(wanted, json::find_path(*other, {"spec", "target"}), *target)) continue;
+    causes.invalid("spec.target", fmt::format("restore \"{}\" to the same target is not complete yet; wait for it",
+                                              text_at(*other, {"metadata", "name"})));
+  }
+}
+
+constexpr Rule restore_table[] = {
+    Rule{"RE04", "a restore goes to a machine", "spec.target", target_is_a_machine}.on(When::create),
+    Rule{"RE07", "patches are simple, and the snapshot fits the target", "spec.patches", snapshot_fits}.on(
+        When::create),
+    Rule{"RE12", "an override names its volume and what changes", "spec.volumeRestoreOverrides",
+         overrides_say_something}
+        .on(When::create),
+    Rule{"RE14", "the restore policy is a known one", "spec.volumeRestorePolicy", restore_policy_is_known}.on(
+        When::create),
+    Rule{"RE15", "the ownership policy is a known one", "spec.volumeOwnershipPolicy", ownership_policy_is_known}.on(
+        When::create),
+    Rule{"RE16", "no other restore to the target is under way", "spec.target", no_other_restore_runs}.on(When::create),
+    Rule{"RE19", "the spec does not change", "spec", spec_stays}.on(When::update),
+};
+
+}  // namespace
+
+std::span<const Rule> snapshot_rules() { return snapshot_table; }
+std::span<const Rule> restore_rules() { return restore_table; }
+
+}  // namespace vg::admission

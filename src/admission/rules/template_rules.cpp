@@ -1,0 +1,112 @@
+#include "admission/rules/template_rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/view.h"
+#include "base/selector.h"
+#include "json/access.h"
+
+namespace vg::admission {
+namespace {
+
+using api::View;
+using std::string_view;
+
+constexpr string_view selector_field = "spec.selector";
+
+string_view text(const View& view, string_view name) { return api::Read<string_view>::or_zero(view.get(name)); }
+
+Parsed<LabelSelector> read_selector(const View& selector) {
+  std::vector<std::pair<std::string, std::string>> labels;
+  for (const auto [key, value] : api::Map<string_view>(selector.get("matchLabels"))) labels.emplace_back(key, value);
+  std::vector<MatchExpression> expressions;
+  for (const View one : api::List<View>(selector.get("matchExpressions"))) {
+    MatchExpression expression{
+        .key = std::string(text(one, "key")), .op = std::string(text(one, "operator")), .values = {}};
+    for (const string_view value : api::List<string_view>(one.get("values"))) expression.values.emplace_back(value);
+    expressions.push_back(std::move(expression));
+  }
+  return LabelSelector::from(labels, expressions);
+}
+
+// A gate that is gone, and the member of an interface that shows that its feature is still used.
+struct Leftover {
+  string_view gate, member;
+};
+constexpr Leftover leftovers[] = {{"Passt", "passt"}, {"Macvtap", "macvtap"}};
+
+bool uses(const json::Value* vmi_spec, string_view member) {
+  if (!vmi_spec) return false;
+  const api::List<View> interfaces(json::find_path(*vmi_spec, {"domain", "devices", "interfaces"}));
+  return std::ranges::any_of(interfaces.begin(), interfaces.end(),
+                             [member](const View& one) { return static_cast<bool>(View(one.get(member))); });
+}
+
+bool is_grace(const Case& about, string_view resource) {
+  constexpr std::array<string_view, 3> selectors = {"10DE:2342", "10DE:2348", "10DE:2941"};
+  const auto upper = [](string_view in) {
+    std::string out(in);
+    for (char& c : out)
+      if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    return out;
+  };
+  for (const View device : api::List<View>(about.context.config.permitted_host_devices().get("pciHostDevices")))
+    if (text(device, "resourceName") == resource &&
+        std::ranges::find(selectors, upper(text(device, "pciVendorSelector"))) != selectors.end())
+      return true;
+  return false;
+}
+
+bool asks_for_grace(const Case& about, const json::Value* vmi_spec) {
+  for (const string_view list : {string_view("gpus"), string_view("hostDevices")})
+    for (const View device : api::List<View>(json::find_path(*vmi_spec, {"domain", "devices", list})))
+      if (const auto name = text(device, "deviceName"); !name.empty() && is_grace(about, name)) return true;
+  return false;
+}
+
+}  // namespace
+
+void check_selector(const json::Value* selector, const json::Value* labels, Causes& causes) {
+  const View view(selector);
+  const auto read = view ? read_selector(view) : Parsed<LabelSelector>();
+  if (!read) return causes.invalid(selector_field, fmt::format("the selector cannot be used: {}", read.error()));
+  const api::Map<string_view> given(labels);
+  const auto lookup = [&given](string_view key) {
+    return given.contains(key) ? std::optional(given[key]) : std::nullopt;
+  };
+  // Without a selector nothing is found; with an empty one, everything.
+  if (!view || !read->matches(lookup))
+    causes.invalid(selector_field,
+                   "the selector does not find the machines of the template; give the template the "
+                   "labels that the selector asks for");
+}
+
+void check_discontinued(const Case& about, const json::Value* vmi_spec, Causes& causes) {
+  for (const string_view listed : about.context.config.listed_gates())
+    for (const auto& [gate, member] : leftovers)
+      if (listed == gate && uses(vmi_spec, member))
+        causes.not_supported("", fmt::format("interfaces of type {} are gone, although the feature gate {} is still "
+                                             "listed; use a network binding plugin",
+                                             member, gate));
+}
+
+void check_grace_annotations(const Case& about, const json::Value* vmi_spec, const json::Value* metadata,
+                             const Place& place, Causes& causes) {
+  if (!vmi_spec || !metadata || !asks_for_grace(about, vmi_spec)) return;
+  const Place annotations = place.field("annotations");
+  for (const string_view key :
+       {string_view("kubevirt.io/placePCIDevicesOnRootComplex"), string_view("kubevirt.io/disablePCIHole64")})
+    if (json::as_string(json::find_path(*metadata, {"annotations", key})) == "true")
+      causes.invalid(annotations.key(key),
+                     fmt::format("an NVIDIA Grace device does not work with annotation {}; remove "
+                                 "it, or set it to false",
+                                 key));
+}
+
+}  // namespace vg::admission

@@ -1,0 +1,58 @@
+#include "admission/store_lookups.h"
+
+#include <new>
+#include <utility>
+
+#include "json/parse.h"
+
+namespace vg::admission {
+namespace {
+
+// Objects were within the limits when they were stored, and the limits may have become smaller since.
+constexpr json::ParseOptions stored_options{.bytes_max = SIZE_MAX};
+
+// The root of a value needs a place in the request's memory as well: its members are there already.
+Result<json::Value*> keep(const StoredObject& object, const json::StoragePtr& storage) {
+  auto parsed = json::parse(object.json(), storage, stored_options);
+  if (!parsed) return fail(std::move(parsed.error()));
+  void* place = storage->allocate(sizeof(json::Value), alignof(json::Value));
+  return new (place) json::Value(std::move(*parsed));
+}
+
+}  // namespace
+
+Result<json::Value*> StoreLookups::get(std::string_view resource, std::string_view ns, std::string_view name,
+                                       const json::StoragePtr& storage) const {
+  const ObjectPtr object = store_.get(resource, ns, name);
+  if (!object) return nullptr;
+  return keep(*object, storage);
+}
+
+Result<std::vector<json::Value*>> StoreLookups::list(std::string_view resource, std::string_view ns,
+                                                     const json::StoragePtr& storage) const {
+  return read({.resource = resource, .ns = ns}, storage);
+}
+
+Result<std::vector<json::Value*>> StoreLookups::list_labelled(std::string_view resource, std::string_view ns,
+                                                              std::string_view label, std::string_view value,
+                                                              const json::StoragePtr& storage) const {
+  return read({.resource = resource,
+               .ns = ns,
+               .matches = [label, value](const StoredObject& object) { return object.label(label) == value; }},
+              storage);
+}
+
+Result<std::vector<json::Value*>> StoreLookups::read(const ListQuery& query, const json::StoragePtr& storage) const {
+  const auto page = store_.list(query);
+  if (!page) return fail(page.error());
+  std::vector<json::Value*> values;
+  values.reserve(page->objects.size());
+  for (const ObjectPtr& object : page->objects) {
+    auto value = keep(*object, storage);
+    if (!value) return fail(std::move(value.error()));
+    values.push_back(*value);
+  }
+  return values;
+}
+
+}  // namespace vg::admission
