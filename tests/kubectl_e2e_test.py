@@ -455,7 +455,8 @@ class Suite(Kubectl):
         everywhere = self.rows("get", "vm", "-A")
         self.assertEqual(everywhere[0], ["NAMESPACE", "NAME", "AGE", "STATUS", "READY"])
         self.assertIn([self.namespace, "a"], [row[:2] for row in everywhere])
-        self.assertEqual(self.rows("get", "kv", "-A")[1][:2] + self.rows("get", "kv", "-A")[1][3:], ["kubevirt", "kubevirt", "Deployed"])
+        installed = self.rows("get", "kv", "-A")[1]
+        self.assertEqual(installed[:2] + installed[3:], ["kubevirt", "kubevirt", "Deployed"])
         self.assertIn(["default", "Active"], [row[:2] for row in self.rows("get", "ns")])
 
     def test_tables_show_the_status(self):
@@ -832,7 +833,7 @@ class Suite(Kubectl):
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "some"},
             "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}]})
 
-    def with_token(self, token, *arguments, **more):
+    def with_token(self, token, *arguments):
         return [f"--kubeconfig={os.devnull}", f"--server=https://{self.one.listen}",
                 "--certificate-authority=" + self.one.pki("ca.crt"), "--token=" + token, *arguments]
 
@@ -917,7 +918,8 @@ def run_both():
     halves = []
     for half in (OnPath, Debian):
         output = tempfile.TemporaryFile()
-        halves.append((subprocess.Popen([sys.executable, os.path.abspath(__file__), half.__name__], stdout=output, stderr=output), output))
+        command = [sys.executable, os.path.abspath(__file__), half.__name__]
+        halves.append((subprocess.Popen(command, stdout=output, stderr=output), output))
     codes = []
     for process, output in halves:
         codes.append(process.wait())
