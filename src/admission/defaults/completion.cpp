@@ -23,15 +23,24 @@ Verdict with_patch(Completion completion) {
 struct Row {
   string_view path;
   Complete complete;
+  bool updates_too = false;  // what the webhook is registered for (spec server 5.3)
 };
 
 constexpr std::array table = std::to_array<Row>({
-    {"/virtualmachineinstances-mutate", complete_vmi},
-    {"/virtualmachines-mutate", complete_vm},
+    {"/virtualmachineinstances-mutate", complete_vmi, true},
+    {"/virtualmachines-mutate", complete_vm, true},
     {"/migration-mutate-create", complete_migration},
     {"/vm-clone-mutate-create", complete_clone},
     {"/virt-launcher-pod-mutate", complete_launcher_pod},
 });
+
+const Row* row_of(const api::Kind& kind) {
+  for (const Row& row : table) {
+    const Subject& subject = find_webhook(row.path)->subjects.front();
+    if (subject.kind == kind.kind && subject.kind_group == kind.group) return &row;
+  }
+  return nullptr;
+}
 
 }  // namespace
 
@@ -55,6 +64,26 @@ std::string print_patch(const std::vector<PatchStep>& steps) {
 Complete find_completion(string_view webhook_path) {
   const Row* row = std::ranges::find(table, webhook_path, &Row::path);
   return row == table.end() ? nullptr : row->complete;
+}
+
+Verdict complete_object(const Draft& draft, const Context& context) {
+  const api::Kind* kind = api::find_kind(draft.group, "", draft.kind);
+  if (!kind) return Verdict::allow();
+  if (auto good = api::canonicalize(draft.object, *kind->type); !good)
+    return Verdict::error(std::move(good.error().message));
+  const Row* row = row_of(*kind);
+  if (!row || (draft.old_object && !row->updates_too)) return Verdict::allow();
+  const Webhook& webhook = *find_webhook(row->path);
+  Review review;
+  review.operation_name = draft.old_object ? "UPDATE" : "CREATE";
+  review.user.username = draft.username;
+  review.resource = {.group = kind->group, .version = webhook.versions.back(), .resource = kind->plural};
+  const Case about{.context = context,
+                   .review = review,
+                   .webhook = webhook,
+                   .object = &draft.object,
+                   .old_object = draft.old_object};
+  return row->complete(about).verdict;
 }
 
 Verdict mutate_vmi(const Case& about) { return with_patch(complete_vmi(about)); }

@@ -45,6 +45,18 @@ Verdict mutate_migration(const Case& about);
 Verdict mutate_clone(const Case& about);
 Verdict mutate_launcher_pod(const Case& about);  // takes the pod as it was sent, or none at all: it never refuses
 
+// For whoever has the object itself and wants no patch: a create on this machine, `virtgate render`. Brings `object`
+// into canonical form and completes it where it lies; objects of a kind without defaults are only brought into that
+// form. `old_object` is null for a create, else in canonical form. The checks that a webhook makes before its defaults
+// (resource, schema) are the caller's. A refused object is good for nothing.
+struct Draft {
+  std::string_view group, kind;
+  json::Value& object;
+  const json::Value* old_object = nullptr;
+  std::string_view username = {};
+};
+Verdict complete_object(const Draft& draft, const Context& context);
+
 // --- for those functions
 
 // Brings the object into canonical form again and replaces these top-level members as a whole, as upstream does: equal

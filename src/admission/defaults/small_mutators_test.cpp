@@ -110,6 +110,44 @@ TEST_F(LauncherPodTest, WhatDoesNotFitLeavesThePodAsItIs) {
   EXPECT_THAT(unanswered.completion.steps, IsEmpty());
 }
 
+struct CompleteObjectTest : DefaultsTest {
+  json::Document document;
+  Verdict complete(std::string_view group, std::string_view kind, std::string_view text,
+                   const Value* old_object = nullptr) {
+    document = parsed(text);
+    const Context context{.config = *config,
+                          .lookups = known,
+                          .randomness = randomness,
+                          .own_namespace = "kubevirt",
+                          .now = {},
+                          .storage = document.storage()};
+    return complete_object({.group = group, .kind = kind, .object = document.root(), .old_object = old_object},
+                           context);
+  }
+};
+
+TEST_F(CompleteObjectTest, TheObjectIsCompletedWhereItLies) {
+  const Verdict verdict = complete("kubevirt.io", "VirtualMachineInstanceMigration",
+                                   R"({"metadata":{"name":"m","odd":1},"spec":{"vmiName":"v"}})");
+  EXPECT_TRUE(verdict.allowed);
+  EXPECT_THAT(verdict.patch, IsEmpty());
+  EXPECT_EQ(json::to_text(*json::find(document.root(), "metadata")),
+            R"({"name":"m","labels":{"kubevirt.io/vmi-name":"v"},"finalizers":["kubevirt.io/migrationJobFinalize"]})");
+}
+
+TEST_F(CompleteObjectTest, WhatIsCompletedOnCreateAloneIsLeftAloneLater) {
+  const json::Document before = parsed(R"({"metadata":{"name":"m"},"spec":{"vmiName":"v"}})");
+  EXPECT_TRUE(complete("kubevirt.io", "VirtualMachineInstanceMigration",
+                       R"({"metadata":{"name":"m"},"spec":{"vmiName":"v"}})", &before.root())
+                  .allowed);
+  EXPECT_EQ(json::find_path(document.root(), {"metadata", "finalizers"}), nullptr);
+}
+
+TEST_F(CompleteObjectTest, AnObjectThatCannotBeReadIsRefused) {
+  EXPECT_EQ(complete("kubevirt.io", "VirtualMachine", R"({"spec":{"running":"yes"}})").refusal.code, 400);
+  EXPECT_TRUE(complete("example.org", "Unknown", R"({"spec":1})").allowed);
+}
+
 TEST(MutateTest, ThePatchIsOneTextInTheOrderOfSteps) {
   Value spec(json::Object{{"a", 1}});
   EXPECT_EQ(
