@@ -185,8 +185,8 @@ class ApiTest : public ::testing::Test {
     api_->add_routes(router_);
   }
   ~ApiTest() override {
+    commits_->wait_for_all();  // answers are posted to the cores
     cores_.reset();
-    commits_->wait_for_all();
   }
 
   std::future<void> start(TestExchange& exchange) {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -63,7 +64,7 @@ struct Context {
   std::string api_version;  // in which the client speaks
   Query query;
   Answer answer;
-  server::LeasedArena arena;
+  std::optional<server::LeasedArena> arena;  // taken by whoever needs it: a watch would hold it for an hour
   std::vector<std::string> warnings;
   std::string object_name;  // for the audit line: the name that the server made, when it made one
 
@@ -79,7 +80,10 @@ struct Context {
         query(served.request().query),
         answer(form) {}
 
-  json::StoragePtr storage() { return arena.storage(); }
+  json::StoragePtr storage() {
+    if (!arena) arena.emplace();
+    return arena->storage();
+  }
   std::string_view group() const { return resource.group(); }
   std::string_view plural() const { return resource.plural(); }
   // The namespace of the object's key: a request for a namespace itself also bears one.

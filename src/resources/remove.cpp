@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "json/access.h"
+#include "json/document.h"
 #include "resources/admission_stage.h"
 #include "resources/change.h"
 #include "resources/commit.h"
@@ -95,7 +96,9 @@ Task<Result<std::vector<ObjectPtr>>> delete_round(Context& context, std::span<co
   std::vector<Transaction> transactions;
   std::vector<ObjectPtr> written;
   for (const auto& object : objects) {
-    auto plan = plan_deletion(*object, context.resource, options, now_seconds(context), context.storage());
+    // Not the request's own memory: a collection may be larger than everything a request should hold.
+    json::Document memory;
+    auto plan = plan_deletion(*object, context.resource, options, now_seconds(context), memory.storage());
     if (!plan) co_return fail(std::move(plan.error()));
     if (plan->removal == Removal::keep || options.dry_run) continue;
     transactions.push_back(deletion_transaction(*object, std::move(*plan)));
