@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -46,17 +47,21 @@ Object* find_owner(const Object& pod, const Context& context) {
   return (*found)->if_object();
 }
 
-// Row 5
+// Row 5. Names are gathered first: lists may be long, and users choose how long.
 std::vector<const Object*> missing_volumes(const Object& vmi, const Object& pod_spec) {
+  std::unordered_set<string_view> shared, present;
   std::vector<const Object*> missing;
   const Object* spec = edit::child(&vmi, "spec");
   const Object* devices = spec ? edit::descend(*spec, {"domain", "devices"}) : nullptr;
   if (!devices) return missing;
+  edit::each(*devices, "filesystems", [&](const Object& filesystem) {
+    if (edit::has(filesystem, "virtiofs")) shared.insert(text(&filesystem, "name"));
+  });
+  edit::each(pod_spec, "containers", [&](const Object& container) { present.insert(text(&container, "name")); });
   edit::each(*spec, "volumes", [&](const Object& volume) {
     const string_view name = text(&volume, "name");
-    const Object* filesystem = edit::named_item(*devices, "filesystems", name);
-    if (!edit::has(volume, "containerPath") || !filesystem || !edit::has(*filesystem, "virtiofs")) return;
-    if (!edit::named_item(pod_spec, "containers", fmt::format("virtiofs-{}", name))) missing.push_back(&volume);
+    if (!edit::has(volume, "containerPath") || !shared.contains(name)) return;
+    if (!present.contains(fmt::format("virtiofs-{}", name))) missing.push_back(&volume);
   });
   return missing;
 }
