@@ -1,5 +1,7 @@
 #include "admission/store_lookups.h"
 
+#include <fmt/format.h>
+
 #include <new>
 #include <utility>
 
@@ -19,10 +21,18 @@ Result<json::Value*> keep(const StoredObject& object, const json::StoragePtr& st
   return new (place) json::Value(std::move(*parsed));
 }
 
+// Kubernetes cannot be asked for such a name at all, which is another answer than that there is no such object.
+bool can_be_asked(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." && name.find_first_of("/%") == name.npos;
+}
+
 }  // namespace
 
 Result<json::Value*> StoreLookups::get(std::string_view resource, std::string_view ns, std::string_view name,
                                        const json::StoragePtr& storage) const {
+  if (!can_be_asked(name))
+    return fail(Status::bad_request(
+        fmt::format("\"{}\" cannot be the name of one of {}; give a name without / and %", name, resource)));
   const ObjectPtr object = store_.get(resource, ns, name);
   if (!object) return nullptr;
   return keep(*object, storage);

@@ -1,8 +1,6 @@
 // Backups (spec work-objects 3.11).
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "admission/rules/tables.h"
 #include "admission/semantic_equal.h"
 #include "api/view.h"
@@ -29,10 +27,10 @@ bool has_ended(const json::Value& backup) {
 }
 
 void name_is_free(const Case& about, Causes& causes) {
-  const auto found = about.context.lookups.list(backups, about.review.name_space, about.context.storage);
-  if (!found) return causes.error(found.error().message);
   const string_view name = name_of(*about.object);
-  if (std::ranges::any_of(*found, [name](const json::Value* other) { return name_of(*other) == name; }))
+  if (name.empty()) return;  // it will be generated
+  const auto found = about.context.lookups.get(backups, about.review.name_space, name, about.context.storage);
+  if (found && *found)
     causes.invalid("metadata.name", fmt::format("there is a backup \"{}\" already; choose another name", name));
 }
 
