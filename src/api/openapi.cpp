@@ -355,12 +355,14 @@ class Paths {
   }
 
   void put_body(Object& result, Array& parameters, const Kind& kind, const Operation& entry) {
+    // The last is for Kubernetes' own kinds only: clients ask this list before they send one.
     constexpr std::array<std::string_view, 4> patches{"application/json-patch+json", "application/merge-patch+json",
-                                                      "application/strategic-merge-patch+json",
-                                                      "application/apply-patch+yaml"};
+                                                      "application/apply-patch+yaml",
+                                                      "application/strategic-merge-patch+json"};
     constexpr std::array<std::string_view, 2> objects{"application/json", "application/yaml"};
     const bool patch = entry.method == "patch";
-    const auto media = patch ? std::span<const std::string_view>(patches) : std::span<const std::string_view>(objects);
+    const auto media = patch ? std::span<const std::string_view>(patches).first(kind.custom ? 3 : 4)
+                             : std::span<const std::string_view>(objects);
     Object schema = patch ? Object({{"type", "object"}}, storage_) : schema_reference(*kind.type);
     if (!v3_) {
       result["consumes"] = strings(media, storage_);
