@@ -104,6 +104,14 @@ endfunction()
 
 # tests/fuzz/x_fuzz.cpp is a libFuzzer target in the fuzz preset. Elsewhere the same file, with a plain main,
 # replays tests/fuzz/corpus/x as an ordinary test, so that no past finding comes back unseen.
+# What each of them is built from: sanitizer builds are slow, so no more than it needs.
+set(VIRTGATE_FUZZ_MODULES_quantity vg_base)
+set(VIRTGATE_FUZZ_MODULES_json vg_json)
+set(VIRTGATE_FUZZ_MODULES_patch vg_json)
+set(VIRTGATE_FUZZ_MODULES_http vg_http)
+set(VIRTGATE_FUZZ_MODULES_websocket vg_http)
+set(VIRTGATE_FUZZ_MODULES_canonical vg_api)
+set(VIRTGATE_FUZZ_MODULES_review vg_admission)
 function(virtgate_fuzzers FOLDER)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${FOLDER}/*_fuzz.cpp)
   foreach(source ${sources})
@@ -117,7 +125,7 @@ function(virtgate_fuzzers FOLDER)
       add_test(NAME fuzz_replay.${subject} COMMAND ${name} ${CMAKE_SOURCE_DIR}/${FOLDER}/corpus/${subject})
       set_tests_properties(fuzz_replay.${subject} PROPERTIES TIMEOUT 120 ENVIRONMENT "${VIRTGATE_TEST_ENVIRONMENT}")
     endif()
-    target_link_libraries(${name} PRIVATE vg_server vg_local)
+    target_link_libraries(${name} PRIVATE ${VIRTGATE_FUZZ_MODULES_${subject}})
   endforeach()
 endfunction()
 
