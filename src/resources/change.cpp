@@ -87,7 +87,7 @@ Task<Written> change_object(Context& context, const ObjectPtr& current, const js
                                      context.backend.admission, context.storage(), context.warnings);
   if (!mutated) co_return refused(mutated.error());
   if (mutated->changed)
-    if (auto shaped = shape_object(wanted, context.resource, write, nullptr); !shaped)
+    if (auto shaped = reshape_object(wanted, context.resource, write); !shaped)
       co_return refused(std::move(shaped.error()));
 
   prepare_changed(wanted, old, context.resource, write);

@@ -120,7 +120,7 @@ Task<Result<ObjectPtr>> create(Context& context) {
                                      context.backend.admission, context.storage(), context.warnings);
   if (!mutated) co_return fail(mutated.error());
   if (mutated->changed)
-    if (auto shaped = shape_object(*object, context.resource, write, nullptr); !shaped)
+    if (auto shaped = reshape_object(*object, context.resource, write); !shaped)
       co_return fail(std::move(shaped.error()));
 
   json::Object& members = object->get_object();

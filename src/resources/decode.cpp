@@ -129,6 +129,13 @@ Result<void> shape_object(json::Value& object, const Resource& resource, const W
   return {};
 }
 
+Result<void> reshape_object(json::Value& object, const Resource& resource, const WriteContext& context) {
+  if (!resource.kind->custom) return shape_object(object, resource, context, nullptr);
+  if (!object.is_object()) return fail(Status::internal_error("an admission rule left no object"));
+  api::apply_defaults(object, *resource.kind);
+  return {};
+}
+
 Result<void> judge_problems(const FieldProblems& problems, FieldValidation validation, const Resource& resource,
                             std::vector<std::string>& warnings) {
   if (problems.duplicate.empty() && problems.unknown.empty()) return {};
