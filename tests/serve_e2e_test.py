@@ -537,7 +537,7 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(self.call().returncode, 2)
         self.assertEqual(self.call("frobnicate").returncode, 2)
         self.assertEqual(self.call("serve", "--nope").returncode, 2)
-        self.assertEqual(self.call("rules").returncode, 1)
+        self.assertEqual(self.call("actions").returncode, 1)
 
     def test_called_as_virt_api(self):
         with tempfile.TemporaryDirectory() as folder:
