@@ -124,7 +124,8 @@ class ServerImpl final : public Server {
         case ENFILE:
         case ENOBUFS:
         case ENOMEM:
-          // No std::error_category here: UBSan looks at an object through a pipe, and there is no descriptor left for it.
+          // No std::error_category here: UBSan looks at an object through a pipe, and there is no descriptor left for
+          // it.
           log::error("cannot accept a connection", {{"reason", std::string_view(::strerrordesc_np(errno))}});
           relieve();
           exhausted = true;

@@ -34,8 +34,8 @@ Result<void> check_type(json::Object& object, const Resource& resource, std::str
 Result<void> shape_object(json::Value& object, const Resource& resource, const WriteContext& context,
                           std::vector<std::string>* unknown);
 
-// The same after admission rules changed the object. What they write into a custom kind is taken as it is, nulls and all:
-// kube-apiserver only fills in defaults again, and a null where the schema takes none is then found by its checks.
+// The same after admission rules changed the object. What they write into a custom kind is taken as it is, nulls and
+// all: kube-apiserver only fills in defaults again, and a null where the schema takes none is then found by its checks.
 Result<void> reshape_object(json::Value& object, const Resource& resource, const WriteContext& context);
 
 // What the problems mean under the wanted validation: 400 that lists them, or warnings, or nothing.
