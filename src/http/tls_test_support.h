@@ -10,6 +10,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -25,6 +26,10 @@
 #include "http/tls_certificate.h"
 
 namespace vg::http::test {
+
+// The clients here are blocking OpenSSL on a plain socket: one that says goodbye to a server which has cut it off would
+// end the test program with a signal, where the program itself ignores it too.
+inline const auto ignores_broken_pipes = ::signal(SIGPIPE, SIG_IGN);
 
 struct KeyPair {
   std::string certificate = {};
