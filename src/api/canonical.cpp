@@ -18,6 +18,7 @@
 
 #include "api/canonical_place.h"
 #include "api/canonical_words.h"
+#include "api/go_struct.h"
 #include "base/base64.h"
 #include "base/duration.h"
 #include "base/net.h"
@@ -41,23 +42,6 @@ constexpr std::size_t fields_max = 64;
 constexpr FieldSet bit(std::size_t index) { return FieldSet{1} << index; }
 constexpr FieldSet bits(std::size_t first, std::size_t count) {
   return count == 0 ? 0 : (~FieldSet{0} >> (fields_max - count)) << first;
-}
-
-// Go's encoder never finds a struct empty, and these are structs in Go.
-constexpr bool is_go_struct(Shape shape) {
-  switch (shape) {
-    case Shape::structure:
-    case Shape::quantity:
-    case Shape::time:
-    case Shape::micro_time:
-    case Shape::duration:
-    case Shape::int_or_string:
-    case Shape::raw:
-    case Shape::fields:
-      return true;
-    default:
-      return false;
-  }
 }
 
 constexpr bool is_written_when_absent(const Field& field) {

@@ -12,6 +12,7 @@
 
 #include "api/canonical_place.h"
 #include "api/canonical_words.h"
+#include "api/go_struct.h"
 #include "api/schema.h"
 #include "api/structural_formats.h"
 #include "base/limits.h"
@@ -216,19 +217,7 @@ class DefinitionCheck {
   // upstream puts the definition in place of the reference and of everything that stands beside it.
   static bool is_demanded(const Field& field) {
     if (!field.required) return false;
-    switch (field.shape) {
-      case Shape::structure:
-      case Shape::quantity:
-      case Shape::time:
-      case Shape::micro_time:
-      case Shape::duration:
-      case Shape::int_or_string:
-      case Shape::raw:
-      case Shape::fields:
-        return true;
-      default:
-        return !field.openapi || field.openapi->default_json.empty();
-    }
+    return is_go_struct(field.shape) || !field.openapi || field.openapi->default_json.empty();
   }
 
   static std::size_t demanded_fields(const Type& type) {
