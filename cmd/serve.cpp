@@ -156,7 +156,7 @@ void print_welcome(std::FILE* out, const ServeOptions& options, const ListenAddr
       "\n"
       "Ctrl-C stops it.\n",
       server::version_line(), listen.url(),
-      options.api_only ? ", without controllers and node" : " (this version has neither controllers nor a node yet)",
+      options.api_only ? ", without controllers and node" : " (machines are kept and checked; no node runs them yet)",
       quoted(pki.kubeconfig()), quoted(pki.file("ca.crt")), quoted(pki.file("admin.token")), listen.url());
   std::fflush(out);
 }
