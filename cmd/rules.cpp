@@ -21,8 +21,9 @@ constexpr std::string_view when_names[] = {"always", "create", "update"};
 
 struct Row {
   const Chain& chain;
-  const Rule& rule;
-  std::string_view when() const { return when_names[static_cast<std::size_t>(rule.when)]; }
+  admission::When asked;
+  admission::RuleInfo rule;
+  std::string_view when() const { return when_names[static_cast<std::size_t>(asked)]; }
   std::string_view gate() const { return rule.gate ? config::gate_name(*rule.gate) : std::string_view(); }
 };
 
@@ -36,13 +37,14 @@ std::vector<Row> select(std::string_view word) {
   std::vector<Row> rows;
   for (const Chain& chain : admission::chains()) {
     if (!chain.rules) continue;
-    for (const Rule& rule : chain.rules()) {
-      const Row row{chain, rule};
-      if (std::ranges::any_of(
-              std::initializer_list<std::string_view>{chain.path, rule.id, rule.holds, rule.field, row.gate()},
-              [word](std::string_view text) { return mentions(text, word); }))
-        rows.push_back(row);
-    }
+    for (const Rule& rule : chain.rules())
+      for (const admission::RuleInfo& info : admission::rules_behind(rule)) {
+        const Row row{chain, rule.when, info};
+        if (std::ranges::any_of(
+                std::initializer_list<std::string_view>{chain.path, info.id, info.holds, info.field, row.gate()},
+                [word](std::string_view text) { return mentions(text, word); }))
+          rows.push_back(row);
+      }
   }
   return rows;
 }

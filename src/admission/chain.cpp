@@ -50,9 +50,15 @@ constexpr string_view migration_kind = "VirtualMachineInstanceMigration";
 
 constexpr std::array table = std::to_array<Chain>({
     {.path = "/pod-eviction-validate", .steps = evict, .rules = eviction_rules},
-    {.path = "/virtualmachineinstances-validate-create", .steps = instance, .schema = "VirtualMachineInstance"},
-    {.path = "/virtualmachineinstances-validate-update", .steps = instance, .schema = "VirtualMachineInstance"},
-    {.path = "/virtualmachines-validate", .steps = machine, .schema = "VirtualMachine"},
+    {.path = "/virtualmachineinstances-validate-create",
+     .steps = instance,
+     .schema = "VirtualMachineInstance",
+     .rules = vmi_create_rules},
+    {.path = "/virtualmachineinstances-validate-update",
+     .steps = instance,
+     .schema = "VirtualMachineInstance",
+     .rules = vmi_update_rules},
+    {.path = "/virtualmachines-validate", .steps = machine, .schema = "VirtualMachine", .rules = vm_rules},
     {.path = "/virtualmachinereplicaset-validate",
      .steps = checked_first,
      .schema = "VirtualMachineInstanceReplicaSet",

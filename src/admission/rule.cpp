@@ -30,6 +30,15 @@ Verdict Causes::verdict() {
   return verdict;
 }
 
+std::vector<RuleInfo> rules_behind(const Rule& rule) {
+  std::vector<RuleInfo> rows;
+  if (rule.behind)
+    rule.behind(rows);
+  else
+    rows.push_back({.id = rule.id, .holds = rule.holds, .field = rule.field, .gate = rule.gate});
+  return rows;
+}
+
 void ask_rules(std::span<const Rule> rules, const Case& about, Causes& causes) {
   for (const Rule& rule : rules) {
     if (!applies(rule, about)) continue;

@@ -72,6 +72,14 @@ class Causes {
 
 enum class When : std::uint8_t { always, create, update };
 
+// What is told of a rule to people.
+struct RuleInfo {
+  std::string_view id;     // as in the specification
+  std::string_view holds;  // what must hold, as a sentence
+  std::string_view field;  // where a cause points; empty for none, or when it depends
+  std::optional<config::Gate> gate = {};
+};
+
 struct Rule {
   std::string_view id;     // as in the specification
   std::string_view holds;  // what must hold, as a sentence
@@ -80,6 +88,8 @@ struct Rule {
   When when = When::always;
   std::optional<config::Gate> gate = {};  // that the rule is about
   bool last = false;                      // with a cause so far, later rows are not asked
+  // A row that stands for the rules of a machine: adds those.
+  void (*behind)(std::vector<RuleInfo>&) = nullptr;
 
   // For rows that say more than the four they must: Rule{...}.on(When::create).stops().
   constexpr Rule on(When operation) const {
@@ -97,7 +107,15 @@ struct Rule {
     changed.last = true;
     return changed;
   }
+  constexpr Rule stands_for(void (*list)(std::vector<RuleInfo>&)) const {
+    Rule changed = *this;
+    changed.behind = list;
+    return changed;
+  }
 };
+
+// The row itself, or the rows that it stands for.
+std::vector<RuleInfo> rules_behind(const Rule& rule);
 
 // Asks the rows in order.
 void ask_rules(std::span<const Rule> rules, const Case& about, Causes& causes);

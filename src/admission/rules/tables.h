@@ -7,6 +7,9 @@
 
 namespace vg::admission {
 
+std::span<const Rule> vmi_create_rules();
+std::span<const Rule> vmi_update_rules();
+std::span<const Rule> vm_rules();
 std::span<const Rule> migration_create_rules();
 std::span<const Rule> migration_update_rules();
 std::span<const Rule> migration_policy_rules();

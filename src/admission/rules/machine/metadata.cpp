@@ -1,0 +1,12 @@
+#include "admission/rules/machine/families.h"
+
+namespace vg::admission {
+namespace {
+
+constexpr std::span<const MachineRule> none;
+
+}  // namespace
+
+const MachineFamily metadata_family = family_of<none>;
+
+}  // namespace vg::admission

@@ -1,0 +1,13 @@
+#include "admission/rules/machine/families.h"
+
+namespace vg::admission {
+namespace {
+
+constexpr std::span<const MachineRule> none;
+
+}  // namespace
+
+const MachineFamily discontinued_binding_family = family_of<none>;
+const MachineFamily network_family = family_of<none>;
+
+}  // namespace vg::admission

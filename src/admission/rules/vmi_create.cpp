@@ -1,0 +1,53 @@
+// A new VMI (spec vmi-compute 1.3, steps 4 to 12): every step is asked, and all causes are told in this order.
+#include <span>
+
+#include "admission/rules/machine/families.h"
+#include "admission/rules/tables.h"
+#include "admission/rules/template_rules.h"
+#include "json/access.h"
+
+namespace vg::admission {
+namespace {
+
+const json::Value* spec_of(const Case& about) { return json::find_path(*about.object, {"spec"}); }
+
+template <auto& check>
+void with_machine(const Case& about, Causes& causes) {
+  const Place root, spec = root.field("spec"), metadata = root.field("metadata");
+  check({.about = about,
+         .spec = api::kubevirt::VirtualMachineInstanceSpec(spec_of(about)),
+         .metadata = json::find_path(*about.object, {"metadata"}),
+         .place = spec,
+         .metadata_place = metadata},
+        causes);
+}
+
+template <auto& order>
+void check_in_order(const Machine& machine, Causes& causes) {
+  for (const MachineFamily* family : order) family->check(machine, causes);
+}
+template <auto& order>
+void list_in_order(std::vector<RuleInfo>& out) {
+  for (const MachineFamily* family : order) family->list(out);
+}
+
+// Networks are checked by themselves, and once more with the whole spec: upstream tells their causes twice.
+constexpr const MachineFamily* networks_first[] = {&discontinued_binding_family, &network_family};
+constexpr const MachineFamily* beside_the_spec[] = {&volume_usage_family, &memory_required_family,
+                                                    &metadata_family,     &grace_annotation_family,
+                                                    &hyperv_family,       &architecture_family};
+
+void nothing_discontinued(const Case& about, Causes& causes) { check_discontinued(about, spec_of(about), causes); }
+
+constexpr Rule rules[] = {
+    {"FG-01", "no feature is used that is gone", "", nothing_discontinued},
+    Rule{"", "", "spec", with_machine<check_in_order<networks_first>>}.stands_for(list_in_order<networks_first>),
+    Rule{"", "", "spec", with_machine<check_machine_spec>}.stands_for(list_spec_rules),
+    Rule{"", "", "spec", with_machine<check_in_order<beside_the_spec>>}.stands_for(list_in_order<beside_the_spec>),
+};
+
+}  // namespace
+
+std::span<const Rule> vmi_create_rules() { return rules; }
+
+}  // namespace vg::admission
