@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "admission/rules/image_path.h"
 #include "api/canonical_words.h"
 #include "api/view.h"
 #include "base/names.h"
@@ -185,15 +186,6 @@ void block_size_fits(const DiskAt& at, Causes& causes) {
                           fmt::format("discardGranularity is a multiple of the logical block ({})", logical));
   check_block(at, "logical", logical, causes);
   check_block(at, "physical", physical, causes);
-}
-
-// Absolute, and written without detours; one slash at the end does no harm.
-bool is_clean_absolute(string_view path) {
-  if (!path.starts_with('/') || path == "/") return false;
-  if (path.ends_with('/')) path.remove_suffix(1);
-  if (path.empty() || path.ends_with('/') || path.contains("//")) return false;
-  const std::string closed = std::string(path) + "/";
-  return !closed.contains("/./") && !closed.contains("/../");
 }
 
 void check_boot_path(const View& container, string_view member, const Place& place, Causes& causes) {
