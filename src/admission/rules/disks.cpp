@@ -71,17 +71,6 @@ void is_one_device(const DiskAt& at, Causes& causes) {
     causes.invalid(at.field(""), "a disk is one of disk, lun and cdrom; keep one of them");
 }
 
-bool is_pci_address(string_view address) {
-  constexpr string_view shape = "hhhh:hh:hh.7";
-  if (address.size() != shape.size()) return false;
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    const char c = address[i];
-    const bool hex = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-    if (shape[i] == 'h' ? !hex : shape[i] == '7' ? c < '0' || c > '7' : c != shape[i]) return false;
-  }
-  return true;
-}
-
 void pci_address_fits(const DiskAt& at, Causes& causes) {
   const View disk(at.disk.get("disk"));
   const string_view address = text(disk, "pciAddress");
@@ -212,6 +201,17 @@ void check_kernel_boot(const View& boot, const Place& place, Causes& causes) {
 }
 
 }  // namespace
+
+bool is_pci_address(string_view address) {
+  constexpr string_view shape = "hhhh:hh:hh.7";
+  if (address.size() != shape.size()) return false;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const char c = address[i];
+    const bool hex = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+    if (shape[i] == 'h' ? !hex : shape[i] == '7' ? c < '0' || c > '7' : c != shape[i]) return false;
+  }
+  return true;
+}
 
 void check_disks(const json::Value* disks, const Place& base, Causes& causes) {
   const api::List<View> all(disks);

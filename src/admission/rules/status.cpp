@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "admission/rules/hotplug_disk.h"
 #include "admission/rules/tables.h"
 #include "admission/semantic_equal.h"
 #include "api/canonical_words.h"
@@ -26,7 +27,6 @@ constexpr string_view vmis = "kubevirt.io/virtualmachineinstances";
 constexpr string_view requests_field = "Status.volumeRequests";
 
 string_view text(const View& view, string_view name) { return api::Read<string_view>::or_zero(view.get(name)); }
-bool flag(const View& view, string_view name) { return api::Read<bool>::or_zero(view.get(name)); }
 
 api::List<View> requests(const Case& about) {
   return api::List<View>(json::find_path(*about.object, {"status", "volumeRequests"}));
@@ -61,28 +61,12 @@ void requests_differ(const Case& about, Causes& causes) {
   }
 }
 
-// Why such a disk cannot be plugged in; empty when it can.
-std::string_view defect_of(const View& disk) {
-  if (!disk) return "it has no disk; say as what the machine will see it";
-  const View plain(disk.get("disk")), lun(disk.get("lun"));
-  const string_view bus = text(plain ? plain : lun, "bus");
-  if (plain && bus != "scsi" && bus != "virtio") return "a disk is plugged into bus scsi or virtio";
-  if (!plain && lun && bus != "scsi") return "a LUN is plugged into bus scsi";
-  if (!plain && !lun) return "only a disk or a LUN can be plugged in";
-  if (flag(disk, "dedicatedIOThread") && bus != "virtio") return "only bus virtio has I/O threads of its own";
-  return {};
-}
-
 void disks_can_be_plugged(const Case& about, Causes& causes) {
   for (const View request : requests(about)) {
     const Asked asked(request);
     if (!asked.add) continue;
-    const View disk(asked.add.get("disk"));
-    if (const auto defect = defect_of(disk); !defect.empty())
-      return causes.invalid(requests_field,
-                            fmt::format("volume {} cannot be added: {}", in_words(asked.name()), defect));
-    if (const auto order = api::Read<std::int64_t>::maybe(disk.get("bootOrder")); order && *order < 1)
-      return causes.invalid("spec.domain.devices.disks[1].bootOrder", "boot order counts from 1");
+    check_hotplug_disk(api::kubevirt::Disk(asked.add.get("disk")), asked.name(), requests_field, causes);
+    if (!causes.empty()) return;
   }
 }
 
