@@ -2,6 +2,7 @@
 // is the rules of one subject in one file; families.cpp puts them in the order of causes.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -23,6 +24,10 @@ struct Machine {
 
   const config::ClusterConfig& config() const { return about.context.config; }
   bool enabled(config::Gate gate) const { return about.enabled(gate); }
+  // What the machine will run as: its own word, else the cluster's.
+  std::string_view architecture() const {
+    return spec.architecture().empty() ? config().default_architecture() : spec.architecture();
+  }
 };
 
 // A rule about some part of a machine: about the machine itself, one of its disks, one of its interfaces.
@@ -50,9 +55,19 @@ struct MachineFamily {
 
 // For families whose rows are asked in order, with nothing around them:
 //   const MachineFamily memory_family = family_of<rows>;
-template <auto& rows>
-void ask_all(const Machine& machine, Causes& causes) {
-  for (const auto& rule : rows) rule.check(machine, causes);
+template <auto& rows, class Subject>
+void ask_all(const Subject& subject, Causes& causes) {
+  for (const auto& rule : rows) rule.check(subject, causes);
+}
+// For rows that end a scope: asks up to the first that is broken, and says whether all hold.
+template <auto& rows, class Subject>
+bool ask_until_broken(const Subject& subject, Causes& causes) {
+  for (const auto& rule : rows) {
+    const std::size_t before = causes.size();
+    rule.check(subject, causes);
+    if (causes.size() != before) return false;
+  }
+  return true;
 }
 template <auto&... tables>
 void list_rows(std::vector<RuleInfo>& out) {
@@ -62,7 +77,7 @@ void list_rows(std::vector<RuleInfo>& out) {
   (list(tables), ...);
 }
 template <auto& rows>
-inline constexpr MachineFamily family_of = {.check = ask_all<rows>, .list = list_rows<rows>};
+inline constexpr MachineFamily family_of = {.check = ask_all<rows, Machine>, .list = list_rows<rows>};
 
 // The rules of a machine's spec, in the order of causes (spec vmi-compute 1.5).
 std::span<const MachineFamily* const> spec_families();
