@@ -42,6 +42,9 @@ class Causes {
   void duplicate(const Place& field, std::string message) {
     add("FieldValueDuplicate", print(field), std::move(message));
   }
+  void forbidden(const Place& field, std::string message) {
+    add("FieldValueForbidden", print(field), std::move(message));
+  }
   void not_supported(const Place& field, std::string message) {
     add("FieldValueNotSupported", print(field), std::move(message));
   }
@@ -55,6 +58,7 @@ class Causes {
   void allow() { end(Verdict::allow()); }
 
   bool empty() const { return causes_.empty(); }
+  std::size_t size() const { return causes_.size(); }
   bool ended() const { return end_.has_value(); }
   // What it comes to; leaves nothing behind.
   Verdict verdict();
