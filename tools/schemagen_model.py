@@ -21,7 +21,10 @@ ZERO = dict({shape: "0" for shape in NUMBERS}, string='""', boolean="false")
 JSON_TYPES = {"string", "null", "number", "integer"}
 
 NAME = r"[A-Za-z_$][A-Za-z0-9_.$/-]*"
-FIELD = re.compile(r"(%s)(\?)?:\s+(\S+)\s*(.*)$" % NAME)
+NUMBER = r"(?:\s+@([0-9]+)(?!\S))?"
+FIELD = re.compile(r"(%s)(\?)?:\s+(\S+)%s\s*(.*)$" % (NAME, NUMBER))
+EMBED = re.compile(r"\+\s*(\S+)%s$" % NUMBER)
+NUMBER_MAX = 0xffff  # of a field in protobuf: as wide as Field::number; Kubernetes stays far below
 TYPE_NAME = re.compile(r"[A-Z][A-Za-z0-9]*$")
 TOKEN = re.compile(r"\s*([a-z][a-z-]*)(\()?")
 
@@ -48,17 +51,17 @@ class Node:
 
 
 class Field(Node):
-    def __init__(self, node, name, omission, where):
+    def __init__(self, node, name, omission, where, number=0):
         self.__dict__.update(node.__dict__)
-        self.name, self.omission, self.where = name, omission, where
+        self.name, self.omission, self.where, self.number = name, omission, where, number
         self.required = omission == "always"
         self.merge, self.merge_key, self.map_keys = False, "", []
         self.description, self.api_only, self.api_default_stated = "", False, False
 
 
 class Embed:
-    def __init__(self, ref, pointer, where):
-        self.ref, self.pointer, self.where, self.type = ref, pointer, where, None
+    def __init__(self, ref, pointer, where, number=0):
+        self.ref, self.pointer, self.where, self.number, self.type = ref, pointer, where, number, None
 
 
 class Type:
@@ -76,6 +79,9 @@ class Type:
 
     def embeds(self):
         return [member for member in self.members if isinstance(member, Embed)]
+
+    def numbers(self):
+        return [member.number for member in self.members if member.number]
 
     def flat(self):
         """All fields as Go writes them: those of an embedded struct stand where the struct stands."""
@@ -196,6 +202,12 @@ def read_node(text):
     if not re.match(r"([a-z][a-z0-9]*\.)?[A-Z][A-Za-z0-9]*$", text):
         raise Problem("no such type: %s%s" % (text, close_names(text, SCALARS)))
     return Node("structure", ref=text)
+
+
+def read_number(text):
+    number = int(text or 0)
+    need(text is None or 0 < number <= NUMBER_MAX, "@N is a number from 1 to %d" % NUMBER_MAX)
+    return number
 
 
 def read_range(argument, what):
@@ -402,14 +414,17 @@ class Reader:
             return
         if text.startswith("+"):
             self.field = None
-            node = read_node(text[1:].strip())
+            match = EMBED.match(text)
+            need(match, "a struct is embedded so: + TYPE, or + TYPE @NUMBER")
+            node = read_node(match.group(1))
             need(node.shape == "structure", "only a struct can be embedded")
-            self.block.members.append(Embed(node.ref, node.pointer, where))
+            self.block.members.append(Embed(node.ref, node.pointer, where, read_number(match.group(2))))
             return
         match = FIELD.match(text)
         need(match, "a field is written: name: type, or name?: type")
-        name, optional, type_text, rest = match.groups()
-        self.field = Field(read_node(type_text), name, "empty" if optional else "always", where)
+        name, optional, type_text, number, rest = match.groups()
+        omission = "empty" if optional else "always"
+        self.field = Field(read_node(type_text), name, omission, where, read_number(number))
         self.block.members.append(self.field)
         tokens, self.field.description = read_tokens(rest)
         for token, argument in tokens:
@@ -485,8 +500,10 @@ class Reader:
         if not meta or "meta.ListMeta" not in self.model.types or new.name in self.model.types:
             return self.model.types.get(new.name)
         new.members.append(Embed("meta.TypeMeta", False, kind.where))
-        metadata = Field(read_node("meta.ListMeta"), "metadata", kind.list_metadata, kind.where)
-        items = Field(read_node("[%s]" % kind.type.name), "items", "always", kind.where)
+        # In protobuf every list is metadata and items.
+        numbers = (1, 2) if kind.type.numbers() else (0, 0)
+        metadata = Field(read_node("meta.ListMeta"), "metadata", kind.list_metadata, kind.where, numbers[0])
+        items = Field(read_node("[%s]" % kind.type.name), "items", "always", kind.where, numbers[1])
         items.list_type = kind.list_items
         new.members += [metadata, items]
         self.model.types[new.name] = new
@@ -519,6 +536,7 @@ class Reader:
             return
         for new in model.types.values():
             self.check_type(new)
+            self.check_numbers(new)
         for kind in model.kinds:
             if not kind.builtin:
                 self.check_finite(kind, kind.type, [], set())
@@ -573,6 +591,25 @@ class Reader:
             if field.name == "status" and field.shape == "structure" and "spec" in seen:
                 field.type.api_nullable = True
             self.derive_openapi(field)
+
+    def check_numbers(self, new):
+        """A type speaks protobuf with all of its fields, and with all types that they have, or not at all."""
+        if not new.numbers():
+            return
+        seen = {}
+        for member in new.members:
+            embed = isinstance(member, Embed)
+            name = member.ref if embed else member.name
+            if (embed and member.type.name == "meta.TypeMeta") or (not embed and member.api_only):
+                continue  # what an object is stands around its message
+            if not member.number:
+                self.fail(member.where, "%s has no number, other fields of %s do: it needs an @N" % (name, new.name))
+            elif member.number in seen:
+                self.fail(member.where, "@%d of %s is %s already" % (member.number, new.name, seen[member.number]))
+            seen[member.number] = name
+            inner = member.type if embed else member.innermost().type
+            if member.number and inner and inner.members and not inner.numbers():
+                self.fail(member.where, "%s has a number, but the fields of %s have none" % (name, inner.name))
 
     def derive_openapi(self, field):
         if not field.api_default_stated and not field.api_types and not field.pointer:

@@ -168,18 +168,23 @@ class Tables:
             node.shape, flag(node.pointer), flag(node.nullable), flag(node.preserve), flag(node.map_atomic),
             node.list_type, type_address, element, self.crd_facts(node), self.openapi_facts(node))
 
-    def field(self, field):
-        return "{%s, %s, Omission::%s, %s, %s, %s, %s, %s}" % (
-            self.node(field), text(field.name), field.omission, flag(field.required), flag(field.merge),
+    def field(self, field, number):
+        return "{%s, %s, Omission::%s, %s, %s, %d, %s, %s, %s}" % (
+            self.node(field), text(field.name), field.omission, flag(field.required), flag(field.merge), number,
             text(field.merge_key), self.strings_span(field.map_keys), text(field.description))
+
+    def flat_fields(self, entry):
+        """In protobuf an embedded struct is a message of its own: its fields have their numbers there, and none here."""
+        own = entry.own_fields()
+        return [self.field(field, field.number if field in own else 0) for field in entry.flat()]
 
     def embed_entries(self, entry):
         result, position = [], 0
         for member in entry.members:
             if isinstance(member, Embed):
                 count = len(member.type.flat())
-                result.append("{&type_list[%d], %s, %d, %d}" % (
-                    self.type_index[member.type.name], flag(member.pointer), position, count))
+                result.append("{&type_list[%d], %s, %d, %d, %d}" % (
+                    self.type_index[member.type.name], flag(member.pointer), position, count, member.number))
                 position += count
             elif not member.api_only:
                 position += 1
@@ -191,8 +196,8 @@ class Tables:
         api_only = [member for member in entry.members if isinstance(member, Field) and member.api_only]
         return "{%s, %s, %s, %s,\n     %s, %s, %s, %s, %s, %s, %du, %d, %d, %s}" % (
             text(entry.name), text(entry.go_name), text(entry.openapi_name), text(entry.description),
-            self.fields.span(self.field(field) for field in flat), self.embeds.span(self.embed_entries(entry)),
-            self.fields.span(self.field(field) for field in api_only), flag(entry.map_atomic),
+            self.fields.span(self.flat_fields(entry)), self.embeds.span(self.embed_entries(entry)),
+            self.fields.span(self.field(field, 0) for field in api_only), flag(entry.map_atomic),
             flag(entry.crd_opaque), flag(entry.api_nullable), multiplier, shift, probe,
             "&hash_slots[%d]" % self.slots.start(slots) if slots else "nullptr")
 

@@ -114,6 +114,7 @@ struct Field : Node {
   Omission omission = Omission::always;
   bool required = false;                       // CRD and OpenAPI agree on it
   bool merge_patch = false;                    // patchStrategy "merge" of a strategic merge patch
+  std::uint16_t number = 0;                    // in protobuf; 0: not there, or in the message of an Embed
   std::string_view merge_key;                  // patchMergeKey of a list of structs; empty for a list of scalars
   std::span<const std::string_view> map_keys;  // of ListType::map
   std::string_view description;                // ours; may be empty
@@ -124,7 +125,8 @@ struct Embed {
   const Type* type = nullptr;
   bool pointer = false;  // nil until one of the fields is set, and then nothing of it is written
   std::uint16_t first = 0;
-  std::uint16_t count = 0;  // fields[first, first + count) of the embedding type
+  std::uint16_t count = 0;   // fields[first, first + count) of the embedding type
+  std::uint16_t number = 0;  // in protobuf, where it is a message; 0: not there
 };
 
 struct Type {
