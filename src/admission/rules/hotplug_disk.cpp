@@ -13,20 +13,20 @@ using std::string_view;
 // Upstream points at the second disk whichever it is; clients match on the text.
 constexpr string_view boot_order_field = "spec.domain.devices.disks[1].bootOrder";
 
-string_view bus_of(Disk disk) { return disk.disk() ? disk.disk().bus() : disk.lun().bus(); }
+string_view bus_of(const Disk& disk) { return disk.disk() ? disk.disk().bus() : disk.lun().bus(); }
 
-bool is_missing(Disk disk) { return !disk; }
-bool is_on_a_slow_bus(Disk disk) { return disk.disk() && bus_of(disk) != "scsi" && bus_of(disk) != "virtio"; }
-bool is_lun_off_scsi(Disk disk) { return !disk.disk() && disk.lun() && bus_of(disk) != "scsi"; }
-bool is_no_disk(Disk disk) { return !disk.disk() && !disk.lun(); }
-bool has_thread_without_virtio(Disk disk) {
+bool is_missing(const Disk& disk) { return !disk; }
+bool is_on_a_slow_bus(const Disk& disk) { return disk.disk() && bus_of(disk) != "scsi" && bus_of(disk) != "virtio"; }
+bool is_lun_off_scsi(const Disk& disk) { return !disk.disk() && disk.lun() && bus_of(disk) != "scsi"; }
+bool is_no_disk(const Disk& disk) { return !disk.disk() && !disk.lun(); }
+bool has_thread_without_virtio(const Disk& disk) {
   return disk.dedicated_io_thread().value_or(false) && bus_of(disk) != "virtio";
 }
-bool boots_before_the_first(Disk disk) { return disk.boot_order() == 0U; }
+bool boots_before_the_first(const Disk& disk) { return disk.boot_order() == 0U; }
 
 struct HotplugRule {
   RuleInfo info;  // without a field: it is the caller's
-  bool (*broken)(Disk);
+  bool (*broken)(const Disk&);
   string_view advice;
 };
 
@@ -49,11 +49,11 @@ constexpr HotplugRule rows[] = {
 
 }  // namespace
 
-void check_hotplug_disk(Disk disk, string_view field, Causes& causes) {
+void check_hotplug_disk(const Disk& disk, string_view volume, string_view field, Causes& causes) {
   for (const HotplugRule& rule : rows)
     if (rule.broken(disk))
       return causes.invalid(rule.info.field.empty() ? field : rule.info.field,
-                            fmt::format("disk {} cannot be plugged in: {}", api::in_words(disk.name()), rule.advice));
+                            fmt::format("volume {} cannot be plugged in: {}", api::in_words(volume), rule.advice));
 }
 
 void list_hotplug_disk_rules(std::vector<RuleInfo>& out) {
