@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "admission/defaults/completion.h"
+#include "admission/instancetype/expand.h"
 #include "admission/rules/tables.h"
 #include "api/canonical.h"
 #include "api/schema.h"
@@ -25,7 +26,7 @@ using enum Step;
 
 constexpr Step evict[] = {rules};
 constexpr Step instance[] = {schema, exact_resource, decode, decode_old, rules};
-constexpr Step machine[] = {exact_resource, schema, decode, living, decode_old, rules};
+constexpr Step machine[] = {exact_resource, schema, decode, living, try_old, expand, rules};
 constexpr Step checked_first[] = {exact_resource, schema, decode, rules};
 constexpr Step decoded_first[] = {exact_resource, decode, schema, rules};
 constexpr Step migration_update[] = {exact_resource, decode, decode_old, schema, rules};
@@ -133,6 +134,7 @@ struct Course {
   // Decoding changes the object, and some webhooks decode before they check: the check is then made before, and told
   // at its turn.
   std::optional<std::vector<StatusCause>> schema_causes = {};
+  std::optional<Expansion> expansion = {};
 
   bool creates() const { return review.operation() == Operation::create; }
   bool updates() const { return review.operation() == Operation::update; }
@@ -246,12 +248,19 @@ Answer known_operation_only(const Course& course) {
                                     course.review.operation_name));
 }
 
+// Never refuses: what keeps a VM from being expanded is for its rules to tell.
+Answer expand_object(Course& course) {
+  course.expansion.emplace(expand_template(course.object->get_object(), course.context));
+  return std::nullopt;
+}
+
 Case case_of(const Course& course) {
   return {.context = course.context,
           .review = course.review,
           .webhook = course.webhook,
           .object = course.object,
-          .old_object = course.old_object};
+          .old_object = course.old_object,
+          .expansion = course.expansion ? &*course.expansion : nullptr};
 }
 
 Answer ask_table(const Course& course) {
@@ -292,6 +301,8 @@ Answer take(Step step, Course& course) {
       return decode_old_object(course, false);
     case living:
       return allow_if(deleting(*course.object));
+    case expand:
+      return expand_object(course);
     case known_operation:
       return known_operation_only(course);
     case rules:

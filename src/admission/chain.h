@@ -26,6 +26,7 @@ enum class Step : std::uint8_t {
   decode_old,       // on an update, the old object as well
   try_old,          // the same, but an old object that cannot be read counts as none
   living,           // allow an object that is being deleted
+  expand,           // for the rules: the machine that a VM comes to, with instance type, preference and defaults
   known_operation,  // refuse whatever is neither a create nor an update
   rules,
   defaults,

@@ -62,6 +62,8 @@ std::string_view own_account(const Context& context, std::string_view username);
 // True for virt-handler's account alone.
 bool is_handler_account(const Context& context, std::string_view username);
 
+struct Expansion;  // instancetype/expand.h
+
 // What there is to judge or to complete. The objects are in canonical form; object is never null where a rule or a
 // default is asked, old_object is null unless something is updated.
 struct Case {
@@ -70,6 +72,7 @@ struct Case {
   const Webhook& webhook;
   json::Value* object;
   const json::Value* old_object;
+  const Expansion* expansion = nullptr;  // for the rules of a VM: what it comes to
 
   bool create() const { return review.operation() == Operation::create; }
   bool update() const { return review.operation() == Operation::update; }

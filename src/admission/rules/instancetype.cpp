@@ -2,11 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
+#include "admission/instancetype/topology.h"
 #include "admission/rules/tables.h"
 #include "api/canonical_words.h"
-#include "api/view.h"
 #include "json/access.h"
 
 namespace vg::admission {
@@ -45,74 +44,48 @@ constexpr Rule instancetype_table[] = {
 
 // --- preferences -----------------------------------------------------------------------------------------------------
 
-struct Topology {
-  string_view name, deprecated;
-};
-constexpr std::array topologies = std::to_array<Topology>({{"sockets", "preferSockets"},
-                                                           {"cores", "preferCores"},
-                                                           {"threads", "preferThreads"},
-                                                           {"spread", "preferSpread"},
-                                                           {"any", "preferAny"}});
+constexpr string_view topology_field = "spec.cpu.preferredCPUTopology";
 
-string_view topology(const Case& about) {
-  return json::as_string(json::find_path(*about.object, {"spec", "cpu", "preferredCPUTopology"})).value_or("");
+api::instancetype::VirtualMachinePreferenceSpec preference(const Case& about) {
+  return api::instancetype::VirtualMachinePreferenceSpec(json::find(*about.object, "spec"));
 }
-
-const json::Value* spread_option(const Case& about, string_view name) {
-  return json::find_path(*about.object, {"spec", "cpu", "spreadOptions", name});
-}
-
-bool spreads(const Case& about) { return topology(about) == "spread" || topology(about) == "preferSpread"; }
-
-string_view across(const Case& about) {
-  return json::as_string(spread_option(about, "across")).value_or("SocketsCores");
-}
-
-std::int64_t ratio(const Case& about) {
-  constexpr std::int64_t usual = 2;
-  if (const auto own = json::as_int(spread_option(about, "ratio"))) return *own;
-  const auto older =
-      json::as_int(json::find_path(*about.object, {"spec", "preferSpreadSocketToCoreRatio"})).value_or(0);
-  return older != 0 ? older : usual;
-}
+TopologyChoice choice(const Case& about) { return chosen_topology(preference(about)); }
 
 void topology_is_known(const Case& about, Causes& causes) {
-  if (!json::find_path(*about.object, {"spec", "cpu", "preferredCPUTopology"})) return;
-  const string_view chosen = topology(about);
-  if (std::ranges::any_of(topologies, [&](const Topology& t) { return chosen == t.name || chosen == t.deprecated; }))
-    return;
-  causes.invalid(
-      "spec.cpu.preferredCPUTopology",
-      fmt::format("the topology is one of sockets, cores, threads, spread and any, not {}", api::in_words(chosen)));
+  const auto name = preference(about).cpu().preferred_cpu_topology();
+  if (name && choice(about).topology == Topology::unknown)
+    causes.invalid(topology_field, fmt::format("the topology is one of sockets, cores, threads, spread and any, not {}",
+                                               api::in_words(*name)));
 }
 
 void spread_is_known(const Case& about, Causes& causes) {
-  if (!spreads(about)) return;
-  const string_view over = across(about);
-  if (over == "SocketsCores" || over == "CoresThreads" || over == "SocketsCoresThreads") return;
+  if (!choice(about).spreads() || choice(about).across != Across::unknown) return;
+  const string_view over = preference(about).cpu().spread_options().across().value_or("");
   causes.invalid("spec.cpu.spreadOptions.across",
                  fmt::format("CPUs are spread across SocketsCores, CoresThreads or SocketsCoresThreads, not {}",
                              api::in_words(over)));
 }
 
 void threads_come_in_pairs(const Case& about, Causes& causes) {
-  if (!spreads(about) || across(about) != "CoresThreads" || ratio(about) == 2) return;
+  const TopologyChoice chosen = choice(about);
+  if (!chosen.spreads() || chosen.across != Across::cores_threads || chosen.ratio == 2) return;
   causes.invalid(
       "spec.cpu.spreadOptions.ratio",
-      fmt::format("a core has two threads, so spreading across CoresThreads takes the ratio 2, not {}", ratio(about)));
+      fmt::format("a core has two threads, so spreading across CoresThreads takes the ratio 2, not {}", chosen.ratio));
 }
 
 void topology_has_a_new_name(const Case& about, Causes& causes) {
-  const auto* old = std::ranges::find(topologies, topology(about), &Topology::deprecated);
-  if (old != topologies.end())
+  const string_view name = preference(about).cpu().preferred_cpu_topology().value_or("");
+  const auto* old = std::ranges::find(topology_names, name, &TopologyName::deprecated);
+  if (old != topology_names.end())
     causes.warn(fmt::format("preferredCPUTopology {} is deprecated; write {}", old->deprecated, old->name));
 }
 
 constexpr Rule preference_table[] = {
-    {"PF1", "the topology is a known one", "spec.cpu.preferredCPUTopology", topology_is_known},
+    {"PF1", "the topology is a known one", topology_field, topology_is_known},
     {"PF2", "CPUs are spread across something known", "spec.cpu.spreadOptions.across", spread_is_known},
     {"PF3", "threads are spread in pairs", "spec.cpu.spreadOptions.ratio", threads_come_in_pairs},
-    {"PFW", "the topology has its new name (a warning)", "spec.cpu.preferredCPUTopology", topology_has_a_new_name},
+    {"PFW", "the topology has its new name (a warning)", topology_field, topology_has_a_new_name},
 };
 
 }  // namespace

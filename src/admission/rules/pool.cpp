@@ -1,4 +1,4 @@
-// Pools of machines (spec work-objects 3.10). The rules of the machines themselves (PO06) are not here yet.
+// Pools of machines (spec work-objects 3.10).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 
 #include "admission/rules/tables.h"
 #include "admission/rules/template_rules.h"
+#include "admission/rules/vm_spec.h"
 #include "admission/semantic_equal.h"
 #include "api/canonical_words.h"
 #include "api/view.h"
@@ -27,6 +28,18 @@ void there_is_a_template(const Case& about, Causes& causes) {
   if (const json::Value* found = machine_template(about); !found || !found->is_object())
     causes.required("spec.template",
                     "a pool makes machines from a template; describe it in spec.virtualMachineTemplate");
+}
+
+// As they were sent: a pool's machines get their instance type and their defaults when they are made.
+void machines_are_sound(const Case& about, Causes& causes) {
+  const Place root, pool = root.field("spec"), machine = pool.field("virtualMachineTemplate");
+  const Place place = machine.field("spec");
+  const json::Value* spec = json::find_path(*machine_template(about), {"spec"});
+  check_vm_spec({.about = about,
+                 .spec = spec,
+                 .machine_template = spec ? json::find(*spec, "template") : nullptr,
+                 .place = place},
+                causes);
 }
 
 void selector_finds_machines(const Case& about, Causes& causes) {
@@ -88,6 +101,8 @@ void nothing_discontinued(const Case& about, Causes& causes) {
 
 constexpr Rule rules[] = {
     Rule{"PO05", "there is a template", "spec.template", there_is_a_template}.stops(),
+    Rule{"PO06", "the machines are sound", "spec.virtualMachineTemplate.spec", machines_are_sound}.stands_for(
+        list_vm_spec_rules),
     {"PO07", "the selector finds what the template makes", "spec.selector", selector_finds_machines},
     {"PO09", "maxUnavailable is a number from 1 or a percentage", unavailable_field, some_may_be_missing},
     {"PO13", "there is one update strategy at most", "spec.updateStrategy", one_update_strategy},

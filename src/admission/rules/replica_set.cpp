@@ -1,4 +1,6 @@
-// Replica sets of machines (spec work-objects 3.7). The rules of the machines themselves (RS07) are not here yet.
+// Replica sets of machines (spec work-objects 3.7). The template is judged as it was sent, and its metadata only for
+// what Grace devices do not go with.
+#include "admission/rules/machine/families.h"
 #include "admission/rules/tables.h"
 #include "admission/rules/template_rules.h"
 #include "json/access.h"
@@ -16,11 +18,20 @@ void there_is_a_template(const Case& about, Causes& causes) {
     causes.required("spec.template", "a replica set makes machines from a template; describe it in spec.template");
 }
 
-void grace_annotations(const Case& about, Causes& causes) {
-  const Place root, spec = root.field("spec"), in = spec.field("template");
-  check_grace_annotations(about, in_template(about, "spec"), in_template(about, "metadata"), in.field("metadata"),
-                          causes);
+template <auto& check>
+void with_machine(const Case& about, Causes& causes) {
+  const Place root, set = root.field("spec"), in = set.field("template");
+  const Place spec = in.field("spec"), metadata = in.field("metadata");
+  check({.about = about,
+         .spec = api::kubevirt::VirtualMachineInstanceSpec(in_template(about, "spec")),
+         .metadata = in_template(about, "metadata"),
+         .place = spec,
+         .metadata_place = metadata},
+        causes);
 }
+
+void grace_annotations(const Machine& machine, Causes& causes) { grace_annotation_family.check(machine, causes); }
+void list_grace_annotations(std::vector<RuleInfo>& out) { grace_annotation_family.list(out); }
 
 void selector_finds_machines(const Case& about, Causes& causes) {
   const json::Value* metadata = in_template(about, "metadata");
@@ -34,8 +45,11 @@ void nothing_discontinued(const Case& about, Causes& causes) {
 
 constexpr Rule rules[] = {
     Rule{"RS04", "there is a template", "spec.template", there_is_a_template}.stops(),
-    {"RS05", "Grace devices go without the annotations that break them", "spec.template.metadata.annotations",
-     grace_annotations},
+    Rule{"RS05", "Grace devices go without the annotations that break them", "spec.template.metadata.annotations",
+         with_machine<grace_annotations>}
+        .stands_for(list_grace_annotations),
+    Rule{"RS07", "the machines are sound", "spec.template.spec", with_machine<check_machine_spec>}.stands_for(
+        list_spec_rules),
     {"RS08", "the selector finds what the template makes", "spec.selector", selector_finds_machines},
     Rule{"RS10", "no feature is used that is gone", "", nothing_discontinued}.on(When::create),
 };

@@ -1,7 +1,117 @@
+// VMs (spec vm-instancetype 1.2, steps 5 to 14). A VM is judged as what it comes to: with its instance type, its
+// preference and the defaults of a machine. Every step ends the matter if there is something to tell.
+#include <fmt/format.h>
+
+#include "admission/instancetype/expand.h"
+#include "admission/instancetype/topology.h"
+#include "admission/rules/machine/families.h"
 #include "admission/rules/tables.h"
+#include "admission/rules/template_rules.h"
+#include "admission/rules/vm_spec.h"
+#include "admission/rules/vm_storage.h"
+#include "json/access.h"
 
 namespace vg::admission {
+namespace {
 
-std::span<const Rule> vm_rules() { return {}; }
+using std::string_view;
+
+// --- instance type and preference (I, D, R) --------------------------------------------------------------------------
+
+constexpr string_view vcpus_field = "instancetype.spec.cpu.guest";
+
+void vcpus_spread_evenly(const Case& about, Causes& causes) {
+  const Chosen& chosen = about.expansion->chosen;
+  if (!chosen.instancetype || !chosen.preference) return;
+  const std::uint32_t vcpus = chosen.instancetype.cpu().guest();
+  const TopologyChoice choice = chosen_topology(chosen.preference);
+  if (!spreads_evenly(vcpus, choice))
+    causes.invalid(vcpus_field,
+                   fmt::format("the preference spreads vCPUs with a ratio of {}, which the {} of the instance type "
+                               "cannot be without a remainder; choose another preference or another instance type",
+                               choice.ratio, vcpus));
+}
+
+void nothing_is_set_twice(const Case& about, Causes& causes) {
+  for (const Conflict& conflict : about.expansion->conflicts)
+    causes.invalid(conflict.field,
+                   fmt::format("{} is for the instance type to set; remove it from the VM, or choose an "
+                               "instance type that leaves it open",
+                               conflict.field));
+}
+
+void defaults_can_be_given(const Case& about, Causes& causes) {
+  if (const auto& refusal = about.expansion->refusal) causes.refuse(*refusal);
+}
+
+template <auto& unmet>
+void requirement_is_met(const Case& about, Causes& causes) {
+  const Expansion& expansion = *about.expansion;
+  const api::kubevirt::VirtualMachineInstanceSpec machine(json::find(expansion.machine_template, "spec"));
+  if (auto problem = unmet(expansion.chosen, machine)) causes.not_found(problem->field, std::move(problem->message));
+}
+
+// --- the machine (G, X, T, V, P, L) ----------------------------------------------------------------------------------
+
+// Looks at what was sent, unlike the other rules about the machine.
+void nothing_discontinued(const Case& about, Causes& causes) {
+  check_discontinued(about, json::find_path(*about.object, {"spec", "template", "spec"}), causes);
+}
+
+// Told as if the machine stood in spec itself (K04).
+void no_discontinued_binding(const Case& about, Causes& causes) {
+  const Place root, spec = root.field("spec"), metadata = root.field("metadata");
+  const json::Value& machine_template = about.expansion->machine_template;
+  discontinued_binding_family.check(
+      {.about = about,
+       .spec = api::kubevirt::VirtualMachineInstanceSpec(json::find(machine_template, "spec")),
+       .metadata = json::find(machine_template, "metadata"),
+       .place = spec,
+       .metadata_place = metadata},
+      causes);
+}
+
+void list_discontinued_bindings(std::vector<RuleInfo>& out) { discontinued_binding_family.list(out); }
+
+void spec_is_sound(const Case& about, Causes& causes) {
+  const Place root, place = root.field("spec");
+  const bool sent = json::find_path(*about.object, {"spec", "template"}) != nullptr;
+  check_vm_spec({.about = about,
+                 .spec = json::find(*about.object, "spec"),
+                 .machine_template = sent ? &about.expansion->machine_template : nullptr,
+                 .place = place},
+                causes);
+}
+
+void running_is_deprecated(const Case& about, Causes& causes) {
+  if (json::find_path(*about.object, {"spec", "running"}))
+    causes.warn("spec.running is deprecated; use spec.runStrategy: Always for true, Halted for false");
+}
+
+constexpr Rule rules[] = {
+    Rule{"I01", "the vCPUs can be spread as the preference says", vcpus_field, vcpus_spread_evenly}.stops(),
+    Rule{"I02", "the VM leaves to the instance type what that sets", "", nothing_is_set_twice}
+        .stands_for(list_conflict_rules)
+        .stops(),
+    Rule{"D01", "the cluster's default interface may be given", "", defaults_can_be_given},
+    Rule{"R01", "there are the vCPUs that the preference requires", "", requirement_is_met<unmet_cpu>}.stops(),
+    Rule{"R08", "there is the memory that the preference requires", "", requirement_is_met<unmet_memory>}.stops(),
+    Rule{"R09", "the architecture is the one that the preference requires", "spec.template.spec.architecture",
+         requirement_is_met<unmet_architecture>}
+        .stops(),
+    Rule{"G01", "no feature is used that is gone", "", nothing_discontinued}.on(When::create).stops(),
+    Rule{"X01", "no binding is used that is gone", "spec.domain.devices.interfaces[]", no_discontinued_binding}
+        .on(When::create)
+        .stands_for(list_discontinued_bindings)
+        .stops(),
+    Rule{"T06", "the spec of the VM is sound", "spec", spec_is_sound}.stands_for(list_vm_spec_rules).stops(),
+    Rule{"N01", "storage may be changed", "", check_vm_storage}.stands_for(list_vm_storage_rules).stops(),
+    Rule{"Q01", "volumes may be plugged", "", check_volume_requests}.stands_for(list_volume_request_rules).stops(),
+    {"W2", "spec.runStrategy is used, not spec.running (a warning)", "spec.running", running_is_deprecated},
+};
+
+}  // namespace
+
+std::span<const Rule> vm_rules() { return rules; }
 
 }  // namespace vg::admission
