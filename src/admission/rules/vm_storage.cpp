@@ -1,12 +1,132 @@
 #include "admission/rules/vm_storage.h"
 
-namespace vg::admission {
+#include <fmt/format.h>
 
-void check_vm_storage(const Case&, Causes&) {}
-void list_vm_storage_rules(std::vector<RuleInfo>&) {}
-void check_snapshot_and_restore(const Case&, Causes&) {}
-void list_snapshot_and_restore_rules(std::vector<RuleInfo>&) {}
-void check_volume_requests(const Case&, Causes&) {}
-void list_volume_request_rules(std::vector<RuleInfo>&) {}
+#include <string_view>
+
+#include "admission/semantic_equal.h"
+#include "api/canonical_words.h"
+#include "api/view.h"
+#include "json/access.h"
+
+namespace vg::admission {
+namespace {
+
+using api::View;
+using std::string_view;
+
+string_view text(const json::Value& in, std::initializer_list<string_view> path) {
+  return json::as_string(json::find_path(in, path)).value_or("");
+}
+
+// --- data volume templates ---
+
+void old_machine_is_readable(const Case& about, Causes& causes) {
+  if (!about.old_object)
+    causes.unexpected("",
+                      "the machine as it was cannot be read, so it cannot be said what changed; send it in "
+                      "oldObject");
+}
+
+void templates_stay_in_the_namespace(const Case& about, Causes& causes) {
+  if (about.update() && unchanged(about, {"spec", "dataVolumeTemplates"})) return;
+  const string_view own = text(*about.object, {"metadata", "namespace"});
+  const string_view wanted = own.empty() ? about.review.name_space : own;
+  const api::List<View> templates(json::find_path(*about.object, {"spec", "dataVolumeTemplates"}));
+  for (std::size_t i = 0; i < templates.size(); ++i) {
+    const string_view given = api::Read<string_view>::or_zero(View(templates[i].get("metadata")).get("namespace"));
+    if (!given.empty() && given != wanted)
+      causes.invalid(fmt::format("spec.dataVolumeTemplates[{}]", i),
+                     fmt::format("a data volume lives in the namespace of its machine, {}, not in {}; remove "
+                                 "metadata.namespace from the template",
+                                 api::in_words(wanted), api::in_words(given)));
+  }
+}
+
+// --- what must not change while a snapshot is taken, or restored ---
+
+bool is_set(const Case& about, string_view member) {
+  return json::find_path(*about.object, {"status", member}) != nullptr;
+}
+
+// A machine without template, which upstream cannot bear here, has no volumes to keep.
+bool same_volumes(const Case& about) {
+  const auto has_template = [](const json::Value& machine) {
+    return static_cast<bool>(View(json::find_path(machine, {"spec", "template"})));
+  };
+  return has_template(*about.object) && has_template(*about.old_object) &&
+         unchanged(about, {"spec", "template", "spec", "volumes"});
+}
+
+void snapshot_keeps_volumes(const Case& about, Causes& causes) {
+  if (about.old_object && is_set(about, "snapshotInProgress") && !same_volumes(about))
+    causes.not_supported("spec", "a snapshot is being taken; volumes cannot change until it is done");
+}
+
+bool same_run_state(const Case& about) {
+  for (const string_view member : {string_view("running"), string_view("runStrategy")}) {
+    const json::Value* after = json::find_path(*about.object, {"spec", member});
+    const json::Value* before = json::find_path(*about.old_object, {"spec", member});
+    if (after && before) return *after == *before;
+  }
+  return false;
+}
+
+void snapshot_keeps_run_state(const Case& about, Causes& causes) {
+  if (about.old_object && is_set(about, "snapshotInProgress") && !same_run_state(about))
+    causes.not_supported("spec", "a snapshot is being taken; running and runStrategy cannot change until it is done");
+}
+
+// What the machine is meant to do; empty when it says so in both ways.
+string_view effective_run_strategy(const json::Value& machine) {
+  const auto running = json::as_bool(json::find_path(machine, {"spec", "running"}));
+  const auto strategy = json::as_string(json::find_path(machine, {"spec", "runStrategy"}));
+  if (running && strategy) return "";
+  if (running) return *running ? "Always" : "Halted";
+  return strategy.value_or("Halted");
+}
+
+void restore_keeps_run_state(const Case& about, Causes& causes) {
+  if (!about.old_object || !is_set(about, "restoreInProgress") || unchanged(about, {"spec"})) return;
+  if (effective_run_strategy(*about.object) != effective_run_strategy(*about.old_object))
+    causes.not_supported("spec", "the machine is being restored; its run strategy cannot change until it is done");
+}
+
+constexpr Rule template_rows[] = {
+    Rule{"DVT-02", "the machine as it was can be read", "", old_machine_is_readable}.on(When::update).stops(),
+    Rule{"DVT-01", "data volume templates are for the machine's namespace", "spec.dataVolumeTemplates[]",
+         templates_stay_in_the_namespace}
+        .stops(),
+};
+constexpr Rule snapshot_rows[] = {
+    Rule{"VMST-01", "volumes stay while a snapshot is taken", "spec", snapshot_keeps_volumes}.on(When::update).stops(),
+    Rule{"VMST-02", "the run state stays while a snapshot is taken", "spec", snapshot_keeps_run_state}
+        .on(When::update)
+        .stops(),
+    Rule{"VMST-03", "the run strategy stays while a machine is restored", "spec", restore_keeps_run_state}
+        .on(When::update)
+        .stops(),
+};
+
+void list(std::span<const Rule> rules, std::vector<RuleInfo>& out) {
+  for (const Rule& rule : rules)
+    out.push_back({.id = rule.id, .holds = rule.holds, .field = rule.field, .gate = rule.gate});
+}
+
+}  // namespace
+
+void check_vm_storage(const Case& about, Causes& causes) {
+  ask_rules(template_rows, about, causes);
+  if (causes.empty()) check_snapshot_and_restore(about, causes);
+}
+
+void list_vm_storage_rules(std::vector<RuleInfo>& out) {
+  list(template_rows, out);
+  list_snapshot_and_restore_rules(out);
+}
+
+void check_snapshot_and_restore(const Case& about, Causes& causes) { ask_rules(snapshot_rows, about, causes); }
+
+void list_snapshot_and_restore_rules(std::vector<RuleInfo>& out) { list(snapshot_rows, out); }
 
 }  // namespace vg::admission

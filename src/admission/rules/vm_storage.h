@@ -1,5 +1,7 @@
 // What is asked of a VM's storage beyond its spec: of the object as it was sent, by /virtualmachines-validate after the
 // spec was found sound, and by /status-validate (spec vmi-storage-network 5.2 and 5.3, vm-instancetype 1.10).
+//
+// Each of these ends with the first rule that is broken, and is to be called while there are no causes yet.
 #pragma once
 
 #include <vector>
@@ -16,7 +18,8 @@ void list_vm_storage_rules(std::vector<RuleInfo>& out);
 void check_snapshot_and_restore(const Case& about, Causes& causes);
 void list_snapshot_and_restore_rules(std::vector<RuleInfo>& out);
 
-// status.volumeRequests (VR-01 to VR-10); step 12 of the VM's webhook, first step of the status'.
+// status.volumeRequests (VR-01 to VR-10): step 12 of the VM's webhook, first step of the status'. In
+// volume_requests.cpp.
 void check_volume_requests(const Case& about, Causes& causes);
 void list_volume_request_rules(std::vector<RuleInfo>& out);
 
