@@ -1,4 +1,4 @@
-#include "resources/yaml.h"
+#include "json/yaml.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -6,7 +6,7 @@
 #include "json/arena.h"
 #include "json/write.h"
 
-namespace vg::resources {
+namespace vg::json {
 namespace {
 
 using ::testing::ElementsAre;
@@ -60,4 +60,4 @@ TEST(Yaml, ReportsDuplicates) {
 }
 
 }  // namespace
-}  // namespace vg::resources
+}  // namespace vg::json

@@ -1,4 +1,4 @@
-#include "resources/yaml.h"
+#include "json/yaml.h"
 
 #include <fmt/format.h>
 #include <yaml.h>
@@ -14,7 +14,7 @@
 #include "base/limits.h"
 #include "json/access.h"
 
-namespace vg::resources {
+namespace vg::json {
 namespace {
 
 // Ten aliases of ten aliases and so on: a few bytes of text that fill the memory. Real manifests stay far below.
@@ -266,4 +266,4 @@ Result<json::Value> parse_yaml(std::string_view text, const json::StoragePtr& st
   return Reader(text, storage, duplicate_fields).document();
 }
 
-}  // namespace vg::resources
+}  // namespace vg::json
