@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <string>
 
-#include "admission/rules/image_path.h"
 #include "admission/rules/machine/machine.h"
 #include "admission/rules/machine/name_index.h"
 #include "admission/rules/words.h"
@@ -241,29 +240,6 @@ constexpr RuleOn<DiskAt> block_size_rows[] = {
      blocks_have_sizes_that_exist},
 };
 
-void check_boot_path(const View& container, string_view member, const Place& place, Causes& causes) {
-  const string_view path = text(container, member);
-  if (path.empty() || is_clean_absolute(path)) return;
-  causes.invalid(place.field(member),
-                 fmt::format("{} is an absolute path to a file, without . and .., not {}", member, in_words(path)));
-}
-
-void check_kernel_boot(const View& boot, const Place& place, Causes& causes) {
-  if (!boot) return;
-  const View container(boot.get("container"));
-  if (!container) {
-    if (!text(boot, "kernelArgs").empty())
-      causes.invalid(place.field("kernelArgs"), "kernelArgs go with a kernel; say in container where it comes from");
-    return;
-  }
-  const Place inside = place.field("container");
-  if (text(container, "image").empty()) causes.required(inside.field("image"), "say which image holds the kernel");
-  if (text(container, "kernelPath").empty() && text(container, "initrdPath").empty())
-    causes.required(inside, "set kernelPath, initrdPath or both: without them nothing is booted");
-  check_boot_path(container, "kernelPath", inside, causes);
-  check_boot_path(container, "initrdPath", inside, causes);
-}
-
 }  // namespace
 
 bool is_pci_address(string_view address) {
@@ -288,14 +264,5 @@ void check_disks(const json::Value* disks, const Place& base, Causes& causes) {
 }
 
 void list_disk_rules(std::vector<RuleInfo>& out) { list_rows<disk_rows, block_size_rows>(out); }
-
-void check_firmware(const json::Value* firmware, const Place& base, Causes& causes) {
-  const View view(firmware);
-  if (!view) return;
-  const View loader(view.get("bootloader"));
-  if (View(loader.get("efi")) && View(loader.get("bios")))
-    causes.invalid(base.field("bootloader"), "a machine boots by EFI or by BIOS; keep one of them");
-  check_kernel_boot(View(view.get("kernelBoot")), base.field("kernelBoot"), causes);
-}
 
 }  // namespace vg::admission

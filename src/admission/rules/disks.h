@@ -1,4 +1,4 @@
-// Rules about disks and firmware that stand in a domain, wherever the domain stands (spec work-objects 3.6).
+// Rules about disks that stand in a domain, wherever the domain stands (spec work-objects 3.6).
 #pragma once
 
 #include <string_view>
@@ -15,8 +15,5 @@ bool is_pci_address(std::string_view address);
 // DISK-01 to DISK-20 and BOOT-01. `disks`: the list, may be null. `base`: where it stands.
 void check_disks(const json::Value* disks, const Place& base, Causes& causes);
 void list_disk_rules(std::vector<RuleInfo>& out);
-
-// `firmware`: the object, may be null.
-void check_firmware(const json::Value* firmware, const Place& base, Causes& causes);
 
 }  // namespace vg::admission

@@ -36,15 +36,6 @@ std::vector<std::string> disk(std::string_view members) {
   return disks(fmt::format(R"([{{"name":"a",{}}}])", members));
 }
 
-std::vector<std::string> firmware(std::string_view text) {
-  const auto document = json::Document::parse(text);
-  EXPECT_TRUE(document) << text;
-  const Place root, base = root.field("F");
-  Causes causes;
-  check_firmware(&document->root(), base, causes);
-  return told(causes);
-}
-
 TEST(DisksTest, Names) {
   EXPECT_THAT(disks(R"([{"name":"a"},{"name":"b"}])"), IsEmpty());
   EXPECT_THAT(disks(R"([{"name":"a"},{"name":"a"},{"name":"a"}])"),
@@ -101,23 +92,6 @@ TEST(DisksTest, BlockSizes) {
               ElementsAre("Invalid B[0].blockSize.custom.discardGranularity"));
   EXPECT_THAT(disk(R"("blockSize":{"custom":{"logical":300,"physical":4194304}})"),
               ElementsAre("Invalid B[0].blockSize.custom.logical", "Invalid B[0].blockSize.custom.physical"));
-}
-
-TEST(FirmwareTest, BootsOneWay) {
-  EXPECT_THAT(firmware(R"({"bootloader":{"efi":{}}})"), IsEmpty());
-  EXPECT_THAT(firmware(R"({"bootloader":{"efi":{},"bios":{}}})"), ElementsAre("Invalid F.bootloader"));
-}
-
-TEST(FirmwareTest, KernelBoot) {
-  EXPECT_THAT(firmware(R"({"kernelBoot":{"kernelArgs":"x"}})"), ElementsAre("Invalid F.kernelBoot.kernelArgs"));
-  EXPECT_THAT(firmware(R"({"kernelBoot":{"container":{}}})"),
-              ElementsAre("Required F.kernelBoot.container.image", "Required F.kernelBoot.container"));
-  EXPECT_THAT(firmware(R"({"kernelBoot":{"container":{"image":"i","kernelPath":"/boot/vmlinuz/","initrdPath":"/i"}}})"),
-              IsEmpty());
-  for (const char* path : {"/", "boot", "/a/../b", "/a//b", "/a/.", "/a//"})
-    EXPECT_THAT(firmware(fmt::format(R"({{"kernelBoot":{{"container":{{"image":"i","kernelPath":"{}"}}}}}})", path)),
-                ElementsAre("Invalid F.kernelBoot.container.kernelPath"))
-        << path;
 }
 
 }  // namespace

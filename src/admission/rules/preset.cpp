@@ -1,5 +1,6 @@
 // Presets of machines (spec work-objects 3.6).
 #include "admission/rules/disks.h"
+#include "admission/rules/machine/firmware.h"
 #include "admission/rules/tables.h"
 #include "json/access.h"
 
@@ -18,15 +19,15 @@ void disks_are_sound(const Case& about, Causes& causes) {
   check_disks(json::find_path(*domain(about), {"devices", "disks"}), devices.field("disks"), causes);
 }
 
-void firmware_is_sound(const Case& about, Causes& causes) {
+void boots_soundly(const Case& about, Causes& causes) {
   const Place root, spec = root.field("spec"), in_domain = spec.field("domain");
-  check_firmware(json::find(*domain(about), "firmware"), in_domain.field("firmware"), causes);
+  check_boot(json::find(*domain(about), "firmware"), in_domain.field("firmware"), causes);
 }
 
 constexpr Rule rules[] = {
     Rule{"PR04", "a preset describes a domain", "spec.domain", there_is_a_domain}.stops(),
-    {"PR05", "its disks are sound (DK01 to DK16)", "spec.domain.devices.disks", disks_are_sound},
-    {"PR06", "its firmware is sound (FW01 to FW06)", "spec.domain.firmware", firmware_is_sound},
+    Rule{"PR05", "its disks are sound", "spec.domain.devices.disks", disks_are_sound}.stands_for(list_disk_rules),
+    Rule{"PR06", "its firmware is sound", "spec.domain.firmware", boots_soundly}.stands_for(list_boot_rules),
 };
 
 }  // namespace
