@@ -1,14 +1,275 @@
+// CPUs: how many, on which of the node's, and with which features.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include "admission/rules/machine/amounts.h"
 #include "admission/rules/machine/families.h"
+#include "api/canonical_words.h"
+#include "api/views/vmi_domain.h"
 
 namespace vg::admission {
 namespace {
 
-constexpr std::span<const MachineRule> none;
+using api::in_words;
+using std::string_view;
+using CPU = api::kubevirt::CPU;
+
+CPU cpu_of(const Machine& machine) { return machine.spec.domain().cpu(); }
+
+// ---- requests and limits --------------------------------------------------------------------------------------------
+
+struct CpuAmounts {
+  const Machine& machine;
+  Quantity request, limit;
+
+  explicit CpuAmounts(const Machine& of)
+      : machine(of),
+        request(amount_of(of.spec.domain().resources().requests()["cpu"])),
+        limit(amount_of(of.spec.domain().resources().limits()["cpu"])) {}
+};
+
+// A cause at domain.resources.`kind`.`resource`.
+void about_resource(const Machine& machine, string_view kind, string_view resource, Causes& causes,
+                    std::string message) {
+  causes.invalid(machine.place.field("domain").field("resources").field(kind).field(resource), std::move(message));
+}
+
+void request_is_not_negative(const CpuAmounts& of, Causes& causes) {
+  if (of.request.milli_value() < 0)
+    about_resource(of.machine, "requests", "cpu", causes,
+                   fmt::format("{} CPUs cannot be had; ask for 0 or more", of.request.to_string()));
+}
+
+void limit_is_not_negative(const CpuAmounts& of, Causes& causes) {
+  if (of.limit.milli_value() < 0)
+    about_resource(of.machine, "limits", "cpu", causes,
+                   fmt::format("{} is no limit for CPUs; set 0 or more", of.limit.to_string()));
+}
+
+void request_is_within_limit(const CpuAmounts& of, Causes& causes) {
+  if (of.limit.milli_value() > 0 && of.request.milli_value() > of.limit.milli_value())
+    about_resource(of.machine, "requests", "cpu", causes,
+                   fmt::format("the request of {} CPUs is above the limit of {}; ask for less, or raise the limit",
+                               of.request.to_string(), of.limit.to_string()));
+}
+
+constexpr RuleOn<CpuAmounts> amount_rows[] = {
+    {"RES-01", "the request is not negative", "domain.resources.requests.cpu", request_is_not_negative},
+    {"RES-02", "the limit is not negative", "domain.resources.limits.cpu", limit_is_not_negative},
+    {"RES-03", "the request is within the limit", "domain.resources.requests.cpu", request_is_within_limit},
+};
+
+void check_amounts(const Machine& machine, Causes& causes) { ask_all<amount_rows>(CpuAmounts(machine), causes); }
+
+// ---- CPUs of its own ------------------------------------------------------------------------------------------------
+
+// The guest's CPUs: what is not said counts as one, but if nothing is said there are none. Upstream loses what is above
+// 32 bits.
+std::int64_t guest_cpus(const CPU& cpu) {
+  std::uint64_t product = 0;
+  for (const std::uint64_t factor : {cpu.sockets(), cpu.cores(), cpu.threads()}) {
+    if (factor == 0) continue;
+    if (product > std::numeric_limits<std::int64_t>::max() / factor) return std::numeric_limits<std::int64_t>::max();
+    product = product == 0 ? factor : product * factor;
+  }
+  return static_cast<std::int64_t>(product);
+}
+
+// A machine that is to have CPUs of the node for itself.
+struct Pinned {
+  const Machine& machine;
+  CPU cpu;
+  CpuAmounts cpus;
+  Quantity memory_request, memory_limit;
+  std::int64_t requested, limited;  // CPUs, rounded up
+  std::int64_t guest;               // CPUs that the guest sees
+
+  explicit Pinned(const Machine& of)
+      : machine(of),
+        cpu(cpu_of(of)),
+        cpus(of),
+        memory_request(amount_of(of.spec.domain().resources().requests()["memory"])),
+        memory_limit(amount_of(of.spec.domain().resources().limits()["memory"])),
+        requested(cpus.request.value()),
+        limited(cpus.limit.value()),
+        guest(guest_cpus(cpu)) {}
+};
+
+void about_placement(const Pinned& of, Causes& causes, std::string message) {
+  causes.invalid(of.machine.place.field("domain").field("cpu").field("dedicatedCpuPlacement"), std::move(message));
+}
+
+void memory_is_said(const Pinned& of, Causes& causes) {
+  const auto memory = of.machine.spec.domain().memory();
+  const bool by_guest = memory.hugepages() || !amount_of(memory.guest()).is_zero();
+  if (of.memory_limit.is_zero() && of.memory_request.is_zero() && !by_guest)
+    about_resource(of.machine, "limits", "memory", causes,
+                   "a machine with dedicated CPUs needs memory that is said beforehand; set a limit, a request, or the "
+                   "guest's memory");
+}
+
+bool is_in_parts(const Quantity& cpus) {
+  static constexpr std::int64_t milli_of_one = 1000;
+  return cpus.value() > 0 && cpus.milli_value() % milli_of_one != 0;
+}
+
+void request_is_whole(const Pinned& of, Causes& causes) {
+  if (is_in_parts(of.cpus.request))
+    about_resource(of.machine, "requests", "cpu", causes,
+                   fmt::format("dedicated CPUs are whole ones; ask for {} instead of {}", of.requested,
+                               of.cpus.request.to_string()));
+}
+
+void limit_is_whole(const Pinned& of, Causes& causes) {
+  if (is_in_parts(of.cpus.limit))
+    about_resource(of.machine, "limits", "cpu", causes,
+                   fmt::format("dedicated CPUs are whole ones; set the limit to {} instead of {}", of.limited,
+                               of.cpus.limit.to_string()));
+}
+
+// Kubernetes hands out whole CPUs only to pods whose requests are their limits.
+void memory_request_is_its_limit(const Pinned& of, Causes& causes) {
+  const auto request = of.memory_request.value(), limit = of.memory_limit.value();
+  if (request > 0 && limit > 0 && request != limit)
+    about_resource(of.machine, "requests", "memory", causes,
+                   fmt::format("with dedicated CPUs request and limit of memory are the same, not {} and {}",
+                               of.memory_request.to_string(), of.memory_limit.to_string()));
+}
+
+void number_of_cpus_is_said(const Pinned& of, Causes& causes) {
+  if (of.requested == 0 && of.limited == 0 && of.guest == 0)
+    about_placement(of, causes, "nothing says how many dedicated CPUs; set cores, sockets or threads, or request CPUs");
+}
+
+void request_is_its_limit(const Pinned& of, Causes& causes) {
+  if (of.requested > 0 && of.limited > 0 && of.requested != of.limited)
+    about_placement(of, causes,
+                    fmt::format("with dedicated CPUs request and limit of CPUs are the same, not {} and {}",
+                                of.cpus.request.to_string(), of.cpus.limit.to_string()));
+}
+
+void guest_sees_what_is_dedicated(const Pinned& of, Causes& causes) {
+  if ((of.requested > 0 || of.limited > 0) && of.guest > 0 && of.requested != of.guest && of.limited != of.guest)
+    about_placement(of, causes,
+                    fmt::format("the guest's {} CPUs (sockets, cores and threads multiplied) are neither what is "
+                                "requested ({}) nor the limit ({}); leave out one or the other",
+                                of.guest, of.cpus.request.to_string(), of.cpus.limit.to_string()));
+}
+
+void arm_has_one_thread(const Pinned& of, Causes& causes) {
+  if (of.machine.architecture() == "arm64" && of.cpu.threads() > 1)
+    causes.invalid(of.machine.place.field("architecture"),
+                   fmt::format("cores of arm64 have one thread, not {}; ask for more cores instead", of.cpu.threads()));
+}
+
+void cores_have_two_threads(const Pinned& of, Causes& causes) {
+  if (of.cpu.threads() > 2)
+    about_placement(
+        of, causes,
+        fmt::format("dedicated cores have at most 2 threads, not {}; ask for more cores instead", of.cpu.threads()));
+}
+
+constexpr RuleOn<Pinned> pinned_rows[] = {
+    {"PIN-01", "with dedicated CPUs, memory is said", "domain.resources.limits.memory", memory_is_said},
+    {"PIN-02", "dedicated CPUs are requested whole", "domain.resources.requests.cpu", request_is_whole},
+    {"PIN-03", "dedicated CPUs are limited whole", "domain.resources.limits.cpu", limit_is_whole},
+    {"PIN-04", "with dedicated CPUs, the request of memory is its limit", "domain.resources.requests.memory",
+     memory_request_is_its_limit},
+    {"PIN-05", "the number of dedicated CPUs is said", "domain.cpu.dedicatedCpuPlacement", number_of_cpus_is_said},
+    {"PIN-06", "the request of dedicated CPUs is their limit", "domain.cpu.dedicatedCpuPlacement",
+     request_is_its_limit},
+    {"PIN-07", "the guest has as many CPUs as are dedicated", "domain.cpu.dedicatedCpuPlacement",
+     guest_sees_what_is_dedicated},
+    {"PIN-08", "dedicated cores of arm64 have one thread", "architecture", arm_has_one_thread},
+    {"PIN-09", "dedicated cores have at most two threads", "domain.cpu.dedicatedCpuPlacement", cores_have_two_threads},
+};
+
+// ---- everything else that domain.cpu says ---------------------------------------------------------------------------
+
+// NUM-01 asks for the gate NUMA, which cannot be off any more.
+void about_numa(const Machine& machine, Causes& causes, std::string message) {
+  causes.invalid(machine.place.field("domain").field("cpu").field("numa").field("guestMappingPassthrough"),
+                 std::move(message));
+}
+
+void numa_has_dedicated_cpus(const Machine& machine, Causes& causes) {
+  if (const CPU cpu = cpu_of(machine); cpu.numa().guest_mapping_passthrough() && !cpu.dedicated_cpu_placement())
+    about_numa(machine, causes, "the node's NUMA layout is that of dedicated CPUs; set dedicatedCpuPlacement");
+}
+
+void numa_has_huge_pages(const Machine& machine, Causes& causes) {
+  if (cpu_of(machine).numa().guest_mapping_passthrough() && !machine.spec.domain().memory().hugepages())
+    about_numa(machine, causes, "the node's NUMA layout is that of huge pages; set memory.hugepages");
+}
+
+void isolation_has_dedicated_cpus(const Machine& machine, Causes& causes) {
+  if (const CPU cpu = cpu_of(machine); cpu.isolate_emulator_thread() && !cpu.dedicated_cpu_placement())
+    causes.invalid(machine.place.field("domain").field("cpu").field("isolateEmulatorThread"),
+                   "the emulator gets a CPU of its own only beside dedicated CPUs; set dedicatedCpuPlacement");
+}
+
+void feature_policies_are_known(const Machine& machine, Causes& causes) {
+  constexpr std::array<string_view, 6> policies = {"", "force", "require", "optional", "disable", "forbid"};
+  std::size_t index = 0;
+  for (const api::kubevirt::CPUFeature feature : cpu_of(machine).features()) {
+    const std::size_t at = index++;
+    if (std::ranges::find(policies, feature.policy()) != policies.end()) continue;
+    causes.not_supported(
+        machine.place.field("domain").field("cpu").field("features").item(at).field("policy"),
+        fmt::format("the policy of CPU feature {} is force, require, optional, disable or forbid, not {}",
+                    in_words(feature.name()), in_words(feature.policy())));
+  }
+}
+
+void sockets_are_within_maximum(const Machine& machine, Causes& causes) {
+  if (const CPU cpu = cpu_of(machine); cpu.max_sockets() != 0 && cpu.sockets() > cpu.max_sockets())
+    causes.invalid(machine.place.field("domain").field("cpu").field("sockets"),
+                   fmt::format("{} sockets are more than maxSockets, {}, allows", cpu.sockets(), cpu.max_sockets()));
+}
+
+constexpr MachineRule cpu_rows[] = {
+    {"NUM-02", "the node's NUMA layout needs dedicated CPUs", "domain.cpu.numa.guestMappingPassthrough",
+     numa_has_dedicated_cpus},
+    {"NUM-03", "the node's NUMA layout needs huge pages", "domain.cpu.numa.guestMappingPassthrough",
+     numa_has_huge_pages},
+    {"CPU-01", "a CPU for the emulator needs dedicated CPUs", "domain.cpu.isolateEmulatorThread",
+     isolation_has_dedicated_cpus},
+    {"CPU-02", "policies of CPU features are known", "domain.cpu.features[].policy", feature_policies_are_known},
+    {"CPU-03", "there are at most maxSockets sockets", "domain.cpu.sockets", sockets_are_within_maximum},
+};
+
+void check_cpu(const Machine& machine, Causes& causes) {
+  if (cpu_of(machine).dedicated_cpu_placement()) ask_all<pinned_rows>(Pinned(machine), causes);
+  ask_all<cpu_rows>(machine, causes);
+}
+
+void realtime_has_dedicated_cpus(const Machine& machine, Causes& causes) {
+  if (const CPU cpu = cpu_of(machine); cpu.realtime() && !cpu.dedicated_cpu_placement())
+    causes.required(machine.place.field("domain").field("cpu").field("dedicatedCpuPlacement"),
+                    "a realtime machine needs CPUs for itself; set dedicatedCpuPlacement");
+}
+
+void realtime_has_numa(const Machine& machine, Causes& causes) {
+  if (const CPU cpu = cpu_of(machine); cpu.realtime() && !cpu.numa().guest_mapping_passthrough())
+    causes.required(machine.place.field("domain").field("cpu").field("numa").field("guestMappingPassthrough"),
+                    "a realtime machine needs the node's NUMA layout; set numa.guestMappingPassthrough");
+}
+
+constexpr MachineRule realtime_rows[] = {
+    {"RT-01", "a realtime machine has dedicated CPUs", "domain.cpu.dedicatedCpuPlacement", realtime_has_dedicated_cpus},
+    {"RT-02", "a realtime machine has the node's NUMA layout", "domain.cpu.numa.guestMappingPassthrough",
+     realtime_has_numa},
+};
 
 }  // namespace
 
-const MachineFamily cpu_resources_family = family_of<none>;
-const MachineFamily cpu_family = family_of<none>;
-const MachineFamily realtime_family = family_of<none>;
+const MachineFamily cpu_resources_family = {.check = check_amounts, .list = list_rows<amount_rows>};
+const MachineFamily cpu_family = {.check = check_cpu, .list = list_rows<pinned_rows, cpu_rows>};
+const MachineFamily realtime_family = family_of<realtime_rows>;
 
 }  // namespace vg::admission
