@@ -23,6 +23,15 @@ TEST(NameIndexTest, FindsTheFirstAndTheLastOfAName) {
   EXPECT_EQ(index.distinct(), 3u);
 }
 
+TEST(NameIndexTest, CountsWhatStandsBefore) {
+  const auto document = json::Document::parse(R"([{"name":"b"},{"name":"a"},{},{"name":"b"}])");
+  const NameIndex index{api::List<Network>(&document->root())};
+  EXPECT_EQ(index.count_before("b", 0), 0u);
+  EXPECT_EQ(index.count_before("b", 3), 1u);
+  EXPECT_EQ(index.count_before("b", 4), 2u);
+  EXPECT_EQ(index.count_before("c", 4), 0u);
+}
+
 TEST(NameIndexTest, LeavesOutWhatHasNoName) {
   const auto document = json::Document::parse(R"([{"name":"a"},{"name":"b","pod":{}}])");
   const NameIndex index{api::List<Network>(&document->root()), [](const Network& network) {

@@ -1,0 +1,273 @@
+#include "admission/rules/vm_storage.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <deque>
+#include <string>
+
+#include "admission/rules/example.h"
+#include "admission/rules/machine/testing.h"
+#include "base/time_rfc3339.h"
+
+namespace vg::admission {
+namespace {
+
+using std::string_view;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr string_view vm = "/virtualmachines-validate";
+constexpr string_view status = "/status-validate";
+
+string_view kept(std::string text) {
+  static std::deque<std::string> all;  // examples refer to their texts
+  return all.emplace_back(std::move(text));
+}
+
+// Further members of the object of a review about the status.
+string_view requests(string_view list, string_view name = "ok") {
+  return kept(fmt::format(
+      R"({{"object":{{"metadata":{{"name":"{}"}},"status":{{"ready":true,"volumeRequests":{}}}}}}})", name, list));
+}
+std::string add_text(string_view disk, string_view source = R"({"dataVolume":{"name":"d"}})", string_view name = "x") {
+  return fmt::format(R"({{"addVolumeOptions":{{"name":"{}","disk":{},"volumeSource":{}}}}})", name, disk, source);
+}
+string_view add(string_view disk, string_view source = R"({"dataVolume":{"name":"d"}})", string_view name = "x") {
+  return requests(fmt::format("[{}]", add_text(disk, source, name)));
+}
+
+constexpr string_view scsi = R"({"disk":{"bus":"scsi"}})";
+constexpr string_view remove_x = R"({"removeVolumeOptions":{"name":"x"}})";
+constexpr string_view invalid_requests = "FieldValueInvalid Status.volumeRequests";
+
+// An update of a VM whose old and new spec have these members beside the template, with that in its status.
+string_view update(string_view status_members, string_view before, string_view after) {
+  return kept(fmt::format(
+      R"({{"operation":"UPDATE","object":{{"status":{{{}}},"spec":{{"runStrategy":null,{}}}}},
+          "oldObject":{{"kind":"VirtualMachine","spec":{{"template":{{"spec":{{"domain":{{"devices":{{}}}}}}}},{}}}}}}})",
+      status_members, after, before));
+}
+constexpr string_view snapshot = R"("snapshotInProgress":"s")", restore = R"("restoreInProgress":"r")";
+constexpr string_view always = R"("runStrategy":"Always")", halted = R"("runStrategy":"Halted")";
+constexpr string_view with_volume =
+    R"("runStrategy":"Always","template":{"spec":{"domain":{"devices":{}},"volumes":[{"name":"v","sysprep":{}}]}})";
+
+const bool added = add_examples({
+    {"VR-01", status, requests(fmt::format("[{},{}]", add_text(scsi), R"({"removeVolumeOptions":{"name":"y"}})")),
+     requests(R"([{"addVolumeOptions":{"name":"x","disk":{},"volumeSource":{}},"removeVolumeOptions":{"name":"x"}}])"),
+     invalid_requests},
+    {"VR-07", status, requests(fmt::format("[{}]", remove_x)), requests("[{}]"), invalid_requests},
+    {"VR-02", status, add(scsi), requests(fmt::format("[{},{}]", add_text(scsi), add_text(scsi))), invalid_requests},
+    {"VR-03", status, add(scsi), add(R"({"disk":{"bus":"sata"}})"), invalid_requests},
+    {"HPD-01", status, add(scsi), add("null"), invalid_requests},
+    {"HPD-02", status, add(R"({"disk":{"bus":"virtio"}})"), add(R"({"disk":{}})"), invalid_requests},
+    {"HPD-03", status, add(R"({"lun":{"bus":"scsi"}})"), add(R"({"lun":{"bus":"virtio"}})"), invalid_requests},
+    {"HPD-04", status, add(scsi), add(R"({"cdrom":{"bus":"scsi"}})"), invalid_requests},
+    {"HPD-05", status, add(R"({"disk":{"bus":"virtio"},"dedicatedIOThread":true})"),
+     add(R"({"disk":{"bus":"scsi"},"dedicatedIOThread":true})"), invalid_requests},
+    {"HPD-06", status, add(R"({"disk":{"bus":"scsi"},"bootOrder":1})"), add(R"({"disk":{"bus":"scsi"},"bootOrder":0})"),
+     "FieldValueInvalid spec.domain.devices.disks[1].bootOrder"},
+    {"VR-04", status, add(scsi),
+     kept(fmt::format(R"({{"object":{{"spec":{{"template":{{"spec":{{"domain":{{"devices":{{"disks":[
+                          {{"name":"x","disk":{{}}}}]}}}},"volumes":[{{"name":"x","emptyDisk":{{"capacity":"1"}}}}]}}}}}},
+                          "status":{{"volumeRequests":[{}]}}}}}})",
+                      add_text(scsi))),
+     invalid_requests},
+    {"VR-05", status, add(scsi),
+     requests(fmt::format("[{}]", add_text(scsi, R"({"dataVolume":{"name":"d"}})", "old")), "moving"),
+     invalid_requests},
+    {"VR-06", status, requests(fmt::format("[{}]", remove_x)), requests(fmt::format("[{},{}]", remove_x, remove_x)),
+     invalid_requests},
+    {"VR-08", status, add(scsi), add(scsi, "{}"), "FieldValueInvalid spec.template.spec.volumes[0]"},
+    {"VR-09", status, requests(fmt::format("[{}]", remove_x)), requests(fmt::format("[{}]", remove_x), "broken"),
+     "FieldValueInvalid spec.template.spec.utilityVolumes"},
+    {"VR-10", status, requests(fmt::format("[{}]", remove_x)), requests(fmt::format("[{}]", remove_x), "moving"),
+     "FieldValueNotSupported spec"},
+    {"VMST-01", status, update(snapshot, always, always), update(snapshot, always, with_volume),
+     "FieldValueNotSupported spec"},
+    {"VMST-02", status, update(snapshot, always, always), update(snapshot, halted, always),
+     "FieldValueNotSupported spec"},
+    {"VMST-03", status, update(restore, R"("running":true)", always), update(restore, R"("running":false)", always),
+     "FieldValueNotSupported spec"},
+    {"DVT-02", vm,
+     R"({"operation":"UPDATE","oldObject":{"metadata":{"name":"new"},"spec":{"runStrategy":"Always","template":{"spec":{
+         "domain":{"devices":{}}}}}}})",
+     R"({"operation":"UPDATE","oldObject":{"spec":5}})", "UnexpectedServerResponse "},
+    {"DVT-01", vm,
+     R"({"object":{"spec":{"dataVolumeTemplates":[{"metadata":{"name":"d","namespace":"default"},
+         "spec":{"storage":{},"source":{"blank":{}}}}],
+         "template":{"spec":{"volumes":[{"name":"a","dataVolume":{"name":"d"}}]}}}}})",
+     R"({"object":{"spec":{"dataVolumeTemplates":[{"metadata":{"name":"d","namespace":"other"},
+         "spec":{"storage":{},"source":{"blank":{}}}}],
+         "template":{"spec":{"volumes":[{"name":"a","dataVolume":{"name":"d"}}]}}}}})",
+     "FieldValueInvalid spec.dataVolumeTemplates[0]"},
+});
+
+using Check = void (*)(const Case&, Causes&);
+
+// A VM under review, in canonical form, beside what exists.
+class VmStorageTest : public ::testing::Test {
+ protected:
+  std::vector<std::string> told(Check check, string_view object, string_view old_object = "") {
+    json::Document document = decoded(object);
+    json::Document old = decoded(old_object.empty() ? "{}" : old_object);
+    const config::ConfigPtr config = testing::configuration("{}");
+    const Context context{.config = *config,
+                          .lookups = known,
+                          .randomness = system_randomness(),
+                          .own_namespace = "kubevirt",
+                          .now = Clock::Wall(std::chrono::seconds(parse_rfc3339(testing::fixed_time)->seconds)),
+                          .storage = document.storage()};
+    Review review;
+    review.operation_name = old_object.empty() ? "CREATE" : "UPDATE";
+    review.name_space = "default";
+    review.resource.resource = "virtualmachines";
+    const Case about{.context = context,
+                     .review = review,
+                     .webhook = *find_webhook("/status-validate"),
+                     .object = &document.root(),
+                     .old_object = old_object.empty() ? nullptr : &old.root()};
+    Causes causes;
+    check(about, causes);
+    ended = causes.ended();
+    return testing::told(causes);
+  }
+
+  // `template_spec`: of the machine. `list`: of volume requests.
+  std::vector<std::string> requested(string_view list, string_view template_spec = no_disks) {
+    return told(check_volume_requests,
+                fmt::format(R"({{"metadata":{{"name":"m","namespace":"ns"}},"spec":{{"template":{{"spec":{}}}}},
+                                 "status":{{"ready":true,"volumeRequests":{}}}}})",
+                            template_spec, list));
+  }
+
+  void running(string_view spec, string_view rest = "") {
+    known.add_text(fmt::format(R"({{"apiVersion":"kubevirt.io/v1","kind":"VirtualMachineInstance",
+                                    "metadata":{{"name":"m","namespace":"ns"{}}},"spec":{}}})",
+                               rest, spec));
+  }
+
+  static constexpr string_view no_disks = R"({"domain":{"devices":{}}})";
+  testing::KnownObjects known;
+  bool ended = false;
+
+ private:
+  static json::Document decoded(string_view text) {
+    json::Document document = testing::parsed(text);
+    EXPECT_TRUE(api::canonicalize(document.root(), *api::find_kind("kubevirt.io", "", "VirtualMachine")->type)) << text;
+    return document;
+  }
+};
+
+TEST_F(VmStorageTest, RequestsAreJudgedInOrderAndTheFirstDefectEnds) {
+  const std::string boots_at_zero = add_text(R"({"disk":{"bus":"scsi"},"bootOrder":0})");
+  EXPECT_THAT(requested(fmt::format("[{},{{}}]", boots_at_zero)),
+              ElementsAre("Invalid spec.domain.devices.disks[1].bootOrder"));
+  EXPECT_THAT(requested(fmt::format("[{{}},{}]", boots_at_zero)), ElementsAre("Invalid Status.volumeRequests"));
+  EXPECT_THAT(requested("[]"), IsEmpty());
+}
+
+TEST_F(VmStorageTest, VolumeThatIsThereMustBeTheOneThatIsAskedFor) {
+  const auto there = [&](string_view source) {
+    return requested(
+        fmt::format("[{}]", add_text(scsi, R"({"persistentVolumeClaim":{"claimName":"c"},"dataVolume":{"name":"d"}})")),
+        fmt::format(
+            R"({{"domain":{{"devices":{{"disks":[{{"name":"x","disk":{{}}}}]}}}},"volumes":[{{"name":"x",{}}}]}})",
+            source));
+  };
+  EXPECT_THAT(there(R"("persistentVolumeClaim":{"claimName":"c"})"), IsEmpty());
+  EXPECT_THAT(there(R"("persistentVolumeClaim":{"claimName":"c","hotpluggable":true})"),
+              ElementsAre("Invalid Status.volumeRequests"));
+  EXPECT_THAT(there(R"("dataVolume":{"name":"d"})"), ElementsAre("Invalid Status.volumeRequests"));
+}
+
+TEST_F(VmStorageTest, OutcomeIsJudgedAsAWhole) {
+  constexpr string_view with_x =
+      R"({"domain":{"devices":{"disks":[{"name":"x","disk":{}}]}},"volumes":[{"name":"x","sysprep":{}}]})";
+  EXPECT_THAT(requested(fmt::format("[{}]", remove_x), with_x), IsEmpty());
+  // Only the disk is left behind when the names differ.
+  EXPECT_THAT(
+      requested(fmt::format("[{}]", remove_x),
+                R"({"domain":{"devices":{"disks":[{"name":"y","disk":{}}]}},"volumes":[{"name":"x","sysprep":{}}]})"),
+      ElementsAre("Invalid spec.template.spec.domain.devices.disks[0].name"));
+  EXPECT_THAT(requested(fmt::format("[{},{}]", add_text(scsi), add_text(scsi, "{}", "Y"))),
+              ElementsAre("Invalid spec.template.spec.domain.devices.disks.domain.devices.disks[1].name",
+                          "Invalid spec.template.spec.volumes[1]"));
+}
+
+TEST_F(VmStorageTest, RemovingAndAddingOneName) {
+  constexpr string_view reserved =
+      R"({"domain":{"devices":{"disks":[{"name":"x","disk":{"bus":"ide"}}]}},"volumes":[{"name":"x","dataVolume":{"name":"d"}}]})";
+  EXPECT_THAT(requested(fmt::format("[{},{}]", remove_x, add_text(scsi)), reserved), IsEmpty());
+  EXPECT_THAT(requested(fmt::format("[{},{}]", add_text(scsi), remove_x), reserved), IsEmpty());
+  EXPECT_THAT(requested(fmt::format("[{}]", add_text(scsi)), reserved),
+              ElementsAre("Invalid spec.template.spec.domain.devices.disks[0].disk.bus"));
+}
+
+TEST_F(VmStorageTest, RunningMachineIsJudgedToo) {
+  running(R"({"domain":{"devices":{}},"volumes":[{"name":"x","sysprep":{}}]})");
+  EXPECT_THAT(requested(fmt::format("[{}]", add_text(scsi))), ElementsAre("Invalid Status.volumeRequests"));
+  running(R"({"domain":{"devices":{"disks":[{"name":"y","disk":{}}]}}})");
+  EXPECT_THAT(requested(fmt::format("[{}]", add_text(scsi))),
+              ElementsAre("Invalid spec.template.spec.domain.devices.disks[0].name"));
+  running(R"({"domain":{"devices":{"disks":[{"name":"y","disk":{}}]}}})",
+          R"(,"deletionTimestamp":"2026-01-01T00:00:00Z")");
+  EXPECT_THAT(requested(fmt::format("[{}]", add_text(scsi))), IsEmpty());
+}
+
+TEST_F(VmStorageTest, MigrationIsOneBetweenStartAndEnd) {
+  const auto told_of = [&](string_view state) {
+    known.add_text(fmt::format(R"({{"apiVersion":"kubevirt.io/v1","kind":"VirtualMachineInstance",
+                                    "metadata":{{"name":"m","namespace":"ns"}},"spec":{{"domain":{{"devices":{{}}}}}},
+                                    "status":{{"migrationState":{}}}}})",
+                               state));
+    return requested(fmt::format("[{}]", remove_x));
+  };
+  EXPECT_THAT(told_of("{}"), IsEmpty());
+  EXPECT_THAT(told_of(R"({"startTimestamp":"2026-01-02T03:04:05Z"})"), ElementsAre("NotSupported spec"));
+  EXPECT_THAT(told_of(R"({"startTimestamp":"2026-01-02T03:04:06Z"})"), IsEmpty());
+  EXPECT_THAT(told_of(R"({"startTimestamp":"2026-01-01T00:00:00Z","endTimestamp":"2026-01-02T03:04:05Z"})"), IsEmpty());
+}
+
+TEST_F(VmStorageTest, UnknownMachineIsAnError) {
+  known.break_resource("kubevirt.io/virtualmachineinstances");
+  EXPECT_THAT(requested(fmt::format("[{}]", remove_x)), IsEmpty());
+  EXPECT_TRUE(ended);
+}
+
+TEST_F(VmStorageTest, WithoutTemplateThereIsNothingToChange) {
+  EXPECT_THAT(
+      told(check_volume_requests, fmt::format(R"({{"spec":{{}},"status":{{"volumeRequests":[{}]}}}})", remove_x)),
+      ElementsAre("Required spec.template"));
+}
+
+TEST_F(VmStorageTest, TemplatesOfOtherNamespacesAreToldUnlessTheyWereThere) {
+  constexpr string_view foreign = R"({"metadata":{"namespace":"ns"},"spec":{"dataVolumeTemplates":[
+      {"metadata":{"name":"a","namespace":"other"}},{"metadata":{"name":"b"}},{"metadata":{"name":"c","namespace":"x"}}]}})";
+  EXPECT_THAT(told(check_vm_storage, foreign),
+              ElementsAre("Invalid spec.dataVolumeTemplates[0]", "Invalid spec.dataVolumeTemplates[2]"));
+  EXPECT_THAT(told(check_vm_storage, foreign, foreign), IsEmpty());
+  EXPECT_THAT(told(check_vm_storage, foreign, "{}"),
+              ElementsAre("Invalid spec.dataVolumeTemplates[0]", "Invalid spec.dataVolumeTemplates[2]"));
+}
+
+TEST_F(VmStorageTest, SnapshotLeavesRoomForEverythingButVolumesAndRunState) {
+  const auto changed = [&](string_view before, string_view after) {
+    return told(check_vm_storage, fmt::format(R"({{"spec":{{{}}},"status":{{"snapshotInProgress":"s"}}}})", after),
+                fmt::format(R"({{"spec":{{{}}}}})", before));
+  };
+  constexpr string_view plain = R"("runStrategy":"Always","template":{"spec":{"domain":{"devices":{}}}})";
+  EXPECT_THAT(
+      changed(plain, R"("runStrategy":"Always","template":{"spec":{"domain":{"devices":{"disks":[{"name":"a"}]}}}})"),
+      IsEmpty());
+  EXPECT_THAT(changed(plain, R"("running":true,"template":{"spec":{"domain":{"devices":{}}}})"),
+              ElementsAre("NotSupported spec"));
+  EXPECT_THAT(changed(plain, R"("runStrategy":"Always")"), ElementsAre("NotSupported spec"));
+  EXPECT_THAT(changed(R"("running":true,"runStrategy":"Always","template":{"spec":{"domain":{"devices":{}}}})",
+                      R"("running":true,"runStrategy":"Halted","template":{"spec":{"domain":{"devices":{}}}})"),
+              IsEmpty());
+}
+
+}  // namespace
+}  // namespace vg::admission
