@@ -54,11 +54,10 @@ const bool added = add_examples({
 
 // What is told of these templates; the machine's volumes use data volume d and claim c.
 std::vector<std::string> told(string_view templates) {
-  const json::Document document =
-      testing::parsed(fmt::format(R"({{"dataVolumeTemplates":{},"template":{{"spec":{{"volumes":[
+  json::Document document = testing::parsed(fmt::format(R"({{"dataVolumeTemplates":{},"template":{{"spec":{{"volumes":[
                        {{"name":"a","dataVolume":{{"name":"d"}}}},
                        {{"name":"b","persistentVolumeClaim":{{"claimName":"c"}}}},{{"name":"e"}}]}}}}}})",
-                                  templates));
+                                                        templates));
   const config::ConfigPtr config = testing::configuration("{}");
   const testing::KnownObjects known;
   const Context context{.config = *config,
