@@ -59,6 +59,9 @@ inline constexpr std::size_t stored_object_bytes_max = 1536 * kib;
 inline constexpr std::size_t client_answer_bytes_max = 256 * mib;
 // A VNC screenshot is the largest answer that a node gives to one call; the rest are small JSON documents.
 inline constexpr std::size_t node_answer_bytes_max = 64 * mib;
+// What upstream waits for a node is 10 s, after which the node goes on all the same: freezing and backing up a large
+// guest takes longer.
+inline constexpr std::chrono::seconds node_answer_deadline{30};
 inline constexpr std::chrono::seconds client_connect_deadline{10};
 // kube-apiserver gives up on a webhook after 30 s at most, and on its own requests after 60 s.
 inline constexpr std::chrono::seconds client_answer_deadline{60};
@@ -73,6 +76,24 @@ inline constexpr std::size_t patch_operations_max = 10000;
 inline constexpr std::size_t patch_copy_bytes_max = 3 * mib;
 // A JSON pointer that no object can satisfy need not be parsed.
 inline constexpr std::size_t json_pointer_bytes_max = 16 * kib;
+
+// --- expressions in plugins -----------------------------------------------------------------------------------------
+
+// What the reference implementation of CEL takes, in characters; real conditions are a line.
+inline constexpr std::size_t cel_expression_bytes_max = 100000;
+// Levels of brackets and operators, as in the reference implementation. Checking recurses.
+inline constexpr std::size_t cel_depth_max = 250;
+// Comparisons of types while one plugin is checked. A line takes a few hundred; types that double with every step of an
+// expression would take for ever.
+inline constexpr std::size_t cel_steps_max = 1000000;
+// Types inside types: a level of the expression adds at most a few.
+inline constexpr std::size_t cel_type_levels_max = 2000;
+
+// --- what rules look up -----------------------------------------------------------------------------------------------
+
+// Text of the objects of one list that a rule reads (presets, restores, backups, migrations of a machine): some
+// thousands of them. In memory values take about four times as much, for as long as the request lasts.
+inline constexpr std::size_t lookup_list_bytes_max = 16 * mib;
 
 // --- answers --------------------------------------------------------------------------------------------------------
 

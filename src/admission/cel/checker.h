@@ -1,0 +1,32 @@
+// What type an expression has, or why it has none (cel-spec, "Gradual Type Checking").
+#pragma once
+
+#include <expected>
+#include <span>
+#include <string_view>
+
+#include "admission/cel/ast.h"
+#include "admission/cel/structures.h"
+#include "admission/cel/token.h"
+#include "admission/cel/types.h"
+
+namespace vg::admission::cel {
+
+struct Variable {
+  std::string_view name;
+  std::string_view structure;
+};
+
+// What an expression may name.
+struct Dialect {
+  std::string_view container;  // names are first looked for in here
+  std::span<const Variable> variables;
+  Naming naming;
+  bool domains;     // libvirt's structures
+  bool extensions;  // the strings, math and lists libraries; numbers of different types are compared
+};
+
+// The type belongs to `types`.
+std::expected<const Type*, Problem> check(const Tree& tree, const Dialect& dialect, Types& types);
+
+}  // namespace vg::admission::cel

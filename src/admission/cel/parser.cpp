@@ -1,0 +1,399 @@
+#include "admission/cel/parser.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "base/limits.h"
+
+namespace vg::admission::cel {
+namespace {
+
+using std::string_view;
+
+constexpr string_view reserved[] = {"as",       "break",  "const",  "continue", "else", "for",
+                                    "function", "if",     "import", "let",      "loop", "namespace",
+                                    "package",  "return", "var",    "void",     "while"};
+
+// What a macro that walks a list is called, and how many arguments it may have.
+struct Fold {
+  string_view name;
+  std::size_t arguments;
+  bool extension = false;
+};
+constexpr Fold folds[] = {{"all", 2},    {"exists", 2}, {"exists_one", 2}, {"existsOne", 2},
+                          {"filter", 2}, {"map", 2},    {"map", 3},        {"sortBy", 2, true}};
+
+constexpr string_view comparisons[] = {"<", "<=", ">=", ">", "==", "!=", "in"};
+constexpr string_view products[] = {"*", "/", "%"};
+constexpr string_view sums[] = {"+", "-"};
+
+bool is_literal(NodeKind kind) { return kind <= NodeKind::bytes; }
+bool is_number(NodeKind kind) {
+  return kind == NodeKind::integer || kind == NodeKind::unsigned_integer || kind == NodeKind::real;
+}
+
+// Whether math.greatest and math.least take it, by its looks alone.
+bool may_be_number(const Node& node) {
+  if (is_literal(node.kind)) return is_number(node.kind);
+  return node.kind != NodeKind::list && node.kind != NodeKind::map && node.kind != NodeKind::structure;
+}
+
+class Parser {
+ public:
+  Parser(std::vector<Token> tokens, bool extensions) : tokens_(std::move(tokens)), extensions_(extensions) {}
+
+  std::expected<Tree, Problem> run() {
+    const Node* root = expression();
+    if (!problem_ && here().kind != TokenKind::end)
+      fail(here().at,
+           fmt::format("\"{}\" does not belong here; the expression could have ended before it", here().text));
+    if (problem_) return std::unexpected(std::move(*problem_));
+    tree_.root = root;
+    return std::move(tree_);
+  }
+
+ private:
+  const Token& here(std::size_t ahead = 0) const { return tokens_[std::min(at_ + ahead, tokens_.size() - 1)]; }
+  bool sees(string_view sign, std::size_t ahead = 0) const {
+    const Token& token = here(ahead);
+    return (token.kind == TokenKind::sign || token.kind == TokenKind::keyword) && token.text == sign;
+  }
+  bool take(string_view sign) {
+    if (!sees(sign)) return false;
+    ++at_;
+    return true;
+  }
+  void expect(string_view sign) {
+    if (problem_ || take(sign)) return;
+    if (here().kind == TokenKind::end)
+      fail(here().at, fmt::format("the expression ends where a \"{}\" must stand", sign));
+    else
+      fail(here().at, fmt::format("\"{}\" stands where a \"{}\" must", here().text, sign));
+  }
+
+  // Nothing is read after the first problem: every function then ends at once.
+  const Node* fail(std::size_t at, std::string message) {
+    if (!problem_) problem_ = Problem{at, std::move(message)};
+    at_ = tokens_.size() - 1;
+    return &nothing_;
+  }
+
+  const Node* made(Node node) {
+    const auto grow = [&node](const Node* child) { node.depth = std::max(node.depth, child->depth + 1); };
+    if (node.target) grow(node.target);
+    std::ranges::for_each(node.parts, grow);
+    if (node.depth > limits::cel_depth_max)
+      return fail(node.at, fmt::format("it is nested deeper than {} levels", limits::cel_depth_max));
+    tree_.nodes.push_back(std::move(node));
+    return &tree_.nodes.back();
+  }
+  const Node* call(std::size_t at, std::string function, std::vector<const Node*> arguments) {
+    return made({.kind = NodeKind::call, .at = at, .text = std::move(function), .parts = std::move(arguments)});
+  }
+
+  const Node* expression() {
+    if (++nesting_ > limits::cel_depth_max)
+      return fail(here().at, fmt::format("it is nested deeper than {} levels", limits::cel_depth_max));
+    const Node* result = alternatives();
+    if (take("?")) {
+      const Node* yes = alternatives();
+      expect(":");
+      const Node* no = expression();
+      result = call(result->at, "_?_:_", {result, yes, no});
+    }
+    --nesting_;
+    return result;
+  }
+
+  const Node* alternatives() { return chain("||", &Parser::conjunction); }
+  const Node* conjunction() { return chain("&&", &Parser::relation); }
+
+  const Node* chain(string_view sign, const Node* (Parser::*operand)()) {
+    std::vector<const Node*> parts{(this->*operand)()};
+    while (take(sign)) parts.push_back((this->*operand)());
+    if (parts.size() == 1) return parts[0];
+    const std::size_t at = parts[0]->at;
+    return call(at, fmt::format("_{}_", sign), std::move(parts));
+  }
+
+  const Node* relation() { return left_to_right(comparisons, &Parser::sum); }
+  const Node* sum() { return left_to_right(sums, &Parser::product); }
+  const Node* product() { return left_to_right(products, &Parser::unary); }
+
+  const Node* left_to_right(std::span<const string_view> signs, const Node* (Parser::*operand)()) {
+    const Node* left = (this->*operand)();
+    for (;;) {
+      const auto sign = std::ranges::find_if(signs, [this](string_view known) { return sees(known); });
+      if (sign == signs.end()) return left;
+      ++at_;
+      const Node* right = (this->*operand)();
+      left = call(left->at, *sign == "in" ? "@in" : fmt::format("_{}_", *sign), {left, right});
+    }
+  }
+
+  // A minus right before digits is part of the number: the smallest integer can be written in no other way.
+  bool at_negative_number() const {
+    return sees("-") && (here(1).kind == TokenKind::integer || here(1).kind == TokenKind::real);
+  }
+
+  const Node* unary() {
+    const std::size_t at = here().at;
+    const string_view sign = sees("-") ? "-" : "!";
+    std::size_t count = 0;
+    for (; sees(sign) && !at_negative_number(); ++count) ++at_;
+    const Node* operand = member();
+    // Two of them cancel each other out, and are not even looked at.
+    return count % 2 == 0 ? operand : call(at, fmt::format("{}_", sign), {operand});
+  }
+
+  const Node* member() {
+    const Node* node = primary();
+    while (!problem_) {
+      if (take("."))
+        node = member_of(node);
+      else if (take("["))
+        node = element_of(node);
+      else
+        break;
+    }
+    return node;
+  }
+
+  const Node* element_of(const Node* node) {
+    if (sees("?")) return no_optionals();
+    const Node* index = expression();
+    expect("]");
+    return call(node->at, "_[_]", {node, index});
+  }
+
+  const Node* no_optionals() {
+    return fail(here().at, "optional values are not part of the language here; use has() to ask for a member");
+  }
+
+  const Node* member_of(const Node* node) {
+    if (sees("?")) return no_optionals();
+    const Token name = here();
+    if (name.kind != TokenKind::identifier) return fail(name.at, "the name of a member must follow the dot");
+    ++at_;
+    if (!take("("))
+      return made({.kind = NodeKind::select, .at = name.at, .text = std::string(name.text), .target = node});
+    std::vector<const Node*> arguments = list_until(")", false);
+    if (problem_) return &nothing_;
+    for (const Fold& fold : folds)
+      if (fold.name == name.text && fold.arguments == arguments.size() && (extensions_ || !fold.extension))
+        return fold_over(node, name, std::move(arguments));
+    if (extensions_ && node->kind == NodeKind::name && node->text == "math" &&
+        (name.text == "greatest" || name.text == "least"))
+      return extreme(name, std::move(arguments));
+    return made({.kind = NodeKind::call,
+                 .at = name.at,
+                 .text = std::string(name.text),
+                 .target = node,
+                 .parts = std::move(arguments)});
+  }
+
+  const Node* fold_over(const Node* range, const Token& name, std::vector<const Node*> arguments) {
+    const Node& variable = *arguments[0];
+    if (variable.kind != NodeKind::name || variable.rooted)
+      return fail(variable.at, fmt::format("{} needs the name of its variable as first argument", name.text));
+    if (name.text == "sortBy" && (is_literal(range->kind) || range->kind == NodeKind::map ||
+                                  range->kind == NodeKind::structure || range->kind == NodeKind::has))
+      return fail(range->at, "sortBy sorts lists only");
+    arguments.erase(arguments.begin());
+    return made({.kind = NodeKind::fold,
+                 .at = name.at,
+                 .text = std::string(name.text),
+                 .target = range,
+                 .parts = std::move(arguments),
+                 .variable = variable.text});
+  }
+
+  // math.greatest and math.least take any number of numbers, or one list of them.
+  const Node* extreme(const Token& name, std::vector<const Node*> arguments) {
+    const auto numbers = [](const std::vector<const Node*>& nodes) {
+      return !nodes.empty() && std::ranges::all_of(nodes, [](const Node* node) { return may_be_number(*node); });
+    };
+    const bool one_list = arguments.size() == 1 && arguments[0]->kind == NodeKind::list && numbers(arguments[0]->parts);
+    if (!one_list && !numbers(arguments))
+      return fail(name.at, fmt::format("math.{} takes numbers, or one list of numbers", name.text));
+    if (arguments.size() > 2)
+      arguments = {made({.kind = NodeKind::list, .at = name.at, .parts = std::move(arguments)})};
+    return call(name.at, name.text == "greatest" ? "math.@max" : "math.@min", std::move(arguments));
+  }
+
+  // Expressions up to a closing bracket, which is taken as well.
+  std::vector<const Node*> list_until(string_view close, bool comma_may_end) {
+    std::vector<const Node*> parts;
+    if (comma_may_end && sees(",") && sees(close, 1)) ++at_;
+    while (!problem_ && !sees(close)) {
+      if (sees("?")) no_optionals();
+      parts.push_back(expression());
+      if (!take(",")) break;
+      if (!comma_may_end && sees(close)) fail(here().at, "an argument must follow the comma");
+    }
+    expect(close);
+    return parts;
+  }
+
+  const Node* primary() {
+    if (problem_) return &nothing_;
+    const Token& token = here();
+    const std::size_t at = token.at;
+    if (token.kind == TokenKind::identifier || (sees(".") && here(1).kind == TokenKind::identifier)) return named();
+    if (take("(")) {
+      const Node* inner = expression();
+      expect(")");
+      return inner;
+    }
+    if (take("[")) return made({.kind = NodeKind::list, .at = at, .parts = list_until("]", true)});
+    if (take("{")) return map(at);
+    return literal();
+  }
+
+  const Node* map(std::size_t at) {
+    std::vector<const Node*> parts;
+    if (sees(",") && sees("}", 1)) ++at_;
+    while (!problem_ && !sees("}")) {
+      if (sees("?")) no_optionals();
+      parts.push_back(expression());
+      expect(":");
+      parts.push_back(expression());
+      if (!take(",")) break;
+    }
+    expect("}");
+    return made({.kind = NodeKind::map, .at = at, .parts = std::move(parts)});
+  }
+
+  // How many tokens the name of a structure takes that starts here, or 0 when no such literal does.
+  std::size_t structure_name_tokens() const {
+    std::size_t count = 1;
+    while (sees(".", count) && here(count + 1).kind == TokenKind::identifier) count += 2;
+    return sees("{", count) ? count : 0;
+  }
+
+  const Node* named() {
+    const std::size_t at = here().at;
+    const bool rooted = take(".");
+    if (const std::size_t count = structure_name_tokens()) return structure(at, rooted, count);
+    const Token name = here();
+    if (std::ranges::find(reserved, name.text) != std::end(reserved))
+      return fail(name.at, fmt::format("\"{}\" is a reserved word and cannot be a name", name.text));
+    ++at_;
+    if (!take("(")) return made({.kind = NodeKind::name, .at = at, .text = std::string(name.text), .rooted = rooted});
+    std::vector<const Node*> arguments = list_until(")", false);
+    if (problem_) return &nothing_;
+    if (name.text == "has" && !rooted && arguments.size() == 1) return has(*arguments[0]);
+    return made({.kind = NodeKind::call,
+                 .at = at,
+                 .text = std::string(name.text),
+                 .rooted = rooted,
+                 .parts = std::move(arguments)});
+  }
+
+  const Node* has(const Node& member) {
+    if (member.kind != NodeKind::select) return fail(member.at, "has() takes one member of something, as in has(a.b)");
+    return made({.kind = NodeKind::has, .at = member.at, .text = member.text, .target = member.target});
+  }
+
+  const Node* structure(std::size_t at, bool rooted, std::size_t name_tokens) {
+    Node node{.kind = NodeKind::structure, .at = at, .rooted = rooted};
+    for (std::size_t i = 0; i < name_tokens; ++i) node.text += here(i).text;
+    at_ += name_tokens;
+    expect("{");
+    if (sees(",") && sees("}", 1)) ++at_;
+    while (!problem_ && !sees("}")) {
+      if (sees("?")) no_optionals();
+      if (here().kind != TokenKind::identifier) fail(here().at, "the name of a member must stand here");
+      node.fields.push_back(here().text);
+      ++at_;
+      expect(":");
+      node.parts.push_back(expression());
+      if (!take(",")) break;
+    }
+    expect("}");
+    return made(std::move(node));
+  }
+
+  const Node* literal() {
+    const std::size_t at = here().at;
+    const bool negative = take("-");
+    const Token token = here();
+    if (token.kind != TokenKind::end) ++at_;
+    switch (token.kind) {
+      case TokenKind::integer:
+        return integer(at, token.text, negative);
+      case TokenKind::unsigned_integer:
+        if (!negative) return unsigned_integer(at, token.text);
+        break;
+      case TokenKind::real:
+        return real(at, std::string(token.text));
+      case TokenKind::string:
+      case TokenKind::bytes:
+        return made({.kind = token.kind == TokenKind::string ? NodeKind::string : NodeKind::bytes,
+                     .at = at,
+                     .text = token.value});
+      case TokenKind::keyword:
+        if (token.text == "null") return made({.kind = NodeKind::null, .at = at});
+        if (token.text != "in") return made({.kind = NodeKind::boolean, .at = at, .text = std::string(token.text)});
+        break;
+      default:
+        break;
+    }
+    if (token.kind == TokenKind::end) return fail(token.at, "the expression ends where a value must stand");
+    return fail(token.at, fmt::format("\"{}\" stands where a value must", token.text));
+  }
+
+  static std::optional<std::uint64_t> magnitude(string_view digits) {
+    const bool hex = digits.starts_with("0x");
+    if (hex) digits.remove_prefix(2);
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(digits.begin(), digits.end(), value, hex ? 16 : 10);
+    return error == std::errc() && end == digits.end() ? std::optional(value) : std::nullopt;
+  }
+
+  const Node* integer(std::size_t at, string_view digits, bool negative) {
+    const auto value = magnitude(digits);
+    constexpr std::uint64_t most = INT64_MAX;
+    if (!value || *value > most + (negative ? 1 : 0)) return fail(at, "the number does not fit into 64 bits");
+    return made({.kind = NodeKind::integer, .at = at, .text = std::string(digits)});
+  }
+
+  const Node* unsigned_integer(std::size_t at, string_view digits) {
+    if (!magnitude(digits.substr(0, digits.size() - 1))) return fail(at, "the number does not fit into 64 bits");
+    return made({.kind = NodeKind::unsigned_integer, .at = at, .text = std::string(digits)});
+  }
+
+  const Node* real(std::size_t at, std::string digits) {
+    if (std::isinf(std::strtod(digits.c_str(), nullptr))) return fail(at, "the number does not fit into 64 bits");
+    return made({.kind = NodeKind::real, .at = at, .text = std::move(digits)});
+  }
+
+  std::vector<Token> tokens_;
+  bool extensions_;
+  std::size_t at_ = 0;
+  std::size_t nesting_ = 0;
+  Tree tree_;
+  Node nothing_;
+  std::optional<Problem> problem_;
+};
+
+}  // namespace
+
+std::expected<Tree, Problem> parse(string_view text, bool extensions) {
+  if (text.size() > limits::cel_expression_bytes_max)
+    return std::unexpected(
+        Problem{0, fmt::format("it has {} bytes, and {} are the most", text.size(), limits::cel_expression_bytes_max)});
+  auto tokens = tokenize(text);
+  if (!tokens) return std::unexpected(std::move(tokens.error()));
+  return Parser(std::move(*tokens), extensions).run();
+}
+
+}  // namespace vg::admission::cel

@@ -1,0 +1,15 @@
+// From text to tree, macros expanded.
+#pragma once
+
+#include <expected>
+#include <string_view>
+
+#include "admission/cel/ast.h"
+#include "admission/cel/token.h"
+
+namespace vg::admission::cel {
+
+// `extensions`: also the macros sortBy, math.greatest and math.least. The tree refers to the text.
+std::expected<Tree, Problem> parse(std::string_view text, bool extensions);
+
+}  // namespace vg::admission::cel
