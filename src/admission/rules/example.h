@@ -29,6 +29,22 @@ inline std::vector<Example>& all_examples() {
   return examples;
 }
 
+// An object that exists while the examples are asked.
+struct ExistingObject {
+  std::string_view name;  // with its resource: "kubevirt.io/virtualmachines/vm"; there are no namespaces
+  std::string_view json;
+};
+
+inline std::vector<ExistingObject>& existing_objects() {
+  static std::vector<ExistingObject> objects;
+  return objects;
+}
+
+inline bool add_existing(std::initializer_list<ExistingObject> objects) {
+  existing_objects().insert(existing_objects().end(), objects.begin(), objects.end());
+  return true;
+}
+
 inline bool add_examples(std::initializer_list<Example> examples) {
   all_examples().insert(all_examples().end(), examples.begin(), examples.end());
   return true;
