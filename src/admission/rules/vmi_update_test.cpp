@@ -1,0 +1,294 @@
+// Changes of a VMI: an example for every rule, then what a single example does not show.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <deque>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "admission/rules/example.h"
+#include "admission/rules/machine/testing.h"
+#include "admission/rules/tables.h"
+
+namespace vg::admission {
+namespace {
+
+using std::string_view;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::told;
+
+constexpr string_view update = "/virtualmachineinstances-validate-update";
+constexpr string_view with_utilities = R"({"developerConfiguration":{"featureGates":["UtilityVolumes"]}})";
+constexpr string_view without_media =
+    R"({"developerConfiguration":{"disabledFeatureGates":["DeclarativeHotplugVolumes"]}})";
+
+// --- machines with volumes -------------------------------------------------------------------------------------------
+
+std::string pvc(string_view name, string_view claim = "c") {
+  return fmt::format(R"({{"name":"{}","persistentVolumeClaim":{{"claimName":"{}"}}}})", name, claim);
+}
+std::string scsi(string_view name) { return fmt::format(R"({{"name":"{}","disk":{{"bus":"scsi"}}}})", name); }
+std::string drive(string_view name) { return fmt::format(R"({{"name":"{}","cdrom":{{"bus":"sata"}}}})", name); }
+const std::string dump = R"({"name":"dump","memoryDump":{"claimName":"c"}})";
+
+using Items = std::vector<std::string>;
+
+std::string machine(const Items& volumes, const Items& disks, string_view status = "{}", string_view more = "") {
+  return fmt::format(R"({{"spec":{{"domain":{{"devices":{{"disks":[{}]{}}}}},"volumes":[{}]}},"status":{}}})",
+                     fmt::join(disks, ","), more, fmt::join(volumes, ","), status);
+}
+
+// Volumes "0" and so on that the machine started with.
+std::string started_with(int count) {
+  std::string list;
+  for (int i = 0; i < count; ++i) list += fmt::format(R"({}{{"name":"{}","target":""}})", i ? "," : "", i);
+  return fmt::format(R"({{"volumeStatus":[{}]}})", list);
+}
+
+// --- examples --------------------------------------------------------------------------------------------------------
+
+// Examples live as long as the program.
+string_view keep(std::string text) {
+  static std::deque<std::string> kept;
+  return kept.emplace_back(std::move(text));
+}
+// Changes to the base of examples: who asks, the machine before and after.
+string_view by_controller(string_view before, string_view after) {
+  return keep(fmt::format(
+      R"({{"userInfo":{{"username":"system:serviceaccount:kubevirt:kubevirt-controller"}},"oldObject":{},"object":{}}})",
+      before, after));
+}
+string_view by_handler_of_n(string_view before, string_view after) {
+  return keep(fmt::format(R"({{"userInfo":{{"username":"system:serviceaccount:kubevirt:kubevirt-handler",
+                                           "extra":{{"authentication.kubernetes.io/node-name":["n"]}}}},
+                               "oldObject":{},"object":{}}})",
+                          before, after));
+}
+string_view utilities(string_view list, string_view before = "{}") {
+  return by_controller(before, fmt::format(R"({{"spec":{{"utilityVolumes":[{}]}}}})", list));
+}
+
+const std::string one = machine({pvc("0")}, {scsi("0")}, started_with(1));
+const std::string two = machine({pvc("0"), pvc("1")}, {scsi("0"), scsi("1")}, started_with(1));
+
+const bool added = add_examples({
+    {"UPD-02", update, "{}", R"({"operation":"CREATE"})", "400"},
+    {"UPD-03", update, by_handler_of_n(R"({"status":{"nodeName":"n"}})", "{}"),
+     R"({"userInfo":{"username":"system:serviceaccount:kubevirt:kubevirt-handler"}})", "FieldValueInvalid "},
+    {"UPD-04", update, by_handler_of_n(R"({"status":{"nodeName":"m","migrationState":{"targetNode":"n"}}})", "{}"),
+     by_handler_of_n(R"({"status":{"nodeName":"m"}})", "{}"), "FieldValueInvalid "},
+    {"UPD-05", update, by_handler_of_n(R"({"status":{"nodeName":"n"}})", R"({"status":{"migrationState":{}}})"),
+     by_handler_of_n(R"({"status":{"nodeName":"n"}})", R"({"status":{"migrationState":{"targetNode":"m"}}})"),
+     "FieldValueInvalid "},
+    {"UPD-06", update, by_controller("{}", R"({"spec":{"nodeSelector":{"a":"b"}}})"),
+     R"({"object":{"spec":{"nodeSelector":{"a":"b"}}}})", "FieldValueNotSupported "},
+    {"UPD-07", update, by_controller("{}", R"({"spec":{"domain":{"cpu":{"sockets":2}}}})"),
+     by_controller("{}", R"({"spec":{"domain":{"cpu":{"maxSockets":2}}}})"), "FieldValueInvalid "},
+    {"UPD-08", update,
+     by_controller(R"({"spec":{"domain":{"memory":{"maxGuest":"1024Mi"}}}})",
+                   R"({"spec":{"domain":{"memory":{"guest":"1Gi","maxGuest":"1Gi"}}}})"),
+     by_controller(R"({"spec":{"domain":{"memory":{"maxGuest":"1Gi"}}}})",
+                   R"({"spec":{"domain":{"memory":{"maxGuest":"2Gi"}}}})"),
+     "FieldValueInvalid "},
+    {"UPD-09", update, R"({"object":{"metadata":{"labels":{"kubevirt.io/foo":"a"}}}})",
+     R"({"object":{"metadata":{"labels":{"kubevirt.io/created-by":"a"}}}})", "FieldValueNotSupported "},
+
+    {"UTIL-02", update, by_controller("{}", R"({"spec":{"nodeSelector":{"a":"b"}}})"),
+     utilities(R"({"name":"u","claimName":"c"})"), "FieldValueInvalid spec.utilityVolumes"},
+    {"UTIL-03", update, utilities(R"({"name":"u","claimName":"c"})"), utilities(R"({"name":"","claimName":"c"})"),
+     "FieldValueRequired spec.utilityVolumes[0].name", with_utilities},
+    {"UTIL-04", update, utilities(R"({"name":"u","claimName":"c"},{"name":"v","claimName":"c"})"),
+     utilities(R"({"name":"u","claimName":"c"},{"name":"u","claimName":"c"})"),
+     "FieldValueDuplicate spec.utilityVolumes[1].name", with_utilities},
+    {"UTIL-05", update, utilities(R"({"name":"u","claimName":"c"})"),
+     by_controller("{}", R"({"spec":{"volumes":[{"name":"u","emptyDisk":{"capacity":"1Gi"}}],
+                                     "utilityVolumes":[{"name":"u","claimName":"c"}]}})"),
+     "FieldValueDuplicate spec.utilityVolumes[0].name", with_utilities},
+    {"UTIL-06", update, utilities(R"({"name":"u","claimName":"c"})"), utilities(R"({"name":"u","claimName":""})"),
+     "FieldValueRequired spec.utilityVolumes[0].claimName", with_utilities},
+    {"UTIL-07", update,
+     utilities(R"({"name":"u","claimName":"c"})",
+               R"({"status":{"volumeStatus":[{"name":"u","target":"","hotplugVolume":{}}]}})"),
+     utilities(R"({"name":"u","claimName":"c"})", R"({"status":{"volumeStatus":[{"name":"u","target":""}]}})"),
+     "FieldValueInvalid ", with_utilities},
+    {"UTIL-08", update,
+     utilities(R"({"name":"v","claimName":"d"})", R"({"spec":{"utilityVolumes":[{"name":"u","claimName":"c"}]}})"),
+     utilities(R"({"name":"u","claimName":"d"})", R"({"spec":{"utilityVolumes":[{"name":"u","claimName":"c"}]}})"),
+     "FieldValueInvalid ", with_utilities},
+
+    {"HP-01", update, by_controller(one, two), by_controller(one, machine({pvc("0"), pvc("1")}, {scsi("0")})),
+     "FieldValueInvalid "},
+    {"HP-02", update, by_controller(two, one), by_controller(one, machine({}, {})), "FieldValueInvalid "},
+    {"HP-03", update, by_controller(one, two),
+     by_controller(machine({pvc("0")}, {scsi("0")}, started_with(2)), machine({pvc("1")}, {scsi("1")})),
+     "FieldValueInvalid "},
+    {"HP-04", update, by_controller(one, two), by_controller(one, machine({pvc("0", "other")}, {scsi("0")})),
+     "FieldValueInvalid "},
+    {"HP-05", update, by_controller(one, two), by_controller(one, machine({pvc("0")}, {scsi("x")})),
+     "FieldValueInvalid "},
+    {"HP-06", update, by_controller(two, one),
+     by_controller(two, machine({pvc("0"), pvc("1", "other")}, {scsi("0"), scsi("1")})), "FieldValueInvalid "},
+    {"HP-07", update, by_controller(two, one),
+     by_controller(two, machine({pvc("0"), pvc("1")}, {scsi("0"), scsi("x")})), "FieldValueInvalid "},
+    {"HP-08", update, by_controller(two, one),
+     by_controller(two, machine({pvc("0"), pvc("1")}, {scsi("0"), R"({"name":"1","lun":{"bus":"scsi"}})"})),
+     "FieldValueInvalid "},
+    {"HP-09", update, by_controller(one, two),
+     by_controller(one, machine({pvc("0"), R"({"name":"1","containerDisk":{"image":"i"}})"}, {scsi("0"), scsi("1")})),
+     "FieldValueInvalid "},
+    {"HP-10", update, by_controller(one, two),
+     by_controller(one, machine({pvc("0"), pvc("1")}, {scsi("0"), scsi("x")})), "FieldValueInvalid "},
+    {"HP-11", update, by_controller(one, two),
+     by_controller(one, machine({pvc("0"), pvc("1")}, {scsi("0"), R"({"name":"1","disk":{"bus":"usb"}})"})),
+     "FieldValueInvalid "},
+});
+
+// --- the rest --------------------------------------------------------------------------------------------------------
+
+// The causes of an update by virt-controller.
+std::vector<std::string> changed(const std::string& before, const std::string& after, string_view configured = "{}") {
+  json::Document old_vmi = testing::parsed(before), new_vmi = testing::parsed(after);
+  const api::Type& type = *api::find_kind("kubevirt.io", "", "VirtualMachineInstance")->type;
+  EXPECT_TRUE(api::canonicalize(old_vmi.root(), type)) << before;
+  EXPECT_TRUE(api::canonicalize(new_vmi.root(), type)) << after;
+  const config::ConfigPtr config = testing::configuration(configured, "amd64");
+  const testing::KnownObjects known;
+  const Context context{.config = *config,
+                        .lookups = known,
+                        .randomness = system_randomness(),
+                        .own_namespace = "kubevirt",
+                        .now = {},
+                        .storage = new_vmi.storage()};
+  Review review;
+  review.operation_name = "UPDATE";
+  review.resource.resource = "virtualmachineinstances";
+  review.user.username = "system:serviceaccount:kubevirt:kubevirt-controller";
+  Causes causes;
+  ask_rules(vmi_update_rules(),
+            {.context = context,
+             .review = review,
+             .webhook = *find_webhook(update),
+             .object = &new_vmi.root(),
+             .old_object = &old_vmi.root()},
+            causes);
+  return told(causes);
+}
+
+const auto refused = ElementsAre("Invalid ");
+
+TEST(VmiUpdateTest, VolumesAreCountedAgainstTheirDevices) {
+  EXPECT_THAT(changed(one, machine({pvc("0"), pvc("1")}, {scsi("0")})), refused);
+  EXPECT_THAT(changed(one, machine({pvc("0"), pvc("1")}, {scsi("0"), scsi("1")})), IsEmpty());
+  EXPECT_THAT(changed(one, machine({pvc("0")}, {scsi("0"), scsi("1")})), refused);
+  // Only the number of filesystems counts.
+  EXPECT_THAT(changed(one, machine({pvc("0")}, {scsi("0")}, "{}", R"(,"filesystems":[{"name":"x","virtiofs":{}}])")),
+              refused);
+}
+
+TEST(VmiUpdateTest, MediaComeAndGo) {
+  const std::string full = machine({pvc("0"), pvc("1")}, {drive("0"), drive("1")}, started_with(1));
+  const std::string ejected = machine({pvc("0")}, {drive("0"), drive("1")}, started_with(1));
+  EXPECT_THAT(changed(full, ejected), IsEmpty());
+  EXPECT_THAT(changed(full, ejected, without_media), refused);
+  EXPECT_THAT(changed(ejected, full), IsEmpty());
+  EXPECT_THAT(changed(ejected, full, without_media), IsEmpty());
+  // A drive and its medium do not come together.
+  EXPECT_THAT(changed(machine({pvc("0")}, {drive("0")}, started_with(1)), full), refused);
+}
+
+TEST(VmiUpdateTest, WhatTheMachineStartedWithStays) {
+  const std::string before = machine({pvc("0"), pvc("1")}, {scsi("0"), scsi("1")}, started_with(2));
+  EXPECT_THAT(changed(before, machine({pvc("0")}, {scsi("0")})), refused);
+  EXPECT_THAT(changed(before, machine({pvc("0"), pvc("1", "other")}, {scsi("0"), scsi("1")})), refused);
+  EXPECT_THAT(changed(before, machine({pvc("0"), pvc("1")}, {scsi("0"), R"({"name":"1","disk":{"bus":"virtio"}})"})),
+              refused);
+  EXPECT_THAT(changed(before, machine({pvc("1"), pvc("0")}, {scsi("1"), scsi("0")})), IsEmpty());
+  // One goes, another comes under a name from the start.
+  EXPECT_THAT(changed(machine({pvc("0")}, {scsi("0")}, started_with(2)), machine({pvc("1")}, {scsi("1")})), refused);
+}
+
+TEST(VmiUpdateTest, MigratedVolumesMayChange) {
+  const string_view migrated = R"({"migratedVolumes":[{"volumeName":"0"}]})";
+  const Items disks = {scsi("0")}, others = {R"({"name":"0","disk":{"bus":"virtio"}})"};
+  const std::string permanent = machine({pvc("0")}, disks, started_with(1)), plugged = machine({pvc("0")}, disks);
+  EXPECT_THAT(changed(permanent, machine({pvc("0", "other")}, disks, migrated)), IsEmpty());
+  EXPECT_THAT(changed(permanent, machine({pvc("0", "other")}, others, migrated)), IsEmpty());
+  EXPECT_THAT(changed(plugged, machine({pvc("0", "other")}, disks, migrated)), IsEmpty());
+  EXPECT_THAT(changed(plugged, machine({pvc("0", "other")}, others, migrated)), refused);
+  EXPECT_THAT(changed(plugged, machine({pvc("0", "other")}, disks)), refused);
+}
+
+TEST(VmiUpdateTest, WhatIsPluggedInStaysAsItIs) {
+  EXPECT_THAT(changed(two, machine({pvc("0")}, {scsi("0")})), IsEmpty());
+  EXPECT_THAT(
+      changed(two, machine({pvc("0"), R"({"name":"1","containerDisk":{"image":"i"}})"}, {scsi("0"), scsi("1")})),
+      refused);
+  EXPECT_THAT(changed(two, machine({pvc("0"), pvc("1")}, {scsi("0"), scsi("x")})), refused);
+  EXPECT_THAT(changed(two, machine({pvc("0"), pvc("1")}, {scsi("0"), R"({"name":"1","lun":{"bus":"scsi"}})"})),
+              refused);
+}
+
+TEST(VmiUpdateTest, WhatCanBePluggedIn) {
+  const auto adding = [](const std::string& volume, const std::string& disk) {
+    return changed(one, machine({pvc("0"), volume}, {scsi("0"), disk}));
+  };
+  EXPECT_THAT(adding(R"({"name":"1","dataVolume":{"name":"d"}})", R"({"name":"1","lun":{"bus":"scsi"}})"), IsEmpty());
+  EXPECT_THAT(adding(R"({"name":"1","containerDisk":{"image":"i"}})", scsi("1")), refused);
+  EXPECT_THAT(adding(pvc("1"), scsi("x")), refused);
+  for (const string_view disk :
+       {R"("disk":{"bus":"usb"})", R"("disk":{})", R"("lun":{"bus":"virtio"})", R"("cdrom":{"bus":"scsi"})",
+        R"("serial":"s")", R"("disk":{"bus":"scsi"},"dedicatedIOThread":true)"})
+    EXPECT_THAT(adding(pvc("1"), fmt::format(R"({{"name":"1",{}}})", disk)), refused) << disk;
+  EXPECT_THAT(adding(pvc("1"), R"({"name":"1","disk":{"bus":"scsi"},"bootOrder":0})"),
+              ElementsAre("Invalid spec.domain.devices.disks[1].bootOrder"));
+  EXPECT_THAT(adding(pvc("1"), R"({"name":"1","disk":{"bus":"virtio"},"dedicatedIOThread":true,"bootOrder":1})"),
+              IsEmpty());
+}
+
+TEST(VmiUpdateTest, MemoryDumpsNeedNoDisk) {
+  const std::string dumping = machine({pvc("0"), dump}, {scsi("0")}, started_with(1));
+  EXPECT_THAT(changed(one, dumping), IsEmpty());
+  EXPECT_THAT(changed(dumping, machine({pvc("0"), dump, pvc("1")}, {scsi("0"), scsi("1")})), IsEmpty());
+  EXPECT_THAT(changed(dumping, one), IsEmpty());
+}
+
+TEST(VmiUpdateTest, OfEqualNamesTheLastCounts) {
+  EXPECT_THAT(
+      changed(machine({pvc("0")}, {scsi("0")}, started_with(1)), machine({pvc("0", "other"), pvc("0")}, {scsi("0")})),
+      IsEmpty());
+  EXPECT_THAT(
+      changed(machine({pvc("0")}, {scsi("0")}, started_with(1)), machine({pvc("0"), pvc("0", "other")}, {scsi("0")})),
+      refused);
+}
+
+TEST(VmiUpdateTest, UtilityVolumesTellEverythingAtOnce) {
+  const auto spec = [](string_view volumes) {
+    return fmt::format(R"({{"spec":{{"domain":{{"devices":{{}}}},"utilityVolumes":[{}]}}}})", volumes);
+  };
+  EXPECT_THAT(changed(spec(""), spec(R"({"name":""},{"name":"","claimName":"c"})"), with_utilities),
+              ElementsAre("Required spec.utilityVolumes[0].name", "Required spec.utilityVolumes[0].claimName",
+                          "Required spec.utilityVolumes[1].name", "Duplicate spec.utilityVolumes[1].name"));
+  EXPECT_THAT(changed(spec(""), spec(R"({"name":""})")), ElementsAre("Invalid spec.utilityVolumes"));
+  EXPECT_THAT(changed(spec(R"({"name":"a","claimName":"c"})"),
+                      spec(R"({"name":"a","claimName":"c"},{"name":"b","claimName":"c"})"), with_utilities),
+              IsEmpty());
+}
+
+TEST(VmiUpdateTest, LimitsOfSizeStay) {
+  const auto domain = [](string_view members) {
+    return fmt::format(R"({{"spec":{{"domain":{{"devices":{{}},{}}}}}}})", members);
+  };
+  EXPECT_THAT(changed(domain(R"("cpu":{"maxSockets":4})"), domain(R"("cpu":{"maxSockets":4,"sockets":2})")), IsEmpty());
+  EXPECT_THAT(changed(domain(R"("cpu":{"maxSockets":4})"), domain(R"("cpu":{})")), refused);
+  // Upstream crashes without a CPU.
+  EXPECT_THAT(changed(domain(R"("memory":{"guest":"1Gi"})"), domain(R"("cpu":{"sockets":2})")), IsEmpty());
+  EXPECT_THAT(changed(domain(R"("cpu":{"maxSockets":4})"), domain(R"("memory":{})")), refused);
+  EXPECT_THAT(changed(domain(R"("memory":{"maxGuest":"1Gi"})"), domain(R"("memory":{"guest":"1Gi"})")), IsEmpty());
+  EXPECT_THAT(changed(domain(R"("memory":{"guest":"1Gi"})"), domain(R"("memory":{"maxGuest":"1Gi"})")), IsEmpty());
+}
+
+}  // namespace
+}  // namespace vg::admission
