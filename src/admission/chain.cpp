@@ -219,6 +219,11 @@ const api::Type* type_of(const Course& course) {
   return kind ? kind->type : nullptr;
 }
 
+// Rules see what Go has in memory; what is written back is as Go writes it.
+api::Empties empties_for(const Course& course) {
+  return course.chain.mutate ? api::Empties::left_out : api::Empties::kept;
+}
+
 Answer decode_object(Course& course) {
   if (!course.object) return no_object(course, "object");
   if (!course.chain.schema.empty() && !course.schema_causes && course.object->is_object())
@@ -226,7 +231,8 @@ Answer decode_object(Course& course) {
         course.chain.steps.end())
       course.schema_causes = api::check_webhook_schema(course.chain.schema, *course.object);
   if (const api::Type* type = type_of(course))
-    if (auto good = api::canonicalize(*course.object, *type); !good) return Verdict::error(good.error().message);
+    if (auto good = api::canonicalize(*course.object, *type, {}, empties_for(course)); !good)
+      return Verdict::error(good.error().message);
   return std::nullopt;
 }
 
@@ -236,7 +242,7 @@ Answer decode_old_object(Course& course, bool must) {
   json::Value* old = course.review.old_object;
   if (!old) return must ? Answer(no_object(course, "oldObject")) : std::nullopt;
   if (const api::Type* type = type_of(course))
-    if (auto good = api::canonicalize(*old, *type); !good)
+    if (auto good = api::canonicalize(*old, *type, {}, empties_for(course)); !good)
       return must ? Answer(Verdict::error("the old object cannot be read: " + good.error().message)) : std::nullopt;
   course.old_object = old;
   return std::nullopt;

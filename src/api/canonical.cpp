@@ -92,6 +92,8 @@ std::string integer_words() {
 
 class Canonicalizer {
  public:
+  explicit Canonicalizer(Empties empties) : empties_(empties) {}
+
   bool node(Value& value, const Node& node, const Place& place) {
     if (value.is_null()) {
       if (node.pointer) return true;
@@ -166,15 +168,15 @@ class Canonicalizer {
       present |= bit(index);
       slots[index] = &member.value();
     }
+    const Plan& plan = plan_of(type);
     FieldSet written = present;
     for (FieldSet rest = present; rest != 0; rest &= rest - 1) {
       const auto index = static_cast<std::size_t>(std::countr_zero(rest));
       const Field& field = type.fields[index];
       Value& member = *slots[index];
       if (!node(member, field, place.field(field.name))) return false;
-      if (is_left_out(member, field)) written &= ~bit(index);
+      if (is_left_out(member, field) && !is_kept(member, type, plan, index)) written &= ~bit(index);
     }
-    const Plan& plan = plan_of(type);
     const FieldSet added = written_when_absent(type, plan, present);
     if (!in_order || added != 0 || written != present) rebuild(*object, type, slots, written, added);
     if (plan.has_addresses) normalize_addresses(*object);
@@ -512,6 +514,15 @@ class Canonicalizer {
     return is_zero(value, field);
   }
 
+  // Of a value that would be left out.
+  bool is_kept(const Value& value, const Type& type, const Plan& plan, std::size_t index) const {
+    if (empties_ == Empties::left_out) return false;
+    if (value.is_array()) return true;
+    return plan.has_pointer_embeds && std::ranges::any_of(type.embeds, [index](const Embed& embed) {
+             return embed.pointer && (bits(embed.first, embed.count) & bit(index)) != 0;
+           });
+  }
+
   // Of a value in canonical form. Only "omitzero" looks into structs.
   static bool is_zero(const Value& value, const Node& node) {
     switch (value.kind()) {
@@ -569,13 +580,14 @@ class Canonicalizer {
     return false;
   }
 
+  const Empties empties_;
   Status error_;
 };
 
 }  // namespace
 
-Result<void> canonicalize(json::Value& value, const Type& type, const Place& place) {
-  Canonicalizer canonicalizer;
+Result<void> canonicalize(json::Value& value, const Type& type, const Place& place, Empties empties) {
+  Canonicalizer canonicalizer(empties);
   const Node root{.shape = Shape::structure, .type = &type};
   if (!canonicalizer.node(value, root, place)) return fail(canonicalizer.take_error());
   return {};

@@ -12,6 +12,8 @@
 // - If a list occurs twice under names that differ in letter case, its second occurrence replaces the first as a whole.
 #pragma once
 
+#include <cstdint>
+
 #include "api/canonical_place.h"
 #include "api/schema.h"
 #include "base/status.h"
@@ -19,10 +21,18 @@
 
 namespace vg::api {
 
+// Some rules of upstream look at what Go has in memory, where more can be told apart than in what it writes.
+enum class Empties : std::uint8_t {
+  left_out,  // as Go writes
+  kept,  // as Go has it: an empty list is not nil, and a struct embedded by pointer is there once one of its members
+         // was given, though all are empty
+};
+
 // Brings `value` into canonical form in place; new parts are made in the memory that `value` lives in. A null becomes
 // the zero value of the type. Refusals are 400 and name the field, what it takes and what it got; `value` is then
 // somewhere between both forms and good for nothing but a message. Applying it twice changes nothing.
 // `place` says where in the document the value stands, for messages.
-Result<void> canonicalize(json::Value& value, const Type& type, const Place& place = {});
+Result<void> canonicalize(json::Value& value, const Type& type, const Place& place = {},
+                          Empties empties = Empties::left_out);
 
 }  // namespace vg::api

@@ -156,6 +156,21 @@ TEST(Canonical, EmbeddedStructsStandAmongTheOtherFields) {
   });
 }
 
+// As rules want it: what Go has in memory, not what it would write.
+TEST(Canonical, KeepsEmptyListsAndEmbeddedStructsWhenAsked) {
+  const auto kept = [](std::string_view type, std::string_view text) {
+    auto document = json::Document::parse(text);
+    EXPECT_TRUE(canonicalize(document->root(), *find_type(type), {}, Empties::kept)) << text;
+    return json::to_text(document->root());
+  };
+  EXPECT_EQ(kept("kubevirt.GPU", R"({"name":"g","claimName":"","tag":""})"), R"({"name":"g","claimName":""})");
+  EXPECT_EQ(kept("kubevirt.GPU", R"({"name":"g","deviceName":""})"), R"({"name":"g"})");
+  EXPECT_EQ(kept("kubevirt.Devices", R"({"hostDevices":[],"gpus":null,"disableHotplug":false})"),
+            R"({"hostDevices":[]})");
+  EXPECT_EQ(canonical("kubevirt.GPU", R"({"name":"g","claimName":""})"), R"({"name":"g"})");
+  EXPECT_EQ(canonical("kubevirt.Devices", R"({"hostDevices":[]})"), "{}");
+}
+
 TEST(Canonical, IntegersAreDigitsThatFitTheirType) {
   expect_all({
       {disk, R"({"name":"a","bootOrder":18446744073709551615})", R"({"name":"a","bootOrder":18446744073709551615})"},
