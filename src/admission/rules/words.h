@@ -1,0 +1,27 @@
+// Small things that many rules say or ask.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "config/gates.h"
+
+namespace vg::admission {
+
+inline bool is_one_of(std::string_view word, std::span<const std::string_view> words) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+// "sound cards need feature gate X, which is off; ..."
+inline std::string needs_gate(std::string_view what, config::Gate gate) {
+  return fmt::format(
+      "{} feature gate {}, which is off; an administrator can list it in "
+      "spec.configuration.developerConfiguration.featureGates of the KubeVirt object",
+      what, config::gate_name(gate));
+}
+
+}  // namespace vg::admission
