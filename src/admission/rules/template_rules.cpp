@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "admission/rules/machine/families.h"
 #include "api/view.h"
 #include "base/selector.h"
 #include "json/access.h"
@@ -48,28 +48,6 @@ bool uses(const json::Value* vmi_spec, string_view member) {
                              [member](const View& one) { return static_cast<bool>(View(one.get(member))); });
 }
 
-bool is_grace(const Case& about, string_view resource) {
-  constexpr std::array<string_view, 3> selectors = {"10DE:2342", "10DE:2348", "10DE:2941"};
-  const auto upper = [](string_view in) {
-    std::string out(in);
-    for (char& c : out)
-      if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-    return out;
-  };
-  for (const View device : api::List<View>(about.context.config.permitted_host_devices().get("pciHostDevices")))
-    if (text(device, "resourceName") == resource &&
-        std::ranges::find(selectors, upper(text(device, "pciVendorSelector"))) != selectors.end())
-      return true;
-  return false;
-}
-
-bool asks_for_grace(const Case& about, const json::Value* vmi_spec) {
-  for (const string_view list : {string_view("gpus"), string_view("hostDevices")})
-    for (const View device : api::List<View>(json::find_path(*vmi_spec, {"domain", "devices", list})))
-      if (const auto name = text(device, "deviceName"); !name.empty() && is_grace(about, name)) return true;
-  return false;
-}
-
 }  // namespace
 
 void check_selector(const json::Value* selector, const json::Value* labels, Causes& causes) {
@@ -98,15 +76,13 @@ void check_discontinued(const Case& about, const json::Value* vmi_spec, Causes& 
 
 void check_grace_annotations(const Case& about, const json::Value* vmi_spec, const json::Value* metadata,
                              const Place& place, Causes& causes) {
-  if (!vmi_spec || !metadata || !asks_for_grace(about, vmi_spec)) return;
-  const Place annotations = place.field("annotations");
-  for (const string_view key :
-       {string_view("kubevirt.io/placePCIDevicesOnRootComplex"), string_view("kubevirt.io/disablePCIHole64")})
-    if (json::as_string(json::find_path(*metadata, {"annotations", key})) == "true")
-      causes.invalid(annotations.key(key),
-                     fmt::format("an NVIDIA Grace device does not work with annotation {}; remove "
-                                 "it, or set it to false",
-                                 key));
+  const Place spec_place;  // no cause names it
+  grace_annotation_family.check({.about = about,
+                                 .spec = api::kubevirt::VirtualMachineInstanceSpec(vmi_spec),
+                                 .metadata = metadata,
+                                 .place = spec_place,
+                                 .metadata_place = place},
+                                causes);
 }
 
 }  // namespace vg::admission
