@@ -1,12 +1,108 @@
+// How a machine resolves names (spec vmi-compute 2.19). Most causes carry a bare word as field, whatever the way to the
+// machine: upstream has it so, and clients match on it.
+#include <fmt/format.h>
+
+#include <array>
+
 #include "admission/rules/machine/families.h"
+#include "admission/rules/words.h"
+#include "api/canonical_words.h"
+#include "api/views/k8s_pod.h"
+#include "base/names.h"
+#include "base/net.h"
 
 namespace vg::admission {
 namespace {
 
-constexpr std::span<const MachineRule> none;
+using api::in_words;
+using std::string_view;
+
+constexpr std::size_t nameservers_max = 3, searches_max = 6, search_bytes_max = 256;
+constexpr string_view nameservers = "nameservers", searches = "searchDomains", options = "options";
+
+api::k8s::PodDNSConfig config_of(const Machine& machine) { return machine.spec.dns_config(); }
+
+void policy_is_known(const Machine& machine, Causes& causes) {
+  constexpr std::array<string_view, 4> policies = {"ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"};
+  const string_view policy = machine.spec.dns_policy();
+  if (!policy.empty() && !is_one_of(policy, policies))
+    causes.not_supported(machine.place.field("dnsPolicy"),
+                         fmt::format("a DNS policy is one of {}, not {}", fmt::join(policies, ", "), in_words(policy)));
+}
+
+void own_dns_is_configured(const Machine& machine, Causes& causes) {
+  if (machine.spec.dns_policy() == "None" && !config_of(machine))
+    causes.required(machine.place.field("dnsConfig"),
+                    "with DNS policy None nothing comes from the cluster; describe DNS in dnsConfig");
+}
+
+void own_dns_has_servers(const Machine& machine, Causes& causes) {
+  if (machine.spec.dns_policy() == "None" && config_of(machine).nameservers().empty())
+    causes.required(nameservers, "with DNS policy None, dnsConfig must name at least one nameserver");
+}
+
+void servers_are_few(const Machine& machine, Causes& causes) {
+  if (const auto count = config_of(machine).nameservers().size(); count > nameservers_max)
+    causes.invalid(nameservers, fmt::format("dnsConfig names {} nameservers; the resolver takes at most {}", count,
+                                            nameservers_max));
+}
+
+void servers_are_addresses(const Machine& machine, Causes& causes) {
+  for (const string_view server : config_of(machine).nameservers())
+    if (!parse_ip(server))
+      causes.invalid(nameservers, fmt::format("a nameserver is an IPv4 or IPv6 address, not {}", in_words(server)));
+}
+
+void searches_are_few(const Machine& machine, Causes& causes) {
+  if (const auto count = config_of(machine).searches().size(); count > searches_max)
+    causes.invalid(
+        searches, fmt::format("dnsConfig names {} search domains; the resolver takes at most {}", count, searches_max));
+}
+
+void searches_are_short(const Machine& machine, Causes& causes) {
+  const auto all = config_of(machine).searches();
+  std::size_t bytes = all.empty() ? 0 : all.size() - 1;  // a blank between two
+  for (const string_view search : all) bytes += search.size();
+  if (bytes > search_bytes_max)
+    causes.invalid(searches, fmt::format("the search domains take {} bytes with the blanks between them; the resolver "
+                                         "takes at most {}",
+                                         bytes, search_bytes_max));
+}
+
+void searches_are_domains(const Machine& machine, Causes& causes) {
+  for (const string_view search : config_of(machine).searches())
+    for (const std::string& defect : dns1123_subdomain_defects(search))
+      causes.invalid(searches, fmt::format("search domain {}: {}", in_words(search), defect));
+}
+
+void options_have_names(const Machine& machine, Causes& causes) {
+  for (const api::k8s::PodDNSConfigOption option : config_of(machine).options())
+    if (option.name().empty()) causes.invalid(options, "an option of dnsConfig has no name; name it, such as ndots");
+}
+
+constexpr MachineRule policy_rows[] = {
+    {"DNS-01", "the DNS policy is known", "dnsPolicy", policy_is_known},
+};
+constexpr MachineRule presence_rows[] = {
+    {"DNS-02", "DNS policy None comes with dnsConfig", "dnsConfig", own_dns_is_configured},
+    {"DNS-03", "DNS policy None comes with nameservers", "nameservers", own_dns_has_servers},
+};
+constexpr MachineRule content_rows[] = {
+    {"DNS-04", "there are at most three nameservers", "nameservers", servers_are_few},
+    {"DNS-05", "nameservers are IP addresses", "nameservers", servers_are_addresses},
+    {"DNS-06", "there are at most six search domains", "searchDomains", searches_are_few},
+    {"DNS-07", "search domains take at most 256 bytes together", "searchDomains", searches_are_short},
+    {"DNS-08", "search domains are domains", "searchDomains", searches_are_domains},
+    {"DNS-09", "options of DNS have names", "options", options_have_names},
+};
+
+void check_dns(const Machine& machine, Causes& causes) {
+  ask_all<policy_rows>(machine, causes);
+  if (ask_until_broken<presence_rows>(machine, causes)) ask_all<content_rows>(machine, causes);
+}
 
 }  // namespace
 
-const MachineFamily dns_family = family_of<none>;
+const MachineFamily dns_family = {.check = check_dns, .list = list_rows<policy_rows, presence_rows, content_rows>};
 
 }  // namespace vg::admission

@@ -1,12 +1,58 @@
+// Labels and annotations that not everybody may set, or not always (spec vmi-compute 2.4).
+#include <fmt/format.h>
+
 #include "admission/rules/machine/families.h"
+#include "admission/rules/restricted_labels.h"
+#include "admission/rules/words.h"
+#include "json/access.h"
 
 namespace vg::admission {
 namespace {
 
-constexpr std::span<const MachineRule> none;
+using config::Gate;
+using std::string_view;
+
+const json::Value* in_metadata(const Machine& machine, string_view member) {
+  return machine.metadata ? json::find(*machine.metadata, member) : nullptr;
+}
+
+void labels_are_free(const Machine& machine, Causes& causes) {
+  const api::Map<string_view> labels(in_metadata(machine, "labels"));
+  if (labels.empty() || is_trusted_account(machine.about.context, machine.about.review.user.username)) return;
+  for (const string_view reserved : restricted_labels)
+    if (labels.contains(reserved))
+      return causes.not_supported(
+          machine.metadata_place.field("labels"),
+          fmt::format("label {} is kept for KubeVirt's own components; leave it out, and use a label of another domain",
+                      reserved));
+}
+
+void check_gated(const Machine& machine, string_view annotation, Gate gate, Causes& causes) {
+  const api::Map<string_view> annotations(in_metadata(machine, "annotations"));
+  if (annotations[annotation].empty() || machine.enabled(gate)) return;
+  causes.invalid(machine.metadata_place.field("annotations"),
+                 needs_gate(fmt::format("annotation {} needs", annotation), gate));
+}
+
+void ignition_is_on(const Machine& machine, Causes& causes) {
+  check_gated(machine, "kubevirt.io/ignitiondata", Gate::experimental_ignition_support, causes);
+}
+
+void sidecars_are_on(const Machine& machine, Causes& causes) {
+  check_gated(machine, "hooks.kubevirt.io/hookSidecars", Gate::sidecar, causes);
+}
+
+constexpr MachineRule rows[] = {
+    {"META-01", "only KubeVirt's own accounts set the labels that KubeVirt keeps for itself", "metadata.labels",
+     labels_are_free},
+    MachineRule{"META-02", "ignition data need their feature gate", "metadata.annotations", ignition_is_on}.about(
+        Gate::experimental_ignition_support),
+    MachineRule{"META-03", "hook sidecars need their feature gate", "metadata.annotations", sidecars_are_on}.about(
+        Gate::sidecar),
+};
 
 }  // namespace
 
-const MachineFamily metadata_family = family_of<none>;
+const MachineFamily metadata_family = family_of<rows>;
 
 }  // namespace vg::admission

@@ -1,12 +1,85 @@
+// Probes of a machine (spec vmi-compute 2.17): first the shape of both, then what both need of the network.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
 #include "admission/rules/machine/families.h"
+#include "api/views/vmi_network.h"
 
 namespace vg::admission {
 namespace {
 
-constexpr std::span<const MachineRule> none;
+using std::string_view;
+
+constexpr std::array<string_view, 4> handlers = {"httpGet", "tcpSocket", "exec", "guestAgentPing"};
+
+struct ProbeAt {
+  api::kubevirt::Probe probe;
+  const Place& place;
+
+  bool has(string_view handler) const { return static_cast<bool>(api::View(probe.get(handler))); }
+  auto count() const {
+    return std::ranges::count_if(handlers, [this](string_view handler) { return has(handler); });
+  }
+};
+
+void has_at_most_one_handler(const ProbeAt& at, Causes& causes) {
+  if (at.count() > 1)
+    causes.invalid(at.place, fmt::format("a probe asks in one way: keep one of {}", fmt::join(handlers, ", ")));
+}
+
+void has_a_handler(const ProbeAt& at, Causes& causes) {
+  if (at.count() == 0)
+    causes.required(at.place, fmt::format("say how to probe: set one of {}", fmt::join(handlers, ", ")));
+}
+
+void check_reachable(const ProbeAt& at, string_view handler, Causes& causes) {
+  if (at.has(handler))
+    causes.invalid(
+        at.place.field(handler),
+        fmt::format("{} reaches a machine through the pod network, and this one has none; add a network with "
+                    "pod, or probe with exec or guestAgentPing",
+                    handler));
+}
+
+void http_is_reachable(const ProbeAt& at, Causes& causes) { check_reachable(at, "httpGet", causes); }
+void tcp_is_reachable(const ProbeAt& at, Causes& causes) { check_reachable(at, "tcpSocket", causes); }
+
+constexpr RuleOn<ProbeAt> shape_rows[] = {
+    {"PRB-01", "a probe has at most one handler", "readinessProbe, livenessProbe", has_at_most_one_handler},
+    {"PRB-02", "a probe has a handler", "readinessProbe, livenessProbe", has_a_handler},
+};
+constexpr RuleOn<ProbeAt> off_network_rows[] = {
+    {"PRB-03", "an HTTP probe needs the pod network", "readinessProbe.httpGet, livenessProbe.httpGet",
+     http_is_reachable},
+    {"PRB-04", "a TCP probe needs the pod network", "readinessProbe.tcpSocket, livenessProbe.tcpSocket",
+     tcp_is_reachable},
+};
+
+bool has_pod_network(const Machine& machine) {
+  const auto networks = machine.spec.networks();
+  return std::ranges::any_of(networks.begin(), networks.end(),
+                             [](const api::kubevirt::Network& network) { return static_cast<bool>(network.pod()); });
+}
+
+template <auto& rows>
+void check_both(const Machine& machine, Causes& causes) {
+  for (const string_view name : {string_view("readinessProbe"), string_view("livenessProbe")}) {
+    const Place place = machine.place.field(name);
+    if (const ProbeAt at{.probe = api::kubevirt::Probe(machine.spec.get(name)), .place = place}; at.probe)
+      ask_all<rows>(at, causes);
+  }
+}
+
+void check_probes(const Machine& machine, Causes& causes) {
+  if (!machine.spec.readiness_probe() && !machine.spec.liveness_probe()) return;
+  check_both<shape_rows>(machine, causes);
+  if (!has_pod_network(machine)) check_both<off_network_rows>(machine, causes);
+}
 
 }  // namespace
 
-const MachineFamily probe_family = family_of<none>;
+const MachineFamily probe_family = {.check = check_probes, .list = list_rows<shape_rows, off_network_rows>};
 
 }  // namespace vg::admission
