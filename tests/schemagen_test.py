@@ -113,7 +113,7 @@ class Schemagen(unittest.TestCase):
 
     def test_numbers(self):
         status, errors, files = self.run_on(
-            "type E\n  id: string @7\ntype T\n  + E @2\n  x: int @1  range(1..2)\n  y?: {E} @300  \"Words\"\n")
+            "type E\n  id: string @7\ntype T\n  + E @2\n  x: int32 @1  range(1..2)\n  y?: {E} @300  \"Words\"\n")
         self.assertEqual((status, errors), (0, ""))
         self.assertIn('"x"sv, Omission::always, true, false, 1,', files["tables.cpp"])
         self.assertIn('"y"sv, Omission::empty, false, false, 300,', files["tables.cpp"])
@@ -122,11 +122,13 @@ class Schemagen(unittest.TestCase):
         self.assertIn('"id"sv, Omission::always, true, false, 0,', files["tables.cpp"])
 
     def test_numbers_that_do_not_fit(self):
-        self.expect_error("type T\n  x: int @1\n  y: int\n",
+        self.expect_error("type T\n  x: int32 @1\n  y: int32\n",
                           "x.vgs:6: y has no number, other fields of a.T do: it needs an @N")
-        self.expect_error("type T\n  x: int @1\n  y: int @1\n", "x.vgs:6: @1 of a.T is x already")
+        self.expect_error("type T\n  x: int32 @1\n  y: int32 @1\n", "x.vgs:6: @1 of a.T is x already")
         self.expect_error("type E\n  id: string\ntype T\n  x: [E] @1\n",
                           "x.vgs:7: x has a number, but the fields of a.E have none")
+        self.expect_error("type T\n  x: [float64] @1\n",
+                          "x.vgs:5: x has a type that is not written in protobuf here, so no number")
         self.expect_error("type T\n  x: int @0\n", "x.vgs:5: @N is a number from 1 to 65535")
         self.expect_error("type T\n  x: int @x\n", "x.vgs:5: cannot read '@x'")
         self.expect_error("type E\ntype T\n  + E @x\n", "x.vgs:6: a struct is embedded so: + TYPE, or + TYPE @NUMBER")

@@ -24,6 +24,9 @@ NAME = r"[A-Za-z_$][A-Za-z0-9_.$/-]*"
 NUMBER = r"(?:\s+@([0-9]+)(?!\S))?"
 FIELD = re.compile(r"(%s)(\?)?:\s+(\S+)%s\s*(.*)$" % (NAME, NUMBER))
 EMBED = re.compile(r"\+\s*(\S+)%s$" % NUMBER)
+# What Kubernetes' own types have in protobuf, and so src/api/protobuf.h reads and writes.
+NUMBERED = {"string", "boolean", "int32", "int64", "bytes", "quantity", "time", "micro_time", "int_or_string", "raw",
+            "fields", "structure"}
 NUMBER_MAX = 0xffff  # of a field in protobuf: as wide as Field::number; Kubernetes stays far below
 TYPE_NAME = re.compile(r"[A-Z][A-Za-z0-9]*$")
 TOKEN = re.compile(r"\s*([a-z][a-z-]*)(\()?")
@@ -607,6 +610,8 @@ class Reader:
             elif member.number in seen:
                 self.fail(member.where, "@%d of %s is %s already" % (member.number, new.name, seen[member.number]))
             seen[member.number] = name
+            if member.number and not embed and member.innermost().shape not in NUMBERED:
+                self.fail(member.where, "%s has a type that is not written in protobuf here, so no number" % name)
             inner = member.type if embed else member.innermost().type
             if member.number and inner and inner.members and not inner.numbers():
                 self.fail(member.where, "%s has a number, but the fields of %s have none" % (name, inner.name))
