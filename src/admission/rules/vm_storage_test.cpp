@@ -60,7 +60,6 @@ const bool added = add_examples({
     {"VR-07", status, requests(fmt::format("[{}]", remove_x)), requests("[{}]"), invalid_requests},
     {"VR-02", status, add(scsi), requests(fmt::format("[{},{}]", add_text(scsi), add_text(scsi))), invalid_requests},
     {"VR-03", status, add(scsi), add(R"({"disk":{"bus":"sata"}})"), invalid_requests},
-    {"HPD-01", status, add(scsi), add("null"), invalid_requests},
     {"HPD-02", status, add(R"({"disk":{"bus":"virtio"}})"), add(R"({"disk":{}})"), invalid_requests},
     {"HPD-03", status, add(R"({"lun":{"bus":"scsi"}})"), add(R"({"lun":{"bus":"virtio"}})"), invalid_requests},
     {"HPD-04", status, add(scsi), add(R"({"cdrom":{"bus":"scsi"}})"), invalid_requests},

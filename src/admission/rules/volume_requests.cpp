@@ -248,8 +248,9 @@ void check_volume_requests(const Case& about, Causes& causes) {
   if (all.empty()) return;
   const auto vmi = running_machine(about);
   if (!vmi) return causes.error(fmt::format("the running machine cannot be read: {}", vmi.error().message));
+  const json::Value* machine_template = json::find_path(*about.object, {"spec", "template"});
   const Requests requests{
-      .about = about, .all = all, .vm_template = json::find_path(*about.object, {"spec", "template"}), .vmi = *vmi};
+      .about = about, .all = all, .vm_template = View(machine_template) ? machine_template : nullptr, .vmi = *vmi};
   if (check_each(requests, causes)) ask_until_broken<outcome_rows>(requests, causes);
 }
 

@@ -237,11 +237,12 @@ void reservations_are_enabled(const Machine& machine, Causes& causes) {
 
 // Upstream does not say which of the file systems it is.
 void stored_filesystems_are_enabled(const Machine& machine, Causes& causes) {
-  if (machine.enabled(Gate::enable_virtio_fs_storage_volumes)) return;
+  const auto filesystems = machine.spec.domain().devices().filesystems();
+  if (filesystems.empty() || machine.enabled(Gate::enable_virtio_fs_storage_volumes)) return;
   const auto volumes = machine.spec.volumes();
   const NameIndex names(volumes);
   const Place domain = machine.place.field("domain"), devices = domain.field("devices");
-  for (const Filesystem filesystem : machine.spec.domain().devices().filesystems()) {
+  for (const Filesystem filesystem : filesystems) {
     const auto found = names.last(filesystem.name());
     if (found && (volumes[*found].persistent_volume_claim() || volumes[*found].data_volume()))
       causes.invalid(
