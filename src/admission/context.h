@@ -18,7 +18,7 @@ namespace vg::admission {
 
 // Reading other objects. Resources are named as in the store: "kubevirt.io/virtualmachines", "pods",
 // "cdi.kubevirt.io/datasources". Values are made in `storage` and are nobody else's. A failure means that the answer
-// is not known: most rules then refuse with Verdict::error.
+// is not known: most rules then refuse with Verdict::error. Lists have a limit (limits::lookup_list_bytes_max).
 class Lookups {
  public:
   virtual ~Lookups() = default;

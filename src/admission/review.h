@@ -54,12 +54,23 @@ enum class ReviewError {
 // As Go decodes: unknown members are ignored, names match whatever their case, null leaves a field as it was.
 std::expected<Review, ReviewError> read_review(json::Value& document);
 
+// What a verdict wants done to another object. Rules only say so: whoever asked carries it out before it answers
+// (server/effects.h).
+struct Effect {
+  std::string resource;  // as Lookups names it
+  std::string ns, name;
+  std::string patch;     // a JSON Patch
+  bool dry_run = false;  // only find out whether it could be done
+  Status failure;        // the answer when it cannot be done; why is added to its message
+};
+
 // What a webhook decided.
 struct Verdict {
   bool allowed = true;
   Status refusal;                     // when not allowed; a code of 0 and empty texts are left out of the answer
   std::vector<std::string> warnings;  // shown to the user by kubectl
   std::string patch;                  // a JSON Patch; empty for none
+  std::vector<Effect> effects = {};   // in their order
 
   static Verdict allow() { return {}; }
   static Verdict refuse(Status status);

@@ -54,6 +54,12 @@ class Causes {
 
   // Ends the matter, whatever causes there are: no further rule is asked.
   void refuse(Status status) { end(Verdict::refuse(std::move(status))); }
+  // The same, once something was done elsewhere.
+  void refuse(Status status, Effect effect) {
+    Verdict verdict = Verdict::refuse(std::move(status));
+    verdict.effects.push_back(std::move(effect));
+    end(std::move(verdict));
+  }
   void error(std::string message) { end(Verdict::error(std::move(message))); }
   void allow() { end(Verdict::allow()); }
 

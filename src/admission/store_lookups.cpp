@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "base/limits.h"
 #include "json/parse.h"
 
 namespace vg::admission {
@@ -24,6 +25,17 @@ Result<json::Value*> keep(const StoredObject& object, const json::StoragePtr& st
 // Kubernetes cannot be asked for such a name at all, which is another answer than that there is no such object.
 bool can_be_asked(std::string_view name) {
   return !name.empty() && name != "." && name != ".." && name.find_first_of("/%") == name.npos;
+}
+
+// They all go into the request's memory at once.
+Result<void> check_size(std::string_view resource, const std::vector<ObjectPtr>& objects) {
+  std::size_t bytes = 0;
+  for (const ObjectPtr& object : objects) bytes += object->json().size();
+  if (bytes <= limits::lookup_list_bytes_max) return {};
+  return fail(Status::internal_error(
+      fmt::format("the {} {} that would have to be looked at have {} bytes, and {} are the most; delete those that "
+                  "are not needed any more",
+                  objects.size(), resource, bytes, limits::lookup_list_bytes_max)));
 }
 
 }  // namespace
@@ -55,6 +67,7 @@ Result<std::vector<json::Value*>> StoreLookups::list_labelled(std::string_view r
 Result<std::vector<json::Value*>> StoreLookups::read(const ListQuery& query, const json::StoragePtr& storage) const {
   const auto page = store_.list(query);
   if (!page) return fail(page.error());
+  if (auto fits = check_size(query.resource, page->objects); !fits) return fail(std::move(fits.error()));
   std::vector<json::Value*> values;
   values.reserve(page->objects.size());
   for (const ObjectPtr& object : page->objects) {

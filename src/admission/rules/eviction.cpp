@@ -5,8 +5,11 @@
 #include <algorithm>
 
 #include "admission/rules/tables.h"
+#include "api/canonical.h"
+#include "api/schema.h"
 #include "api/view.h"
 #include "json/access.h"
+#include "json/write.h"
 
 namespace vg::admission {
 namespace {
@@ -22,9 +25,9 @@ string_view text_at(const json::Value& object, std::initializer_list<string_view
   return json::as_string(json::find_path(object, path)).value_or("");
 }
 
-void try_again(Causes& causes, std::string message) {
-  causes.refuse({.code = 429, .reason = {}, .message = std::move(message), .details = {}});
-}
+Status later(std::string message) { return {.code = 429, .reason = {}, .message = std::move(message), .details = {}}; }
+
+void try_again(Causes& causes, std::string message) { causes.refuse(later(std::move(message))); }
 
 bool is_running_launcher(const json::Value& pod) {
   const string_view phase = text_at(pod, {"status", "phase"});
@@ -75,6 +78,57 @@ std::string under_way(string_view ns, string_view name) {
   return fmt::format("Eviction triggered evacuation of VMI \"{}/{}\"", ns, name);
 }
 
+// The Eviction itself, as Go reads it.
+Result<void> read_eviction(const Case& about) {
+  static const api::Type& type = *api::find_type("policy.Eviction");
+  if (!about.object) return fail(Status::bad_request("the review carries no Eviction"));
+  return api::canonicalize(*about.object, type);
+}
+
+// As for every write, or in the options for the deletion that the eviction comes to.
+bool is_dry_run(const Case& about) {
+  const api::List<string_view> stages(json::find_path(*about.object, {"deleteOptions", "dryRun"}));
+  return about.review.dry_run || (!stages.empty() && stages[0] == "All");
+}
+
+bool asked_by_descheduler(const Case& about) {
+  return text_at(*about.object, {"metadata", "annotations", "requested-by"}) == "sigs.k8s.io/descheduler";
+}
+
+// What makes virt-controller migrate the machine: the node it is to leave. Who wanted it is told to the descheduler.
+std::string evacuation_patch(const Case& about, const json::Value& vmi, string_view node) {
+  json::Array operations(about.context.storage);
+  const auto add = [&](string_view path, json::Value value) {
+    json::Object operation(about.context.storage);
+    operation["op"] = "add";
+    operation["path"] = path;
+    operation["value"] = std::move(value);
+    operations.emplace_back(std::move(operation));
+  };
+  add("/status/evacuationNodeName", json::Value(node, about.context.storage));
+  if (asked_by_descheduler(about)) {
+    if (json::as_object(json::find_path(vmi, {"metadata", "annotations"})))
+      add("/metadata/annotations/kubevirt.io~1eviction-source", json::Value("descheduler", about.context.storage));
+    else
+      add("/metadata/annotations",
+          json::Value({{"kubevirt.io/eviction-source", "descheduler"}}, about.context.storage));
+  }
+  return json::to_text(json::Value(std::move(operations)));
+}
+
+// Marks the machine; the eviction itself is refused until it has moved.
+void evacuate(const Case& about, const json::Value& vmi, string_view name, string_view node, Causes& causes) {
+  const string_view ns = about.review.name_space;
+  if (const auto read = read_eviction(about); !read) return try_again(causes, read.error().message);
+  causes.refuse(later(under_way(ns, name)),
+                {.resource = std::string(vmis),
+                 .ns = std::string(ns),
+                 .name = std::string(name),
+                 .patch = evacuation_patch(about, vmi, node),
+                 .dry_run = is_dry_run(about),
+                 .failure = later(fmt::format("machine {}/{} could not be marked for evacuation", ns, name))});
+}
+
 void judge_launcher(const Case& about, const json::Value& pod, Causes& causes) {
   const auto name = vmi_name(pod);
   if (!name) return;
@@ -95,10 +149,11 @@ void judge_launcher(const Case& about, const json::Value& pod, Causes& causes) {
                                  ns, *name));
   if (!text_at(vmi, {"status", "evacuationNodeName"}).empty())
     return try_again(causes, fmt::format("evacuation is under way: {}", under_way(ns, *name)));
-  if (text_at(vmi, {"status", "nodeName"}) != text_at(pod, {"spec", "nodeName"}))
+  const string_view node = text_at(pod, {"spec", "nodeName"});
+  if (text_at(vmi, {"status", "nodeName"}) != node)
     return try_again(causes, fmt::format("pod {} is where machine {}/{} migrates to; wait for the migration's end",
                                          about.review.name, ns, *name));
-  try_again(causes, under_way(ns, *name));
+  evacuate(about, vmi, *name, node, causes);
 }
 
 void machine_moves_first(const Case& about, Causes& causes) {

@@ -1,0 +1,87 @@
+#include "admission/store_lookups.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <string>
+
+#include "base/limits.h"
+#include "json/access.h"
+#include "json/document.h"
+
+namespace vg::admission {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Holds a number of objects, and nothing else.
+class ListedObjects final : public ObjectStore {
+ public:
+  ListPage page;
+
+  void add(std::string_view name, std::size_t bytes, std::string_view label = {}) {
+    ObjectDraft draft;
+    if (!label.empty()) draft.labels.emplace_back("a", label);
+    const std::string facts = pack_facts(draft);
+    const std::string json = fmt::format(R"({{"metadata":{{"name":"{}"}},"spec":"{:x>{}}"}})", name, "", bytes);
+    page.objects.push_back(
+        StoredObject::make({.resource = "things", .ns = "default", .name = name, .facts = facts, .json = json}));
+  }
+
+  ObjectPtr get(std::string_view, std::string_view, std::string_view name) const override {
+    for (const ObjectPtr& object : page.objects)
+      if (object->name() == name) return object;
+    return nullptr;
+  }
+  Result<ListPage> list(const ListQuery& query) const override {
+    ListPage found;
+    for (const ObjectPtr& object : page.objects)
+      if (!query.matches || query.matches(*object)) found.objects.push_back(object);
+    return found;
+  }
+  void submit(Transaction, Completion done) override { done(fail(Status::internal_error("only to be read"))); }
+  Revision revision() const override { return 1; }
+  std::vector<ObjectPtr> owned_by(std::string_view) const override { return {}; }
+  std::vector<std::string> resources() const override { return {}; }
+  std::size_t count(std::string_view) const override { return page.objects.size(); }
+  Revision oldest_revision(std::string_view) const override { return 1; }
+  Result<std::unique_ptr<Watch>> watch(WatchQuery, Waker) override {
+    return fail(Status::internal_error("only to be read"));
+  }
+  StoreHealth health() const override { return {}; }
+};
+
+struct StoreLookupsTest : ::testing::Test {
+  ListedObjects store;
+  StoreLookups lookups{store};
+  json::Document memory;
+};
+
+TEST_F(StoreLookupsTest, FindsByNameAndByLabel) {
+  store.add("one", 1, "x");
+  store.add("two", 1, "y");
+  const auto one = lookups.get("things", "default", "one", memory.storage());
+  ASSERT_TRUE(one && *one);
+  EXPECT_EQ(json::as_string(json::find_path(**one, {"metadata", "name"})), "one");
+  EXPECT_EQ(lookups.get("things", "default", "none", memory.storage()), nullptr);
+  EXPECT_EQ(lookups.list("things", "default", memory.storage())->size(), 2u);
+  const auto labelled = lookups.list_labelled("things", "default", "a", "y", memory.storage());
+  ASSERT_EQ(labelled->size(), 1u);
+  EXPECT_EQ(json::as_string(json::find_path(*labelled->front(), {"metadata", "name"})), "two");
+}
+
+TEST_F(StoreLookupsTest, NamesThatCannotBeAskedForAreRefused) {
+  for (const std::string_view name : {"", ".", "..", "a/b", "a%2f"})
+    EXPECT_FALSE(lookups.get("things", "default", name, memory.storage())) << name;
+}
+
+TEST_F(StoreLookupsTest, ListsAreBounded) {
+  for (int i = 0; i < 16; ++i) store.add(fmt::format("n{}", i), limits::mib, i == 0 ? "first" : "other");
+  const auto all = lookups.list("things", "default", memory.storage());
+  ASSERT_FALSE(all);
+  EXPECT_THAT(all.error().message, HasSubstr("16 things"));
+  EXPECT_EQ(lookups.list_labelled("things", "default", "a", "first", memory.storage())->size(), 1u);
+}
+
+}  // namespace
+}  // namespace vg::admission
