@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/limits.h"
+
 namespace vg::admission {
 namespace {
 
@@ -20,6 +22,7 @@ bool applies(const Rule& rule, const Case& about) {
 }  // namespace
 
 void Causes::add(std::string_view reason, std::string_view field, std::string message) {
+  if (causes_.size() >= limits::causes_max) return;
   causes_.push_back({.reason = std::string(reason), .message = std::move(message), .field = std::string(field)});
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "admission/store_lookups.h"
+#include "base/limits.h"
 
 namespace vg::admission {
 namespace {
@@ -64,6 +65,12 @@ TEST_F(RuleTest, TheFirstEndCounts) {
   EXPECT_TRUE(verdict.refusal.details.causes.empty());
   constexpr Rule other[] = {{"A", "", "", allows}, {"B", "", "", ends}};
   EXPECT_TRUE(ask(other).allowed);
+}
+
+TEST(CausesTest, AreBounded) {
+  Causes causes;
+  for (std::size_t i = 0; i < 2 * limits::causes_max; ++i) causes.invalid("spec", "no");
+  EXPECT_EQ(causes.size(), limits::causes_max);
 }
 
 TEST_F(RuleTest, OnlyThoseWhoAreAllowedAreWarned) {

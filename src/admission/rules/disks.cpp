@@ -15,7 +15,6 @@
 #include "api/view.h"
 #include "api/views/vmi_devices.h"
 #include "base/names.h"
-#include "json/access.h"
 
 namespace vg::admission {
 namespace {
@@ -65,9 +64,10 @@ DiskAt disk_at(const api::List<Disk>& all, std::size_t index, const Place& list,
   return at;
 }
 
-// Upstream has one cause for each earlier disk of the name. More than are told would only cost memory.
+// Upstream has one cause for each earlier disk of the name. What would not be told is not counted.
 void name_is_own(const DiskAt& at, Causes& causes) {
-  const std::size_t others = std::min(at.names.count_before(at.disk.name(), at.index), told_causes_max);
+  const std::size_t room = causes.size() < told_causes_max ? told_causes_max - causes.size() : 1;
+  const std::size_t others = std::min(at.names.count_before(at.disk.name(), at.index), room);
   for (std::size_t i = 0; i < others; ++i)
     causes.invalid(at.field(".name"), fmt::format("disk {} has the name {} of a disk before it; give each its own",
                                                   at.index, in_words(at.disk.name())));

@@ -43,6 +43,12 @@ TEST(DisksTest, Names) {
   EXPECT_THAT(disks(R"([{"name":"A!"}])"), ElementsAre("Invalid B.domain.devices.disks[0].name"));
 }
 
+TEST(DisksTest, ManyDisksOfOneNameAreNoFlood) {
+  std::string list = R"([{"name":"a"})";
+  for (int i = 0; i < 20000; ++i) list += R"(,{"name":"a"})";
+  EXPECT_EQ(disks(list + "]").size(), told_causes_max);
+}
+
 TEST(DisksTest, IsOneDevice) {
   EXPECT_THAT(disk(R"("disk":{},"cdrom":{})"), ElementsAre("Invalid B[0]"));
   EXPECT_THAT(disk(R"("lun":{})"), IsEmpty());
