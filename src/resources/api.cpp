@@ -11,6 +11,7 @@
 #include "resources/decode.h"
 #include "resources/discovery.h"
 #include "resources/output.h"
+#include "resources/output_protobuf.h"
 #include "resources/read.h"
 #include "resources/write.h"
 #include "server/arena_pool.h"
@@ -118,6 +119,11 @@ void serve_document(server::Call& call, const RequestInfo& info) {
   add("Location", document->location);
   response.headers.emplace_back("Vary", "Accept");
   call.respond(std::move(response));
+}
+
+// A custom kind cannot be had in protobuf, but its scale is a kind of Kubernetes' own.
+Protobuf offered_protobuf(Operation operation, const Resource& resource) {
+  return operation == Operation::scale ? Protobuf::objects : protobuf_of(*resource.kind->type);
 }
 
 bool is_posted_review(const Resource& resource) {
@@ -233,7 +239,7 @@ Task<void> ResourceApi::serve_resource(server::Call& call, const RequestInfo& in
     co_await serve_review(call, info, *token_request, asker.user);
     co_return;
   }
-  const auto answer = negotiate(call.request().headers.find("accept"));
+  const auto answer = negotiate(call.request().headers.find("accept"), offered_protobuf(operation, resource));
   if (!answer) co_return call.refuse(answer.error());
   Context context(backend_, call, info, resource, version, asker.user, *answer);
   switch (operation) {
@@ -277,21 +283,28 @@ Task<void> ResourceApi::serve_resource(server::Call& call, const RequestInfo& in
 
 Task<void> ResourceApi::serve_review(server::Call& call, const RequestInfo& info, const Resource& review,
                                      const User& user) {
-  const auto format = body_format(call.request().headers.find("content-type"));
+  const api::Type& type = *review.kind->type;
+  const http::Headers& headers = call.request().headers;
+  const auto form = negotiate(headers.find("accept"), protobuf_of(type));
+  if (!form) co_return call.refuse(form.error());
+  const auto format = body_format(headers.find("content-type"), protobuf_of(type));
   if (!format) co_return call.refuse(format.error());
   const auto body = co_await call.read_body(limits::object_body_bytes_max);
   if (!body) co_return call.refuse(body.error());
   server::LeasedArena arena;
-  auto object = read_object(*body, *format, arena.storage(), nullptr);
+  auto object = read_object(*body, *format, type, arena.storage(), nullptr);
   if (!object) co_return call.refuse(object.error());
   if (auto typed = check_type(object->get_object(), review, review.storage_api_version); !typed)
     co_return call.refuse(typed.error());
-  if (auto shaped = shape_typed(*object, *review.kind->type); !shaped) co_return call.refuse(shaped.error());
+  if (auto shaped = shape_typed(*object, type); !shaped) co_return call.refuse(shaped.error());
   const auto answer = co_await auth::answer_review(review.kind->kind, std::move(*object),
                                                    {.user = user, .ns = info.ns, .name = info.name}, *parts_.reviews);
   if (!answer) co_return call.refuse(answer.error());
-  http::Response response{.status = 201, .content_type = "application/json", .headers = {}, .body = {}};
-  json::write(*answer, response.body);
+  http::Response response{.status = 201, .content_type = form->content_type, .headers = {}, .body = {}};
+  if (form->protobuf)
+    append_as_protobuf(response.body, answer->get_object(), type);
+  else
+    json::write(*answer, response.body);
   call.respond(std::move(response));
 }
 

@@ -88,6 +88,12 @@ class TestExchange final : public http::Exchange {
     changed_.wait_for(lock, std::chrono::seconds(20), [&] { return split().size() >= count; });
     return split();
   }
+  // Waits until the stream holds so many bytes.
+  std::string bytes(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::seconds(20), [&] { return streamed_.size() >= count; });
+    return streamed_;
+  }
   std::size_t writes() const {
     const std::lock_guard lock(mutex_);
     return writes_;
@@ -122,6 +128,7 @@ class TestExchange final : public http::Exchange {
 struct Reply {
   int status = 0;
   std::string text;
+  std::string content_type;
   std::vector<Header> headers;
   json::Document body;
 
@@ -212,6 +219,7 @@ class ApiTest : public ::testing::Test {
     Reply reply;
     reply.status = served.response().status;
     reply.text = served.response().body;
+    reply.content_type = served.response().content_type;
     reply.headers = served.response().headers;
     if (auto parsed = json::Document::parse(reply.text)) reply.body = std::move(*parsed);
     return reply;

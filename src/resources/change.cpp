@@ -43,13 +43,14 @@ WriteContext write_context(const Context& context, std::string_view now) {
 }
 
 Task<Result<json::Value>> read_body_object(Context& context, FieldValidation validation, const WriteContext& write) {
-  const auto format = body_format(context.call.request().headers.find("content-type"));
+  const api::Type& type = *context.resource.kind->type;
+  const auto format = body_format(context.call.request().headers.find("content-type"), protobuf_of(type));
   if (!format) co_return fail(format.error());
   const auto body = co_await context.call.read_body(limits::object_body_bytes_max);
   if (!body) co_return fail(body.error());
   const bool judge = validation != FieldValidation::ignore;
   FieldProblems problems;
-  auto object = read_object(*body, *format, context.storage(), judge ? &problems : nullptr);
+  auto object = read_object(*body, *format, type, context.storage(), judge ? &problems : nullptr);
   if (!object) co_return fail(std::move(object.error()));
   if (auto typed = check_type(object->get_object(), context.resource, context.api_version); !typed)
     co_return fail(std::move(typed.error()));

@@ -4,6 +4,7 @@
 
 #include "api/canonical.h"
 #include "api/canonical_place.h"
+#include "api/protobuf.h"
 #include "api/structural.h"
 #include "base/limits.h"
 #include "json/access.h"
@@ -84,11 +85,26 @@ std::string list_problems(const FieldProblems& problems) {
   return text;
 }
 
+Result<json::Value> read_protobuf(std::string_view body, const api::Type& type, const json::StoragePtr& storage) {
+  const auto sent = api::open_protobuf(body);
+  if (!sent) return fail(sent.error());
+  if (!sent->kind.empty() && sent->kind != type.short_name())
+    return fail(wrong_type(type.short_name(), sent->kind, "kind"));
+  auto value = api::decode_protobuf(sent->message, type, storage);
+  if (!value) return value;
+  if (!sent->kind.empty()) value->get_object()["kind"] = sent->kind;
+  if (!sent->api_version.empty()) value->get_object()["apiVersion"] = sent->api_version;
+  return value;
+}
+
 }  // namespace
 
-Result<json::Value> read_object(std::string_view body, BodyFormat format, const json::StoragePtr& storage,
-                                FieldProblems* problems) {
+Protobuf protobuf_of(const api::Type& type) { return api::speaks_protobuf(type) ? Protobuf::objects : Protobuf::none; }
+
+Result<json::Value> read_object(std::string_view body, BodyFormat format, const api::Type& type,
+                                const json::StoragePtr& storage, FieldProblems* problems) {
   if (body.empty()) return fail(Status::bad_request("the body is empty; send the object"));
+  if (format == BodyFormat::protobuf) return read_protobuf(body, type, storage);
   Result<json::Value> value = format == BodyFormat::yaml
                                   ? parse_yaml(body, storage, problems ? &problems->duplicate : nullptr)
                                   : json::parse(body, storage,

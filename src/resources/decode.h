@@ -21,9 +21,13 @@ struct FieldProblems {
   std::vector<std::string> unknown;
 };
 
-// 400 when the text is empty, malformed or no object; 413 when it is too long.
-Result<json::Value> read_object(std::string_view body, BodyFormat format, const json::StoragePtr& storage,
-                                FieldProblems* problems);
+// Types of Kubernetes' own speak protobuf as well.
+Protobuf protobuf_of(const api::Type& type);
+
+// 400 when the text is empty, malformed or no object; 413 when it is too long. `type` is what is wanted: protobuf
+// cannot be read without it, and is then in canonical form.
+Result<json::Value> read_object(std::string_view body, BodyFormat format, const api::Type& type,
+                                const json::StoragePtr& storage, FieldProblems* problems);
 
 // 400 unless the object says that it is of this kind and version. Kubernetes' own kinds may leave it out. Afterwards
 // both members are there.

@@ -1,60 +1,23 @@
 #include "resources/discovery_protobuf.h"
 
 #include <array>
-#include <bit>
 #include <cstdint>
 #include <span>
 #include <string_view>
 
+#include "api/protobuf_wire.h"
 #include "json/access.h"
 #include "json/write.h"
 
 namespace vg::resources {
 namespace {
 
+using api::wire::Message;
 using json::Array;
 using json::Object;
 using json::Value;
 
 // The numbers below are those of gnostic's OpenAPIv2.proto.
-
-// Every map is written as entries of a name and a value.
-constexpr std::uint32_t entry_name = 1, entry_value = 2;
-
-class Message {
- public:
-  void text(std::uint32_t field, std::string_view value) {
-    key(field, 2);
-    varint(value.size());
-    out_.append(value);
-  }
-  void message(std::uint32_t field, const Message& value) { text(field, value.out_); }
-  void integer(std::uint32_t field, std::int64_t value) {
-    key(field, 0);
-    varint(static_cast<std::uint64_t>(value));
-  }
-  void number(std::uint32_t field, double value) {
-    key(field, 1);
-    for (auto bits = std::bit_cast<std::uint64_t>(value), i = std::uint64_t{0}; i < 8; ++i, bits >>= 8)
-      out_.push_back(static_cast<char>(bits & 0xff));
-  }
-  void entry(std::uint32_t field, std::string_view name, const Message& value) {
-    Message named;
-    named.text(entry_name, name);
-    named.message(entry_value, value);
-    message(field, named);
-  }
-  std::string take() { return std::move(out_); }
-
- private:
-  void varint(std::uint64_t value) {
-    for (; value >= 0x80; value >>= 7) out_.push_back(static_cast<char>(value | 0x80));
-    out_.push_back(static_cast<char>(value));
-  }
-  void key(std::uint32_t field, std::uint32_t wire) { varint(field << 3 | wire); }
-
-  std::string out_;
-};
 
 // Any value at all is carried as YAML, and JSON is YAML.
 Message any(const Value& value) {

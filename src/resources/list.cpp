@@ -89,7 +89,7 @@ void refuse_list(Context& context, const ListRefusal& refusal) {
   constexpr std::string_view empty_meta = R"("metadata":{})";
   if (const auto at = body.find(empty_meta); at != std::string::npos)
     body.replace(at, empty_meta.size(), fmt::format(R"("metadata":{{"continue":"{}"}})", refusal.continue_token));
-  respond_text(context, refusal.status.code, std::move(body));
+  respond_text(context, refusal.status.code, status_body(context, std::move(body)));
 }
 
 }  // namespace

@@ -39,18 +39,22 @@ MediaType read_media_type(std::string_view text) {
   return media;
 }
 
-std::optional<Answer> answer_for(const MediaType& media) {
+std::optional<Answer> answer_for(const MediaType& media, Protobuf protobuf) {
   if (media.refused) return std::nullopt;
   Answer answer;
   if (media.type == "application/yaml") {
     // Every JSON text is YAML as well.
     answer.content_type = "application/yaml";
+  } else if (media.type == protobuf_type) {
+    answer.content_type = protobuf_type;
+    answer.protobuf = true;
+    if (media.as.empty() && protobuf == Protobuf::none) return std::nullopt;
   } else if (media.type != "application/json" && media.type != "*/*" && media.type != "application/*") {
     return std::nullopt;
   }
   if (media.as.empty()) return answer;
   if (media.group != "meta.k8s.io" || (media.version != "v1" && media.version != "v1beta1")) return std::nullopt;
-  if (media.as == "Table") {
+  if (media.as == "Table" && !answer.protobuf) {
     answer.form = Form::table;
     answer.table_version = media.version;
     return answer;
@@ -69,20 +73,22 @@ std::string_view bare_type(std::optional<std::string_view> content_type) {
 
 }  // namespace
 
-Result<Answer> negotiate(std::optional<std::string_view> accept) {
+Result<Answer> negotiate(std::optional<std::string_view> accept, Protobuf protobuf) {
   if (!accept || trim(*accept).empty()) return Answer{};
   std::string_view rest = *accept;
   while (!rest.empty())
-    if (auto answer = answer_for(read_media_type(take_until(rest, ',')))) return *answer;
+    if (auto answer = answer_for(read_media_type(take_until(rest, ',')), protobuf)) return *answer;
   return fail(Status::not_acceptable(
-      "this server answers in application/json and application/yaml, also as Table or PartialObjectMetadata of "
-      "meta.k8s.io/v1; ask for one of them in the Accept header"));
+      fmt::format("{} can be had in application/json and application/yaml, also as Table or PartialObjectMetadata of "
+                  "meta.k8s.io/v1; ask for one of them in the Accept header",
+                  protobuf == Protobuf::objects ? "this, besides protobuf," : "this")));
 }
 
-Result<BodyFormat> body_format(std::optional<std::string_view> content_type) {
+Result<BodyFormat> body_format(std::optional<std::string_view> content_type, Protobuf protobuf) {
   const std::string_view type = bare_type(content_type);
   if (type.empty() || type == "application/json") return BodyFormat::json;
   if (type == "application/yaml") return BodyFormat::yaml;
+  if (type == protobuf_type && protobuf == Protobuf::objects) return BodyFormat::protobuf;
   return fail(Status::unsupported_media_type(
       fmt::format("\"{}\" is not read here; send application/json or application/yaml", type)));
 }

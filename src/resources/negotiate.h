@@ -20,14 +20,21 @@ struct Answer {
   Form form = Form::object;
   std::string_view content_type = "application/json";
   std::string_view table_version = "v1";  // of meta.k8s.io: v1 or v1beta1
+  bool protobuf = false;                  // never together with a table
 };
 
-// The first form of the Accept header that can be served; 406 when there is none. No header takes everything.
-Result<Answer> negotiate(std::optional<std::string_view> accept);
+inline constexpr std::string_view protobuf_type = "application/vnd.kubernetes.protobuf";
 
-enum class BodyFormat : std::uint8_t { json, yaml };
+// Whether objects of the resource can be had and sent in protobuf: Kubernetes' own kinds can, custom kinds cannot.
+// Metadata alone can be had so of every kind.
+enum class Protobuf : std::uint8_t { none, objects };
+
+// The first form of the Accept header that can be served; 406 when there is none. No header takes everything.
+Result<Answer> negotiate(std::optional<std::string_view> accept, Protobuf protobuf = Protobuf::none);
+
+enum class BodyFormat : std::uint8_t { json, yaml, protobuf };
 // The format of an object that is sent; 415 for one that is not read here. No content type means JSON.
-Result<BodyFormat> body_format(std::optional<std::string_view> content_type);
+Result<BodyFormat> body_format(std::optional<std::string_view> content_type, Protobuf protobuf = Protobuf::none);
 
 enum class PatchFormat : std::uint8_t { json_patch, merge_patch, strategic_merge_patch, apply };
 // 415 for what is no patch.

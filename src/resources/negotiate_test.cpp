@@ -20,6 +20,24 @@ TEST(Negotiate, TakesTheFirstFormThatCanBeServed) {
   EXPECT_EQ(negotiate("application/yaml")->content_type, "application/yaml");
 }
 
+TEST(Negotiate, ProtobufIsForKubernetesOwnKindsAndForMetadata) {
+  const auto first = negotiate("application/vnd.kubernetes.protobuf, application/json", Protobuf::objects);
+  EXPECT_TRUE(first->protobuf);
+  EXPECT_EQ(first->content_type, protobuf_type);
+  EXPECT_FALSE(negotiate("application/json, application/vnd.kubernetes.protobuf", Protobuf::objects)->protobuf);
+  EXPECT_FALSE(negotiate("*/*", Protobuf::objects)->protobuf);
+  EXPECT_FALSE(negotiate("application/vnd.kubernetes.protobuf, application/json")->protobuf);
+  EXPECT_EQ(negotiate("application/vnd.kubernetes.protobuf").error().code, 406);
+  const char* metadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+  EXPECT_EQ(negotiate(metadata)->form, Form::partial);
+  EXPECT_TRUE(negotiate(metadata)->protobuf);
+  const auto table = negotiate(
+      "application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1,application/json;as=Table;g=meta.k8s.io;v=v1",
+      Protobuf::objects);
+  EXPECT_EQ(table->form, Form::table);
+  EXPECT_FALSE(table->protobuf);
+}
+
 TEST(Negotiate, RefusesWhatItDoesNotKnow) {
   for (const char* accept : {"application/vnd.nothing", "text/plain", "application/json;as=Fish;v=v1;g=meta.k8s.io",
                              "application/json;q=0"}) {
@@ -35,6 +53,7 @@ TEST(BodyFormat, IsJsonUnlessSaidOtherwise) {
   EXPECT_EQ(*body_format("application/yaml"), BodyFormat::yaml);
   EXPECT_EQ(body_format("text/plain").error().code, 415);
   EXPECT_EQ(body_format("application/vnd.kubernetes.protobuf").error().code, 415);
+  EXPECT_EQ(*body_format("application/vnd.kubernetes.protobuf", Protobuf::objects), BodyFormat::protobuf);
 }
 
 TEST(PatchFormat, MustBeSaid) {

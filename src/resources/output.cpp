@@ -8,6 +8,7 @@
 
 #include "base/time_rfc3339.h"
 #include "resources/draft.h"
+#include "resources/output_protobuf.h"
 
 namespace vg::resources {
 namespace {
@@ -44,6 +45,13 @@ void append_table(std::string& out, const Context& context, std::span<const Obje
 
 bool as_table(const Context& context) { return context.answer.form == Form::table && context.backend.table; }
 
+void append_json(std::string& out, const Context& context, const StoredObject& object, Revision revision) {
+  if (context.answer.form == Form::partial)
+    append_partial_metadata(out, object, revision);
+  else
+    append_object(out, object, context.resource, context.api_version, revision);
+}
+
 // About what the objects take, so that a list of ten thousand is written without growing.
 std::size_t size_hint(std::span<const ObjectPtr> objects) {
   constexpr std::size_t revision_bytes = 48;
@@ -66,16 +74,22 @@ void append_list_meta(std::string& out, const ListMeta& meta) {
 
 void append_answer(std::string& out, const Context& context, const ObjectPtr& object, Revision revision,
                    bool with_columns) {
-  if (as_table(context)) {
+  if (context.answer.protobuf) {
+    std::string json;
+    append_json(json, context, *object, revision);
+    append_as_protobuf(out, json, answer_type(context));
+  } else if (as_table(context)) {
     append_table(out, context, std::span(&object, 1), {.revision = revision}, with_columns);
-  } else if (context.answer.form == Form::partial) {
-    append_partial_metadata(out, *object, revision);
   } else {
-    append_object(out, *object, context.resource, context.api_version, revision);
+    append_json(out, context, *object, revision);
   }
 }
 
 void append_list(std::string& out, const Context& context, std::span<const ObjectPtr> objects, const ListMeta& meta) {
+  if (context.answer.protobuf) {
+    append_list_as_protobuf(out, context, objects, meta);
+    return;
+  }
   if (as_table(context)) {
     append_table(out, context, objects, meta, true);
     return;
@@ -91,10 +105,7 @@ void append_list(std::string& out, const Context& context, std::span<const Objec
   for (const auto& object : objects) {
     if (!first) out.push_back(',');
     first = false;
-    if (partial)
-      append_partial_metadata(out, *object, object->revision());
-    else
-      append_object(out, *object, context.resource, context.api_version);
+    append_json(out, context, *object, object->revision());
   }
   out.append("]}");
 }
@@ -104,6 +115,14 @@ void add_warnings(http::Response& response, const Context& context) {
     response.headers.emplace_back("Warning", warning_header(context.version.warning));
   const std::size_t shown = std::min(context.warnings.size(), warnings_max);
   for (std::size_t i = 0; i < shown; ++i) response.headers.emplace_back("Warning", warning_header(context.warnings[i]));
+}
+
+std::string status_body(const Context& context, std::string json) {
+  if (!context.answer.protobuf) return json;
+  static const api::Type& type = *api::find_type("meta.Status");
+  std::string out;
+  append_as_protobuf(out, json, type);
+  return out;
 }
 
 void respond_text(Context& context, int code, std::string body) {

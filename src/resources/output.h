@@ -20,6 +20,8 @@ struct ListMeta {
 };
 void append_list_meta(std::string& out, const ListMeta& meta);
 
+// What follows is in the form that was asked for: JSON or protobuf.
+
 // One object on its own, or inside an event. `revision` is the one to show. A table names its columns unless
 // `with_columns` is false (the events of a watch after the first).
 void append_answer(std::string& out, const Context& context, const ObjectPtr& object, Revision revision,
@@ -27,10 +29,13 @@ void append_answer(std::string& out, const Context& context, const ObjectPtr& ob
 
 void append_list(std::string& out, const Context& context, std::span<const ObjectPtr> objects, const ListMeta& meta);
 
+// A Status that was written as JSON.
+std::string status_body(const Context& context, std::string json);
+
 void respond_object(Context& context, int code, const ObjectPtr& object);
 // A body that is ready.
 void respond_text(Context& context, int code, std::string body);
-// The refusal, or the success that a deletion is answered with, with the warnings that were collected.
+// The refusal, or the success that a deletion is answered with, with the warnings that were collected; always as JSON.
 void respond_status(Context& context, const Status& status);
 
 // Warning: 299 - "text", one header each.

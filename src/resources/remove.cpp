@@ -28,19 +28,20 @@ std::int64_t now_seconds(const Context& context) {
 }
 
 // The options in the body, or null when there is none.
-Task<Result<std::optional<json::Value>>> read_options_body(Context& context) {
+Task<Result<std::optional<json::Value>>> read_options_body(Context& context, const api::Type& type) {
   const auto body = co_await context.call.read_body(limits::object_body_bytes_max);
   if (!body) co_return fail(body.error());
   if (body->empty()) co_return std::nullopt;
-  const auto format = body_format(context.call.request().headers.find("content-type"));
+  const auto format = body_format(context.call.request().headers.find("content-type"), Protobuf::objects);
   if (!format) co_return fail(format.error());
-  auto object = read_object(*body, *format, context.storage(), nullptr);
+  auto object = read_object(*body, *format, type, context.storage(), nullptr);
   if (!object) co_return fail(std::move(object.error()));
   co_return std::optional<json::Value>(std::move(*object));
 }
 
 Task<Result<DeleteOptions>> read_options(Context& context) {
-  const auto body = co_await read_options_body(context);
+  static const api::Type& type = *api::find_type("meta.DeleteOptions");
+  const auto body = co_await read_options_body(context, type);
   if (!body) co_return fail(body.error());
   co_return read_delete_options(context.query, *body ? &**body : nullptr);
 }
@@ -143,7 +144,7 @@ Task<void> serve_delete(Context& context) {
   const auto deleted = co_await delete_named(context, *options);
   if (!deleted) co_return respond_status(context, deleted.error().status);
   if (deleted->removed && !answers_with_deleted_object(context.resource))
-    co_return respond_text(context, 200, to_json(success(context, *deleted->object)));
+    co_return respond_text(context, 200, status_body(context, to_json(success(context, *deleted->object))));
   const int code = !deleted->removed && options->cascade_stated ? 202 : 200;
   respond_object(context, code, deleted->object);
 }
@@ -163,7 +164,8 @@ Task<void> serve_delete_collection(Context& context) {
 }
 
 Task<void> serve_eviction(Context& context) {
-  auto body = co_await read_options_body(context);
+  static const api::Type& type = *api::find_type("policy.Eviction");
+  auto body = co_await read_options_body(context, type);
   if (!body) co_return respond_status(context, body.error());
   json::Value eviction = *body ? std::move(**body) : json::Value(json::Object(context.storage()));
   const auto options = eviction_options(context, eviction.get_object());
@@ -184,7 +186,7 @@ Task<void> serve_eviction(Context& context) {
   const auto deleted = co_await delete_named(context, *options);
   if (!deleted) co_return respond_status(context, deleted.error().status);
   Status done{.code = 201, .reason = {}, .message = {}, .details = {}};
-  respond_text(context, 201, to_json(done));
+  respond_text(context, 201, status_body(context, to_json(done)));
 }
 
 }  // namespace vg::resources

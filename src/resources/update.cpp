@@ -14,6 +14,7 @@
 #include "resources/merge_rules.h"
 #include "resources/object_meta.h"
 #include "resources/output.h"
+#include "resources/output_protobuf.h"
 #include "resources/rules.h"
 #include "resources/write.h"
 
@@ -190,6 +191,11 @@ void put(json::Object& object, std::string_view path, std::int64_t value) {
   }
 }
 
+const api::Type& scale_type() {
+  static const api::Type& type = *api::find_type("autoscaling.Scale");
+  return type;
+}
+
 json::Value make_scale(const json::Object& object, const api::Scale& scale, const json::StoragePtr& storage) {
   const json::Object& metadata = metadata_of(object);
   json::Object kept(storage);
@@ -231,7 +237,6 @@ Task<Written> change_scale(Context& context, const json::Value* sent, const Patc
   const std::string now = context.now();
   const WriteContext write = write_context(context, now);
   const api::Scale& scale = *context.resource.kind->scale;
-  static const api::Type& scale_type = *api::find_type("autoscaling.Scale");
   for (int attempt = 1;; ++attempt) {
     const ObjectPtr current = context.find(context.info.name);
     if (!current) co_return refused(context.not_found(context.info.name));
@@ -239,7 +244,7 @@ Task<Written> change_scale(Context& context, const json::Value* sent, const Patc
     json::Value asked =
         sent ? json::Value(*sent, context.storage()) : make_scale(old.get_object(), scale, context.storage());
     if (patch)
-      if (auto applied = apply(asked, *patch, scale_type); !applied) co_return refused(std::move(applied.error()));
+      if (auto applied = apply(asked, *patch, scale_type()); !applied) co_return refused(std::move(applied.error()));
     const auto replicas = wanted_replicas(context, asked);
     if (!replicas) co_return refused(replicas.error());
     if (auto conflict = find_conflict(context, asked.get_object(), *current)) co_return refused(std::move(*conflict));
@@ -253,8 +258,12 @@ Task<Written> change_scale(Context& context, const json::Value* sent, const Patc
 
 void respond_scale(Context& context, const StoredObject& object) {
   const json::Value document = load_object(object, context.storage());
+  const json::Value scale = make_scale(document.get_object(), *context.resource.kind->scale, context.storage());
   std::string body;
-  json::write(make_scale(document.get_object(), *context.resource.kind->scale, context.storage()), body);
+  if (context.answer.protobuf)
+    append_as_protobuf(body, scale.get_object(), scale_type());
+  else
+    json::write(scale, body);
   respond_text(context, 200, std::move(body));
 }
 
@@ -267,11 +276,11 @@ Task<Written> write_scale(Context& context) {
     if (!patch) co_return refused(patch.error());
     co_return co_await change_scale(context, nullptr, &*patch, *options);
   }
-  const auto format = body_format(context.call.request().headers.find("content-type"));
+  const auto format = body_format(context.call.request().headers.find("content-type"), protobuf_of(scale_type()));
   if (!format) co_return refused(format.error());
   const auto body = co_await context.call.read_body(limits::object_body_bytes_max);
   if (!body) co_return refused(body.error());
-  const auto sent = read_object(*body, *format, context.storage(), nullptr);
+  const auto sent = read_object(*body, *format, scale_type(), context.storage(), nullptr);
   if (!sent) co_return refused(sent.error());
   co_return co_await change_scale(context, &*sent, nullptr, *options);
 }

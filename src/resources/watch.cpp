@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "http/core.h"
 #include "resources/output.h"
+#include "resources/output_protobuf.h"
 #include "resources/read.h"
 #include "resources/selection.h"
 #include "resources/wakeup.h"
@@ -67,9 +68,8 @@ class Stream {
   Stream(Context& context, const Selection& selection) : context_(context), selection_(selection) {}
 
   void event(std::string_view type, const ObjectPtr& object, Revision revision) {
-    fmt::format_to(std::back_inserter(out_), FMT_COMPILE(R"({{"type":"{}","object":)"), type);
-    append_answer(out_, context_, object, revision, !std::exchange(columns_sent_, true));
-    out_.append("}\n");
+    put(type,
+        [&](std::string& out) { append_answer(out, context_, object, revision, !std::exchange(columns_sent_, true)); });
   }
 
   // What a change means to somebody who only sees what the selection takes.
@@ -83,25 +83,22 @@ class Stream {
   }
 
   void bookmark(Revision revision, bool initial_events_end) {
-    if (context_.answer.form == Form::partial) {
-      fmt::format_to(
-          std::back_inserter(out_),
-          FMT_COMPILE(
-              R"({{"type":"BOOKMARK","object":{{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{{"resourceVersion":"{}")"),
-          revision);
-    } else {
-      fmt::format_to(
-          std::back_inserter(out_),
-          FMT_COMPILE(
-              R"({{"type":"BOOKMARK","object":{{"kind":"{}","apiVersion":"{}","metadata":{{"resourceVersion":"{}")"),
-          context_.resource.kind->kind, context_.api_version, revision);
-    }
-    if (initial_events_end) out_.append(R"(,"annotations":{"k8s.io/initial-events-end":"true"})");
-    out_.append("}}}\n");
+    const bool partial = context_.answer.form == Form::partial;
+    const std::string json =
+        fmt::format(FMT_COMPILE(R"({{"kind":"{}","apiVersion":"{}","metadata":{{"resourceVersion":"{}"{}}}}})"),
+                    partial ? std::string_view("PartialObjectMetadata") : context_.resource.kind->kind,
+                    partial ? std::string_view("meta.k8s.io/v1") : context_.api_version, revision,
+                    initial_events_end ? R"(,"annotations":{"k8s.io/initial-events-end":"true"})" : "");
+    put("BOOKMARK", [&](std::string& out) {
+      if (context_.answer.protobuf)
+        append_as_protobuf(out, json, answer_type(context_));
+      else
+        out.append(json);
+    });
   }
 
   void error(const Status& status) {
-    out_.append(R"({"type":"ERROR","object":)").append(to_json(status)).append("}\n");
+    put("ERROR", [&](std::string& out) { out.append(status_body(context_, to_json(status))); });
   }
 
   bool full() const { return out_.size() >= write_bytes; }
@@ -113,6 +110,20 @@ class Stream {
   }
 
  private:
+  // `append` writes the event's object in the form of the answer.
+  template <class Append>
+  void put(std::string_view type, Append append) {
+    if (context_.answer.protobuf) {
+      std::string object;
+      append(object);
+      append_watch_frame(out_, type, object);
+      return;
+    }
+    fmt::format_to(std::back_inserter(out_), FMT_COMPILE(R"({{"type":"{}","object":)"), type);
+    append(out_);
+    out_.append("}\n");
+  }
+
   bool takes(const StoredObject& object) const { return selection_.everything() || selection_.matches(object); }
 
   Context& context_;
@@ -120,6 +131,10 @@ class Stream {
   std::string out_;
   bool columns_sent_ = false;
 };
+
+std::string_view stream_type(const Answer& answer) {
+  return answer.protobuf ? "application/vnd.kubernetes.protobuf;stream=watch" : "application/json";
+}
 
 seconds lifetime(const ListOptions& options) {
   if (options.timeout) return *options.timeout;
@@ -209,7 +224,7 @@ Task<void> serve_watch(Context& context) {
                                            [wakeup] { wakeup->signal(); });
   if (!watch && watch.error().code != 410) co_return respond_status(context, watch.error());
 
-  http::Response head{.status = 200, .content_type = "application/json", .headers = {}, .body = {}};
+  http::Response head{.status = 200, .content_type = stream_type(context.answer), .headers = {}, .body = {}};
   add_warnings(head, context);
   if (!co_await context.call.begin_stream(std::move(head))) co_return;
   Stream stream(context, *selection);

@@ -1,0 +1,104 @@
+#include "resources/output_protobuf.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <stdexcept>
+
+#include "api/protobuf.h"
+#include "api/protobuf_wire.h"
+#include "json/access.h"
+#include "json/document.h"
+#include "resources/draft.h"
+
+namespace vg::resources {
+namespace {
+
+using api::wire::Message;
+
+// The numbers of every list, of a watch's events, and of the wrapper around what is kept as bytes.
+constexpr std::uint32_t list_metadata = 1, list_items = 2;
+constexpr std::uint32_t event_type = 1, event_object = 2, raw_bytes = 1;
+
+const api::Type& meta_type(std::string_view name) {
+  const api::Type* type = api::find_type(name);
+  if (!type) throw std::logic_error(fmt::format("schema/ has no type {}", name));
+  return *type;
+}
+
+// Kubernetes has a type for it that no object is made of, so schema/ has none.
+const api::Type& partial_type() {
+  static const std::array<api::Field, 1> fields = [] {
+    api::Field metadata;
+    metadata.shape = api::Shape::structure;
+    metadata.type = &meta_type("meta.ObjectMeta");
+    metadata.name = "metadata";
+    metadata.number = 1;
+    return std::array{metadata};
+  }();
+  static const api::Type type = [] {
+    api::Type made;
+    made.name = "meta.PartialObjectMetadata";
+    made.fields = fields;
+    return made;
+  }();
+  return type;
+}
+
+json::Document read(std::string_view json) {
+  auto document = json::Document::parse(json);
+  // The text is our own: only a damaged store can make this fail.
+  if (!document || !document->root().is_object()) throw std::runtime_error("an answer is no readable JSON");
+  return std::move(*document);
+}
+
+std::string message_of(std::string_view json, const api::Type& type) {
+  return api::encode_protobuf(read(json).root().get_object(), type);
+}
+
+}  // namespace
+
+const api::Type& answer_type(const Context& context) {
+  return context.answer.form == Form::partial ? partial_type() : *context.resource.kind->type;
+}
+
+void append_as_protobuf(std::string& out, const json::Object& object, const api::Type& type) {
+  const std::string message = api::encode_protobuf(object, type);
+  out += api::close_protobuf({.api_version = json::get_string_or(object, "apiVersion"),
+                              .kind = json::get_string_or(object, "kind"),
+                              .message = message});
+}
+
+void append_as_protobuf(std::string& out, std::string_view json, const api::Type& type) {
+  append_as_protobuf(out, read(json).root().get_object(), type);
+}
+
+void append_list_as_protobuf(std::string& out, const Context& context, std::span<const ObjectPtr> objects,
+                             const ListMeta& meta) {
+  const bool partial = context.answer.form == Form::partial;
+  const api::Type& type = answer_type(context);
+  Message list;
+  std::string json;
+  append_list_meta(json, meta);
+  list.text(list_metadata, message_of(json, meta_type("meta.ListMeta")));
+  for (const auto& object : objects) {  // one after the other: a list may be larger than what a request should hold
+    json.clear();
+    append_object(json, *object, context.resource, context.api_version);
+    list.text(list_items, message_of(json, type));
+  }
+  out += api::close_protobuf({.api_version = partial ? std::string_view("meta.k8s.io/v1") : context.api_version,
+                              .kind = partial ? "PartialObjectMetadataList" : context.resource.kind->list_kind,
+                              .message = list.take()});
+}
+
+void append_watch_frame(std::string& out, std::string_view event, std::string_view object) {
+  Message wrapped, message;
+  wrapped.text(raw_bytes, object);
+  message.text(event_type, event);
+  message.message(event_object, wrapped);
+  const std::string bytes = message.take();
+  for (int shift = 24; shift >= 0; shift -= 8) out.push_back(static_cast<char>(bytes.size() >> shift & 0xff));
+  out += bytes;
+}
+
+}  // namespace vg::resources
