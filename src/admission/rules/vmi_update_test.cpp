@@ -148,8 +148,10 @@ const bool added = add_examples({
 
 // --- the rest --------------------------------------------------------------------------------------------------------
 
-// The causes of an update by virt-controller.
-std::vector<std::string> changed(const std::string& before, const std::string& after, string_view configured = "{}") {
+constexpr string_view controller = "system:serviceaccount:kubevirt:kubevirt-controller";
+
+std::vector<std::string> changed_by(string_view user, string_view before, string_view after,
+                                    string_view configured = "{}") {
   json::Document old_vmi = testing::parsed(before), new_vmi = testing::parsed(after);
   const api::Type& type = *api::find_kind("kubevirt.io", "", "VirtualMachineInstance")->type;
   EXPECT_TRUE(api::canonicalize(old_vmi.root(), type)) << before;
@@ -165,7 +167,7 @@ std::vector<std::string> changed(const std::string& before, const std::string& a
   Review review;
   review.operation_name = "UPDATE";
   review.resource.resource = "virtualmachineinstances";
-  review.user.username = "system:serviceaccount:kubevirt:kubevirt-controller";
+  review.user.username = user;
   Causes causes;
   ask_rules(vmi_update_rules(),
             {.context = context,
@@ -177,7 +179,47 @@ std::vector<std::string> changed(const std::string& before, const std::string& a
   return told(causes);
 }
 
+std::vector<std::string> changed(string_view before, string_view after, string_view configured = "{}") {
+  return changed_by(controller, before, after, configured);
+}
+
 const auto refused = ElementsAre("Invalid ");
+
+TEST(VmiUpdateTest, UsersLeaveTheSpecAndRestrictedLabels) {
+  const auto labelled = [](string_view labels, string_view spec = "{}") {
+    return fmt::format(R"({{"metadata":{{"labels":{}}},"spec":{}}})", labels, spec);
+  };
+  const std::string a = labelled(R"({"kubevirt.io/nodeName":"a"})"), b = labelled(R"({"kubevirt.io/nodeName":"b"})");
+  const std::string none = labelled("{}"), empty = labelled(R"({"kubevirt.io/nodeName":""})");
+  const auto unsupported = ElementsAre("NotSupported ");
+  EXPECT_THAT(changed_by("alice", a, b), unsupported);
+  EXPECT_THAT(changed_by("alice", a, none), unsupported);
+  EXPECT_THAT(changed_by("alice", none, a), unsupported);
+  EXPECT_THAT(changed_by("alice", none, empty), unsupported);
+  EXPECT_THAT(changed_by("alice", a, a), IsEmpty());
+  EXPECT_THAT(changed_by(controller, a, b), IsEmpty());
+  EXPECT_THAT(changed_by("system:serviceaccount:other:kubevirt-controller", a, b), unsupported);
+  // One cause, though both are wrong.
+  EXPECT_THAT(changed_by("alice", a, labelled("{}", R"({"hostname":"h"})")), unsupported);
+}
+
+TEST(VmiUpdateTest, UsersMayTouchTheRest) {
+  EXPECT_THAT(changed_by("alice", R"({"spec":{"volumes":[]}})",
+                         R"({"metadata":{"annotations":{"a":"b"},"labels":{"kubevirt.io/foo":"x"}},"spec":{},
+                             "status":{"phase":"Running"}})"),
+              IsEmpty());
+  EXPECT_THAT(changed_by("alice", R"({"spec":{"domain":{"memory":{"guest":"1Gi"}}}})",
+                         R"({"spec":{"domain":{"memory":{"guest":"1024Mi"}}}})"),
+              IsEmpty());
+}
+
+TEST(VmiUpdateTest, HandlersAreBoundToNodesWhileTheGateIsOn) {
+  constexpr string_view handler = "system:serviceaccount:kubevirt:kubevirt-handler";
+  constexpr string_view unbound = R"({"developerConfiguration":{"disabledFeatureGates":["NodeRestriction"]}})";
+  EXPECT_THAT(changed_by(handler, "{}", "{}"), refused);
+  EXPECT_THAT(changed_by(handler, "{}", "{}", unbound), IsEmpty());
+  EXPECT_THAT(changed_by(controller, "{}", "{}"), IsEmpty());
+}
 
 TEST(VmiUpdateTest, VolumesAreCountedAgainstTheirDevices) {
   EXPECT_THAT(changed(one, machine({pvc("0"), pvc("1")}, {scsi("0")})), refused);
