@@ -64,7 +64,7 @@ TEST(ApplyInstancetypeTest, OvercommitIsComputedInSinglePrecision) {
   struct Row {
     const char *guest, *percent, *request;
   };
-  constexpr Row rows[] = {{"512000000", "15", "\"435200000\""},
+  constexpr Row rows[] = {{"512000000", "15", "\"435200k\""},
                           {"512000000", "80", "\"102399992\""},
                           {"1073741824", "15", "\"912680576\""},
                           {"4294967296", "15", "\"3650722304\""},

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "admission/rules/machine/families.h"
 #include "api/view.h"
 #include "base/selector.h"
 #include "json/access.h"
@@ -72,17 +71,6 @@ void check_discontinued(const Case& about, const json::Value* vmi_spec, Causes& 
         causes.not_supported("", fmt::format("interfaces of type {} are gone, although the feature gate {} is still "
                                              "listed; use a network binding plugin",
                                              member, gate));
-}
-
-void check_grace_annotations(const Case& about, const json::Value* vmi_spec, const json::Value* metadata,
-                             const Place& place, Causes& causes) {
-  const Place spec_place;  // no cause names it
-  grace_annotation_family.check({.about = about,
-                                 .spec = api::kubevirt::VirtualMachineInstanceSpec(vmi_spec),
-                                 .metadata = metadata,
-                                 .place = spec_place,
-                                 .metadata_place = place},
-                                causes);
 }
 
 }  // namespace vg::admission

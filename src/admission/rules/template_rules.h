@@ -12,8 +12,4 @@ void check_selector(const json::Value* selector, const json::Value* labels, Caus
 // A listed gate whose feature is gone, while the machine still uses that feature (rule DG).
 void check_discontinued(const Case& about, const json::Value* vmi_spec, Causes& causes);
 
-// NVIDIA Grace devices do not go with two annotations (GRC-08, GRC-09); `metadata` of the machine and where it stands.
-void check_grace_annotations(const Case& about, const json::Value* vmi_spec, const json::Value* metadata,
-                             const Place& place, Causes& causes);
-
 }  // namespace vg::admission

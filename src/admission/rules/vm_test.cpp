@@ -40,7 +40,7 @@ const bool exist = add_existing({
 });
 
 constexpr std::string_view sized = R"({"object":{"spec":{"instancetype":{"name":"full"},
-  "template":{"spec":{"domain":{"resources":null}}}}}})";
+  "template":{"spec":{"architecture":"amd64","domain":{"resources":null}}}}}})";
 
 const bool added = add_examples({
     {"I01", vm,
@@ -146,8 +146,9 @@ const bool added = add_examples({
     {"L01", vm, R"({"object":{"spec":{"template":{"spec":{"domain":{"cpu":{"sockets":4,"maxSockets":4}}}}}}})",
      R"({"object":{"spec":{"template":{"spec":{"domain":{"cpu":{"sockets":5,"maxSockets":4}}}}}}})",
      "FieldValueInvalid spec.template.spec.domain.cpu.sockets"},
-    {"L02", vm, R"({"object":{"spec":{"template":{"spec":{"domain":{"memory":{"guest":"1Gi","maxGuest":"4Gi"}}}}}}})",
-     R"({"object":{"spec":{"template":{"spec":{"domain":{"memory":{"guest":"1Gi","maxGuest":"4097M"}}}}}}})",
+    {"L02", vm,
+     R"({"object":{"spec":{"template":{"spec":{"architecture":"amd64","domain":{"memory":{"guest":"1Gi","maxGuest":"4Gi"}}}}}}})",
+     R"({"object":{"spec":{"template":{"spec":{"architecture":"amd64","domain":{"memory":{"guest":"1Gi","maxGuest":"4097M"}}}}}}})",
      "FieldValueInvalid spec.template.spec.domain.memory.guest"},
     {"W2", vm, "{}", R"({"object":{"spec":{"runStrategy":null,"running":true}}})", "warning"},
 });
