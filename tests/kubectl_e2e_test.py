@@ -910,6 +910,27 @@ class Suite(Kubectl):
         self.assertEqual(found["metadata"]["labels"], {"a": "b"})
         self.assertEqual({verb for rule in found["rules"] for verb in rule["verbs"]}, {"get", "list"})
 
+    def test_describe_a_pod(self):
+        """Read as protobuf by kubectl 1.32 and later: what it shows has come through all kinds of fields."""
+        self.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "labels": {"a": "b"}}, "spec": {
+            "priority": -5, "terminationGracePeriodSeconds": 0, "nodeSelector": {"k": "v"},
+            "tolerations": [{"key": "t", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30}],
+            "volumes": [{"name": "e", "emptyDir": {"medium": "Memory", "sizeLimit": "1536Mi"}},
+                        {"name": "c", "configMap": {"name": "settings"}}],
+            "containers": [{
+                "name": "c", "image": "example/c", "command": ["run", "it"],
+                "env": [{"name": "S", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k", "optional": True}}}],
+                "ports": [{"containerPort": 80}], "resources": {"limits": {"cpu": "500m", "memory": "1Gi"}},
+                "volumeMounts": [{"name": "e", "mountPath": "/e", "readOnly": True}],
+                "livenessProbe": {"tcpSocket": {"port": 8080}, "initialDelaySeconds": 7},
+                "readinessProbe": {"httpGet": {"path": "/h", "port": "web"}, "periodSeconds": 3}}]}})
+        text = one_line(self.kubectl("describe", "pod", "p"))
+        for part in ("Priority: -5", "Labels: a=b", "Image: example/c", "Port: 80/TCP", "Command: run it",
+                     "Limits: cpu: 500m memory: 1Gi", "<set to the key 'k' in secret 's'> Optional: true", "/e from e (ro)",
+                     "tcp-socket :8080 delay=7s", "http-get http://:web/h delay=0s timeout=1s period=3s", "Medium: Memory",
+                     "SizeLimit: 1536Mi", "Name: settings", "Node-Selectors: k=v", "t:NoExecute op=Exists for 30s"):
+            self.assertIn(part, text)
+
     def test_drain(self):
         """Evicts the pods of a node, or deletes them (a kubectl that knows no policy/v1), and waits until they are gone."""
         self.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": self.namespace}},

@@ -81,6 +81,18 @@ TEST(Protobuf, ReadsAnObjectByteForByte) {
   EXPECT_EQ(decoded(object->message, "k8s.ConfigMap"), R"({"metadata":{"name":"a"},"data":{"k":"v"}})");
 }
 
+// What kubectl 1.32 sends for `kubectl create namespace zz`: Go writes what is empty, too.
+TEST(Protobuf, ReadsWhatKubectlSends) {
+  const std::string body = bytes_of({0x6b, 0x38, 0x73, 0x00, 0x0a, 0x0f, 0x0a, 0x02, 0x76, 0x31, 0x12, 0x09, 0x4e, 0x61,
+                                     0x6d, 0x65, 0x73, 0x70, 0x61, 0x63, 0x65, 0x12, 0x1a, 0x0a, 0x12, 0x0a, 0x02, 0x7a,
+                                     0x7a, 0x12, 0x00, 0x1a, 0x00, 0x22, 0x00, 0x2a, 0x00, 0x32, 0x00, 0x38, 0x00, 0x42,
+                                     0x00, 0x12, 0x00, 0x1a, 0x02, 0x0a, 0x00, 0x1a, 0x00, 0x22, 0x00});
+  const auto object = open_protobuf(body);
+  ASSERT_TRUE(object) << object.error().message;
+  EXPECT_EQ(object->kind, "Namespace");
+  EXPECT_EQ(decoded(object->message, "k8s.Namespace"), R"({"metadata":{"name":"zz"},"spec":{},"status":{}})");
+}
+
 TEST(Protobuf, WritesAnObjectByteForByte) {
   const std::string message = encoded(R"({"metadata":{"name":"a"},"data":{"k":"v"}})", "k8s.ConfigMap");
   EXPECT_EQ(message, bytes_of({0x0a, 0x03, 0x0a, 0x01, 'a', 0x12, 0x06, 0x0a, 0x01, 'k', 0x12, 0x01, 'v'}));
