@@ -6,6 +6,7 @@
 #include <array>
 #include <vector>
 
+#include "actions.h"
 #include "cluster.h"
 #include "rules.h"
 #include "serve.h"
@@ -44,7 +45,8 @@ constexpr std::array commands = std::to_array<Command>({
     {"render", "FILE", "an object as it is after defaulting", not_built_yet},
     {"rules", "[--grep WORD] [-o json]", "every rule that objects are checked against",
      [](const Command&, Arguments arguments, Output output) { return run_rules(arguments, output); }},
-    {"actions", "", "every action on a machine, and when it is allowed", not_built_yet},
+    {"actions", "[-o json]", "every action on a machine, and the permission it needs",
+     [](const Command&, Arguments arguments, Output output) { return run_actions(arguments, output); }},
     {"version", "", "the version of this program", print_version},
 });
 

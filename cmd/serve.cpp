@@ -39,6 +39,7 @@
 #include "server/webhooks.h"
 #include "signals.h"
 #include "standalone_api.h"
+#include "subresources.h"
 
 namespace vg::cmd {
 namespace {
@@ -50,9 +51,7 @@ struct ServeOptions {
   std::string state;  // empty = the default place
   std::string listen = "127.0.0.1:6443";
   bool api_only = false;
-  std::int64_t console_server_port = 8186;
-  std::string handler_cert_file = "/etc/virt-handler/clientcertificates/tls.crt";
-  std::string handler_key_file = "/etc/virt-handler/clientcertificates/tls.key";
+  NodeOptions node;
   std::int64_t verbosity = log::verbosity_default;
 
   std::vector<Flag> flags() {
@@ -61,9 +60,9 @@ struct ServeOptions {
          "where keys and objects are kept (default $XDG_STATE_HOME/virtgate, else ~/.local/state/virtgate)"},
         {"listen", '\0', &listen, "HOST:PORT", "where to listen"},
         {"api-only", '\0', &api_only, "", "run no controllers and no node: objects change only when somebody does it"},
-        {"console-server-port", '\0', &console_server_port, "PORT", "port of the handlers on the nodes"},
-        {"handler-cert-file", '\0', &handler_cert_file, "FILE", "client certificate shown to the handlers"},
-        {"handler-key-file", '\0', &handler_key_file, "FILE", "its key"},
+        {"console-server-port", '\0', &node.console_server_port, "PORT", "port of the handlers on the nodes"},
+        {"handler-cert-file", '\0', &node.handler_cert_file, "FILE", "client certificate shown to the handlers"},
+        {"handler-key-file", '\0', &node.handler_key_file, "FILE", "its key"},
         {"v", 'v', &verbosity, "LEVEL", "how much to log: 3 adds a line a request, 4 also webhooks"},
     };
   }
@@ -193,6 +192,7 @@ class Standalone {
                       "When a certificate of this server ends, in seconds since 1970.", {"certificate"});
   server::HealthRegistry health_;
   std::unique_ptr<StandaloneApi> api_;
+  std::unique_ptr<Subresources> subresources_;
   std::unique_ptr<server::Router> router_;
   std::unique_ptr<http::Server> server_;
   std::optional<http::CertificateWatcher> certificates_;  // lives on a core of the server, so it goes first
@@ -219,6 +219,7 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
 
   std::unique_ptr<Standalone> made(new Standalone(std::move(*folder), std::move(*pki), options.api_only));
   if (auto opened = made->open_api(); !opened) return fail(opened.error());
+  made->subresources_ = std::make_unique<Subresources>(*made->api_, options.node);
   made->add_routes();
   made->show_expiry();
   http::ServerConfig config;
@@ -253,6 +254,7 @@ void Standalone::add_routes() {
   server::add_metrics_route(*router_, server::Access::administrators, metrics_);
   server::add_webhook_routes(*router_, server::Access::administrators, metrics_, api_->admission());
   api_->add_routes(*router_, health_);
+  subresources_->add_routes(*router_);
 }
 
 Result<void> Standalone::load_certificates() {
@@ -282,6 +284,7 @@ void Standalone::run() {
   ProcessSignals::Watch watch(
       signals_, renewal_interval, [this](int signal) { on_signal(signal); }, [this] { renew(); });
   server_->run();
+  subresources_->stop();
   api_->stop();
   ready_.set(0);
 }
@@ -367,7 +370,7 @@ int run_serve(std::span<const std::string_view> arguments, Output output) {
   }
   if (!parsed->positional.empty())
     return refuse(fmt::format("there is nothing to do with \"{}\"", parsed->positional.front()));
-  if (options.console_server_port < 0 || options.console_server_port > 65535)
+  if (options.node.console_server_port < 0 || options.node.console_server_port > 65535)
     return refuse("--console-server-port must be from 0 to 65535");
   const auto listen = parse_listen_address(options.listen);
   if (!listen) return refuse(listen.error());

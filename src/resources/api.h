@@ -63,6 +63,9 @@ class ResourceApi {
 
   Task<void> handle(server::Call& call);
 
+  // For what reads and writes objects beside the requests of users.
+  Backend& backend() { return backend_; }
+
  private:
   Task<void> serve(server::Call& call, const RequestInfo& info, const Asker& asker, std::string& object_name);
   Task<void> serve_resource(server::Call& call, const RequestInfo& info, const Resource& resource,

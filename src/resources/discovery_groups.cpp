@@ -7,49 +7,13 @@
 #include <cstdint>
 #include <tuple>
 
+#include "actions/action.h"
 #include "api/schema.h"
 
 namespace vg::resources {
 namespace {
 
 using Names = std::span<const std::string_view>;
-
-constexpr std::string_view subresources_group = "subresources.kubevirt.io";
-constexpr std::array<std::string_view, 2> subresources_versions{"v1", "v1alpha3"};
-
-// The subresource API answers requests, it has no objects; upstream names neither kinds nor verbs there, and leaves out
-// some that it serves. Clients know the list in this form, so it is kept as it is.
-constexpr std::array<std::string_view, 31> subresources{"expand-vm-spec",
-                                                        "virtualmachineinstances/vnc",
-                                                        "virtualmachineinstances/vnc/screenshot",
-                                                        "virtualmachineinstances/console",
-                                                        "virtualmachineinstances/portforward",
-                                                        "virtualmachineinstances/backup",
-                                                        "virtualmachineinstances/redefine-checkpoint",
-                                                        "virtualmachineinstances/pause",
-                                                        "virtualmachineinstances/unpause",
-                                                        "virtualmachineinstances/freeze",
-                                                        "virtualmachineinstances/unfreeze",
-                                                        "virtualmachineinstances/reset",
-                                                        "virtualmachineinstances/softreboot",
-                                                        "virtualmachines/start",
-                                                        "virtualmachines/stop",
-                                                        "virtualmachines/restart",
-                                                        "virtualmachines/migrate",
-                                                        "virtualmachines/expand-spec",
-                                                        "virtualmachines/objectgraph",
-                                                        "virtualmachines/evacuate/cancel",
-                                                        "virtualmachineinstances/guestosinfo",
-                                                        "virtualmachineinstances/userlist",
-                                                        "virtualmachineinstances/filesystemlist",
-                                                        "virtualmachineinstances/addvolume",
-                                                        "virtualmachineinstances/removevolume",
-                                                        "virtualmachineinstances/objectgraph",
-                                                        "virtualmachineinstances/sev/fetchcertchain",
-                                                        "virtualmachineinstances/sev/querylaunchmeasurement",
-                                                        "virtualmachineinstances/sev/setupsession",
-                                                        "virtualmachineinstances/sev/injectlaunchsecret",
-                                                        "virtualmachineinstances/evacuate/cancel"};
 
 // The order in which Kubernetes lists its own groups.
 constexpr std::array<std::string_view, 9> leading_groups{"",
@@ -128,8 +92,7 @@ std::vector<ApiGroup> make_groups() {
         group->versions.push_back(version.name);
   }
   std::erase_if(groups, [](const ApiGroup& group) { return group.versions.empty(); });
-  groups.push_back(
-      {.name = subresources_group, .versions = {subresources_versions.begin(), subresources_versions.end()}});
+  groups.push_back({.name = actions::group, .versions = {actions::versions.begin(), actions::versions.end()}});
   for (ApiGroup& group : groups) std::ranges::sort(group.versions, {}, version_rank);
   std::ranges::sort(groups, {}, [](const ApiGroup& group) {
     return std::pair(std::ranges::find(leading_groups, group.name) - leading_groups.begin(), group.name);
@@ -163,12 +126,19 @@ void add_parts(std::vector<ApiResource>& out, const api::Kind& kind) {
     if (part.plural == kind.plural) add(part.name, part.kind, part.kind_group, part.kind_version, part.verbs);
 }
 
+// The subresource API answers requests, it has no objects; upstream names neither kinds nor verbs there, and leaves out
+// some that it serves. Clients know the list in this form, so it is kept as it is.
 std::vector<ApiResource> subresource_entries() {
+  std::vector<const actions::Action*> listed;
+  for (const actions::Action& action : actions::actions())
+    if (action.listed > 0) listed.push_back(&action);
+  std::ranges::sort(listed, {}, &actions::Action::listed);
   std::vector<ApiResource> out;
-  out.reserve(subresources.size());
-  for (const std::string_view name : subresources) {
+  out.reserve(listed.size());
+  for (const actions::Action* action : listed) {
     ApiResource entry;
-    entry.name = name;
+    if (!action->resource.empty()) entry.name.append(action->resource).push_back('/');
+    entry.name.append(action->name);
     out.push_back(std::move(entry));
   }
   return out;
@@ -188,7 +158,7 @@ const ApiGroup* find_api_group(std::string_view name) {
 }
 
 std::vector<ApiResource> api_resources(std::string_view group, std::string_view version) {
-  if (group == subresources_group && std::ranges::find(subresources_versions, version) != subresources_versions.end())
+  if (group == actions::group && std::ranges::find(actions::versions, version) != actions::versions.end())
     return subresource_entries();
   std::vector<ApiResource> out;
   for (const api::Kind& kind : api::kinds()) {

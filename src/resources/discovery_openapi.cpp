@@ -9,6 +9,8 @@
 #include <mutex>
 #include <string>
 
+#include "actions/action.h"
+#include "actions/openapi.h"
 #include "api/openapi.h"
 #include "api/schema.h"
 #include "json/arena.h"
@@ -59,7 +61,12 @@ Tags& known_tags() {
   return tags;
 }
 
+bool is_actions(std::string_view group, std::string_view version) {
+  return group == actions::group && std::ranges::find(actions::versions, version) != actions::versions.end();
+}
+
 bool has_document(std::string_view group, std::string_view version) {
+  if (is_actions(group, version)) return true;
   return std::ranges::any_of(api::kinds(), [&](const api::Kind& kind) {
     const api::KindVersion* found = kind.group == group && kind.list_type ? kind.version(version) : nullptr;
     return found && found->served;
@@ -74,6 +81,7 @@ std::string text_of(const json::Object& document) {
 
 std::string build_v3(std::string_view group, std::string_view version) {
   json::Arena arena(arena_bytes);
+  if (is_actions(group, version)) return text_of(actions::openapi_v3(version, arena.storage()));
   return text_of(api::openapi_v3_document(group, version, title, release, arena.storage()));
 }
 

@@ -16,6 +16,10 @@ AccessAttributes access_attributes(const RequestInfo& info) {
   attributes.version = info.version;
   attributes.resource = info.resource;
   attributes.subresource = info.subresource;
+  // A port is no part of what is allowed.
+  constexpr std::string_view port_forward = "portforward";
+  if (info.group == "subresources.kubevirt.io" && attributes.subresource.starts_with("portforward/"))
+    attributes.subresource = attributes.subresource.substr(0, port_forward.size());
   attributes.ns = info.ns;
   attributes.name = info.name;
   return attributes;

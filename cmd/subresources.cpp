@@ -1,0 +1,58 @@
+#include "subresources.h"
+
+#include <utility>
+
+#include "actions/action.h"
+#include "actions/profiler.h"
+#include "base/limits.h"
+#include "json/access.h"
+#include "json/arena.h"
+#include "resources/draft.h"
+#include "resources/first_start.h"
+
+namespace vg::cmd {
+namespace {
+
+constexpr std::uint16_t port_without_a_flag = 8185;
+
+// The authorities of the nodes' certificates, as ConfigMap kubevirt-ca has them now.
+Result<std::string> node_authorities(const ObjectStore& store) {
+  const ObjectPtr map = store.get("configmaps", resources::kubevirt_namespace, "kubevirt-ca");
+  if (!map)
+    return fail(
+        Status::unavailable("ConfigMap kubevirt/kubevirt-ca is gone, so no node can be trusted; create it with "
+                            "the nodes' authorities under ca-bundle"));
+  json::Arena arena;
+  const json::Value document = resources::load_object(*map, arena.storage());
+  return std::string(json::as_string(json::find_path(document, {"data", "ca-bundle"})).value_or(""));
+}
+
+node::HandlerLinkOptions link_options(const NodeOptions& options, const ObjectStore& store) {
+  return {.ns = std::string(resources::kubevirt_namespace),
+          .port = options.console_server_port == 0 ? port_without_a_flag
+                                                   : static_cast<std::uint16_t>(options.console_server_port),
+          .certificate_file = options.handler_cert_file,
+          .key_file = options.handler_key_file,
+          .authorities = [&store] { return node_authorities(store); }};
+}
+
+}  // namespace
+
+Subresources::Subresources(StandaloneApi& api, const NodeOptions& options)
+    : api_(api),
+      objects_(api.api().backend(), resources::kubevirt_namespace),
+      nodes_(objects_, link_options(options, api.store())),
+      service_({.objects = objects_, .nodes = nodes_, .environment = api.admission()}) {
+  api.api().add_group(std::string(actions::group), [this](resources::SpecialRequest& request) {
+    const resources::RequestInfo& info = request.info;
+    return service_.serve(request.call, {.version = info.version,
+                                         .ns = info.ns,
+                                         .resource = info.resource,
+                                         .name = info.name,
+                                         .subresource = info.subresource});
+  });
+}
+
+void Subresources::add_routes(server::Router& router) { actions::add_profiler_routes(router, api_.config()); }
+
+}  // namespace vg::cmd

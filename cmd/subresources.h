@@ -1,0 +1,39 @@
+// Actions on machines in the standalone mode: their objects are in the store, their nodes are found by pods in it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "actions/service.h"
+#include "node/handler_link.h"
+#include "resources/own_objects.h"
+#include "server/router.h"
+#include "standalone_api.h"
+
+namespace vg::cmd {
+
+struct NodeOptions {
+  std::int64_t console_server_port = 8186;  // 0: what virt-api takes then, 8185
+  std::string handler_cert_file = "/etc/virt-handler/clientcertificates/tls.crt";
+  std::string handler_key_file = "/etc/virt-handler/clientcertificates/tls.key";
+};
+
+class Subresources {
+ public:
+  // Takes over the group of the API, which outlives this.
+  Subresources(StandaloneApi& api, const NodeOptions& options);
+  Subresources(const Subresources&) = delete;
+  Subresources& operator=(const Subresources&) = delete;
+
+  void add_routes(server::Router& router);
+  // After the cores have stopped, before they are destroyed.
+  void stop() { nodes_.close(); }
+
+ private:
+  StandaloneApi& api_;
+  resources::OwnObjects objects_;
+  node::HandlerLink nodes_;
+  actions::Service service_;
+};
+
+}  // namespace vg::cmd

@@ -1,0 +1,113 @@
+#include "actions/body.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <utility>
+
+#include "api/canonical.h"
+#include "base/limits.h"
+#include "json/parse.h"
+#include "json/write.h"
+#include "json/yaml.h"
+
+namespace vg::actions {
+namespace {
+
+constexpr std::string_view blanks = " \t\r\n";
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(blanks);
+  return first == text.npos ? std::string_view() : text.substr(first);
+}
+
+Status undecodable(const Status& why) {
+  return Status::bad_request(fmt::format("the body cannot be read as the options of this action: {}", why.message));
+}
+
+// The end of the value that the text begins with: Go's decoder reads one and does not look behind it.
+std::string_view first_value(std::string_view text) {
+  std::size_t depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted) {
+      if (c == '\\') ++i;
+      if (c == '"') quoted = false;
+      continue;
+    }
+    if (c == '"') quoted = true;
+    if (c == '{' || c == '[') ++depth;
+    if ((c == '}' || c == ']') && (depth == 0 || --depth == 0)) return text.substr(0, i + 1);
+  }
+  return text;
+}
+
+// The first document of a stream ends at a line "---".
+std::string_view first_document(std::string_view text) {
+  const auto end = text.find("\n---");
+  return end == text.npos ? text : text.substr(0, end + 1);
+}
+
+// As YAML is read: where a string is meant, 5 is "5" and true is "true".
+// NOLINTNEXTLINE(misc-no-recursion): as deep as the document, which the parser bounds
+void read_scalars_as_text(json::Value& value, const api::Node& node) {
+  if (node.shape == api::Shape::string && (value.is_number() || value.is_bool())) {
+    value = json::Value(boost::json::string_view(json::to_text(value)), value.storage());
+  } else if (json::Object* object = value.if_object()) {
+    for (auto& member : *object) {
+      const api::Node* inner = node.shape == api::Shape::structure ? node.type->find_fold(member.key()) : node.element;
+      if (inner) read_scalars_as_text(member.value(), *inner);
+    }
+  } else if (json::Array* array = value.if_array(); array && node.element) {
+    for (json::Value& item : *array) read_scalars_as_text(item, *node.element);
+  }
+}
+
+Result<json::Value> shaped(json::Value value, const api::Type& type, const json::StoragePtr& storage) {
+  if (value.is_null()) value = json::Value(json::Object(storage));
+  if (!value.is_object()) return fail(Status::bad_request("it must be one object"));
+  if (auto done = api::canonicalize(value, type); !done) return fail(std::move(done.error()));
+  return value;
+}
+
+Result<json::Value> read_json(std::string_view text, const api::Type& type, const json::StoragePtr& storage) {
+  auto value = json::parse(first_value(text), storage, {.bytes_max = limits::object_body_bytes_max});
+  return value ? shaped(std::move(*value), type, storage) : std::move(value);
+}
+
+Result<json::Value> read_yaml(std::string_view text, const api::Type& type, const json::StoragePtr& storage) {
+  auto value = json::parse_yaml(first_document(text), storage);
+  if (!value) return value;
+  api::Node node;
+  node.shape = api::Shape::structure;
+  node.type = &type;
+  read_scalars_as_text(*value, node);
+  return shaped(std::move(*value), type, storage);
+}
+
+}  // namespace
+
+Result<json::Value> read_options(std::string_view body, const api::Type& type, const json::StoragePtr& storage) {
+  const std::string_view text = trimmed(body);
+  if (text.empty()) return shaped(json::Value(storage), type, storage);
+  std::optional<Status> json_problem;
+  if (text.starts_with('{')) {
+    auto value = read_json(text, type, storage);
+    if (value) return value;
+    json_problem = std::move(value.error());
+  }
+  auto value = read_yaml(body, type, storage);
+  if (value) return value;
+  return fail(undecodable(json_problem ? *json_problem : value.error()));
+}
+
+Result<json::Value> read_strict(std::string_view body, const json::StoragePtr& storage) {
+  if (trimmed(body).empty()) return fail(Status::bad_request("the body is empty; send a VirtualMachine, as JSON"));
+  auto value = json::parse(body, storage, {.bytes_max = limits::object_body_bytes_max});
+  if (!value) return fail(undecodable(value.error()));
+  if (!value->is_object()) return fail(Status::bad_request("the body must be one VirtualMachine, as a JSON object"));
+  return value;
+}
+
+}  // namespace vg::actions

@@ -1,0 +1,84 @@
+#include "actions/case.h"
+
+#include <fmt/format.h>
+
+#include "api/views/subresources.h"
+#include "json/access.h"
+
+namespace vg::actions {
+namespace {
+
+template <class Conditions>
+bool any_condition(const Conditions& conditions, std::string_view type, bool only_true) {
+  for (const auto condition : conditions)
+    if (condition.type() == type && (!only_true || condition.status() == "True")) return true;
+  return false;
+}
+
+}  // namespace
+
+std::string_view printed_phase(std::string_view phase) { return phase.empty() ? "not set" : phase; }
+
+bool has_condition(const VirtualMachineInstance& vmi, std::string_view type) {
+  return any_condition(vmi.status().conditions(), type, false);
+}
+
+bool is_true(const VirtualMachineInstance& vmi, std::string_view type) {
+  return any_condition(vmi.status().conditions(), type, true);
+}
+
+bool is_true(const VirtualMachine& vm, std::string_view type) {
+  return any_condition(vm.status().conditions(), type, true);
+}
+
+Result<std::string_view> run_strategy(const Case& about) {
+  const auto spec = about.vm().spec();
+  const auto running = spec.running();
+  const auto strategy = spec.run_strategy();
+  if (running && strategy)
+    return fail(Status::internal_error(
+        fmt::format("machine \"{}\" says both spec.running and spec.runStrategy; remove one of them", about.name)));
+  if (strategy) return *strategy;
+  return running.value_or(false) ? "Always" : "Halted";
+}
+
+Status not_found(std::string_view kind, std::string_view name) {
+  return Status::not_found(std::string(kubevirt_group), std::string(kind), std::string(name));
+}
+
+Status conflict(std::string_view kind, std::string_view name, std::string_view why) {
+  return Status::conflict(std::string(kubevirt_group), std::string(kind), std::string(name),
+                          fmt::format("{}.{} \"{}\": {}", kind, kubevirt_group, name, why));
+}
+
+Status forbidden(std::string_view kind, std::string_view name, std::string_view why) {
+  return Status::forbidden(std::string(kubevirt_group), std::string(kind), std::string(name),
+                           fmt::format("{}.{} \"{}\": {}", kind, kubevirt_group, name, why));
+}
+
+Status not_running(const Case& about, std::string_view verb) {
+  return instance_conflict(
+      about, fmt::format("it is not running (phase {}), so it cannot be {}; wait for phase Running, or start the "
+                         "machine with `virtctl start {}`",
+                         printed_phase(about.phase()), verb, about.name));
+}
+
+Result<bool> read_dry_run(const Case& about) {
+  // Every kind of options names the member alike.
+  const auto values = about.options<api::kubevirt::StartOptions>().dry_run();
+  for (const std::string_view value : values)
+    if (value != "All")
+      return fail(Status::bad_request(
+          fmt::format("dryRun takes only \"All\" and not \"{}\"; leave it out to act for real", value)));
+  return !values.empty();
+}
+
+json::Value copy_of(const json::Value* value, const Case& about) {
+  return value ? json::Value(*value, about.storage) : json::Value(about.storage);
+}
+
+json::Value text_of(std::string_view text, const Case& about) {
+  return json::Value(boost::json::string_view(text), about.storage);
+}
+
+}  // namespace vg::actions

@@ -1,0 +1,50 @@
+// Calling off that an instance leaves its node (spec subresources 2.14).
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "actions/case.h"
+#include "actions/decisions.h"
+#include "api/views/k8s_core.h"
+#include "api/views/subresources.h"
+#include "json/patch.h"
+
+namespace vg::actions {
+namespace {
+
+using api::kubevirt::EvacuateCancelOptions;
+
+// A node that is being drained for good would only send the instance away again. One that is unknown is not drained.
+std::optional<Status> find_drained(const Case& about) {
+  const std::string_view key = about.config.node_drain_taint_key();
+  if (key.empty() || !about.node) return std::nullopt;
+  for (const auto taint : api::k8s::Node(about.node).spec().taints())
+    if (taint.key() == key && taint.effect() == "NoSchedule")
+      return Status::bad_request(
+          fmt::format("node \"{0}\" is being drained (taint {1}), so the instance must leave it; remove the taint with "
+                      "`kubectl taint node {0} {1}-` first",
+                      left_node(about.vmi()), key));
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view left_node(const VirtualMachineInstance& vmi) {
+  const std::string_view left = vmi.status().evacuation_node_name();
+  return left.empty() ? vmi.status().node_name() : left;
+}
+
+Decision decide_evacuate_cancel(const Case& about) {
+  if (auto drained = find_drained(about)) return fail(std::move(*drained));
+  // Nothing to call off: whatever the body says does not matter.
+  if (about.vmi().status().evacuation_node_name().empty()) return effects(Reply{.code = 200});
+  if (about.body_problem) return fail(*about.body_problem);
+  const auto dry_run = read_dry_run(about);
+  if (!dry_run) return fail(dry_run.error());
+  json::PatchBuilder builder(about.storage);
+  constexpr std::string_view path = "/status/evacuationNodeName";
+  builder.test(path, text_of(about.options<EvacuateCancelOptions>().evacuation_node_name(), about)).remove(path);
+  return effects(PatchObject{.resource = instances, .part = "", .operations = builder.take(), .dry_run = *dry_run});
+}
+
+}  // namespace vg::actions

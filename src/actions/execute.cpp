@@ -1,0 +1,244 @@
+#include "actions/execute.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actions/node_calls.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "json/access.h"
+#include "json/parse.h"
+#include "json/write.h"
+
+namespace vg::actions {
+namespace {
+
+constexpr std::string_view json_type = "application/json";
+constexpr std::string_view text_type = "text/plain; charset=utf-8";
+// Which object was made or changed, for people who follow a request through the system.
+constexpr const char* object_header = "X-Virtgate-Object";
+
+http::Response answer(int code) {
+  http::Response response{.status = code, .content_type = {}, .headers = {}, .body = {}};
+  response.headers.emplace_back("X-Content-Type-Options", "nosniff");
+  return response;
+}
+
+// The beginnings by which pictures are known.
+std::string_view sniffed_type(std::string_view bytes) {
+  using namespace std::string_view_literals;
+  if (bytes.empty()) return {};
+  if (bytes.starts_with("\x89PNG\r\n\x1a\n"sv)) return "image/png";
+  if (bytes.starts_with("\xff\xd8\xff"sv)) return "image/jpeg";
+  if (bytes.starts_with("GIF87a"sv) || bytes.starts_with("GIF89a"sv)) return "image/gif";
+  if (bytes.starts_with("BM"sv)) return "image/bmp";
+  return "application/octet-stream";
+}
+
+// What a client gets of a write that the API refused (spec subresources 4.2).
+Status map_refusal(const PatchObject& patch, const Case& about, Status status) {
+  if (patch.refused == Refused::invalid_or_internal && status.code == 422) return status;
+  if (patch.refused == Refused::internal_or_raced && (is_failed_patch(status) || status.code == 409))
+    return machine_conflict(about, fmt::format("it changed while this was decided, so nothing was done; look at it "
+                                               "again and repeat the request if it is still wanted ({})",
+                                               status.message));
+  return Status::internal_error(
+      fmt::format("{} \"{}\" was not changed: {}", patch.resource.plural, about.name, status.message));
+}
+
+void prefix(Status& status, std::string_view text) {
+  if (text.empty()) return;
+  status.message.insert(0, text);
+  for (StatusCause& cause : status.details.causes) cause.message.insert(0, text);
+}
+
+class Executor {
+ public:
+  Executor(const Case& about, const Parts& parts, server::Call& call) : about_(about), parts_(parts), call_(call) {}
+
+  // True once the call is answered.
+  Task<Result<bool>> carry_out(Effect& effect) {
+    if (auto* patch = std::get_if<PatchObject>(&effect)) co_return co_await apply(*patch);
+    if (auto* create = std::get_if<CreateObject>(&effect)) co_return co_await make(*create);
+    if (auto* node = std::get_if<CallNode>(&effect)) co_return co_await ask(*node);
+    if (auto* reply = std::get_if<Reply>(&effect))
+      co_return respond(reply->code, reply->document, std::move(reply->text));
+    refuse(call_, about_.action, std::get<Refuse>(effect).status);
+    co_return true;
+  }
+
+  // Best effort: what went wrong is already on its way to the client.
+  Task<void> undo() {
+    for (const PatchObject* patch : undoable_) {
+      const auto undone =
+          co_await parts_.objects.patch(call_.core(), name(patch->resource), patch->part, patch->undo, false);
+      if (!undone)
+        log::warning("a change could not be taken back", {{"requestId", call_.request().id},
+                                                          {"object", print_object(patch->resource, about_.name)},
+                                                          {"reason", undone.error().message}});
+    }
+  }
+
+  void finish() { respond(about_.action.success, json::Value()); }
+
+ private:
+  ObjectName name(ResourceName resource) const { return {.resource = resource, .ns = about_.ns, .name = about_.name}; }
+
+  std::string print_object(ResourceName resource, std::string_view object) const {
+    return fmt::format("{}/{}/namespaces/{}/{}/{}", resource.group, resource.version, about_.ns, resource.plural,
+                       object);
+  }
+
+  Task<Result<bool>> apply(PatchObject& patch) {
+    auto done =
+        co_await parts_.objects.patch(call_.core(), name(patch.resource), patch.part, patch.operations, patch.dry_run);
+    if (!done) co_return fail(map_refusal(patch, about_, std::move(done.error())));
+    note(patch.dry_run ? "would be changed" : "was changed", print_object(patch.resource, about_.name));
+    if (!patch.undo.empty() && !patch.dry_run) undoable_.push_back(&patch);
+    co_return false;
+  }
+
+  Task<Result<bool>> make(const CreateObject& create) {
+    const auto made =
+        co_await parts_.objects.create(call_.core(), create.resource, about_.ns, create.object, create.dry_run);
+    if (!made) {
+      std::string other;
+      if (!create.one_at_a_time.empty()) other = co_await find_unfinished(create);
+      if (!other.empty())
+        co_return fail(
+            machine_conflict(about_, fmt::format("{} \"{}\" is still under way; wait for its end, or delete it ({})",
+                                                 create.resource.plural, other, made.error().message)));
+      co_return fail(Status::internal_error(
+          fmt::format("no object could be made of {}: {}", create.resource.plural, made.error().message)));
+    }
+    note(create.dry_run ? "would be created" : "was created", print_object(create.resource, *made));
+    co_return false;
+  }
+
+  // The name of an object of that kind that has not come to its end; empty for none.
+  Task<std::string> find_unfinished(const CreateObject& create) {
+    const std::string selector = fmt::format("{}={}", create.one_at_a_time, about_.name);
+    const auto found = co_await parts_.objects.list(call_.core(), create.resource, about_.ns, selector, about_.storage);
+    if (!found) co_return std::string();
+    for (const json::Value& object : *found) {
+      if (is_final(json::as_string(json::find_path(object, {"status", "phase"})).value_or(""))) continue;
+      co_return std::string(json::as_string(json::find_path(object, {"metadata", "name"})).value_or(""));
+    }
+    co_return std::string();
+  }
+
+  Task<Result<bool>> ask(CallNode& node) {
+    auto answered = co_await ask_node(node);
+    if (!answered) {
+      prefix(answered.error(), node.explain);
+      co_return fail(std::move(answered.error()));
+    }
+    if (!*answered || node.answer == CallNode::Answer::none) co_return false;
+    co_return pass_on(node, std::move(**answered));
+  }
+
+  // Nothing for a dry run.
+  Task<Result<std::optional<NodeAnswer>>> ask_node(const CallNode& node) {
+    const auto address = co_await parts_.nodes.find(call_.core(), about_.vmi().status().node_name());
+    if (!address) co_return fail(address.error());
+    if (node.dry_run) co_return std::nullopt;
+    std::string_view body;
+    if (node.forward_body) {
+      const auto read = co_await call_.read_body(limits::object_body_bytes_max);
+      if (!read) co_return fail(read.error());
+      body = *read;
+    }
+    const std::string target = node_target(about_, node.suffix);
+    auto answer = co_await parts_.nodes.call(call_.core(), *address,
+                                             {.method = node.method,
+                                              .target = target,
+                                              .body = body,
+                                              .accept_json = node.answer == CallNode::Answer::document,
+                                              .timeout = limits::node_answer_deadline});
+    if (!answer) co_return fail(Status::internal_error(std::move(answer.error().message)));
+    if (answer->status < 200 || answer->status > 299)
+      co_return fail(Status::internal_error(print_node_refusal(*answer)));
+    co_return std::optional(std::move(*answer));
+  }
+
+  Result<bool> pass_on(const CallNode& node, NodeAnswer answered) {
+    if (node.answer == CallNode::Answer::bytes) {
+      http::Response response = answer(about_.action.success);
+      response.content_type = sniffed_type(answered.body);
+      response.body = std::move(answered.body);
+      call_.respond(std::move(response));
+      return true;
+    }
+    auto document = json::parse(answered.body, about_.storage, {.bytes_max = limits::node_answer_bytes_max});
+    if (!document)
+      return fail(Status::internal_error(fmt::format("the node's answer is no JSON: {}", document.error().message)));
+    return respond(about_.action.success, *document);
+  }
+
+  bool respond(int code, const json::Value& document, std::string text = {}) {
+    http::Response response = answer(code);
+    if (!text.empty()) response.content_type = text_type;
+    response.body = std::move(text);
+    if (!touched_.empty()) response.headers.emplace_back(object_header, touched_);
+    if (!document.is_null()) {
+      response.content_type = json_type;
+      json::write(document, response.body,
+                  {.escape_html = true, .sort_keys = about_.action.failures == Failures::text});
+    }
+    call_.respond(std::move(response));
+    return true;
+  }
+
+  void note(std::string_view what, std::string object) {
+    log::info(fmt::format("an object {} by an action", what), {{"requestId", call_.request().id},
+                                                               {"username", call_.identity().user},
+                                                               {"action", about_.action.name},
+                                                               {"object", object}});
+    touched_ = std::move(object);
+  }
+
+  const Case& about_;
+  const Parts& parts_;
+  server::Call& call_;
+  std::vector<const PatchObject*> undoable_;
+  std::string touched_;  // the last object that was made or changed
+};
+
+}  // namespace
+
+std::string print_node_refusal(const NodeAnswer& answer) {
+  return fmt::format("the node answered with code {0} ({0} {1}): {2}", answer.status, answer.phrase, answer.body);
+}
+
+void refuse(server::Call& call, const Action& action, const Status& status) {
+  if (action.failures == Failures::status) return call.refuse(status);
+  http::Response response = answer(500);
+  // What is inside of a failure is what the client asked about; the words around it are for those who see a Status.
+  response.body = status.reason == "InternalError" && !status.details.causes.empty()
+                      ? status.details.causes.front().message
+                      : status.message;
+  response.content_type = response.body.empty() ? std::string_view() : text_type;
+  call.respond(std::move(response));
+}
+
+Task<std::optional<OpenStream>> execute(Effects effects, const Case& about, const Parts& parts, server::Call& call) {
+  Executor executor(about, parts, call);
+  for (Effect& effect : effects) {
+    if (auto* stream = std::get_if<OpenStream>(&effect)) co_return std::move(*stream);
+    auto answered = co_await executor.carry_out(effect);
+    if (!answered) {
+      co_await executor.undo();
+      refuse(call, about.action, answered.error());
+      co_return std::nullopt;
+    }
+    if (*answered) co_return std::nullopt;
+  }
+  executor.finish();
+  co_return std::nullopt;
+}
+
+}  // namespace vg::actions

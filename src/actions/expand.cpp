@@ -1,0 +1,75 @@
+// A machine with everything written out that its instance type and preference stand for (spec subresources 2.15, 2.16).
+#include "admission/instancetype/expand.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+#include "actions/case.h"
+#include "actions/decisions.h"
+#include "api/canonical.h"
+#include "api/schema.h"
+#include "api/webhook_schema.h"
+#include "json/access.h"
+
+namespace vg::actions {
+namespace {
+
+// In canonical form: what upstream has read is what its types hold.
+Result<json::Value> read_machine(const json::Value& source, const Case& about) {
+  static const api::Type& type = *api::find_type("kubevirt.VirtualMachine");
+  json::Value machine(source, about.storage);
+  if (auto done = api::canonicalize(machine, type); !done) return fail(std::move(done.error()));
+  return machine;
+}
+
+Status unlike_schema(std::vector<StatusCause> causes) {
+  Status status = Status::bad_request(fmt::format(
+      "the body is no valid VirtualMachine: {}{}", causes.front().message,
+      causes.size() > 1 ? fmt::format("; details.causes lists {} more", causes.size() - 1) : std::string()));
+  status.details.causes = std::move(causes);
+  return status;
+}
+
+// What is sent must be for the namespace that it is sent to, and needs not say so.
+std::optional<Status> settle_namespace(json::Value& machine, const Case& about) {
+  json::Object& metadata = json::ensure_object(machine.get_object(), "metadata");
+  const std::string_view said = json::get_string_or(metadata, "namespace");
+  if (!said.empty() && said != about.ns)
+    return Status::bad_request(
+        fmt::format("the machine says namespace \"{}\" and the path says \"{}\"; correct one of them", said, about.ns));
+  metadata["namespace"] = text_of(about.ns, about);
+  return std::nullopt;
+}
+
+Result<json::Value> expanded(const json::Value& machine, const Case& about) {
+  return admission::expand_vm(machine.get_object(), about.context);
+}
+
+Decision reply(json::Value document) { return effects(Reply{.code = 200, .document = std::move(document)}); }
+
+}  // namespace
+
+Decision decide_expand_machine(const Case& about) {
+  auto machine = read_machine(*about.machine, about);
+  if (machine) machine = expanded(*machine, about);
+  if (!machine)
+    return fail(Status::internal_error(
+        fmt::format("machine \"{}\" cannot be expanded: {}", about.name, machine.error().message)));
+  return reply(std::move(*machine));
+}
+
+Decision decide_expand_sent(const Case& about) {
+  if (auto causes = api::check_webhook_schema("VirtualMachine", *about.body); !causes.empty())
+    return fail(unlike_schema(std::move(causes)));
+  auto machine = read_machine(*about.body, about);
+  if (!machine) return fail(Status::bad_request(std::move(machine.error().message)));
+  if (auto elsewhere = settle_namespace(*machine, about)) return fail(std::move(*elsewhere));
+  machine = expanded(*machine, about);
+  if (!machine)
+    return fail(Status::bad_request(fmt::format("the machine cannot be expanded: {}", machine.error().message)));
+  return reply(std::move(*machine));
+}
+
+}  // namespace vg::actions

@@ -1,0 +1,168 @@
+#include "actions/gather.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "actions/body.h"
+#include "actions/decisions.h"
+#include "api/schema.h"
+#include "api/views/k8s_meta.h"
+#include "base/limits.h"
+#include "json/access.h"
+
+namespace vg::actions {
+namespace {
+
+constexpr ResourceName claims{"", "v1", "persistentvolumeclaims"};
+constexpr ResourceName pods{"", "v1", "pods"};
+constexpr ResourceName nodes{"", "v1", "nodes"};
+constexpr ResourceName kubevirts{kubevirt_group, "v1", "kubevirts"};
+constexpr ResourceName cdi_configs{"cdi.kubevirt.io", "v1beta1", "cdiconfigs"};
+
+Status unreadable(std::string_view kind, std::string_view name, const Status& why) {
+  return Status::internal_error(fmt::format("{} \"{}\" could not be read: {}", kind, name, why.message));
+}
+
+class Gatherer {
+ public:
+  Gatherer(Case& about, Gathered& values, const Parts& parts, server::Call& call)
+      : about_(about), values_(values), parts_(parts), call_(call) {}
+
+  Task<Result<void>> take(const Step& step) {
+    switch (step.kind) {
+      case StepKind::check:
+        if (auto refusal = step.ask(about_)) co_return fail(std::move(*refusal));
+        co_return Result<void>();
+      case StepKind::body:
+        co_return co_await body();
+      case StepKind::body_later: {
+        if (auto read = co_await body(); !read) about_.body_problem = std::move(read.error());
+        co_return Result<void>();
+      }
+      case StepKind::machine:
+      case StepKind::machine_if:
+        co_return co_await object(machines, machine_kind, about_.name, about_.machine, step.kind == StepKind::machine);
+      case StepKind::instance:
+      case StepKind::instance_if:
+        co_return co_await object(instances, instance_kind, about_.name, about_.instance,
+                                  step.kind == StepKind::instance);
+      case StepKind::own_instance:
+        co_return co_await own_instance();
+      case StepKind::claim:
+        co_return co_await object(claims, claim_kind, dump_claim(about_), about_.claim, true);
+      case StepKind::cdi:
+        co_return co_await cdi();
+      case StepKind::node:
+        co_return co_await node();
+      case StepKind::launchers:
+        co_return co_await list(pods, "kubevirt.io=virt-launcher", about_.pods);
+      case StepKind::state_claims:
+        co_return co_await list(claims, fmt::format("persistent-state-for={}", about_.name), about_.claims);
+      case StepKind::kubevirt:
+        co_return co_await kubevirt();
+    }
+    co_return Result<void>();
+  }
+
+ private:
+  const json::Value* keep(json::Value value) { return &values_.emplace_back(std::move(value)); }
+
+  Task<Result<void>> body() {
+    const auto text = co_await call_.read_body(limits::object_body_bytes_max);
+    if (!text) co_return fail(text.error());
+    auto value = about_.action.body == Body::strict
+                     ? read_strict(*text, about_.storage)
+                     : read_options(*text, *api::find_type(about_.action.body_type), about_.storage);
+    if (!value) co_return fail(std::move(value.error()));
+    about_.body = keep(std::move(*value));
+    co_return Result<void>();
+  }
+
+  Task<Result<void>> object(ResourceName resource, std::string_view kind, std::string_view name,
+                            const json::Value*& into, bool must_exist) {
+    auto found = co_await parts_.objects.get(call_.core(), {.resource = resource, .ns = about_.ns, .name = name},
+                                             about_.storage);
+    if (found) {
+      into = keep(std::move(*found));
+      co_return Result<void>();
+    }
+    if (found.error().code != 404) co_return fail(unreadable(kind, name, found.error()));
+    if (must_exist) co_return fail(not_found(kind, name));
+    co_return Result<void>();
+  }
+
+  Task<Result<void>> own_instance() {
+    if (auto read = co_await object(machines, machine_kind, about_.name, about_.machine, true); !read) co_return read;
+    if (!about_.vm().status().created())
+      co_return fail(machine_conflict(
+          about_, fmt::format("it has no instance yet; start it with `virtctl start {}`", about_.name)));
+    if (auto read = co_await object(instances, instance_kind, about_.name, about_.instance, true); !read)
+      co_return read;
+    const std::string_view uid = about_.vm().metadata().uid();
+    for (const auto owner : about_.vmi().metadata().owner_references())
+      if (owner.uid() == uid) co_return Result<void>();
+    co_return fail(Status::internal_error(fmt::format(
+        "instance \"{0}\" does not belong to machine \"{0}\"; delete the instance, or ask for it by its own path",
+        about_.name)));
+  }
+
+  // Without an importer, or without leave to look at it, its configuration is the usual one (Q43).
+  Task<Result<void>> cdi() {
+    auto found = co_await parts_.objects.get(call_.core(), {.resource = cdi_configs, .ns = {}, .name = "config"},
+                                             about_.storage);
+    if (found)
+      about_.cdi = keep(std::move(*found));
+    else if (found.error().code != 404 && found.error().code != 403)
+      co_return fail(unreadable("cdiconfig", "config", found.error()));
+    co_return Result<void>();
+  }
+
+  Task<Result<void>> node() {
+    const std::string_view name = left_node(about_.vmi());
+    if (name.empty()) co_return Result<void>();
+    auto found = co_await parts_.objects.get(call_.core(), {.resource = nodes, .ns = {}, .name = name}, about_.storage);
+    if (found)
+      about_.node = keep(std::move(*found));
+    else if (found.error().code != 404)
+      co_return fail(unreadable("node", name, found.error()));
+    co_return Result<void>();
+  }
+
+  Task<Result<void>> list(ResourceName resource, std::string selector, std::vector<const json::Value*>& into) {
+    auto found = co_await parts_.objects.list(call_.core(), resource, about_.ns, selector, about_.storage);
+    if (!found) co_return fail(unreadable(resource.plural, selector, found.error()));
+    for (json::Value& value : *found) into.push_back(keep(std::move(value)));
+    co_return Result<void>();
+  }
+
+  // The one that was deployed and stays.
+  Task<Result<void>> kubevirt() {
+    auto found = co_await parts_.objects.list(call_.core(), kubevirts, {}, {}, about_.storage);
+    if (!found) co_return fail(unreadable("kubevirt", "", found.error()));
+    for (json::Value& value : *found) {
+      const json::Value* phase = json::find_path(value, {"status", "phase"});
+      if (json::as_string(phase).value_or("").empty() || json::find_path(value, {"metadata", "deletionTimestamp"}))
+        continue;
+      about_.kubevirt = keep(std::move(value));
+      break;
+    }
+    co_return Result<void>();
+  }
+
+  Case& about_;
+  Gathered& values_;
+  const Parts& parts_;
+  server::Call& call_;
+};
+
+}  // namespace
+
+Task<Result<void>> gather(Case& about, Gathered& values, const Parts& parts, server::Call& call) {
+  Gatherer gatherer(about, values, parts, call);
+  for (const Step& step : about.action.steps)
+    if (auto taken = co_await gatherer.take(step); !taken) co_return taken;
+  co_return Result<void>();
+}
+
+}  // namespace vg::actions

@@ -1,0 +1,30 @@
+// From a request to everything that its action is decided from: the steps of its row, one after the other.
+#pragma once
+
+#include <deque>
+
+#include "actions/case.h"
+#include "admission/admit.h"
+#include "base/status.h"
+#include "base/task.h"
+#include "json/value.h"
+#include "ports/node_link.h"
+#include "ports/object_api.h"
+#include "server/router.h"
+
+namespace vg::actions {
+
+// What stands behind every action. All of it outlives the requests.
+struct Parts {
+  ObjectApi& objects;
+  NodeLink& nodes;
+  const admission::Environment& environment;
+};
+
+// The objects that were read. A Case points into it, so it must not move.
+using Gathered = std::deque<json::Value>;
+
+// Fills in what the steps ask for. The first refusal ends it.
+Task<Result<void>> gather(Case& about, Gathered& values, const Parts& parts, server::Call& call);
+
+}  // namespace vg::actions

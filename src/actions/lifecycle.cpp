@@ -1,0 +1,312 @@
+// start, stop, restart, migrate (spec subresources 2.0 to 2.4).
+#include <fmt/format.h>
+
+#include <array>
+#include <span>
+#include <utility>
+
+#include "actions/case.h"
+#include "actions/decisions.h"
+#include "api/views/k8s_meta.h"
+#include "api/views/subresources.h"
+#include "json/access.h"
+#include "json/patch.h"
+
+namespace vg::actions {
+namespace {
+
+using api::kubevirt::MigrateOptions;
+using api::kubevirt::RestartOptions;
+using api::kubevirt::StartOptions;
+using api::kubevirt::StopOptions;
+
+constexpr std::string_view grace_path = "/spec/terminationGracePeriodSeconds";
+
+// --- what is patched
+// ---------------------------------------------------------------------------------------------------
+
+PatchObject patch(ResourceName resource, std::string_view part, json::PatchBuilder& builder, bool dry_run,
+                  Refused refused) {
+  return {.resource = resource, .part = part, .operations = builder.take(), .dry_run = dry_run, .refused = refused};
+}
+
+// Switches the machine on or off for good, in the member in which it says so.
+PatchObject run_patch(const Case& about, bool on, bool dry_run) {
+  json::PatchBuilder builder(about.storage);
+  const auto spec = about.vm().spec();
+  if (const auto strategy = spec.run_strategy()) {
+    builder.test("/spec/runStrategy", text_of(*strategy, about));
+    builder.replace("/spec/runStrategy", text_of(on ? "Always" : "Halted", about));
+  } else {
+    builder.test("/spec/running", copy_of(spec.get("running"), about));
+    builder.replace("/spec/running", json::Value(on, about.storage));
+  }
+  return patch(machines, "", builder, dry_run, Refused::internal_or_raced);
+}
+
+// A change that the controller carries out: one entry of status.stateChangeRequests.
+json::Value start_change(const Case& about, bool paused) {
+  json::Object change(about.storage);
+  change["action"] = "Start";
+  if (paused) change["data"].emplace_object()["paused"] = "true";
+  return json::Value(std::move(change));
+}
+
+// Names the instance that is meant, so that it never hits a later one.
+json::Value stop_change(const Case& about) {
+  json::Object change(about.storage);
+  change["action"] = "Stop";
+  change["uid"] = text_of(about.vmi().metadata().uid(), about);
+  return json::Value(std::move(change));
+}
+
+json::Array change_list(const Case& about, std::initializer_list<json::Value> changes) {
+  json::Array list(about.storage);
+  for (const json::Value& change : changes) list.emplace_back(change);
+  return list;
+}
+
+bool is_lone_stop(const json::Array& changes) {
+  return changes.size() == 1 && json::get_string_or(changes.front(), "action") == "Stop";
+}
+
+Status still_pending(const Case& about) {
+  const auto pending = about.vm().status().state_change_requests();
+  return Status::internal_error(
+      fmt::format("machine \"{}\" still has a {} to carry out ({} pending); wait until status.stateChangeRequests is "
+                  "empty, or call it off with `virtctl stop {}`",
+                  about.name, pending[0].action(), pending.size(), about.name));
+}
+
+// A lone stop takes the place of whatever waits; nothing else does.
+Result<PatchObject> request_changes(const Case& about, json::Array changes, bool dry_run) {
+  constexpr std::string_view path = "/status/stateChangeRequests";
+  json::PatchBuilder builder(about.storage);
+  const auto status = about.vm().status();
+  if (status.empty()) {
+    json::Object whole(about.storage);
+    whole.emplace("stateChangeRequests", std::move(changes));
+    builder.add("/status", json::Value(std::move(whole)));
+    return patch(machines, "status", builder, dry_run, Refused::internal_or_raced);
+  }
+  builder.test(path, copy_of(status.get("stateChangeRequests"), about));
+  if (status.state_change_requests().empty())
+    builder.add(path, json::Value(std::move(changes)));
+  else if (is_lone_stop(changes))
+    builder.replace(path, json::Value(std::move(changes)));
+  else
+    return fail(still_pending(about));
+  if (status.start_failure()) builder.remove("/status/startFailure");
+  return patch(machines, "status", builder, dry_run, Refused::internal_or_raced);
+}
+
+Decision one(Result<PatchObject> patch) {
+  if (!patch) return fail(std::move(patch.error()));
+  return effects(std::move(*patch));
+}
+
+PatchObject grace_patch(const Case& about, std::int64_t seconds, bool dry_run) {
+  json::PatchBuilder builder(about.storage);
+  builder.test(grace_path, copy_of(about.vmi().spec().get("terminationGracePeriodSeconds"), about));
+  builder.replace(grace_path, json::Value(seconds, about.storage));
+  return patch(instances, "", builder, dry_run, Refused::internal);
+}
+
+// --- start
+// -------------------------------------------------------------------------------------------------------------
+
+// Phase Unknown and no phase yet do not say that it runs.
+bool seems_to_run(const Case& about) {
+  const std::string_view phase = about.phase();
+  return about.instance && !is_final(phase) && phase != "Unknown" && !phase.empty();
+}
+
+std::optional<Status> start_obstacle(const Case& about) {
+  if (seems_to_run(about))
+    return machine_conflict(
+        about, fmt::format("it is running already (phase {}); use `virtctl restart {}` to start it anew", about.phase(),
+                           about.name));
+  if (is_true(about.vm(), "ManualRecoveryRequired"))
+    return machine_conflict(about,
+                            "a migration of its volumes failed half-way (condition ManualRecoveryRequired); set the "
+                            "volumes back to what they were, or finish the copy, before it is started");
+  return std::nullopt;
+}
+
+Status manual_start_refused(const Case& about, std::string_view strategy) {
+  return machine_conflict(
+      about, fmt::format("run strategy {} takes no manual start, since it starts the machine by itself; use `virtctl "
+                         "restart {}`, or set spec.runStrategy to Manual or Halted first",
+                         strategy, about.name));
+}
+
+Status failed_start_refused(const Case& about) {
+  return machine_conflict(
+      about, fmt::format("its instance failed, and run strategy RerunOnFailure starts it again by itself; wait, or "
+                         "delete the instance with `kubectl delete vmi {}`",
+                         about.name));
+}
+
+Decision start_with_request(const Case& about, bool paused, bool dry_run) {
+  // What is over must be put away before something new starts.
+  json::Array changes = about.instance && is_final(about.phase())
+                            ? change_list(about, {stop_change(about), start_change(about, paused)})
+                            : change_list(about, {start_change(about, paused)});
+  return one(request_changes(about, std::move(changes), dry_run));
+}
+
+Status unknown_strategy(const Case& about, std::string_view strategy, std::string_view verb) {
+  return machine_conflict(about, fmt::format("run strategy {} leaves nothing to {}; set spec.runStrategy to Manual, "
+                                             "Halted or Always first",
+                                             strategy, verb));
+}
+
+// --- stop
+// --------------------------------------------------------------------------------------------------------------
+
+std::optional<Status> stop_obstacle(const Case& about, std::string_view strategy, std::optional<std::int64_t> grace) {
+  if (strategy == "Always" || strategy == "Once") return std::nullopt;
+  if (!about.instance || is_final(about.phase()))
+    return machine_conflict(about, fmt::format("it is not running ({}), so there is nothing to stop",
+                                               about.instance ? fmt::format("phase {}", about.phase())
+                                                              : std::string("it has no instance")));
+  if (strategy != "Halted") return std::nullopt;
+  const auto before = about.vmi().spec().termination_grace_period_seconds();
+  if (grace && !(before && *grace >= *before)) return std::nullopt;
+  return machine_conflict(
+      about, fmt::format("it is being stopped already; only a grace period shorter than the present one ({}) can be "
+                         "asked for, as in `virtctl stop {} --grace-period=0 --force`",
+                         before ? fmt::format("{} s", *before) : std::string("none"), about.name));
+}
+
+bool takes_stop(std::string_view strategy) {
+  static constexpr std::array<std::string_view, 5> known{"Halted", "Manual", "RerunOnFailure", "Always", "Once"};
+  return std::ranges::find(known, strategy) != known.end();
+}
+
+// --- restart
+// -----------------------------------------------------------------------------------------------------------
+
+std::optional<Status> restart_obstacle(const Case& about, std::string_view strategy) {
+  if (strategy == "Halted" || strategy == "Once")
+    return machine_conflict(
+        about, fmt::format("run strategy {} takes no manual restart; {}", strategy,
+                           strategy == "Halted" ? fmt::format("use `virtctl start {}`", about.name)
+                                                : std::string("set spec.runStrategy to Always or Manual first")));
+  if (!about.instance)
+    return machine_conflict(about,
+                            fmt::format("it is not running (it has no instance); use `virtctl start {}`", about.name));
+  return std::nullopt;
+}
+
+// Takes back the grace period of 1 s, if it is still that.
+json::Array grace_undo(const Case& about) {
+  json::PatchBuilder builder(about.storage);
+  builder.test(grace_path, json::Value(1, about.storage));
+  if (const auto before = about.vmi().spec().termination_grace_period_seconds())
+    builder.replace(grace_path, json::Value(*before, about.storage));
+  else
+    builder.remove(grace_path);
+  return builder.take();
+}
+
+}  // namespace
+
+Decision decide_start(const Case& about) {
+  if (auto obstacle = start_obstacle(about)) return fail(std::move(*obstacle));
+  if (about.body_problem) return fail(*about.body_problem);
+  const bool paused = about.options<StartOptions>().paused();
+  const auto dry_run = read_dry_run(about);
+  if (!dry_run) return fail(dry_run.error());
+  const auto strategy = run_strategy(about);
+  if (!strategy) return fail(strategy.error());
+  if (*strategy == "Always" || *strategy == "Once") return fail(manual_start_refused(about, *strategy));
+  if (*strategy == "Halted") {
+    if (!paused) return effects(run_patch(about, true, *dry_run));
+    return one(request_changes(about, change_list(about, {start_change(about, true)}), *dry_run));
+  }
+  if (*strategy == "RerunOnFailure" && about.instance && about.phase() == "Failed")
+    return fail(failed_start_refused(about));
+  if (*strategy == "Manual" || *strategy == "RerunOnFailure") return start_with_request(about, paused, *dry_run);
+  return fail(unknown_strategy(about, *strategy, "start"));
+}
+
+Decision decide_stop(const Case& about) {
+  const auto strategy = run_strategy(about);
+  if (!strategy) return fail(strategy.error());
+  const auto dry_run = read_dry_run(about);
+  if (!dry_run) return fail(dry_run.error());
+  const auto grace = about.options<StopOptions>().grace_period();
+  Effects all;
+  // Shortening the grace period counts even where the stop itself is refused: the recordings have it so (Q10).
+  if (about.instance && !is_final(about.phase()) && grace) all.push_back(grace_patch(about, *grace, *dry_run));
+  if (!takes_stop(*strategy)) {
+    all.push_back(Refuse{unknown_strategy(about, *strategy, "stop")});
+  } else if (auto obstacle = stop_obstacle(about, *strategy, grace)) {
+    all.push_back(Refuse{std::move(*obstacle)});
+  } else if (*strategy == "Always" || *strategy == "Once") {
+    all.push_back(run_patch(about, false, *dry_run));
+  } else {
+    auto request = request_changes(about, change_list(about, {stop_change(about)}), *dry_run);
+    if (!request) return fail(std::move(request.error()));
+    all.push_back(std::move(*request));
+  }
+  return all;
+}
+
+std::optional<Status> check_restart_grace(const Case& about) {
+  const auto grace = about.options<RestartOptions>().grace_period_seconds();
+  if (!grace || *grace == 0) return std::nullopt;
+  return Status::bad_request(
+      fmt::format("gracePeriodSeconds {} cannot be used: a restart takes 0, which switches the guest off at once, or "
+                  "none at all, which lets it shut down",
+                  *grace));
+}
+
+Decision decide_restart(const Case& about) {
+  if (is_true(about.vm(), "VolumesChange"))
+    return fail(machine_conflict(about,
+                                 "its volumes are being changed (condition VolumesChange), and a restart now would "
+                                 "lose the copy; wait for its end, or set the volumes back to what they were"));
+  const auto strategy = run_strategy(about);
+  if (!strategy) return fail(strategy.error());
+  if (auto obstacle = restart_obstacle(about, *strategy)) return fail(std::move(*obstacle));
+  const auto dry_run = read_dry_run(about);
+  if (!dry_run) return fail(dry_run.error());
+  Effects all;
+  if (about.options<RestartOptions>().grace_period_seconds() == 0)
+    all.push_back(grace_patch(about, 1, *dry_run));  // 0 would not be sent on; 1 is the shortest that is
+  auto request = request_changes(about, change_list(about, {stop_change(about), start_change(about, false)}), *dry_run);
+  if (!request) {
+    all.push_back(Refuse{std::move(request.error())});  // the shorter grace period stays, as recorded (Q11)
+    return all;
+  }
+  if (!all.empty()) std::get<PatchObject>(all.front()).undo = grace_undo(about);
+  all.push_back(std::move(*request));
+  return all;
+}
+
+Decision decide_migrate(const Case& about) {
+  if (about.phase() != "Running")
+    return fail(machine_conflict(
+        about, fmt::format("only a running machine can be migrated, and its instance is in phase {}; wait for phase "
+                           "Running, or start it with `virtctl start {}`",
+                           printed_phase(about.phase()), about.name)));
+  const auto dry_run = read_dry_run(about);
+  if (!dry_run) return fail(dry_run.error());
+  json::Object migration(about.storage);
+  migration["apiVersion"] = "kubevirt.io/v1";
+  migration["kind"] = "VirtualMachineInstanceMigration";
+  migration["metadata"].emplace_object()["generateName"] = "kubevirt-migrate-vm-";
+  json::Object& spec = migration["spec"].emplace_object();
+  spec["vmiName"] = text_of(about.name, about);
+  const auto options = about.options<MigrateOptions>();
+  if (!options.added_node_selector().empty())
+    spec["addedNodeSelector"] = copy_of(options.get("addedNodeSelector"), about);
+  return effects(CreateObject{.resource = migrations,
+                              .object = json::Value(std::move(migration)),
+                              .dry_run = *dry_run,
+                              .one_at_a_time = "kubevirt.io/vmi-name"});
+}
+
+}  // namespace vg::actions

@@ -1,0 +1,166 @@
+// Dumping a guest's memory into a claim (spec subresources 2.12 and 2.13).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "actions/case.h"
+#include "actions/decisions.h"
+#include "api/views/k8s_core.h"
+#include "api/views/k8s_volume.h"
+#include "api/views/vmi_domain.h"
+#include "base/quantity.h"
+#include "json/access.h"
+#include "json/patch.h"
+#include "json/write.h"
+
+namespace vg::actions {
+namespace {
+
+using api::kubevirt::VirtualMachineMemoryDumpRequest;
+
+constexpr std::string_view request_path = "/status/memoryDumpRequest";
+constexpr double mib = 1024.0 * 1024.0;
+// What a dump takes beside the guest's memory.
+constexpr double dump_extra_bytes = 100 * mib;
+// Of a filesystem's room, where nobody says another share.
+constexpr double filesystem_overhead = 0.055;
+
+VirtualMachineMemoryDumpRequest dump_before(const Case& about) { return about.vm().status().memory_dump_request(); }
+
+Status claim_conflict(const Case& about, std::string_view why) { return conflict(claim_kind, dump_claim(about), why); }
+
+std::optional<double> read_share(std::string_view text) {
+  double share = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), share);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(share)) return std::nullopt;
+  return share;
+}
+
+// The share of a filesystem that cannot be used: of the claim's storage class, else the one for all.
+Result<double> overhead(const Case& about) {
+  if (!about.cdi) return filesystem_overhead;
+  const json::Object* shares = json::as_object(json::find_path(*about.cdi, {"status", "filesystemOverhead"}));
+  if (!shares) return fail(Status::internal_error("CDIConfig \"config\" says no status.filesystemOverhead"));
+  const api::k8s::PersistentVolumeClaim claim(about.claim);
+  std::string_view text = json::get_string_or(*shares, "global");
+  if (const auto storage_class = claim.spec().storage_class_name())
+    if (const json::Object* classes = json::get_object(*shares, "storageClass"))
+      text = json::get_string_or(*classes, *storage_class, text);
+  if (const auto share = read_share(text)) return *share;
+  return fail(
+      Status::internal_error(fmt::format("the filesystem overhead \"{}\" of the CDIConfig is no number", text)));
+}
+
+// An amount may also be a bare number. One that cannot be read is none: it could not have been stored.
+Quantity read_quantity(const api::QuantityView& view) {
+  if (!view) return {};
+  const auto quantity =
+      Quantity::parse_json(view.text().empty() ? json::to_text(*view.value()) : std::string(view.text()));
+  return quantity ? *quantity : Quantity();
+}
+
+double needed_bytes(const Case& about, double share) {
+  const Quantity guest = read_quantity(about.vmi().spec().domain().resources().requests()["memory"]);
+  const double all = std::ceil((static_cast<double>(guest.value()) + dump_extra_bytes) * (1 + share));
+  return std::max(1.0, std::ceil(all / mib)) * mib;
+}
+
+double claim_bytes(const Case& about) {
+  const api::k8s::PersistentVolumeClaim claim(about.claim);
+  // Upstream counts in thousands, rounded up.
+  return static_cast<double>(read_quantity(claim.spec().resources().requests()["storage"]).scaled_value(3)) * 1000;
+}
+
+std::optional<Status> find_unfit_claim(const Case& about) {
+  const api::k8s::PersistentVolumeClaim claim(about.claim);
+  if (claim.spec().volume_mode() == "Block")
+    return claim_conflict(about,
+                          "a dump is a file, and this claim is a block device; use one with volumeMode Filesystem");
+  for (const std::string_view mode : claim.spec().access_modes())
+    if (mode == "ReadOnlyMany")
+      return claim_conflict(about, "it can only be read; use one with access mode ReadWriteOnce");
+  const auto share = overhead(about);
+  if (!share) return share.error();
+  const double needed = needed_bytes(about, *share), there = claim_bytes(about);
+  if (there >= needed) return std::nullopt;
+  return claim_conflict(
+      about, fmt::format("it holds {:.0f} bytes, and the dump needs {:.0f}; use a claim of at least {} Mi", there,
+                         needed, needed / mib));
+}
+
+std::optional<Status> find_dump_under_way(const Case& about) {
+  const auto before = dump_before(about);
+  const std::string_view phase = before.phase();
+  if (!before || phase == "Completed" || phase == "Failed") return std::nullopt;
+  if (phase == "Dissociating")
+    return machine_conflict(
+        about, fmt::format("claim \"{}\" is being released from the dump before; wait for it", before.claim_name()));
+  return machine_conflict(about,
+                          fmt::format("a dump is under way (phase {}); wait until it is Completed or Failed", phase));
+}
+
+PatchObject dump_patch(const Case& about, json::Object request) {
+  json::PatchBuilder builder(about.storage);
+  builder.test(request_path, copy_of(about.vm().status().get("memoryDumpRequest"), about));
+  if (dump_before(about))
+    builder.replace(request_path, json::Value(std::move(request)));
+  else
+    builder.add(request_path, json::Value(std::move(request)));
+  return {
+      .resource = machines, .part = "status", .operations = builder.take(), .refused = Refused::invalid_or_internal};
+}
+
+}  // namespace
+
+std::string_view dump_claim(const Case& about) {
+  const std::string_view asked = about.options<VirtualMachineMemoryDumpRequest>().claim_name();
+  return asked.empty() ? dump_before(about).claim_name() : asked;
+}
+
+std::optional<Status> check_dump_claim(const Case& about) {
+  const std::string_view asked = about.options<VirtualMachineMemoryDumpRequest>().claim_name();
+  const auto before = dump_before(about);
+  if (asked.empty() && !before)
+    return Status::bad_request("claimName is needed: the persistent volume claim that is to hold the dump");
+  if (!asked.empty() && before && before.claim_name() != asked)
+    return machine_conflict(
+        about,
+        fmt::format("claim \"{}\" still belongs to its dump; release it first with `virtctl memory-dump remove {}`",
+                    before.claim_name(), about.name));
+  return std::nullopt;
+}
+
+std::optional<Status> check_dump_running(const Case& about) {
+  if (about.phase() == "Running") return std::nullopt;
+  return not_running(about, "dumped");
+}
+
+Decision decide_memory_dump(const Case& about) {
+  if (auto unfit = find_unfit_claim(about)) return fail(std::move(*unfit));
+  if (auto busy = find_dump_under_way(about)) return fail(std::move(*busy));
+  json::Object request(about.storage);
+  request["claimName"] = text_of(dump_claim(about), about);
+  request["phase"] = "Associating";
+  return effects(dump_patch(about, std::move(request)));
+}
+
+Decision decide_remove_memory_dump(const Case& about) {
+  const auto before = dump_before(about);
+  if (!before)
+    return fail(machine_conflict(
+        about, fmt::format("it has no memory dump; `virtctl memory-dump get {}` makes one", about.name)));
+  if (before.remove())
+    return fail(machine_conflict(
+        about, fmt::format("it was asked already to release claim \"{}\"; wait for it", before.claim_name())));
+  json::Object request(about.storage);
+  request["claimName"] = text_of(before.claim_name(), about);
+  request["phase"] = "Dissociating";
+  request["remove"] = true;
+  return effects(dump_patch(about, std::move(request)));
+}
+
+}  // namespace vg::actions

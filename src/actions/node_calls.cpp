@@ -1,0 +1,154 @@
+// What the node's handler does to a running guest, or tells about it (spec subresources 2.5, 2.10, 2.11).
+#include "actions/node_calls.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "actions/decisions.h"
+#include "api/views/k8s_meta.h"
+#include "api/views/subresources.h"
+#include "api/views/vmi_devices.h"
+#include "api/views/vmi_domain.h"
+
+namespace vg::actions {
+namespace {
+
+using api::kubevirt::PauseOptions;
+
+// Upstream looks at the first word alone, and does it for real where that is no "All"; the recordings have it so (Q9).
+bool asks_dry_run(const Case& about) { return about.options<PauseOptions>().dry_run()[0] == "All"; }
+
+std::optional<Status> pause_obstacle(const Case& about) {
+  if (about.phase() != "Running") return not_running(about, "paused");
+  const auto probe = about.vmi().spec().liveness_probe();
+  if (probe && !probe.guest_agent_ping())
+    return forbidden(instance_kind, about.name,
+                     "its liveness probe asks the guest over the network, so a pause would get it killed; use a "
+                     "guestAgentPing probe, or remove spec.livenessProbe");
+  if (has_condition(about.vmi(), "Paused"))
+    return instance_conflict(about,
+                             fmt::format("it is paused already; `virtctl unpause vmi {}` lets it go on", about.name));
+  return std::nullopt;
+}
+
+std::optional<Status> soft_reboot_obstacle(const Case& about) {
+  if (about.phase() != "Running") return not_running(about, "rebooted");
+  if (is_true(about.vmi(), "Paused"))
+    return instance_conflict(
+        about,
+        fmt::format("a paused guest cannot reboot; let it go on first with `virtctl unpause vmi {}`", about.name));
+  const auto features = about.vmi().spec().domain().features();
+  const bool no_acpi = features && features.acpi().enabled() == false;
+  if (no_acpi && !has_condition(about.vmi(), "AgentConnected"))
+    return instance_conflict(about,
+                             fmt::format("the guest can be asked to reboot neither through its agent, which is not "
+                                         "connected, nor through ACPI, which is switched off; use `virtctl restart {}`",
+                                         about.name));
+  return std::nullopt;
+}
+
+CallNode put(std::string suffix) { return {.suffix = std::move(suffix), .forward_body = true}; }
+
+CallNode get_document(std::string_view suffix) {
+  return {.method = "GET", .suffix = std::string(suffix), .answer = CallNode::Answer::document};
+}
+
+Decision while_running(const Case& about, std::string_view verb, std::string suffix) {
+  if (about.phase() != "Running") return fail(not_running(about, verb));
+  return call_node(about, put(std::move(suffix)));
+}
+
+}  // namespace
+
+std::string node_target(const Case& about, std::string_view suffix) {
+  const auto metadata = about.vmi().metadata();
+  return fmt::format("/v1/namespaces/{}/virtualmachineinstances/{}/{}", metadata.namespace_(), metadata.name(), suffix);
+}
+
+std::optional<Status> find_unreachable(const Case& about) {
+  if (about.phase() == "Running" || about.phase() == "Scheduled") return std::nullopt;
+  return Status::bad_request(
+      fmt::format("no node runs instance \"{}\" now (phase {}); wait for phase Running, or start the machine with "
+                  "`virtctl start {}`",
+                  about.name, printed_phase(about.phase()), about.name));
+}
+
+Decision call_node(const Case& about, CallNode call) {
+  if (auto unreachable = find_unreachable(about)) {
+    unreachable->message.insert(0, call.explain);
+    return fail(std::move(*unreachable));
+  }
+  return effects(std::move(call));
+}
+
+Decision decide_pause(const Case& about) {
+  if (auto obstacle = pause_obstacle(about)) return fail(std::move(*obstacle));
+  return call_node(about, {.suffix = "pause", .dry_run = asks_dry_run(about)});
+}
+
+std::optional<Status> check_no_snapshot(const Case& about) {
+  const auto snapshot = about.vm().status().snapshot_in_progress();
+  if (!snapshot) return std::nullopt;
+  return machine_conflict(about, fmt::format("snapshot \"{}\" is being taken, and the guest must stay as it is until "
+                                             "then; wait for its end, or delete it",
+                                             *snapshot));
+}
+
+Decision decide_unpause(const Case& about) {
+  if (about.phase() != "Running") return fail(not_running(about, "unpaused"));
+  if (!has_condition(about.vmi(), "Paused"))
+    return fail(instance_conflict(about, "it is not paused, so there is nothing to do"));
+  return call_node(about, {.suffix = "unpause", .dry_run = asks_dry_run(about)});
+}
+
+Decision decide_freeze(const Case& about) { return while_running(about, "frozen", "freeze"); }
+Decision decide_unfreeze(const Case& about) { return while_running(about, "thawed", "unfreeze"); }
+Decision decide_backup(const Case& about) { return while_running(about, "backed up", "backup"); }
+
+Decision decide_reset(const Case& about) {
+  CallNode call = put("reset");
+  if (about.phase() != "Running")
+    call.explain =
+        fmt::format("instance \"{}\" is in phase {} and not Running: ", about.name, printed_phase(about.phase()));
+  return call_node(about, std::move(call));
+}
+
+Decision decide_soft_reboot(const Case& about) {
+  if (auto obstacle = soft_reboot_obstacle(about)) return fail(std::move(*obstacle));
+  return call_node(about, put("softreboot"));
+}
+
+Decision decide_redefine_checkpoint(const Case& about) {
+  const std::string_view state = about.vmi().status().changed_block_tracking().state();
+  if (state != "Enabled")
+    return fail(instance_conflict(
+        about, fmt::format("changed blocks are not tracked (state {}), so it has no checkpoints; give the machine a "
+                           "label that changedBlockTrackingLabelSelectors takes, and restart it",
+                           printed_phase(state))));
+  return call_node(about, put("redefine-checkpoint"));
+}
+
+Decision decide_guest_info(const Case& about) {
+  if (about.phase() != "Running") return fail(not_running(about, "asked"));
+  if (!has_condition(about.vmi(), "AgentConnected"))
+    return fail(instance_conflict(about,
+                                  "its guest agent is not connected; install qemu-guest-agent in the guest, and wait "
+                                  "for condition AgentConnected"));
+  return call_node(about, get_document(about.action.name));
+}
+
+Decision decide_screenshot(const Case& about) {
+  if (auto missing = find_no_display(about)) return fail(std::move(*missing));
+  if (about.phase() != "Running") return fail(not_running(about, "photographed"));
+  return call_node(about, {.method = "GET", .suffix = "vnc/screenshot", .answer = CallNode::Answer::bytes});
+}
+
+std::optional<Status> find_no_display(const Case& about) {
+  const auto devices = about.vmi().spec().domain().devices();
+  if (devices.autoattach_graphics_device() != false) return std::nullopt;
+  return Status::bad_request(
+      fmt::format("instance \"{}\" has no display: spec.domain.devices.autoattachGraphicsDevice is false", about.name));
+}
+
+}  // namespace vg::actions

@@ -1,0 +1,22 @@
+// What the actions that need the node share.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "actions/case.h"
+#include "actions/effect.h"
+
+namespace vg::actions {
+
+// "/v1/namespaces/NS/virtualmachineinstances/NAME/SUFFIX": how a handler knows the instance.
+std::string node_target(const Case& about, std::string_view suffix);
+// 400 unless the instance is in a phase in which a node has it.
+std::optional<Status> find_unreachable(const Case& about);
+// The call, unless nobody could answer it.
+Decision call_node(const Case& about, CallNode call);
+// 400 for an instance without a graphics device.
+std::optional<Status> find_no_display(const Case& about);
+
+}  // namespace vg::actions

@@ -1,0 +1,286 @@
+// Everything that a machine depends on, as a tree (spec subresources 2.17).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "actions/case.h"
+#include "actions/decisions.h"
+#include "api/views/k8s_core.h"
+#include "api/views/k8s_meta.h"
+#include "api/views/k8s_pod.h"
+#include "api/views/subresources.h"
+#include "api/views/vmi_devices.h"
+#include "api/views/vmi_domain.h"
+#include "api/views/vmi_network.h"
+#include "api/views/vmi_volumes.h"
+#include "base/selector.h"
+#include "json/access.h"
+
+namespace vg::actions {
+namespace {
+
+using api::kubevirt::ObjectGraphOptions;
+using api::kubevirt::VirtualMachineInstanceSpec;
+
+constexpr std::string_view dependency_label = "kubevirt.io/dependency-type";
+
+struct Kind {
+  std::string_view group, kind, dependency;
+  bool namespaced = true;
+};
+constexpr Kind machine_node{"kubevirt.io", "VirtualMachine", "compute"};
+constexpr Kind instance_node{"kubevirt.io", "VirtualMachineInstance", "compute"};
+constexpr Kind revision_node{"apps", "ControllerRevision", "config"};
+constexpr Kind data_volume_node{"cdi.kubevirt.io", "DataVolume", "storage"};
+constexpr Kind claim_node{"", "PersistentVolumeClaim", "storage"};
+constexpr Kind config_map_node{"", "ConfigMap", "config"};
+constexpr Kind secret_node{"", "Secret", "config"};
+constexpr Kind account_node{"", "ServiceAccount", "config"};
+constexpr Kind pod_node{"", "Pod", "compute"};
+constexpr Kind network_node{"k8s.cni.cncf.io", "NetworkAttachmentDefinition", "network"};
+
+// What a matcher may name. The first of each two holds when it names no kind.
+constexpr std::array<Kind, 2> instancetype_nodes{
+    {{"instancetype.kubevirt.io", "VirtualMachineClusterInstancetype", "config", false},
+     {"instancetype.kubevirt.io", "VirtualMachineInstancetype", "config"}}};
+constexpr std::array<Kind, 2> preference_nodes{
+    {{"instancetype.kubevirt.io", "VirtualMachineClusterPreference", "config", false},
+     {"instancetype.kubevirt.io", "VirtualMachinePreference", "config"}}};
+
+// Whether the caller wants to see it, and what is below it.
+class Filter {
+ public:
+  explicit Filter(const ObjectGraphOptions& options) : optional_(options.include_optional_nodes().value_or(true)) {
+    const auto selector = options.label_selector<api::meta::LabelSelector>();
+    if (!selector) return;
+    std::vector<std::pair<std::string, std::string>> labels;
+    for (const auto [key, value] : selector.match_labels()) labels.emplace_back(key, value);
+    std::vector<MatchExpression> expressions;
+    for (const auto expression : selector.match_expressions()) {
+      MatchExpression& added = expressions.emplace_back();
+      added.key = expression.key();
+      added.op = expression.operator_();
+      for (const std::string_view value : expression.values()) added.values.emplace_back(value);
+    }
+    // One that makes no sense is as good as none.
+    if (auto made = LabelSelector::from(labels, expressions)) selector_ = std::move(*made);
+  }
+
+  bool takes(const Kind& kind, bool optional) const {
+    if (optional && !optional_) return false;
+    return selector_.matches(
+        [&](std::string_view key) { return key == dependency_label ? std::optional(kind.dependency) : std::nullopt; });
+  }
+
+ private:
+  bool optional_;
+  LabelSelector selector_;
+};
+
+// A tree under construction: children of one node.
+class Branch {
+ public:
+  Branch(const Case& about, const Filter& filter) : about_(about), filter_(filter), children_(about.storage) {}
+
+  // The branch below the new node, or null when it is not wanted.
+  json::Object* add(const Kind& kind, std::string_view name, bool optional = false, std::string_view ns = {}) {
+    if (!filter_.takes(kind, optional)) return nullptr;
+    children_.push_back(node(kind, name, ns.empty() ? about_.ns : ns, optional));
+    return &children_.back().get_object();
+  }
+  json::Value node(const Kind& kind, std::string_view name, std::string_view ns, bool optional) const {
+    json::Object made(about_.storage);
+    json::Object& reference = made["objectReference"].emplace_object();
+    reference["apiGroup"] = text_of(kind.group, about_);
+    reference["kind"] = text_of(kind.kind, about_);
+    reference["name"] = text_of(name, about_);
+    reference["namespace"] = text_of(kind.namespaced ? ns : std::string_view(), about_);
+    made["labels"].emplace_object()[dependency_label] = text_of(kind.dependency, about_);
+    if (optional) made["optional"] = true;
+    return json::Value(std::move(made));
+  }
+  const Case& about() const { return about_; }
+  const Filter& filter() const { return filter_; }
+  void hang_below(json::Object& parent) {
+    if (!children_.empty()) parent.emplace("children", std::move(children_));
+  }
+
+ private:
+  const Case& about_;
+  const Filter& filter_;
+  json::Array children_;
+};
+
+// --- parts
+// -------------------------------------------------------------------------------------------------------------
+
+bool launches(const api::k8s::Pod& pod, std::string_view name) {
+  for (const auto owner : pod.metadata().owner_references())
+    if (owner.kind() == "VirtualMachineInstance" && owner.name() == name) return true;
+  return pod.metadata().annotations()["kubevirt.io/domain"] == name;
+}
+
+void add_launcher(Branch& branch) {
+  for (const json::Value* value : branch.about().pods) {
+    const api::k8s::Pod pod(value);
+    if (!launches(pod, branch.about().name)) continue;
+    branch.add(pod_node, pod.metadata().name());
+    return;
+  }
+}
+
+void add_running_instance(Branch& branch) {
+  if (!branch.about().vm().status().created()) return;
+  json::Object* instance = branch.add(instance_node, branch.about().name);
+  if (!instance) return;
+  Branch below(branch.about(), branch.filter());
+  add_launcher(below);
+  below.hang_below(*instance);
+}
+
+bool same_word(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
+// A matcher may also name the plural, and nothing at all means the kind of the whole cluster (Q30).
+const Kind* matched_kind(std::string_view said, std::span<const Kind> kinds) {
+  if (said.empty()) return &kinds.front();
+  for (const Kind& kind : kinds)
+    if (same_word(said, kind.kind) || same_word(said, fmt::format("{}s", kind.kind))) return &kind;
+  return nullptr;
+}
+
+template <class Matcher>
+void add_matched(Branch& branch, const Matcher& matcher, const api::kubevirt::InstancetypeStatusRef& resolved,
+                 std::span<const Kind> kinds) {
+  if (!matcher) return;
+  if (const Kind* kind = matched_kind(matcher.kind(), kinds)) branch.add(*kind, matcher.name(), true);
+  const std::string_view revision = resolved ? resolved.controller_revision_ref().name() : matcher.revision_name();
+  if (!revision.empty()) branch.add(revision_node, revision);
+}
+
+void add_credentials(Branch& branch, const VirtualMachineInstanceSpec& spec) {
+  for (const auto credential : spec.access_credentials()) {
+    const auto key = credential.ssh_public_key().source().secret();
+    const auto password = credential.user_password().source().secret();
+    if (key)
+      branch.add(secret_node, key.secret_name());
+    else if (password)
+      branch.add(secret_node, password.secret_name());
+  }
+}
+
+void add_data_volume(Branch& branch, std::string_view name) {
+  json::Object* volume = branch.add(data_volume_node, name);
+  if (!volume) return;
+  Branch below(branch.about(), branch.filter());
+  below.add(claim_node, name);
+  below.hang_below(*volume);
+}
+
+void add_cloud_init(Branch& branch, const auto& source) {
+  for (const std::string_view member : {"secretRef", "networkDataSecretRef"})
+    if (const json::Object* secret = json::as_object(source.get(member)))
+      branch.add(secret_node, json::get_string_or(*secret, "name"));
+}
+
+void add_volume(Branch& branch, const api::kubevirt::Volume& volume) {
+  if (volume.data_volume())
+    add_data_volume(branch, volume.data_volume().name());
+  else if (volume.persistent_volume_claim())
+    branch.add(claim_node, volume.persistent_volume_claim().claim_name());
+  else if (const json::Object* map = json::as_object(volume.get("configMap")))
+    branch.add(config_map_node, json::get_string_or(*map, "name"));
+  else if (const json::Object* secret = json::as_object(volume.get("secret")))
+    branch.add(secret_node, json::get_string_or(*secret, "secretName"));
+  else if (const json::Object* account = json::as_object(volume.get("serviceAccount")))
+    branch.add(account_node, json::get_string_or(*account, "serviceAccountName"));
+  else if (volume.cloud_init_no_cloud())
+    add_cloud_init(branch, volume.cloud_init_no_cloud());
+  else if (volume.cloud_init_config_drive())
+    add_cloud_init(branch, volume.cloud_init_config_drive());
+}
+
+// --- persistent state
+// --------------------------------------------------------------------------------------------------
+
+bool keeps_state(const VirtualMachineInstanceSpec& spec, std::string_view tracking) {
+  const auto tpm = spec.domain().devices().tpm();
+  const auto efi = spec.domain().firmware().bootloader().efi();
+  return (tpm && tpm.enabled() != false && tpm.persistent() == true) || (efi && efi.persistent() == true) ||
+         tracking == "Initializing" || tracking == "Enabled";
+}
+
+// Of several claims the newest that stays. None is no reason to show nothing of the rest (Q30).
+std::string_view state_claim(const Case& about) {
+  api::meta::ObjectMeta newest;
+  for (const json::Value* value : about.claims) {
+    const api::meta::ObjectMeta metadata = api::k8s::PersistentVolumeClaim(value).metadata();
+    if (about.claims.size() > 1 && metadata.deletion_timestamp()) continue;
+    if (!newest || metadata.creation_timestamp() > newest.creation_timestamp()) newest = metadata;
+  }
+  return newest.name();
+}
+
+std::string_view instance_state_claim(const VirtualMachineInstance& vmi) {
+  for (const auto volume : vmi.status().volume_status())
+    if (volume.name().starts_with("persistent-state-for")) return volume.persistent_volume_claim_info().claim_name();
+  return {};
+}
+
+void add_state(Branch& branch, const VirtualMachineInstanceSpec& spec, bool is_machine) {
+  const Case& about = branch.about();
+  const std::string_view tracking = is_machine ? about.vm().status().changed_block_tracking().state()
+                                               : about.vmi().status().changed_block_tracking().state();
+  if (!keeps_state(spec, tracking)) return;
+  const std::string_view claim = is_machine ? state_claim(about) : instance_state_claim(about.vmi());
+  if (!claim.empty()) branch.add(claim_node, claim);
+}
+
+// "a/b" is b in namespace a; anything else is a name.
+void add_networks(Branch& branch, const VirtualMachineInstanceSpec& spec) {
+  for (const auto network : spec.networks()) {
+    const json::Object* multus = json::as_object(network.get("multus"));
+    if (!multus) continue;
+    const std::string_view name = json::get_string_or(*multus, "networkName");
+    const auto slash = name.find('/');
+    if (slash != name.npos && name.find('/', slash + 1) == name.npos)
+      branch.add(network_node, name.substr(slash + 1), true, name.substr(0, slash));
+    else
+      branch.add(network_node, name, true);
+  }
+}
+
+void add_spec(Branch& branch, const VirtualMachineInstanceSpec& spec, bool is_machine) {
+  add_credentials(branch, spec);
+  for (const auto volume : spec.volumes()) add_volume(branch, volume);
+  add_state(branch, spec, is_machine);
+  add_networks(branch, spec);
+}
+
+}  // namespace
+
+Decision decide_object_graph(const Case& about) {
+  const bool is_machine = about.action.resource == machines.plural;
+  const Filter filter(about.options<ObjectGraphOptions>());
+  Branch branch(about, filter);
+  if (is_machine) {
+    const auto vm = about.vm();
+    add_running_instance(branch);
+    add_matched(branch, vm.spec().instancetype(), vm.status().instancetype_ref(), instancetype_nodes);
+    add_matched(branch, vm.spec().preference(), vm.status().preference_ref(), preference_nodes);
+    add_spec(branch, vm.spec().template_().spec(), true);
+  } else {
+    add_launcher(branch);
+    add_spec(branch, about.vmi().spec(), false);
+  }
+  json::Value root = branch.node(is_machine ? machine_node : instance_node, about.name, about.ns, false);
+  branch.hang_below(root.get_object());
+  return effects(Reply{.code = 200, .document = std::move(root)});
+}
+
+}  // namespace vg::actions

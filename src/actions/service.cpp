@@ -1,0 +1,123 @@
+#include "actions/service.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "actions/action.h"
+#include "actions/case.h"
+#include "actions/execute.h"
+#include "actions/open_stream.h"
+#include "admission/admit.h"
+#include "config/gates.h"
+#include "server/arena_pool.h"
+
+namespace vg::actions {
+namespace {
+
+constexpr std::string_view json_type = "application/json";
+
+// Routing is refused in plain text (spec subresources 4.3).
+void refuse_text(server::Call& call, int code, std::string text, std::string_view allow = {}) {
+  http::Response response{
+      .status = code, .content_type = "text/plain; charset=utf-8", .headers = {}, .body = std::move(text)};
+  response.headers.emplace_back("X-Content-Type-Options", "nosniff");
+  if (!allow.empty()) response.headers.emplace_back("Allow", allow);
+  call.respond(std::move(response));
+}
+
+std::string join_methods(const Found& found) {
+  return fmt::format("{}{}{}", found.allowed[0], found.allowed[1].empty() ? "" : ", ", found.allowed[1]);
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(' ');
+  if (first == text.npos) return {};
+  return text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+// Whether one of the comma-separated items, without its parameters, is one of the wanted ones.
+bool lists_type(std::string_view header, std::initializer_list<std::string_view> wanted) {
+  while (true) {
+    const auto comma = header.find(',');
+    const std::string_view item = header.substr(0, comma);
+    if (std::ranges::find(wanted, trimmed(item.substr(0, item.find(';')))) != wanted.end()) return true;
+    if (comma == header.npos) return false;
+    header.remove_prefix(comma + 1);
+  }
+}
+
+// A body without a type is no JSON, a question without one asks nothing (spec subresources 0.3).
+bool takes_body(const Action& action, const http::Request& request) {
+  if (action.consumes.empty()) return true;
+  const auto type = request.headers.find("content-type");
+  return type ? lists_type(*type, {action.consumes}) : request.method == "GET";
+}
+
+bool can_answer(const Action& action, const http::Request& request) {
+  if (!action.produces_json) return true;
+  const auto accept = request.headers.find("accept");
+  return !accept || lists_type(*accept, {json_type, "*/*"});
+}
+
+Status gate_is_off(config::Gate gate) {
+  return Status::bad_request(
+      fmt::format("this needs the feature gate {0}, which is off; an administrator can switch it on in "
+                  "spec.configuration.developerConfiguration.featureGates of the KubeVirt object",
+                  config::gate_name(gate)));
+}
+
+}  // namespace
+
+Task<void> Service::serve(server::Call& call, Target target) const {
+  const http::Request& request = call.request();
+  const bool known_version = std::ranges::find(versions, target.version) != versions.end();
+  const bool of_object = !target.name.empty();
+  const Found found = known_version
+                          ? find_action(request.method, target.resource,
+                                        of_object ? target.subresource : std::string_view(), !target.ns.empty())
+                          : Found();
+  if (!found.action && found.allowed[0].empty())
+    co_return refuse_text(
+        call, 404, fmt::format("404: there is nothing at {}; `virtgate actions` lists what there is", call.path()));
+  if (!found.action)
+    co_return refuse_text(call, 405, fmt::format("405: this takes {} and not {}", join_methods(found), request.method),
+                          join_methods(found));
+  if (!takes_body(*found.action, request))
+    co_return refuse_text(call, 415, fmt::format("415: the body must be {}", found.action->consumes));
+  if (!can_answer(*found.action, request))
+    co_return refuse_text(call, 406, fmt::format("406: the answer is {}\n\n{}", json_type, json_type));
+  const auto stream = co_await act(call, target, found);
+  if (stream) co_await open_stream(*stream, parts_.nodes, call);
+}
+
+Task<std::optional<OpenStream>> Service::act(server::Call& call, const Target& target, const Found& found) const {
+  const Action& action = *found.action;
+  const auto config = parts_.environment.config.current();
+  if (action.gate && !config->enabled(*action.gate)) {
+    call.refuse(gate_is_off(*action.gate));
+    co_return std::nullopt;
+  }
+  server::LeasedArena arena;
+  const admission::Context context{.config = *config,
+                                   .lookups = parts_.environment.lookups,
+                                   .randomness = parts_.environment.randomness,
+                                   .own_namespace = parts_.environment.own_namespace,
+                                   .now = parts_.environment.clock.wall_now(),
+                                   .storage = arena.storage()};
+  Case about{.action = action, .config = *config, .context = context, .ns = target.ns, .name = target.name};
+  about.raw_query = call.request().query;
+  about.port = found.port;
+  about.protocol = found.protocol;
+  about.storage = arena.storage();
+  Gathered values;
+  const auto gathered = co_await gather(about, values, parts_, call);
+  auto decision = gathered ? action.decide(about) : Decision(fail(gathered.error()));
+  if (decision) co_return co_await execute(std::move(*decision), about, parts_, call);
+  refuse(call, action, decision.error());
+  co_return std::nullopt;
+}
+
+}  // namespace vg::actions

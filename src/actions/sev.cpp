@@ -1,0 +1,87 @@
+// Attestation of guests that AMD SEV protects (spec subresources 2.9).
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "actions/decisions.h"
+#include "actions/node_calls.h"
+#include "api/views/subresources.h"
+#include "api/views/vmi_domain.h"
+#include "json/patch.h"
+
+namespace vg::actions {
+namespace {
+
+using api::kubevirt::SEVSessionOptions;
+
+api::kubevirt::LaunchSecurity launch_security(const Case& about) {
+  return about.vmi().spec().domain().launch_security();
+}
+
+std::optional<Status> find_no_attestation(const Case& about) {
+  const auto security = launch_security(about);
+  if (security.sev().attestation() && !security.snp()) return std::nullopt;
+  return instance_conflict(about,
+                           "it asks for no attestation; set spec.domain.launchSecurity.sev.attestation, without snp, "
+                           "before it is started");
+}
+
+std::optional<Status> measured_obstacle(const Case& about) {
+  if (about.phase() != "Running") return not_running(about, "attested");
+  if (auto missing = find_no_attestation(about)) return missing;
+  if (has_condition(about.vmi(), "Paused")) return std::nullopt;
+  return instance_conflict(about,
+                           "the guest runs already, and can only be attested while it waits, paused, for its owner; "
+                           "start it with startStrategy Paused");
+}
+
+}  // namespace
+
+Decision decide_fetch_cert_chain(const Case& about) {
+  if (about.phase() != "Scheduled" && about.phase() != "Running")
+    return fail(instance_conflict(
+        about, fmt::format("no node has it yet (phase {}); wait for phase Scheduled", printed_phase(about.phase()))));
+  if (auto missing = find_no_attestation(about)) return fail(std::move(*missing));
+  return call_node(about, {.method = "GET", .suffix = "sev/fetchcertchain", .answer = CallNode::Answer::document});
+}
+
+Decision decide_query_measurement(const Case& about) {
+  if (auto obstacle = measured_obstacle(about)) return fail(std::move(*obstacle));
+  return call_node(about,
+                   {.method = "GET", .suffix = "sev/querylaunchmeasurement", .answer = CallNode::Answer::document});
+}
+
+Decision decide_inject_secret(const Case& about) {
+  if (auto obstacle = measured_obstacle(about)) return fail(std::move(*obstacle));
+  return call_node(about, {.suffix = "sev/injectlaunchsecret", .forward_body = true});
+}
+
+std::optional<Status> check_session(const Case& about) {
+  const auto options = about.options<SEVSessionOptions>();
+  if (options.session().empty()) return Status::bad_request("session is needed: the owner's session blob, in base64");
+  if (options.dh_cert().empty())
+    return Status::bad_request("dhCert is needed: the owner's Diffie-Hellman certificate, in base64");
+  return std::nullopt;
+}
+
+Decision decide_setup_session(const Case& about) {
+  if (about.phase() != "Scheduled")
+    return fail(instance_conflict(about, fmt::format("a session is set up in phase Scheduled, before the guest starts, "
+                                                     "and it is in phase {}",
+                                                     printed_phase(about.phase()))));
+  if (auto missing = find_no_attestation(about)) return fail(std::move(*missing));
+  const auto sev = launch_security(about).sev();
+  if (!sev.session().empty() || !sev.dh_cert().empty())
+    return fail(instance_conflict(about, "it has a session already, which cannot be replaced; restart the machine"));
+  json::PatchBuilder builder(about.storage);
+  constexpr std::string_view path = "/spec/domain/launchSecurity/sev";
+  json::Value before(*sev.object(), about.storage);
+  json::Value after(before, about.storage);
+  const auto options = about.options<SEVSessionOptions>();
+  after.get_object()["session"] = text_of(options.session(), about);
+  after.get_object()["dhCert"] = text_of(options.dh_cert(), about);
+  builder.test(path, std::move(before)).replace(path, std::move(after));
+  return effects(PatchObject{.resource = instances, .part = "", .operations = builder.take()});
+}
+
+}  // namespace vg::actions

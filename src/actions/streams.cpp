@@ -1,0 +1,122 @@
+// Which streams may be opened, and where they lead (spec subresources 2.18 to 2.22).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "actions/decisions.h"
+#include "actions/node_calls.h"
+#include "api/views/vmi_devices.h"
+#include "api/views/vmi_domain.h"
+#include "base/net.h"
+#include "server/path.h"
+
+namespace vg::actions {
+namespace {
+
+std::string query_value(const Case& about, std::string_view name) {
+  for (auto& parameter : server::read_query(about.raw_query))
+    if (parameter.name == name) return std::move(parameter.value);
+  return {};
+}
+
+// As Go's ParseBool. Anything else counts as no.
+bool is_true_word(std::string_view word) {
+  static constexpr std::array<std::string_view, 6> words{"1", "t", "T", "TRUE", "true", "True"};
+  return std::ranges::find(words, word) != words.end();
+}
+
+api::kubevirt::Devices devices(const Case& about) { return about.vmi().spec().domain().devices(); }
+
+Status no_stream_yet(const Case& about, std::string_view what) {
+  return Status::bad_request(
+      fmt::format("instance \"{}\" is not running (phase {}), so it has no {}; wait for phase Running", about.name,
+                  printed_phase(about.phase()), what));
+}
+
+Decision node_stream(const Case& about, std::string_view suffix) {
+  if (auto unreachable = find_unreachable(about)) return fail(std::move(*unreachable));
+  return effects(OpenStream{.kind = OpenStream::Kind::node,
+                            .node = std::string(about.vmi().status().node_name()),
+                            .target = node_target(about, suffix)});
+}
+
+bool is_number(std::string_view text) {
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+}  // namespace
+
+// Clients try again while they get 400, and give up at 409 (Q26).
+Decision decide_console(const Case& about) {
+  if (devices(about).autoattach_serial_console() == false)
+    return fail(Status::bad_request(fmt::format(
+        "instance \"{}\" has no serial console: spec.domain.devices.autoattachSerialConsole is false", about.name)));
+  if (about.phase() == "Failed")
+    return fail(instance_conflict(
+        about, fmt::format("it failed, so it has no console; `kubectl describe vmi {}` shows why", about.name)));
+  if (about.phase() != "Running") return fail(no_stream_yet(about, "console"));
+  return node_stream(about, "console");
+}
+
+Decision decide_vnc(const Case& about) {
+  if (auto missing = find_no_display(about)) return fail(std::move(*missing));
+  if (about.phase() != "Running") return fail(no_stream_yet(about, "display"));
+  const bool preserve = is_true_word(query_value(about, "preserveSession"));
+  return node_stream(about, fmt::format("vnc?preserveSession={}", preserve));
+}
+
+Decision decide_usbredir(const Case& about) {
+  if (about.vmi().spec().architecture() == "s390x")
+    return fail(instance_conflict(about, "machines of architecture s390x have no USB"));
+  if (!devices(about).client_passthrough())
+    return fail(instance_conflict(about,
+                                  "it takes no USB devices; set spec.domain.devices.clientPassthrough, and restart the "
+                                  "machine"));
+  if (about.phase() != "Running") return fail(no_stream_yet(about, "USB"));
+  return node_stream(about, "usbredir");
+}
+
+Decision decide_vsock(const Case& about) {
+  if (devices(about).autoattach_vsock() != true)
+    return fail(Status::bad_request(fmt::format(
+        "instance \"{}\" has no vsock: set spec.domain.devices.autoattachVSOCK, and restart the machine", about.name)));
+  if (auto unreachable = find_unreachable(about)) return fail(std::move(*unreachable));
+  const std::string port = query_value(about, "port"), tls = query_value(about, "tls");
+  if (!is_number(port))
+    return fail(Status::bad_request(fmt::format("the query must say port=N, a number, and says \"{}\"", port)));
+  if (!tls.empty() && tls != "true" && tls != "false")
+    return fail(Status::bad_request(fmt::format("tls in the query is true or false, and not \"{}\"", tls)));
+  return node_stream(about, fmt::format("vsock?port={}&tls={}", port, tls.empty() ? "true" : tls));
+}
+
+Decision decide_port_forward(const Case& about) {
+  if (has_condition(about.vmi(), "Paused"))
+    return fail(instance_conflict(
+        about,
+        fmt::format("a paused guest answers nobody; let it go on first with `virtctl unpause vmi {}`", about.name)));
+  const auto interfaces = about.vmi().status().interfaces();
+  if (interfaces.empty())
+    return fail(Status::bad_request(fmt::format("instance \"{}\" has no network interface that is known", about.name)));
+  const std::string_view address = interfaces[0].ip_address();
+  // Without an address this program would dial itself (Q20).
+  const auto parsed = parse_ip(address);
+  if (!parsed || *parsed == IpAddress() || *parsed == parse_ip("0.0.0.0"))
+    return fail(
+        Status::bad_request(fmt::format("the first interface of instance \"{}\" has no address yet", about.name)));
+  const std::string_view protocol = about.protocol.empty() ? "tcp" : about.protocol;
+  if (protocol != "tcp" && protocol != "udp")
+    return fail(Status::bad_request(fmt::format("ports are forwarded over tcp or udp, and not \"{}\"", protocol)));
+  return effects(OpenStream{.kind = OpenStream::Kind::guest,
+                            .node = {},
+                            .target = {},
+                            .address = std::string(address),
+                            .port = std::string(about.port),
+                            .protocol = std::string(protocol)});
+}
+
+}  // namespace vg::actions

@@ -1,0 +1,296 @@
+// Plugging volumes into a machine or an instance, and taking them out (spec subresources 2.6 to 2.8).
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "actions/case.h"
+#include "actions/decisions.h"
+#include "api/views/k8s_meta.h"
+#include "api/views/vmi_devices.h"
+#include "api/views/vmi_domain.h"
+#include "api/views/vmi_volumes.h"
+#include "json/access.h"
+#include "json/patch.h"
+
+namespace vg::actions {
+namespace {
+
+using api::kubevirt::AddVolumeOptions;
+using api::kubevirt::HotplugVolumeSource;
+using api::kubevirt::RemoveVolumeOptions;
+using api::kubevirt::VirtualMachineInstanceSpec;
+using api::kubevirt::Volume;
+using Volumes = api::List<Volume>;
+
+bool is_machine(const Case& about) { return about.action.resource == machines.plural; }
+
+// What is changed: the instance's own spec, or that of the machine's template.
+VirtualMachineInstanceSpec changed_spec(const Case& about) {
+  return is_machine(about) ? about.vm().spec().template_().spec() : about.vmi().spec();
+}
+
+Status kind_conflict(const Case& about, std::string_view why) {
+  return conflict(is_machine(about) ? machine_kind : instance_kind, about.name, why);
+}
+
+// Both options have the member at the same place.
+std::string_view asked_name(const Case& about) { return about.options<RemoveVolumeOptions>().name(); }
+
+// --- the volumes that are there
+// ------------------------------------------------------------------------------------------
+
+std::string_view source_name(const HotplugVolumeSource& source) {
+  return source.data_volume() ? source.data_volume().name() : source.persistent_volume_claim().claim_name();
+}
+
+bool uses(const Volume& volume, std::string_view source) {
+  return (volume.data_volume() && volume.data_volume().name() == source) ||
+         (volume.persistent_volume_claim() && volume.persistent_volume_claim().claim_name() == source);
+}
+
+bool can_be_unplugged(const Volume& volume) {
+  return volume.data_volume().hotpluggable() || volume.persistent_volume_claim().hotpluggable();
+}
+
+std::optional<Status> find_added_conflict(const Case& about, const Volumes& volumes) {
+  const auto options = about.options<AddVolumeOptions>();
+  const std::string_view source = source_name(options.volume_source());
+  for (const Volume volume : volumes) {
+    if (volume.name() == options.name())
+      return kind_conflict(about, fmt::format("it has a volume \"{}\" already; choose another name, or remove that one "
+                                              "with `virtctl removevolume {} --volume-name={}`",
+                                              options.name(), about.name, options.name()));
+    if (uses(volume, source))
+      return kind_conflict(about, fmt::format("\"{}\" is plugged in already, as volume \"{}\"", source, volume.name()));
+  }
+  return std::nullopt;
+}
+
+// A volume may be named by what it is made of. What goes is the volume.
+Result<std::string_view> find_removed(const Case& about, const Volumes& volumes) {
+  const std::string_view name = asked_name(about);
+  for (const Volume volume : volumes) {
+    if (volume.name() != name && !uses(volume, name)) continue;
+    if (can_be_unplugged(volume)) return volume.name();
+    return fail(kind_conflict(about, fmt::format("volume \"{}\" was there from the start and cannot be unplugged; stop "
+                                                 "the machine and edit its spec",
+                                                 volume.name())));
+  }
+  return fail(kind_conflict(about, fmt::format("it has no volume \"{}\"; `kubectl get {} {} -o yaml` shows what it has",
+                                               name, is_machine(about) ? "vm" : "vmi", about.name)));
+}
+
+// --- what is put in or taken out
+// -------------------------------------------------------------------------------------------
+
+json::Array copy_list(const json::Value* list, const Case& about) {
+  const json::Array* source = json::as_array(list);
+  return source ? json::Array(*source, about.storage) : json::Array(about.storage);
+}
+
+// The claim wins, but then nobody may name both.
+json::Value new_volume(const Case& about) {
+  const auto options = about.options<AddVolumeOptions>();
+  json::Object volume(about.storage);
+  volume["name"] = text_of(options.name(), about);
+  for (const std::string_view kind : {"persistentVolumeClaim", "dataVolume"}) {
+    const json::Object* source = json::as_object(options.volume_source().get(kind));
+    if (!source) continue;
+    json::Object& copy = (volume[kind] = json::Value(*source, about.storage)).get_object();
+    copy["hotpluggable"] = true;
+    break;
+  }
+  return json::Value(std::move(volume));
+}
+
+json::Value new_disk(const Case& about) {
+  const auto options = about.options<AddVolumeOptions>();
+  json::Value disk(*options.disk().object(), about.storage);
+  disk.get_object()["name"] = text_of(options.name(), about);
+  return disk;
+}
+
+json::Array without(const json::Value* list, std::string_view name, const Case& about) {
+  json::Array kept(about.storage);
+  if (const json::Array* all = json::as_array(list))
+    for (const json::Value& item : *all)
+      if (json::get_string_or(item, "name") != name) kept.push_back(item);
+  return kept;
+}
+
+// --- patches
+// ---------------------------------------------------------------------------------------------------------------
+
+struct Lists {
+  json::Array volumes, disks;
+};
+
+PatchObject spec_patch(const Case& about, Lists wanted, bool dry_run) {
+  const auto spec = changed_spec(about);
+  const json::Value* volumes = spec.get("volumes");
+  const json::Value* disks = spec.domain().devices().get("disks");
+  const std::string root = is_machine(about) ? "/spec/template/spec" : "/spec";
+  const std::string volumes_path = root + "/volumes", disks_path = root + "/domain/devices/disks";
+  json::PatchBuilder builder(about.storage);
+  builder.test(volumes_path, copy_of(volumes, about)).test(disks_path, copy_of(disks, about));
+  const auto put = [&](const std::string& path, const json::Value* before, json::Array after) {
+    const json::Array* list = json::as_array(before);
+    if (list && !list->empty())
+      builder.replace(path, json::Value(std::move(after)));
+    else
+      builder.add(path, json::Value(std::move(after)));
+  };
+  put(volumes_path, volumes, std::move(wanted.volumes));
+  put(disks_path, disks, std::move(wanted.disks));
+  return {.resource = is_machine(about) ? machines : instances,
+          .part = "",
+          .operations = builder.take(),
+          .dry_run = dry_run,
+          .refused = Refused::invalid_or_internal};
+}
+
+PatchObject request_patch(const Case& about, json::Array wanted, bool dry_run) {
+  constexpr std::string_view path = "/status/volumeRequests";
+  const auto status = about.vm().status();
+  json::PatchBuilder builder(about.storage);
+  builder.test(path, copy_of(status.get("volumeRequests"), about));
+  if (status.volume_requests().empty())
+    builder.add(path, json::Value(std::move(wanted)));
+  else
+    builder.replace(path, json::Value(std::move(wanted)));
+  return {.resource = machines,
+          .part = "status",
+          .operations = builder.take(),
+          .dry_run = dry_run,
+          .refused = Refused::invalid_or_internal};
+}
+
+json::Value request_of(const Case& about, std::string_view member, json::Value options) {
+  json::Object request(about.storage);
+  request.emplace(boost::json::string_view(member), std::move(options));
+  return json::Value(std::move(request));
+}
+
+// The options as they were sent, with the names that the new disk and volume get.
+json::Value add_options(const Case& about) {
+  json::Value options(*about.body, about.storage);
+  json::Object& members = options.get_object();
+  members["disk"] = new_disk(about);
+  json::Value* source = json::find(members, "volumeSource");
+  for (const std::string_view kind : {"dataVolume", "persistentVolumeClaim"})
+    if (json::Object* found = json::get_object(*source, kind)) {
+      (*found)["hotpluggable"] = true;
+      break;
+    }
+  return options;
+}
+
+Decision request_added(const Case& about, bool dry_run) {
+  const std::string_view name = asked_name(about);
+  for (const auto request : about.vm().status().volume_requests()) {
+    if (request.add_volume_options() && request.add_volume_options().name() == name)
+      return fail(kind_conflict(about, fmt::format("volume \"{}\" is being plugged in already; wait for it", name)));
+    if (request.remove_volume_options() && request.remove_volume_options().name() == name)
+      return fail(kind_conflict(
+          about, fmt::format("volume \"{}\" is being taken out; wait for that, or choose another name", name)));
+  }
+  json::Array wanted = copy_list(about.vm().status().get("volumeRequests"), about);
+  wanted.push_back(request_of(about, "addVolumeOptions", add_options(about)));
+  return effects(request_patch(about, std::move(wanted), dry_run));
+}
+
+Decision request_removed(const Case& about, std::string_view name, bool dry_run) {
+  json::Array wanted(about.storage);
+  for (const auto request : about.vm().status().volume_requests()) {
+    if (request.remove_volume_options() && request.remove_volume_options().name() == name)
+      return fail(kind_conflict(about, fmt::format("volume \"{}\" is being taken out already; wait for it", name)));
+    const bool undone = request.add_volume_options() && request.add_volume_options().name() == name;
+    if (!undone) wanted.emplace_back(*request.object());
+  }
+  json::Value options(*about.body, about.storage);
+  options.get_object()["name"] = text_of(name, about);
+  wanted.push_back(request_of(about, "removeVolumeOptions", std::move(options)));
+  return effects(request_patch(about, std::move(wanted), dry_run));
+}
+
+// --- obstacles that both have
+// ------------------------------------------------------------------------------------------------
+
+bool belongs_to_machine(const VirtualMachineInstance& vmi) {
+  for (const auto owner : vmi.metadata().owner_references())
+    if (owner.controller() == true && owner.kind() == "VirtualMachine" && owner.api_version() == "kubevirt.io/v1")
+      return true;
+  return false;
+}
+
+std::optional<Status> find_obstacle(const Case& about, std::string_view verb) {
+  if (is_machine(about)) {
+    if (about.vm().spec().template_().spec()) return std::nullopt;
+    return Status::bad_request(fmt::format("machine \"{}\" has no spec.template to change", about.name));
+  }
+  if (!about.enabled(config::Gate::hotplug_volumes) && belongs_to_machine(about.vmi()))
+    return Status::bad_request(
+        fmt::format("instance \"{0}\" belongs to a machine, which would not know of the change; ask for it at "
+                    "virtualmachines/{0}, as `virtctl {1} {0} --persist` does",
+                    about.name, about.action.name));
+  if (about.phase() != "Running") return not_running(about, verb);
+  return std::nullopt;
+}
+
+// Either the machine's controller is asked through its status, or the spec itself is changed.
+bool by_request(const Case& about) { return is_machine(about) && about.enabled(config::Gate::hotplug_volumes); }
+
+}  // namespace
+
+std::optional<Status> check_hotplug(const Case& about) {
+  if (about.enabled(config::Gate::hotplug_volumes) || about.enabled(config::Gate::declarative_hotplug_volumes))
+    return std::nullopt;
+  return Status::bad_request(
+      "volumes cannot be plugged into running machines here: the feature gates DeclarativeHotplugVolumes and "
+      "HotplugVolumes are off; an administrator can take the first out of disabledFeatureGates of the KubeVirt object");
+}
+
+std::optional<Status> check_added_volume(const Case& about) {
+  const auto options = about.options<AddVolumeOptions>();
+  if (options.name().empty()) return Status::bad_request("name is needed: what the new volume is to be called");
+  if (!options.disk()) return Status::bad_request("disk is needed: how the guest is to see the volume");
+  if (!options.volume_source()) return Status::bad_request("volumeSource is needed: what is to be plugged in");
+  if (options.volume_source().data_volume() && options.volume_source().persistent_volume_claim())
+    return Status::bad_request("volumeSource names both a dataVolume and a persistentVolumeClaim; leave one out");
+  return std::nullopt;
+}
+
+std::optional<Status> check_removed_volume(const Case& about) {
+  if (!asked_name(about).empty()) return std::nullopt;
+  return Status::bad_request("name is needed: which volume is to be taken out");
+}
+
+Decision decide_add_volume(const Case& about) {
+  if (auto obstacle = find_obstacle(about, "given a volume")) return fail(std::move(*obstacle));
+  const auto spec = changed_spec(about);
+  if (auto conflict = find_added_conflict(about, spec.volumes())) return fail(std::move(*conflict));
+  const auto dry_run = read_dry_run(about);
+  if (!dry_run) return fail(dry_run.error());
+  if (by_request(about)) return request_added(about, *dry_run);
+  Lists wanted{.volumes = copy_list(spec.get("volumes"), about),
+               .disks = copy_list(spec.domain().devices().get("disks"), about)};
+  wanted.volumes.push_back(new_volume(about));
+  wanted.disks.push_back(new_disk(about));
+  return effects(spec_patch(about, std::move(wanted), *dry_run));
+}
+
+Decision decide_remove_volume(const Case& about) {
+  if (auto obstacle = find_obstacle(about, "rid of a volume")) return fail(std::move(*obstacle));
+  const auto spec = changed_spec(about);
+  const auto name = find_removed(about, spec.volumes());
+  if (!name) return fail(name.error());
+  const auto dry_run = read_dry_run(about);
+  if (!dry_run) return fail(dry_run.error());
+  if (by_request(about)) return request_removed(about, *name, *dry_run);
+  return effects(spec_patch(about,
+                            {.volumes = without(spec.get("volumes"), *name, about),
+                             .disks = without(spec.domain().devices().get("disks"), *name, about)},
+                            *dry_run));
+}
+
+}  // namespace vg::actions

@@ -1,0 +1,56 @@
+// The abstract side of "the Kubernetes API as this program uses it": live reads, and writes under the program's own
+// name with everything that a write passes. On one machine that is our own resource API, in a cluster kube-apiserver.
+//
+// Tasks run on the core that is named, and values are made in `storage`, which the caller keeps for the request.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "base/task.h"
+#include "json/value.h"
+
+namespace vg {
+
+namespace http {
+class Core;
+}
+
+struct ResourceName {
+  std::string_view group;  // empty: the core group
+  std::string_view version;
+  std::string_view plural;
+};
+
+struct ObjectName {
+  ResourceName resource;
+  std::string_view ns;  // empty: an object of the whole cluster
+  std::string_view name;
+};
+
+class ObjectApi {
+ public:
+  virtual ~ObjectApi() = default;
+
+  // 404 NotFound when there is none.
+  virtual Task<Result<json::Value>> get(http::Core& core, ObjectName object, json::StoragePtr storage) = 0;
+  // Those whose labels match the selector (as in a query; empty takes all), by namespace and name.
+  virtual Task<Result<std::vector<json::Value>>> list(http::Core& core, ResourceName resource, std::string_view ns,
+                                                      std::string_view label_selector, json::StoragePtr storage) = 0;
+  // A JSON patch. An operation that fails, a `test` among them, is a 422 that names no object; rules refuse with 422
+  // that does.
+  virtual Task<Result<void>> patch(http::Core& core, ObjectName object, std::string_view subresource,
+                                   const json::Array& operations, bool dry_run) = 0;
+  // The name that the object got.
+  virtual Task<Result<std::string>> create(http::Core& core, ResourceName resource, std::string_view ns,
+                                           const json::Value& object, bool dry_run) = 0;
+};
+
+// A patch that did not apply, because the object is no longer (or never was) what its tests say.
+inline bool is_failed_patch(const Status& status) {
+  return status.code == 422 && status.details.name.empty() && status.details.kind.empty();
+}
+
+}  // namespace vg

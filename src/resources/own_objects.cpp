@@ -1,0 +1,167 @@
+#include "resources/own_objects.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <utility>
+
+#include "base/selector.h"
+#include "json/access.h"
+#include "json/parse.h"
+#include "json/write.h"
+#include "resources/draft.h"
+#include "resources/write.h"
+
+namespace vg::resources {
+namespace {
+
+// A request that came over no connection.
+class OwnExchange final : public http::Exchange {
+ public:
+  OwnExchange(http::Core& core, std::string_view method, std::string_view content_type, std::string_view query,
+              std::string body)
+      : core_(core), body_(std::move(body)) {
+    request_.method = method;
+    request_.query = query;
+    request_.protocol = "HTTP/1.1";
+    request_.headers.add("Content-Type", content_type);
+  }
+
+  const http::Request& request() const override { return request_; }
+  http::Core& core() override { return core_; }
+  Task<Result<std::string_view>> read_body(std::size_t limit) override {
+    if (body_.size() > limit) co_return fail(Status::too_large("what an action wants to write is too large"));
+    co_return std::string_view(body_);
+  }
+  void respond(http::Response response) override { response_ = std::move(response); }
+  Task<bool> begin_stream(http::Response) override { co_return false; }
+  Task<bool> write(std::string_view) override { co_return false; }
+  Task<Result<std::unique_ptr<http::Stream>>> upgrade(http::Response) override {
+    co_return fail(Status::internal_error("there is no connection to hand over"));
+  }
+  bool cancelled() const override { return false; }
+
+  // What was answered: the status code, and its document.
+  const http::Response& response() const { return response_; }
+
+ private:
+  http::Core& core_;
+  const std::string body_;
+  http::Request request_;
+  http::Response response_{.status = 500, .content_type = {}, .headers = {}, .body = {}};
+};
+
+Status read_status(const json::Value& document, int code) {
+  Status status{.code = code, .reason = {}, .message = {}, .details = {}};
+  status.reason = json::get_string_or(document, "reason");
+  status.message = json::get_string_or(document, "message");
+  const json::Object* details = json::get_object(document, "details");
+  if (!details) return status;
+  status.details.name = json::get_string_or(*details, "name");
+  status.details.group = json::get_string_or(*details, "group");
+  status.details.kind = json::get_string_or(*details, "kind");
+  status.details.retry_after_seconds = static_cast<int>(json::get_int_or(*details, "retryAfterSeconds", 0));
+  if (const json::Array* causes = json::get_array(*details, "causes"))
+    for (const json::Value& cause : *causes)
+      status.details.causes.push_back({.reason = std::string(json::get_string_or(cause, "reason")),
+                                       .message = std::string(json::get_string_or(cause, "message")),
+                                       .field = std::string(json::get_string_or(cause, "field"))});
+  return status;
+}
+
+// The object that was answered, or the refusal.
+Result<json::Value> read_answer(const http::Response& response, const json::StoragePtr& storage) {
+  auto document = json::parse(response.body, storage, {.bytes_max = SIZE_MAX});
+  if (!document) return fail(Status::internal_error("a write inside of this server got no answer that can be read"));
+  if (response.status >= 400) return fail(read_status(*document, response.status));
+  return document;
+}
+
+Status unknown(ResourceName resource) {
+  return Status::not_found(std::string(resource.group), std::string(resource.plural), "");
+}
+
+RequestInfo request_info_of(const ObjectName& object, std::string_view verb, std::string_view subresource) {
+  RequestInfo info;
+  info.resource_request = true;
+  info.verb = verb;
+  info.group = object.resource.group;
+  info.version = object.resource.version;
+  info.ns = object.ns;
+  info.resource = object.resource.plural;
+  info.subresource = subresource;
+  info.name = object.name;
+  return info;
+}
+
+User own_user(std::string_view ns) {
+  return {.name = fmt::format("system:serviceaccount:{}:kubevirt-apiserver", ns),
+          .uid = {},
+          .groups = {"system:serviceaccounts", fmt::format("system:serviceaccounts:{}", ns), "system:authenticated"},
+          .extra = {}};
+}
+
+}  // namespace
+
+OwnObjects::OwnObjects(Backend& backend, std::string_view own_namespace)
+    : backend_(backend), user_(own_user(own_namespace)) {}
+
+Task<Result<json::Value>> OwnObjects::get(http::Core&, ObjectName object, json::StoragePtr storage) {
+  const Resource* resource = find_resource(object.resource.group, object.resource.version, object.resource.plural);
+  if (!resource) co_return fail(unknown(object.resource));
+  const ObjectPtr found = backend_.store.get(resource->key, object.ns, object.name);
+  if (!found)
+    co_return fail(Status::not_found(std::string(object.resource.group), std::string(object.resource.plural),
+                                     std::string(object.name)));
+  co_return load_object(*found, storage);
+}
+
+Task<Result<std::vector<json::Value>>> OwnObjects::list(http::Core&, ResourceName name, std::string_view ns,
+                                                        std::string_view label_selector, json::StoragePtr storage) {
+  const Resource* resource = find_resource(name.group, name.version, name.plural);
+  if (!resource) co_return fail(unknown(name));
+  const auto selector = LabelSelector::parse(label_selector);
+  if (!selector) co_return fail(Status::bad_request(selector.error()));
+  const auto page =
+      backend_.store.list({.resource = resource->key, .ns = ns, .matches = [&selector](const StoredObject& object) {
+                             return selector->matches([&](std::string_view key) { return object.label(key); });
+                           }});
+  if (!page) co_return fail(page.error());
+  std::vector<json::Value> values;
+  values.reserve(page->objects.size());
+  for (const ObjectPtr& object : page->objects) values.push_back(load_object(*object, storage));
+  co_return values;
+}
+
+Task<Result<void>> OwnObjects::patch(http::Core& core, ObjectName object, std::string_view subresource,
+                                     const json::Array& operations, bool dry_run) {
+  const Resource* resource = find_resource(object.resource.group, object.resource.version, object.resource.plural);
+  if (!resource) co_return fail(unknown(object.resource));
+  std::string body;
+  json::write(operations, body);
+  OwnExchange exchange(core, "PATCH", "application/json-patch+json", dry_run ? "dryRun=All" : "", std::move(body));
+  server::Call call(exchange, {});
+  const RequestInfo info = request_info_of(object, "patch", subresource);
+  Context context(backend_, call, info, *resource, *resource->kind->version(info.version), user_, Answer{});
+  co_await serve_patch(context);
+  auto answer = read_answer(exchange.response(), context.storage());
+  if (!answer) co_return fail(std::move(answer.error()));
+  co_return Result<void>();
+}
+
+Task<Result<std::string>> OwnObjects::create(http::Core& core, ResourceName name, std::string_view ns,
+                                             const json::Value& object, bool dry_run) {
+  const Resource* resource = find_resource(name.group, name.version, name.plural);
+  if (!resource) co_return fail(unknown(name));
+  OwnExchange exchange(core, "POST", "application/json", dry_run ? "dryRun=All" : "", json::to_text(object));
+  server::Call call(exchange, {});
+  const RequestInfo info = request_info_of({.resource = name, .ns = ns, .name = {}}, "create", {});
+  Context context(backend_, call, info, *resource, *resource->kind->version(info.version), user_, Answer{});
+  co_await serve_create(context);
+  auto answer = read_answer(exchange.response(), context.storage());
+  if (!answer) co_return fail(std::move(answer.error()));
+  const json::Object* metadata = json::get_object(*answer, "metadata");
+  co_return std::string(metadata ? json::get_string_or(*metadata, "name") : std::string_view());
+}
+
+}  // namespace vg::resources

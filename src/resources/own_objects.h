@@ -1,0 +1,31 @@
+// The objects of the store as this program itself reads and writes them, under the name that virt-api has in a cluster:
+// what it writes passes the same rules as what a user writes.
+#pragma once
+
+#include <string>
+
+#include "ports/authorizer.h"
+#include "ports/object_api.h"
+#include "resources/context.h"
+
+namespace vg::resources {
+
+class OwnObjects final : public ObjectApi {
+ public:
+  // The backend outlives this. `own_namespace`: where KubeVirt's accounts are.
+  OwnObjects(Backend& backend, std::string_view own_namespace);
+
+  Task<Result<json::Value>> get(http::Core& core, ObjectName object, json::StoragePtr storage) override;
+  Task<Result<std::vector<json::Value>>> list(http::Core& core, ResourceName resource, std::string_view ns,
+                                              std::string_view label_selector, json::StoragePtr storage) override;
+  Task<Result<void>> patch(http::Core& core, ObjectName object, std::string_view subresource,
+                           const json::Array& operations, bool dry_run) override;
+  Task<Result<std::string>> create(http::Core& core, ResourceName resource, std::string_view ns,
+                                   const json::Value& object, bool dry_run) override;
+
+ private:
+  Backend& backend_;
+  const User user_;
+};
+
+}  // namespace vg::resources
