@@ -517,7 +517,7 @@ class Canonicalizer {
   // Of a value that would be left out.
   bool is_kept(const Value& value, const Type& type, const Plan& plan, std::size_t index) const {
     if (empties_ == Empties::left_out) return false;
-    if (value.is_array()) return true;
+    if (value.is_array() || (value.is_object() && type.fields[index].shape == Shape::map)) return true;
     return plan.has_pointer_embeds && std::ranges::any_of(type.embeds, [index](const Embed& embed) {
              return embed.pointer && (bits(embed.first, embed.count) & bit(index)) != 0;
            });

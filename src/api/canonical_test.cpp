@@ -157,7 +157,7 @@ TEST(Canonical, EmbeddedStructsStandAmongTheOtherFields) {
 }
 
 // As rules want it: what Go has in memory, not what it would write.
-TEST(Canonical, KeepsEmptyListsAndEmbeddedStructsWhenAsked) {
+TEST(Canonical, KeepsEmptyListsMapsAndEmbeddedStructsWhenAsked) {
   const auto kept = [](std::string_view type, std::string_view text) {
     auto document = json::Document::parse(text);
     EXPECT_TRUE(canonicalize(document->root(), *find_type(type), {}, Empties::kept)) << text;
@@ -167,6 +167,7 @@ TEST(Canonical, KeepsEmptyListsAndEmbeddedStructsWhenAsked) {
   EXPECT_EQ(kept("kubevirt.GPU", R"({"name":"g","deviceName":""})"), R"({"name":"g"})");
   EXPECT_EQ(kept("kubevirt.Devices", R"({"hostDevices":[],"gpus":null,"disableHotplug":false})"),
             R"({"hostDevices":[]})");
+  EXPECT_EQ(kept(meta, R"({"labels":{},"annotations":null,"name":""})"), R"({"labels":{}})");
   EXPECT_EQ(canonical("kubevirt.GPU", R"({"name":"g","claimName":""})"), R"({"name":"g"})");
   EXPECT_EQ(canonical("kubevirt.Devices", R"({"hostDevices":[]})"), "{}");
 }

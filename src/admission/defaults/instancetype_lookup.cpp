@@ -34,7 +34,9 @@ string_view namespace_of(const Object& vm) {
 
 Result<const Object*> spec_in_canonical_form(Value& object, string_view kind_name) {
   const api::Kind* kind = api::find_kind(group, "", kind_name);
-  if (auto good = api::canonicalize(object, *kind->type); !good) return fail(std::move(good.error()));
+  // An empty node selector is one too: the machine may not have another.
+  if (auto good = api::canonicalize(object, *kind->type, {}, api::Empties::kept); !good)
+    return fail(std::move(good.error()));
   return &json::ensure_object(object.get_object(), "spec");
 }
 

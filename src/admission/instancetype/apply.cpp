@@ -28,9 +28,9 @@ constexpr Copied cpu_values[] = {
 constexpr Copied memory_values[] = {{"guest", "guest"}, {"hugepages", "hugepages"}, {"maxGuest", "maxGuest"}};
 constexpr Copied spec_values[] = {{"nodeSelector", "nodeSelector"}, {"schedulerName", "schedulerName"}};
 constexpr Copied domain_values[] = {{"ioThreadsPolicy", "ioThreadsPolicy"}, {"launchSecurity", "launchSecurity"}};
-constexpr Copied device_values[] = {{"gpus", "gpus"}, {"hostDevices", "hostDevices"}};
+constexpr string_view device_lists[] = {"gpus", "hostDevices"};
 
-// Canonical form has left out empty texts and lists already, where they mean "not set".
+// Canonical form has left out empty texts already, where they mean "not set".
 void copy_present(const Object& from, Object& into, std::span<const Copied> rows) {
   for (const auto& [source, target] : rows)
     if (const Value* value = json::find(from, source); value && !value->is_null()) edit::set_copy(into, target, *value);
@@ -91,7 +91,9 @@ void apply_instancetype(const Object& instancetype, const TopologyChoice& topolo
   apply_memory(part("memory"), domain);
   apply_io_threads(instancetype, domain);
   copy_present(instancetype, domain, domain_values);
-  copy_present(instancetype, json::ensure_object(domain, "devices"), device_values);
+  for (const string_view list : device_lists)
+    if (edit::has_items(instancetype, list))
+      edit::set_copy(json::ensure_object(domain, "devices"), list, *json::find(instancetype, list));
   add_missing_annotations(instancetype, machine);
 }
 

@@ -39,6 +39,17 @@ TEST(ConflictsTest, OfTheCpuAllAreToldOfTheMemoryOne) {
                   "spec.template.spec.domain.cpu.threads", "spec.template.spec.domain.memory.guest"));
 }
 
+TEST(ConflictsTest, AnEmptyNodeSelectorIsOneToo) {
+  json::Document sizing = parsed(R"({"spec":{"cpu":{"guest":2},"memory":{"guest":"1Gi"},"nodeSelector":{}}})");
+  const api::Type& type = *api::find_kind("instancetype.kubevirt.io", "", "VirtualMachineInstancetype")->type;
+  ASSERT_TRUE(api::canonicalize(sizing.root(), type, {}, api::Empties::kept));
+  json::Document vm = vm_of(R"({"nodeSelector":{"a":"b"},"domain":{"devices":{}}})");
+  EXPECT_EQ(find_conflicts(api::instancetype::VirtualMachineInstancetypeSpec(json::find(sizing.root(), "spec")),
+                           template_of(vm))
+                .size(),
+            1U);
+}
+
 TEST(ConflictsTest, AFalseOfTheInstancetypeCountsAndOneOfTheMachineDoesNot) {
   constexpr std::string_view strict =
       R"({"cpu":{"guest":2,"dedicatedCPUPlacement":false,"isolateEmulatorThread":false},"memory":{"guest":"1Gi"}})";
