@@ -52,6 +52,8 @@ struct ServeOptions {
   std::string listen = "127.0.0.1:6443";
   bool api_only = false;
   NodeOptions node;
+  std::string requestheader_client_ca_file;
+  std::string requestheader_allowed_names;
   std::int64_t verbosity = log::verbosity_default;
 
   std::vector<Flag> flags() {
@@ -63,6 +65,10 @@ struct ServeOptions {
         {"console-server-port", '\0', &node.console_server_port, "PORT", "port of the handlers on the nodes"},
         {"handler-cert-file", '\0', &node.handler_cert_file, "FILE", "client certificate shown to the handlers"},
         {"handler-key-file", '\0', &node.handler_key_file, "FILE", "its key"},
+        {"requestheader-client-ca-file", '\0', &requestheader_client_ca_file, "FILE",
+         "authorities of front proxies: whom they name in X-Remote-User and X-Remote-Group is believed"},
+        {"requestheader-allowed-names", '\0', &requestheader_allowed_names, "NAMES",
+         "common names of front proxies' certificates, separated by commas (default any)"},
         {"v", 'v', &verbosity, "LEVEL", "how much to log: 3 adds a line a request, 4 also webhooks"},
     };
   }
@@ -121,11 +127,49 @@ Result<std::string> resolve(const std::string& host) {
   return address;
 }
 
-// Clients show certificates of the authority that also signed the server's.
-http::TlsServerConfig tls_config(const local::Pki& pki, std::string certificate_pem, std::string key_pem) {
+// Who may speak for others.
+struct FrontProxies {
+  std::string authority_file;  // empty: nobody
+  std::vector<std::string> common_names;
+};
+
+FrontProxies front_proxies(const ServeOptions& options) {
+  FrontProxies proxies{.authority_file = options.requestheader_client_ca_file, .common_names = {}};
+  std::string_view rest = options.requestheader_allowed_names;
+  while (!rest.empty()) {
+    const std::string_view name = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(name.size() + 1, rest.size()));
+    if (!name.empty()) proxies.common_names.emplace_back(name);
+  }
+  return proxies;
+}
+
+// Read each time, so that new authorities count as soon as certificates are loaded again.
+Result<http::ClientAuthority> front_proxy_authority(const FrontProxies& proxies, const local::Pki& pki) {
+  auto certificates = read_file(proxies.authority_file, limits::config_file_bytes_max);
+  if (!certificates) return fail(std::move(certificates.error()));
+  // Otherwise every user with a certificate could speak for every other one.
+  if (proxies.common_names.empty() && certificates->contains(pki.authority_pem()))
+    return fail(Status::bad_request(
+        fmt::format("{} holds this server's own authority, whose certificates users have; give front proxies one of "
+                    "their own, or name them with --requestheader-allowed-names",
+                    proxies.authority_file)));
+  return http::ClientAuthority{.name = std::string(auth::front_proxy_authority),
+                               .certificates_pem = std::move(*certificates),
+                               .common_names = proxies.common_names};
+}
+
+// Clients show certificates of the authority that also signed the server's; front proxies those of another one.
+Result<http::TlsServerConfig> tls_config(const local::Pki& pki, const FrontProxies& proxies,
+                                         std::string certificate_pem, std::string key_pem) {
   http::TlsServerConfig tls;
   tls.certificate_pem = std::move(certificate_pem);
   tls.key_pem = std::move(key_pem);
+  if (!proxies.authority_file.empty()) {
+    auto authority = front_proxy_authority(proxies, pki);
+    if (!authority) return fail(std::move(authority.error()));
+    tls.client_authorities.push_back(std::move(*authority));
+  }
   tls.client_authorities.push_back(
       {.name = std::string(auth::client_authority), .certificates_pem = pki.authority_pem(), .common_names = {}});
   return tls;
@@ -170,10 +214,11 @@ class Standalone {
   void run();  // until a signal
 
  private:
-  Standalone(local::StateFolder folder, std::unique_ptr<local::Pki> pki, bool api_only);
-  Result<void> open_api();
+  Standalone(local::StateFolder folder, std::unique_ptr<local::Pki> pki, const ServeOptions& options);
+  Result<void> open_api(std::string server_url);
   void add_routes();
   Result<void> load_certificates();
+  Result<void> set_tls(std::string certificate_pem, std::string key_pem);
   void on_signal(int signal);
   void renew();
   void reload_tls();
@@ -184,6 +229,7 @@ class Standalone {
   local::StateFolder folder_;
   std::unique_ptr<local::Pki> pki_;
   const bool api_only_;
+  const FrontProxies front_proxies_;
   metrics::Registry metrics_;
   metrics::Gauge& ready_ =
       metrics_.gauge("kubevirt_virt_api_ready_status", "1 while this server takes requests, else 0.");
@@ -199,8 +245,11 @@ class Standalone {
   std::atomic<bool> stopping_{false};
 };
 
-Standalone::Standalone(local::StateFolder folder, std::unique_ptr<local::Pki> pki, bool api_only)
-    : folder_(std::move(folder)), pki_(std::move(pki)), api_only_(api_only) {}
+Standalone::Standalone(local::StateFolder folder, std::unique_ptr<local::Pki> pki, const ServeOptions& options)
+    : folder_(std::move(folder)),
+      pki_(std::move(pki)),
+      api_only_(options.api_only),
+      front_proxies_(front_proxies(options)) {}
 
 Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& options, const ListenAddress& listen) {
   std::filesystem::path state = options.state;
@@ -217,8 +266,8 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
   auto address = resolve(listen.host);
   if (!address) return fail(address.error());
 
-  std::unique_ptr<Standalone> made(new Standalone(std::move(*folder), std::move(*pki), options.api_only));
-  if (auto opened = made->open_api(); !opened) return fail(opened.error());
+  std::unique_ptr<Standalone> made(new Standalone(std::move(*folder), std::move(*pki), options));
+  if (auto opened = made->open_api(listen.url()); !opened) return fail(opened.error());
   made->subresources_ = std::make_unique<Subresources>(*made->api_, options.node);
   made->add_routes();
   made->show_expiry();
@@ -233,9 +282,12 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
   return made;
 }
 
-Result<void> Standalone::open_api() {
-  auto api = StandaloneApi::open(
-      {.state = folder_.path(), .admin_token = pki_->admin_token(), .authority_pem = pki_->authority_pem()}, clock_);
+Result<void> Standalone::open_api(std::string server_url) {
+  auto api = StandaloneApi::open({.state = folder_.path(),
+                                  .admin_token = pki_->admin_token(),
+                                  .authority_pem = pki_->authority_pem(),
+                                  .server_url = std::move(server_url)},
+                                 clock_);
   if (!api) return fail(std::move(api.error()));
   api_ = std::move(*api);
   router_ = std::make_unique<server::Router>(
@@ -252,21 +304,27 @@ void Standalone::add_routes() {
     return std::string(api_->config().current()->resource_version());  // never ahead of what rules go by
   });
   server::add_metrics_route(*router_, server::Access::administrators, metrics_);
-  server::add_webhook_routes(*router_, server::Access::administrators, metrics_, api_->admission());
+  server::add_webhook_routes(*router_, server::Access::administrators, metrics_, api_->admission(),
+                             api_->api().effects());
   api_->add_routes(*router_, health_);
   subresources_->add_routes(*router_);
 }
 
 Result<void> Standalone::load_certificates() {
-  certificates_.emplace(server_->core(0),
-                        http::CertificateWatcher::Options{.name = "serving",
-                                                          .certificate_path = pki_->file("server.crt"),
-                                                          .key_path = pki_->file("server.key"),
-                                                          .metrics = &metrics_},
-                        [this](const http::CertificateWatcher::Pair& pair) {
-                          return server_->set_tls(tls_config(*pki_, pair.certificate_pem, pair.key_pem));
-                        });
+  certificates_.emplace(
+      server_->core(0),
+      http::CertificateWatcher::Options{.name = "serving",
+                                        .certificate_path = pki_->file("server.crt"),
+                                        .key_path = pki_->file("server.key"),
+                                        .metrics = &metrics_},
+      [this](const http::CertificateWatcher::Pair& pair) { return set_tls(pair.certificate_pem, pair.key_pem); });
   return certificates_->load();
+}
+
+Result<void> Standalone::set_tls(std::string certificate_pem, std::string key_pem) {
+  auto config = tls_config(*pki_, front_proxies_, std::move(certificate_pem), std::move(key_pem));
+  if (!config) return fail(std::move(config.error()));
+  return server_->set_tls(*config);
 }
 
 Result<void> Standalone::listen() {
@@ -321,7 +379,7 @@ void Standalone::reload_tls() {
   if (!certificate || !key)
     done = fail(!certificate ? certificate.error() : key.error());
   else
-    done = server_->set_tls(tls_config(*pki_, std::move(*certificate), std::move(*key)));
+    done = set_tls(std::move(*certificate), std::move(*key));
   if (done)
     log::info("certificates were loaded");
   else

@@ -84,11 +84,22 @@ Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOp
                             .extra = {}}});
   std::vector<std::shared_ptr<const auth::TokenVerifier>> verifiers;
   verifiers.push_back(std::make_shared<auth::StaticTokens>(std::move(fixed)));
-  verifiers.push_back(std::make_shared<auth::TokenFile>((options.state / "tokens.csv").native(), clock));
+  verifiers.push_back(std::make_shared<auth::TokenFile>((options.state / "pki" / "tokens.csv").native(), clock));
   // Owned by the result, which also owns the identifier that asks it.
   verifiers.push_back(std::shared_ptr<const auth::TokenVerifier>(std::shared_ptr<void>(), tokens->get()));
-  return std::unique_ptr<StandaloneApi>(
+  std::unique_ptr<StandaloneApi> made(
       new StandaloneApi(std::move(*store), std::move(*audit), std::move(*tokens), std::move(verifiers), clock));
+  made->add_token_documents(options.server_url);
+  return made;
+}
+
+// How others check the tokens of service accounts.
+void StandaloneApi::add_token_documents(std::string_view server_url) {
+  api_->add_document(
+      std::string(auth::openid_path),
+      {.content_type = "application/json", .body = local::ServiceAccountTokens::openid_configuration(server_url)});
+  api_->add_document(std::string(auth::jwks_path),
+                     {.content_type = "application/jwk-set+json", .body = tokens_->jwks()});
 }
 
 void StandaloneApi::add_routes(server::Router& router, server::HealthRegistry& health) {

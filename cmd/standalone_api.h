@@ -30,6 +30,7 @@ struct StandaloneApiOptions {
   std::filesystem::path state;  // the folder that holds everything
   std::string admin_token;
   std::string authority_pem;  // trusted by and for the nodes
+  std::string server_url;     // under which this server is known
 };
 
 class StandaloneApi {
@@ -54,6 +55,7 @@ class StandaloneApi {
   StandaloneApi(std::unique_ptr<store::EmbeddedStore> store, std::unique_ptr<resources::AuditLog> audit,
                 std::unique_ptr<local::ServiceAccountTokens> tokens,
                 std::vector<std::shared_ptr<const auth::TokenVerifier>> verifiers, const Clock& clock);
+  void add_token_documents(std::string_view server_url);
 
   const Clock& clock_;
   std::unique_ptr<store::EmbeddedStore> store_;

@@ -315,6 +315,17 @@ class RunningServer(Scratch):
         with self.assertRaises((ssl.SSLError, OSError, http.client.HTTPException)):
             self.one.get("/metrics", certificate=(certificate, key))
 
+    def test_others_find_out_how_to_check_our_tokens(self):
+        self.status(self.one.get("/openid/v1/jwks"), 401, "Unauthorized")
+        status, headers, text = self.one.get("/.well-known/openid-configuration", headers=self.one.as_admin())
+        self.assertEqual((status, headers["Content-Type"]), (200, "application/json"))
+        where = json.loads(text)["jwks_uri"]
+        self.assertEqual(where, f"https://{self.one.listen}/openid/v1/jwks")
+        status, headers, text = self.one.get("/openid/v1/jwks", headers=self.one.as_admin())
+        self.assertEqual((status, headers["Content-Type"]), (200, "application/jwk-set+json"))
+        self.assertEqual([key["alg"] for key in json.loads(text)["keys"]], ["ES256"])
+        self.status(self.one.ask("POST", "/openid/v1/jwks", body="{}", headers=self.one.as_admin()), 405, "MethodNotAllowed")
+
     def test_every_webhook_answers(self):
         self.assertEqual(len({row[0] for row in WEBHOOKS}), 27)
         connection = self.one.connect((self.one.pki("admin.crt"), self.one.pki("admin.key")))
@@ -443,6 +454,52 @@ class LifeOfAServer(Scratch):
         server = self.server().launch()
         self.assertEqual(server.ended(), 1)
         self.assertIn("chmod go-w", server.errors())
+
+    def test_tokens_in_a_file(self):
+        server = self.server().start()
+        with open(os.open(server.pki("tokens.csv"), os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+            file.write('secret,jane,1,"system:masters"\n')
+        self.assertEqual(server.get("/metrics", headers={"Authorization": "Bearer secret"})[0], 200)
+        server.stop()
+
+    def make_authority(self, name):
+        key, certificate = (os.path.join(self.folder, f"{name}.{end}") for end in ("key", "crt"))
+        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", f"/CN={name}",
+                "-keyout", key, "-out", certificate)
+        return certificate, key
+
+    def make_client(self, name, authority):
+        key, request, certificate, extensions = (os.path.join(self.folder, f"{name}.{end}") for end in ("key", "csr", "crt", "ext"))
+        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}", "-keyout", key, "-out", request)
+        with open(extensions, "w") as file:
+            file.write("extendedKeyUsage=clientAuth\n")
+        openssl("x509", "-req", "-in", request, "-CA", authority[0], "-CAkey", authority[1], "-CAserial", os.path.join(self.folder, "serial"),
+                "-CAcreateserial", "-days", "2", "-extfile", extensions, "-out", certificate)
+        return certificate, key
+
+    def test_a_front_proxy_speaks_for_others(self):
+        authority = self.make_authority("proxies")
+        proxy, other = self.make_client("proxy", authority), self.make_client("other", authority)
+        server = self.server("--requestheader-client-ca-file", authority[0], "--requestheader-allowed-names", "proxy,more").start()
+        admin = {"X-Remote-User": "root", "X-Remote-Group": "system:masters"}
+        self.assertEqual(server.get("/metrics", certificate=proxy, headers=admin)[0], 200)
+        answer = server.get("/metrics", certificate=proxy, headers={"X-Remote-User": "jane", "X-Remote-Group": "dev"})
+        self.status(answer, 403, "Forbidden")
+        self.assertIn("jane", answer[2])
+        self.status(server.get("/metrics", certificate=proxy), 401, "Unauthorized")
+        self.status(server.get("/metrics", headers=admin), 401, "Unauthorized")
+        own = (server.pki("admin.crt"), server.pki("admin.key"))
+        self.assertEqual(server.get("/metrics", certificate=own, headers={"X-Remote-User": "jane"})[0], 200)
+        with self.assertRaises((ssl.SSLError, OSError, http.client.HTTPException)):
+            server.get("/metrics", certificate=other, headers=admin)
+        server.stop()
+
+    def test_users_are_no_front_proxies(self):
+        server = self.server().start()
+        server.stop()
+        again = self.server("--requestheader-client-ca-file", server.pki("ca.crt")).launch()
+        self.assertEqual(again.ended(), 1)
+        self.assertIn("own authority", again.errors())
 
     def test_hangup_loads_new_certificates(self):
         server = self.server().start()

@@ -16,6 +16,10 @@ namespace vg::auth {
 
 // What a token of this server is for when nobody says otherwise; also the issuer of its tokens. The name that every
 // Kubernetes gives itself, so that clients which check it need no configuration.
+// Where others find out how to check our tokens, as in Kubernetes.
+inline constexpr std::string_view openid_path = "/.well-known/openid-configuration";
+inline constexpr std::string_view jwks_path = "/openid/v1/jwks";
+
 inline constexpr std::string_view default_audience = "https://kubernetes.default.svc.cluster.local";
 
 struct TokenIdentity {

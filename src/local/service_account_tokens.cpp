@@ -342,6 +342,12 @@ Result<std::optional<auth::TokenIdentity>> ServiceAccountTokens::verify(std::str
   return auth::TokenIdentity{.user = std::move(user), .audiences = std::move(common)};
 }
 
+std::string ServiceAccountTokens::openid_configuration(std::string_view server_url) {
+  return fmt::format(R"({{"issuer":"{}","jwks_uri":"{}{}","response_types_supported":["id_token"],)"
+                     R"("subject_types_supported":["public"],"id_token_signing_alg_values_supported":["ES256"]}})",
+                     auth::default_audience, server_url, auth::jwks_path);
+}
+
 std::string ServiceAccountTokens::jwks() const {
   const auto coordinate = [&](const char* name) {
     BIGNUM* number = nullptr;

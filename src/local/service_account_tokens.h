@@ -49,6 +49,8 @@ class ServiceAccountTokens final : public auth::TokenVerifier, public auth::Toke
 
   // The public key, for others who check our tokens (RFC 7517).
   std::string jwks() const;
+  // Where that key is to be had (OpenID Connect Discovery); `server_url` is without a slash at its end.
+  static std::string openid_configuration(std::string_view server_url);
 
  private:
   struct Claims;

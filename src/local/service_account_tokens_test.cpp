@@ -59,6 +59,13 @@ TEST_F(ServiceAccountTokensTest, ATokenStandsForItsAccount) {
   }
 }
 
+TEST_F(ServiceAccountTokensTest, OthersFindTheKey) {
+  const auto document = parse(local::ServiceAccountTokens::openid_configuration("https://127.0.0.1:6443"));
+  EXPECT_EQ(document.root().at("issuer").as_string(), auth::default_audience);
+  EXPECT_EQ(document.root().at("jwks_uri").as_string(), "https://127.0.0.1:6443/openid/v1/jwks");
+  EXPECT_EQ(document.root().at("id_token_signing_alg_values_supported").at(0).as_string(), "ES256");
+}
+
 TEST_F(ServiceAccountTokensTest, TheClaimsAreKubernetes) {
   const std::string token = tokens->issue(order())->token;
   const std::size_t first = token.find('.'), last = token.rfind('.');

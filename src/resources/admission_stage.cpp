@@ -124,6 +124,7 @@ Result<AdmissionOutcome> run_admission(const AdmissionRequest& request, const ad
     const auto review = make_review(webhook, *subject, request, uid, asked);
     auto verdict = admission::admit(webhook, review, environment, storage);
     std::ranges::move(verdict.warnings, std::back_inserter(warnings));
+    if (request.effects) std::ranges::move(verdict.effects, std::back_inserter(*request.effects));
     if (!verdict.allowed) {
       // A refusal that names no code of its own is a 400, as kube-apiserver makes of it.
       if (verdict.refusal.code < 400) verdict.refusal.code = 400;

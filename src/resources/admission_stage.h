@@ -29,6 +29,8 @@ struct AdmissionRequest {
   bool dry_run = false;
   json::Value* object = nullptr;            // changed in place when mutating
   const json::Value* old_object = nullptr;  // null for a create
+  // Where rules leave what they want done to other objects; null where no rule wants anything.
+  std::vector<admission::Effect>* effects = nullptr;
 };
 
 struct AdmissionOutcome {

@@ -121,6 +121,16 @@ void serve_document(server::Call& call, const RequestInfo& info) {
   call.respond(std::move(response));
 }
 
+void serve_own_document(server::Call& call, const OwnDocument& document) {
+  const http::Request& request = call.request();
+  if (request.method != "GET" && request.method != "HEAD")
+    return call.refuse(Status::method_not_supported("", "", request.method));
+  call.respond({.status = 200,
+                .content_type = document.content_type,
+                .headers = {{"Cache-Control", "public, max-age=3600"}},
+                .body = document.body});
+}
+
 // A custom kind cannot be had in protobuf, but its scale is a kind of Kubernetes' own.
 Protobuf offered_protobuf(Operation operation, const Resource& resource) {
   return operation == Operation::scale ? Protobuf::objects : protobuf_of(*resource.kind->type);
@@ -158,6 +168,8 @@ void ResourceApi::add_routes(server::Router& router) {
                       server::RouteClass::resource, handler);
   }
   router.add(server::Access::anyone, server::Router::any_method, "/", server::RouteClass::discovery, handler);
+  for (const auto& [path, document] : documents_)
+    router.add(server::Access::anyone, server::Router::any_method, path, server::RouteClass::discovery, handler);
   router.add_prefix(server::Access::anyone, server::Router::any_method, "/openapi/", server::RouteClass::discovery,
                     handler);
 }
@@ -206,6 +218,8 @@ void ResourceApi::audit(const server::Call& call, const RequestInfo& info, const
 Task<void> ResourceApi::serve(server::Call& call, const RequestInfo& info, const Asker& asker,
                               std::string& object_name) {
   if (!info.resource_request) {
+    const auto own = documents_.find(info.path);
+    if (own != documents_.end()) co_return serve_own_document(call, own->second);
     co_return serve_document(call, info);
   }
   if (const auto group = groups_.find(info.group); group != groups_.end()) {

@@ -21,6 +21,7 @@
 #include "ports/object_store.h"
 #include "resources/audit.h"
 #include "resources/context.h"
+#include "resources/effects.h"
 #include "resources/gate.h"
 #include "resources/request_info.h"
 #include "server/router.h"
@@ -34,6 +35,12 @@ struct SpecialRequest {
   const User& user;
 };
 using SpecialHandler = std::function<Task<void>(SpecialRequest&)>;
+
+// Something to read that is no object.
+struct OwnDocument {
+  std::string_view content_type;  // static text
+  std::string body;
+};
 
 struct ApiParts {
   ObjectStore& store;
@@ -58,13 +65,20 @@ class ResourceApi {
 
   // Everything in that group goes to the handler (subresources.kubevirt.io). Before the first request.
   void add_group(std::string group, SpecialHandler handler);
-  // "/api", "/apis", "/openapi" and everything below, and "/".
+  // A document of its own for whoever may get that path. Before add_routes.
+  void add_document(std::string path, OwnDocument document) {
+    documents_.insert_or_assign(std::move(path), std::move(document));
+  }
+  // "/api", "/apis", "/openapi" and everything below, "/", and the documents that were added.
   void add_routes(server::Router& router);
 
   Task<void> handle(server::Call& call);
 
   // For what reads and writes objects beside the requests of users.
   Backend& backend() { return backend_; }
+
+  // What admission rules want done to objects here, for those who ask them on other ways.
+  server::CarryOut effects() { return effects_in(backend_); }
 
  private:
   Task<void> serve(server::Call& call, const RequestInfo& info, const Asker& asker, std::string& object_name);
@@ -78,6 +92,7 @@ class ResourceApi {
   Backend backend_;
   Gate gate_;
   std::map<std::string, SpecialHandler, std::less<>> groups_;
+  std::map<std::string, OwnDocument, std::less<>> documents_;
 };
 
 }  // namespace vg::resources

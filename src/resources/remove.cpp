@@ -12,6 +12,7 @@
 #include "resources/decode.h"
 #include "resources/deletion.h"
 #include "resources/draft.h"
+#include "resources/effects.h"
 #include "resources/output.h"
 #include "resources/read.h"
 #include "resources/rules.h"
@@ -171,6 +172,7 @@ Task<void> serve_eviction(Context& context) {
   const auto options = eviction_options(context, eviction.get_object());
   if (!options) co_return respond_status(context, options.error());
   if (!context.find(context.info.name)) co_return respond_status(context, context.not_found(context.info.name));
+  std::vector<admission::Effect> effects;
   const auto judged = run_admission({.stage = Stage::validate,
                                      .operation = WriteOperation::create,
                                      .resource = context.resource,
@@ -180,8 +182,11 @@ Task<void> serve_eviction(Context& context) {
                                      .name = context.info.name,
                                      .user = context.user,
                                      .dry_run = options->dry_run,
-                                     .object = &eviction},
+                                     .object = &eviction,
+                                     .effects = &effects},
                                     context.backend.admission, context.storage(), context.warnings);
+  const auto undone = co_await server::carry_out_all(effects, context.call, effects_in(context.backend));
+  if (undone) co_return respond_status(context, *undone);
   if (!judged) co_return respond_status(context, judged.error());
   const auto deleted = co_await delete_named(context, *options);
   if (!deleted) co_return respond_status(context, deleted.error().status);

@@ -42,7 +42,7 @@ void log_refusal(const Call& call, const Webhook& webhook, const admission::Revi
 }
 
 Task<void> serve(Call& call, const Webhook& webhook, const admission::Environment& environment,
-                 const Counters& counters) {
+                 const CarryOut& carry_out, const Counters& counters) {
   if (call.request().headers.find("content-type") != json_type) {
     refuse_unreadable(call, counters);
     co_return;
@@ -72,7 +72,10 @@ Task<void> serve(Call& call, const Webhook& webhook, const admission::Environmen
     }
     co_return;
   }
-  const admission::Verdict verdict = admission::admit(webhook, *review, environment, arena.storage());
+  admission::Verdict verdict = admission::admit(webhook, *review, environment, arena.storage());
+  if (!verdict.effects.empty())
+    if (auto undone = co_await carry_out_all(verdict.effects, call, carry_out))
+      verdict = admission::Verdict::refuse(std::move(*undone));
   (verdict.allowed ? counters.allowed : counters.refused)->add();
   if (!verdict.allowed) log_refusal(call, webhook, *review, verdict.refusal);
 
@@ -85,7 +88,7 @@ Task<void> serve(Call& call, const Webhook& webhook, const admission::Environmen
 }  // namespace
 
 void add_webhook_routes(Router& router, Access access, metrics::Registry& metrics,
-                        const admission::Environment& environment) {
+                        const admission::Environment& environment, CarryOut carry_out) {
   auto& reviews =
       metrics.counters("virtgate_admission_reviews_total",
                        "Reviews by webhook and outcome: allowed, refused, or unreadable.", {"webhook", "outcome"});
@@ -95,7 +98,9 @@ void add_webhook_routes(Router& router, Access access, metrics::Registry& metric
                             .unreadable = reviews.with({webhook.path, "unreadable"})};
     // Upstream does not look at the method.
     router.add(access, Router::any_method, std::string(webhook.path), RouteClass::webhook,
-               [&webhook, &environment, counters](Call& call) { return serve(call, webhook, environment, counters); });
+               [&webhook, &environment, carry_out, counters](Call& call) {
+                 return serve(call, webhook, environment, carry_out, counters);
+               });
   }
 }
 
