@@ -34,14 +34,14 @@ std::string_view gate_name(const Action& action) {
 }
 
 void print_table(std::FILE* out) {
-  std::string_view resource = "-";
-  for (const Action& action : actions::actions()) {
-    if (action.resource != resource)
-      fmt::print(out, "{}{}\n", resource == "-" ? "" : "\n",
-                 action.resource.empty() ? std::string_view("of the whole group") : action.resource);
-    resource = action.resource;
-    fmt::print(out, "  {:<26} {:<4} {:<32} {:<7} {}\n", action.name, action.method, body_name(action), action.verb(),
-               action.does);
+  std::string_view line;
+  for (const std::string_view resource : {"virtualmachines", "virtualmachineinstances", ""}) {
+    fmt::print(out, "{}{}\n", line, resource.empty() ? std::string_view("of no machine") : resource);
+    line = "\n";
+    for (const Action& action : actions::actions())
+      if (action.resource == resource)
+        fmt::print(out, "  {:<26} {:<4} {:<32} {:<7} {}\n", action.name, action.method, body_name(action),
+                   action.verb(), action.does);
   }
 }
 

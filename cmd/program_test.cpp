@@ -86,6 +86,20 @@ TEST(ProgramTest, KnowsWhatIsToCome) {
   }
 }
 
+TEST(ProgramTest, ListsActions) {
+  auto table = call("virtgate", {"actions"});
+  EXPECT_EQ(table.code, 0);
+  EXPECT_THAT(table.out,
+              AllOf(HasSubstr("virtualmachineinstances\n"), HasSubstr("StartOptions"), HasSubstr("portforward")));
+  auto json = call("virtgate", {"actions", "-o", "json"});
+  EXPECT_EQ(json.code, 0);
+  EXPECT_THAT(json.out, AllOf(StartsWith("[{"),
+                              HasSubstr(R"("permissionResource":"virtualmachines/start","permissionVerb":"update"})"),
+                              HasSubstr(R"("gate":"ObjectGraph")"), HasSubstr(R"("answers":"a stream")")));
+  EXPECT_EQ(call("virtgate", {"actions", "-o", "xml"}).code, 2);
+  EXPECT_EQ(call("virtgate", {"actions", "start"}).code, 2);
+}
+
 TEST(ProgramTest, ReadsTheFlagsOfVirtApi) {
   const std::vector<std::string_view> operators = {
       "--port", "8443", "--console-server-port", "8186", "--subresources-only", "-v", "2"};

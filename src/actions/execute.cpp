@@ -122,7 +122,8 @@ class Executor {
   // The name of an object of that kind that has not come to its end; empty for none.
   Task<std::string> find_unfinished(const CreateObject& create) {
     const std::string selector = fmt::format("{}={}", create.one_at_a_time, about_.name);
-    const auto found = co_await parts_.objects.list(call_.core(), create.resource, about_.ns, selector, about_.storage);
+    const auto found =
+        co_await parts_.objects.list(call_.core(), create.resource, about_.ns, {.labels = selector}, about_.storage);
     if (!found) co_return std::string();
     for (const json::Value& object : *found) {
       if (is_final(json::as_string(json::find_path(object, {"status", "phase"})).value_or(""))) continue;

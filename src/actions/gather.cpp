@@ -130,7 +130,7 @@ class Gatherer {
   }
 
   Task<Result<void>> list(ResourceName resource, std::string selector, std::vector<const json::Value*>& into) {
-    auto found = co_await parts_.objects.list(call_.core(), resource, about_.ns, selector, about_.storage);
+    auto found = co_await parts_.objects.list(call_.core(), resource, about_.ns, {.labels = selector}, about_.storage);
     if (!found) co_return fail(unreadable(resource.plural, selector, found.error()));
     for (json::Value& value : *found) into.push_back(keep(std::move(value)));
     co_return Result<void>();

@@ -109,7 +109,7 @@ PatchObject grace_patch(const Case& about, std::int64_t seconds, bool dry_run) {
   json::PatchBuilder builder(about.storage);
   builder.test(grace_path, copy_of(about.vmi().spec().get("terminationGracePeriodSeconds"), about));
   builder.replace(grace_path, json::Value(seconds, about.storage));
-  return patch(instances, "", builder, dry_run, Refused::internal);
+  return patch(instances, "", builder, dry_run, Refused::internal_or_raced);
 }
 
 // --- start

@@ -65,7 +65,7 @@ Task<void> open_stream(const OpenStream& stream, NodeLink& nodes, server::Call& 
   if (!node) co_return call.refuse(Status::internal_error("this version does not forward ports yet"));
   auto client = co_await call.upgrade(std::move(answer->head));
   if (!client) co_return;
-  co_await http::splice(**client, **other, {.half_close_deadline = std::chrono::milliseconds(0)});
+  co_await http::splice(**client, **other);
 }
 
 }  // namespace vg::actions

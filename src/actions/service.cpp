@@ -73,12 +73,10 @@ Status gate_is_off(config::Gate gate) {
 
 Task<void> Service::serve(server::Call& call, Target target) const {
   const http::Request& request = call.request();
-  const bool known_version = std::ranges::find(versions, target.version) != versions.end();
-  const bool of_object = !target.name.empty();
-  const Found found = known_version
-                          ? find_action(request.method, target.resource,
-                                        of_object ? target.subresource : std::string_view(), !target.ns.empty())
-                          : Found();
+  const bool known = std::ranges::find(versions, target.version) != versions.end() &&
+                     target.name.empty() == target.subresource.empty();
+  const Found found =
+      known ? find_action(request.method, target.resource, target.subresource, !target.ns.empty()) : Found();
   if (!found.action && found.allowed[0].empty())
     co_return refuse_text(
         call, 404, fmt::format("404: there is nothing at {}; `virtgate actions` lists what there is", call.path()));

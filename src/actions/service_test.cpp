@@ -32,7 +32,7 @@ class FakeObjects final : public ObjectApi {
     if (found == objects.end()) co_return fail(Status::not_found("", std::string(object.resource.plural), "x"));
     co_return json::parse(found->second, storage);
   }
-  Task<Result<std::vector<json::Value>>> list(http::Core&, ResourceName, std::string_view, std::string_view,
+  Task<Result<std::vector<json::Value>>> list(http::Core&, ResourceName, std::string_view, Selectors,
                                               json::StoragePtr storage) override {
     std::vector<json::Value> values;
     for (const std::string& text : listed) values.push_back(std::move(*json::parse(text, storage)));

@@ -36,7 +36,7 @@ bool answers(const json::Value& pod) {
 Result<std::string> choose(const std::vector<json::Value>& all, std::string_view node) {
   const json::Value* found = nullptr;
   for (const json::Value& pod : all) {
-    if (text_at(pod, {"spec", "nodeName"}) != node || !answers(pod)) continue;
+    if (!answers(pod)) continue;
     if (found)
       return fail(Status::bad_request(
           fmt::format("node \"{}\" has more than one handler ({} and {}); wait until one of the pods is gone", node,
@@ -74,8 +74,10 @@ void HandlerLink::close() {
 }
 
 Task<Result<NodeAddress>> HandlerLink::find(http::Core& core, std::string_view node) {
-  json::Arena arena;
-  const auto listed = co_await objects_.list(core, pods, options_.ns, handler_label, arena.storage());
+  json::Arena arena(16 * limits::kib);  // for one pod
+  const std::string on_node = fmt::format("spec.nodeName={}", node);
+  const auto listed =
+      co_await objects_.list(core, pods, options_.ns, {.labels = handler_label, .fields = on_node}, arena.storage());
   if (!listed)
     co_return fail(Status::bad_request(
         fmt::format("the handler of node \"{}\" cannot be looked for: {}", node, listed.error().message)));

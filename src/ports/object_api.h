@@ -30,15 +30,21 @@ struct ObjectName {
   std::string_view name;
 };
 
+// As in a query; empty takes all.
+struct Selectors {
+  std::string_view labels = {};
+  std::string_view fields = {};
+};
+
 class ObjectApi {
  public:
   virtual ~ObjectApi() = default;
 
   // 404 NotFound when there is none.
   virtual Task<Result<json::Value>> get(http::Core& core, ObjectName object, json::StoragePtr storage) = 0;
-  // Those whose labels match the selector (as in a query; empty takes all), by namespace and name.
+  // By namespace and name. 413 when there are more than anybody could want.
   virtual Task<Result<std::vector<json::Value>>> list(http::Core& core, ResourceName resource, std::string_view ns,
-                                                      std::string_view label_selector, json::StoragePtr storage) = 0;
+                                                      Selectors selectors, json::StoragePtr storage) = 0;
   // A JSON patch. An operation that fails, a `test` among them, is a 422 that names no object; rules refuse with 422
   // that does.
   virtual Task<Result<void>> patch(http::Core& core, ObjectName object, std::string_view subresource,

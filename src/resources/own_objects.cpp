@@ -5,11 +5,13 @@
 #include <optional>
 #include <utility>
 
+#include "base/limits.h"
 #include "base/selector.h"
 #include "json/access.h"
 #include "json/parse.h"
 #include "json/write.h"
 #include "resources/draft.h"
+#include "resources/selection.h"
 #include "resources/write.h"
 
 namespace vg::resources {
@@ -81,6 +83,14 @@ Status unknown(ResourceName resource) {
   return Status::not_found(std::string(resource.group), std::string(resource.plural), "");
 }
 
+Result<Selection> read_selectors(const Resource& resource, const Selectors& selectors) {
+  auto labels = LabelSelector::parse(selectors.labels);
+  if (!labels) return fail(Status::bad_request(labels.error()));
+  auto fields = FieldSelector::parse(selectors.fields);
+  if (!fields) return fail(Status::bad_request(fields.error()));
+  return Selection::make(resource, std::move(*labels), std::move(*fields));
+}
+
 RequestInfo request_info_of(const ObjectName& object, std::string_view verb, std::string_view subresource) {
   RequestInfo info;
   info.resource_request = true;
@@ -117,16 +127,22 @@ Task<Result<json::Value>> OwnObjects::get(http::Core&, ObjectName object, json::
 }
 
 Task<Result<std::vector<json::Value>>> OwnObjects::list(http::Core&, ResourceName name, std::string_view ns,
-                                                        std::string_view label_selector, json::StoragePtr storage) {
+                                                        Selectors selectors, json::StoragePtr storage) {
   const Resource* resource = find_resource(name.group, name.version, name.plural);
   if (!resource) co_return fail(unknown(name));
-  const auto selector = LabelSelector::parse(label_selector);
-  if (!selector) co_return fail(Status::bad_request(selector.error()));
+  const auto selection = read_selectors(*resource, selectors);
+  if (!selection) co_return fail(selection.error());
   const auto page =
-      backend_.store.list({.resource = resource->key, .ns = ns, .matches = [&selector](const StoredObject& object) {
-                             return selector->matches([&](std::string_view key) { return object.label(key); });
+      backend_.store.list({.resource = resource->key, .ns = ns, .matches = [&](const StoredObject& object) {
+                             return selection->matches(object);
                            }});
   if (!page) co_return fail(page.error());
+  std::size_t bytes = 0;
+  for (const ObjectPtr& object : page->objects) bytes += object->json().size();
+  if (bytes > limits::lookup_list_bytes_max)
+    co_return fail(
+        Status::too_large(fmt::format("there are too many of {} to look through: {} bytes, and at most {} are read",
+                                      resource->plural(), bytes, limits::lookup_list_bytes_max)));
   std::vector<json::Value> values;
   values.reserve(page->objects.size());
   for (const ObjectPtr& object : page->objects) values.push_back(load_object(*object, storage));
