@@ -672,10 +672,31 @@ class Suite(Kubectl):
         self.kubectl("apply", "-f", "-", stdin=service("a", 443, 8080))
         self.assertEqual({port["port"] for port in self.read("service", "a")["spec"]["ports"]}, {22, 443, 8080})
 
-    def test_apply_on_the_server_is_refused_with_advice(self):
-        complaint = self.refused("apply", "--server-side", "-f", "-", stdin=virtual_machine("a"))
-        self.assertIn("--server-side=false", complaint)
-        self.assertFalse(self.there(self.path("virtualmachines", "a")))
+    def test_apply_on_the_server(self):
+        item = virtual_machine("a", labels={"one": "1", "two": "2"})
+        apply = lambda who, changed, *more: self.kubectl("apply", "--server-side", "--field-manager", who, *more, "-f", "-", stdin=changed)
+        self.assertIn("serverside-applied", apply("first", item))
+        version = self.read("vm", "a")["metadata"]["resourceVersion"]
+        apply("first", item)
+        self.assertEqual(self.read("vm", "a")["metadata"]["resourceVersion"], version, "the same again must write nothing")
+        other = virtual_machine("a")
+        del other["spec"]["template"]
+        other["spec"]["runStrategy"] = "Manual"
+        complaint = self.refused("apply", "--server-side", "--field-manager", "second", "-f", "-", stdin=other)
+        self.assertIn(".spec.runStrategy", complaint)
+        self.assertIn("first", complaint)
+        apply("second", other, "--force-conflicts")
+        item["metadata"]["labels"] = {"one": "1"}
+        del item["spec"]["runStrategy"]
+        apply("first", item)
+        found = self.read("vm", "a")
+        self.assertEqual((found["metadata"]["labels"], found["spec"]["runStrategy"]), ({"one": "1"}, "Manual"))
+        self.assertEqual({owner["manager"] for owner in found["metadata"]["managedFields"]}, {"first", "second"})
+
+    def test_apply_a_core_kind_on_the_server(self):
+        for item in (service("a", 80, 443), service("a", 443, 8080)):
+            self.kubectl("apply", "--server-side", "-f", "-", stdin=item)
+        self.assertEqual({port["port"] for port in self.read("service", "a")["spec"]["ports"]}, {443, 8080})
 
     @asks_for_patches
     def test_diff(self):

@@ -51,6 +51,10 @@ inline constexpr std::size_t chunk_line_bytes_max = 256;
 
 // What kube-apiserver takes for one object or patch.
 inline constexpr std::size_t object_body_bytes_max = 3 * mib;
+// How many who updated an object are told apart in its managedFields, and how long a manager's name may be; both as in
+// Kubernetes.
+inline constexpr std::size_t update_managers_max = 10;
+inline constexpr std::size_t field_manager_bytes_max = 128;
 // An admission review carries an object and the one before it, each up to the limit above, and its envelope.
 inline constexpr std::size_t body_bytes_max = 8 * mib;
 // What etcd takes for one object. The embedded store keeps the same limit so that no object exists in one mode only.

@@ -204,11 +204,42 @@ TEST_F(ApiTest, PatchesOfAllKinds) {
   const auto patched = call("PATCH", at, R"({"metadata":{"finalizers":["x/y"]},"data":{"c":"3"}})", strategic);
   EXPECT_EQ(patched.at({"data"}), R"({"b":"2","c":"3"})") << patched.text;
   EXPECT_EQ(call("PATCH", std::string(vms) + "/a", "{}", strategic).status, 415);
-  EXPECT_EQ(call("PATCH", at, "{}", {{"Content-Type", "application/apply-patch+yaml"}}).status, 415);
+  EXPECT_EQ(call("PATCH", at + "?force=true", "{}", strategic).status, 422);
   EXPECT_EQ(call("PATCH", at, "{}", {{"Content-Type", "application/json"}}).status, 415);
   EXPECT_EQ(merge(at, R"({"metadata":{"name":"other"}})").status, 400);
   EXPECT_EQ(merge(at, R"({"metadata":{"resourceVersion":"1"}})").reason(), "Conflict");
   EXPECT_EQ(merge(std::string(config_maps) + "/none", "{}").status, 404);
+}
+
+TEST_F(ApiTest, ApplyMakesAnObjectAndOwnsItsFields) {
+  const std::vector<Header> apply = {{"Content-Type", "application/apply-patch+yaml"}};
+  const std::string at = std::string(config_maps) + "/c";
+  constexpr std::string_view yaml = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\ndata:\n  a: '1'\n";
+  EXPECT_EQ(call("PATCH", at, yaml, apply).status, 422) << "without a manager";
+  EXPECT_EQ(call("PATCH", at + "?fieldManager=one&dryRun=All", yaml, apply).status, 201);
+  EXPECT_EQ(get(at).status, 404);
+  EXPECT_EQ(call("PATCH", at + "?fieldManager=one", yaml, apply).status, 201);
+  EXPECT_EQ(call("PATCH", at + "?fieldManager=one", yaml, apply).status, 200);
+  const auto refused =
+      call("PATCH", at + "?fieldManager=two", R"({"apiVersion":"v1","kind":"ConfigMap","data":{"a":"2"}})", apply);
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_EQ(refused.at({"details", "causes"}).find("FieldManagerConflict") != std::string::npos, true) << refused.text;
+  EXPECT_EQ(call("PATCH", at + "?fieldManager=two", R"({"apiVersion":"v1","kind":"Pod"})", apply).status, 400);
+  EXPECT_EQ(
+      call("PATCH", at + "?fieldManager=two", R"({"apiVersion":"v1","kind":"ConfigMap","Data":{}})", apply).status,
+      500);
+  // Another write takes over what it changes.
+  merge(at, R"({"data":{"a":"3"}})");
+  EXPECT_EQ(call("PATCH", at + "?fieldManager=one", yaml, apply).status, 409);
+  EXPECT_EQ(call("PATCH", at + "?fieldManager=one&force=true", yaml, apply).at({"data"}), R"({"a":"1"})");
+}
+
+TEST_F(ApiTest, WhoMayOnlyPatchCannotCreateByApplying) {
+  authorizer_.forbidden = {"create configmaps"};
+  const auto refused =
+      call("PATCH", std::string(config_maps) + "/c?fieldManager=one", R"({"apiVersion":"v1","kind":"ConfigMap"})",
+           {{"Content-Type", "application/apply-patch+yaml"}});
+  EXPECT_EQ(refused.status, 403) << refused.text;
 }
 
 TEST_F(ApiTest, ConcurrentPatchesAllArrive) {

@@ -12,6 +12,7 @@
 #include "resources/decode.h"
 #include "resources/deletion.h"
 #include "resources/draft.h"
+#include "resources/managed_fields.h"
 #include "resources/object_meta.h"
 #include "resources/rules.h"
 
@@ -31,6 +32,17 @@ AdmissionRequest admission_request(const Context& context, Stage stage, json::Va
           .dry_run = dry_run,
           .object = &wanted,
           .old_object = &old};
+}
+
+std::optional<json::Value> track(Context& context, const json::Value& old, const json::Value& wanted,
+                                 const WriteContext& write) {
+  const auto* manager = context.query.find("fieldManager");
+  const FieldWriter writer{.manager = manager_name(manager ? std::string_view(*manager) : std::string_view(),
+                                                   context.call.request().headers.find("user-agent").value_or("")),
+                           .api_version = context.api_version,
+                           .subresource = context.info.subresource,
+                           .now = write.now_rfc3339};
+  return track_change(old, wanted, *context.resource.kind, writer, context.storage());
 }
 
 }  // namespace
@@ -83,7 +95,8 @@ std::optional<Status> find_conflict(const Context& context, const json::Object& 
 }
 
 Task<Written> change_object(Context& context, const ObjectPtr& current, const json::Value& old, json::Value wanted,
-                            bool dry_run, const WriteContext& write) {
+                            bool dry_run, const WriteContext& write, std::optional<json::Value> managed_fields) {
+  if (!managed_fields) managed_fields = track(context, old, wanted, write);
   const auto mutated = run_admission(admission_request(context, Stage::mutate, wanted, old, dry_run),
                                      context.backend.admission, context.storage(), context.warnings);
   if (!mutated) co_return refused(mutated.error());
@@ -92,6 +105,7 @@ Task<Written> change_object(Context& context, const ObjectPtr& current, const js
       co_return refused(std::move(shaped.error()));
 
   prepare_changed(wanted, old, context.resource, write);
+  if (managed_fields) metadata_of(wanted.get_object())["managedFields"] = std::move(*managed_fields);
   auto causes = find_causes(wanted, &old, context.resource, write);
   if (!causes.empty())
     co_return refused(Status::invalid(std::string(context.group()), std::string(context.resource.kind->kind),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <expected>
+#include <optional>
 #include <string_view>
 
 #include "base/status.h"
@@ -31,10 +32,17 @@ WriteContext write_context(const Context& context, std::string_view now);
 // The body as an object of the resource: read, checked and shaped; problems with fields are judged.
 Task<Result<json::Value>> read_body_object(Context& context, FieldValidation validation, const WriteContext& write);
 
+// Makes the object (shaped, of the right name and namespace, and with what the request says settled): admission, rules,
+// store. `managed_fields` is what its metadata shall say of owners of fields.
+Task<Result<ObjectPtr>> create_object(Context& context, json::Value object, bool dry_run, const WriteContext& write,
+                                      std::optional<json::Value> managed_fields = std::nullopt);
+
 // Replaces `current`, which `old` shows, by `wanted` (shaped, of the right name). Answers with the version that is then
 // the newest; for a dry run with what it would be; for an update that let the object go with its last state.
+// `managed_fields` is what an apply makes of them; otherwise they are kept up here.
 Task<Written> change_object(Context& context, const ObjectPtr& current, const json::Value& old, json::Value wanted,
-                            bool dry_run, const WriteContext& write);
+                            bool dry_run, const WriteContext& write,
+                            std::optional<json::Value> managed_fields = std::nullopt);
 
 // The body's metadata.resourceVersion and uid against the stored object. Nothing when they agree or are absent.
 std::optional<Status> find_conflict(const Context& context, const json::Object& wanted, const StoredObject& current);

@@ -113,24 +113,31 @@ Task<Result<ObjectPtr>> create(Context& context) {
   const WriteContext write = write_context(context, now);
   auto object = co_await read_body_object(context, options->field_validation, write);
   if (!object) co_return fail(std::move(object.error()));
-  if (auto settled = settle(context, object->get_object()); !settled) co_return fail(std::move(settled.error()));
+  co_return co_await create_object(context, std::move(*object), options->dry_run, write);
+}
 
-  const std::string asked_name(json::get_string_or(metadata_of(std::as_const(object->get_object())), "name"));
-  const auto mutated = run_admission(admission_request(context, Stage::mutate, asked_name, *object, options->dry_run),
+}  // namespace
+
+Task<Result<ObjectPtr>> create_object(Context& context, json::Value object, bool dry_run, const WriteContext& write,
+                                      std::optional<json::Value> managed_fields) {
+  if (auto settled = settle(context, object.get_object()); !settled) co_return fail(std::move(settled.error()));
+  const std::string asked_name(json::get_string_or(metadata_of(std::as_const(object.get_object())), "name"));
+  const auto mutated = run_admission(admission_request(context, Stage::mutate, asked_name, object, dry_run),
                                      context.backend.admission, context.storage(), context.warnings);
   if (!mutated) co_return fail(mutated.error());
   if (mutated->changed)
-    if (auto shaped = reshape_object(*object, context.resource, write); !shaped)
+    if (auto shaped = reshape_object(object, context.resource, write); !shaped)
       co_return fail(std::move(shaped.error()));
 
-  json::Object& members = object->get_object();
+  json::Object& members = object.get_object();
   json::Object& metadata = metadata_of(members);
   const std::string_view prefix = json::get_string_or(metadata, "generateName");
   const bool generated = json::get_string_or(metadata, "name").empty() && !prefix.empty();
   if (generated) metadata["name"] = expand_generate_name(prefix, random_u64());
   prepare_new(members, context.resource, write, uuid_v4());
+  if (managed_fields) metadata_of(members)["managedFields"] = std::move(*managed_fields);
   const std::string name(json::get_string_or(metadata_of(members), "name"));
-  auto causes = find_causes(*object, nullptr, context.resource, write);
+  auto causes = find_causes(object, nullptr, context.resource, write);
   if (!causes.empty())
     co_return fail(Status::invalid(std::string(context.group()), std::string(context.resource.kind->kind), name,
                                    std::move(causes)));
@@ -141,13 +148,11 @@ Task<Result<ObjectPtr>> create(Context& context) {
         context.backend.authorizer, *context.backend.rules);
     if (escalation) co_return fail(std::move(*escalation));
   }
-  const auto judged = run_admission(admission_request(context, Stage::validate, name, *object, options->dry_run),
+  const auto judged = run_admission(admission_request(context, Stage::validate, name, object, dry_run),
                                     context.backend.admission, context.storage(), context.warnings);
   if (!judged) co_return fail(judged.error());
-  co_return co_await store_new(context, members, generated, options->dry_run);
+  co_return co_await store_new(context, members, generated, dry_run);
 }
-
-}  // namespace
 
 Task<void> serve_create(Context& context) {
   const auto created = co_await create(context);

@@ -17,10 +17,11 @@ namespace {
 constexpr std::string_view head = R"({"apiVersion":")";
 
 // Everything of metadata that is kept, in the order of the Go type. The resource version belongs behind the uid.
-constexpr std::array<std::string_view, 12> kept_metadata = {
-    "name",       "generateName",      "namespace",         "uid",
-    "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
-    "labels",     "annotations",       "ownerReferences",   "finalizers"};
+constexpr std::array<std::string_view, 13> kept_metadata = {
+    "name",         "generateName",      "namespace",         "uid",
+    "generation",   "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
+    "labels",       "annotations",       "ownerReferences",   "finalizers",
+    "managedFields"};
 constexpr std::size_t before_revision = 4;
 
 // Kubernetes leaves out what is empty.

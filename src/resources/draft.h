@@ -12,7 +12,7 @@ namespace vg::resources {
 
 // Writes the object once, always in one layout: apiVersion (the storage version), kind, metadata with its members in a
 // fixed order, then everything else as it stands. Members of metadata that the server does not keep (selfLink,
-// managedFields, the resource version) are left out.
+// the resource version) are left out.
 ObjectDraft make_draft(const json::Object& object, const Resource& resource);
 
 // Appends the object in another version of its kind: all have one shape, so only the name of the version changes.

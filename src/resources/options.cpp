@@ -138,6 +138,19 @@ std::vector<StatusCause> check_versions(const ListOptions& options, bool watch, 
   return causes;
 }
 
+void check_field_manager(std::string_view manager, std::vector<StatusCause>& causes) {
+  const auto invalid = [&](std::string message) {
+    causes.push_back({.reason = "FieldValueInvalid", .message = std::move(message), .field = "fieldManager"});
+  };
+  if (manager.size() > limits::field_manager_bytes_max)
+    causes.push_back({.reason = "FieldValueTooLong",
+                      .message = fmt::format("the name of a field manager has at most {} bytes, this one {}",
+                                             limits::field_manager_bytes_max, manager.size()),
+                      .field = "fieldManager"});
+  if (std::ranges::any_of(manager, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }))
+    invalid("the name of a field manager has printable characters only");
+}
+
 }  // namespace
 
 Query::Query(std::string_view raw_query) {
@@ -176,6 +189,12 @@ Result<WriteOptions> read_write_options(const Query& query, std::string_view kin
                         .field = "fieldValidation"});
     }
   }
+  if (const auto* manager = query.find("fieldManager")) {
+    options.field_manager = *manager;
+    check_field_manager(*manager, causes);
+  }
+  if (const auto* force = query.find("force"); force && !force->empty())
+    options.force = *force == "true" || *force == "1";
   if (!causes.empty()) return fail(invalid_options(kind, std::move(causes)));
   return options;
 }

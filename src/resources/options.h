@@ -34,6 +34,8 @@ enum class FieldValidation : std::uint8_t { ignore, warn, strict };
 struct WriteOptions {
   bool dry_run = false;
   FieldValidation field_validation = FieldValidation::warn;
+  std::string field_manager;  // empty: not said
+  std::optional<bool> force;  // of an apply: take over what others own
 };
 // `kind` names the options in refusals: "CreateOptions", ...
 Result<WriteOptions> read_write_options(const Query& query, std::string_view kind);

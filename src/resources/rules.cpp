@@ -149,7 +149,7 @@ std::vector<StatusCause> find_causes(const json::Value& object, const json::Valu
 }
 
 bool same_object(const json::Object& object, const json::Object& old) {
-  static constexpr std::array<std::string_view, 12> kept = {"name",
+  static constexpr std::array<std::string_view, 13> kept = {"name",
                                                             "generateName",
                                                             "namespace",
                                                             "uid",
@@ -160,7 +160,8 @@ bool same_object(const json::Object& object, const json::Object& old) {
                                                             "annotations",
                                                             "deletionGracePeriodSeconds",
                                                             "ownerReferences",
-                                                            "finalizers"};
+                                                            "finalizers",
+                                                            "managedFields"};
   const json::Object& a = metadata_of(object);
   const json::Object& b = metadata_of(old);
   const auto is_empty = [](const json::Value* value) {

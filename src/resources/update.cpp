@@ -79,7 +79,9 @@ Result<PatchFormat> supported_format(const Context& context) {
   if (!format) return format;
   if (*format == PatchFormat::apply)
     return fail(Status::unsupported_media_type(
-        "server-side apply is not there yet; use `kubectl apply --server-side=false`, or a merge patch"));
+        fmt::format("{} of {} cannot be applied; send a merge patch, or apply the object "
+                    "itself",
+                    context.info.subresource, context.plural())));
   if (*format == PatchFormat::strategic_merge_patch && context.resource.kind->custom)
     return fail(Status::unsupported_media_type(
         fmt::format("{} takes no strategic merge patch; use application/merge-patch+json", context.plural())));
@@ -142,6 +144,11 @@ Result<json::Value> patched(Context& context, const json::Value& old, const Patc
 Task<Written> patch_object(Context& context) {
   const auto options = read_write_options(context.query, "PatchOptions");
   if (!options) co_return refused(options.error());
+  if (options->force)
+    co_return refused(Status::invalid("meta.k8s.io", "PatchOptions", "",
+                                      {{.reason = "FieldValueForbidden",
+                                        .message = "force is for apply alone; leave it out of other patches",
+                                        .field = "force"}}));
   const auto patch = co_await read_patch(context, *options);
   if (!patch) co_return refused(patch.error());
   const std::string now = context.now();
@@ -294,6 +301,8 @@ Task<void> serve_update(Context& context) {
 }
 
 Task<void> serve_patch(Context& context) {
+  const auto format = patch_format(context.call.request().headers.find("content-type"));
+  if (format && *format == PatchFormat::apply) co_return co_await serve_apply(context);
   const auto written = co_await patch_object(context);
   if (!written) co_return respond_status(context, written.error().status);
   respond_object(context, 200, *written);

@@ -1,0 +1,54 @@
+// A set of paths into an object: what a manager of fields owns (FieldsV1 of metadata.managedFields). It is a tree, and
+// an element of a path is kept as Kubernetes writes it: "f:name" a member, "k:{...}" a list element by its keys,
+// "v:..." an element of a set, "i:3" an index.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "json/value.h"
+
+namespace vg::api {
+
+class FieldSet {
+ public:
+  struct Child;
+
+  FieldSet();
+  FieldSet(const FieldSet&);
+  FieldSet(FieldSet&&) noexcept;
+  FieldSet& operator=(const FieldSet&);
+  FieldSet& operator=(FieldSet&&) noexcept;
+  ~FieldSet();
+
+  bool member = false;          // the path to here is in the set; means nothing at the root
+  std::vector<Child> children;  // by element
+
+  bool empty() const;
+  bool operator==(const FieldSet& other) const;
+  // Null when nothing starts with this element.
+  const FieldSet* find(std::string_view element) const;
+  // Makes the way there; what is left empty in the end is dropped by trim().
+  FieldSet& at(std::string_view element);
+  void trim();
+
+  FieldSet united_with(const FieldSet& other) const;
+  FieldSet without(const FieldSet& other) const;
+  FieldSet common_with(const FieldSet& other) const;
+
+  // Every path, as Kubernetes prints it in a conflict: .spec.disks[name="root"].bootOrder
+  std::vector<std::string> paths() const;
+
+  // FieldsV1. Reading refuses what is not one.
+  json::Value to_fields_v1(const json::StoragePtr& storage) const;
+  static Result<FieldSet> from_fields_v1(const json::Value& fields);
+};
+
+struct FieldSet::Child {
+  std::string element;
+  FieldSet below;
+};
+
+}  // namespace vg::api

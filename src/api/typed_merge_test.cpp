@@ -1,0 +1,127 @@
+#include "api/typed_merge.h"
+
+#include <gmock/gmock.h>
+
+#include "json/document.h"
+#include "json/parse.h"
+#include "json/write.h"
+
+namespace vg::api {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const Kind& machine() { return *find_kind("kubevirt.io", "v1", "VirtualMachine"); }
+const Kind& pod() { return *find_kind("", "v1", "Pod"); }
+
+class TypedMerge : public ::testing::Test {
+ protected:
+  json::Value read(std::string_view text) {
+    auto value = json::parse(text, document_.storage());
+    EXPECT_TRUE(value) << text;
+    return *value;
+  }
+  std::string fields(std::string_view text, const Kind& kind) {
+    const auto found = fields_of(read(text), kind);
+    return found ? json::to_text(found->to_fields_v1(document_.storage())) : found.error().message;
+  }
+  std::string merged(std::string_view live, std::string_view wanted, const Kind& kind) {
+    return json::to_text(merge_objects(read(live), read(wanted), kind, document_.storage()));
+  }
+  FieldSet set(std::string_view text) {
+    auto made = FieldSet::from_fields_v1(read(text));
+    EXPECT_TRUE(made) << text;
+    return *made;
+  }
+  json::Document document_{1 << 16};
+};
+
+TEST_F(TypedMerge, FieldSetsSurviveBeingWritten) {
+  for (const std::string_view text : {R"({"f:metadata":{"f:labels":{".":{},"f:app":{}}}})",
+                                      R"({"f:spec":{"f:x":{"k:{\"name\":\"a\"}":{"f:y":{}}}}})", "{}"})
+    EXPECT_EQ(json::to_text(set(text).to_fields_v1(document_.storage())), text);
+  EXPECT_FALSE(FieldSet::from_fields_v1(read(R"({"spec":{}})")));
+  EXPECT_FALSE(FieldSet::from_fields_v1(read(R"({"f:spec":3})")));
+}
+
+TEST_F(TypedMerge, SetsCombine) {
+  const FieldSet one = set(R"({"f:a":{"f:x":{},"f:y":{}},"f:b":{}})"), two = set(R"({"f:a":{"f:y":{}},"f:c":{}})");
+  EXPECT_THAT(one.united_with(two).paths(), ElementsAre(".a.x", ".a.y", ".b", ".c"));
+  EXPECT_THAT(one.without(two).paths(), ElementsAre(".a.x", ".b"));
+  EXPECT_THAT(one.common_with(two).paths(), ElementsAre(".a.y"));
+  EXPECT_TRUE(one.without(one).empty());
+}
+
+TEST_F(TypedMerge, PathsReadLikeKubernetes) {
+  EXPECT_THAT(
+      set(R"({"f:spec":{"f:p":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{}}},"f:s":{"v:\"x\"":{},"i:3":{}}})").paths(),
+      ElementsAre(".s[3]", R"(.s[="x"])", R"(.spec.p[port=80,protocol="TCP"])"));
+}
+
+TEST_F(TypedMerge, AnObjectSaysItsLeaves) {
+  EXPECT_EQ(fields(R"({"spec":{"runStrategy":"Halted","template":{"spec":{"domain":{"devices":{}}}}}})", machine()),
+            R"({"f:spec":{"f:runStrategy":{},"f:template":{"f:spec":{"f:domain":{"f:devices":{}}}}}})");
+  // A list that no rule of the kind splits up is one leaf.
+  EXPECT_EQ(fields(R"({"spec":{"template":{"spec":{"tolerations":[{"key":"a"}]}}}})", machine()),
+            R"({"f:spec":{"f:template":{"f:spec":{"f:tolerations":{}}}}})");
+  // One whose elements have keys is not, and a key that was left out has its default.
+  EXPECT_EQ(fields(R"({"spec":{"containers":[{"name":"c","ports":[{"containerPort":80}]}]}})", pod()),
+            R"({"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:name":{},)"
+            R"("f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}}}}}})");
+  EXPECT_EQ(fields(R"({"metadata":{"finalizers":["a/b"],"labels":{"x":"y"}}})", machine()),
+            R"({"f:metadata":{"f:finalizers":{"v:\"a/b\"":{}},"f:labels":{"f:x":{}}}})");
+}
+
+TEST_F(TypedMerge, WhatTheKindDoesNotKnowIsRefused) {
+  EXPECT_THAT(fields(R"({"spec":{"runstrategy":"Halted"}})", machine()), HasSubstr(".spec.runstrategy"));
+  EXPECT_THAT(fields(R"({"spec":{"containers":["image"]}})", pod()), HasSubstr(".spec.containers[0]"));
+}
+
+TEST_F(TypedMerge, ComparisonTellsAddedChangedAndRemoved) {
+  const auto difference =
+      compare_objects(read(R"({"metadata":{"labels":{"a":"1","b":"1"}},"spec":{"running":true}})"),
+                      read(R"({"metadata":{"labels":{"a":"2","c":"1"}},"spec":{"running":true}})"), machine());
+  EXPECT_THAT(difference.added.paths(), ElementsAre(".metadata.labels.c"));
+  EXPECT_THAT(difference.changed.paths(), ElementsAre(".metadata.labels.a"));
+  EXPECT_THAT(difference.removed.paths(), ElementsAre(".metadata.labels.b"));
+}
+
+TEST_F(TypedMerge, ElementsAreComparedByTheirKeys) {
+  const auto difference =
+      compare_objects(read(R"({"spec":{"containers":[{"name":"a","image":"1"},{"name":"b"}]}})"),
+                      read(R"({"spec":{"containers":[{"name":"b"},{"name":"a","image":"2"}]}})"), pod());
+  EXPECT_THAT(difference.changed.paths(), ElementsAre(R"(.spec.containers[name="a"].image)"));
+  EXPECT_THAT(difference.added.paths(), IsEmpty());
+  EXPECT_THAT(difference.removed.paths(), IsEmpty());
+}
+
+TEST_F(TypedMerge, MergingTakesWhatIsWantedAndKeepsTheRest) {
+  EXPECT_EQ(merged(R"({"metadata":{"labels":{"a":"1","b":"1"}},"spec":{"running":true}})",
+                   R"({"metadata":{"labels":{"b":"2"}},"spec":{"runStrategy":"Manual"}})", machine()),
+            R"({"metadata":{"labels":{"a":"1","b":"2"}},"spec":{"running":true,"runStrategy":"Manual"}})");
+  EXPECT_EQ(merged(R"({"metadata":{"labels":{"a":"1"}}})", R"({"metadata":{"labels":{}}})", machine()),
+            R"({"metadata":{"labels":{"a":"1"}}})");
+}
+
+TEST_F(TypedMerge, MergedElementsStandInTheOrderOfTheWantedOnes) {
+  EXPECT_EQ(merged(R"({"spec":{"containers":[{"name":"x"},{"name":"a","image":"1"},{"name":"b"}]}})",
+                   R"({"spec":{"containers":[{"name":"b"},{"name":"n"},{"name":"a","tty":true}]}})", pod()),
+            R"({"spec":{"containers":[{"name":"x"},{"name":"b"},{"name":"n"},{"name":"a","image":"1","tty":true}]}})");
+}
+
+TEST_F(TypedMerge, RemovingTheLastMemberRemovesTheObject) {
+  const auto rest = remove_fields(read(R"({"metadata":{"name":"n","labels":{"a":"1"}},"spec":{"running":true}})"),
+                                  set(R"({"f:metadata":{"f:labels":{"f:a":{}}}})"), machine(), document_.storage());
+  EXPECT_EQ(json::to_text(rest), R"({"metadata":{"name":"n"},"spec":{"running":true}})");
+}
+
+TEST_F(TypedMerge, StructMembersOnTheWayAreNamed) {
+  const auto named = with_named_fields(set(R"({"f:spec":{"f:template":{"f:spec":{"f:hostname":{}}}}})"), machine());
+  EXPECT_THAT(named.paths(),
+              ElementsAre(".spec", ".spec.template", ".spec.template.spec", ".spec.template.spec.hostname"));
+}
+
+}  // namespace
+}  // namespace vg::api

@@ -1,0 +1,158 @@
+// PATCH with application/apply-patch+yaml: server-side apply. What it comes to is decided in managed_fields.h; here the
+// request is read, and the outcome goes the way of any other create or update.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "auth/forbidden.h"
+#include "base/limits.h"
+#include "json/access.h"
+#include "json/yaml.h"
+#include "resources/change.h"
+#include "resources/decode.h"
+#include "resources/draft.h"
+#include "resources/gate.h"
+#include "resources/managed_fields.h"
+#include "resources/object_meta.h"
+#include "resources/output.h"
+#include "resources/output_protobuf.h"
+#include "resources/rules.h"
+#include "resources/write.h"
+
+namespace vg::resources {
+namespace {
+
+struct Outcome {
+  ObjectPtr object;
+  bool created = false;
+};
+using Settled = std::expected<Outcome, Refused>;
+
+Result<WriteOptions> read_apply_options(const Context& context) {
+  auto options = read_write_options(context.query, "PatchOptions");
+  if (options && options->field_manager.empty())
+    return fail(Status::invalid("meta.k8s.io", "PatchOptions", "",
+                                {{.reason = "FieldValueRequired",
+                                  .message = "apply needs a name under which the fields are owned; add "
+                                             "?fieldManager=NAME",
+                                  .field = "fieldManager"}}));
+  return options;
+}
+
+Result<void> check_configuration(const Context& context, json::Object& configuration) {
+  if (auto typed = check_type(configuration, context.resource, context.api_version); !typed) return typed;
+  json::Object& metadata = metadata_of(configuration);
+  if (json::find(metadata, "managedFields"))
+    return fail(Status::bad_request(
+        "what is applied says nothing about metadata.managedFields; leave them out, the server keeps them"));
+  const std::string_view name = json::get_string_or(metadata, "name");
+  if (name.empty()) metadata["name"] = context.info.name;
+  if (!name.empty() && name != context.info.name)
+    return fail(Status::bad_request(fmt::format(
+        "the object says name \"{}\" and the path says \"{}\"; both must be the same", name, context.info.name)));
+  return settle_namespace(configuration, context.resource, context.info.ns);
+}
+
+Task<Result<json::Value>> read_configuration(Context& context, const WriteOptions& options) {
+  const auto body = co_await context.call.read_body(limits::object_body_bytes_max);
+  if (!body) co_return fail(body.error());
+  if (body->empty()) co_return fail(Status::bad_request("the body is empty; send the object to apply"));
+  FieldProblems problems;
+  const bool judge = options.field_validation != FieldValidation::ignore;
+  auto configuration = json::parse_yaml(*body, context.storage(), judge ? &problems.duplicate : nullptr);
+  if (!configuration) co_return fail(std::move(configuration.error()));
+  if (!configuration->is_object()) co_return fail(Status::bad_request("what is applied must be an object"));
+  if (auto checked = check_configuration(context, configuration->get_object()); !checked)
+    co_return fail(std::move(checked.error()));
+  if (auto judged = judge_problems(problems, options.field_validation, context.resource, context.warnings); !judged)
+    co_return fail(std::move(judged.error()));
+  co_return std::move(*configuration);
+}
+
+// kube-apiserver has no reason of its own for a configuration that cannot be merged.
+Status unmergeable(Status status) {
+  if (status.code != 400) return status;
+  status.code = 500;
+  status.reason.clear();
+  status.message = fmt::format("the configuration does not fit the kind: {}", status.message);
+  return status;
+}
+
+// Somebody who may patch but not create cannot make an object by applying it.
+Task<Result<void>> may_create(Context& context) {
+  AccessAttributes attributes = access_attributes(context.info);
+  attributes.verb = "create";
+  const auto decision = co_await context.backend.authorizer.authorize(context.user, attributes);
+  if (!decision.allowed) co_return fail(auth::forbidden(context.user, attributes, decision.reason));
+  co_return Result<void>();
+}
+
+Task<Settled> apply_new(Context& context, const json::Value& configuration, const WriteOptions& options,
+                        const FieldWriter& writer, const WriteContext& write) {
+  if (!context.info.subresource.empty()) co_return refused(context.not_found(context.info.name));
+  if (auto may = co_await may_create(context); !may) co_return refused(std::move(may.error()));
+  if (!json::get_string_or(metadata_of(configuration.get_object()), "uid").empty())
+    co_return refused(Status::conflict(
+        std::string(context.group()), std::string(context.plural()), context.info.name,
+        "the configuration names a uid, but there is no such object; leave metadata.uid out to create one"));
+  auto applied = apply_configuration(json::Value(json::Object(context.storage())), configuration,
+                                     *context.resource.kind, writer, false, context.storage());
+  if (!applied) co_return refused(unmergeable(std::move(applied.error())));
+  if (auto shaped = shape_object(applied->object, context.resource, write, nullptr); !shaped)
+    co_return refused(std::move(shaped.error()));
+  auto created = co_await create_object(context, std::move(applied->object), options.dry_run, write,
+                                        std::move(applied->managed_fields));
+  if (!created) {
+    const bool raced = created.error().reason == "AlreadyExists";
+    co_return refused(std::move(created.error()), raced);
+  }
+  co_return Outcome{.object = std::move(*created), .created = true};
+}
+
+Task<Settled> apply_to(Context& context, const ObjectPtr& current, const json::Value& configuration,
+                       const WriteOptions& options, const FieldWriter& writer, const WriteContext& write) {
+  if (auto conflict = find_conflict(context, configuration.get_object(), *current))
+    co_return refused(std::move(*conflict));
+  const json::Value old = load_object(*current, context.storage());
+  auto applied = apply_configuration(old, configuration, *context.resource.kind, writer, options.force.value_or(false),
+                                     context.storage());
+  if (!applied) co_return refused(unmergeable(std::move(applied.error())));
+  applied->object.get_object()["apiVersion"] = context.api_version;
+  if (auto shaped = shape_object(applied->object, context.resource, write, nullptr); !shaped)
+    co_return refused(std::move(shaped.error()));
+  auto written = co_await change_object(context, current, old, std::move(applied->object), options.dry_run, write,
+                                        std::move(applied->managed_fields));
+  if (!written) co_return std::unexpected(std::move(written.error()));
+  co_return Outcome{.object = std::move(*written)};
+}
+
+Task<Settled> apply(Context& context) {
+  const auto options = read_apply_options(context);
+  if (!options) co_return refused(options.error());
+  const auto configuration = co_await read_configuration(context, *options);
+  if (!configuration) co_return refused(configuration.error());
+  const std::string now = context.now();
+  const WriteContext write = write_context(context, now);
+  const FieldWriter writer{.manager = options->field_manager,
+                           .api_version = context.api_version,
+                           .subresource = context.info.subresource,
+                           .now = now};
+  const std::size_t warnings = context.warnings.size();
+  for (int attempt = 1;; ++attempt) {
+    context.warnings.resize(warnings);  // those of the last attempt are about an older version
+    const ObjectPtr current = context.find(context.info.name);
+    auto settled = current ? co_await apply_to(context, current, *configuration, *options, writer, write)
+                           : co_await apply_new(context, *configuration, *options, writer, write);
+    if (settled || !settled.error().raced || attempt == write_attempts_max) co_return settled;
+  }
+}
+
+}  // namespace
+
+Task<void> serve_apply(Context& context) {
+  const auto outcome = co_await apply(context);
+  if (!outcome) co_return respond_status(context, outcome.error().status);
+  respond_object(context, outcome->created ? 201 : 200, outcome->object);
+}
+
+}  // namespace vg::resources
