@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "api/view.h"
@@ -23,37 +24,48 @@ class NameIndex {
   NameIndex(const api::List<T>& list, NameOf name_of) {
     entries_.reserve(list.size());
     for (std::size_t i = 0; i < list.size(); ++i)
-      if (const std::optional<std::string_view> name = name_of(list[i])) entries_.emplace_back(*name, i);
+      if (const std::optional<std::string_view> name = name_of(list[i]))
+        entries_.push_back({.hash = hash_of(*name), .name = *name, .place = i});
     std::ranges::sort(entries_);
   }
 
   bool contains(std::string_view name) const { return first(name).has_value(); }
   std::optional<std::size_t> first(std::string_view name) const {
-    const auto at = std::ranges::lower_bound(entries_, name, {}, &Entry::first);
-    return at != entries_.end() && at->first == name ? std::optional(at->second) : std::nullopt;
+    const auto at = from(name, 0);
+    return at != entries_.end() && at->name == name ? std::optional(at->place) : std::nullopt;
   }
   // Where a name stands twice, Go's maps keep the last one.
   std::optional<std::size_t> last(std::string_view name) const {
-    const auto after = std::ranges::upper_bound(entries_, name, {}, &Entry::first);
-    if (after == entries_.begin() || std::prev(after)->first != name) return std::nullopt;
-    return std::prev(after)->second;
+    const auto after = from(name, std::numeric_limits<std::size_t>::max());
+    if (after == entries_.begin() || std::prev(after)->name != name) return std::nullopt;
+    return std::prev(after)->place;
   }
   // How many of that name stand before `index`.
   std::size_t count_before(std::string_view name, std::size_t index) const {
-    const auto from = [&](std::size_t at) { return std::ranges::lower_bound(entries_, Entry(name, at)); };
-    return static_cast<std::size_t>(from(index) - from(0));
+    return static_cast<std::size_t>(from(name, index) - from(name, 0));
   }
   // How many different names there are.
   std::size_t distinct() const {
     std::size_t count = 0;
     for (std::size_t i = 0; i < entries_.size(); ++i)
-      if (i == 0 || entries_[i].first != entries_[i - 1].first) ++count;
+      if (i == 0 || entries_[i].name != entries_[i - 1].name) ++count;
     return count;
   }
 
  private:
-  using Entry = std::pair<std::string_view, std::size_t>;
-  std::vector<Entry> entries_;  // by name, then by place
+  // By hash first: names are compared only where hashes are equal. Who makes hashes collide gets a search by name.
+  struct Entry {
+    std::size_t hash;
+    std::string_view name;
+    std::size_t place;
+    auto operator<=>(const Entry&) const = default;
+  };
+  static std::size_t hash_of(std::string_view name) { return std::hash<std::string_view>()(name); }
+  // The first of that name that stands at `place` or behind it, or what would follow it.
+  std::vector<Entry>::const_iterator from(std::string_view name, std::size_t place) const {
+    return std::ranges::lower_bound(entries_, Entry{.hash = hash_of(name), .name = name, .place = place});
+  }
+  std::vector<Entry> entries_;
 };
 
 }  // namespace vg::admission
