@@ -214,7 +214,7 @@ TEST_F(ApiTest, PatchesOfAllKinds) {
 TEST_F(ApiTest, ApplyMakesAnObjectAndOwnsItsFields) {
   const std::vector<Header> apply = {{"Content-Type", "application/apply-patch+yaml"}};
   const std::string at = std::string(config_maps) + "/c";
-  constexpr std::string_view yaml = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\ndata:\n  a: '1'\n";
+  const std::string yaml = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\ndata:\n  a: '1'\n";
   EXPECT_EQ(call("PATCH", at, yaml, apply).status, 422) << "without a manager";
   EXPECT_EQ(call("PATCH", at + "?fieldManager=one&dryRun=All", yaml, apply).status, 201);
   EXPECT_EQ(get(at).status, 404);
