@@ -21,10 +21,10 @@ struct HandlerLinkOptions {
   std::string ns = "kubevirt";  // where the handlers' pods are
   std::uint16_t port = 8186;    // on which they listen
   // Ours, shown to the handlers. Looked at before each handshake, so new ones are used at once.
-  std::string certificate_file;
-  std::string key_file;
+  std::string certificate_file = {};
+  std::string key_file = {};
   // Who may have signed a handler's certificate, as PEM; asked before each handshake.
-  std::function<Result<std::string>()> authorities;
+  std::function<Result<std::string>()> authorities = {};
   // Certificates that somebody else makes: intermediates count, and the common name says nothing.
   bool externally_managed = false;
 };

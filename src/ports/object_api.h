@@ -26,8 +26,8 @@ struct ResourceName {
 
 struct ObjectName {
   ResourceName resource;
-  std::string_view ns;  // empty: an object of the whole cluster
-  std::string_view name;
+  std::string_view ns = {};  // empty: an object of the whole cluster
+  std::string_view name = {};
 };
 
 // As in a query; empty takes all.
@@ -45,8 +45,8 @@ class ObjectApi {
   // By namespace and name. 413 when there are more than anybody could want.
   virtual Task<Result<std::vector<json::Value>>> list(http::Core& core, ResourceName resource, std::string_view ns,
                                                       Selectors selectors, json::StoragePtr storage) = 0;
-  // A JSON patch. An operation that fails, a `test` among them, is a 422 that names no object; rules refuse with 422
-  // that does.
+  // A JSON patch. An operation that fails, a `test` among them, is a 422 without details; one that rules refuse has
+  // details.
   virtual Task<Result<void>> patch(http::Core& core, ObjectName object, std::string_view subresource,
                                    const json::Array& operations, bool dry_run) = 0;
   // The name that the object got.
@@ -55,8 +55,6 @@ class ObjectApi {
 };
 
 // A patch that did not apply, because the object is no longer (or never was) what its tests say.
-inline bool is_failed_patch(const Status& status) {
-  return status.code == 422 && status.details.name.empty() && status.details.kind.empty();
-}
+inline bool is_failed_patch(const Status& status) { return status.code == 422 && status.details == StatusDetails{}; }
 
 }  // namespace vg
