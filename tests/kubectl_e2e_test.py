@@ -674,7 +674,7 @@ class Suite(Kubectl):
 
     def test_apply_on_the_server(self):
         item = virtual_machine("a", labels={"one": "1", "two": "2"})
-        apply = lambda who, changed, *more: self.kubectl("apply", "--server-side", "--field-manager", who, *more, "-f", "-", stdin=changed)
+        apply = lambda who, changed, *more: self.kubectl("apply", "--server-side", "--validate=false", "--field-manager", who, *more, "-f", "-", stdin=changed)
         self.assertIn("serverside-applied", apply("first", item))
         version = self.read("vm", "a")["metadata"]["resourceVersion"]
         apply("first", item)
@@ -682,7 +682,7 @@ class Suite(Kubectl):
         other = virtual_machine("a")
         del other["spec"]["template"]
         other["spec"]["runStrategy"] = "Manual"
-        complaint = self.refused("apply", "--server-side", "--field-manager", "second", "-f", "-", stdin=other)
+        complaint = self.refused("apply", "--server-side", "--validate=false", "--field-manager", "second", "-f", "-", stdin=other)
         self.assertIn(".spec.runStrategy", complaint)
         self.assertIn("first", complaint)
         apply("second", other, "--force-conflicts")

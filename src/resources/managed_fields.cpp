@@ -221,23 +221,23 @@ json::Value prune(const json::Value& merged, const Owners& owners, const FieldSe
   return api::remove_fields(merged, all.without(fields_named(pruned)).common_with(last_named), kind, storage);
 }
 
+// The message names the fields: kubectl prints it above its advice, and shows nothing else.
 Status conflict_status(const std::vector<std::pair<const Owner*, FieldSet>>& conflicts) {
   Status status = Status::conflict("", "", "", "");
   status.details = {};
-  std::string owners;
+  std::string lines;
   for (const auto& [owner, fields] : conflicts) {
-    owners += fmt::format("{}\"{}\"", owners.empty() ? "" : ", ", owner->manager);
-    for (std::string& path : fields.paths())
+    const auto paths = fields.paths();
+    lines += fmt::format("\n\"{}\" ({}) owns {}", owner->manager, owner->operation, fmt::join(paths, ", "));
+    for (const std::string& path : paths)
       status.details.causes.push_back(
           {.reason = "FieldManagerConflict",
            .message = fmt::format("{} is owned by \"{}\" ({} in {}{}{})", path, owner->manager, owner->operation,
                                   owner->api_version, owner->subresource.empty() ? "" : ", ", owner->subresource),
-           .field = std::move(path)});
+           .field = path});
   }
   status.message = fmt::format(
-      "{} of the fields belong to {}; leave them out, give them the value they have, or take them over with force "
-      "(`kubectl apply --server-side --force-conflicts`)",
-      status.details.causes.size(), owners);
+      "others own what would change; leave it out, give it the value it has, or take it over with force:{}", lines);
   return status;
 }
 
