@@ -16,14 +16,15 @@
 namespace vg::actions {
 namespace {
 
+using api::OpenApiVersion;
 using json::Array;
 using json::Object;
 using json::Value;
 
+constexpr std::string_view title = "KubeVirt API";
 constexpr std::string_view json_type = "application/json";
 constexpr std::string_view any_type = "*/*";
-constexpr std::string_view resource_list = "meta.APIResourceList";
-constexpr std::string_view plain_text = "string";
+constexpr std::string_view plain_text = "string";  // a schema that says no more
 
 boost::json::string_view view(std::string_view text) { return text; }
 
@@ -42,50 +43,139 @@ std::string_view meaning(int code) {
   return found == meanings.end() ? std::string_view() : found->words;
 }
 
-class Document {
- public:
-  Document(std::string_view version, const json::StoragePtr& storage) : version_(version), storage_(storage) {}
+// --- what there is, in neither form
+// --------------------------------------------------------------------------------------
 
-  Object make() {
-    add_list();
-    for (const Action& action : actions()) {
-      if (action.name != "portforward") {
-        add(path_of(action), action, action.operation);
-        continue;
-      }
+struct Reply {
+  int code;
+  std::string_view type;  // empty: no body
+};
+
+struct Operation {
+  std::string path;
+  bool put = false;
+  std::string id;
+  std::string_view does;
+  std::string_view consumes = {}, produces = {};
+  std::string_view body_type = {};
+  bool body_required = false;
+  std::vector<Reply> replies = {};
+  std::string_view query = {};  // as in Documented
+};
+
+std::string base_path(std::string_view version) { return fmt::format("/apis/{}/{}/", group, version); }
+
+std::string path_of(const Action& action, std::string_view version) {
+  std::string path = base_path(version);
+  if (action.namespaced) path += "namespaces/{namespace}/";
+  if (!action.resource.empty()) path += fmt::format("{}/{{name}}/", action.resource);
+  return path.append(action.name);
+}
+
+Operation operation_of(const Action& action, std::string_view version, OpenApiVersion form) {
+  const Documented& documented = action.documented;
+  Operation made{.path = path_of(action, version),
+                 .put = action.method == "PUT",
+                 .id = fmt::format("{}{}", version, action.operation),
+                 .does = action.does,
+                 .consumes = action.consumes.empty() && !action.body_type.empty() ? any_type : action.consumes,
+                 .produces = action.produces_json ? json_type : std::string_view(),
+                 .body_type = action.body_type,
+                 .body_required = documented.body_required,
+                 .query = documented.query};
+  for (const int code : documented.codes) {
+    std::string_view type = code == 200 || documented.reply == plain_text ? documented.reply : std::string_view();
+    // The older form cannot say that there may be nothing.
+    if (type.empty() && form == OpenApiVersion::v2) type = plain_text;
+    made.replies.push_back({code, type});
+  }
+  return made;
+}
+
+std::vector<Operation> group_operations(std::string_view version, OpenApiVersion form) {
+  std::vector<Operation> all;
+  all.push_back({.path = base_path(version),
+                 .id = fmt::format("{}getAPISubResources", version),
+                 .does = "what this group has",
+                 .produces = json_type,
+                 .replies = {{200, "meta.APIResourceList"}, {404, plain_text}}});
+  for (const Action& action : actions()) {
+    Operation made = operation_of(action, version, form);
+    if (action.name == "portforward") {
       // The protocol may be left out, so there are two paths.
-      add(path_of(action) + "/{port}", action, action.operation);
-      add(path_of(action) + "/{port}/{protocol}", action, fmt::format("{}WithProtocol", action.operation));
+      made.path += "/{port}";
+      all.push_back(made);
+      made.path += "/{protocol}";
+      made.id += "WithProtocol";
     }
-    Object paths(storage_);
-    for (auto& [path, item] : paths_) paths.emplace(path, std::move(item));
-    return Object(
-        {{"openapi", "3.0.0"},
-         {"info", {{"title", "KubeVirt API"}, {"version", view(version_)}}},
-         {"paths", std::move(paths)},
-         {"components",
-          {{"schemas",
-            api::openapi_definitions(api::OpenApiVersion::v3, api::OpenApiFlavour::upstream, roots_, storage_)},
-           {"securitySchemes", {{"BearerToken", {{"type", "apiKey"}, {"name", "authorization"}, {"in", "header"}}}}}}}},
-        storage_);
+    all.push_back(std::move(made));
+  }
+  return all;
+}
+
+// What stands beside the group.
+std::vector<Operation> root_operations() {
+  std::vector<Operation> all;
+  const auto add = [&](std::string path, std::string id, std::string_view does, std::string_view produces,
+                       std::vector<Reply> replies) {
+    all.push_back({.path = std::move(path),
+                   .id = std::move(id),
+                   .does = does,
+                   .produces = produces,
+                   .replies = std::move(replies)});
+  };
+  add("/", "getRootPaths", "the paths there are", json_type, {{200, "meta.RootPaths"}, {404, plain_text}});
+  add("/apis", "getAPIGroupList", "the groups there are", json_type, {{200, "meta.APIGroupList"}, {404, plain_text}});
+  add(fmt::format("/apis/{}", group), fmt::format("{}GetSubAPIGroup", versions.front()), "the versions of the group",
+      json_type, {{200, "meta.APIGroup"}, {404, plain_text}});
+  add("/healthz", "checkHealth", "whether the server works", "", {});
+  add("/start-profiler", "HandleStartProfiler", "starts profiles", "", {});
+  add("/stop-profiler", "HandleStopProfiler", "ends profiles", "", {});
+  add("/dump-profiler", "HandleDumpProfiler", "profiles", "", {});
+  add("/openapi/v2", "getOpenAPIV2", "this document", json_type, {});
+  all.back().consumes = json_type;
+  add("/openapi/v3", "getOpenAPIV3Discovery", "where the documents of the newer form are", json_type, {});
+  for (const std::string_view version : versions)
+    add(fmt::format("/openapi/v3/apis/{}/{}", group, version), fmt::format("getOpenAPIV3Spec_{}_{}", group, version),
+        "the newer form of this document", json_type, {{200, plain_text}, {500, plain_text}});
+  return all;
+}
+
+// --- written down
+// ----------------------------------------------------------------------------------------------------------
+
+class Writer {
+ public:
+  Writer(OpenApiVersion form, const json::StoragePtr& storage) : form_(form), storage_(storage) {}
+
+  // By path.
+  Object paths(const std::vector<Operation>& operations) {
+    std::map<std::string_view, const Operation*> sorted;
+    for (const Operation& operation : operations) sorted.emplace(operation.path, &operation);
+    Object all(storage_);
+    for (const auto& [path, operation] : sorted) {
+      Object item(storage_);
+      item.emplace(operation->put ? "put" : "get", write(*operation));
+      if (Array list = parameters(*operation); !list.empty()) item.emplace("parameters", std::move(list));
+      all.emplace(view(path), std::move(item));
+    }
+    return all;
+  }
+
+  // Of everything that was referred to.
+  Object definitions() const {
+    return api::openapi_definitions(form_, api::OpenApiFlavour::upstream, roots_, storage_);
   }
 
  private:
-  std::string base() const { return fmt::format("/apis/{}/{}/", group, version_); }
-
-  std::string path_of(const Action& action) const {
-    std::string path = base();
-    if (action.namespaced) path += "namespaces/{namespace}/";
-    if (!action.resource.empty()) path += fmt::format("{}/{{name}}/", action.resource);
-    return path.append(action.name);
-  }
+  bool newer() const { return form_ == OpenApiVersion::v3; }
 
   Value schema(std::string_view type) {
-    if (type == plain_text) return Value({{"type", "string"}}, storage_);
-    const api::Type* found = api::find_type(type);
-    if (!found) return Value(Object(storage_));
+    const api::Type* found = type == plain_text ? nullptr : api::find_type(type);
+    if (!found) return Value({{"type", "string"}}, storage_);
     roots_.push_back(found);
-    return Value({{"$ref", fmt::format("#/components/schemas/{}", found->openapi_name)}}, storage_);
+    const std::string_view place = newer() ? "#/components/schemas/" : "#/definitions/";
+    return Value({{"$ref", fmt::format("{}{}", place, found->openapi_name)}}, storage_);
   }
 
   Value content(std::string_view media_type, std::string_view type) {
@@ -96,28 +186,46 @@ class Document {
     return Value(std::move(all));
   }
 
-  void add_response(Object& responses, int code, std::string_view type) {
-    Object response(storage_);
-    response["description"] = view(meaning(code));
-    if (!type.empty()) response["content"] = content(json_type, type);
-    responses.emplace(std::to_string(code), std::move(response));
+  Object write(const Operation& operation) {
+    Object made(storage_);
+    made["operationId"] = operation.id;
+    made["description"] = view(operation.does);
+    if (!newer()) {
+      if (!operation.consumes.empty()) made["consumes"] = Array({view(operation.consumes)}, storage_);
+      if (!operation.produces.empty()) made["produces"] = Array({view(operation.produces)}, storage_);
+    }
+    if (!operation.body_type.empty()) write_body(made, operation);
+    Object& responses = made["responses"].emplace_object();
+    for (const Reply& reply : operation.replies) write_response(responses, reply);
+    write_response(responses, {401, {}});
+    return made;
   }
 
-  Object operation(const Action& action, std::string_view id) {
-    Object made(storage_);
-    made["operationId"] = fmt::format("{}{}", version_, id);
-    made["description"] = view(action.does);
-    if (!action.body_type.empty()) {
+  void write_body(Object& made, const Operation& operation) {
+    if (newer()) {
       Object& body = made["requestBody"].emplace_object();
-      body["content"] = content(action.consumes.empty() ? any_type : action.consumes, action.body_type);
-      if (action.documented.body_required) body["required"] = true;
+      body["content"] = content(operation.consumes, operation.body_type);
+      if (operation.body_required) body["required"] = true;
+      return;
     }
-    Object& responses = made["responses"].emplace_object();
-    const std::string_view reply = action.documented.reply;
-    for (const int code : action.documented.codes)
-      add_response(responses, code, code == 200 || reply == plain_text ? reply : std::string_view());
-    add_response(responses, 401, "");
-    return made;
+    Object body(storage_);
+    body["name"] = "body";
+    body["in"] = "body";
+    if (operation.body_required) body["required"] = true;
+    body["schema"] = schema(operation.body_type);
+    made["parameters"].emplace_array().push_back(std::move(body));
+  }
+
+  void write_response(Object& responses, const Reply& reply) {
+    Object response(storage_);
+    response["description"] = view(meaning(reply.code));
+    if (!reply.type.empty()) {
+      if (newer())
+        response["content"] = content(json_type, reply.type);
+      else
+        response["schema"] = schema(reply.type);
+    }
+    responses.emplace(std::to_string(reply.code), std::move(response));
   }
 
   Value parameter(std::string_view name, std::string_view in, std::string_view type, bool required) {
@@ -125,16 +233,19 @@ class Document {
     made["name"] = view(name);
     made["in"] = view(in);
     if (required) made["required"] = true;
-    made["schema"] = Object({{"type", view(type)}, {"uniqueItems", true}}, storage_);
+    Object& typed = newer() ? made["schema"].emplace_object() : made;
+    typed["type"] = view(type);
+    typed["uniqueItems"] = true;
     return Value(std::move(made));
   }
 
   // Those of the path and of the query, by name.
-  Array parameters(std::string_view path, const Action& action) {
+  Array parameters(const Operation& operation) {
     std::map<std::string, Value> all;
     for (const std::string_view name : {"name", "namespace", "port", "protocol"})
-      if (path.contains(fmt::format("{{{}}}", name))) all.emplace(name, parameter(name, "path", "string", true));
-    std::string_view rest = action.documented.query;
+      if (operation.path.contains(fmt::format("{{{}}}", name)))
+        all.emplace(name, parameter(name, "path", "string", true));
+    std::string_view rest = operation.query;
     while (!rest.empty()) {
       std::string_view item = rest.substr(0, rest.find(' '));
       rest.remove_prefix(std::min(item.size() + 1, rest.size()));
@@ -148,37 +259,39 @@ class Document {
     return list;
   }
 
-  void add(const std::string& path, const Action& action, std::string_view id) {
-    Object item(storage_);
-    item.emplace(action.method == "PUT" ? "put" : "get", operation(action, id));
-    if (Array list = parameters(path, action); !list.empty()) item.emplace("parameters", std::move(list));
-    paths_.insert_or_assign(path, std::move(item));
-  }
-
-  // What lists the rest.
-  void add_list() {
-    Object get(storage_);
-    get["operationId"] = fmt::format("{}getAPISubResources", version_);
-    get["description"] = "what this group has";
-    Object& responses = get["responses"].emplace_object();
-    add_response(responses, 200, resource_list);
-    add_response(responses, 401, "");
-    add_response(responses, 404, plain_text);
-    Object item(storage_);
-    item.emplace("get", std::move(get));
-    paths_.emplace(base(), std::move(item));
-  }
-
-  std::string_view version_;
+  OpenApiVersion form_;
   json::StoragePtr storage_;
-  std::map<std::string, Object> paths_;
   std::vector<const api::Type*> roots_;
 };
+
+// How callers prove who they are.
+Object security(const json::StoragePtr& storage) {
+  return Object({{"BearerToken", {{"type", "apiKey"}, {"name", "authorization"}, {"in", "header"}}}}, storage);
+}
 
 }  // namespace
 
 json::Object openapi_v3(std::string_view version, const json::StoragePtr& storage) {
-  return Document(version, storage).make();
+  Writer writer(OpenApiVersion::v3, storage);
+  Object paths = writer.paths(group_operations(version, OpenApiVersion::v3));
+  return Object({{"openapi", "3.0.0"},
+                 {"info", {{"title", view(title)}, {"version", view(version)}}},
+                 {"paths", std::move(paths)},
+                 {"components", {{"schemas", writer.definitions()}, {"securitySchemes", security(storage)}}}},
+                storage);
+}
+
+json::Object openapi_v2(std::string_view release, const json::StoragePtr& storage) {
+  std::vector<Operation> operations = root_operations();
+  std::ranges::move(group_operations(versions.front(), OpenApiVersion::v2), std::back_inserter(operations));
+  Writer writer(OpenApiVersion::v2, storage);
+  Object paths = writer.paths(operations);
+  return Object({{"swagger", "2.0"},
+                 {"info", {{"title", view(title)}, {"version", view(release)}}},
+                 {"paths", std::move(paths)},
+                 {"definitions", writer.definitions()},
+                 {"securityDefinitions", security(storage)}},
+                storage);
 }
 
 }  // namespace vg::actions
