@@ -15,10 +15,15 @@ const Environment& offline_environment() {
 
 Verdict admit(const Webhook& webhook, const Review& review, const Environment& environment,
               const json::StoragePtr& storage) {
+  return admit(webhook, review, environment, environment.lookups, storage);
+}
+
+Verdict admit(const Webhook& webhook, const Review& review, const Environment& environment, const Lookups& lookups,
+              const json::StoragePtr& storage) {
   // One snapshot to the end: a change of the configuration meanwhile is for the next review.
   const config::ConfigPtr config = environment.config.current();
   const Context context{.config = *config,
-                        .lookups = environment.lookups,
+                        .lookups = lookups,
                         .randomness = environment.randomness,
                         .own_namespace = environment.own_namespace,
                         .now = environment.clock.wall_now(),
