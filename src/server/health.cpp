@@ -110,9 +110,13 @@ bool HealthRegistry::ready() const {
   return std::ranges::none_of(*all, [](const Named& check) { return check.check().has_value(); });
 }
 
-void add_health_routes(Router& router, const HealthRegistry& health, ConfigVersion config_version) {
+void add_check_routes(Router& router, const HealthRegistry& health) {
   add_endpoint(router, health, {.name = "livez", .readiness = false});
   add_endpoint(router, health, {.name = "readyz", .readiness = true});
+}
+
+void add_health_routes(Router& router, const HealthRegistry& health, ConfigVersion config_version) {
+  add_check_routes(router, health);
   // Upstream asks its API server; here the API is served by this very process, so the answer stands or falls with it.
   router.add(Access::anyone, "GET", "/healthz", RouteClass::health,
              answer_with([config_version = std::move(config_version)](const Call&) {

@@ -51,6 +51,8 @@ class HealthRegistry {
 // The resource version of the configuration in use; empty while there is none.
 using ConfigVersion = std::function<std::string()>;
 
+// Adds /livez and /readyz and the single checks below them. The registry must outlive the router's use.
+void add_check_routes(Router& router, const HealthRegistry& health);
 // Adds /healthz, /livez, /readyz, the single checks below them, and /version. Both must outlive the router's use.
 void add_health_routes(Router& router, const HealthRegistry& health, ConfigVersion config_version);
 

@@ -1,0 +1,99 @@
+#include "kube/access_reviews.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "json/access.h"
+#include "json/arena.h"
+#include "json/parse.h"
+#include "json/write.h"
+
+namespace vg::kube {
+namespace {
+
+constexpr std::string_view reviews_path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+constexpr std::chrono::seconds review_deadline{10};
+
+void put(json::Object& in, std::string_view key, std::string_view value) {
+  if (!value.empty()) in[key] = value;
+}
+
+json::Array strings(const std::vector<std::string>& values, const json::StoragePtr& storage) {
+  json::Array array(storage);
+  for (const std::string& value : values) array.emplace_back(value);
+  return array;
+}
+
+Result<AccessDecision> read_decision(const http::Answer& answer) {
+  json::Arena arena;
+  const auto document = json::parse(answer.body, arena.storage());
+  const json::Object* status = document ? json::get_object(*document, "status") : nullptr;
+  if (!status) return fail(Status::internal_error("the API server answered an access review without a status"));
+  return AccessDecision{.allowed = json::get_bool_or(*status, "allowed", false),
+                        .reason = std::string(json::get_string_or(*status, "reason"))};
+}
+
+}  // namespace
+
+std::string review_spec(const User& user, const AccessAttributes& attributes) {
+  json::Arena arena;
+  json::Object spec(arena.storage());
+  json::Object& resource = spec["resourceAttributes"].emplace_object();
+  put(resource, "namespace", attributes.ns);
+  put(resource, "verb", attributes.verb);
+  put(resource, "group", attributes.group);
+  put(resource, "version", attributes.version);
+  put(resource, "resource", attributes.resource);
+  put(resource, "subresource", attributes.subresource);
+  put(resource, "name", attributes.name);
+  put(spec, "user", user.name);
+  if (!user.groups.empty()) spec["groups"] = strings(user.groups, arena.storage());
+  if (!user.extra.empty()) {
+    json::Object& extra = spec["extra"].emplace_object();
+    for (const auto& [key, values] : user.extra) extra[key] = strings(values, arena.storage());
+  }
+  std::string text;
+  json::write(spec, text);
+  return text;
+}
+
+Task<Result<AccessDecision>> AccessReviews::ask(http::Core& core, const User& user,
+                                                const AccessAttributes& attributes) {
+  std::string spec = review_spec(user, attributes);
+  if (remembers(spec)) co_return AccessDecision{.allowed = true, .reason = {}};
+  const std::string body =
+      fmt::format(R"({{"kind":"SubjectAccessReview","apiVersion":"authorization.k8s.io/v1","spec":{}}})", spec);
+  Question question{.method = "POST",
+                    .target = std::string(reviews_path),
+                    .about = {"CREATE", "subjectaccessreviews"},
+                    .content_type = "application/json",
+                    .body = body,
+                    .timeout = review_deadline,
+                    .repeatable = true};
+  auto answer = co_await client_.ask(core, std::move(question));
+  if (!answer) co_return fail(std::move(answer.error()));
+  auto decision = read_decision(*answer);
+  if (decision && decision->allowed) remember(std::move(spec));
+  co_return decision;
+}
+
+bool AccessReviews::remembers(const std::string& spec) {
+  if (options_.remember.count() == 0) return false;
+  const std::scoped_lock lock(mutex_);
+  const auto found = allowed_until_.find(spec);
+  return found != allowed_until_.end() && clock_.steady_now() < found->second;
+}
+
+void AccessReviews::remember(std::string spec) {
+  if (options_.remember.count() == 0) return;
+  const auto now = clock_.steady_now();
+  const std::scoped_lock lock(mutex_);
+  if (allowed_until_.size() >= options_.remembered_max) {
+    std::erase_if(allowed_until_, [&](const auto& entry) { return entry.second <= now; });
+    if (allowed_until_.size() >= options_.remembered_max) allowed_until_.clear();
+  }
+  allowed_until_.insert_or_assign(std::move(spec), now + options_.remember);
+}
+
+}  // namespace vg::kube

@@ -1,0 +1,48 @@
+// May this user do that? The API server is asked with a SubjectAccessReview (spec server 4.6).
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "base/task.h"
+#include "http/core.h"
+#include "kube/client.h"
+#include "ports/authorizer.h"
+
+namespace vg::kube {
+
+// The review's spec as JSON; empty members are left out.
+std::string review_spec(const User& user, const AccessAttributes& attributes);
+
+class AccessReviews {
+ public:
+  struct Options {
+    // How long an allow is remembered; 0: not at all. A refusal never is: whoever was just given a role wants to use
+    // it.
+    std::chrono::milliseconds remember{2000};
+    std::size_t remembered_max = 4096;
+  };
+  // Client and clock outlive this.
+  AccessReviews(Client& client, const Clock& clock, Options options)
+      : client_(client), clock_(clock), options_(options) {}
+
+  // An error means that the answer is not known.
+  Task<Result<AccessDecision>> ask(http::Core& core, const User& user, const AccessAttributes& attributes);
+
+ private:
+  bool remembers(const std::string& spec);
+  void remember(std::string spec);
+
+  Client& client_;
+  const Clock& clock_;
+  const Options options_;
+  std::mutex mutex_;
+  std::map<std::string, Clock::Steady> allowed_until_;
+};
+
+}  // namespace vg::kube

@@ -1,0 +1,120 @@
+#include "kube/aggregated_api.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "actions/action.h"
+#include "auth/identify.h"
+#include "base/log.h"
+#include "kube/documents.h"
+
+namespace vg::kube {
+namespace {
+
+constexpr std::string_view group_prefix = "/apis/subresources.kubevirt.io/";
+
+void respond_text(server::Call& call, int code, std::string text) {
+  http::Response response{.status = code, .content_type = {}, .headers = {}, .body = std::move(text)};
+  if (!response.body.empty()) response.content_type = "text/plain; charset=utf-8";
+  response.headers.emplace_back("X-Content-Type-Options", "nosniff");
+  call.respond(std::move(response));
+}
+
+// Browsers ask before they ask; nothing is told that the table of routes would not tell.
+void answer_preflight(server::Call& call) {
+  const http::Headers& headers = call.request().headers;
+  http::Response response{.status = 200, .content_type = {}, .headers = {}, .body = {}};
+  response.headers.emplace_back("X-Content-Type-Options", "nosniff");
+  response.headers.emplace_back("Allow", "GET,PUT");
+  response.headers.emplace_back("Access-Control-Allow-Origin", headers.find("origin").value_or(""));
+  response.headers.emplace_back("Access-Control-Allow-Headers",
+                                headers.find("access-control-request-headers").value_or(""));
+  response.headers.emplace_back("Access-Control-Allow-Methods", "GET,PUT");
+  call.respond(std::move(response));
+}
+
+bool is_front_proxy(const http::Request& request) {
+  return request.peer && request.peer->certificate &&
+         request.peer->certificate->authority == auth::front_proxy_authority;
+}
+
+// The path of an action on an object, taken apart. A slash at the end says nothing.
+actions::Target target_of(const AccessAttributes& attributes, std::string_view path) {
+  actions::Target target{.version = attributes.version,
+                         .ns = attributes.ns,
+                         .resource = attributes.resource,
+                         .name = attributes.name,
+                         .subresource = {}};
+  if (target.name.empty()) return target;
+  const auto end = static_cast<std::size_t>(attributes.name.data() + attributes.name.size() - path.data());
+  target.subresource = path.substr(end + 1);
+  while (target.subresource.ends_with('/')) target.subresource.remove_suffix(1);
+  return target;
+}
+
+// "/apis/subresources.kubevirt.io/v1/version": version and resource of the group itself.
+std::optional<actions::Target> group_target(std::string_view path) {
+  if (!path.starts_with(group_prefix)) return std::nullopt;
+  path.remove_prefix(group_prefix.size());
+  const auto slash = path.find('/');
+  if (slash == path.npos) return std::nullopt;
+  return actions::Target{
+      .version = path.substr(0, slash), .ns = {}, .resource = path.substr(slash + 1), .name = {}, .subresource = {}};
+}
+
+}  // namespace
+
+void AggregatedApi::add_routes(server::Router& router) {
+  router.add_prefix(server::Access::anyone, server::Router::any_method, "/", server::RouteClass::subresource,
+                    [this](server::Call& call) { return serve(call); });
+}
+
+Task<void> AggregatedApi::serve(server::Call& call) {
+  const http::Request& request = call.request();
+  if (request.method == "OPTIONS") co_return answer_preflight(call);
+  const AccessQuestion question = access_question(request.method, call.path(), request.path);
+  if (question.need == AccessNeed::none) co_return co_await serve_open(call);
+  if (!co_await pass(call, question)) co_return;
+  co_await parts_.actions.serve(call, target_of(question.attributes, call.path()));
+}
+
+Task<bool> AggregatedApi::pass(server::Call& call, const AccessQuestion& question) {
+  const auto proxy = parts_.front_proxy();
+  const auto refuse = [&](std::string why) {
+    respond_text(call, 401, std::move(why));
+    return false;
+  };
+  if (!proxy || !is_front_proxy(call.request()))
+    co_return refuse(
+        "requests come here through kube-apiserver, which shows its front-proxy certificate; this one did "
+        "not");
+  auto user = user_of_headers(*proxy, call.request().headers);
+  if (!user) co_return refuse(std::move(user.error().message));
+  call.set_user_name(user->name);
+  if (question.need == AccessNeed::refused) co_return refuse(question.problem);
+  auto decision = co_await parts_.reviews.ask(call.core(), *user, question.attributes);
+  if (!decision) {
+    log::error("it is not known whether a request is allowed",
+               {{"requestId", call.request().id}, {"reason", decision.error().message}});
+    respond_text(call, 500, {});
+    co_return false;
+  }
+  if (!decision->allowed) co_return refuse(std::move(decision->reason));
+  co_return true;
+}
+
+Task<void> AggregatedApi::serve_open(server::Call& call) {
+  const std::string_view path = call.path();
+  if (path.ends_with("/healthz")) {
+    if (call.request().method != "GET") co_return respond_text(call, 405, "405: this takes GET");
+    co_return call.respond(co_await parts_.health.answer(call.core()));
+  }
+  if (auto document = group_document(path, call.request())) co_return call.respond(std::move(*document));
+  if (const auto target = group_target(path)) co_return co_await parts_.actions.serve(call, *target);
+  respond_text(call, 404, fmt::format("404: there is nothing at {}", path));
+}
+
+}  // namespace vg::kube

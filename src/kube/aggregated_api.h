@@ -1,0 +1,45 @@
+// What kube-apiserver's aggregation layer reaches: the group subresources.kubevirt.io with its documents, each request
+// authenticated by the front proxy's certificate and allowed by an access review (spec server 4).
+//
+//   preflight -> open document, or: certificate -> user -> access review -> action
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "actions/service.h"
+#include "base/task.h"
+#include "kube/access_question.h"
+#include "kube/access_reviews.h"
+#include "kube/api_server_health.h"
+#include "kube/front_proxy.h"
+#include "server/router.h"
+
+namespace vg::kube {
+
+class AggregatedApi {
+ public:
+  struct Parts {
+    const actions::Service& actions;
+    AccessReviews& reviews;
+    ApiServerHealth& health;
+    // What is known of the front proxy now; null while nothing is.
+    std::function<std::shared_ptr<const FrontProxy>()> front_proxy;
+  };
+  // The parts outlive the router's use of this.
+  explicit AggregatedApi(Parts parts) : parts_(std::move(parts)) {}
+
+  // Everything that has no route of its own.
+  void add_routes(server::Router& router);
+
+ private:
+  Task<void> serve(server::Call& call);
+  Task<void> serve_open(server::Call& call);
+  // The refusal was sent when false.
+  Task<bool> pass(server::Call& call, const AccessQuestion& question);
+
+  const Parts parts_;
+};
+
+}  // namespace vg::kube

@@ -1,0 +1,89 @@
+#include "kube/answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "json/access.h"
+#include "json/arena.h"
+#include "json/parse.h"
+
+namespace vg::kube {
+namespace {
+
+using std::chrono::milliseconds;
+
+// As many as Kubernetes' own client makes when the server names a pause.
+constexpr int attempts_asked_for_max = 10;
+// Without being asked to: enough to get over a server that is replaced, within what a webhook may take.
+constexpr int attempts_max = 4;
+constexpr milliseconds first_pause{50}, longest_pause{1000};
+constexpr std::chrono::seconds named_pause_max{10};
+constexpr std::size_t quoted_bytes_max = 200;
+
+std::optional<milliseconds> named_pause(const http::ResponseHead& head) {
+  const auto text = head.find("retry-after");
+  if (!text) return std::nullopt;
+  unsigned seconds = 0;
+  const auto read = std::from_chars(text->data(), text->data() + text->size(), seconds);
+  if (read.ec != std::errc() || read.ptr != text->data() + text->size()) return std::nullopt;
+  return std::min<milliseconds>(std::chrono::seconds(seconds), named_pause_max);
+}
+
+}  // namespace
+
+Status read_status(const json::Value& document, int code) {
+  Status status{.code = code, .reason = {}, .message = {}, .details = {}};
+  status.reason = json::get_string_or(document, "reason");
+  status.message = json::get_string_or(document, "message");
+  const json::Object* details = json::get_object(document, "details");
+  if (!details) return status;
+  status.details.name = json::get_string_or(*details, "name");
+  status.details.group = json::get_string_or(*details, "group");
+  status.details.kind = json::get_string_or(*details, "kind");
+  status.details.uid = json::get_string_or(*details, "uid");
+  status.details.retry_after_seconds = static_cast<int>(json::get_int_or(*details, "retryAfterSeconds", 0));
+  if (const json::Array* causes = json::get_array(*details, "causes"))
+    for (const json::Value& cause : *causes)
+      status.details.causes.push_back({.reason = std::string(json::get_string_or(cause, "reason")),
+                                       .message = std::string(json::get_string_or(cause, "message")),
+                                       .field = std::string(json::get_string_or(cause, "field"))});
+  return status;
+}
+
+Status refusal_of(const http::Answer& answer) {
+  json::Arena arena;
+  const auto document = json::parse(answer.body, arena.storage());
+  if (document && json::get_string_or(*document, "kind") == "Status") return read_status(*document, answer.head.status);
+  return {.code = answer.head.status,
+          .reason = {},
+          .message = fmt::format("the API server answered {} {}: {}", answer.head.status, answer.head.reason,
+                                 std::string_view(answer.body).substr(0, quoted_bytes_max)),
+          .details = {}};
+}
+
+milliseconds back_off(milliseconds first, milliseconds most, int failures, double random) {
+  const int doublings = std::clamp(failures - 1, 0, 20);
+  const auto whole = std::min(most, first * (1 << doublings));
+  return whole / 2 + milliseconds(static_cast<milliseconds::rep>(static_cast<double>(whole.count()) / 2 * random));
+}
+
+std::optional<milliseconds> retry_pause(const Result<http::Answer>& answer, bool repeatable, int attempt) {
+  const milliseconds own = std::min(longest_pause, first_pause * (1 << std::min(attempt - 1, 10)));
+  if (!answer) {
+    // What took too long once would do so again, and our caller does not wait for ever.
+    const bool unreachable = answer.error().code == 503;
+    return repeatable && unreachable && attempt < attempts_max ? std::optional(own) : std::nullopt;
+  }
+  const int code = answer->head.status;
+  if (code != 429 && code < 500) return std::nullopt;
+  if (const auto pause = named_pause(answer->head))
+    return attempt < attempts_asked_for_max ? std::optional(std::max(*pause, own)) : std::nullopt;
+  // Whoever is turned away at the door did nothing inside.
+  const bool again = code == 429 || (repeatable && code != 500 && code != 501);
+  return again && attempt < attempts_max ? std::optional(own) : std::nullopt;
+}
+
+}  // namespace vg::kube

@@ -1,0 +1,99 @@
+#include "kube/answer.h"
+
+#include <gtest/gtest.h>
+
+#include "kube/paths.h"
+#include "kube/rate_limiter.h"
+
+namespace vg::kube {
+namespace {
+
+using std::chrono::milliseconds;
+using namespace std::chrono_literals;
+
+Result<http::Answer> answered(int status, std::string retry_after = "") {
+  http::Answer answer;
+  answer.head.status = status;
+  if (!retry_after.empty()) answer.head.headers.emplace_back("Retry-After", std::move(retry_after));
+  return answer;
+}
+
+TEST(RetryPauseTest, OnlyWhatCannotHaveHappenedIsRepeatedForEverybody) {
+  EXPECT_TRUE(retry_pause(answered(429), false, 1));
+  EXPECT_EQ(retry_pause(answered(429, "2"), false, 1), 2s);
+  EXPECT_EQ(retry_pause(answered(503, "1"), false, 9), 1s);
+  EXPECT_FALSE(retry_pause(answered(503, "1"), false, 10));
+  EXPECT_EQ(retry_pause(answered(429, "3600"), false, 1), 10s);
+  EXPECT_FALSE(retry_pause(answered(503), false, 1));
+  EXPECT_FALSE(retry_pause(fail(Status::unavailable("gone")), false, 1));
+}
+
+TEST(RetryPauseTest, QuestionsAreRepeatedAFewTimes) {
+  EXPECT_EQ(retry_pause(answered(503), true, 1), 50ms);
+  EXPECT_EQ(retry_pause(answered(502), true, 3), 200ms);
+  EXPECT_FALSE(retry_pause(answered(503), true, 4));
+  EXPECT_TRUE(retry_pause(fail(Status::unavailable("gone")), true, 1));
+  EXPECT_FALSE(retry_pause(fail(Status::timeout("slow")), true, 1));
+  for (const int final_code : {200, 201, 400, 404, 409, 410, 422, 500, 501})
+    EXPECT_FALSE(retry_pause(answered(final_code), true, 1)) << final_code;
+}
+
+TEST(BackOffTest, DoublesUpToItsLimit) {
+  EXPECT_EQ(back_off(100ms, 3s, 1, 1), 100ms);
+  EXPECT_EQ(back_off(100ms, 3s, 1, 0), 50ms);
+  EXPECT_EQ(back_off(100ms, 3s, 3, 1), 400ms);
+  EXPECT_EQ(back_off(100ms, 3s, 1000, 1), 3s);
+}
+
+TEST(RefusalTest, IsTheStatusThatTheServerSent) {
+  http::Answer answer;
+  answer.head.status = 409;
+  answer.body = R"({"kind":"Status","reason":"Conflict","message":"m","details":{"name":"a","group":"g","kind":"k",)"
+                R"("causes":[{"reason":"R","message":"M","field":"f"}],"retryAfterSeconds":3},"code":409})";
+  const Status status = refusal_of(answer);
+  EXPECT_EQ(status.code, 409);
+  EXPECT_EQ(status.reason, "Conflict");
+  EXPECT_EQ(status.details.name, "a");
+  EXPECT_EQ(status.details.retry_after_seconds, 3);
+  ASSERT_EQ(status.details.causes.size(), 1U);
+  EXPECT_EQ(status.details.causes[0].field, "f");
+  answer.body = "<html>";
+  EXPECT_EQ(refusal_of(answer).code, 409);
+  EXPECT_TRUE(refusal_of(answer).reason.empty());
+}
+
+TEST(PathsTest, OfObjectsAndCollections) {
+  const ResourceName pods{"", "v1", "pods"}, vms{"kubevirt.io", "v1", "virtualmachines"};
+  EXPECT_EQ(collection_path(pods, ""), "/api/v1/pods");
+  EXPECT_EQ(collection_path(vms, "ns"), "/apis/kubevirt.io/v1/namespaces/ns/virtualmachines");
+  EXPECT_EQ(object_path({.resource = vms, .ns = "ns", .name = "a/b"}, "status"),
+            "/apis/kubevirt.io/v1/namespaces/ns/virtualmachines/a%2Fb/status");
+  EXPECT_EQ(percent_encode("a=b,c d"), "a%3Db%2Cc%20d");
+}
+
+TEST(RateLimiterTest, GivesABurstAndThenTurns) {
+  ManualClock clock;
+  RateLimiter limiter(clock, {.per_second = 10, .burst = 2});
+  EXPECT_EQ(limiter.take(), 0ns);
+  EXPECT_EQ(limiter.take(), 0ns);
+  EXPECT_EQ(limiter.take(), 100ms);
+  EXPECT_EQ(limiter.take(), 200ms);
+  clock.advance(300ms);
+  EXPECT_EQ(limiter.take(), 0ns);
+}
+
+TEST(RateLimiterTest, AnotherRateStartsFull) {
+  ManualClock clock;
+  RateLimiter limiter(clock, {.per_second = 1, .burst = 1});
+  EXPECT_EQ(limiter.take(), 0ns);
+  limiter.set({.per_second = 1, .burst = 1});
+  EXPECT_EQ(limiter.take(), 1s) << "the same rate again is no reason to fill it";
+  limiter.set({.per_second = 5, .burst = 1});
+  EXPECT_EQ(limiter.take(), 0ns);
+  limiter.set({.per_second = 0, .burst = 0});
+  for (int i = 0; i < 400; ++i) EXPECT_EQ(limiter.take(), 0ns);
+  EXPECT_EQ(limiter.take(), 5ms);
+}
+
+}  // namespace
+}  // namespace vg::kube

@@ -1,0 +1,242 @@
+#include "kube/client.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "json/parse.h"
+#include "json/write.h"
+#include "kube/answer.h"
+#include "kube/paths.h"
+
+namespace vg::kube {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr std::string_view json_type = "application/json";
+constexpr std::string_view dry_run_query = "?dryRun=All";
+
+std::vector<double> latency_bounds() {
+  return {0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60};
+}
+
+std::string shown(const http::Origin& origin) {
+  return origin.host.contains(':') ? fmt::format("[{}]:{}", origin.host, origin.port)
+                                   : fmt::format("{}:{}", origin.host, origin.port);
+}
+
+// The path with placeholders for what is different in every request: few series, whoever asks for what.
+std::string url_template(const Question& question) {
+  std::string_view path = question.target;
+  path = path.substr(0, path.find('?'));
+  const auto plural = path.rfind(fmt::format("/{}", question.about.resource));
+  std::string url(plural == path.npos ? path : path.substr(0, plural));
+  constexpr std::string_view namespaces = "/namespaces/";
+  if (const auto at = url.find(namespaces); at != url.npos) url = url.substr(0, at) + "/namespaces/{namespace}";
+  if (plural == path.npos) return url;
+  const std::string_view rest = path.substr(plural + 1 + question.about.resource.size());
+  url += fmt::format("/{}", question.about.resource);
+  if (rest.empty()) return url;
+  const auto slash = rest.find('/', 1);
+  return url + "/{name}" + std::string(slash == rest.npos ? std::string_view() : rest.substr(slash));
+}
+
+milliseconds left(Clock::Steady deadline) {
+  const auto time = std::chrono::duration_cast<milliseconds>(deadline - SteadyClock::now());
+  return std::max(time, milliseconds(1));
+}
+
+Result<json::Value> document_of(Result<http::Answer> answer, const json::StoragePtr& storage) {
+  if (!answer) return fail(std::move(answer.error()));
+  auto document = json::parse(answer->body, storage, {.bytes_max = SIZE_MAX});
+  if (!document) return fail(Status::internal_error("the API server's answer is no JSON: " + document.error().message));
+  return document;
+}
+
+}  // namespace
+
+Client::Counted::Counted(metrics::Registry& registry)
+    : requests(registry.counters("kubevirt_rest_client_requests_total",
+                                 "Requests to the API server, by their outcome and what they were about.",
+                                 {"code", "method", "host", "resource", "verb"})),
+      latency(registry.histograms("kubevirt_rest_client_request_latency_seconds",
+                                  "How long requests to the API server took.", {"verb", "url"}, latency_bounds())),
+      waited(registry.histograms("kubevirt_rest_client_rate_limiter_duration_seconds",
+                                 "How long requests to the API server waited for their turn.", {"verb", "url"},
+                                 metrics::exponential_buckets(0.001, 2, 10))) {}
+
+Client::Client(Parts parts)
+    : parts_(std::move(parts)), counted_(parts_.metrics ? std::make_unique<Counted>(*parts_.metrics) : nullptr) {}
+
+Client::~Client() = default;
+
+void Client::close() {
+  const std::scoped_lock lock(mutex_);
+  clients_.clear();
+}
+
+http::Client& Client::client(http::Core& core) {
+  const std::scoped_lock lock(mutex_);
+  auto& client = clients_[&core];
+  if (!client) {
+    http::ClientOptions options;
+    options.tls = [this] { return parts_.credentials.tls(); };
+    options.user_agent = parts_.user_agent;
+    options.idle_per_origin_max = 16;  // there is one origin, and every review may have a question for it
+    client = std::make_unique<http::Client>(core, std::move(options));
+  }
+  return *client;
+}
+
+Result<http::ClientRequest> Client::request_of(const Question& question, const std::string& target) const {
+  http::ClientRequest request{.method = question.method, .target = target};
+  auto authorization = parts_.credentials.authorization();
+  if (!authorization) return fail(std::move(authorization.error()));
+  if (!authorization->empty()) request.headers.emplace_back("Authorization", std::move(*authorization));
+  request.headers.emplace_back("Accept", json_type);
+  if (!question.content_type.empty()) request.headers.emplace_back("Content-Type", question.content_type);
+  request.body = question.body;
+  request.body_limit_bytes = question.body_limit_bytes;
+  if (question.repeatable) request.repeatable = question.repeatable;
+  return request;
+}
+
+Task<Result<void>> Client::wait_for_turn(http::Core& core, const Question& question, Clock::Steady deadline) {
+  const auto wait = parts_.limiter.take();
+  if (counted_)
+    counted_->waited.with({question.about.verb, url_template(question)})
+        ->observe(std::chrono::duration<double>(wait).count());
+  if (wait.count() == 0) co_return Result<void>();
+  if (SteadyClock::now() + wait >= deadline)
+    co_return fail(Status::too_many_requests(
+        "too many requests to the API server wait for their turn; raise the rate limit in apiConfiguration or "
+        "webhookConfiguration of the KubeVirt object if it can take more",
+        1));
+  co_await core.sleep(std::chrono::ceil<milliseconds>(wait));
+  co_return Result<void>();
+}
+
+Task<Result<http::Answer>> Client::ask_once(http::Core& core, const Question& question, Clock::Steady deadline) {
+  const std::string target = parts_.credentials.path_prefix() + question.target;
+  auto request = request_of(question, target);
+  if (!request) co_return fail(std::move(request.error()));
+  request->timeout = left(deadline);
+  const auto began = SteadyClock::now();
+  auto answer = co_await client(core).fetch(parts_.credentials.origin(), std::move(*request));
+  count(question, answer ? answer->head.status : 0, began);
+  co_return answer;
+}
+
+void Client::count(const Question& question, int status, Clock::Steady began) const {
+  if (!counted_) return;
+  const std::string code = status == 0 ? std::string("<error>") : std::to_string(status);
+  counted_->requests
+      .with({code, question.method, shown(parts_.credentials.origin()), question.about.resource, question.about.verb})
+      ->add();
+  counted_->latency.with({question.about.verb, url_template(question)})
+      ->observe(std::chrono::duration<double>(SteadyClock::now() - began).count());
+}
+
+Task<Result<http::Answer>> Client::ask(http::Core& core, Question question) {
+  const auto deadline = SteadyClock::now() + question.timeout;
+  const bool repeatable = question.repeatable.value_or(question.method == "GET");
+  bool doubted = false;
+  for (int attempt = 1;; ++attempt) {
+    if (auto turn = co_await wait_for_turn(core, question, deadline); !turn) co_return fail(std::move(turn.error()));
+    auto answer = co_await ask_once(core, question, deadline);
+    // A token may have been replaced since we looked; nothing was done for a request that was not let in.
+    if (answer && answer->head.status == 401 && !std::exchange(doubted, true)) {
+      parts_.credentials.doubt();
+      continue;
+    }
+    const auto pause = retry_pause(answer, repeatable, attempt);
+    if (pause && SteadyClock::now() + *pause < deadline) {
+      co_await core.sleep(*pause);
+      continue;
+    }
+    if (answer && answer->head.status >= 300) co_return fail(refusal_of(*answer));
+    co_return answer;
+  }
+}
+
+Task<Result<http::AnswerStream>> Client::open(http::Core& core, Question question, milliseconds silence_max) {
+  const auto deadline = SteadyClock::now() + question.timeout;
+  if (auto turn = co_await wait_for_turn(core, question, deadline); !turn) co_return fail(std::move(turn.error()));
+  const std::string target = parts_.credentials.path_prefix() + question.target;
+  auto request = request_of(question, target);
+  if (!request) co_return fail(std::move(request.error()));
+  request->timeout = left(deadline);
+  request->read_timeout = silence_max;
+  const auto began = SteadyClock::now();
+  auto stream = co_await client(core).open(parts_.credentials.origin(), std::move(*request));
+  count(question, stream ? stream->head().status : 0, began);
+  if (!stream || stream->head().status < 300) co_return stream;
+  if (stream->head().status == 401) parts_.credentials.doubt();
+  http::Answer refusal{.head = stream->head(), .body = {}};
+  while (refusal.body.size() < limits::kib * 64) {
+    const auto piece = co_await stream->read();
+    if (!piece || piece->empty()) break;
+    refusal.body += *piece;
+  }
+  co_return fail(refusal_of(refusal));
+}
+
+Task<Result<json::Value>> Client::get(http::Core& core, ObjectName object, json::StoragePtr storage) {
+  Question question{.target = object_path(object), .about = {"GET", object.resource.plural}};
+  co_return document_of(co_await ask(core, std::move(question)), storage);
+}
+
+Task<Result<json::Value>> Client::list(http::Core& core, ResourceName resource, std::string_view ns, std::string query,
+                                       json::StoragePtr storage) {
+  Question question{.target = collection_path(resource, ns) + query, .about = {"LIST", resource.plural}};
+  co_return document_of(co_await ask(core, std::move(question)), storage);
+}
+
+Task<Result<json::Value>> Client::create(http::Core& core, ResourceName resource, std::string_view ns,
+                                         const json::Value& object, bool dry_run, json::StoragePtr storage) {
+  const std::string body = json::to_text(object);
+  Question question{.method = "POST",
+                    .target = collection_path(resource, ns),
+                    .about = {"CREATE", resource.plural},
+                    .content_type = json_type,
+                    .body = body};
+  if (dry_run) question.target += dry_run_query;
+  co_return document_of(co_await ask(core, std::move(question)), storage);
+}
+
+Task<Result<json::Value>> Client::update(http::Core& core, ObjectName object, std::string_view subresource,
+                                         const json::Value& value, bool dry_run, json::StoragePtr storage) {
+  const std::string body = json::to_text(value);
+  Question question{.method = "PUT",
+                    .target = object_path(object, subresource),
+                    .about = {"UPDATE", object.resource.plural},
+                    .content_type = json_type,
+                    .body = body};
+  if (dry_run) question.target += dry_run_query;
+  co_return document_of(co_await ask(core, std::move(question)), storage);
+}
+
+Task<Result<json::Value>> Client::patch(http::Core& core, ObjectName object, std::string_view subresource,
+                                        std::string_view operations, bool dry_run, json::StoragePtr storage) {
+  Question question{.method = "PATCH",
+                    .target = object_path(object, subresource),
+                    .about = {"PATCH", object.resource.plural},
+                    .content_type = "application/json-patch+json",
+                    .body = operations};
+  if (dry_run) question.target += dry_run_query;
+  co_return document_of(co_await ask(core, std::move(question)), storage);
+}
+
+Task<Result<void>> Client::remove(http::Core& core, ObjectName object, bool dry_run) {
+  Question question{.method = "DELETE", .target = object_path(object), .about = {"DELETE", object.resource.plural}};
+  if (dry_run) question.target += dry_run_query;
+  auto answer = co_await ask(core, std::move(question));
+  if (!answer) co_return fail(std::move(answer.error()));
+  co_return Result<void>();
+}
+
+}  // namespace vg::kube

@@ -1,0 +1,95 @@
+// The API server as we ask it: one client for all cores, connections that stay on theirs.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "base/metrics.h"
+#include "base/status.h"
+#include "base/task.h"
+#include "http/client.h"
+#include "http/core.h"
+#include "json/value.h"
+#include "kube/credentials.h"
+#include "kube/rate_limiter.h"
+#include "ports/object_api.h"
+
+namespace vg::kube {
+
+// What a request is about, for metrics.
+struct Subject {
+  std::string_view verb;      // GET, LIST, WATCH, CREATE, UPDATE, PATCH, DELETE
+  std::string_view resource;  // plural
+};
+
+// Views must stay valid until the task has ended.
+struct Question {
+  std::string_view method = "GET";
+  std::string target;  // path and query, without the prefix of the server's URL
+  Subject about = {};
+  std::string_view content_type = {};
+  std::string_view body = {};
+  // For all of it: waiting for a turn, every try, the pauses between them.
+  std::chrono::milliseconds timeout = std::chrono::seconds(30);
+  // Whether asking twice does no harm; unset: only for GET.
+  std::optional<bool> repeatable = {};
+  std::size_t body_limit_bytes = limits::client_answer_bytes_max;
+};
+
+class Client {
+ public:
+  struct Parts {
+    Credentials& credentials;
+    RateLimiter& limiter;
+    metrics::Registry* metrics = nullptr;  // null: requests are not counted
+    std::string user_agent = {};
+  };
+  // The parts outlive this.
+  explicit Client(Parts parts);
+  ~Client();
+
+  // An answer of 2xx. Everything else is the Status that the server sent, or 503 and 504 when it sent none.
+  Task<Result<http::Answer>> ask(http::Core& core, Question question);
+  // The head of an answer of 2xx, whose body goes on: watches. `silence_max`: how long nothing may come.
+  Task<Result<http::AnswerStream>> open(http::Core& core, Question question, std::chrono::milliseconds silence_max);
+
+  Task<Result<json::Value>> get(http::Core& core, ObjectName object, json::StoragePtr storage);
+  Task<Result<json::Value>> list(http::Core& core, ResourceName resource, std::string_view ns, std::string query,
+                                 json::StoragePtr storage);
+  Task<Result<json::Value>> create(http::Core& core, ResourceName resource, std::string_view ns,
+                                   const json::Value& object, bool dry_run, json::StoragePtr storage);
+  // Replaces the object as a whole; its resource version must be the newest.
+  Task<Result<json::Value>> update(http::Core& core, ObjectName object, std::string_view subresource,
+                                   const json::Value& value, bool dry_run, json::StoragePtr storage);
+  // A JSON patch.
+  Task<Result<json::Value>> patch(http::Core& core, ObjectName object, std::string_view subresource,
+                                  std::string_view operations, bool dry_run, json::StoragePtr storage);
+  Task<Result<void>> remove(http::Core& core, ObjectName object, bool dry_run);
+
+  // After the cores have stopped, before they are destroyed.
+  void close();
+
+ private:
+  struct Counted {
+    explicit Counted(metrics::Registry& registry);
+    metrics::Family<metrics::Counter>& requests;
+    metrics::Family<metrics::Histogram>& latency;
+    metrics::Family<metrics::Histogram>& waited;
+  };
+  http::Client& client(http::Core& core);
+  Result<http::ClientRequest> request_of(const Question& question, const std::string& target) const;
+  Task<Result<void>> wait_for_turn(http::Core& core, const Question& question, Clock::Steady deadline);
+  Task<Result<http::Answer>> ask_once(http::Core& core, const Question& question, Clock::Steady deadline);
+  void count(const Question& question, int status, Clock::Steady began) const;
+
+  const Parts parts_;
+  const std::unique_ptr<Counted> counted_;
+  std::mutex mutex_;
+  std::map<http::Core*, std::unique_ptr<http::Client>> clients_;
+};
+
+}  // namespace vg::kube

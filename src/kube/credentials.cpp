@@ -1,0 +1,78 @@
+#include "kube/credentials.h"
+
+#include <utility>
+
+#include "base/base64.h"
+#include "base/files.h"
+#include "base/limits.h"
+#include "base/log.h"
+
+namespace vg::kube {
+namespace {
+
+// The kubelet replaces a token when a fifth of its life is left, so a minute late is early enough; files are cheap.
+constexpr std::chrono::seconds token_age_max{10};
+
+Result<std::string> read(const Material& material) {
+  if (!material.text.empty() || material.file.empty()) return material.text;
+  return read_file(material.file, limits::config_file_bytes_max);
+}
+
+std::string trimmed(std::string text) {
+  while (!text.empty() && static_cast<unsigned char>(text.back()) <= ' ') text.pop_back();
+  text.erase(0, text.find_first_not_of(" \t\r\n"));
+  return text;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const http::TlsClientContext>> Credentials::tls() {
+  auto authorities = read(access_.authorities);
+  auto certificate = read(access_.certificate);
+  auto key = read(access_.key);
+  for (const auto* part : {&authorities, &certificate, &key})
+    if (!*part) return fail(part->error());
+  Made made{.authorities = std::move(*authorities), .certificate = std::move(*certificate), .key = std::move(*key)};
+  const std::scoped_lock lock(mutex_);
+  if (context_ && made == made_) return context_;
+  http::TlsClientConfig config;
+  config.authorities_pem = made.authorities;
+  config.certificate_pem = made.certificate;
+  config.key_pem = made.key;
+  config.verify = access_.verify;
+  config.verify_name = access_.verify;
+  auto context = http::TlsClientContext::create(config);
+  if (!context) return fail(std::move(context.error()));
+  context_ = std::move(*context);
+  made_ = std::move(made);
+  return context_;
+}
+
+Result<std::string> Credentials::authorization() {
+  if (!access_.basic.empty()) return "Basic " + base64_encode(access_.basic);
+  if (access_.token.empty()) return std::string();
+  if (access_.token.file.empty()) return "Bearer " + access_.token.text;
+  const std::scoped_lock lock(mutex_);
+  const auto now = clock_.steady_now();
+  if (!token_read_ || now - read_at_ >= token_age_max) {
+    auto text = read_file(access_.token.file, limits::config_file_bytes_max);
+    // A token that is being replaced may be missing for a moment; the one before is good for a while.
+    if (text)
+      token_ = trimmed(std::move(*text));
+    else if (token_.empty())
+      return fail(std::move(text.error()));
+    else
+      log::warning("the token of the service account cannot be read; the one before stays in use",
+                   {{"reason", text.error().message}});
+    token_read_ = true;
+    read_at_ = now;
+  }
+  return "Bearer " + token_;
+}
+
+void Credentials::doubt() {
+  const std::scoped_lock lock(mutex_);
+  token_read_ = false;
+}
+
+}  // namespace vg::kube

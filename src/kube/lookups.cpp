@@ -1,0 +1,167 @@
+#include "kube/lookups.h"
+
+#include <fmt/format.h>
+
+#include <new>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/limits.h"
+#include "json/access.h"
+#include "json/parse.h"
+#include "kube/object_api.h"
+#include "kube/paths.h"
+
+namespace vg::kube {
+namespace {
+
+using json::StoragePtr;
+
+// A review follows a few references, one after the other; more rounds than this follow a circle.
+constexpr int rounds_max = 32;
+// kube-apiserver waits 10 s for our webhooks; whoever gets an answer before knows more than that it was late.
+constexpr std::chrono::seconds fetch_deadline{8};
+constexpr json::ParseOptions any_size{.bytes_max = SIZE_MAX};
+
+// Kubernetes cannot be asked for such a name at all, which is another answer than that there is no such object.
+bool can_be_asked(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." && name.find_first_of("/%") == name.npos;
+}
+
+json::Value* keep(json::Value value, const StoragePtr& storage) {
+  void* place = storage->allocate(sizeof(json::Value), alignof(json::Value));
+  return new (place) json::Value(std::move(value));
+}
+
+Result<json::Value*> read(std::string_view text, const StoragePtr& storage) {
+  auto parsed = json::parse(text, storage, any_size);
+  if (!parsed) return fail(std::move(parsed.error()));
+  return keep(std::move(*parsed), storage);
+}
+
+// Lists of the API server name kind and version once, for all items.
+Result<std::vector<json::Value*>> read_items(std::string_view text, const StoragePtr& storage) {
+  auto listed = json::parse(text, storage, any_size);
+  if (!listed) return fail(std::move(listed.error()));
+  std::vector<json::Value*> values;
+  json::Array* items = json::get_array(*listed, "items");
+  for (std::size_t i = 0; items && i < items->size(); ++i) values.push_back(keep(std::move((*items)[i]), storage));
+  return values;
+}
+
+bool has_label(const json::Value& object, std::string_view label, std::string_view value) {
+  return json::as_string(json::find_path(object, {"metadata", "labels", label})) == value;
+}
+
+class Session final : public admission::LookupSession, public admission::Lookups {
+ public:
+  Session(Client& client, const KubeLookups::Copies& copies) : client_(client), copies_(copies) {}
+
+  const admission::Lookups& lookups() const override { return *this; }
+
+  Result<json::Value*> get(std::string_view resource, std::string_view ns, std::string_view name,
+                           const StoragePtr& storage) const override {
+    if (!can_be_asked(name))
+      return fail(Status::bad_request(
+          fmt::format("\"{}\" cannot be the name of one of {}; give a name without / and %", name, resource)));
+    if (const Reflector* copy = copy_of(resource)) {
+      const auto found = copy->find(ns, name);
+      return found ? read(found->json, storage) : nullptr;
+    }
+    const auto known = resource_of_key(resource);
+    if (!known) return fail(Status::internal_error(fmt::format("there are no {}", resource)));
+    const auto* answer = ask(object_path({.resource = *known, .ns = ns, .name = name}), "GET", known->plural);
+    if (!answer) return fail(not_there_yet());
+    if (!*answer) return (*answer).error().code == 404 ? Result<json::Value*>(nullptr) : fail((*answer).error());
+    return read(**answer, storage);
+  }
+
+  Result<std::vector<json::Value*>> list(std::string_view resource, std::string_view ns,
+                                         const StoragePtr& storage) const override {
+    if (const Reflector* copy = copy_of(resource)) return from_copy(*copy, ns, storage);
+    return listed(resource, ns, "", storage);
+  }
+
+  Result<std::vector<json::Value*>> list_labelled(std::string_view resource, std::string_view ns,
+                                                  std::string_view label, std::string_view value,
+                                                  const StoragePtr& storage) const override {
+    const Reflector* copy = copy_of(resource);
+    if (!copy)
+      return listed(resource, ns, "?labelSelector=" + percent_encode(fmt::format("{}={}", label, value)), storage);
+    auto all = from_copy(*copy, ns, storage);
+    if (all) std::erase_if(*all, [&](const json::Value* object) { return !has_label(*object, label, value); });
+    return all;
+  }
+
+  Task<bool> fetch(http::Core& core) override {
+    if (missing_.empty() || ++rounds_ > rounds_max) co_return false;
+    const auto missing = std::exchange(missing_, {});
+    for (const auto& [target, about] : missing) {
+      Question question{.target = target, .about = about, .timeout = fetch_deadline};
+      question.body_limit_bytes = limits::lookup_list_bytes_max;
+      auto answer = co_await client_.ask(core, std::move(question));
+      answers_.emplace(target, answer ? Result<std::string>(std::move(answer->body)) : fail(std::move(answer.error())));
+    }
+    co_return true;
+  }
+
+ private:
+  using Answers = std::map<std::string, Result<std::string>, std::less<>>;
+
+  static Status not_there_yet() { return Status::unavailable("what is asked for has not been fetched yet"); }
+
+  const Reflector* copy_of(std::string_view resource) const {
+    const auto found = copies_.find(resource);
+    return found == copies_.end() ? nullptr : found->second;
+  }
+
+  // Null when it has to be fetched first.
+  const Result<std::string>* ask(std::string target, std::string_view verb, std::string_view plural) const {
+    if (const auto found = answers_.find(target); found != answers_.end()) return &found->second;
+    missing_.insert_or_assign(std::move(target), Subject{.verb = verb, .resource = plural});
+    return nullptr;
+  }
+
+  Result<std::vector<json::Value*>> listed(std::string_view resource, std::string_view ns, std::string_view query,
+                                           const StoragePtr& storage) const {
+    const auto known = resource_of_key(resource);
+    if (!known) return fail(Status::internal_error(fmt::format("there are no {}", resource)));
+    const auto* answer = ask(collection_path(*known, ns) + std::string(query), "LIST", known->plural);
+    if (!answer) return fail(not_there_yet());
+    if (!*answer) return fail((*answer).error());
+    return read_items(**answer, storage);
+  }
+
+  static Result<std::vector<json::Value*>> from_copy(const Reflector& copy, std::string_view ns,
+                                                     const StoragePtr& storage) {
+    std::vector<json::Value*> values;
+    std::size_t bytes = 0;
+    for (const auto& object : copy.list(ns)) {
+      bytes += object->json.size();
+      if (bytes > limits::lookup_list_bytes_max)
+        return fail(Status::internal_error(
+            fmt::format("the {} of namespace \"{}\" have more than {} bytes, too many to look at; delete those that "
+                        "are not needed any more",
+                        copy.name(), ns, limits::lookup_list_bytes_max)));
+      auto value = read(object->json, storage);
+      if (!value) return fail(std::move(value.error()));
+      values.push_back(*value);
+    }
+    return values;
+  }
+
+  Client& client_;
+  const KubeLookups::Copies& copies_;
+  Answers answers_;
+  mutable std::map<std::string, Subject> missing_;
+  int rounds_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<admission::LookupSession> KubeLookups::open() const {
+  return std::make_unique<Session>(client_, copies_);
+}
+
+}  // namespace vg::kube

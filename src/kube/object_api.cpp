@@ -1,0 +1,82 @@
+#include "kube/object_api.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "json/access.h"
+#include "json/arena.h"
+#include "json/write.h"
+#include "kube/paths.h"
+#include "resources/catalog.h"
+
+namespace vg::kube {
+namespace {
+
+std::string query_of(const Selectors& selectors) {
+  std::string query;
+  for (const auto& [name, value] :
+       {std::pair("labelSelector", selectors.labels), std::pair("fieldSelector", selectors.fields)})
+    if (!value.empty()) query += fmt::format("{}{}={}", query.empty() ? '?' : '&', name, percent_encode(value));
+  return query;
+}
+
+Task<Result<void>> carry_out(Client& client, http::Core& core, const admission::Effect& effect) {
+  const auto resource = resource_of_key(effect.resource);
+  if (!resource) co_return fail(Status::internal_error(fmt::format("there are no {}", effect.resource)));
+  json::Arena arena;
+  const ObjectName object{.resource = *resource, .ns = effect.ns, .name = effect.name};
+  auto patched = co_await client.patch(core, object, {}, effect.patch, effect.dry_run, arena.storage());
+  if (!patched) co_return fail(std::move(patched.error()));
+  co_return Result<void>();
+}
+
+}  // namespace
+
+std::optional<ResourceName> resource_of_key(std::string_view key) {
+  const resources::Resource* resource = resources::find_resource(key);
+  if (!resource) return std::nullopt;
+  return ResourceName{resource->group(), resource->kind->storage_version().name, resource->plural()};
+}
+
+Task<Result<json::Value>> KubeObjects::get(http::Core& core, ObjectName object, json::StoragePtr storage) {
+  return client_.get(core, object, std::move(storage));
+}
+
+Task<Result<std::vector<json::Value>>> KubeObjects::list(http::Core& core, ResourceName resource, std::string_view ns,
+                                                         Selectors selectors, json::StoragePtr storage) {
+  auto listed = co_await client_.list(core, resource, ns, query_of(selectors), storage);
+  if (!listed) co_return fail(std::move(listed.error()));
+  std::vector<json::Value> values;
+  json::Array* items = json::get_array(*listed, "items");
+  if (!items) co_return values;
+  values.reserve(items->size());
+  for (json::Value& item : *items) values.push_back(std::move(item));
+  co_return values;
+}
+
+Task<Result<void>> KubeObjects::patch(http::Core& core, ObjectName object, std::string_view subresource,
+                                      const json::Array& operations, bool dry_run) {
+  std::string body;
+  json::write(operations, body);
+  json::Arena arena;
+  auto patched = co_await client_.patch(core, object, subresource, body, dry_run, arena.storage());
+  if (!patched) co_return fail(std::move(patched.error()));
+  co_return Result<void>();
+}
+
+Task<Result<std::string>> KubeObjects::create(http::Core& core, ResourceName resource, std::string_view ns,
+                                              const json::Value& object, bool dry_run) {
+  json::Arena arena;
+  const auto created = co_await client_.create(core, resource, ns, object, dry_run, arena.storage());
+  if (!created) co_return fail(created.error());
+  const json::Object* metadata = json::get_object(*created, "metadata");
+  co_return std::string(metadata ? json::get_string_or(*metadata, "name") : std::string_view());
+}
+
+server::CarryOut effects_through(Client& client) {
+  return
+      [&client](server::Call& call, const admission::Effect& effect) { return carry_out(client, call.core(), effect); };
+}
+
+}  // namespace vg::kube

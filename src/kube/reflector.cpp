@@ -1,0 +1,208 @@
+#include "kube/reflector.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/log.h"
+#include "base/random.h"
+#include "json/access.h"
+#include "json/arena.h"
+#include "json/parse.h"
+#include "json/write.h"
+#include "kube/answer.h"
+#include "kube/paths.h"
+
+namespace vg::kube {
+namespace {
+
+constexpr std::size_t page_objects = 500;
+// A watch that ends sooner than this without a word is cut by somebody; resuming at once would only keep both busy.
+constexpr std::chrono::milliseconds short_watch{1000};
+
+double random_fraction() { return static_cast<double>(random_u64() >> 11) / 9007199254740992.0; }
+
+}  // namespace
+
+Reflector::Reflector(Client& client, Options options, metrics::Registry& metrics, const Clock& clock)
+    : client_(client),
+      options_(std::move(options)),
+      clock_(clock),
+      count_(metrics.gauges("virtgate_cache_objects", "Objects in a copy of the API server's.", {"cache"})
+                 .with({options_.name})),
+      fresh_(
+          metrics.gauges("virtgate_cache_fresh", "1 while a copy follows the API server, 0 while it cannot.", {"cache"})
+              .with({options_.name})),
+      lists_(metrics.counters("virtgate_cache_lists_total", "How often a copy was made as a whole.", {"cache"})
+                 .with({options_.name})),
+      failures_(
+          metrics.counters("virtgate_cache_failures_total", "How often a list or a watch of a copy failed.", {"cache"})
+              .with({options_.name})) {}
+
+void Reflector::start(http::Core& core) { running_ = http::Background(run(core)); }
+
+std::string Reflector::selector_query() const {
+  return options_.field_selector.empty() ? std::string() : "&fieldSelector=" + percent_encode(options_.field_selector);
+}
+
+Task<void> Reflector::run(http::Core& core) {
+  for (;;) {
+    Result<Ended> ended = Ended::orderly;
+    const auto began = clock_.steady_now();
+    if (must_list_) {
+      const auto listed = co_await relist(core);
+      if (!listed) ended = fail(listed.error());
+    }
+    if (ended) ended = co_await watch(core);
+    if (!ended) {
+      co_await core.sleep(failed(ended.error()));
+    } else if (*ended == Ended::expired) {
+      must_list_ = true;
+    } else if (clock_.steady_now() - began < short_watch) {
+      co_await core.sleep(options_.times.first_pause);
+    }
+  }
+}
+
+Task<Result<void>> Reflector::relist(http::Core& core) {
+  Objects objects;
+  std::string more, resource_version;
+  do {
+    json::Arena arena;
+    std::string query = fmt::format("?limit={}{}", page_objects, selector_query());
+    if (!more.empty()) query += "&continue=" + percent_encode(more);
+    auto page = co_await client_.list(core, resource(), options_.ns, std::move(query), arena.storage());
+    if (!page) co_return fail(std::move(page.error()));
+    const json::Object* metadata = json::get_object(*page, "metadata");
+    resource_version = metadata ? json::get_string_or(*metadata, "resourceVersion") : std::string_view();
+    more = metadata ? json::get_string_or(*metadata, "continue") : std::string_view();
+    json::Array* items = json::get_array(*page, "items");
+    for (std::size_t i = 0; items && i < items->size(); ++i) {
+      auto object = read_object((*items)[i]);
+      if (!object) co_return fail(std::move(object.error()));
+      Key key(object->ns, object->name);
+      objects.insert_or_assign(std::move(key), std::make_shared<const CachedObject>(std::move(*object)));
+    }
+  } while (!more.empty());
+  if (resource_version.empty()) co_return fail(Status::internal_error("a list has no resource version"));
+  lists_->add();
+  replace(std::move(objects), std::move(resource_version));
+  co_return Result<void>();
+}
+
+void Reflector::replace(Objects objects, std::string resource_version) {
+  resource_version_ = std::move(resource_version);
+  must_list_ = false;
+  {
+    const std::unique_lock lock(mutex_);
+    objects_ = std::move(objects);
+    count_->set(static_cast<double>(objects_.size()));
+  }
+  worked();
+  if (changed_) changed_();
+  synced_.store(true, std::memory_order_release);
+}
+
+Task<Result<Reflector::Ended>> Reflector::watch(http::Core& core) {
+  const auto seconds = options_.times.watch.count() +
+                       static_cast<std::int64_t>(random_fraction() * static_cast<double>(options_.times.watch.count()));
+  Question question{
+      .target = fmt::format("{}?watch=true&allowWatchBookmarks=true&resourceVersion={}&timeoutSeconds={}{}",
+                            collection_path(resource(), options_.ns), percent_encode(resource_version_), seconds,
+                            selector_query()),
+      .about = {"WATCH", options_.plural}};
+  auto stream = co_await client_.open(core, std::move(question), options_.times.silence);
+  if (!stream && stream.error().code == 410) co_return Ended::expired;
+  if (!stream) co_return fail(std::move(stream.error()));
+  worked();
+  LineSplitter lines;
+  for (;;) {
+    const auto piece = co_await stream->read();
+    if (!piece) co_return fail(piece.error());
+    if (piece->empty()) co_return Ended::orderly;
+    if (!lines.add(*piece)) co_return fail(Status::internal_error("an event of a watch is too large"));
+    bool changed = false;
+    while (const auto line = lines.next()) {
+      auto event = read_event(*line);
+      if (!event) co_return fail(std::move(event.error()));
+      changed |= event->type != EventType::bookmark;
+      const auto taken = take(std::move(*event));
+      if (!taken) co_return fail(taken.error());
+      if (*taken == Ended::expired) co_return Ended::expired;
+    }
+    if (changed && changed_) changed_();
+  }
+}
+
+// Ended::orderly: go on.
+Result<Reflector::Ended> Reflector::take(WatchEvent event) {
+  if (event.type == EventType::error) {
+    if (event.error.code == 410) return Ended::expired;
+    return fail(std::move(event.error));
+  }
+  resource_version_ = event.object.resource_version;
+  if (event.type == EventType::bookmark) return Ended::orderly;
+  const std::unique_lock lock(mutex_);
+  Key key(event.object.ns, event.object.name);
+  if (event.type == EventType::removed)
+    objects_.erase(key);
+  else
+    objects_.insert_or_assign(std::move(key), std::make_shared<const CachedObject>(std::move(event.object)));
+  count_->set(static_cast<double>(objects_.size()));
+  return Ended::orderly;
+}
+
+void Reflector::worked() {
+  failures_in_a_row_ = 0;
+  fresh_->set(1);
+  bool again = false;
+  {
+    const std::unique_lock lock(mutex_);
+    again = failing_since_.has_value();
+    failing_since_.reset();
+  }
+  if (again) log::info("objects are followed again", {{"cache", options_.name}});
+}
+
+std::chrono::milliseconds Reflector::failed(const Status& why) {
+  ++failures_in_a_row_;
+  failures_->add();
+  fresh_->set(0);
+  bool news = false;
+  {
+    const std::unique_lock lock(mutex_);
+    if (!failing_since_) failing_since_ = clock_.steady_now();
+    news = last_failure_ != why.message || failures_in_a_row_ == 1;
+    last_failure_ = why.message;
+  }
+  if (news)
+    log::warning("objects cannot be followed; what is known of them stays in use",
+                 {{"cache", options_.name}, {"reason", why.message}});
+  if (trouble_) trouble_();
+  return back_off(options_.times.first_pause, options_.times.longest_pause, failures_in_a_row_, random_fraction());
+}
+
+std::optional<std::string> Reflector::problem() const {
+  const std::shared_lock lock(mutex_);
+  if (!synced()) return last_failure_.empty() ? "not read yet" : fmt::format("not read yet: {}", last_failure_);
+  if (!failing_since_ || clock_.steady_now() - *failing_since_ < options_.times.stale_after) return std::nullopt;
+  return "what is known is old, the API server cannot be followed";
+}
+
+Reflector::ObjectPtr Reflector::find(std::string_view ns, std::string_view name) const {
+  const std::shared_lock lock(mutex_);
+  const auto found = objects_.find(Key(ns, name));
+  return found == objects_.end() ? nullptr : found->second;
+}
+
+std::vector<Reflector::ObjectPtr> Reflector::list(std::string_view ns) const {
+  std::vector<ObjectPtr> found;
+  const std::shared_lock lock(mutex_);
+  for (auto at = ns.empty() ? objects_.begin() : objects_.lower_bound(Key(ns, "")); at != objects_.end(); ++at) {
+    if (!ns.empty() && at->first.first != ns) break;
+    found.push_back(at->second);
+  }
+  return found;
+}
+
+}  // namespace vg::kube
