@@ -65,6 +65,8 @@ struct ServeOptions {
         {"console-server-port", '\0', &node.console_server_port, "PORT", "port of the handlers on the nodes"},
         {"handler-cert-file", '\0', &node.handler_cert_file, "FILE", "client certificate shown to the handlers"},
         {"handler-key-file", '\0', &node.handler_key_file, "FILE", "its key"},
+        {"stream-ping-seconds", '\0', &node.stream_ping_seconds, "SECONDS",
+         "how long a console or display may be silent before it is pinged, so that nothing on the way cuts it; 0: never"},
         {"requestheader-client-ca-file", '\0', &requestheader_client_ca_file, "FILE",
          "authorities of front proxies: whom they name in X-Remote-User and X-Remote-Group is believed"},
         {"requestheader-allowed-names", '\0', &requestheader_allowed_names, "NAMES",
@@ -268,7 +270,7 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
 
   std::unique_ptr<Standalone> made(new Standalone(std::move(*folder), std::move(*pki), options));
   if (auto opened = made->open_api(listen.url()); !opened) return fail(opened.error());
-  made->subresources_ = std::make_unique<Subresources>(*made->api_, options.node);
+  made->subresources_ = std::make_unique<Subresources>(*made->api_, options.node, made->metrics_);
   made->add_routes();
   made->show_expiry();
   http::ServerConfig config;

@@ -38,11 +38,15 @@ node::HandlerLinkOptions link_options(const NodeOptions& options, const ObjectSt
 
 }  // namespace
 
-Subresources::Subresources(StandaloneApi& api, const NodeOptions& options)
+Subresources::Subresources(StandaloneApi& api, const NodeOptions& options, metrics::Registry& metrics)
     : api_(api),
       objects_(api.api().backend(), resources::kubevirt_namespace),
       nodes_(objects_, link_options(options, api.store())),
-      service_({.objects = objects_, .nodes = nodes_, .environment = api.admission()}) {
+      streams_(metrics, api.admission().clock),
+      service_({.objects = objects_,
+                .nodes = nodes_,
+                .environment = api.admission(),
+                .streams = {.ledger = &streams_, .ping_interval = std::chrono::seconds(options.stream_ping_seconds)}}) {
   api.api().add_group(std::string(actions::group), [this](resources::SpecialRequest& request) {
     const resources::RequestInfo& info = request.info;
     return service_.serve(request.call, {.version = info.version,

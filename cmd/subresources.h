@@ -1,10 +1,14 @@
 // Actions on machines in the standalone mode: their objects are in the store, their nodes are found by pods in it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
 #include "actions/service.h"
+#include "actions/stream_ledger.h"
+#include "base/limits.h"
+#include "base/metrics.h"
 #include "node/handler_link.h"
 #include "resources/own_objects.h"
 #include "server/router.h"
@@ -16,23 +20,28 @@ struct NodeOptions {
   std::int64_t console_server_port = 8186;  // 0: what virt-api takes then, 8185
   std::string handler_cert_file = "/etc/virt-handler/clientcertificates/tls.crt";
   std::string handler_key_file = "/etc/virt-handler/clientcertificates/tls.key";
+  std::int64_t stream_ping_seconds = std::chrono::seconds(limits::websocket_ping_interval).count();
 };
 
 class Subresources {
  public:
   // Takes over the group of the API, which outlives this.
-  Subresources(StandaloneApi& api, const NodeOptions& options);
+  Subresources(StandaloneApi& api, const NodeOptions& options, metrics::Registry& metrics);
   Subresources(const Subresources&) = delete;
   Subresources& operator=(const Subresources&) = delete;
 
   void add_routes(server::Router& router);
   // After the cores have stopped, before they are destroyed.
-  void stop() { nodes_.close(); }
+  void stop() {
+    streams_.tasks().clear();
+    nodes_.close();
+  }
 
  private:
   StandaloneApi& api_;
   resources::OwnObjects objects_;
   node::HandlerLink nodes_;
+  actions::StreamLedger streams_;
   actions::Service service_;
 };
 

@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "actions/case.h"
+#include "actions/stream_ledger.h"
 #include "admission/admit.h"
 #include "base/status.h"
 #include "base/task.h"
@@ -19,6 +20,7 @@ struct Parts {
   ObjectApi& objects;
   NodeLink& nodes;
   const admission::Environment& environment;
+  StreamSupport streams = {};
 };
 
 // The objects that were read. A Case points into it, so it must not move.

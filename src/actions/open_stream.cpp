@@ -3,25 +3,36 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "actions/execute.h"
+#include "actions/port_forward.h"
 #include "base/limits.h"
-#include "base/net.h"
+#include "base/log.h"
 #include "http/splice.h"
-#include "http/tcp.h"
 #include "http/websocket_handshake.h"
+#include "http/websocket_leg.h"
 
 namespace vg::actions {
 namespace {
 
 constexpr std::array<std::string_view, 1> subprotocols{"plain.kubevirt.io"};
+// Requests are logged at this verbosity, and so is what became of them as streams.
+constexpr int stream_verbosity = 3;
+// After one side's last word the other one reads it and ends by itself; who does not is cut off.
+constexpr std::chrono::seconds last_word_deadline{2};
 
-using Opened = Result<std::unique_ptr<http::Stream>>;
+// Where the stream leads: a node's WebSocket, or a guest's socket.
+struct OtherEnd {
+  std::unique_ptr<http::Stream> node;
+  GuestEnd guest;
+};
 
-Task<Opened> open_node(const OpenStream& stream, NodeLink& nodes, http::Core& core) {
+Task<Result<OtherEnd>> open_node(const OpenStream& stream, NodeLink& nodes, http::Core& core) {
   const auto address = co_await nodes.find(core, stream.node);
   if (!address) co_return fail(address.error());
   auto opened = co_await nodes.open(core, *address, stream.target);
@@ -29,21 +40,13 @@ Task<Opened> open_node(const OpenStream& stream, NodeLink& nodes, http::Core& co
   if (!opened->stream)
     co_return fail(
         Status::internal_error(fmt::format("the node opened no stream: {}", print_node_refusal(opened->refusal))));
-  co_return std::move(opened->stream);
+  co_return OtherEnd{.node = std::move(opened->stream), .guest = {}};
 }
 
-Task<Opened> open_guest(const OpenStream& stream, http::Core& core) {
-  const auto port = parse_port(stream.port);
-  if (!port)
-    co_return fail(Status::internal_error(
-        fmt::format("\"{}\" is no port of the guest; give a number from 1 to {}", stream.port, port_max)));
-  if (stream.protocol != "tcp")
-    co_return fail(Status::internal_error(fmt::format("{} is not forwarded by this version", stream.protocol)));
-  auto opened = co_await http::connect_tcp(core, stream.address, *port, limits::client_connect_deadline);
-  if (!opened)
-    co_return fail(Status::internal_error(
-        fmt::format("the guest does not answer at {} port {}: {}", stream.address, *port, opened.error().message)));
-  co_return std::move(*opened);
+Task<Result<OtherEnd>> open_guest(const OpenStream& stream, http::Core& core) {
+  auto guest = co_await reach_guest(stream, core);
+  if (!guest) co_return fail(std::move(guest.error()));
+  co_return OtherEnd{.node = {}, .guest = std::move(*guest)};
 }
 
 void refuse_upgrade(server::Call& call, http::UpgradeRefusal refusal) {
@@ -54,18 +57,79 @@ void refuse_upgrade(server::Call& call, http::UpgradeRefusal refusal) {
   call.respond(std::move(response));
 }
 
+// Frames pass unread between client and node. Beside them this program pings both, and tells the client what it could
+// not know: that the connection to the node broke, or that the server stops.
+Task<http::SpliceEnd> relay(std::unique_ptr<http::Stream> client_stream, std::unique_ptr<http::Stream> node_stream,
+                            std::chrono::milliseconds ping_interval) {
+  using namespace http::ws;
+  http::WebSocketLeg client(std::move(client_stream), {.role = Role::server, .ping_interval = ping_interval});
+  http::WebSocketLeg node(std::move(node_stream), {.role = Role::client, .ping_interval = ping_interval});
+  client.on_drain([&] {
+    client.say_close(close_code::going_away, "the server stops; connect again");
+    const auto until = http::Stream::Clock::now() + limits::websocket_close_deadline;
+    client.set_deadline(until);
+    node.set_deadline(until);
+  });
+  http::SpliceOptions options{.half_close_deadline = last_word_deadline};
+  options.before_close = [&client](const http::SpliceEnd& end) {
+    if (end.why == http::SpliceEnd::Why::right_broke)
+      client.say_close(close_code::internal_error, "the connection to the node broke");
+  };
+  co_return co_await http::splice(client, node, std::move(options));
+}
+
+// What is known of a stream when nothing of its request is left.
+struct About {
+  std::string request, action, ns, name;
+};
+
+void log_end(const About& about, const http::SpliceEnd& end) {
+  log::info_v(stream_verbosity, "a stream ended",
+              {{"requestId", about.request},
+               {"action", about.action},
+               {"namespace", about.ns},
+               {"name", about.name},
+               {"reason", http::to_string(end.why)},
+               {"bytesFromClient", end.left_to_right_bytes},
+               {"bytesToClient", end.right_to_left_bytes}});
+}
+
+Task<void> carry(std::unique_ptr<http::Stream> client, OtherEnd other, std::chrono::milliseconds ping_interval,
+                 About about, std::optional<StreamLedger::Entry> entry) {
+  const auto counted = std::move(entry);  // ends here, and not when the task is thrown away
+  const auto end = other.node ? co_await relay(std::move(client), std::move(other.node), ping_interval)
+                              : co_await forward_port(std::move(client), std::move(other.guest));
+  log_end(about, end);
+}
+
+Status too_many_streams() {
+  return Status::unavailable(fmt::format(
+      "there are {} streams already, which is as many as this server carries; try again later", limits::streams_max));
+}
+
 }  // namespace
 
-Task<void> open_stream(const OpenStream& stream, NodeLink& nodes, server::Call& call) {
-  const bool node = stream.kind == OpenStream::Kind::node;
-  auto other = node ? co_await open_node(stream, nodes, call.core()) : co_await open_guest(stream, call.core());
+Task<void> open_stream(const OpenStream& stream, const StreamLedger::Stream& about, NodeLink& nodes,
+                       const StreamSupport& support, server::Call& call) {
+  auto counted = support.ledger ? support.ledger->enter(about) : std::optional<StreamLedger::Entry>();
+  if (support.ledger && !counted) co_return call.refuse(too_many_streams());
+  auto other = stream.kind == OpenStream::Kind::node ? co_await open_node(stream, nodes, call.core())
+                                                     : co_await open_guest(stream, call.core());
   if (!other) co_return call.refuse(other.error());
   auto answer = http::answer_upgrade(call.request(), subprotocols);
   if (!answer) co_return refuse_upgrade(call, std::move(answer.error()));
-  if (!node) co_return call.refuse(Status::internal_error("this version does not forward ports yet"));
   auto client = co_await call.upgrade(std::move(answer->head));
+  // A request with a body is still plain HTTP; otherwise the client is gone.
+  if (!client && client.error().code == 400) co_return call.refuse(client.error());
   if (!client) co_return;
-  co_await http::splice(**client, **other);
+  About known{.request = std::string(call.request().id),
+              .action = std::string(about.action),
+              .ns = std::string(about.ns),
+              .name = std::string(about.name)};
+  auto carried =
+      carry(std::move(*client), std::move(*other), support.ping_interval, std::move(known), std::move(counted));
+  if (!support.ledger) co_return co_await carried;
+  support.ledger->tasks().start(call.core(), std::move(carried));
 }
 
 }  // namespace vg::actions

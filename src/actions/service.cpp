@@ -88,7 +88,9 @@ Task<void> Service::serve(server::Call& call, Target target) const {
   if (!can_answer(*found.action, request))
     co_return refuse_text(call, 406, fmt::format("406: the answer is {}\n\n{}", json_type, json_type));
   const auto stream = co_await act(call, target, found);
-  if (stream) co_await open_stream(*stream, parts_.nodes, call);
+  if (stream)
+    co_await open_stream(*stream, {.action = found.action->name, .ns = target.ns, .name = target.name}, parts_.nodes,
+                         parts_.streams, call);
 }
 
 Task<std::optional<OpenStream>> Service::act(server::Call& call, const Target& target, const Found& found) const {

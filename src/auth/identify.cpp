@@ -4,6 +4,7 @@
 
 #include "auth/headers.h"
 #include "auth/static_tokens.h"
+#include "auth/websocket_token.h"
 
 namespace vg::auth {
 namespace {
@@ -39,6 +40,16 @@ std::optional<User> user_of_front_proxy(const http::PeerCertificate& certificate
               .uid = std::string(headers.find("x-remote-uid").value_or("")),
               .groups = header_values(headers, "x-remote-group"),
               .extra = extra_headers(headers, "x-remote-extra-")};
+}
+
+// Browsers cannot send an Authorization header with a WebSocket, so they hide the token among the subprotocols.
+Result<User> authenticate_websocket(const Identifier& identifier, const http::Headers& headers) {
+  auto token = websocket_token(headers);
+  if (!token) return fail(std::move(token.error()));
+  if (token->empty()) return anonymous();
+  auto identity = identifier.identify_token(*token);
+  if (!identity) return fail(std::move(identity.error()));
+  return std::move(identity->user);
 }
 
 }  // namespace
@@ -87,7 +98,7 @@ Result<User> Identifier::authenticate(const http::Request& request) const {
     if (auto user = user_of_certificate(certificate)) return with_implied_groups(std::move(*user));
   }
   const auto authorization = request.headers.find("authorization");
-  if (!authorization) return anonymous();
+  if (!authorization) return authenticate_websocket(*this, request.headers);
   const std::string_view token = bearer_token(*authorization);
   if (token.empty())
     return fail(

@@ -89,8 +89,14 @@ void ServerCore::adopt(int fd, std::string address, std::uint16_t port) {
   }
 }
 
+void UpgradedStream::on_drain(std::move_only_function<void()> fn) {
+  on_drain_ = std::move(fn);
+  if (server_.draining()) drain();
+}
+
 void ServerCore::drain() {
   draining_ = true;
+  upgraded.each([](UpgradedStream& stream) { stream.drain(); });
   // Ending one may end others, which then leave the list by themselves.
   List<Connection> rest;
   rest.take(connections_);

@@ -83,9 +83,14 @@ class UpgradedStream final : public ChannelStream, public ListLink<UpgradedStrea
  public:
   UpgradedStream(Channel channel, std::string ahead, class ServerCore& server);
   ~UpgradedStream() override;
+  void on_drain(std::move_only_function<void()> fn) override;
+  void drain() {
+    if (on_drain_) std::exchange(on_drain_, nullptr)();
+  }
 
  private:
   ServerCore& server_;
+  std::move_only_function<void()> on_drain_;
 };
 
 class ServerCore {

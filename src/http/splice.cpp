@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cstring>
 #include <optional>
+#include <string>
 
 #include "http/core.h"
 #include "http/splice_buffer.h"
@@ -106,6 +107,7 @@ class ByteSplice {
 
   void stop() {
     if (std::exchange(stopped_, true)) return;
+    if (options_.before_close && end_.error != IoError::none) options_.before_close(end_);
     left_.close();
     right_.close();
   }
@@ -121,8 +123,8 @@ class ByteSplice {
 
 class MessageSplice {
  public:
-  MessageSplice(WebSocket& left, Stream& right, MessageSpliceOptions options)
-      : left_(left), right_(right), options_(options) {}
+  MessageSplice(WebSocket& left, Stream& right, DatagramStream* datagrams, MessageSpliceOptions options)
+      : left_(left), right_(right), datagrams_(datagrams), options_(options) {}
 
   Task<SpliceEnd> run() {
     touch();
@@ -136,26 +138,22 @@ class MessageSplice {
 
  private:
   Task<void> from_messages() {
-    SpliceBuffer gathered;
-    std::size_t size = 0;
+    std::string gathered;  // of a whole message that comes in pieces
     for (;;) {
       const std::optional<WebSocket::Piece> piece = co_await left_.read();
       if (!piece) break;
       touch();
       if (piece->kind == MessageKind::text) continue;
       std::span<const char> bytes = piece->bytes;
-      if (options_.whole_messages && !(piece->last && size == 0)) {
-        if (!gathered) gathered = SpliceBuffer::take();
-        if (bytes.size() > gathered.space().size() - size) {
+      if (options_.whole_messages && !(piece->last && gathered.empty())) {
+        if (bytes.size() > datagram_bytes_max - gathered.size()) {
           co_await finish_left(ws::close_code::too_big, "the message does not fit into a datagram");
           break;
         }
-        std::ranges::copy(bytes, gathered.space().begin() + static_cast<std::ptrdiff_t>(size));
-        size += bytes.size();
+        gathered.append(bytes.data(), bytes.size());
         if (!piece->last) continue;
-        bytes = gathered.space().first(size);
+        bytes = gathered;
       }
-      size = 0;
       if (!bytes.empty()) {
         const IoResult put = co_await right_.write_all(bytes);
         end_.left_to_right_bytes += put.bytes;
@@ -164,7 +162,7 @@ class MessageSplice {
           break;
         }
       }
-      gathered.release();
+      gathered = {};
     }
     left_is_over();
     if (!concluded_right_) co_await right_.shutdown_write();
@@ -175,12 +173,15 @@ class MessageSplice {
     Intake intake;
     Fairness fairness;
     for (;;) {
-      const std::span<char> space = intake.space();
-      const IoResult got = co_await right_.read_some(space);
-      if (!got) {
-        co_await right_failed(got.error);
-        co_return;
+      std::size_t wanted = 0;
+      if (datagrams_) {
+        const IoResult next = co_await datagrams_->next_size();
+        if (!next) co_return co_await right_failed(next.error);
+        wanted = next.bytes;
       }
+      const std::span<char> space = datagrams_ ? intake.space_for(wanted) : intake.space();
+      const IoResult got = co_await right_.read_some(space);
+      if (!got) co_return co_await right_failed(got.error);
       intake.took(got.bytes);
       const IoError error = co_await left_.write_in_place(MessageKind::binary, space.first(got.bytes));
       if (error != IoError::none) {
@@ -190,6 +191,7 @@ class MessageSplice {
       }
       end_.right_to_left_bytes += got.bytes;
       touch();
+      if (datagrams_) intake.release();
       if (fairness.due(got.bytes)) co_await Fairness::yield(right_.core());
     }
   }
@@ -236,6 +238,7 @@ class MessageSplice {
 
   WebSocket& left_;
   Stream& right_;
+  DatagramStream* datagrams_;  // the right side, if it has datagrams
   MessageSpliceOptions options_;
   SpliceEnd end_;
   bool concluded_ = false;
@@ -271,7 +274,14 @@ Task<SpliceEnd> splice(Stream& left, Stream& right, SpliceOptions options) {
 
 Task<SpliceEnd> splice(WebSocket& left, Stream& right, MessageSpliceOptions options) {
   assert(&left.core() == &right.core());
-  MessageSplice state(left, right, options);
+  MessageSplice state(left, right, nullptr, options);
+  co_return co_await state.run();
+}
+
+Task<SpliceEnd> splice(WebSocket& left, DatagramStream& right, MessageSpliceOptions options) {
+  assert(&left.core() == &right.core());
+  options.whole_messages = true;
+  MessageSplice state(left, right, &right, options);
   co_return co_await state.run();
 }
 

@@ -11,13 +11,17 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 
 #include "base/task.h"
 #include "http/stream.h"
+#include "http/udp.h"
 #include "http/websocket.h"
 
 namespace vg::http {
+
+struct SpliceEnd;
 
 struct SpliceOptions {
   // Ends the splice when nothing moved in either direction for this long. 0: never. Coarse, as Stream's deadlines are.
@@ -25,6 +29,8 @@ struct SpliceOptions {
   // When one side has said its last word the other may go on, but not be silent for longer than this. 0: the first end
   // ends both, as upstream does it.
   std::chrono::milliseconds half_close_deadline = std::chrono::seconds(30);
+  // Called once, before both are closed: the last chance to say why. Not called after an orderly end.
+  std::function<void(const SpliceEnd&)> before_close = {};
 };
 
 struct SpliceEnd {
@@ -48,8 +54,8 @@ Task<SpliceEnd> splice(Stream& left, Stream& right, SpliceOptions options = {});
 
 struct MessageSpliceOptions {
   std::chrono::milliseconds idle_deadline{0};
-  // Each binary message is one write to the right side, as datagrams need it; one larger than a buffer ends the splice
-  // with 1009. Otherwise bytes are passed on as they arrive.
+  // Each binary message is one write to the right side, as datagrams need it; one that no datagram can carry ends the
+  // splice with 1009. Otherwise bytes are passed on as they arrive.
   bool whole_messages = false;
 };
 
@@ -57,5 +63,7 @@ struct MessageSpliceOptions {
 // does. Close code 1000 is an orderly end of the left side, every other one counts as broken. When the right side ends,
 // the left one gets a close frame: 1000, or 1011 if it broke. There is no half close, since WebSockets have none.
 Task<SpliceEnd> splice(WebSocket& left, Stream& right, MessageSpliceOptions options = {});
+// The same with datagrams: each is one message of one frame, since clients make a datagram of each frame they read.
+Task<SpliceEnd> splice(WebSocket& left, DatagramStream& right, MessageSpliceOptions options = {});
 
 }  // namespace vg::http

@@ -395,7 +395,7 @@ TEST(MessageSplice, WholeMessagesAreOneWriteEach) {
   chain.send(MessageKind::binary, "in two frames");
   EXPECT_EQ(chain.received(), "a datagram in two frames");
   chain.read_at_client();
-  chain.send(MessageKind::binary, std::string(limits::stream_buffer_bytes + 1, 'x'));
+  chain.send(MessageKind::binary, std::string(datagram_bytes_max + 1, 'x'));
   ASSERT_TRUE(chain.end);
   EXPECT_EQ(chain.client->end().code, 1009);
 }

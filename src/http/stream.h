@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -55,6 +56,9 @@ class Stream {
   // Ends the connection now; pending operations complete with IoError::closed. May be called from this core only.
   virtual void close() = 0;
   virtual Core& core() = 0;
+  // Of a connection that a server has handed over: calls fn once, on this core, when that server begins to stop (now,
+  // if it does already). Other streams never call it.
+  virtual void on_drain(std::move_only_function<void()> fn) { (void)fn; }
 };
 
 }  // namespace vg::http

@@ -23,34 +23,18 @@ using detail::Address;
 
 static_assert(sizeof(sockaddr_in6) <= sizeof(Address::bytes));
 
-// An address written as digits needs no look-up.
-std::optional<Address> numeric(const std::string& host, std::uint16_t port) {
-  Address address;
-  sockaddr_in v4{};
-  sockaddr_in6 v6{};
-  if (::inet_pton(AF_INET, host.c_str(), &v4.sin_addr) == 1) {
-    v4.sin_family = AF_INET;
-    v4.sin_port = htons(port);
-    address = {.family = AF_INET, .length = sizeof v4};
-    std::memcpy(address.bytes, &v4, sizeof v4);
-    return address;
-  }
-  if (::inet_pton(AF_INET6, host.c_str(), &v6.sin6_addr) == 1) {
-    v6.sin6_family = AF_INET6;
-    v6.sin6_port = htons(port);
-    address = {.family = AF_INET6, .length = sizeof v6};
-    std::memcpy(address.bytes, &v6, sizeof v6);
-    return address;
-  }
-  return std::nullopt;
-}
-
 std::string error_text(int code) { return std::generic_category().message(code); }
+
+// Defaults of the system find a dead peer of an idle connection after two hours.
+constexpr int keep_alive_idle_s = 30, keep_alive_interval_s = 15, keep_alive_count = 4;
 
 void prepare(int fd) {
   const int on = 1;
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &keep_alive_idle_s, sizeof keep_alive_idle_s);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &keep_alive_interval_s, sizeof keep_alive_interval_s);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &keep_alive_count, sizeof keep_alive_count);
 }
 
 Task<Result<Socket>> dial_address(Core& core, const Address& address, const std::string& shown,
@@ -78,11 +62,32 @@ Task<Result<Socket>> dial_address(Core& core, const Address& address, const std:
 
 namespace detail {
 
+std::optional<Address> numeric_address(const std::string& host, std::uint16_t port) {
+  Address address;
+  sockaddr_in v4{};
+  sockaddr_in6 v6{};
+  if (::inet_pton(AF_INET, host.c_str(), &v4.sin_addr) == 1) {
+    v4.sin_family = AF_INET;
+    v4.sin_port = htons(port);
+    address = {.family = AF_INET, .length = sizeof v4};
+    std::memcpy(address.bytes, &v4, sizeof v4);
+    return address;
+  }
+  if (::inet_pton(AF_INET6, host.c_str(), &v6.sin6_addr) == 1) {
+    v6.sin6_family = AF_INET6;
+    v6.sin6_port = htons(port);
+    address = {.family = AF_INET6, .length = sizeof v6};
+    std::memcpy(address.bytes, &v6, sizeof v6);
+    return address;
+  }
+  return std::nullopt;
+}
+
 Task<Result<Socket>> dial_socket(Core& core, const std::string& host, std::uint16_t port,
                                  Stream::Clock::time_point deadline) {
   const std::string shown = host.contains(':') ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
   std::vector<Address> addresses;
-  if (auto address = numeric(host, port)) {
+  if (auto address = numeric_address(host, port)) {
     addresses.push_back(*address);
   } else {
     auto found = co_await resolve(core, host, port, deadline);
@@ -117,14 +122,14 @@ std::unique_ptr<Stream> adopt_tcp(Core& core, int fd) {
 
 Result<int> listen_tcp(const std::string& host, std::uint16_t port, int backlog) {
   const std::string literal = host == "localhost" ? "127.0.0.1" : host.empty() ? "::" : host;
-  auto address = numeric(literal, port);
+  auto address = detail::numeric_address(literal, port);
   if (!address) {
     return fail(
         Status::bad_request(fmt::format("cannot listen on \"{}\": it is not an address of this machine", host)));
   }
   int fd = ::socket(address->family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0 && host.empty()) {  // a machine without IPv6
-    address = numeric("0.0.0.0", port);
+    address = detail::numeric_address("0.0.0.0", port);
     fd = ::socket(address->family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   }
   if (fd < 0) return fail(Status::internal_error(fmt::format("no socket to listen: {}", error_text(errno))));

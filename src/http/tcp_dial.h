@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ struct Address {
   std::uint32_t length = 0;
   alignas(8) unsigned char bytes[32] = {};  // a sockaddr_in or sockaddr_in6
 };
+
+// An address written as digits, which needs no look-up.
+std::optional<Address> numeric_address(const std::string& host, std::uint16_t port);
 
 // Every address of a name, looked up beside the event loop. Numeric hosts do not come here.
 Task<Result<std::vector<Address>>> resolve(Core& core, std::string host, std::uint16_t port,

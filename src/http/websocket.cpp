@@ -1,12 +1,9 @@
 #include "http/websocket.h"
 
-#include <openssl/rand.h>
-
 #include <algorithm>
 #include <cassert>
 #include <coroutine>
 #include <cstring>
-#include <stdexcept>
 
 #include "http/core.h"
 #include "http/core_list.h"
@@ -14,6 +11,7 @@
 #include "http/splice_fairness.h"
 #include "http/splice_intake.h"
 #include "http/splice_started.h"
+#include "http/websocket_mask.h"
 
 namespace vg::http {
 
@@ -54,12 +52,6 @@ class Queue {
  private:
   List<Waiter> waiters_;
 };
-
-ws::MaskKey random_mask() {
-  ws::MaskKey key;
-  if (RAND_bytes(key.data(), key.size()) != 1) throw std::runtime_error("the random number generator failed");
-  return key;
-}
 
 }  // namespace
 
@@ -147,7 +139,7 @@ struct WebSocket::Shared : std::enable_shared_from_this<Shared> {
 
   const ws::MaskKey* mask(ws::MaskKey& key) const {
     if (options.role == ws::Role::server) return nullptr;
-    key = random_mask();
+    key = ws::random_mask();
     return &key;
   }
 
@@ -312,6 +304,8 @@ struct WebSocket::Shared : std::enable_shared_from_this<Shared> {
         shared.silence = {};
         continue;
       }
+      // While what came before waits to be taken nobody reads, and the peer's answers cannot be heard.
+      if (!shared.reading) shared.silence = {};
       // This task belongs to `shared`: whatever happens below must not destroy it while it runs.
       auto self = shared.shared_from_this();
       if (shared.silence >= shared.options.pong_deadline) {

@@ -220,6 +220,31 @@ Event Parser::finish_control() {
   return {.kind = Event::Kind::close, .code = code, .payload = {}, .explanation = reason};
 }
 
+void FrameWalk::pass(std::span<const char> bytes) {
+  while (!bytes.empty()) {
+    const auto skipped = static_cast<std::size_t>(std::min<std::uint64_t>(remaining_, bytes.size()));
+    remaining_ -= skipped;
+    bytes = bytes.subspan(skipped);
+    if (!bytes.empty()) take_head(bytes);
+  }
+}
+
+void FrameWalk::take_head(std::span<const char>& bytes) {
+  const std::size_t want = head_size_ < 2 ? 2 : head_size_of(static_cast<unsigned char>(head_[1]));
+  const std::size_t count = std::min(want - head_size_, bytes.size());
+  std::memcpy(head_.data() + head_size_, bytes.data(), count);
+  bytes = bytes.subspan(count);
+  head_size_ = static_cast<std::uint8_t>(head_size_ + count);
+  if (head_size_ < 2 || head_size_ < head_size_of(static_cast<unsigned char>(head_[1]))) return;
+  if ((static_cast<unsigned char>(head_[0]) & 0x0fU) == static_cast<unsigned>(Opcode::close)) close_passed_ = true;
+  remaining_ = static_cast<unsigned char>(head_[1]) & 0x7fU;
+  if (remaining_ == 126)
+    remaining_ = big_endian(head_.data() + 2, 2);
+  else if (remaining_ == 127)
+    remaining_ = big_endian(head_.data() + 2, 8);
+  head_size_ = 0;
+}
+
 Head::Head(Opcode opcode, bool fin, std::uint64_t payload_size, const MaskKey* key) {
   const unsigned mask_bit = key != nullptr ? 0x80U : 0U;
   bytes_[0] = static_cast<char>((fin ? 0x80U : 0U) | static_cast<unsigned>(opcode));

@@ -116,6 +116,25 @@ class Parser {
   std::array<char, max_control_payload> control_{};
 };
 
+// Follows frames that only pass through: knows where they end, and looks at nothing that they carry.
+class FrameWalk {
+ public:
+  void pass(std::span<const char> bytes);
+  // Another frame may be put here: nothing of the last one is missing. Control frames may also stand between the
+  // fragments of a message (RFC 6455 5.4).
+  bool between_frames() const { return head_size_ == 0 && remaining_ == 0; }
+  // A close frame began: nothing but its rest may follow.
+  bool close_passed() const { return close_passed_; }
+
+ private:
+  void take_head(std::span<const char>& bytes);
+
+  std::uint64_t remaining_ = 0;  // of the present frame's payload
+  std::uint8_t head_size_ = 0;
+  bool close_passed_ = false;
+  std::array<char, max_head> head_{};
+};
+
 // A frame head, ready to be sent.
 class Head {
  public:

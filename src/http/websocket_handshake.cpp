@@ -102,11 +102,8 @@ std::vector<std::string_view> offered_subprotocols(const Headers& headers) {
   return offered;
 }
 
-std::optional<std::string_view> bearer_subprotocol_token(const Headers& headers) {
-  for (const std::string_view offered : offered_subprotocols(headers)) {
-    if (offered.starts_with(bearer_subprotocol_prefix)) return offered.substr(bearer_subprotocol_prefix.size());
-  }
-  return std::nullopt;
+bool asks_for_websocket(const Headers& headers) {
+  return has_token(headers, "Connection", "upgrade") && has_token(headers, "Upgrade", "websocket");
 }
 
 std::string accept_value(std::string_view key) {

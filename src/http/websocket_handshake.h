@@ -22,8 +22,8 @@ inline constexpr std::string_view bearer_subprotocol_prefix = "base64url.bearer.
 // The subprotocols a client offers, over all header fields, in its order. Empty elements are left out.
 std::vector<std::string_view> offered_subprotocols(const Headers& headers);
 
-// The encoded token of the first bearer subprotocol.
-std::optional<std::string_view> bearer_subprotocol_token(const Headers& headers);
+// Whether a request wants to become a WebSocket, however well it asks.
+bool asks_for_websocket(const Headers& headers);
 
 // An answer other than 101, as the caller shall give it: still plain HTTP.
 struct UpgradeRefusal {

@@ -96,11 +96,17 @@ TEST(WebSocketHandshake, SubprotocolByOurPreference) {
   EXPECT_EQ(answer_upgrade(request, known)->head.headers.size(), 3U);
 }
 
+TEST(WebSocketHandshake, WhoAsksForAWebSocket) {
+  Request request = upgrade_request();
+  EXPECT_TRUE(asks_for_websocket(request.headers));
+  Request plain;
+  plain.headers.add("Upgrade", "websocket");
+  EXPECT_FALSE(asks_for_websocket(plain.headers)) << "without Connection: upgrade it asks for nothing";
+}
+
 TEST(WebSocketHandshake, TheTokenOfABrowserIsNoProtocol) {
   Request request = upgrade_request();
-  EXPECT_FALSE(bearer_subprotocol_token(request.headers));
   request.headers.add("Sec-WebSocket-Protocol", "base64url.bearer.authorization.k8s.io.c2VjcmV0, plain.kubevirt.io");
-  EXPECT_EQ(bearer_subprotocol_token(request.headers), "c2VjcmV0");
   EXPECT_EQ(answer_upgrade(request, known)->subprotocol, "plain.kubevirt.io");
   constexpr std::string_view careless[] = {"base64url.bearer.authorization.k8s.io.c2VjcmV0"};
   EXPECT_EQ(answer_upgrade(request, careless)->subprotocol, "") << "an answer must not repeat a credential";

@@ -1,0 +1,26 @@
+// Ports of a guest: a socket of the guest's on one side, messages of the client's WebSocket on the other.
+#pragma once
+
+#include <memory>
+
+#include "actions/effect.h"
+#include "base/task.h"
+#include "http/splice.h"
+#include "http/stream.h"
+#include "http/udp.h"
+
+namespace vg::actions {
+
+// The guest's end: one of the two.
+struct GuestEnd {
+  std::unique_ptr<http::Stream> bytes;              // TCP
+  std::unique_ptr<http::DatagramStream> datagrams;  // UDP
+};
+
+// Over TCP the guest has taken the connection. Over UDP nobody knows yet whether it listens.
+Task<Result<GuestEnd>> reach_guest(const OpenStream& stream, http::Core& core);
+
+// Until one side ends. The client gets a close frame that says why, also when the server stops.
+Task<http::SpliceEnd> forward_port(std::unique_ptr<http::Stream> client, GuestEnd guest);
+
+}  // namespace vg::actions
