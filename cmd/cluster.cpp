@@ -3,53 +3,56 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "cluster_server.h"
 #include "flags.h"
 
 namespace vg::cmd {
 namespace {
 
-struct ClusterOptions {
-  std::string listen = "0.0.0.0";
-  std::int64_t port = 443;
-  std::int64_t verbosity = 2;
-  std::string kubeconfig, master;
-  bool subresources_only = false;
-  std::int64_t console_server_port = 8186;
-  std::string ca_configmap_name = "kubevirt-ca";
-  std::string tls_cert_file = "/etc/virt-api/certificates/tls.crt";
-  std::string tls_key_file = "/etc/virt-api/certificates/tls.key";
-  std::string handler_cert_file = "/etc/virt-handler/clientcertificates/tls.crt";
-  std::string handler_key_file = "/etc/virt-handler/clientcertificates/tls.key";
-  bool externally_managed = false;
+std::vector<Flag> flags_of(ClusterOptions& options) {
+  return {
+      {"listen", '\0', &options.listen, "ADDRESS",
+       "address to listen on; the unspecified one means all, of both families"},
+      {"port", '\0', &options.port, "PORT", "port to listen on"},
+      {"v", 'v', &options.verbosity, "LEVEL", "how much to log, until the KubeVirt object says otherwise"},
+      {"kubeconfig", '\0', &options.kubeconfig, "FILE", "how to reach Kubernetes; not needed inside a cluster"},
+      {"master", '\0', &options.master, "URL", "address of Kubernetes, in place of the one in the kubeconfig"},
+      {"subresources-only", '\0', &options.subresources_only, "",
+       "accepted because the operator passes it; without effect"},
+      {"console-server-port", '\0', &options.console_server_port, "PORT", "port of virt-handler on the nodes"},
+      {"ca-configmap-name", '\0', &options.ca_configmap_name, "NAME",
+       "ConfigMap with the authority that signs virt-handler"},
+      {"tls-cert-file", '\0', &options.tls_cert_file, "FILE", "serving certificate"},
+      {"tls-key-file", '\0', &options.tls_key_file, "FILE", "its key"},
+      {"handler-cert-file", '\0', &options.handler_cert_file, "FILE", "client certificate shown to virt-handler"},
+      {"handler-key-file", '\0', &options.handler_key_file, "FILE", "its key"},
+      {"externally-managed", '\0', &options.externally_managed, "",
+       "virt-handler's certificates come from elsewhere: take intermediates and any common name"},
+      {"allow-cache-seconds", '\0', &options.allow_cache_seconds, "SECONDS",
+       "how long an allowed access review is remembered; 0 asks Kubernetes every time"},
+  };
+}
 
-  std::vector<Flag> flags() {
-    return {
-        {"listen", '\0', &listen, "ADDRESS", "address to listen on; the unspecified one means all, of both families"},
-        {"port", '\0', &port, "PORT", "port to listen on"},
-        {"v", 'v', &verbosity, "LEVEL", "how much to log, until the KubeVirt object says otherwise"},
-        {"kubeconfig", '\0', &kubeconfig, "FILE", "how to reach Kubernetes; not needed inside a cluster"},
-        {"master", '\0', &master, "URL", "address of Kubernetes, in place of the one in the kubeconfig"},
-        {"subresources-only", '\0', &subresources_only, "", "accepted because the operator passes it; without effect"},
-        {"console-server-port", '\0', &console_server_port, "PORT", "port of virt-handler on the nodes"},
-        {"ca-configmap-name", '\0', &ca_configmap_name, "NAME", "ConfigMap with the authority that signs virt-handler"},
-        {"tls-cert-file", '\0', &tls_cert_file, "FILE", "serving certificate"},
-        {"tls-key-file", '\0', &tls_key_file, "FILE", "its key"},
-        {"handler-cert-file", '\0', &handler_cert_file, "FILE", "client certificate shown to virt-handler"},
-        {"handler-key-file", '\0', &handler_key_file, "FILE", "its key"},
-        {"externally-managed", '\0', &externally_managed, "",
-         "virt-handler's certificates come from elsewhere: take intermediates and any common name"},
-    };
-  }
-};
+// What is wrong with the values of flags.
+std::optional<std::string_view> check(const ClusterOptions& options) {
+  const auto is_port = [](std::int64_t port) { return port >= 0 && port <= 65535; };
+  if (!is_port(options.port)) return "--port must be from 0 to 65535";
+  if (!is_port(options.console_server_port)) return "--console-server-port must be from 0 to 65535";
+  if (options.allow_cache_seconds < 0 || options.allow_cache_seconds > 300)
+    return "--allow-cache-seconds must be from 0 to 300";
+  return std::nullopt;
+}
 
 }  // namespace
 
 int run_cluster(std::string_view program, std::span<const std::string_view> arguments, Output output) {
   ClusterOptions options;
-  const auto flags = options.flags();
+  const auto flags = flags_of(options);
   const std::string usage = fmt::format("usage: {} [FLAGS]\n\n{}", program, describe_flags(flags));
   const auto parsed = parse_flags(flags, arguments);
   if (!parsed) {
@@ -60,10 +63,15 @@ int run_cluster(std::string_view program, std::span<const std::string_view> argu
     fmt::print(output.out, "{}", usage);
     return exit_ok;
   }
-  fmt::print(output.err,
-             "{}: serving inside a Kubernetes cluster is not built yet; `virtgate serve` runs the API without one\n",
-             program);
-  return exit_failed;
+  if (const auto problem = check(options)) {
+    fmt::print(output.err, "{}: {}\n\n{}", program, *problem, usage);
+    return exit_usage;
+  }
+  if (const auto served = serve_cluster(options); !served) {
+    fmt::print(output.err, "{}: {}\n", program, served.error().message);
+    return exit_failed;
+  }
+  return exit_ok;
 }
 
 }  // namespace vg::cmd

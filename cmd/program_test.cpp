@@ -106,7 +106,7 @@ TEST(ProgramTest, ReadsTheFlagsOfVirtApi) {
   for (std::string_view program : {"virt-api", "/usr/bin/virt-api"}) {
     auto outcome = call(program, operators);
     EXPECT_EQ(outcome.code, 1);
-    EXPECT_THAT(outcome.err, HasSubstr("not built yet"));
+    EXPECT_THAT(outcome.err, HasSubstr("KUBERNETES_SERVICE_HOST"));
   }
   EXPECT_EQ(call("virtgate", {"cluster", "--port=8443", "ignored"}).code, 1);
   auto unknown = call("virt-api", {"--nope"});

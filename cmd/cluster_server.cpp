@@ -1,0 +1,443 @@
+#include "cluster_server.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "actions/action.h"
+#include "actions/profiler.h"
+#include "actions/service.h"
+#include "actions/stream_ledger.h"
+#include "admission/admit.h"
+#include "admission/store_lookups.h"
+#include "auth/identify.h"
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "http/certificates.h"
+#include "http/server.h"
+#include "json/access.h"
+#include "json/arena.h"
+#include "json/parse.h"
+#include "kube/access_reviews.h"
+#include "kube/aggregated_api.h"
+#include "kube/api_server_health.h"
+#include "kube/client.h"
+#include "kube/cluster_access.h"
+#include "kube/credentials.h"
+#include "kube/front_proxy.h"
+#include "kube/live_config.h"
+#include "kube/lookups.h"
+#include "kube/object_api.h"
+#include "kube/rate_limiter.h"
+#include "kube/reflector.h"
+#include "node/handler_link.h"
+#include "resources/first_start.h"
+#include "server/health.h"
+#include "server/process_metrics.h"
+#include "server/router.h"
+#include "server/webhooks.h"
+#include "signals.h"
+
+namespace vg::cmd {
+namespace {
+
+constexpr std::uint16_t handler_port_without_a_flag = 8185;
+// Balancers and kube-apiserver need a moment to learn that this pod goes; until then it serves as before (Q8).
+constexpr std::chrono::seconds farewell{5};
+// Together with the farewell within the 30 s that a pod has.
+constexpr std::chrono::seconds drain{20};
+constexpr std::chrono::seconds waiting_note_interval{10};
+constexpr std::chrono::milliseconds look_interval{20};
+constexpr std::string_view presets = "virtualmachineinstancepresets", restores = "virtualmachinerestores",
+                           backups = "virtualmachinebackups";
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string();
+}
+
+// A core for what goes on beside requests: the copies of objects follow the API server on it.
+class BackgroundCore {
+ public:
+  BackgroundCore() : loop_(http::EventLoop::create(1000)) {}
+  ~BackgroundCore() { stop(); }
+  http::Core& core() { return *loop_; }
+  void start() {
+    thread_ = std::thread([this] { loop_->run(); });
+  }
+  void stop() {
+    if (!thread_.joinable()) return;
+    loop_->stop();
+    thread_.join();
+  }
+
+ private:
+  std::unique_ptr<http::EventLoop> loop_;
+  std::thread thread_;
+};
+
+kube::Rate rate_of(const config::RateLimit& limit) { return {.per_second = limit.qps, .burst = limit.burst}; }
+
+std::vector<std::string> strings_at(const api::View& view, std::string_view member) {
+  std::vector<std::string> out;
+  const json::Array* list = view ? json::get_array(*view.object(), member) : nullptr;
+  for (std::size_t i = 0; list && i < list->size(); ++i) out.emplace_back(json::as_string(&(*list)[i]).value_or(""));
+  return out;
+}
+
+class ClusterServer {
+ public:
+  ClusterServer(const ClusterOptions& options, kube::ClusterAccess access, std::string own_namespace);
+  ~ClusterServer();
+
+  Result<void> run();
+
+ private:
+  using Reflectors = std::vector<std::unique_ptr<kube::Reflector>>;
+
+  kube::Reflector& follow(kube::Reflector::Options options);
+  void follow_all();
+  void wait_for_copies();
+  void configure();
+  void read_front_proxy();
+  Result<void> update_tls();
+  Result<std::string> node_authorities() const;
+  node::HandlerLinkOptions link_options(const ClusterOptions& options);
+  kube::KubeLookups::Copies copies() const;
+  void add_routes();
+  Result<void> start_server();
+  void on_signal(int signal);
+  static Task<void> drain_later(http::Core& core, http::Server& server);
+
+  const ClusterOptions options_;
+  const std::string own_namespace_;
+  const std::string host_ = host_name();
+  ProcessSignals signals_;
+  SystemClock clock_;
+  metrics::Registry metrics_;
+  metrics::Gauge& ready_ =
+      metrics_.gauge("kubevirt_virt_api_ready_status", "1 while this server takes requests, else 0.");
+  server::HealthRegistry health_;
+  BackgroundCore background_;
+  kube::Credentials credentials_;
+  kube::RateLimiter api_limiter_, review_limiter_;
+  kube::Client client_, review_client_;
+  // Filled before the background core starts, and only read from then on.
+  Reflectors reflectors_;
+  kube::Reflector *kubevirts_ = nullptr, *proxy_map_ = nullptr, *node_ca_ = nullptr, *presets_ = nullptr,
+                  *restores_ = nullptr, *backups_ = nullptr;
+  kube::LiveConfig config_;
+  std::optional<kube::KubeLookups> lookups_;
+  admission::NoLookups no_lookups_;
+  std::optional<admission::Environment> environment_;
+  kube::KubeObjects objects_;
+  std::optional<node::HandlerLink> nodes_;
+  std::optional<actions::StreamLedger> streams_;
+  std::optional<actions::Service> service_;
+  kube::AccessReviews reviews_;
+  kube::ApiServerHealth api_health_;
+  std::optional<kube::AggregatedApi> api_;
+  auth::Identifier identifier_{std::vector<std::shared_ptr<const auth::TokenVerifier>>()};
+  std::unique_ptr<server::Router> router_;
+  std::unique_ptr<http::Server> server_;
+  std::optional<http::CertificateWatcher> certificates_;  // lives on a core of the server, so it goes first
+
+  // What TLS is made of; changes come from several threads.
+  std::mutex tls_mutex_;
+  std::string certificate_pem_, key_pem_;
+  std::atomic<std::shared_ptr<const kube::FrontProxy>> front_proxy_;
+
+  std::atomic<bool> serving_{false}, stopping_{false};
+  http::Background draining_;  // on the background core
+};
+
+ClusterServer::ClusterServer(const ClusterOptions& options, kube::ClusterAccess access, std::string own_namespace)
+    : options_(options),
+      own_namespace_(std::move(own_namespace)),
+      credentials_(std::move(access), clock_),
+      api_limiter_(clock_, {}),
+      review_limiter_(clock_, {}),
+      client_({.credentials = credentials_,
+               .limiter = api_limiter_,
+               .metrics = &metrics_,
+               .user_agent = "virt-api/virtgate-" VIRTGATE_VERSION}),
+      review_client_({.credentials = credentials_,
+                      .limiter = review_limiter_,
+                      .metrics = nullptr,
+                      .user_agent = "virt-api/virtgate-" VIRTGATE_VERSION}),
+      config_(own_namespace_, resources::machine_architecture()),
+      objects_(client_),
+      reviews_(review_client_, clock_, {.remember = std::chrono::seconds(options.allow_cache_seconds)}),
+      api_health_(client_, config_) {
+  follow_all();
+  lookups_.emplace(client_, copies());
+  environment_.emplace(admission::Environment{.config = config_,
+                                              .lookups = no_lookups_,
+                                              .clock = clock_,
+                                              .own_namespace = own_namespace_,
+                                              .sessions = &*lookups_});
+  nodes_.emplace(objects_, link_options(options));
+  streams_.emplace(metrics_, clock_);
+  service_.emplace(actions::Parts{
+      .objects = objects_, .nodes = *nodes_, .environment = *environment_, .streams = {.ledger = &*streams_}});
+  api_.emplace(kube::AggregatedApi::Parts{
+      .actions = *service_, .reviews = reviews_, .health = api_health_, .front_proxy = [this] {
+        return front_proxy_.load();
+      }});
+}
+
+// Nothing runs any more when members go: their order is that of their making, reversed.
+ClusterServer::~ClusterServer() { background_.stop(); }
+
+kube::Reflector& ClusterServer::follow(kube::Reflector::Options options) {
+  const std::string name = options.name;
+  auto& made =
+      *reflectors_.emplace_back(std::make_unique<kube::Reflector>(client_, std::move(options), metrics_, clock_));
+  health_.add("cache-" + name, server::HealthScope::readiness, [&made] { return made.problem(); });
+  return made;
+}
+
+void ClusterServer::follow_all() {
+  kubevirts_ = &follow({.name = "kubevirts", .group = "kubevirt.io", .version = "v1", .plural = "kubevirts"});
+  proxy_map_ = &follow({.name = "front-proxy",
+                        .group = "",
+                        .version = "v1",
+                        .plural = "configmaps",
+                        .ns = std::string(kube::front_proxy_namespace),
+                        .field_selector = fmt::format("metadata.name={}", kube::front_proxy_config_map)});
+  node_ca_ = &follow({.name = "node-authorities",
+                      .group = "",
+                      .version = "v1",
+                      .plural = "configmaps",
+                      .ns = own_namespace_,
+                      .field_selector = fmt::format("metadata.name={}", options_.ca_configmap_name)});
+  presets_ =
+      &follow({.name = std::string(presets), .group = "kubevirt.io", .version = "v1", .plural = std::string(presets)});
+  restores_ = &follow({.name = std::string(restores),
+                       .group = "snapshot.kubevirt.io",
+                       .version = "v1beta1",
+                       .plural = std::string(restores)});
+  backups_ = &follow({.name = std::string(backups),
+                      .group = "backup.kubevirt.io",
+                      .version = "v1alpha1",
+                      .plural = std::string(backups)});
+  kubevirts_->on_change([this] { configure(); });
+  kubevirts_->on_trouble([this] { api_health_.forget(); });
+  proxy_map_->on_change([this] { read_front_proxy(); });
+}
+
+kube::KubeLookups::Copies ClusterServer::copies() const {
+  kube::KubeLookups::Copies copies;
+  copies.emplace(fmt::format("kubevirt.io/{}", presets), presets_);
+  copies.emplace(fmt::format("snapshot.kubevirt.io/{}", restores), restores_);
+  copies.emplace(fmt::format("backup.kubevirt.io/{}", backups), backups_);
+  return copies;
+}
+
+// On the background core: what of the configuration is not read when it is used.
+void ClusterServer::configure() {
+  if (!config_.update(*kubevirts_)) return;
+  const auto config = config_.current();
+  log::set_verbosity(static_cast<int>(std::clamp<std::int64_t>(config->verbosity(host_), 0, 100)));
+  api_limiter_.set(rate_of(config->api_rate_limit()));
+  review_limiter_.set(rate_of(config->webhook_rate_limit()));
+  if (auto updated = update_tls(); !updated)
+    log::error("the TLS settings of the KubeVirt object cannot be used; those before stay in force",
+               {{"reason", updated.error().message}});
+}
+
+void ClusterServer::read_front_proxy() {
+  const auto map = proxy_map_->find(kube::front_proxy_namespace, kube::front_proxy_config_map);
+  if (!map) return;  // the last one that was there counts
+  auto read = kube::read_front_proxy(map->json);
+  if (!read) {
+    log::error("what is known of kube-apiserver's front proxy cannot be used; what was before stays in force",
+               {{"reason", read.error().message}});
+    return;
+  }
+  const auto before = front_proxy_.load();
+  if (before && *before == *read) return;
+  front_proxy_.store(std::make_shared<const kube::FrontProxy>(std::move(*read)));
+  if (auto updated = update_tls(); !updated)
+    log::error("the front proxy's authorities cannot be used; those before stay in force",
+               {{"reason", updated.error().message}});
+}
+
+// From any thread.
+Result<void> ClusterServer::update_tls() {
+  const std::scoped_lock lock(tls_mutex_);
+  const auto proxy = front_proxy_.load();
+  if (!server_ || certificate_pem_.empty() || !proxy) return {};
+  http::TlsServerConfig tls;
+  tls.certificate_pem = certificate_pem_;
+  tls.key_pem = key_pem_;
+  if (auto authority = proxy->authority()) tls.client_authorities.push_back(std::move(*authority));
+  const auto config = config_.current();
+  const api::View settings = config->tls_configuration();
+  if (const json::Object* object = settings.object())
+    tls.min_version = http::tls_version_from(json::get_string_or(*object, "minTLSVersion"));
+  tls.ciphers = strings_at(settings, "ciphers");
+  return server_->set_tls(tls);
+}
+
+Result<std::string> ClusterServer::node_authorities() const {
+  const auto map = node_ca_->find(own_namespace_, options_.ca_configmap_name);
+  if (!map)
+    return fail(Status::unavailable(fmt::format("ConfigMap {}/{} is not there, so no node can be trusted",
+                                                own_namespace_, options_.ca_configmap_name)));
+  json::Arena arena;
+  const auto document = json::parse(map->json, arena.storage());
+  const json::Value* bundle = document ? json::find_path(*document, {"data", "ca-bundle"}) : nullptr;
+  return std::string(json::as_string(bundle).value_or(""));
+}
+
+node::HandlerLinkOptions ClusterServer::link_options(const ClusterOptions& options) {
+  return {.ns = own_namespace_,
+          .port = options.console_server_port == 0 ? handler_port_without_a_flag
+                                                   : static_cast<std::uint16_t>(options.console_server_port),
+          .certificate_file = options.handler_cert_file,
+          .key_file = options.handler_key_file,
+          .authorities = [this] { return node_authorities(); },
+          .externally_managed = options.externally_managed};
+}
+
+void ClusterServer::add_routes() {
+  router_ = std::make_unique<server::Router>(
+      server::Router::Parts{.identifier = identifier_, .clock = clock_, .metrics = metrics_});
+  health_.add("serving-certificate", server::HealthScope::readiness, [this]() -> std::optional<std::string> {
+    if (!certificates_->expired(clock_.wall_now())) return std::nullopt;
+    return "there is no serving certificate that is valid now";
+  });
+  health_.add("front-proxy", server::HealthScope::readiness, [this]() -> std::optional<std::string> {
+    if (front_proxy_.load()) return std::nullopt;
+    return "the authorities of kube-apiserver's front proxy are not known";
+  });
+  server::add_check_routes(*router_, health_);
+  server::add_metrics_route(*router_, server::Access::anyone, metrics_);
+  // kube-apiserver calls webhooks without credentials (spec server Q19).
+  server::add_webhook_routes(*router_, server::Access::anyone, metrics_, *environment_, kube::effects_through(client_));
+  actions::add_profiler_routes(*router_, config_);
+  api_->add_routes(*router_);
+}
+
+Result<void> ClusterServer::start_server() {
+  add_routes();
+  http::ServerConfig config;
+  // The unspecified address means every address of both families (Q1).
+  config.host = options_.listen == "0.0.0.0" || options_.listen == "::" ? std::string() : options_.listen;
+  config.port = static_cast<std::uint16_t>(options_.port);
+  config.metrics = &metrics_;
+  auto server = http::Server::create(std::move(config), *router_);
+  if (!server) return fail(std::move(server.error()));
+  {
+    const std::scoped_lock lock(tls_mutex_);
+    server_ = std::move(*server);
+  }
+  certificates_.emplace(server_->core(0),
+                        http::CertificateWatcher::Options{.name = "serving",
+                                                          .certificate_path = options_.tls_cert_file,
+                                                          .key_path = options_.tls_key_file,
+                                                          .metrics = &metrics_},
+                        [this](const http::CertificateWatcher::Pair& pair) {
+                          {
+                            const std::scoped_lock lock(tls_mutex_);
+                            certificate_pem_ = pair.certificate_pem;
+                            key_pem_ = pair.key_pem;
+                          }
+                          return update_tls();
+                        });
+  if (auto loaded = certificates_->load(); !loaded)
+    log::error("there is no serving certificate yet; every handshake fails until there is one",
+               {{"reason", loaded.error().message}});
+  return server_->listen();
+}
+
+// Nobody is answered before everything is known that answers depend on.
+void ClusterServer::wait_for_copies() {
+  const auto waits_for = [this]() -> std::string {
+    std::string names;
+    for (const auto& reflector : reflectors_)
+      if (!reflector->synced()) names += (names.empty() ? "" : ", ") + reflector->name();
+    return names;
+  };
+  auto noted = std::chrono::steady_clock::now();
+  for (std::string names = waits_for(); !names.empty(); names = waits_for()) {
+    std::this_thread::sleep_for(look_interval);
+    if (std::chrono::steady_clock::now() - noted < waiting_note_interval) continue;
+    noted = std::chrono::steady_clock::now();
+    log::warning("still waiting for the API server before anything is served", {{"for", names}});
+  }
+}
+
+Result<void> ClusterServer::run() {
+  ProcessSignals::Watch watch(signals_, std::chrono::hours(1), [this](int signal) { on_signal(signal); }, [] {});
+  background_.core().post([this] {
+    for (const auto& reflector : reflectors_) reflector->start(background_.core());
+  });
+  background_.start();
+  wait_for_copies();
+  if (auto started = start_server(); !started) return started;
+  certificates_->start();
+  serving_ = true;
+  ready_.set(1);
+  log::info("serving", {{"port", options_.port}, {"namespace", own_namespace_}});
+  server_->run();
+  ready_.set(0);
+  background_.stop();
+  nodes_->close();
+  client_.close();
+  review_client_.close();
+  return {};
+}
+
+Task<void> ClusterServer::drain_later(http::Core& core, http::Server& server) {
+  co_await core.sleep(farewell);
+  server.drain(drain);
+}
+
+void ClusterServer::on_signal(int signal) {
+  if (!serving_) {
+    log::info("stopping before anything was served");
+    std::_Exit(128 + signal);
+  }
+  if (stopping_.exchange(true)) {
+    log::info("stopping at once");
+    server_->stop();
+    return;
+  }
+  log::info("stopping: still serving for a moment, then finishing the requests that run");
+  health_.begin_shutdown();
+  ready_.set(0);
+  background_.core().post([this] { draining_ = http::Background(drain_later(background_.core(), *server_)); });
+}
+
+}  // namespace
+
+Result<void> serve_cluster(const ClusterOptions& options) {
+  log::set_component("virt-api");
+  log::set_verbosity(static_cast<int>(std::clamp<std::int64_t>(options.verbosity, 0, 100)));
+  const auto environment = kube::process_environment();
+  auto access = kube::find_cluster(options.kubeconfig, options.master, environment);
+  if (!access) return fail(std::move(access.error()));
+  if (kube::wants_proxy(environment, access->origin))
+    log::warning("the API server is reached directly: the proxy variables of the environment are not used");
+  auto own_namespace = kube::own_namespace();
+  if (!own_namespace) return fail(std::move(own_namespace.error()));
+  return ClusterServer(options, std::move(*access), std::move(*own_namespace)).run();
+}
+
+}  // namespace vg::cmd

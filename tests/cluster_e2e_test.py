@@ -1,0 +1,303 @@
+#!/usr/bin/env python3
+"""`virtgate cluster` in virt-api's place: `virtgate serve --api-only` plays the API server behind it, and this test plays
+kube-apiserver's front proxy and webhook caller in front of it, with certificates of their own.
+
+VIRTGATE_BINARY names the program. Every wait is for an event, with a deadline.
+"""
+import http.client
+import json
+import os
+import signal
+import ssl
+import subprocess
+import tempfile
+import time
+import unittest
+
+import serve_e2e_test as e2e
+
+MAPS = "/api/v1/namespaces/kube-system/configmaps"
+PROXY_MAP = "extension-apiserver-authentication"
+KUBEVIRT = "/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt"
+VMS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachines"
+BASE = "/apis/subresources.kubevirt.io/v1"
+OF_VM = BASE + "/namespaces/default/virtualmachines/"
+TEMPLATE = {"spec": {"domain": {"devices": {}, "memory": {"guest": "64Mi"}}}}
+ADMIN = {"X-Remote-User": "root-admin", "X-Remote-Group": "system:masters"}
+ZOE = {"X-Remote-User": "zoe", "X-Remote-Group": "dev"}
+
+
+def openssl(folder, *arguments):
+    subprocess.run(["openssl", *arguments], check=True, capture_output=True, cwd=folder)
+
+
+def make_authority(folder, name):
+    openssl(folder, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", f"/CN={name}",
+            "-keyout", f"{name}.key", "-out", f"{name}.crt")
+
+
+def make_certificate(folder, authority, name, common_name, usage):
+    with open(os.path.join(folder, name + ".ext"), "w") as file:
+        file.write(f"extendedKeyUsage={usage}\nsubjectAltName=DNS:localhost,IP:127.0.0.1\n")
+    openssl(folder, "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={common_name}", "-keyout", name + ".new",
+            "-out", name + ".csr")
+    openssl(folder, "x509", "-req", "-in", name + ".csr", "-CA", authority + ".crt", "-CAkey", authority + ".key", "-CAcreateserial", "-days", "2",
+            "-extfile", name + ".ext", "-out", name + ".crt.new")
+    os.replace(os.path.join(folder, name + ".new"), os.path.join(folder, name + ".key"))
+    os.replace(os.path.join(folder, name + ".crt.new"), os.path.join(folder, name + ".crt"))
+
+
+def until(what, holds, seconds=e2e.DEADLINE_S):
+    end = time.monotonic() + seconds
+    while True:
+        found = holds()
+        if found:
+            return found
+        if time.monotonic() > end:
+            raise AssertionError("did not happen: " + what)
+        time.sleep(0.01)
+
+
+class Gateway:
+    """One process of `virtgate cluster`."""
+
+    def __init__(self, folder, kubeconfig, *flags):
+        self.folder, self.kubeconfig, self.flags, self.port = folder, kubeconfig, flags, e2e.free_port()
+
+    def start(self):
+        self.log = tempfile.TemporaryFile()
+        self.process = subprocess.Popen([e2e.BINARY, "cluster", "--kubeconfig", self.kubeconfig, "--listen", "127.0.0.1", "--port", str(self.port),
+                                         "--tls-cert-file", f"{self.folder}/serving.crt", "--tls-key-file", f"{self.folder}/serving.key", *self.flags],
+                                        stdout=subprocess.DEVNULL, stderr=self.log)
+        until("the gateway serves", self.serves)
+        return self
+
+    def serves(self):
+        if self.process.poll() is not None:
+            raise AssertionError(f"the gateway ended with {self.process.returncode}: {self.errors()}")
+        try:
+            return self.ask("GET", "/healthz")[0] == 200
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def errors(self):
+        self.log.seek(0)
+        return self.log.read().decode()
+
+    def context(self, certificate=None, authority="serving-ca"):
+        context = ssl.create_default_context(cafile=f"{self.folder}/{authority}.crt")
+        if certificate:
+            context.load_cert_chain(f"{self.folder}/{certificate}.crt", f"{self.folder}/{certificate}.key")
+        return context
+
+    def ask(self, method, path, body=None, headers=None, certificate=None, **more):
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=self.context(certificate, **more), timeout=e2e.DEADLINE_S)
+        try:
+            data = None if body is None else json.dumps(body)
+            typed = {"Content-Type": "application/json"} if data is not None else {}
+            connection.request(method, path, body=data, headers={**typed, **(headers or {})})
+            answer = connection.getresponse()
+            text = answer.read().decode()
+            return answer.status, text
+        finally:
+            connection.close()
+
+    def as_proxy(self, method, path, user, body=None, certificate="front"):
+        return self.ask(method, path, body, user, certificate)
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.log.close()
+
+
+class Cluster(unittest.TestCase):
+    """An API server with a gateway before it. Tests leave both as they found them, or have their own."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="virtgate-cluster-")
+        cls.addClassCleanup(e2e.shutil.rmtree, cls.folder, ignore_errors=True)
+        for name in ("serving-ca", "proxy-ca", "foreign-ca"):
+            make_authority(cls.folder, name)
+        make_certificate(cls.folder, "serving-ca", "serving", "virt-api.kubevirt.pod.cluster.local", "serverAuth")
+        make_certificate(cls.folder, "proxy-ca", "front", "front-proxy-client", "clientAuth")
+        make_certificate(cls.folder, "proxy-ca", "impostor", "somebody-else", "clientAuth")
+        make_certificate(cls.folder, "foreign-ca", "foreign", "front-proxy-client", "clientAuth")
+        cls.api = e2e.Server(os.path.join(cls.folder, "state")).start()
+        cls.addClassCleanup(cls.api.clean_up)
+        code, answer = cls.kube("POST", MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": PROXY_MAP}, "data": {
+            "requestheader-client-ca-file": e2e.read(cls.folder, "proxy-ca.crt"), "requestheader-allowed-names": '["front-proxy-client"]',
+            "requestheader-username-headers": '["X-Remote-User"]', "requestheader-group-headers": '["X-Remote-Group"]',
+            "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]'}})
+        assert code == 201, answer
+        cls.gateway = Gateway(cls.folder, os.path.join(cls.api.state, "admin.kubeconfig"), "--allow-cache-seconds", "0").start()
+        cls.addClassCleanup(cls.gateway.stop)
+
+    @classmethod
+    def kube(cls, method, path, body=None, headers=None):
+        typed = {"Content-Type": "application/json"} if body is not None else {}
+        code, _, text = cls.api.ask(method, path, json.dumps(body) if body is not None else None, cls.api.as_admin(**typed, **(headers or {})))
+        return code, json.loads(text)
+
+    def made(self, path, body):
+        code, answer = self.kube("POST", path, body)
+        self.assertEqual(code, 201, answer)
+        return answer
+
+    def machine(self, name, **spec):
+        return self.made(VMS, {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": {"name": name}, "spec": {"template": TEMPLATE, **spec}})
+
+    def change(self, path, edit):
+        while True:
+            code, found = self.kube("GET", path)
+            self.assertEqual(code, 200, found)
+            edit(found)
+            code, answer = self.kube("PUT", path, found)
+            if code != 409:
+                self.assertEqual(code, 200, answer)
+                return answer
+
+
+class Serving(Cluster):
+    def review(self, path, resource, kind, spec, group="kubevirt.io", version="v1"):
+        body = e2e.review(group, version, resource, "", kind)
+        body["request"]["object"]["spec"] = spec
+        code, text = self.gateway.ask("POST", path, body)
+        self.assertEqual(code, 200, text)
+        return json.loads(text)["response"]
+
+    def test_every_webhook_answers_without_credentials(self):
+        for path, group, version, resource, sub, kind in e2e.WEBHOOKS:
+            code, text = self.gateway.ask("POST", path, e2e.review(group, version, resource, sub, kind))
+            self.assertEqual(code, 200, path)
+            self.assertEqual(json.loads(text)["response"]["uid"], "705ab4f5-6393-11e8-b7cc-42010a800002", path)
+
+    def test_rules_know_the_objects_of_the_api_server(self):
+        about = ("/migration-validate-create", "virtualmachineinstancemigrations", "VirtualMachineInstanceMigration", {"vmiName": "late"})
+        refused = self.review(*about)
+        self.assertFalse(refused["allowed"], refused)
+        self.made("/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances", {
+            "apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "metadata": {"name": "late"}, "spec": TEMPLATE["spec"]})
+        allowed = self.review(*about)
+        self.assertTrue(allowed["allowed"], allowed)
+
+    def test_an_action_is_authorized_and_done(self):
+        self.machine("worker", runStrategy="Manual")
+        code, text = self.gateway.as_proxy("PUT", OF_VM + "worker/start", ZOE)
+        self.assertEqual(code, 401, text)
+        code, text = self.gateway.as_proxy("PUT", OF_VM + "worker/start", ADMIN)
+        self.assertEqual(code, 202, text)
+        _, found = self.kube("GET", VMS + "/worker")
+        self.assertEqual([r["action"] for r in found["status"]["stateChangeRequests"]], ["Start"])
+        self.made("/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings", {
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "zoe-starts"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "kubevirt.io:edit"},
+            "subjects": [{"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "dev"}]})
+        self.machine("helper", runStrategy="Manual")
+        code, text = self.gateway.as_proxy("PUT", OF_VM + "helper/start", ZOE)
+        self.assertEqual(code, 202, text)
+        code, text = self.gateway.as_proxy("PUT", OF_VM + "missing/start", ZOE)
+        self.assertEqual(code, 404, text)
+
+    def test_only_the_front_proxy_speaks_for_users(self):
+        code, text = self.gateway.ask("PUT", OF_VM + "worker/stop", headers=ADMIN)
+        self.assertEqual(code, 401, "headers without a certificate are nobody's word")
+        for certificate in ("impostor", "foreign"):
+            with self.assertRaises((ssl.SSLError, http.client.HTTPException, OSError)):
+                self.gateway.as_proxy("PUT", OF_VM + "worker/stop", ADMIN, certificate=certificate)
+        code, text = self.gateway.as_proxy("PUT", OF_VM + "worker/stop", {"X-Remote-User": "root-admin"})
+        self.assertEqual(code, 401, text)
+
+    def test_documents_are_open(self):
+        for path in ("/", "/apis", "/openapi/v2", "/openapi/v3", BASE, f"/openapi/v3{BASE}", BASE + "/version", BASE + "/healthz", "/healthz"):
+            code, text = self.gateway.ask("GET", path)
+            self.assertEqual(code, 200, path)
+            json.loads(text)
+        _, text = self.gateway.ask("GET", BASE)
+        self.assertIn("virtualmachines/start", [r["name"] for r in json.loads(text)["resources"]])
+        self.assertEqual(self.gateway.ask("GET", "/apis/subresources.kubevirt.io")[0], 401)
+        self.assertEqual(self.gateway.ask("GET", "/nope")[0], 401)
+        code, text = self.gateway.ask("GET", "/metrics")
+        self.assertEqual(code, 200)
+        for line in ("kubevirt_virt_api_ready_status 1", 'virtgate_cache_fresh{cache="kubevirts"} 1', "kubevirt_rest_client_requests_total{"):
+            self.assertIn(line, text)
+        code, text = self.gateway.ask("GET", "/readyz?verbose")
+        self.assertEqual(code, 200, text)
+        self.assertIn("[+]cache-kubevirts ok", text)
+
+    def test_configuration_is_live(self):
+        def sidecars_allowed():
+            body = e2e.review("kubevirt.io", "v1", "virtualmachineinstances", "", "VirtualMachineInstance")
+            body["request"]["object"].update(spec={"architecture": "amd64", **TEMPLATE["spec"]})
+            body["request"]["object"]["metadata"]["annotations"] = {"hooks.kubevirt.io/hookSidecars": "[]"}
+            return json.loads(self.gateway.ask("POST", "/virtualmachineinstances-validate-create", body)[1])["response"]["allowed"]
+        self.assertFalse(sidecars_allowed())
+        changed = self.change(KUBEVIRT, lambda found: found["spec"].update(configuration={"developerConfiguration": {"featureGates": ["Sidecar"]}}))
+        wanted = int(changed["metadata"]["resourceVersion"])
+        until("the gateway uses the configuration",
+              lambda: int(json.loads(self.gateway.ask("GET", "/healthz")[1])["config-resource-version"]) >= wanted)
+        self.assertTrue(sidecars_allowed())
+
+    def test_new_serving_certificates_are_used(self):
+        make_authority(self.folder, "next-ca")
+        make_certificate(self.folder, "next-ca", "serving", "virt-api", "serverAuth")
+
+        def verified():
+            try:
+                return self.gateway.ask("GET", "/healthz", authority="next-ca")[0] == 200
+            except ssl.SSLError:
+                return False
+        until("the new certificate is shown", verified)
+        make_certificate(self.folder, "serving-ca", "serving", "virt-api", "serverAuth")
+        until("the old authority counts again", self.gateway.serves)
+
+    def test_allowed_names_are_live(self):
+        def rename(names):
+            self.change(f"{MAPS}/{PROXY_MAP}", lambda found: found["data"].update({"requestheader-allowed-names": json.dumps(names)}))
+
+        def accepted(certificate):
+            try:
+                return self.gateway.as_proxy("PUT", OF_VM + "missing/stop", ADMIN, certificate=certificate)[0] == 404
+            except (ssl.SSLError, http.client.HTTPException, OSError):
+                return False
+        self.assertTrue(accepted("front"))
+        rename(["somebody-else"])
+        until("the other name counts", lambda: accepted("impostor"))
+        self.assertFalse(accepted("front"))
+        rename(["front-proxy-client"])
+        until("the first name counts again", lambda: accepted("front"))
+
+
+class Faults(Cluster):
+    def test_an_api_server_that_goes_and_comes_back(self):
+        self.assertEqual(self.gateway.ask("GET", "/readyz")[0], 200)
+        self.api.stop()
+        self.assertEqual(self.gateway.as_proxy("PUT", OF_VM + "x/start", ADMIN)[0], 500, "what is not known is not allowed")
+        until("readiness tells the truth", lambda: self.gateway.ask("GET", "/readyz")[0] == 500, seconds=30)
+        self.assertEqual(self.gateway.ask("GET", "/healthz")[0], 500)
+        self.api.log.close()
+        self.api.start()
+        until("the gateway is ready again", lambda: self.gateway.ask("GET", "/readyz")[0] == 200, seconds=5)
+        self.assertEqual(self.gateway.as_proxy("PUT", OF_VM + "x/start", ADMIN)[0], 404)
+
+
+class Stopping(Cluster):
+    def test_serves_for_a_while_and_then_ends(self):
+        self.gateway.process.send_signal(signal.SIGTERM)
+        until("it is not ready any more", lambda: self.gateway.ask("GET", "/readyz")[0] == 500)
+        self.assertEqual(self.gateway.ask("GET", "/healthz")[0], 200, "requests on their way here are still served")
+        self.assertIn("kubevirt_virt_api_ready_status 0", self.gateway.ask("GET", "/metrics")[1])
+        self.assertEqual(self.gateway.process.wait(e2e.DEADLINE_S), 0, self.gateway.errors())
+
+    def test_does_not_start_without_a_cluster(self):
+        for flags in ([], ["--kubeconfig", "/nonexistent"], ["--master", "ftp://x"]):
+            environment = {k: v for k, v in os.environ.items() if not k.startswith("KUBERNETES_")}
+            ended = subprocess.run([e2e.BINARY, "cluster", *flags], env=environment, capture_output=True, text=True, timeout=e2e.DEADLINE_S)
+            self.assertEqual(ended.returncode, 1, ended.stderr)
+            self.assertTrue(ended.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
