@@ -61,12 +61,12 @@ def until(what, holds, seconds=e2e.DEADLINE_S):
 class Gateway:
     """One process of `virtgate cluster`."""
 
-    def __init__(self, folder, kubeconfig, *flags):
-        self.folder, self.kubeconfig, self.flags, self.port = folder, kubeconfig, flags, e2e.free_port()
+    def __init__(self, folder, *flags):
+        self.folder, self.flags, self.port = folder, flags, e2e.free_port()
 
     def start(self):
         self.log = tempfile.TemporaryFile()
-        self.process = subprocess.Popen([e2e.BINARY, "cluster", "--kubeconfig", self.kubeconfig, "--listen", "127.0.0.1", "--port", str(self.port),
+        self.process = subprocess.Popen([e2e.BINARY, "cluster", "--kubeconfig", f"{self.folder}/kubeconfig", "--listen", "127.0.0.1", "--port", str(self.port),
                                          "--tls-cert-file", f"{self.folder}/serving.crt", "--tls-key-file", f"{self.folder}/serving.key", *self.flags],
                                         stdout=subprocess.DEVNULL, stderr=self.log)
         until("the gateway serves", self.serves)
@@ -132,8 +132,23 @@ class Cluster(unittest.TestCase):
             "requestheader-username-headers": '["X-Remote-User"]', "requestheader-group-headers": '["X-Remote-Group"]',
             "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]'}})
         assert code == 201, answer
-        cls.gateway = Gateway(cls.folder, os.path.join(cls.api.state, "admin.kubeconfig"), "--allow-cache-seconds", "0").start()
+        cls.write_kubeconfig()
+        cls.gateway = Gateway(cls.folder, "--allow-cache-seconds", "0").start()
         cls.addClassCleanup(cls.gateway.stop)
+
+    @classmethod
+    def write_kubeconfig(cls):
+        """The gateway has virt-api's own account, and no more rights than that."""
+        accounts = "/api/v1/namespaces/kubevirt/serviceaccounts"
+        cls.kube("POST", accounts, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "kubevirt-apiserver"}})
+        code, answer = cls.kube("POST", accounts + "/kubevirt-apiserver/token", {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}})
+        assert code == 201, answer
+        with open(os.path.join(cls.folder, "token"), "w") as file:
+            file.write(answer["status"]["token"])
+        with open(os.path.join(cls.folder, "kubeconfig"), "w") as file:
+            json.dump({"current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+                       "clusters": [{"name": "c", "cluster": {"server": f"https://127.0.0.1:{cls.api.port}", "certificate-authority": cls.api.pki("ca.crt")}}],
+                       "users": [{"name": "u", "user": {"tokenFile": "token"}}]}, file)
 
     @classmethod
     def kube(cls, method, path, body=None, headers=None):
