@@ -101,8 +101,9 @@ Task<std::optional<OpenStream>> Service::act(server::Call& call, const Target& t
     co_return std::nullopt;
   }
   server::LeasedArena arena;
+  const auto session = parts_.environment.sessions ? parts_.environment.sessions->open() : nullptr;
   const admission::Context context{.config = *config,
-                                   .lookups = parts_.environment.lookups,
+                                   .lookups = session ? session->lookups() : parts_.environment.lookups,
                                    .randomness = parts_.environment.randomness,
                                    .own_namespace = parts_.environment.own_namespace,
                                    .now = parts_.environment.clock.wall_now(),
@@ -115,6 +116,7 @@ Task<std::optional<OpenStream>> Service::act(server::Call& call, const Target& t
   Gathered values;
   const auto gathered = co_await gather(about, values, parts_, call);
   auto decision = gathered ? action.decide(about) : Decision(fail(gathered.error()));
+  while (gathered && session && co_await session->fetch(call.core())) decision = action.decide(about);
   if (decision) co_return co_await execute(std::move(*decision), about, parts_, call);
   refuse(call, action, decision.error());
   co_return std::nullopt;
