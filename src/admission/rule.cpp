@@ -21,6 +21,46 @@ bool applies(const Rule& rule, const Case& about) {
 
 }  // namespace
 
+void Causes::invalid(std::string_view field, std::string message) {
+  add("FieldValueInvalid", field, std::move(message));
+}
+void Causes::required(std::string_view field, std::string message) {
+  add("FieldValueRequired", field, std::move(message));
+}
+void Causes::not_found(std::string_view field, std::string message) {
+  add("FieldValueNotFound", field, std::move(message));
+}
+void Causes::duplicate(std::string_view field, std::string message) {
+  add("FieldValueDuplicate", field, std::move(message));
+}
+void Causes::forbidden(std::string_view field, std::string message) {
+  add("FieldValueForbidden", field, std::move(message));
+}
+void Causes::not_supported(std::string_view field, std::string message) {
+  add("FieldValueNotSupported", field, std::move(message));
+}
+void Causes::unexpected(std::string_view field, std::string message) {
+  add("UnexpectedServerResponse", field, std::move(message));
+}
+void Causes::invalid(const Place& field, std::string message) {
+  add("FieldValueInvalid", print(field), std::move(message));
+}
+void Causes::required(const Place& field, std::string message) {
+  add("FieldValueRequired", print(field), std::move(message));
+}
+void Causes::not_found(const Place& field, std::string message) {
+  add("FieldValueNotFound", print(field), std::move(message));
+}
+void Causes::duplicate(const Place& field, std::string message) {
+  add("FieldValueDuplicate", print(field), std::move(message));
+}
+void Causes::forbidden(const Place& field, std::string message) {
+  add("FieldValueForbidden", print(field), std::move(message));
+}
+void Causes::not_supported(const Place& field, std::string message) {
+  add("FieldValueNotSupported", print(field), std::move(message));
+}
+
 void Causes::add(std::string_view reason, std::string_view field, std::string message) {
   if (causes_.size() >= limits::causes_max) return;
   causes_.push_back({.reason = std::string(reason), .message = std::move(message), .field = std::string(field)});

@@ -20,35 +20,22 @@ using api::Place;
 // What rules found. A rule either adds causes, or ends the matter.
 class Causes {
  public:
-  void invalid(std::string_view field, std::string message) { add("FieldValueInvalid", field, std::move(message)); }
-  void required(std::string_view field, std::string message) { add("FieldValueRequired", field, std::move(message)); }
-  void not_found(std::string_view field, std::string message) { add("FieldValueNotFound", field, std::move(message)); }
-  void duplicate(std::string_view field, std::string message) { add("FieldValueDuplicate", field, std::move(message)); }
-  void forbidden(std::string_view field, std::string message) { add("FieldValueForbidden", field, std::move(message)); }
-  void not_supported(std::string_view field, std::string message) {
-    add("FieldValueNotSupported", field, std::move(message));
-  }
-  void unexpected(std::string_view field, std::string message) {
-    add("UnexpectedServerResponse", field, std::move(message));
-  }
+  // Cold, as all that is on the way to a refusal: most reviews are let through, and should not walk around it.
+  [[gnu::cold]] void invalid(std::string_view field, std::string message);
+  [[gnu::cold]] void required(std::string_view field, std::string message);
+  [[gnu::cold]] void not_found(std::string_view field, std::string message);
+  [[gnu::cold]] void duplicate(std::string_view field, std::string message);
+  [[gnu::cold]] void forbidden(std::string_view field, std::string message);
+  [[gnu::cold]] void not_supported(std::string_view field, std::string message);
+  [[gnu::cold]] void unexpected(std::string_view field, std::string message);
   // A place is printed only here, when a rule fired.
-  void invalid(const Place& field, std::string message) { add("FieldValueInvalid", print(field), std::move(message)); }
-  void required(const Place& field, std::string message) {
-    add("FieldValueRequired", print(field), std::move(message));
-  }
-  void not_found(const Place& field, std::string message) {
-    add("FieldValueNotFound", print(field), std::move(message));
-  }
-  void duplicate(const Place& field, std::string message) {
-    add("FieldValueDuplicate", print(field), std::move(message));
-  }
-  void forbidden(const Place& field, std::string message) {
-    add("FieldValueForbidden", print(field), std::move(message));
-  }
-  void not_supported(const Place& field, std::string message) {
-    add("FieldValueNotSupported", print(field), std::move(message));
-  }
-  void add(std::string_view reason, std::string_view field, std::string message);
+  [[gnu::cold]] void invalid(const Place& field, std::string message);
+  [[gnu::cold]] void required(const Place& field, std::string message);
+  [[gnu::cold]] void not_found(const Place& field, std::string message);
+  [[gnu::cold]] void duplicate(const Place& field, std::string message);
+  [[gnu::cold]] void forbidden(const Place& field, std::string message);
+  [[gnu::cold]] void not_supported(const Place& field, std::string message);
+  [[gnu::cold]] void add(std::string_view reason, std::string_view field, std::string message);
 
   void warn(std::string message) { warnings_.push_back(std::move(message)); }
 

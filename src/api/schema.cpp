@@ -1,9 +1,9 @@
 #include "api/schema.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "api/schema_tables.h"
+#include "base/short_text.h"
 
 namespace vg::api {
 namespace {
@@ -47,28 +47,6 @@ bool has_version(const Kind& kind, std::string_view version) { return version.em
 constinit const std::string_view quantity_pattern =
     R"(^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$)";
 
-// Names of fields are short, and every member of every object is looked up here: a call of memcmp costs more than the
-// comparison.
-static bool is_same_name(std::string_view one, std::string_view other) {
-  if (one.size() != other.size()) return false;
-  const auto differ_at = [&]<class Word>(std::size_t offset, Word) {
-    Word left, right;
-    std::memcpy(&left, one.data() + offset, sizeof(Word));
-    std::memcpy(&right, other.data() + offset, sizeof(Word));
-    return left != right;
-  };
-  const std::size_t size = one.size();
-  if (size >= 8) {
-    for (std::size_t at = 0; at + 8 < size; at += 8)
-      if (differ_at(at, std::uint64_t{})) return false;
-    return !differ_at(size - 8, std::uint64_t{});  // may overlap what was seen
-  }
-  if (size >= 4) return !differ_at(0, std::uint32_t{}) && !differ_at(size - 4, std::uint32_t{});
-  for (std::size_t at = 0; at < size; ++at)
-    if (one[at] != other[at]) return false;
-  return true;
-}
-
 const Field* Type::find(std::string_view field_name) const {
   if (field_name.empty()) return nullptr;
   if (hash_multiplier == 0) {
@@ -79,7 +57,7 @@ const Field* Type::find(std::string_view field_name) const {
   const std::uint8_t index = hash_slots[slot];
   if (index == 0) return nullptr;
   const Field& field = fields[index - 1u];
-  return is_same_name(field.name, field_name) ? &field : nullptr;
+  return same_short_text(field.name, field_name) ? &field : nullptr;
 }
 
 const Field* Type::find_fold(std::string_view field_name) const {

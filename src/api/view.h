@@ -18,6 +18,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "json/access.h"
 #include "json/value.h"
 
 namespace vg::api {
@@ -37,7 +38,7 @@ class View {
 
   const json::Object* object() const noexcept { return object_; }
   const json::Value* get(std::string_view name) const noexcept {
-    return object_ ? object_->if_contains(name) : nullptr;
+    return object_ ? json::find(*object_, name) : nullptr;
   }
 
  private:

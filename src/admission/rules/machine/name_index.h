@@ -23,6 +23,7 @@ class NameIndex {
   template <class T, class NameOf>
   NameIndex(const api::List<T>& list, NameOf name_of) {
     entries_.reserve(list.size());
+    hashed_ = list.size() > searched_by_name_max;
     for (std::size_t i = 0; i < list.size(); ++i)
       if (const std::optional<std::string_view> name = name_of(list[i]))
         entries_.push_back({.hash = hash_of(*name), .name = *name, .place = i});
@@ -60,11 +61,14 @@ class NameIndex {
     std::size_t place;
     auto operator<=>(const Entry&) const = default;
   };
-  static std::size_t hash_of(std::string_view name) { return std::hash<std::string_view>()(name); }
+  // A short list is found through sooner than a name is hashed.
+  static constexpr std::size_t searched_by_name_max = 16;
+  std::size_t hash_of(std::string_view name) const { return hashed_ ? std::hash<std::string_view>()(name) : 0; }
   // The first of that name that stands at `place` or behind it, or what would follow it.
   std::vector<Entry>::const_iterator from(std::string_view name, std::size_t place) const {
     return std::ranges::lower_bound(entries_, Entry{.hash = hash_of(name), .name = name, .place = place});
   }
+  bool hashed_ = false;
   std::vector<Entry> entries_;
 };
 
