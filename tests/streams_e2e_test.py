@@ -426,6 +426,25 @@ class Everyday(Streams):
             world.end()
 
 
+    def test_a_second_signal_does_not_wait_for_streams(self):
+        world = World()
+        try:
+            async def work():
+                clients = [await world.open(kind) for kind in world.paths()]
+                for client in clients:
+                    await client.echo(b"before")
+                    client.writer.transport.pause_reading()  # nobody answers the goodbye
+                world.server.process.send_signal(signal.SIGTERM)
+                await until(lambda: b"stopping" in world.server.errors().encode(), "the first signal arrived")
+                world.server.process.send_signal(signal.SIGTERM)
+                self.assertEqual(await asyncio.to_thread(world.server.ended), 0, world.server.errors())
+                for client in clients:
+                    client.writer.transport.abort()
+            self.run_async(work())
+        finally:
+            world.end()
+
+
 class Much(Streams):
     """Volume, numbers, slowness and death. Pings are as rare as usual, so that they disturb no count."""
     ping_seconds = 30
