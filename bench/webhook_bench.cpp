@@ -1,14 +1,23 @@
 // What one review costs from the router's door to the answer's bytes: route, identity, parse, canonical form, answer.
 // The network is not in it: the exchange is a stand-in that keeps views and hands over strings.
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
+#include <vector>
 
 #include "auth/identify.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "http/core.h"
 #include "http/exchange.h"
+#include "json/access.h"
+#include "json/document.h"
+#include "json/write.h"
 #include "server/router.h"
 #include "server/webhooks.h"
 
@@ -87,23 +96,53 @@ class BenchExchange final : public http::Exchange {
   NoCore core_;
 };
 
-void review_through_the_router(benchmark::State& state, std::string_view path) {
+void review_through_the_router(benchmark::State& state, std::string_view path, std::string_view body) {
   const auth::Identifier identifier("0123456789abcdefghijklmnopqrstuvwxyz0123456", "admin", {"system:masters"});
   const SystemClock clock;
   metrics::Registry metrics;
   server::Router router({.identifier = identifier, .clock = clock, .metrics = metrics});
   server::add_webhook_routes(router, server::Access::administrators, metrics, admission::offline_environment());
-  BenchExchange exchange(path, review);
+  BenchExchange exchange(path, body);
   for (auto _ : state) {
     spawn(router.handle(exchange));
     benchmark::DoNotOptimize(exchange.response().body.data());
   }
   if (exchange.response().status != 200 || !exchange.response().body.contains("\"allowed\":true"))
     state.SkipWithError("the review was not allowed");
-  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * review.size()));
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * body.size()));
 }
 
-BENCHMARK_CAPTURE(review_through_the_router, vmi_validate, "/virtualmachineinstances-validate-create");
-BENCHMARK_CAPTURE(review_through_the_router, vmi_mutate, "/virtualmachineinstances-mutate");
+BENCHMARK_CAPTURE(review_through_the_router, vmi_validate, "/virtualmachineinstances-validate-create", review);
+BENCHMARK_CAPTURE(review_through_the_router, vmi_mutate, "/virtualmachineinstances-mutate", review);
+
+// The bodies that the server is measured with beside nginx, where they stand beside the checkout.
+struct Recorded {
+  std::string name, path, body;
+};
+std::vector<Recorded> recorded_bodies() {
+  std::vector<Recorded> all;
+  const char* source = std::getenv("VIRTGATE_SOURCE_DIR");
+  const std::filesystem::path folder = std::filesystem::path(source ? source : ".") / "../shared/bench";
+  for (const std::string_view name : {"vmi-validate", "vmi-mutate", "vm-validate", "vm-mutate", "vmi-rich"}) {
+    std::ifstream file(folder / (std::string(name) + ".json"));
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const auto document = json::Document::parse(text);
+    if (!document) continue;
+    all.push_back({.name = fmt::format("recorded/{}", name),
+                   .path = std::string(json::get_string_or(document->root(), "path")),
+                   .body = json::to_text(*json::find(document->root(), "review"))});
+  }
+  return all;
+}
 
 }  // namespace
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  const auto recorded = recorded_bodies();
+  for (const Recorded& one : recorded)
+    benchmark::RegisterBenchmark(
+        one.name.c_str(), [&one](benchmark::State& state) { review_through_the_router(state, one.path, one.body); });
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+}
