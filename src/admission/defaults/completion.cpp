@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -94,13 +95,19 @@ Verdict mutate_launcher_pod(const Case& about) { return with_patch(complete_laun
 
 Completion refuse(Verdict verdict) { return {.verdict = std::move(verdict), .steps = {}}; }
 
-Completion replace_members(const Case& about, std::initializer_list<string_view> paths) {
+// Bringing a machine into canonical form costs as much as all of its defaults, so defaults write nothing that Go would
+// leave out. The fuzzers hold them to it.
+void check_canonical([[maybe_unused]] const Case& about) {
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
   const Subject* subject = find_subject(about.webhook, about.review.resource.resource);
   const api::Kind* kind = subject ? api::find_kind(subject->kind_group, "", subject->kind) : nullptr;
-  // What defaults have written may be what Go leaves out, such as 0 sockets.
-  if (kind)
-    if (auto good = api::canonicalize(*about.object, *kind->type); !good)
-      return refuse(Verdict::error(std::move(good.error().message)));
+  json::Value copy(*about.object);
+  if (kind && (!api::canonicalize(copy, *kind->type) || copy != *about.object)) std::abort();
+#endif
+}
+
+Completion replace_members(const Case& about, std::initializer_list<string_view> paths) {
+  check_canonical(about);
   Completion completion;
   for (const string_view path : paths)
     if (const json::Value* value = json::find(*about.object, path.substr(1)))

@@ -59,7 +59,7 @@ Verdict complete_object(const Draft& draft, const Context& context);
 
 // --- for those functions
 
-// Brings the object into canonical form again and replaces these top-level members as a whole, as upstream does: equal
+// Replaces these top-level members of the object, which must be in canonical form, as a whole, as upstream does: equal
 // parts are sent too. Members are named with their slash.
 Completion replace_members(const Case& about, std::initializer_list<std::string_view> paths);
 Completion refuse(Verdict verdict);

@@ -39,7 +39,13 @@ inline void set_flag_if_unset(Object& in, string_view key, bool flag) {
   if (!has(in, key)) in[key] = flag;
 }
 
-inline void set_number(Object& in, string_view key, std::uint32_t number) { in[key] = std::int64_t{number}; }
+// Go leaves 0 out of the fields that are set so.
+inline void set_number(Object& in, string_view key, std::uint32_t number) {
+  if (number != 0)
+    in[key] = std::int64_t{number};
+  else
+    json::erase(in, key);
+}
 
 // Numbers of Go's uint32 fields; 0 when absent.
 inline std::uint32_t number(const Object* in, string_view key) {

@@ -182,12 +182,19 @@ struct VmiDefaultsTest : DefaultsTest {
   }
 };
 
+// The order of members says nothing.
+bool same(std::string_view one, std::string_view other) {
+  const auto a = json::parse(one, {}), b = json::parse(other, {});
+  return a && b ? *a == *b : one == other;
+}
+
 TEST_F(VmiDefaultsTest, Examples) {
   for (const Example& example : examples) {
     config = configuration(example.config);
     const Asked asked = create(example.spec);
     EXPECT_TRUE(asked.allowed()) << example.id << " " << example.spec;
-    EXPECT_EQ(asked.at(example.pointer), example.expected) << example.id << " " << example.spec;
+    EXPECT_TRUE(same(asked.at(example.pointer), example.expected))
+        << asked.at(example.pointer) << " and not " << example.expected << example.id << " " << example.spec;
   }
 }
 
@@ -229,7 +236,8 @@ TEST_F(VmiDefaultsTest, ADefaultInterfaceThatIsNotPermittedIsRefused) {
 
 TEST_F(VmiDefaultsTest, TheWorkedExampleOfTheSpecification) {
   const Asked asked = create(R"({"domain":{"memory":{"guest":"1Gi"},"devices":{}}})");
-  EXPECT_EQ(asked.at("/spec/domain/cpu"), R"({"cores":1,"sockets":1,"maxSockets":4,"threads":1,"model":"host-model"})");
+  EXPECT_TRUE(
+      same(asked.at("/spec/domain/cpu"), R"({"cores":1,"sockets":1,"maxSockets":4,"threads":1,"model":"host-model"})"));
   EXPECT_EQ(asked.at("/metadata/finalizers"), R"(["kubevirt.io/foregroundDeleteVirtualMachine"])");
   EXPECT_EQ(asked.at("/status/phase"), R"("Pending")");
   EXPECT_EQ(asked.at("/status/phaseTransitionTimestamps"),
