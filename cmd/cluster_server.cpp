@@ -111,6 +111,7 @@ class ClusterServer {
 
   kube::Reflector& follow(kube::Reflector::Options options);
   void follow_all();
+  void refresh_all();
   void wait_for_copies();
   void configure();
   void read_front_proxy();
@@ -162,7 +163,7 @@ class ClusterServer {
   std::atomic<std::shared_ptr<const kube::FrontProxy>> front_proxy_;
 
   std::atomic<bool> serving_{false}, stopping_{false};
-  http::Background draining_;  // on the background core
+  http::Background draining_, probing_;  // on the background core
 };
 
 ClusterServer::ClusterServer(const ClusterOptions& options, kube::ClusterAccess access, std::string own_namespace)
@@ -182,7 +183,7 @@ ClusterServer::ClusterServer(const ClusterOptions& options, kube::ClusterAccess 
       config_(own_namespace_, resources::machine_architecture()),
       objects_(client_),
       reviews_(review_client_, clock_, {.remember = std::chrono::seconds(options.allow_cache_seconds)}),
-      api_health_(client_, config_) {
+      api_health_(client_, config_, clock_, {}) {
   follow_all();
   lookups_.emplace(client_, copies());
   environment_.emplace(admission::Environment{.config = config_,
@@ -238,6 +239,11 @@ void ClusterServer::follow_all() {
   kubevirts_->on_change([this] { configure(); });
   kubevirts_->on_trouble([this] { api_health_.forget(); });
   proxy_map_->on_change([this] { read_front_proxy(); });
+}
+
+// The API server is back: watches that it does not know any more wait for nothing.
+void ClusterServer::refresh_all() {
+  for (const auto& reflector : reflectors_) reflector->refresh();
 }
 
 kube::KubeLookups::Copies ClusterServer::copies() const {
@@ -322,6 +328,7 @@ void ClusterServer::add_routes() {
     if (!certificates_->expired(clock_.wall_now())) return std::nullopt;
     return "there is no serving certificate that is valid now";
   });
+  health_.add("api-server", server::HealthScope::readiness, [this] { return api_health_.problem(); });
   health_.add("front-proxy", server::HealthScope::readiness, [this]() -> std::optional<std::string> {
     if (front_proxy_.load()) return std::nullopt;
     return "the authorities of kube-apiserver's front proxy are not known";
@@ -387,6 +394,7 @@ Result<void> ClusterServer::run() {
   ProcessSignals::Watch watch(signals_, std::chrono::hours(1), [this](int signal) { on_signal(signal); }, [] {});
   background_.core().post([this] {
     for (const auto& reflector : reflectors_) reflector->start(background_.core());
+    probing_ = http::Background(api_health_.keep_asking(background_.core(), [this] { refresh_all(); }));
   });
   background_.start();
   wait_for_copies();
@@ -398,6 +406,7 @@ Result<void> ClusterServer::run() {
   server_->run();
   ready_.set(0);
   background_.stop();
+  streams_->tasks().clear();
   nodes_->close();
   client_.close();
   review_client_.close();

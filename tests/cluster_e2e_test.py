@@ -7,10 +7,13 @@ VIRTGATE_BINARY names the program. Every wait is for an event, with a deadline.
 import http.client
 import json
 import os
+import re
 import signal
+import socket
 import ssl
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 
@@ -65,11 +68,13 @@ class Gateway:
         self.folder, self.flags, self.port = folder, flags, e2e.free_port()
 
     def start(self):
+        began = time.monotonic()
         self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen([e2e.BINARY, "cluster", "--kubeconfig", f"{self.folder}/kubeconfig", "--listen", "127.0.0.1", "--port", str(self.port),
                                          "--tls-cert-file", f"{self.folder}/serving.crt", "--tls-key-file", f"{self.folder}/serving.key", *self.flags],
                                         stdout=subprocess.DEVNULL, stderr=self.log)
         until("the gateway serves", self.serves)
+        self.took_s = time.monotonic() - began
         return self
 
     def serves(self):
@@ -110,6 +115,63 @@ class Gateway:
             self.process.kill()
         self.process.wait()
         self.log.close()
+
+
+class Cutter:
+    """Passes connections on to a port, and cuts all of them when told to, and every second."""
+
+    def __init__(self, port):
+        self.target, self.pairs, self.running = port, [], True
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.threads = [threading.Thread(target=self.accept), threading.Thread(target=self.cut_regularly)]
+        self.stopped = threading.Event()
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stopped.set()
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.cut()
+        for thread in self.threads:
+            thread.join()
+
+    def accept(self):
+        while True:
+            try:
+                ours, _ = self.listener.accept()
+            except OSError:
+                return
+            theirs = socket.create_connection(("127.0.0.1", self.target))
+            self.pairs += [ours, theirs]
+            for a, b in ((ours, theirs), (theirs, ours)):
+                threading.Thread(target=self.copy, args=(a, b), daemon=True).start()
+
+    @staticmethod
+    def copy(a, b):
+        try:
+            while data := a.recv(65536):
+                b.sendall(data)
+        except OSError:
+            pass
+        for end in (a, b):
+            end.close()
+
+    def cut(self):
+        pairs, self.pairs = self.pairs, []
+        for end in pairs:
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def cut_regularly(self):
+        while not self.stopped.wait(1):
+            self.cut()
 
 
 class Cluster(unittest.TestCase):
@@ -242,6 +304,22 @@ class Serving(Cluster):
         self.assertEqual(code, 200, text)
         self.assertIn("[+]cache-kubevirts ok", text)
 
+    def test_created_machines_are_counted(self):
+        body = e2e.review("kubevirt.io", "v1", "virtualmachines", "", "VirtualMachine")
+        body["request"]["namespace"] = "counted"
+        body["request"]["object"]["spec"] = {"runStrategy": "Halted", "template": {"spec": {"architecture": "amd64", **TEMPLATE["spec"]}}}
+        for dry_run, wanted in ((True, False), (False, True)):
+            body["request"]["dryRun"] = dry_run
+            response = json.loads(self.gateway.ask("POST", "/virtualmachines-validate", body)[1])["response"]
+            self.assertTrue(response["allowed"], response)
+            self.assertEqual('kubevirt_vm_created_by_pod_total{namespace="counted"} 1' in self.gateway.ask("GET", "/metrics")[1], wanted)
+
+    @unittest.skipIf(e2e.SANITIZED, "figures mean nothing under sanitizers")
+    def test_starts_quickly_and_stays_small(self):
+        self.assertLess(self.gateway.took_s, 3)
+        with open(f"/proc/{self.gateway.process.pid}/status") as file:
+            self.assertLess(int(re.search(r"VmRSS:\s+(\d+)", file.read()).group(1)) / 1024, 64)
+
     def test_configuration_is_live(self):
         def sidecars_allowed():
             body = e2e.review("kubevirt.io", "v1", "virtualmachineinstances", "", "VirtualMachineInstance")
@@ -296,6 +374,32 @@ class Faults(Cluster):
         self.api.start()
         until("the gateway is ready again", lambda: self.gateway.ask("GET", "/readyz")[0] == 200, seconds=5)
         self.assertEqual(self.gateway.as_proxy("PUT", OF_VM + "x/start", ADMIN)[0], 404)
+
+
+    def test_an_api_server_that_falls_silent(self):
+        self.api.process.send_signal(signal.SIGSTOP)  # connections stay, nothing comes
+        try:
+            until("readiness tells the truth", lambda: self.gateway.ask("GET", "/readyz")[0] == 500, seconds=30)
+        finally:
+            self.api.process.send_signal(signal.SIGCONT)
+        until("the gateway is ready again", lambda: self.gateway.ask("GET", "/readyz")[0] == 200, seconds=5)
+
+    def test_connections_that_are_cut_every_second(self):
+        with Cutter(self.api.port) as cutter:
+            kubeconfig = json.loads(e2e.read(self.folder, "kubeconfig"))
+            kubeconfig["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{cutter.port}"
+            with open(os.path.join(self.folder, "kubeconfig-cut"), "w") as file:
+                json.dump(kubeconfig, file)
+            gateway = Gateway(self.folder, "--kubeconfig", f"{self.folder}/kubeconfig-cut").start()
+            self.addCleanup(gateway.stop)
+            for verbosity in (3, 4, 5):
+                cutter.cut()
+                changed = self.change(KUBEVIRT, lambda found: found["spec"].update(
+                    configuration={"developerConfiguration": {"logVerbosity": {"virtAPI": verbosity}}}))
+                wanted = int(changed["metadata"]["resourceVersion"])
+                until("the change is seen", lambda: int(json.loads(gateway.ask("GET", "/healthz")[1]).get("config-resource-version") or 0) >= wanted,
+                      seconds=5)
+                self.assertEqual(gateway.ask("GET", "/readyz")[0], 200)
 
 
 class Stopping(Cluster):

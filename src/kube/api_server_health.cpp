@@ -31,6 +31,33 @@ void ApiServerHealth::forget() {
   version_.reset();
 }
 
+Task<Result<std::shared_ptr<const std::string>>> ApiServerHealth::ask(http::Core& core) {
+  Question question{.target = "/version", .about = {"GET", "version"}, .timeout = version_deadline};
+  auto text = version_text(co_await client_.ask(core, std::move(question)));
+  if (!text) co_return fail(std::move(text.error()));
+  answered_at_.store(clock_.steady_now(), std::memory_order_relaxed);
+  auto version = std::make_shared<const std::string>(std::move(*text));
+  const std::scoped_lock lock(mutex_);
+  version_ = version;
+  co_return version;
+}
+
+Task<void> ApiServerHealth::keep_asking(http::Core& core, std::function<void()> returned) {
+  bool lost = false;
+  for (;;) {
+    const bool answered = (co_await ask(core)).has_value();
+    if (!answered) forget();
+    if (answered && lost) returned();
+    lost = !answered;
+    co_await core.sleep(answered ? times_.good : times_.bad);
+  }
+}
+
+std::optional<std::string> ApiServerHealth::problem() const {
+  if (clock_.steady_now() - answered_at_.load(std::memory_order_relaxed) < times_.lost_after) return std::nullopt;
+  return "the API server does not answer";
+}
+
 Task<http::Response> ApiServerHealth::answer(http::Core& core) {
   std::shared_ptr<const std::string> version;
   {
@@ -39,15 +66,11 @@ Task<http::Response> ApiServerHealth::answer(http::Core& core) {
   }
   std::string failure;
   if (!version) {
-    Question question{.target = "/version", .about = {"GET", "version"}, .timeout = version_deadline};
-    auto text = version_text(co_await client_.ask(core, std::move(question)));
-    if (text) {
-      version = std::make_shared<const std::string>(std::move(*text));
-      const std::scoped_lock lock(mutex_);
-      version_ = version;
-    } else {
-      failure = std::move(text.error().message);
-    }
+    auto asked = co_await ask(core);
+    if (asked)
+      version = std::move(*asked);
+    else
+      failure = std::move(asked.error().message);
   }
   http::Response response{.status = version ? 200 : 500, .content_type = "application/json", .headers = {}, .body = {}};
   response.headers.emplace_back("X-Content-Type-Options", "nosniff");

@@ -183,7 +183,8 @@ TEST(AccessReviewsTest, TheMemoryCanBeSwitchedOff) {
 TEST(ApiServerHealthTest, AsksOnceUntilSomethingGoesWrong) {
   Bench bench;
   const config::FixedConfig config(config::ClusterConfig::defaults("amd64"));
-  ApiServerHealth health(bench.client, config);
+  ManualClock clock;
+  ApiServerHealth health(bench.client, config, clock, {});
   bench.api.answer("GET /version", {.body = R"({"major":"1"})"});
   bench.api.answer("GET /version", {.status = 500, .body = "broken"});
   const auto good = bench.run(health.answer(*bench.loop));
@@ -197,6 +198,23 @@ TEST(ApiServerHealthTest, AsksOnceUntilSomethingGoesWrong) {
   const auto bad = bench.run(health.answer(*bench.loop));
   EXPECT_EQ(bad.status, 500);
   EXPECT_THAT(bad.body, HasSubstr(R"("connectivity":"failed")"));
+}
+
+TEST(ApiServerHealthTest, NoticesThatNobodyAnswers) {
+  Bench bench;
+  const config::FixedConfig config(config::ClusterConfig::defaults("amd64"));
+  ManualClock clock;
+  ApiServerHealth health(bench.client, config, clock, {.good = 1ms, .bad = 1ms, .lost_after = 10s});
+  for (const int status : {200, 500, 200}) bench.api.answer("GET /version", {.status = status, .body = "{}"});
+  http::test::Event returned;
+  http::Background asking;
+  bench.loop->post([&] { asking = http::Background(health.keep_asking(*bench.loop, [&] { returned.set(); })); });
+  EXPECT_TRUE(returned.wait());
+  EXPECT_EQ(health.problem(), std::nullopt);
+  bench.stop();
+  asking = {};
+  clock.advance(10s);
+  EXPECT_NE(health.problem(), std::nullopt);
 }
 
 }  // namespace

@@ -41,6 +41,10 @@ Reflector::Reflector(Client& client, Options options, metrics::Registry& metrics
 
 void Reflector::start(http::Core& core) { running_ = http::Background(run(core)); }
 
+void Reflector::refresh() {
+  if (stream_) stream_->close();
+}
+
 std::string Reflector::selector_query() const {
   return options_.field_selector.empty() ? std::string() : "&fieldSelector=" + percent_encode(options_.field_selector);
 }
@@ -115,9 +119,16 @@ Task<Result<Reflector::Ended>> Reflector::watch(http::Core& core) {
   if (!stream && stream.error().code == 410) co_return Ended::expired;
   if (!stream) co_return fail(std::move(stream.error()));
   worked();
+  stream_ = &*stream;
+  auto ended = co_await read_events(*stream);
+  stream_ = nullptr;
+  co_return ended;
+}
+
+Task<Result<Reflector::Ended>> Reflector::read_events(http::AnswerStream& stream) {
   LineSplitter lines;
   for (;;) {
-    const auto piece = co_await stream->read();
+    const auto piece = co_await stream.read();
     if (!piece) co_return fail(piece.error());
     if (piece->empty()) co_return Ended::orderly;
     if (!lines.add(*piece)) co_return fail(Status::internal_error("an event of a watch is too large"));

@@ -59,6 +59,8 @@ class Reflector {
   void on_trouble(std::function<void()> fn) { trouble_ = std::move(fn); }
   // On the core.
   void start(http::Core& core);
+  // On the core: the watch is begun anew where it is. For when its connection may be dead without a sign.
+  void refresh();
 
   // The rest from any thread.
 
@@ -78,6 +80,7 @@ class Reflector {
   Task<void> run(http::Core& core);
   Task<Result<void>> relist(http::Core& core);
   Task<Result<Ended>> watch(http::Core& core);
+  Task<Result<Ended>> read_events(http::AnswerStream& stream);
   Result<Ended> take(WatchEvent event);
   std::string selector_query() const;
   ResourceName resource() const { return {options_.group, options_.version, options_.plural}; }
@@ -94,6 +97,7 @@ class Reflector {
 
   // Of the core.
   std::string resource_version_;
+  http::AnswerStream* stream_ = nullptr;  // of the watch that goes on
   bool must_list_ = true;
   int failures_in_a_row_ = 0;
   std::atomic<bool> synced_{false};

@@ -156,6 +156,19 @@ TEST(ReflectorTest, KeepsWhatItHasAndSaysThatItIsOld) {
   EXPECT_THAT(bench.metrics.expose(), HasSubstr("virtgate_cache_failures_total{cache=\"maps\"} 3"));
 }
 
+TEST(ReflectorTest, BeginsAnewWhenItsConnectionMayBeDead) {
+  Bench bench;
+  bench.api.answer(std::string(list_line), list_of(1, {}));
+  bench.api.answer(std::string(watch_line), silent_watch(event("ADDED", object("a", 2))));
+  bench.api.answer(std::string(watch_line), silent_watch(event("ADDED", object("b", 3))));
+  Followed followed(bench);
+  followed.start();
+  ASSERT_TRUE(followed.until([&] { return followed.names() == Names{"ns/a"}; }));
+  bench.loop->post([&] { followed->refresh(); });
+  EXPECT_TRUE(followed.until([&] { return followed.names() == Names{"ns/a", "ns/b"}; }));
+  EXPECT_THAT(bench.api.asked(), Contains(HasSubstr("resourceVersion=2&")));
+}
+
 TEST(ReflectorTest, WaitsForTheFirstList) {
   Bench bench;
   bench.api.answer(std::string(list_line), {.status = 403, .body = R"({"kind":"Status","code":403,"message":"no"})"});
