@@ -24,7 +24,14 @@ constexpr std::size_t usual_answer_bytes = 512;
 
 struct Counters {
   std::shared_ptr<metrics::Counter> allowed, refused, unreadable;
+  metrics::Family<metrics::Counter>* created = nullptr;  // of the webhook that sees machines come, by namespace
 };
+
+void count(const Counters& counters, const admission::Review& review, bool allowed) {
+  (allowed ? counters.allowed : counters.refused)->add();
+  if (counters.created && allowed && !review.dry_run && review.operation() == admission::Operation::create)
+    counters.created->with({review.name_space})->add();
+}
 
 // As upstream: what cannot be read at all is told by the code alone.
 void refuse_unreadable(Call& call, const Counters& counters) {
@@ -91,7 +98,7 @@ Task<void> serve(Call& call, const Webhook& webhook, const admission::Environmen
   if (!verdict.effects.empty())
     if (auto undone = co_await carry_out_all(verdict.effects, call, carry_out))
       verdict = admission::Verdict::refuse(std::move(*undone));
-  (verdict.allowed ? counters.allowed : counters.refused)->add();
+  count(counters, *review, verdict.allowed);
   if (!verdict.allowed) log_refusal(call, webhook, *review, verdict.refusal);
 
   http::Response response{.status = 200, .content_type = json_type};
@@ -107,10 +114,13 @@ void add_webhook_routes(Router& router, Access access, metrics::Registry& metric
   auto& reviews =
       metrics.counters("virtgate_admission_reviews_total",
                        "Reviews by webhook and outcome: allowed, refused, or unreadable.", {"webhook", "outcome"});
+  auto& created = metrics.counters("kubevirt_vm_created_by_pod_total",
+                                   "Deprecated. Machines whose creation this server has allowed.", {"namespace"});
   for (const Webhook& webhook : admission::webhooks()) {
     const Counters counters{.allowed = reviews.with({webhook.path, "allowed"}),
                             .refused = reviews.with({webhook.path, "refused"}),
-                            .unreadable = reviews.with({webhook.path, "unreadable"})};
+                            .unreadable = reviews.with({webhook.path, "unreadable"}),
+                            .created = webhook.path == "/virtualmachines-validate" ? &created : nullptr};
     // Upstream does not look at the method.
     router.add(access, Router::any_method, std::string(webhook.path), RouteClass::webhook,
                [&webhook, &environment, carry_out, counters](Call& call) {
