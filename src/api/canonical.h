@@ -24,8 +24,8 @@ namespace vg::api {
 // Some rules of upstream look at what Go has in memory, where more can be told apart than in what it writes.
 enum class Empties : std::uint8_t {
   left_out,  // as Go writes
-  kept,  // as Go has it: an empty list is not nil, and a struct embedded by pointer is there once one of its members
-         // was given, though all are empty
+  kept,      // as Go has it: an empty list or map is not nil, and a struct embedded by pointer is there once one of its
+             // members was given, though all are empty
 };
 
 // Brings `value` into canonical form in place; new parts are made in the memory that `value` lives in. A null becomes
