@@ -66,7 +66,8 @@ struct ServeOptions {
         {"handler-cert-file", '\0', &node.handler_cert_file, "FILE", "client certificate shown to the handlers"},
         {"handler-key-file", '\0', &node.handler_key_file, "FILE", "its key"},
         {"stream-ping-seconds", '\0', &node.stream_ping_seconds, "SECONDS",
-         "how long a console or display may be silent before it is pinged, so that nothing on the way cuts it; 0: never"},
+         "how long a console or display may be silent before it is pinged, so that nothing on the way cuts it; 0: "
+         "never"},
         {"requestheader-client-ca-file", '\0', &requestheader_client_ca_file, "FILE",
          "authorities of front proxies: whom they name in X-Remote-User and X-Remote-Group is believed"},
         {"requestheader-allowed-names", '\0', &requestheader_allowed_names, "NAMES",

@@ -27,10 +27,11 @@ constexpr std::string_view text =
 
 TEST(Draft, HasOneLayout) {
   const auto object = stored(text, 7);
-  EXPECT_EQ(object->json(),
-            R"({"apiVersion":"kubevirt.io/v1","kind":"VirtualMachine","metadata":{"name":"a","uid":"u",)"
-            R"("labels":{"b":"2","a":"1"},"ownerReferences":[{"uid":"o1"},{"uid":"o2"}],"managedFields":[{}]},"spec":{"x":1},)"
-            R"("status":{"y":[]}})");
+  EXPECT_EQ(
+      object->json(),
+      R"({"apiVersion":"kubevirt.io/v1","kind":"VirtualMachine","metadata":{"name":"a","uid":"u",)"
+      R"("labels":{"b":"2","a":"1"},"ownerReferences":[{"uid":"o1"},{"uid":"o2"}],"managedFields":[{}]},"spec":{"x":1},)"
+      R"("status":{"y":[]}})");
   EXPECT_EQ(object->label("a"), "1");
   EXPECT_TRUE(object->owned_by("o2"));
   EXPECT_FALSE(object->deleting());
