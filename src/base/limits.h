@@ -93,8 +93,7 @@ inline constexpr std::size_t cel_steps_max = 1000000;
 // Types inside types: a level of the expression adds at most a few.
 inline constexpr std::size_t cel_type_levels_max = 2000;
 
-// --- what rules look up
-// -----------------------------------------------------------------------------------------------
+// --- what rules look up ----------------------------------------------------------------------------------------------
 
 // Text of the objects of one list that a rule reads (presets, restores, backups, migrations of a machine): some
 // thousands of them. In memory values take about four times as much, for as long as the request lasts.
