@@ -498,7 +498,8 @@ class Much(Streams):
                 await asyncio.sleep(0.2)
             self.assertLess(moved - began, total, "there is more to come")
             grown = self.world.server.resident_mib() - before
-            self.assertLess(grown, 8, kind)
+            if not e2e.SANITIZED:  # sanitizers hold freed memory back
+                self.assertLess(grown, 8, kind)
             got = bytearray()
             for number in range(total // node_side.CHUNK):
                 while len(got) < node_side.CHUNK:

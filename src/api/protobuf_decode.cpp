@@ -128,7 +128,8 @@ class Decoder {
     const auto entry = wire::read_parts(item.bytes, std::array{Form::bytes, form_of(element.shape)});
     if (!entry) return refuse("an entry is no key and value", place);
     std::string memory;
-    const std::string_view key = as_utf8(entry->at(layout::Entry::key).bytes, memory);
+    std::string_view key = as_utf8(entry->at(layout::Entry::key).bytes, memory);
+    if (key.empty()) key = "";  // a key that was left out has no address, and Boost.JSON copies from it all the same
     Item given = entry->at(layout::Entry::value);
     if (given.number == 0) given.form = form_of(element.shape);
     Value& slot = object.emplace(key, nullptr).first->value();
