@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "admission/lookup_name.h"
 #include "base/limits.h"
 #include "json/parse.h"
 
@@ -22,11 +23,6 @@ Result<json::Value*> keep(const StoredObject& object, const json::StoragePtr& st
   return new (place) json::Value(std::move(*parsed));
 }
 
-// Kubernetes cannot be asked for such a name at all, which is another answer than that there is no such object.
-bool can_be_asked(std::string_view name) {
-  return !name.empty() && name != "." && name != ".." && name.find_first_of("/%") == name.npos;
-}
-
 // They all go into the request's memory at once.
 Result<void> check_size(std::string_view resource, const std::vector<ObjectPtr>& objects) {
   std::size_t bytes = 0;
@@ -42,9 +38,7 @@ Result<void> check_size(std::string_view resource, const std::vector<ObjectPtr>&
 
 Result<json::Value*> StoreLookups::get(std::string_view resource, std::string_view ns, std::string_view name,
                                        const json::StoragePtr& storage) const {
-  if (!can_be_asked(name))
-    return fail(Status::bad_request(
-        fmt::format("\"{}\" cannot be the name of one of {}; give a name without / and %", name, resource)));
+  if (auto good = check_lookup_name(resource, name); !good) return fail(std::move(good.error()));
   const ObjectPtr object = store_.get(resource, ns, name);
   if (!object) return nullptr;
   return keep(*object, storage);

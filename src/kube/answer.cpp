@@ -9,6 +9,7 @@
 #include "json/access.h"
 #include "json/arena.h"
 #include "json/parse.h"
+#include "json/status.h"
 
 namespace vg::kube {
 namespace {
@@ -34,29 +35,11 @@ std::optional<milliseconds> named_pause(const http::ResponseHead& head) {
 
 }  // namespace
 
-Status read_status(const json::Value& document, int code) {
-  Status status{.code = code, .reason = {}, .message = {}, .details = {}};
-  status.reason = json::get_string_or(document, "reason");
-  status.message = json::get_string_or(document, "message");
-  const json::Object* details = json::get_object(document, "details");
-  if (!details) return status;
-  status.details.name = json::get_string_or(*details, "name");
-  status.details.group = json::get_string_or(*details, "group");
-  status.details.kind = json::get_string_or(*details, "kind");
-  status.details.uid = json::get_string_or(*details, "uid");
-  status.details.retry_after_seconds = static_cast<int>(json::get_int_or(*details, "retryAfterSeconds", 0));
-  if (const json::Array* causes = json::get_array(*details, "causes"))
-    for (const json::Value& cause : *causes)
-      status.details.causes.push_back({.reason = std::string(json::get_string_or(cause, "reason")),
-                                       .message = std::string(json::get_string_or(cause, "message")),
-                                       .field = std::string(json::get_string_or(cause, "field"))});
-  return status;
-}
-
 Status refusal_of(const http::Answer& answer) {
   json::Arena arena;
   const auto document = json::parse(answer.body, arena.storage());
-  if (document && json::get_string_or(*document, "kind") == "Status") return read_status(*document, answer.head.status);
+  if (document && json::get_string_or(*document, "kind") == "Status")
+    return json::read_status(*document, answer.head.status);
   return {.code = answer.head.status,
           .reason = {},
           .message = fmt::format("the API server answered {} {}: {}", answer.head.status, answer.head.reason,

@@ -11,9 +11,7 @@
 
 namespace vg::kube {
 
-// The Status of a refusal, from its document.
-Status read_status(const json::Value& document, int code);
-// The same from the text of an answer, which may be anything.
+// The Status of a refusal, from the text of an answer, which may be anything.
 Status refusal_of(const http::Answer& answer);
 
 // Whether, and after what pause, a request is worth another try. `attempt` counts from 1. `repeatable`: asking twice

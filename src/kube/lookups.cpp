@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "admission/lookup_name.h"
 #include "base/limits.h"
 #include "json/access.h"
 #include "json/parse.h"
@@ -23,11 +24,6 @@ constexpr int rounds_max = 32;
 // kube-apiserver waits 10 s for our webhooks; whoever gets an answer before knows more than that it was late.
 constexpr std::chrono::seconds fetch_deadline{8};
 constexpr json::ParseOptions any_size{.bytes_max = SIZE_MAX};
-
-// Kubernetes cannot be asked for such a name at all, which is another answer than that there is no such object.
-bool can_be_asked(std::string_view name) {
-  return !name.empty() && name != "." && name != ".." && name.find_first_of("/%") == name.npos;
-}
 
 json::Value* keep(json::Value value, const StoragePtr& storage) {
   void* place = storage->allocate(sizeof(json::Value), alignof(json::Value));
@@ -62,9 +58,7 @@ class Session final : public admission::LookupSession, public admission::Lookups
 
   Result<json::Value*> get(std::string_view resource, std::string_view ns, std::string_view name,
                            const StoragePtr& storage) const override {
-    if (!can_be_asked(name))
-      return fail(Status::bad_request(
-          fmt::format("\"{}\" cannot be the name of one of {}; give a name without / and %", name, resource)));
+    if (auto good = admission::check_lookup_name(resource, name); !good) return fail(std::move(good.error()));
     if (const Reflector* copy = copy_of(resource)) {
       const auto found = copy->find(ns, name);
       return found ? read(found->json, storage) : nullptr;

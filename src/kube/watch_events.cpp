@@ -7,6 +7,7 @@
 #include "json/access.h"
 #include "json/arena.h"
 #include "json/parse.h"
+#include "json/status.h"
 #include "json/write.h"
 #include "kube/answer.h"
 
@@ -48,7 +49,7 @@ Result<WatchEvent> read_event(std::string_view line) {
   if (!type || !object) return fail(Status::internal_error("an event of a watch has no known type, or no object"));
   WatchEvent event{.type = *type, .object = {}, .error = {}};
   if (*type == EventType::error) {
-    event.error = read_status(*object, static_cast<int>(json::get_int_or(*object, "code", 500)));
+    event.error = json::read_status(*object, static_cast<int>(json::get_int_or(*object, "code", 500)));
     return event;
   }
   auto read = read_object(*object);

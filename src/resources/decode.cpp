@@ -9,8 +9,8 @@
 #include "base/limits.h"
 #include "json/access.h"
 #include "json/parse.h"
+#include "json/yaml.h"
 #include "resources/object_meta.h"
-#include "resources/yaml.h"
 
 namespace vg::resources {
 namespace {
@@ -106,7 +106,7 @@ Result<json::Value> read_object(std::string_view body, BodyFormat format, const 
   if (body.empty()) return fail(Status::bad_request("the body is empty; send the object"));
   if (format == BodyFormat::protobuf) return read_protobuf(body, type, storage);
   Result<json::Value> value = format == BodyFormat::yaml
-                                  ? parse_yaml(body, storage, problems ? &problems->duplicate : nullptr)
+                                  ? json::parse_yaml(body, storage, problems ? &problems->duplicate : nullptr)
                                   : json::parse(body, storage,
                                                 {.bytes_max = limits::object_body_bytes_max,
                                                  .duplicate_fields = problems ? &problems->duplicate : nullptr});

@@ -9,6 +9,7 @@
 #include "base/selector.h"
 #include "json/access.h"
 #include "json/parse.h"
+#include "json/status.h"
 #include "json/write.h"
 #include "resources/draft.h"
 #include "resources/selection.h"
@@ -53,29 +54,11 @@ class OwnExchange final : public http::Exchange {
   http::Response response_{.status = 500, .content_type = {}, .headers = {}, .body = {}};
 };
 
-Status read_status(const json::Value& document, int code) {
-  Status status{.code = code, .reason = {}, .message = {}, .details = {}};
-  status.reason = json::get_string_or(document, "reason");
-  status.message = json::get_string_or(document, "message");
-  const json::Object* details = json::get_object(document, "details");
-  if (!details) return status;
-  status.details.name = json::get_string_or(*details, "name");
-  status.details.group = json::get_string_or(*details, "group");
-  status.details.kind = json::get_string_or(*details, "kind");
-  status.details.retry_after_seconds = static_cast<int>(json::get_int_or(*details, "retryAfterSeconds", 0));
-  if (const json::Array* causes = json::get_array(*details, "causes"))
-    for (const json::Value& cause : *causes)
-      status.details.causes.push_back({.reason = std::string(json::get_string_or(cause, "reason")),
-                                       .message = std::string(json::get_string_or(cause, "message")),
-                                       .field = std::string(json::get_string_or(cause, "field"))});
-  return status;
-}
-
 // The object that was answered, or the refusal.
 Result<json::Value> read_answer(const http::Response& response, const json::StoragePtr& storage) {
   auto document = json::parse(response.body, storage, {.bytes_max = SIZE_MAX});
   if (!document) return fail(Status::internal_error("a write inside of this server got no answer that can be read"));
-  if (response.status >= 400) return fail(read_status(*document, response.status));
+  if (response.status >= 400) return fail(json::read_status(*document, response.status));
   return document;
 }
 
