@@ -7,9 +7,8 @@
 #include <vector>
 
 #include "admission/chain.h"
-#include "base/json_text.h"
 #include "config/gates.h"
-#include "flags.h"
+#include "listing.h"
 
 namespace vg::cmd {
 namespace {
@@ -60,53 +59,26 @@ void print_table(std::FILE* out, const std::vector<Row>& rows) {
 
 void print_json(std::FILE* out, const std::vector<Row>& rows) {
   std::string text = "[";
-  for (const Row& row : rows) {
-    text += text.size() > 1 ? ",\n " : "";
-    std::string_view separator = "{";
-    for (const auto& [name, value] :
-         std::initializer_list<std::pair<std::string_view, std::string_view>>{{"webhook", row.chain.path},
-                                                                              {"id", row.rule.id},
-                                                                              {"holds", row.rule.holds},
-                                                                              {"field", row.rule.field},
-                                                                              {"when", row.when()},
-                                                                              {"gate", row.gate()}}) {
-      if (value.empty()) continue;
-      text += separator;
-      separator = ",";
-      append_json_string(text, name);
-      text += ':';
-      append_json_string(text, value);
-    }
-    text += '}';
-  }
+  for (const Row& row : rows)
+    append_row(text, {{"webhook", row.chain.path},
+                      {"id", row.rule.id},
+                      {"holds", row.rule.holds},
+                      {"field", row.rule.field},
+                      {"when", row.when()},
+                      {"gate", row.gate()}});
   fmt::print(out, "{}]\n", text);
 }
 
 }  // namespace
 
 int run_rules(std::span<const std::string_view> arguments, Output output) {
-  std::string word, format = "table";
-  const std::vector<Flag> flags = {
-      {"grep", '\0', &word, "WORD", "only rules that mention this, whatever its case"},
-      {"output", 'o', &format, "FORMAT", "table or json"},
-  };
-  const std::string usage = fmt::format("usage: virtgate rules [--grep WORD] [-o json]\n\n{}", describe_flags(flags));
-  const auto parsed = parse_flags(flags, arguments);
-  if (parsed && parsed->help) {
-    fmt::print(output.out, "{}", usage);
-    return exit_ok;
-  }
-  const bool known = format == "table" || format == "json";
-  if (!parsed || !parsed->positional.empty() || !known) {
-    fmt::print(output.err, "virtgate rules: {}\n\n{}",
-               !parsed  ? parsed.error()
-               : !known ? fmt::format("there is no output format \"{}\"; use table or json", format)
-                        : fmt::format("there is nothing to do with \"{}\"", parsed->positional.front()),
-               usage);
-    return exit_usage;
-  }
+  std::string word;
+  const auto format = read_listing("rules", "[--grep WORD] [-o json]",
+                                   {{"grep", '\0', &word, "WORD", "only rules that mention this, whatever its case"}},
+                                   arguments, output);
+  if (!format) return format.error();
   const auto rows = select(word);
-  if (format == "json")
+  if (*format == ListingFormat::json)
     print_json(output.out, rows);
   else
     print_table(output.out, rows);
