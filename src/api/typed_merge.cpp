@@ -301,12 +301,9 @@ class Merger {
   Value merge(const Part& part, const Value* live, const Value* wanted) {
     if (!live || !wanted) return Value(live ? *live : *wanted, storage_);
     const Way way = part.way(*wanted);
-    if (way == Way::leaf || way != part.way(*live) || is_nothing(wanted) || is_nothing(live)) {
-      // An empty map or list says nothing about what others put there.
-      if (way != Way::leaf && way == part.way(*live) && is_nothing(wanted) && !is_nothing(live))
-        return Value(*live, storage_);
-      return Value(*wanted, storage_);
-    }
+    if (way == Way::leaf || way != part.way(*live) || is_nothing(live)) return Value(*wanted, storage_);
+    // An empty map or list says nothing about what others put there.
+    if (is_nothing(wanted)) return Value(*live, storage_);
     return way == Way::members ? members(part, *live, *wanted) : elements(part, *live, *wanted);
   }
 
