@@ -196,7 +196,7 @@ ClusterServer::ClusterServer(const ClusterOptions& options, kube::ClusterAccess 
   service_.emplace(actions::Parts{
       .objects = objects_, .nodes = *nodes_, .environment = *environment_, .streams = {.ledger = &*streams_}});
   api_.emplace(kube::AggregatedApi::Parts{
-      .actions = *service_, .reviews = reviews_, .health = api_health_, .front_proxy = [this] {
+      .actions = *service_, .authorizer = reviews_, .health = api_health_, .front_proxy = [this] {
         return front_proxy_.load();
       }});
 }

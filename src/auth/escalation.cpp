@@ -30,8 +30,8 @@ const std::vector<PolicyRule>& everything() {
   return rules;
 }
 
-Task<bool> may(const User& user, std::string_view verb, std::string_view resource, std::string_view ns,
-               std::string_view name, Authorizer& authorizer) {
+Task<Result<bool>> may(http::Core& core, const User& user, std::string_view verb, std::string_view resource,
+                       std::string_view ns, std::string_view name, Authorizer& authorizer) {
   const AccessAttributes attributes{.verb = verb,
                                     .resource_request = true,
                                     .path = {},
@@ -41,13 +41,16 @@ Task<bool> may(const User& user, std::string_view verb, std::string_view resourc
                                     .subresource = {},
                                     .ns = ns,
                                     .name = name};
-  const AccessDecision decision = co_await authorizer.authorize(user, attributes);
-  co_return decision.allowed;
+  auto decision = co_await authorizer.authorize(core, user, attributes);
+  if (!decision) co_return fail(std::move(decision.error()));
+  co_return decision->allowed;
 }
 
-Task<std::optional<Status>> check_role(const User& user, RbacWrite write, Authorizer& authorizer,
+Task<std::optional<Status>> check_role(http::Core& core, const User& user, RbacWrite write, Authorizer& authorizer,
                                        const RuleResolver& rules) {
-  if (co_await may(user, "escalate", write.resource, write.ns, write.request_name, authorizer)) co_return std::nullopt;
+  auto escalates = co_await may(core, user, "escalate", write.resource, write.ns, write.request_name, authorizer);
+  if (!escalates) co_return std::move(escalates.error());
+  if (*escalates) co_return std::nullopt;
   const std::vector<PolicyRule> owned = rules.rules_for(user, write.ns);
   const std::vector<PolicyRule> wanted = policy_rules_of(*write.object);
   const std::string_view name = object_name(*write.object);
@@ -61,14 +64,16 @@ Task<std::optional<Status>> check_role(const User& user, RbacWrite write, Author
   co_return std::nullopt;
 }
 
-Task<std::optional<Status>> check_binding(const User& user, RbacWrite write, Authorizer& authorizer,
+Task<std::optional<Status>> check_binding(http::Core& core, const User& user, RbacWrite write, Authorizer& authorizer,
                                           const RuleResolver& rules) {
   const json::Object* reference = json::get_object(*write.object, "roleRef");
   const std::string_view kind = reference ? json::get_string_or(*reference, "kind") : std::string_view();
   const std::string_view role = reference ? json::get_string_or(*reference, "name") : std::string_view();
   if (kind != "Role" && kind != "ClusterRole") co_return std::nullopt;  // validation refuses it with the field's name
   const std::string_view resource = kind == "Role" ? "roles" : "clusterroles";
-  if (co_await may(user, "bind", resource, write.ns, role, authorizer)) co_return std::nullopt;
+  auto binds = co_await may(core, user, "bind", resource, write.ns, role, authorizer);
+  if (!binds) co_return std::move(binds.error());
+  if (*binds) co_return std::nullopt;
   const auto wanted = rules.rules_of_role(kind, role, write.ns);
   if (!wanted) co_return wanted.error();
   co_return check_role_rules(user, write.resource, object_name(*write.object), rules.rules_for(user, write.ns),
@@ -123,13 +128,13 @@ bool changes_only_ownership(const json::Object& object, const json::Object& old)
                        {"ownerReferences", "finalizers", "managedFields", "resourceVersion"});
 }
 
-Task<std::optional<Status>> check_rbac_write(const User& user, RbacWrite write, Authorizer& authorizer,
-                                             const RuleResolver& rules) {
+Task<std::optional<Status>> check_rbac_write(http::Core& core, const User& user, RbacWrite write,
+                                             Authorizer& authorizer, const RuleResolver& rules) {
   if (!is_role(write.resource) && !is_binding(write.resource)) co_return std::nullopt;
   if (user.in_group(administrators_group)) co_return std::nullopt;
   if (write.old && changes_only_ownership(*write.object, *write.old)) co_return std::nullopt;
-  if (is_role(write.resource)) co_return co_await check_role(user, write, authorizer, rules);
-  co_return co_await check_binding(user, write, authorizer, rules);
+  if (is_role(write.resource)) co_return co_await check_role(core, user, write, authorizer, rules);
+  co_return co_await check_binding(core, user, write, authorizer, rules);
 }
 
 }  // namespace vg::auth

@@ -24,10 +24,11 @@ struct RbacWrite {
 
 // The refusal, if there is one: 403 when the role holds, or the binding gives, what the user does not hold and the user
 // has neither the verb "escalate" on the role nor "bind" on the role referred to; 404 when a binding refers to a role
-// that does not exist and so cannot be compared. Members of system:masters may do everything. To be asked after the
-// write itself was authorized; nothing for every other resource.
-Task<std::optional<Status>> check_rbac_write(const User& user, RbacWrite write, Authorizer& authorizer,
-                                             const RuleResolver& rules);
+// that does not exist and so cannot be compared; the authorizer's own error when it knows no answer. Members of
+// system:masters may do everything. To be asked after the write itself was authorized; nothing for every other
+// resource.
+Task<std::optional<Status>> check_rbac_write(http::Core& core, const User& user, RbacWrite write,
+                                             Authorizer& authorizer, const RuleResolver& rules);
 
 // The pure parts of it.
 // 403 unless `owned` covers `wanted`.

@@ -20,7 +20,7 @@ struct EscalationTest : ::testing::Test {
                               std::vector<std::string> groups = {}) {
     const auto parsed = parse(object);
     const auto parsed_old = parse(old.empty() ? "{}" : old);
-    return run(check_rbac_write(user("jane", std::move(groups)),
+    return run(check_rbac_write(idle_core(), user("jane", std::move(groups)),
                                 {.resource = resource,
                                  .ns = resource.starts_with("cluster") ? "" : "a",
                                  .request_name = old.empty() ? "" : "x",
@@ -81,6 +81,13 @@ TEST_F(EscalationTest, ABindingMayGiveWhatItsWriterHolds) {
 TEST_F(EscalationTest, ARoleThatDoesNotExistCannotBeCompared) {
   EXPECT_EQ(write("rolebindings", binding)->code, 404);
   EXPECT_FALSE(write("rolebindings", binding, "", {"system:masters"}));
+}
+
+TEST_F(EscalationTest, NotKnowingIsNoLeave) {
+  rules.owned.push_back({.verbs = {"escalate", "bind"}, .api_groups = {"*"}, .resources = {"*"}});
+  rules.away = true;
+  EXPECT_EQ(write("roles", pods_role).value().code, 503);
+  EXPECT_EQ(write("rolebindings", binding).value().code, 503);
 }
 
 TEST_F(EscalationTest, AggregationNeedsEverything) {

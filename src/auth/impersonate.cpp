@@ -62,7 +62,7 @@ bool asks_for_anything(const http::Headers& headers) {
 
 }  // namespace
 
-Task<Result<std::optional<User>>> impersonated(const User& asking, const http::Headers& headers,
+Task<Result<std::optional<User>>> impersonated(http::Core& core, const User& asking, const http::Headers& headers,
                                                Authorizer& authorizer) {
   if (!asks_for_anything(headers)) co_return std::nullopt;
   const auto name = headers.find("impersonate-user");
@@ -81,8 +81,9 @@ Task<Result<std::optional<User>>> impersonated(const User& asking, const http::H
                                       .subresource = part.subresource,
                                       .ns = part.ns,
                                       .name = part.name};
-    const AccessDecision decision = co_await authorizer.authorize(asking, attributes);
-    if (!decision.allowed) co_return fail(forbidden(asking, attributes, decision.reason));
+    auto decision = co_await authorizer.authorize(core, asking, attributes);
+    if (!decision) co_return fail(std::move(decision.error()));
+    if (!decision->allowed) co_return fail(forbidden(asking, attributes, decision->reason));
   }
   co_return std::move(wanted.user);
 }

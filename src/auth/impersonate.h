@@ -12,11 +12,12 @@ namespace vg::auth {
 
 // The user that the request is to be taken for; nothing when it asks for no other. Everything that is asked for (the
 // name, each group, the uid, each extra value) needs the verb "impersonate" of its own: 403 for the first that the
-// asking user lacks, 400 for headers that make no sense without Impersonate-User.
+// asking user lacks, the authorizer's own error when it knows no answer, 400 for headers that make no sense without
+// Impersonate-User.
 //
 // A service account brings its groups along, unless groups are given. Whoever is impersonated is authenticated, except
 // system:anonymous and who is put into system:unauthenticated. Nothing of the asking user stays.
-Task<Result<std::optional<User>>> impersonated(const User& asking, const http::Headers& headers,
+Task<Result<std::optional<User>>> impersonated(http::Core& core, const User& asking, const http::Headers& headers,
                                                Authorizer& authorizer);
 
 }  // namespace vg::auth

@@ -15,7 +15,7 @@ struct ImpersonateTest : ::testing::Test {
   FakeRules rules;
   http::Headers headers;
   ImpersonateTest() { rules.owned = {{.verbs = {"impersonate"}, .api_groups = {"*"}, .resources = {"*"}}}; }
-  Result<std::optional<User>> ask() { return run(impersonated(user("root"), headers, rules)); }
+  Result<std::optional<User>> ask() { return run(impersonated(idle_core(), user("root"), headers, rules)); }
 };
 
 TEST_F(ImpersonateTest, WithoutHeadersNobodyIsAsked) {
@@ -84,6 +84,12 @@ TEST_F(ImpersonateTest, OneMissingRightIsEnoughToRefuse) {
   EXPECT_EQ(refused.details.kind, "groups");
   EXPECT_EQ(refused.details.name, "system:masters");
   EXPECT_THAT(refused.message, HasSubstr("root"));
+}
+
+TEST_F(ImpersonateTest, NotKnowingIsNoLeave) {
+  headers.add("Impersonate-User", "jane");
+  rules.away = true;
+  EXPECT_EQ(ask().error().code, 503);
 }
 
 TEST_F(ImpersonateTest, AUserMustBeNamed) {

@@ -210,11 +210,14 @@ Task<Result<void>> answer_access(std::string_view kind, json::Object& review, Re
   if (!causes.empty()) co_return fail(invalid_review(kind, std::move(causes)));
 
   const User other = self ? User() : user_of(spec);
-  const AccessDecision decision = co_await parts.authorizer.authorize(self ? request.user : other, attributes_of(spec));
+  const AccessAttributes attributes = attributes_of(spec);
+  const auto decision = co_await parts.authorizer.authorize(request.core, self ? request.user : other, attributes);
   json::Object status(review.storage());
-  status["allowed"] = decision.allowed;
-  if (!decision.reason.empty()) status["reason"] = decision.reason;
-  if (const std::string errors = selector_errors(spec); !errors.empty()) status["evaluationError"] = errors;
+  status["allowed"] = decision && decision->allowed;
+  if (decision && !decision->reason.empty()) status["reason"] = decision->reason;
+  std::string errors = selector_errors(spec);
+  if (!decision) errors += (errors.empty() ? "" : "; ") + decision.error().message;
+  if (!errors.empty()) status["evaluationError"] = errors;
   review["status"] = std::move(status);
   co_return Result<void>();
 }

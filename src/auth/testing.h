@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include "auth/policy_rule.h"
 #include "base/task.h"
+#include "http/core.h"
 #include "json/document.h"
 #include "ports/authorizer.h"
 
@@ -23,6 +25,12 @@ T run(Task<T> task) {
   spawn(
       [](Task<T> inner, std::optional<T>& out) -> Task<void> { out.emplace(co_await inner); }(std::move(task), result));
   return std::move(*result);
+}
+
+// For whoever names a core and never waits on it.
+inline http::Core& idle_core() {
+  static const std::unique_ptr<http::EventLoop> loop = http::EventLoop::create(0);
+  return *loop;
 }
 
 inline json::Document parse(std::string_view text) {
@@ -40,13 +48,15 @@ struct FakeRules final : Authorizer, RuleResolver {
   std::vector<PolicyRule> owned;
   std::vector<std::pair<std::string, std::vector<PolicyRule>>> roles;  // by "Kind/name"
   std::vector<std::string> asked;                                      // "verb group/resource/subresource ns/name"
+  bool away = false;                                                   // it cannot say
 
-  Task<AccessDecision> authorize(const User&, const AccessAttributes& attributes) override {
+  Task<Result<AccessDecision>> authorize(http::Core&, const User&, const AccessAttributes& attributes) override {
     std::string question(attributes.verb);
     question.append(" ").append(attributes.group).append("/").append(attributes.resource);
     if (!attributes.subresource.empty()) question.append("/").append(attributes.subresource);
     question.append(" ").append(attributes.ns).append("/").append(attributes.name);
     asked.push_back(std::move(question));
+    if (away) co_return fail(Status::unavailable("nobody knows"));
     AccessDecision decision;
     for (const PolicyRule& rule : owned) decision.allowed = decision.allowed || allows(rule, attributes);
     if (decision.allowed) decision.reason = "the test says so";

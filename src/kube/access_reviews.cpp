@@ -19,6 +19,23 @@ void put(json::Object& in, std::string_view key, std::string_view value) {
   if (!value.empty()) in[key] = value;
 }
 
+void put_attributes(json::Object& spec, const AccessAttributes& attributes) {
+  if (!attributes.resource_request) {
+    json::Object& path = spec["nonResourceAttributes"].emplace_object();
+    put(path, "path", attributes.path);
+    put(path, "verb", attributes.verb);
+    return;
+  }
+  json::Object& resource = spec["resourceAttributes"].emplace_object();
+  put(resource, "namespace", attributes.ns);
+  put(resource, "verb", attributes.verb);
+  put(resource, "group", attributes.group);
+  put(resource, "version", attributes.version);
+  put(resource, "resource", attributes.resource);
+  put(resource, "subresource", attributes.subresource);
+  put(resource, "name", attributes.name);
+}
+
 json::Array strings(const std::vector<std::string>& values, const json::StoragePtr& storage) {
   json::Array array(storage);
   for (const std::string& value : values) array.emplace_back(value);
@@ -39,14 +56,7 @@ Result<AccessDecision> read_decision(const http::Answer& answer) {
 std::string review_spec(const User& user, const AccessAttributes& attributes) {
   json::Arena arena;
   json::Object spec(arena.storage());
-  json::Object& resource = spec["resourceAttributes"].emplace_object();
-  put(resource, "namespace", attributes.ns);
-  put(resource, "verb", attributes.verb);
-  put(resource, "group", attributes.group);
-  put(resource, "version", attributes.version);
-  put(resource, "resource", attributes.resource);
-  put(resource, "subresource", attributes.subresource);
-  put(resource, "name", attributes.name);
+  put_attributes(spec, attributes);
   put(spec, "user", user.name);
   if (!user.groups.empty()) spec["groups"] = strings(user.groups, arena.storage());
   if (!user.extra.empty()) {
@@ -58,10 +68,10 @@ std::string review_spec(const User& user, const AccessAttributes& attributes) {
   return text;
 }
 
-Task<Result<AccessDecision>> AccessReviews::ask(http::Core& core, const User& user,
-                                                const AccessAttributes& attributes) {
+Task<Result<AccessDecision>> AccessReviews::authorize(http::Core& core, const User& user,
+                                                      const AccessAttributes& attributes) {
   std::string spec = review_spec(user, attributes);
-  if (remembers(spec)) co_return AccessDecision{.allowed = true, .reason = {}};
+  if (auto known = remembered(spec)) co_return std::move(*known);
   const std::string body =
       fmt::format(R"({{"kind":"SubjectAccessReview","apiVersion":"authorization.k8s.io/v1","spec":{}}})", spec);
   Question question{.method = "POST",
@@ -74,26 +84,27 @@ Task<Result<AccessDecision>> AccessReviews::ask(http::Core& core, const User& us
   auto answer = co_await client_.ask(core, std::move(question));
   if (!answer) co_return fail(std::move(answer.error()));
   auto decision = read_decision(*answer);
-  if (decision && decision->allowed) remember(std::move(spec));
+  if (decision && decision->allowed) remember(std::move(spec), decision->reason);
   co_return decision;
 }
 
-bool AccessReviews::remembers(const std::string& spec) {
-  if (options_.remember.count() == 0) return false;
+std::optional<AccessDecision> AccessReviews::remembered(const std::string& spec) {
+  if (options_.remember.count() == 0) return std::nullopt;
   const std::scoped_lock lock(mutex_);
-  const auto found = allowed_until_.find(spec);
-  return found != allowed_until_.end() && clock_.steady_now() < found->second;
+  const auto found = allowed_.find(spec);
+  if (found == allowed_.end() || found->second.until <= clock_.steady_now()) return std::nullopt;
+  return AccessDecision{.allowed = true, .reason = found->second.reason};
 }
 
-void AccessReviews::remember(std::string spec) {
+void AccessReviews::remember(std::string spec, std::string reason) {
   if (options_.remember.count() == 0) return;
   const auto now = clock_.steady_now();
   const std::scoped_lock lock(mutex_);
-  if (allowed_until_.size() >= options_.remembered_max) {
-    std::erase_if(allowed_until_, [&](const auto& entry) { return entry.second <= now; });
-    if (allowed_until_.size() >= options_.remembered_max) allowed_until_.clear();
+  if (allowed_.size() >= options_.remembered_max) {
+    std::erase_if(allowed_, [&](const auto& entry) { return entry.second.until <= now; });
+    if (allowed_.size() >= options_.remembered_max) allowed_.clear();
   }
-  allowed_until_.insert_or_assign(std::move(spec), now + options_.remember);
+  allowed_.insert_or_assign(std::move(spec), Allowed{.until = now + options_.remember, .reason = std::move(reason)});
 }
 
 }  // namespace vg::kube

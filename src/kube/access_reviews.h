@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -19,7 +20,7 @@ namespace vg::kube {
 // The review's spec as JSON; empty members are left out.
 std::string review_spec(const User& user, const AccessAttributes& attributes);
 
-class AccessReviews {
+class AccessReviews final : public Authorizer {
  public:
   struct Options {
     // How long an allow is remembered; 0: not at all. A refusal never is: whoever was just given a role wants to use
@@ -31,18 +32,22 @@ class AccessReviews {
   AccessReviews(Client& client, const Clock& clock, Options options)
       : client_(client), clock_(clock), options_(options) {}
 
-  // An error means that the answer is not known.
-  Task<Result<AccessDecision>> ask(http::Core& core, const User& user, const AccessAttributes& attributes);
+  Task<Result<AccessDecision>> authorize(http::Core& core, const User& user,
+                                         const AccessAttributes& attributes) override;
 
  private:
-  bool remembers(const std::string& spec);
-  void remember(std::string spec);
+  struct Allowed {
+    Clock::Steady until;
+    std::string reason;
+  };
+  std::optional<AccessDecision> remembered(const std::string& spec);
+  void remember(std::string spec, std::string reason);
 
   Client& client_;
   const Clock& clock_;
   const Options options_;
   std::mutex mutex_;
-  std::map<std::string, Clock::Steady> allowed_until_;
+  std::map<std::string, Allowed> allowed_;
 };
 
 }  // namespace vg::kube

@@ -95,7 +95,7 @@ Task<bool> AggregatedApi::pass(server::Call& call, const AccessQuestion& questio
   if (!user) co_return refuse(std::move(user.error().message));
   call.set_user_name(user->name);
   if (question.need == AccessNeed::refused) co_return refuse(question.problem);
-  auto decision = co_await parts_.reviews.ask(call.core(), *user, question.attributes);
+  auto decision = co_await parts_.authorizer.authorize(call.core(), *user, question.attributes);
   if (!decision) {
     log::error("it is not known whether a request is allowed",
                {{"requestId", call.request().id}, {"reason", decision.error().message}});

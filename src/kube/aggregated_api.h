@@ -11,9 +11,9 @@
 #include "actions/service.h"
 #include "base/task.h"
 #include "kube/access_question.h"
-#include "kube/access_reviews.h"
 #include "kube/api_server_health.h"
 #include "kube/front_proxy.h"
+#include "ports/authorizer.h"
 #include "server/router.h"
 
 namespace vg::kube {
@@ -22,7 +22,7 @@ class AggregatedApi {
  public:
   struct Parts {
     const actions::Service& actions;
-    AccessReviews& reviews;
+    Authorizer& authorizer;
     ApiServerHealth& health;
     // What is known of the front proxy now; null while nothing is.
     std::function<std::shared_ptr<const FrontProxy>()> front_proxy;

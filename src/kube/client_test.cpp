@@ -137,17 +137,20 @@ struct Reviewing {
     attributes.verb = "get";
     attributes.ns = "ns";
   }
-  Result<AccessDecision> ask(AccessReviews& reviews) { return bench.run(reviews.ask(*bench.loop, user, attributes)); }
+  Result<AccessDecision> ask(AccessReviews& reviews) {
+    return bench.run(reviews.authorize(*bench.loop, user, attributes));
+  }
 };
 constexpr const char* reviews_line = "POST /apis/authorization.k8s.io/v1/subjectaccessreviews";
 
 TEST(AccessReviewsTest, AllowsAreRememberedForAMoment) {
   Reviewing test;
   AccessReviews reviews(test.bench.client, test.clock, {.remember = 2000ms});
-  test.bench.api.answer(reviews_line, {.status = 201, .body = R"({"status":{"allowed":true}})"});
-  EXPECT_TRUE(test.ask(reviews)->allowed);
+  test.bench.api.answer(reviews_line, {.status = 201, .body = R"({"status":{"allowed":true,"reason":"a role"}})"});
+  EXPECT_EQ(test.ask(reviews)->reason, "a role");
   test.clock.advance(1999ms);
   EXPECT_TRUE(test.ask(reviews)->allowed);
+  EXPECT_EQ(test.ask(reviews)->reason, "a role") << "the same words";
   EXPECT_THAT(test.bench.api.asked(), SizeIs(1));
   test.clock.advance(1ms);
   EXPECT_TRUE(test.ask(reviews)->allowed);
@@ -167,6 +170,16 @@ TEST(AccessReviewsTest, RefusalsAndFailuresAreNot) {
   test.bench.api.answer(reviews_line, {.status = 403, .body = "{}"});
   (void)test.ask(reviews);
   EXPECT_FALSE(test.ask(reviews)) << "not knowing is no allow";
+}
+
+TEST(AccessReviewsTest, PathsAreAskedForAsPaths) {
+  Reviewing test;
+  test.attributes = {};
+  test.attributes.verb = "get";
+  test.attributes.resource_request = false;
+  test.attributes.path = "/metrics";
+  EXPECT_EQ(review_spec(test.user, test.attributes),
+            R"({"nonResourceAttributes":{"path":"/metrics","verb":"get"},"user":"zoe","groups":["dev"]})");
 }
 
 TEST(AccessReviewsTest, TheMemoryCanBeSwitchedOff) {

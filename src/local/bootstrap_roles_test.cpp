@@ -136,7 +136,7 @@ TEST_F(BootstrapRolesTest, AgreesWithEveryRecordedAccessReview) {
                                               .ns = json::get_string_or(asked, "namespace"),
                                               .name = json::get_string_or(asked, "name")});
       const bool expected = step.at("expect").at("body").at("status").at("allowed").as_bool();
-      EXPECT_EQ(decision.allowed, expected) << json::to_text(*body);
+      EXPECT_EQ(decision->allowed, expected) << json::to_text(*body);
       ++reviews;
       allowed += expected;
     }

@@ -458,7 +458,11 @@ class Rbac::Mirror {
 };
 
 namespace {
+
 std::atomic<std::uint64_t> next_id{1};
+
+Status unreadable() { return Status::unavailable("the roles cannot be read at present; try again"); }
+
 }  // namespace
 
 Rbac::Rbac(ObjectStore& store) : store_(store), id_(next_id.fetch_add(1)), mirror_(std::make_unique<Mirror>(store)) {}
@@ -499,11 +503,12 @@ const RbacSnapshot* Rbac::current() const {
   return kept.snapshot.get();
 }
 
-AccessDecision Rbac::decide(const User& user, const AccessAttributes& attributes) const {
+Result<AccessDecision> Rbac::decide(const User& user, const AccessAttributes& attributes) const {
   if (user.in_group(auth::administrators_group))
-    return {.allowed = true, .reason = fmt::format("members of {} may do everything", auth::administrators_group)};
+    return AccessDecision{.allowed = true,
+                          .reason = fmt::format("members of {} may do everything", auth::administrators_group)};
   const RbacSnapshot* snapshot = current();
-  if (!snapshot) return {.allowed = false, .reason = "the roles cannot be read at present"};
+  if (!snapshot) return fail(unreadable());
   AccessDecision decision;
   const std::string_view ns = attributes.resource_request ? attributes.ns : std::string_view();
   snapshot->any_grant(
@@ -517,7 +522,7 @@ AccessDecision Rbac::decide(const User& user, const AccessAttributes& attributes
   return decision;
 }
 
-Task<AccessDecision> Rbac::authorize(const User& user, const AccessAttributes& attributes) {
+Task<Result<AccessDecision>> Rbac::authorize(http::Core&, const User& user, const AccessAttributes& attributes) {
   co_return decide(user, attributes);
 }
 
@@ -538,7 +543,7 @@ std::vector<PolicyRule> Rbac::rules_for(const User& user, std::string_view ns) c
 Result<std::vector<PolicyRule>> Rbac::rules_of_role(std::string_view kind, std::string_view name,
                                                     std::string_view ns) const {
   const RbacSnapshot* snapshot = current();
-  if (!snapshot) return fail(Status::unavailable("the roles cannot be read at present; try again"));
+  if (!snapshot) return fail(unreadable());
   if (const auto* rules = snapshot->rules_of(kind, name, ns)) return *rules;
   return fail(
       Status::not_found(std::string(auth::rbac_group), kind == "Role" ? "roles" : "clusterroles", std::string(name)));

@@ -40,9 +40,10 @@ class Rbac final : public Authorizer, public auth::RuleResolver {
   explicit Rbac(ObjectStore& store);
   ~Rbac() override;
 
-  Task<AccessDecision> authorize(const User& user, const AccessAttributes& attributes) override;
-  // The same without a coroutine. From any thread.
-  AccessDecision decide(const User& user, const AccessAttributes& attributes) const;
+  Task<Result<AccessDecision>> authorize(http::Core& core, const User& user,
+                                         const AccessAttributes& attributes) override;
+  // The same without a coroutine, from any thread. 503 while the store cannot be read.
+  Result<AccessDecision> decide(const User& user, const AccessAttributes& attributes) const;
 
   std::vector<auth::PolicyRule> rules_for(const User& user, std::string_view ns) const override;
   Result<std::vector<auth::PolicyRule>> rules_of_role(std::string_view kind, std::string_view name,
@@ -53,7 +54,7 @@ class Rbac final : public Authorizer, public auth::RuleResolver {
 
  private:
   class Mirror;
-  // Null when the store could not be read: then nobody is allowed anything, except by the group that needs no role.
+  // Null when the store could not be read: then only the group that needs no role gets an answer.
   // Good until the next call on the same thread.
   const RbacSnapshot* current() const;
   bool catch_up(Revision wanted) const;

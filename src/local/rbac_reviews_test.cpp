@@ -35,7 +35,7 @@ struct ReviewsTest : ::testing::Test, TestStore {
   Result<json::Value> ask(std::string_view kind, std::string_view object, std::string_view ns = "",
                           std::string_view name = "") {
     return run(auth::answer_review(kind, json::Value(parse(object).root(), json::StoragePtr()),
-                                   {.user = asking, .ns = ns, .name = name}, parts));
+                                   {.core = idle_core(), .user = asking, .ns = ns, .name = name}, parts));
   }
   std::string text(std::string_view kind, std::string_view object, std::string_view ns = "",
                    std::string_view name = "") {
@@ -72,6 +72,23 @@ TEST_F(ReviewsTest, SubjectAccessReviewEchoesTheQuestion) {
   EXPECT_THAT(text("SubjectAccessReview", R"({"spec":{"groups":["system:unauthenticated"],"nonResourceAttributes":
       {"verb":"get","path":"/version"}}})"),
               HasSubstr(R"("allowed":true)"));
+}
+
+TEST_F(ReviewsTest, AReviewThatCannotBeDecidedAllowsNothing) {
+  struct Away final : Authorizer {
+    Task<Result<AccessDecision>> authorize(http::Core&, const User&, const AccessAttributes&) override {
+      co_return fail(Status::unavailable("the roles are away"));
+    }
+  } away;
+  const auth::ReviewParts without{
+      .authorizer = away, .rules = rbac, .identifier = identifier, .issuer = *tokens, .store = *store, .clock = clock};
+  const auto answer = run(auth::answer_review(
+      "SelfSubjectAccessReview",
+      json::Value(parse(R"({"spec":{"resourceAttributes":{"verb":"get","resource":"pods"}}})").root(),
+                  json::StoragePtr()),
+      {.core = idle_core(), .user = asking, .ns = {}, .name = {}}, without));
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(json::to_text(answer->at("status")), R"({"allowed":false,"evaluationError":"the roles are away"})");
 }
 
 TEST_F(ReviewsTest, SelfReviewsAreAboutTheAskingUser) {
@@ -215,7 +232,7 @@ TEST_F(ReviewsTest, AgreesWithEveryRecordedReview) {
         who = user(std::string(json::get_string_or(*headers, "Impersonate-User")),
                    {std::string(json::get_string_or(*headers, "Impersonate-Group")), "system:authenticated"});
       auto answer = run(auth::answer_review(kind, json::Value(*object, json::StoragePtr()),
-                                            {.user = who, .ns = {}, .name = {}}, parts));
+                                            {.core = idle_core(), .user = who, .ns = {}, .name = {}}, parts));
       ASSERT_TRUE(answer) << answer.error().message;
       json::erase(answer->at("status").as_object(), "reason");
       json::erase(answer->at("metadata").as_object(), "creationTimestamp");

@@ -48,7 +48,7 @@ struct RbacTest : ::testing::Test, TestStore {
                       .subresource = subresource,
                       .ns = ns,
                       .name = name})
-        .allowed;
+        ->allowed;
   }
   bool may_path(const User& who, std::string_view verb, std::string_view path) {
     return rbac
@@ -61,7 +61,7 @@ struct RbacTest : ::testing::Test, TestStore {
                       .subresource = {},
                       .ns = {},
                       .name = {}})
-        .allowed;
+        ->allowed;
   }
 };
 
@@ -134,9 +134,9 @@ TEST_F(RbacTest, SaysWhatAllowed) {
                              .subresource = {},
                              .ns = "a",
                              .name = {}};
-  EXPECT_EQ(run(rbac.authorize(user("x", {"dev"}), get)).reason,
+  EXPECT_EQ(run(rbac.authorize(idle_core(), user("x", {"dev"}), get))->reason,
             R"(RBAC: allowed by RoleBinding "b/a" of ClusterRole "r" to Group "dev")");
-  EXPECT_EQ(rbac.decide(user("system:serviceaccount:a:bot"), get).reason,
+  EXPECT_EQ(rbac.decide(user("system:serviceaccount:a:bot"), get)->reason,
             R"(RBAC: allowed by RoleBinding "b/a" of ClusterRole "r" to ServiceAccount "bot/a")");
 }
 
@@ -173,14 +173,14 @@ TEST_F(RbacTest, ReadsAgainAfterFallingBehindTheStoresWindow) {
                                .subresource = {},
                                .ns = "a",
                                .name = {}};
-    EXPECT_FALSE(late.decide(user("jane"), get).allowed);
+    EXPECT_FALSE(late.decide(user("jane"), get)->allowed);
     other.put(roles_resource, R"({"metadata":{"name":"r","namespace":"a"},
         "rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]})");
     for (int i = 0; i < 20; ++i)
       other.put(role_bindings_resource, fmt::format(R"({{"metadata":{{"name":"b{}","namespace":"a"}},"subjects":{},
           "roleRef":{{"kind":"Role","name":"r"}}}})",
                                                     i, i == 3 ? jane : "[]"));
-    EXPECT_TRUE(late.decide(user("jane"), get).allowed);
+    EXPECT_TRUE(late.decide(user("jane"), get)->allowed);
   }
   other.store = nullptr;
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/task.h"
+#include "http/core.h"
 #include "json/access.h"
 #include "json/document.h"
 #include "json/write.h"
@@ -25,6 +26,12 @@ T run(Task<T> task) {
   spawn(
       [](Task<T> inner, std::optional<T>& out) -> Task<void> { out.emplace(co_await inner); }(std::move(task), result));
   return std::move(*result);
+}
+
+// For whoever names a core and never waits on it.
+inline http::Core& idle_core() {
+  static const std::unique_ptr<http::EventLoop> loop = http::EventLoop::create(0);
+  return *loop;
 }
 
 inline ObjectDraft simple_draft(std::string_view, const json::Object& object) {

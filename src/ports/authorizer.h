@@ -7,9 +7,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
 #include "base/task.h"
 
 namespace vg {
+
+namespace http {
+class Core;
+}
 
 struct User {
   std::string name;
@@ -38,7 +43,10 @@ struct AccessDecision {
 class Authorizer {
  public:
   virtual ~Authorizer() = default;
-  virtual Task<AccessDecision> authorize(const User& user, const AccessAttributes& attributes) = 0;
+  // On the core that is named, where the task goes on. An error means that it is not known whether they may: whoever
+  // asked must not go on then. User and attributes stay valid until the task has ended.
+  virtual Task<Result<AccessDecision>> authorize(http::Core& core, const User& user,
+                                                 const AccessAttributes& attributes) = 0;
 };
 
 }  // namespace vg

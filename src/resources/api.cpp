@@ -311,8 +311,9 @@ Task<void> ResourceApi::serve_review(server::Call& call, const RequestInfo& info
   if (auto typed = check_type(object->get_object(), review, review.storage_api_version); !typed)
     co_return call.refuse(typed.error());
   if (auto shaped = shape_typed(*object, type); !shaped) co_return call.refuse(shaped.error());
-  const auto answer = co_await auth::answer_review(review.kind->kind, std::move(*object),
-                                                   {.user = user, .ns = info.ns, .name = info.name}, *parts_.reviews);
+  const auto answer = co_await auth::answer_review(
+      review.kind->kind, std::move(*object), {.core = call.core(), .user = user, .ns = info.ns, .name = info.name},
+      *parts_.reviews);
   if (!answer) co_return call.refuse(answer.error());
   http::Response response{.status = 201, .content_type = form->content_type, .headers = {}, .body = {}};
   if (form->protobuf)

@@ -36,6 +36,13 @@ TEST_F(ApiTest, WhoMayNotIsToldWhat) {
   EXPECT_EQ(call("DELETE", std::string(vms) + "/a").at({"details", "name"}), "a");
 }
 
+TEST_F(ApiTest, NotKnowingWhetherSomebodyMayIsNoLeave) {
+  authorizer_.away = true;
+  EXPECT_EQ(post(vms, vm("a")).status, 503);
+  authorizer_.away = false;
+  EXPECT_EQ(get(std::string(vms) + "/a").status, 404);
+}
+
 // --- objects ---------------------------------------------------------------------------------------------------------
 
 TEST_F(ApiTest, AnObjectIsCreatedReadReplacedAndDeleted) {

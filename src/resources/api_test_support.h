@@ -168,7 +168,9 @@ struct Reply {
 class TestAuthorizer final : public Authorizer {
  public:
   std::set<std::string> forbidden;
-  Task<AccessDecision> authorize(const User&, const AccessAttributes& attributes) override {
+  bool away = false;  // it cannot say
+  Task<Result<AccessDecision>> authorize(http::Core&, const User&, const AccessAttributes& attributes) override {
+    if (away) co_return fail(Status::unavailable("the test says nothing"));
     const bool no = forbidden.contains(std::string(attributes.verb) + " " + std::string(attributes.resource));
     co_return AccessDecision{.allowed = !no, .reason = no ? "the test says so" : ""};
   }

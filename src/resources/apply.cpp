@@ -82,8 +82,9 @@ Status unmergeable(Status status) {
 Task<Result<void>> may_create(Context& context) {
   AccessAttributes attributes = access_attributes(context.info);
   attributes.verb = "create";
-  const auto decision = co_await context.backend.authorizer.authorize(context.user, attributes);
-  if (!decision.allowed) co_return fail(auth::forbidden(context.user, attributes, decision.reason));
+  auto decision = co_await context.backend.authorizer.authorize(context.call.core(), context.user, attributes);
+  if (!decision) co_return fail(std::move(decision.error()));
+  if (!decision->allowed) co_return fail(auth::forbidden(context.user, attributes, decision->reason));
   co_return Result<void>();
 }
 

@@ -111,7 +111,7 @@ Task<Written> change_object(Context& context, const ObjectPtr& current, const js
     co_return refused(Status::invalid(std::string(context.group()), std::string(context.resource.kind->kind),
                                       std::string(current->name()), std::move(causes)));
   if (context.backend.rules && context.group() == auth::rbac_group) {
-    auto escalation = co_await auth::check_rbac_write(context.user,
+    auto escalation = co_await auth::check_rbac_write(context.call.core(), context.user,
                                                       {.resource = context.plural(),
                                                        .ns = context.key_ns(),
                                                        .request_name = context.info.name,

@@ -143,7 +143,7 @@ Task<Result<ObjectPtr>> create_object(Context& context, json::Value object, bool
                                    std::move(causes)));
   if (context.backend.rules && context.group() == auth::rbac_group) {
     auto escalation = co_await auth::check_rbac_write(
-        context.user,
+        context.call.core(), context.user,
         {.resource = context.plural(), .ns = context.key_ns(), .request_name = {}, .object = &members, .old = nullptr},
         context.backend.authorizer, *context.backend.rules);
     if (escalation) co_return fail(std::move(*escalation));

@@ -34,7 +34,7 @@ Task<Result<Asker>> Gate::pass(server::Call& call, const RequestInfo& info) cons
         "this server wants to know who asks: use the admin.kubeconfig of its state folder, or send a token as "
         "\"Authorization: Bearer TOKEN\""));
   Asker asker;
-  auto other = co_await auth::impersonated(*user, call.request().headers, authorizer_);
+  auto other = co_await auth::impersonated(call.core(), *user, call.request().headers, authorizer_);
   if (!other) co_return fail(std::move(other.error()));
   if (*other) {
     asker.impersonated_by = std::move(user->name);
@@ -44,9 +44,10 @@ Task<Result<Asker>> Gate::pass(server::Call& call, const RequestInfo& info) cons
     asker.user = std::move(*user);
   }
   const AccessAttributes attributes = access_attributes(info);
-  auto decision = co_await authorizer_.authorize(asker.user, attributes);
-  if (!decision.allowed) co_return fail(auth::forbidden(asker.user, attributes, decision.reason));
-  asker.reason = std::move(decision.reason);
+  auto decision = co_await authorizer_.authorize(call.core(), asker.user, attributes);
+  if (!decision) co_return fail(std::move(decision.error()));
+  if (!decision->allowed) co_return fail(auth::forbidden(asker.user, attributes, decision->reason));
+  asker.reason = std::move(decision->reason);
   co_return asker;
 }
 

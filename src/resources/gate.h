@@ -24,7 +24,8 @@ class Gate {
   // Both outlive this.
   Gate(const auth::Identifier& identifier, Authorizer& authorizer) : identifier_(identifier), authorizer_(authorizer) {}
 
-  // The answer to give instead: 401 without good credentials (anonymous is nobody), 403 for who may not.
+  // The answer to give instead: 401 without good credentials (anonymous is nobody), 403 for who may not, the
+  // authorizer's own error when it knows no answer.
   Task<Result<Asker>> pass(server::Call& call, const RequestInfo& info) const;
 
  private:
