@@ -9,7 +9,7 @@
 #include "api/schema.h"
 #include "api/views/k8s_meta.h"
 #include "base/limits.h"
-#include "json/access.h"
+#include "config/cluster_config.h"
 
 namespace vg::actions {
 namespace {
@@ -141,9 +141,7 @@ class Gatherer {
     auto found = co_await parts_.objects.list(call_.core(), kubevirts, {}, {}, about_.storage);
     if (!found) co_return fail(unreadable("kubevirt", "", found.error()));
     for (json::Value& value : *found) {
-      const json::Value* phase = json::find_path(value, {"status", "phase"});
-      if (json::as_string(phase).value_or("").empty() || json::find_path(value, {"metadata", "deletionTimestamp"}))
-        continue;
+      if (!config::counts(value)) continue;
       about_.kubevirt = keep(std::move(value));
       break;
     }

@@ -252,4 +252,10 @@ std::int64_t ClusterConfig::verbosity(string_view host) const {
   return own != 0 ? own : json::as_int(at({"developerConfiguration", "logVerbosity", "virtAPI"})).value_or(0);
 }
 
+bool counts(const json::Value& kubevirt) {
+  const json::Value* deleted = json::find_path(kubevirt, {"metadata", "deletionTimestamp"});
+  if (deleted && !deleted->is_null()) return false;
+  return !json::as_string(json::find_path(kubevirt, {"status", "phase"})).value_or("").empty();
+}
+
 }  // namespace vg::config

@@ -88,11 +88,16 @@ class ClusterConfig {
   bool even_parity_ = false;
 };
 
+// Whether a KubeVirt object configures anything: once it has a phase, and until somebody deletes it (spec server 7.1).
+bool counts(const json::Value& kubevirt);
+
 // Where the configuration of the moment comes from. Any thread may ask; asking is cheap.
 class ConfigSource {
  public:
   virtual ~ConfigSource() = default;
-  virtual ConfigPtr current() const = 0;  // never null
+  // Never null. The defaults until an object of the own namespace counts, then what the first one by name that counts
+  // asks for. Without one, or with one that cannot be used, what was in force before stays.
+  virtual ConfigPtr current() const = 0;
 };
 
 // One configuration for good: tests, and commands that work on files.

@@ -133,6 +133,15 @@ TEST(ClusterConfigTest, FeaturesThatFollowNoGate) {
       configured(R"({"developerConfiguration":{"disabledFeatureGates":["Template"]}})")->virt_template_deployment());
 }
 
+TEST(ClusterConfigTest, ObjectsThatCount) {
+  const auto counted = [](std::string_view text) { return counts(json::Document::parse(text)->root()); };
+  EXPECT_TRUE(counted(R"({"status":{"phase":"Deployed"}})"));
+  EXPECT_TRUE(counted(R"({"metadata":{"deletionTimestamp":null},"status":{"phase":"Deploying"}})"));
+  EXPECT_FALSE(counted(R"({"metadata":{"deletionTimestamp":"2026-01-02T03:04:05Z"},"status":{"phase":"Deployed"}})"));
+  EXPECT_FALSE(counted(R"({"status":{"phase":""}})"));
+  EXPECT_FALSE(counted(R"({"spec":{}})"));
+}
+
 TEST(GatesTest, ThereAreEightyFourWithNamesOfTheirOwn) {
   EXPECT_EQ(gates().size(), 84u);
   for (const GateRow& row : gates()) {

@@ -5,19 +5,12 @@
 #include <utility>
 
 #include "base/log.h"
-#include "json/access.h"
 #include "json/document.h"
 
 namespace vg::config {
 namespace {
 
 constexpr std::string_view kubevirts = "kubevirt.io/kubevirts";
-
-// A KubeVirt object counts once it has a phase and as long as nobody deletes it (spec server 7.1).
-bool counts(const json::Value& kubevirt) {
-  const auto phase = json::as_string(json::find_path(kubevirt, {"status", "phase"}));
-  return phase && !phase->empty();
-}
 
 }  // namespace
 
@@ -42,7 +35,6 @@ StoredConfig::SeenPtr StoredConfig::look(const Seen& before) const {
   const auto page = store_.list({.resource = kubevirts, .ns = own_namespace_});
   if (!page) return std::make_shared<const Seen>(std::move(now));
   for (const ObjectPtr& object : page->objects) {
-    if (object->deleting()) continue;
     if (object->revision() == before.object_revision) break;
     auto document = json::Document::parse(object->json());
     if (!document || !counts(document->root())) continue;

@@ -14,11 +14,9 @@ namespace {
 // Holds KubeVirt objects, and counts how often somebody looks at them.
 class SmallStore final : public ObjectStore {
  public:
-  void put(std::string ns, std::string name, std::string_view json, bool deleting = false) {
+  void put(std::string ns, std::string name, std::string_view json) {
     ++revision_;
-    ObjectDraft draft;
-    draft.deleting = deleting;
-    const std::string facts = pack_facts(draft);
+    const std::string facts = pack_facts(ObjectDraft());
     objects_[{ns, name}] = StoredObject::make({.resource = "kubevirt.io/kubevirts",
                                                .ns = ns,
                                                .name = name,
@@ -107,7 +105,9 @@ TEST_F(StoredConfigTest, KeepsTheLastValidOne) {
 TEST_F(StoredConfigTest, ObjectsThatDoNotCount) {
   store.put("kubevirt", "a", R"({"spec":{"configuration":{"evictionStrategy":"External"}}})");
   EXPECT_EQ(strategy(), "None") << "without a phase";
-  store.put("kubevirt", "b", kubevirt("External"), true);
+  store.put("kubevirt", "b",
+            R"({"metadata":{"deletionTimestamp":"2026-01-02T03:04:05Z"},"status":{"phase":"Deployed"},)"
+            R"("spec":{"configuration":{"evictionStrategy":"External"}}})");
   EXPECT_EQ(strategy(), "None") << "on its way out";
   store.put("elsewhere", "kubevirt", kubevirt("External"));
   EXPECT_EQ(strategy(), "None") << "in another namespace";
