@@ -7,6 +7,7 @@
 
 #include "admission/lookup_name.h"
 #include "base/limits.h"
+#include "json/access.h"
 #include "json/parse.h"
 
 namespace vg::admission {
@@ -15,10 +16,13 @@ namespace {
 // Objects were within the limits when they were stored, and the limits may have become smaller since.
 constexpr json::ParseOptions stored_options{.bytes_max = SIZE_MAX};
 
-// The root of a value needs a place in the request's memory as well: its members are there already.
+// The object as a client gets it. The root of a value needs a place in the request's memory as well: its members are
+// there already.
 Result<json::Value*> keep(const StoredObject& object, const json::StoragePtr& storage) {
   auto parsed = json::parse(object.json(), storage, stored_options);
   if (!parsed) return fail(std::move(parsed.error()));
+  if (json::Object* metadata = json::get_object(*parsed, "metadata"))
+    (*metadata)["resourceVersion"] = fmt::to_string(object.revision());
   void* place = storage->allocate(sizeof(json::Value), alignof(json::Value));
   return new (place) json::Value(std::move(*parsed));
 }

@@ -63,6 +63,7 @@ TEST_F(StoreLookupsTest, FindsByNameAndByLabel) {
   const auto one = lookups.get("things", "default", "one", memory.storage());
   ASSERT_TRUE(one && *one);
   EXPECT_EQ(json::as_string(json::find_path(**one, {"metadata", "name"})), "one");
+  EXPECT_EQ(json::as_string(json::find_path(**one, {"metadata", "resourceVersion"})), "0") << "as clients see it";
   EXPECT_EQ(lookups.get("things", "default", "none", memory.storage()), nullptr);
   EXPECT_EQ(lookups.list("things", "default", memory.storage())->size(), 2u);
   const auto labelled = lookups.list_labelled("things", "default", "a", "y", memory.storage());

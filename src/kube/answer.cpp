@@ -47,6 +47,20 @@ Status refusal_of(const http::Answer& answer) {
           .details = {}};
 }
 
+void name_items(json::Value& list) {
+  json::Array* items = json::get_array(list, "items");
+  std::string_view kind = json::get_string_or(list, "kind");
+  if (!items || !kind.ends_with("List")) return;
+  kind.remove_suffix(std::string_view("List").size());
+  const std::string_view api_version = json::get_string_or(list, "apiVersion");
+  for (json::Value& item : *items) {
+    json::Object* object = item.if_object();
+    if (!object || json::find(*object, "kind")) continue;
+    (*object)["apiVersion"] = api_version;
+    (*object)["kind"] = kind;
+  }
+}
+
 milliseconds back_off(milliseconds first, milliseconds most, int failures, double random) {
   const int doublings = std::clamp(failures - 1, 0, 20);
   const auto whole = std::min(most, first * (1 << doublings));

@@ -14,6 +14,10 @@ namespace vg::kube {
 // The Status of a refusal, from the text of an answer, which may be anything.
 Status refusal_of(const http::Answer& answer);
 
+// Lists of built-in kinds name kind and version once, for all items. This gives them to every item, as objects that are
+// read one by one have them.
+void name_items(json::Value& list);
+
 // Whether, and after what pause, a request is worth another try. `attempt` counts from 1. `repeatable`: asking twice
 // does no harm, even when the first time did arrive.
 std::optional<std::chrono::milliseconds> retry_pause(const Result<http::Answer>& answer, bool repeatable, int attempt);

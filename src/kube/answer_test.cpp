@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "json/document.h"
+#include "json/write.h"
 #include "kube/paths.h"
 #include "kube/rate_limiter.h"
 
@@ -16,6 +18,19 @@ Result<http::Answer> answered(int status, std::string retry_after = "") {
   answer.head.status = status;
   if (!retry_after.empty()) answer.head.headers.emplace_back("Retry-After", std::move(retry_after));
   return answer;
+}
+
+TEST(NameItemsTest, EveryItemHasItsKind) {
+  auto list = json::Document::parse(R"({"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"a"}},7,)"
+                                    R"({"kind":"Odd","apiVersion":"x/v2"}]})");
+  name_items(list->root());
+  EXPECT_EQ(json::to_text(list->root().at("items")),
+            R"([{"metadata":{"name":"a"},"apiVersion":"v1","kind":"Pod"},7,{"kind":"Odd","apiVersion":"x/v2"}])");
+  for (const std::string_view text : {"[]", "{}", R"({"kind":"PodList"})", R"({"kind":"Pod","items":[{}]})"}) {
+    auto other = json::Document::parse(text);
+    name_items(other->root());
+    EXPECT_EQ(json::to_text(other->root()), text);
+  }
 }
 
 TEST(RetryPauseTest, OnlyWhatCannotHaveHappenedIsRepeatedForEverybody) {

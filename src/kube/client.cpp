@@ -191,8 +191,9 @@ Task<Result<json::Value>> Client::get(http::Core& core, ObjectName object, json:
 }
 
 Task<Result<json::Value>> Client::list(http::Core& core, ResourceName resource, std::string_view ns, std::string query,
-                                       json::StoragePtr storage) {
+                                       json::StoragePtr storage, std::size_t bytes_max) {
   Question question{.target = collection_path(resource, ns) + query, .about = {"LIST", resource.plural}};
+  question.body_limit_bytes = bytes_max;
   co_return document_of(co_await ask(core, std::move(question)), storage);
 }
 

@@ -58,8 +58,9 @@ class Client {
   Task<Result<http::AnswerStream>> open(http::Core& core, Question question, std::chrono::milliseconds silence_max);
 
   Task<Result<json::Value>> get(http::Core& core, ObjectName object, json::StoragePtr storage);
+  // 500 for a list whose text is longer than `bytes_max`.
   Task<Result<json::Value>> list(http::Core& core, ResourceName resource, std::string_view ns, std::string query,
-                                 json::StoragePtr storage);
+                                 json::StoragePtr storage, std::size_t bytes_max = limits::client_answer_bytes_max);
   Task<Result<json::Value>> create(http::Core& core, ResourceName resource, std::string_view ns,
                                    const json::Value& object, bool dry_run, json::StoragePtr storage);
   // Replaces the object as a whole; its resource version must be the newest.

@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "json/access.h"
 #include "json/parse.h"
+#include "kube/answer.h"
 #include "kube/object_api.h"
 #include "kube/paths.h"
 
@@ -36,10 +37,10 @@ Result<json::Value*> read(std::string_view text, const StoragePtr& storage) {
   return keep(std::move(*parsed), storage);
 }
 
-// Lists of the API server name kind and version once, for all items.
 Result<std::vector<json::Value*>> read_items(std::string_view text, const StoragePtr& storage) {
   auto listed = json::parse(text, storage, any_size);
   if (!listed) return fail(std::move(listed.error()));
+  name_items(*listed);
   std::vector<json::Value*> values;
   json::Array* items = json::get_array(*listed, "items");
   for (std::size_t i = 0; items && i < items->size(); ++i) values.push_back(keep(std::move((*items)[i]), storage));

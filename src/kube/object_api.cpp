@@ -4,9 +4,12 @@
 
 #include <utility>
 
+#include "admission/lookup_name.h"
+#include "base/limits.h"
 #include "json/access.h"
 #include "json/arena.h"
 #include "json/write.h"
+#include "kube/answer.h"
 #include "kube/paths.h"
 #include "resources/catalog.h"
 
@@ -19,6 +22,13 @@ std::string query_of(const Selectors& selectors) {
        {std::pair("labelSelector", selectors.labels), std::pair("fieldSelector", selectors.fields)})
     if (!value.empty()) query += fmt::format("{}{}={}", query.empty() ? '?' : '&', name, percent_encode(value));
   return query;
+}
+
+// A path with such a name in it would mean something else: the list of all, or another object.
+Result<void> check_name(const ObjectName& object) {
+  if (admission::check_lookup_name(object.resource.plural, object.name)) return {};
+  return fail(Status::not_found(std::string(object.resource.group), std::string(object.resource.plural),
+                                std::string(object.name)));
 }
 
 Task<Result<void>> carry_out(Client& client, http::Core& core, const admission::Effect& effect) {
@@ -40,13 +50,15 @@ std::optional<ResourceName> resource_of_key(std::string_view key) {
 }
 
 Task<Result<json::Value>> KubeObjects::get(http::Core& core, ObjectName object, json::StoragePtr storage) {
-  return client_.get(core, object, std::move(storage));
+  if (auto nameable = check_name(object); !nameable) co_return fail(std::move(nameable.error()));
+  co_return co_await client_.get(core, object, std::move(storage));
 }
 
 Task<Result<std::vector<json::Value>>> KubeObjects::list(http::Core& core, ResourceName resource, std::string_view ns,
                                                          Selectors selectors, json::StoragePtr storage) {
-  auto listed = co_await client_.list(core, resource, ns, query_of(selectors), storage);
+  auto listed = co_await client_.list(core, resource, ns, query_of(selectors), storage, limits::lookup_list_bytes_max);
   if (!listed) co_return fail(std::move(listed.error()));
+  name_items(*listed);
   std::vector<json::Value> values;
   json::Array* items = json::get_array(*listed, "items");
   if (!items) co_return values;
@@ -57,6 +69,7 @@ Task<Result<std::vector<json::Value>>> KubeObjects::list(http::Core& core, Resou
 
 Task<Result<void>> KubeObjects::patch(http::Core& core, ObjectName object, std::string_view subresource,
                                       const json::Array& operations, bool dry_run) {
+  if (auto nameable = check_name(object); !nameable) co_return fail(std::move(nameable.error()));
   std::string body;
   json::write(operations, body);
   json::Arena arena;

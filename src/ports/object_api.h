@@ -40,9 +40,10 @@ class ObjectApi {
  public:
   virtual ~ObjectApi() = default;
 
-  // 404 NotFound when there is none.
+  // In the version that is asked for. 404 NotFound when there is none, also of a name that no object can have.
   virtual Task<Result<json::Value>> get(http::Core& core, ObjectName object, json::StoragePtr storage) = 0;
-  // By namespace and name. 413 when there are more than anybody could want.
+  // By namespace and name, each with its kind and the version that is asked for. 500 when there are more than anybody
+  // could want (limits::lookup_list_bytes_max): a part of them is never an answer.
   virtual Task<Result<std::vector<json::Value>>> list(http::Core& core, ResourceName resource, std::string_view ns,
                                                       Selectors selectors, json::StoragePtr storage) = 0;
   // A JSON patch. An operation that fails, a `test` among them, is a 422 without details; one that rules refuse has

@@ -62,6 +62,13 @@ Result<json::Value> read_answer(const http::Response& response, const json::Stor
   return document;
 }
 
+// Every version of a kind has the same shape.
+json::Value load_as(const StoredObject& object, const ResourceName& asked, const json::StoragePtr& storage) {
+  json::Value value = load_object(object, storage);
+  value.get_object()["apiVersion"] = api_version(asked.group, asked.version);
+  return value;
+}
+
 Status unknown(ResourceName resource) {
   return Status::not_found(std::string(resource.group), std::string(resource.plural), "");
 }
@@ -106,7 +113,7 @@ Task<Result<json::Value>> OwnObjects::get(http::Core&, ObjectName object, json::
   if (!found)
     co_return fail(Status::not_found(std::string(object.resource.group), std::string(object.resource.plural),
                                      std::string(object.name)));
-  co_return load_object(*found, storage);
+  co_return load_as(*found, object.resource, storage);
 }
 
 Task<Result<std::vector<json::Value>>> OwnObjects::list(http::Core&, ResourceName name, std::string_view ns,
@@ -123,12 +130,12 @@ Task<Result<std::vector<json::Value>>> OwnObjects::list(http::Core&, ResourceNam
   std::size_t bytes = 0;
   for (const ObjectPtr& object : page->objects) bytes += object->json().size();
   if (bytes > limits::lookup_list_bytes_max)
-    co_return fail(
-        Status::too_large(fmt::format("there are too many of {} to look through: {} bytes, and at most {} are read",
-                                      resource->plural(), bytes, limits::lookup_list_bytes_max)));
+    co_return fail(Status::internal_error(
+        fmt::format("there are too many of {} to look through: {} bytes, and at most {} are read", resource->plural(),
+                    bytes, limits::lookup_list_bytes_max)));
   std::vector<json::Value> values;
   values.reserve(page->objects.size());
-  for (const ObjectPtr& object : page->objects) values.push_back(load_object(*object, storage));
+  for (const ObjectPtr& object : page->objects) values.push_back(load_as(*object, name, storage));
   co_return values;
 }
 
