@@ -188,6 +188,20 @@ TEST(ServerTls, VersionsCiphersAndProtocols) {
   ASSERT_TRUE(old.connected());
   EXPECT_STREQ(SSL_get_cipher_name(old.ssl()), "ECDHE-ECDSA-CHACHA20-POLY1305");
 
+  // The order of the list says nothing, and what Go does not know is not taken, whatever OpenSSL thinks of it.
+  config.tls->ciphers = {"TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA", "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"};
+  EXPECT_STREQ(SSL_get_cipher_name(TestClient(TestServer(config).port(), {.max_version = TLS1_2_VERSION}).ssl()),
+               "ECDHE-ECDSA-AES256-GCM-SHA384");
+  config.tls->min_version = TlsVersion::tls1_0;
+  config.tls->ciphers = {"TLS_ECDHE_ECDSA_WITH_NULL_SHA", "TLS_ECDH_anon_WITH_AES_128_CBC_SHA"};
+  EXPECT_STREQ(SSL_get_cipher_name(TestClient(TestServer(config).port(), {.max_version = TLS1_2_VERSION}).ssl()),
+               "ECDHE-ECDSA-AES256-GCM-SHA384");
+  // Nobody who wants suites of 1.3 alone gets our usual ones below it.
+  config.tls->ciphers = {"TLS_AES_128_GCM_SHA256"};
+  TestServer newest(config);
+  EXPECT_FALSE(TestClient(newest.port(), {.max_version = TLS1_2_VERSION}).connected());
+  EXPECT_TRUE(TestClient(newest.port()).connected());
+
   const auto protocol = [&](const char* offered) {
     TestClient client(chosen.port(), {.alpn = offered});
     EXPECT_TRUE(client.connected());

@@ -271,13 +271,43 @@ int version_number(TlsVersion version) {
   return TLS1_2_VERSION;
 }
 
-// Suites of TLS 1.2 with forward secrecy and authenticated encryption: what Go's servers and every client of the last
-// ten years agree on. Below 1.2 only CBC suites exist.
-std::string cipher_list(const TlsServerConfig& config, SSL_CTX* context) {
+// The suites that Go's library has, in the order in which they are preferred. Only these can be asked for: OpenSSL
+// knows others by name, among them some that encrypt nothing or tell nobody whom they talk to.
+constexpr std::array suites_below_1_3 = std::to_array<const char*>({"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+                                                                    "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+                                                                    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
+                                                                    "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+                                                                    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+                                                                    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
+                                                                    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA",
+                                                                    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA",
+                                                                    "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA",
+                                                                    "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA",
+                                                                    "TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA",
+                                                                    "TLS_RSA_WITH_AES_128_GCM_SHA256",
+                                                                    "TLS_RSA_WITH_AES_256_GCM_SHA384",
+                                                                    "TLS_RSA_WITH_AES_128_CBC_SHA",
+                                                                    "TLS_RSA_WITH_AES_256_CBC_SHA",
+                                                                    "TLS_RSA_WITH_3DES_EDE_CBC_SHA",
+                                                                    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256",
+                                                                    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256",
+                                                                    "TLS_RSA_WITH_AES_128_CBC_SHA256",
+                                                                    "TLS_ECDHE_ECDSA_WITH_RC4_128_SHA",
+                                                                    "TLS_ECDHE_RSA_WITH_RC4_128_SHA",
+                                                                    "TLS_RSA_WITH_RC4_128_SHA"});
+constexpr const char* suites_of_1_3 = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
+
+bool is_known_suite(std::string_view name) {
+  return std::ranges::find(suites_below_1_3, name) != suites_below_1_3.end() || name == "TLS_AES_128_GCM_SHA256" ||
+         name == "TLS_AES_256_GCM_SHA384" || name == "TLS_CHACHA20_POLY1305_SHA256";
+}
+
+// Those of the wanted suites that this OpenSSL has, in its own spelling, for versions below 1.3.
+std::string chosen_suites(const std::vector<std::string>& wanted, SSL_CTX* context) {
   std::string list;
-  for (const std::string& name : config.ciphers) {
-    const char* ours = OPENSSL_cipher_name(name.c_str());
-    if (!ours || std::string_view(ours) == "(NONE)") continue;
+  for (const char* name : suites_below_1_3) {
+    if (std::ranges::find(wanted, name) == wanted.end()) continue;
+    const char* ours = OPENSSL_cipher_name(name);
     if (SSL_CTX_set_cipher_list(context, ours) != 1) {  // known by name, not built in
       ERR_clear_error();
       continue;
@@ -285,11 +315,26 @@ std::string cipher_list(const TlsServerConfig& config, SSL_CTX* context) {
     list += list.empty() ? "" : ":";
     list += ours;
   }
+  return list;
+}
+
+// Unless told otherwise: suites of TLS 1.2 with forward secrecy and authenticated encryption, what Go's servers and
+// every client of the last ten years agree on. Below 1.2 only CBC suites exist.
+Result<void> use_ciphers(SSL_CTX* context, const TlsServerConfig& config) {
   const bool old = config.min_version < TlsVersion::tls1_2;
+  std::string list = chosen_suites(config.ciphers, context);
+  // Whoever asked for suites of which none works below 1.3 did not ask for our usual ones.
+  if (list.empty() && std::ranges::any_of(config.ciphers, is_known_suite))
+    SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
   if (list.empty()) list = old ? "ECDHE+AESGCM:ECDHE+CHACHA20:ECDHE+AES" : "ECDHE+AESGCM:ECDHE+CHACHA20";
   // Debian's OpenSSL refuses the old versions at its usual security level, whatever else is configured.
   if (old) list += ":@SECLEVEL=0";
-  return list;
+  // AES-128 first, as Go: it is what the hardware does fastest, and the client's order rarely means anything.
+  SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
+  SSL_CTX_set_ciphersuites(context, suites_of_1_3);
+  if (SSL_CTX_set_cipher_list(context, list.c_str()) != 1)
+    return fail(Status::bad_request(fmt::format("TLS does not take the cipher list: {}", openssl_errors())));
+  return {};
 }
 
 void common_settings(SSL_CTX* context, TlsVersion min_version) {
@@ -364,12 +409,7 @@ Result<std::shared_ptr<const TlsServerContext>> TlsServerContext::create(const T
     return fail(std::move(used.error()));
   }
 
-  // AES-128 first, as Go: it is what the hardware does fastest, and the client's order rarely means anything.
-  SSL_CTX_set_options(context.get(), SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
-  SSL_CTX_set_ciphersuites(context.get(), "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256");
-  if (SSL_CTX_set_cipher_list(context.get(), cipher_list(config, context.get()).c_str()) != 1) {
-    return fail(Status::bad_request(fmt::format("TLS does not take the cipher list: {}", openssl_errors())));
-  }
+  if (auto used = use_ciphers(context.get(), config); !used) return fail(std::move(used.error()));
   SSL_CTX_set_alpn_select_cb(context.get(), select_protocol, nullptr);
 
   for (const ClientAuthority& authority : config.client_authorities) {

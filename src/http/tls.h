@@ -43,7 +43,8 @@ struct TlsServerConfig {
   // certificate out; one that nobody verifies fails the handshake. Empty: clients are not asked.
   std::vector<ClientAuthority> client_authorities = {};
   TlsVersion min_version = TlsVersion::tls1_2;
-  // IANA names. Unknown ones are dropped, nothing left means our default. TLS 1.3 suites are not configurable.
+  // IANA names of suites that Go has. Others are dropped, nothing left means our default; their order says nothing.
+  // TLS 1.3 suites are not configurable; a list with suites of which none works below 1.3 means 1.3 alone.
   std::vector<std::string> ciphers = {};
 };
 
