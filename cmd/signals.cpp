@@ -18,7 +18,7 @@ ProcessSignals::ProcessSignals() {
   ::signal(SIGPIPE, SIG_IGN);  // a client or a pipe that goes away is an error of one write, not of the process
   ::signal(SIGXFSZ, SIG_IGN);  // likewise a file that reached its size limit: the write fails and readiness says so
   sigemptyset(&set_);
-  for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set_, signal);
+  for (int signal : {SIGTERM, SIGINT, SIGQUIT, SIGHUP}) sigaddset(&set_, signal);
   ::pthread_sigmask(SIG_BLOCK, &set_, &before_);
 }
 

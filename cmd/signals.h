@@ -13,7 +13,7 @@ namespace vg::cmd {
 // therefore be made before the first thread.
 class ProcessSignals {
  public:
-  ProcessSignals();  // SIGTERM, SIGINT, SIGHUP wait; SIGPIPE is off for good
+  ProcessSignals();  // SIGTERM, SIGINT, SIGQUIT, SIGHUP wait; SIGPIPE is off for good
   ~ProcessSignals();
   ProcessSignals(const ProcessSignals&) = delete;
   ProcessSignals& operator=(const ProcessSignals&) = delete;
