@@ -35,6 +35,8 @@ std::vector<Flag> flags_of(ClusterOptions& options) {
        "virt-handler's certificates come from elsewhere: take intermediates and any common name"},
       {"allow-cache-seconds", '\0', &options.allow_cache_seconds, "SECONDS",
        "how long an allowed access review is remembered; 0 asks Kubernetes every time"},
+      {"stream-ping-seconds", '\0', &options.stream_ping_seconds, "SECONDS",
+       "how long a console or display may be silent before it is pinged, so that nothing on the way cuts it; 0: never"},
   };
 }
 
@@ -45,6 +47,8 @@ std::optional<std::string_view> check(const ClusterOptions& options) {
   if (!is_port(options.console_server_port)) return "--console-server-port must be from 0 to 65535";
   if (options.allow_cache_seconds < 0 || options.allow_cache_seconds > 300)
     return "--allow-cache-seconds must be from 0 to 300";
+  if (options.stream_ping_seconds < 0 || options.stream_ping_seconds > 86400)
+    return "--stream-ping-seconds must be from 0 to 86400";
   return std::nullopt;
 }
 

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "actions/action.h"
-#include "actions/profiler.h"
 #include "actions/service.h"
 #include "actions/stream_ledger.h"
 #include "admission/admit.h"
@@ -44,6 +43,7 @@
 #include "kube/object_api.h"
 #include "kube/rate_limiter.h"
 #include "kube/reflector.h"
+#include "kube/tls_settings.h"
 #include "node/handler_link.h"
 #include "resources/first_start.h"
 #include "server/health.h"
@@ -92,13 +92,6 @@ class BackgroundCore {
 
 kube::Rate rate_of(const config::RateLimit& limit) { return {.per_second = limit.qps, .burst = limit.burst}; }
 
-std::vector<std::string> strings_at(const api::View& view, std::string_view member) {
-  std::vector<std::string> out;
-  const json::Array* list = view ? json::get_array(*view.object(), member) : nullptr;
-  for (std::size_t i = 0; list && i < list->size(); ++i) out.emplace_back(json::as_string(&(*list)[i]).value_or(""));
-  return out;
-}
-
 class ClusterServer {
  public:
   ClusterServer(const ClusterOptions& options, kube::ClusterAccess access, std::string own_namespace);
@@ -115,8 +108,9 @@ class ClusterServer {
   void wait_for_copies();
   void configure();
   void read_front_proxy();
+  void set_tls_settings(kube::TlsSettings settings);
   Result<void> update_tls();
-  Result<std::string> node_authorities() const;
+  Result<std::string> node_authorities();
   node::HandlerLinkOptions link_options(const ClusterOptions& options);
   kube::KubeLookups::Copies copies() const;
   void add_routes();
@@ -160,7 +154,10 @@ class ClusterServer {
   // What TLS is made of; changes come from several threads.
   std::mutex tls_mutex_;
   std::string certificate_pem_, key_pem_;
+  kube::TlsSettings tls_settings_;
   std::atomic<std::shared_ptr<const kube::FrontProxy>> front_proxy_;
+
+  std::atomic<kube::Reflector::ObjectPtr> last_node_ca_;
 
   std::atomic<bool> serving_{false}, stopping_{false};
   http::Background draining_, probing_;  // on the background core
@@ -194,9 +191,12 @@ ClusterServer::ClusterServer(const ClusterOptions& options, kube::ClusterAccess 
   nodes_.emplace(objects_, link_options(options));
   streams_.emplace(metrics_, clock_);
   service_.emplace(actions::Parts{
-      .objects = objects_, .nodes = *nodes_, .environment = *environment_, .streams = {.ledger = &*streams_}});
+      .objects = objects_,
+      .nodes = *nodes_,
+      .environment = *environment_,
+      .streams = {.ledger = &*streams_, .ping_interval = std::chrono::seconds(options.stream_ping_seconds)}});
   api_.emplace(kube::AggregatedApi::Parts{
-      .actions = *service_, .authorizer = reviews_, .health = api_health_, .front_proxy = [this] {
+      .actions = *service_, .authorizer = reviews_, .health = api_health_, .config = config_, .front_proxy = [this] {
         return front_proxy_.load();
       }});
 }
@@ -256,28 +256,38 @@ kube::KubeLookups::Copies ClusterServer::copies() const {
 
 // On the background core: what of the configuration is not read when it is used.
 void ClusterServer::configure() {
+  set_tls_settings(kube::tls_settings(*kubevirts_, own_namespace_));
   if (!config_.update(*kubevirts_)) return;
   const auto config = config_.current();
   log::set_verbosity(static_cast<int>(std::clamp<std::int64_t>(config->verbosity(host_), 0, 100)));
   api_limiter_.set(rate_of(config->api_rate_limit()));
   review_limiter_.set(rate_of(config->webhook_rate_limit()));
+}
+
+void ClusterServer::set_tls_settings(kube::TlsSettings settings) {
+  {
+    const std::scoped_lock lock(tls_mutex_);
+    if (settings == tls_settings_) return;
+    tls_settings_ = std::move(settings);
+  }
   if (auto updated = update_tls(); !updated)
     log::error("the TLS settings of the KubeVirt object cannot be used; those before stay in force",
                {{"reason", updated.error().message}});
 }
 
+// On the background core. Who cannot be told apart any more is not believed: without a usable ConfigMap no certificate
+// is taken. One that is gone, though, says nothing new.
 void ClusterServer::read_front_proxy() {
   const auto map = proxy_map_->find(kube::front_proxy_namespace, kube::front_proxy_config_map);
-  if (!map) return;  // the last one that was there counts
-  auto read = kube::read_front_proxy(map->json);
-  if (!read) {
-    log::error("what is known of kube-apiserver's front proxy cannot be used; what was before stays in force",
+  if (!map) return;
+  std::shared_ptr<const kube::FrontProxy> found;
+  if (auto read = kube::read_front_proxy(map->json); read)
+    found = std::make_shared<const kube::FrontProxy>(std::move(*read));
+  else
+    log::error("it is not known who kube-apiserver's front proxy is, so nobody is believed to be it",
                {{"reason", read.error().message}});
-    return;
-  }
-  const auto before = front_proxy_.load();
-  if (before && *before == *read) return;
-  front_proxy_.store(std::make_shared<const kube::FrontProxy>(std::move(*read)));
+  const auto before = front_proxy_.exchange(found);
+  if (before == found || (before && found && *before == *found)) return;
   if (auto updated = update_tls(); !updated)
     log::error("the front proxy's authorities cannot be used; those before stay in force",
                {{"reason", updated.error().message}});
@@ -286,22 +296,23 @@ void ClusterServer::read_front_proxy() {
 // From any thread.
 Result<void> ClusterServer::update_tls() {
   const std::scoped_lock lock(tls_mutex_);
-  const auto proxy = front_proxy_.load();
-  if (!server_ || certificate_pem_.empty() || !proxy) return {};
+  if (!server_ || certificate_pem_.empty()) return {};
   http::TlsServerConfig tls;
   tls.certificate_pem = certificate_pem_;
   tls.key_pem = key_pem_;
-  if (auto authority = proxy->authority()) tls.client_authorities.push_back(std::move(*authority));
-  const auto config = config_.current();
-  const api::View settings = config->tls_configuration();
-  if (const json::Object* object = settings.object())
-    tls.min_version = http::tls_version_from(json::get_string_or(*object, "minTLSVersion"));
-  tls.ciphers = strings_at(settings, "ciphers");
+  tls.min_version = tls_settings_.min_version;
+  tls.ciphers = tls_settings_.ciphers;
+  const auto proxy = front_proxy_.load();
+  if (auto authority = proxy ? proxy->authority() : std::nullopt)
+    tls.client_authorities.push_back(std::move(*authority));
   return server_->set_tls(tls);
 }
 
-Result<std::string> ClusterServer::node_authorities() const {
-  const auto map = node_ca_->find(own_namespace_, options_.ca_configmap_name);
+// From any thread. The ConfigMap that was there last counts.
+Result<std::string> ClusterServer::node_authorities() {
+  const auto found = node_ca_->find(own_namespace_, options_.ca_configmap_name);
+  if (found) last_node_ca_.store(found);
+  const auto map = found ? found : last_node_ca_.load();
   if (!map)
     return fail(Status::unavailable(fmt::format("ConfigMap {}/{} is not there, so no node can be trusted",
                                                 own_namespace_, options_.ca_configmap_name)));
@@ -322,8 +333,8 @@ node::HandlerLinkOptions ClusterServer::link_options(const ClusterOptions& optio
 }
 
 void ClusterServer::add_routes() {
-  router_ = std::make_unique<server::Router>(
-      server::Router::Parts{.identifier = identifier_, .clock = clock_, .metrics = metrics_});
+  router_ = std::make_unique<server::Router>(server::Router::Parts{
+      .identifier = identifier_, .clock = clock_, .metrics = metrics_, .request_verbosity = log::verbosity_default});
   health_.add("serving-certificate", server::HealthScope::readiness, [this]() -> std::optional<std::string> {
     if (!certificates_->expired(clock_.wall_now())) return std::nullopt;
     return "there is no serving certificate that is valid now";
@@ -337,7 +348,6 @@ void ClusterServer::add_routes() {
   server::add_metrics_route(*router_, server::Access::anyone, metrics_);
   // kube-apiserver calls webhooks without credentials (spec server Q19).
   server::add_webhook_routes(*router_, server::Access::anyone, metrics_, *environment_, kube::effects_through(client_));
-  actions::add_profiler_routes(*router_, config_);
   api_->add_routes(*router_);
 }
 
@@ -379,6 +389,9 @@ void ClusterServer::wait_for_copies() {
     std::string names;
     for (const auto& reflector : reflectors_)
       if (!reflector->synced()) names += (names.empty() ? "" : ", ") + reflector->name();
+    if (names.empty() && !front_proxy_.load())
+      names = fmt::format("a ConfigMap {}/{} with the authorities of the front proxy", kube::front_proxy_namespace,
+                          kube::front_proxy_config_map);
     return names;
   };
   auto noted = std::chrono::steady_clock::now();

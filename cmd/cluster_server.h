@@ -1,9 +1,11 @@
 // The composition root of the cluster mode: everything that stands in virt-api's place in a Kubernetes cluster.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
+#include "base/limits.h"
 #include "base/status.h"
 
 namespace vg::cmd {
@@ -22,6 +24,7 @@ struct ClusterOptions {
   std::string handler_key_file = "/etc/virt-handler/clientcertificates/tls.key";
   bool externally_managed = false;
   std::int64_t allow_cache_seconds = 2;
+  std::int64_t stream_ping_seconds = std::chrono::seconds(limits::websocket_ping_interval).count();
 };
 
 // Serves until a signal ends it. An error means that it could not begin.

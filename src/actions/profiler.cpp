@@ -29,15 +29,15 @@ Decision decide_profiler(const Case& about) {
   return effects(Reply{.code = code, .document = {}, .text = std::string(text)});
 }
 
+http::Response profiler_answer(const config::ClusterConfig& config) {
+  const auto [code, text] = answer(config);
+  return {.status = code, .content_type = "text/plain; charset=utf-8", .headers = {}, .body = std::string(text)};
+}
+
 void add_profiler_routes(server::Router& router, const config::ConfigSource& config) {
   for (const char* path : {"/start-profiler", "/stop-profiler", "/dump-profiler"})
-    router.add(
-        server::Access::anyone, "GET", path, server::RouteClass::health,
-        server::answer_with([&config](const server::Call&) {
-          const auto [code, text] = answer(*config.current());
-          return http::Response{
-              .status = code, .content_type = "text/plain; charset=utf-8", .headers = {}, .body = std::string(text)};
-        }));
+    router.add(server::Access::anyone, "GET", path, server::RouteClass::health,
+               server::answer_with([&config](const server::Call&) { return profiler_answer(*config.current()); }));
 }
 
 }  // namespace vg::actions

@@ -6,7 +6,9 @@
 
 namespace vg::actions {
 
-// /start-profiler, /stop-profiler and /dump-profiler. The configuration outlives the router's use.
+// What /start-profiler, /stop-profiler and /dump-profiler answer.
+http::Response profiler_answer(const config::ClusterConfig& config);
+// A route for each of them. The configuration outlives the router's use.
 void add_profiler_routes(server::Router& router, const config::ConfigSource& config);
 
 }  // namespace vg::actions

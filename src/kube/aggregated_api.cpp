@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "actions/action.h"
+#include "actions/profiler.h"
 #include "auth/identify.h"
 #include "base/log.h"
 #include "kube/documents.h"
@@ -16,23 +18,11 @@ namespace {
 
 constexpr std::string_view group_prefix = "/apis/subresources.kubevirt.io/";
 
-void respond_text(server::Call& call, int code, std::string text) {
+void respond_text(server::Call& call, int code, std::string text, std::string_view allow = {}) {
   http::Response response{.status = code, .content_type = {}, .headers = {}, .body = std::move(text)};
   if (!response.body.empty()) response.content_type = "text/plain; charset=utf-8";
   response.headers.emplace_back("X-Content-Type-Options", "nosniff");
-  call.respond(std::move(response));
-}
-
-// Browsers ask before they ask; nothing is told that the table of routes would not tell.
-void answer_preflight(server::Call& call) {
-  const http::Headers& headers = call.request().headers;
-  http::Response response{.status = 200, .content_type = {}, .headers = {}, .body = {}};
-  response.headers.emplace_back("X-Content-Type-Options", "nosniff");
-  response.headers.emplace_back("Allow", "GET,PUT");
-  response.headers.emplace_back("Access-Control-Allow-Origin", headers.find("origin").value_or(""));
-  response.headers.emplace_back("Access-Control-Allow-Headers",
-                                headers.find("access-control-request-headers").value_or(""));
-  response.headers.emplace_back("Access-Control-Allow-Methods", "GET,PUT");
+  if (!allow.empty()) response.headers.emplace_back("Allow", allow);
   call.respond(std::move(response));
 }
 
@@ -65,7 +55,37 @@ std::optional<actions::Target> group_target(std::string_view path) {
       .version = path.substr(0, slash), .ns = {}, .resource = path.substr(slash + 1), .name = {}, .subresource = {}};
 }
 
+// Browsers ask before they ask; nothing is told that the table of routes would not tell.
+void answer_preflight(server::Call& call) {
+  const http::Headers& headers = call.request().headers;
+  const std::string methods = preflight_methods(call.path(), call.request().path);
+  http::Response response{.status = 200, .content_type = {}, .headers = {}, .body = {}};
+  response.headers.emplace_back("X-Content-Type-Options", "nosniff");
+  response.headers.emplace_back("Allow", methods);
+  response.headers.emplace_back("Access-Control-Allow-Origin", headers.find("origin").value_or(""));
+  response.headers.emplace_back("Access-Control-Allow-Headers",
+                                headers.find("access-control-request-headers").value_or(""));
+  response.headers.emplace_back("Access-Control-Allow-Methods", methods);
+  call.respond(std::move(response));
+}
+
 }  // namespace
+
+std::string preflight_methods(std::string_view path, std::string_view sent_path) {
+  if (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  if (path == group_prefix.substr(0, group_prefix.size() - 1)) return "GET";  // a document, if nobody's (Q11)
+  const AccessQuestion question = access_question("GET", path, sent_path);
+  if (question.need == AccessNeed::none) return "GET";
+  if (question.need == AccessNeed::refused) return {};
+  const actions::Target target = target_of(question.attributes, path);
+  if (std::ranges::find(actions::versions, target.version) == actions::versions.end()) return {};
+  if (target.name.empty() != target.subresource.empty()) return {};
+  const auto found = actions::find_action("OPTIONS", target.resource, target.subresource, true);
+  std::string methods;
+  for (const std::string_view method : found.allowed)
+    if (!method.empty()) methods += (methods.empty() ? "" : ",") + std::string(method);
+  return methods;
+}
 
 void AggregatedApi::add_routes(server::Router& router) {
   router.add_prefix(server::Access::anyone, server::Router::any_method, "/", server::RouteClass::subresource,
@@ -108,9 +128,14 @@ Task<bool> AggregatedApi::pass(server::Call& call, const AccessQuestion& questio
 
 Task<void> AggregatedApi::serve_open(server::Call& call) {
   const std::string_view path = call.path();
-  if (path.ends_with("/healthz")) {
-    if (call.request().method != "GET") co_return respond_text(call, 405, "405: this takes GET");
-    co_return call.respond(co_await parts_.health.answer(call.core()));
+  const bool health = path.ends_with("/healthz"), profiler = path.ends_with("-profiler") && path.rfind('/') == 0;
+  if ((health || profiler) && call.request().method != "GET")
+    co_return respond_text(call, 405, "405: this takes GET", "GET");
+  if (health) co_return call.respond(co_await parts_.health.answer(call.core()));
+  if (profiler) {
+    http::Response response = actions::profiler_answer(*parts_.config.current());
+    response.headers.emplace_back("X-Content-Type-Options", "nosniff");
+    co_return call.respond(std::move(response));
   }
   if (auto document = group_document(path, call.request())) co_return call.respond(std::move(*document));
   if (const auto target = group_target(path)) co_return co_await parts_.actions.serve(call, *target);

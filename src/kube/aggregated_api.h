@@ -6,10 +6,12 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "actions/service.h"
 #include "base/task.h"
+#include "config/cluster_config.h"
 #include "kube/access_question.h"
 #include "kube/api_server_health.h"
 #include "kube/front_proxy.h"
@@ -18,12 +20,16 @@
 
 namespace vg::kube {
 
+// Which methods a path takes, separated by commas; nothing where there is no route. Paths as for access_question.
+std::string preflight_methods(std::string_view path, std::string_view sent_path);
+
 class AggregatedApi {
  public:
   struct Parts {
     const actions::Service& actions;
     Authorizer& authorizer;
     ApiServerHealth& health;
+    const config::ConfigSource& config;
     // What is known of the front proxy now; null while nothing is.
     std::function<std::shared_ptr<const FrontProxy>()> front_proxy;
   };

@@ -32,7 +32,7 @@ void ApiServerHealth::forget() {
 }
 
 Task<Result<std::shared_ptr<const std::string>>> ApiServerHealth::ask(http::Core& core) {
-  Question question{.target = "/version", .about = {"GET", "version"}, .timeout = version_deadline};
+  Question question{.target = "/version", .about = {"none", "none"}, .timeout = version_deadline};
   auto text = version_text(co_await client_.ask(core, std::move(question)));
   if (!text) co_return fail(std::move(text.error()));
   answered_at_.store(clock_.steady_now(), std::memory_order_relaxed);

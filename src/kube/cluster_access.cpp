@@ -9,6 +9,7 @@
 #include "base/base64.h"
 #include "base/files.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "json/access.h"
 #include "json/arena.h"
 #include "json/yaml.h"
@@ -174,7 +175,12 @@ Result<ClusterAccess> in_cluster_access(const Environment& environment, const st
   access->token.file = folder + "/token";
   if (auto token = read_file(access->token.file, limits::config_file_bytes_max); !token)
     return fail(std::move(token.error()));
-  access->authorities.file = folder + "/ca.crt";
+  const std::string authorities = folder + "/ca.crt";
+  if (auto readable = read_file(authorities, limits::config_file_bytes_max); readable)
+    access->authorities.file = authorities;
+  else
+    log::warning("the cluster's own authorities cannot be read; those of the system are trusted instead",
+                 {{"reason", readable.error().message}});
   return access;
 }
 

@@ -112,6 +112,8 @@ TEST_F(ClusterAccessTest, InsideAPod) {
   const auto inside = environment_of({{"KUBERNETES_SERVICE_HOST", "fd00::1"}, {"KUBERNETES_SERVICE_PORT", "443"}});
   EXPECT_FALSE(find_cluster("", "", inside, folder_)) << "there is no token";
   write("token", "abc\n");
+  EXPECT_TRUE(find_cluster("", "", inside, folder_)->authorities.empty()) << "the system's authorities";
+  write("ca.crt", "a bundle");
   const auto access = find_cluster("", "", inside, folder_);
   ASSERT_TRUE(access) << access.error().message;
   EXPECT_EQ(access->origin.host, "fd00::1");

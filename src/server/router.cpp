@@ -15,8 +15,16 @@ namespace {
 
 constexpr std::string_view json_type = "application/json";
 
-// Request lines are for those who look for something; webhooks alone would fill a disk.
-constexpr int request_verbosity = 3, webhook_verbosity = 4;
+constexpr int quiet_verbosity = 4;
+
+// Routes for anyone ask nobody for their name.
+std::string_view shown_user(const auth::Identity& who) {
+  return who.user == auth::anonymous_user ? std::string_view("-") : who.user;
+}
+
+bool is_quiet(RouteClass route_class) {
+  return route_class == RouteClass::webhook || route_class == RouteClass::metrics;
+}
 
 }  // namespace
 
@@ -195,16 +203,16 @@ Task<void> Router::handle(http::Exchange& exchange) {
 }
 
 void Router::log(const Call& call, RouteClass route_class, Clock::Steady::duration took) const {
-  const int verbosity = call.status() >= 500                 ? log::verbosity_default
-                        : route_class == RouteClass::webhook ? webhook_verbosity
-                                                             : request_verbosity;
+  const int verbosity = call.status() >= 500    ? log::verbosity_default
+                        : is_quiet(route_class) ? quiet_verbosity
+                                                : parts_.request_verbosity;
   if (!log::enabled(verbosity)) return;
   const http::Request& request = call.request();
   const std::chrono::duration<double> seconds = took;
   log::info_v(verbosity, "",
               {{"requestId", request.id},
                {"remoteAddress", request.peer ? std::string_view(request.peer->address) : std::string_view("-")},
-               {"username", call.identity().user},
+               {"username", shown_user(call.identity())},
                {"method", request.method},
                {"url", request.target},
                {"proto", "HTTP/1.1"},

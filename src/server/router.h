@@ -72,6 +72,9 @@ class Router final : public http::Handler {
     const auth::Identifier& identifier;
     const Clock& clock;
     metrics::Registry& metrics;
+    // From which verbosity on there is a line a request. Webhooks and scrapes alone would fill a disk: they have one
+    // of their own, which is higher.
+    int request_verbosity = 3;
   };
   explicit Router(Parts parts);
 
