@@ -109,6 +109,7 @@ Connection::Life Connection::run(std::unique_ptr<Connection> self) {
 
     const auto progress = c.work_->parser.parse(c.work_->unused());
     if (progress == RequestParser::Progress::more) {
+      if (!c.work_->out.empty()) co_await c.server_.sending().meet();
       if (!c.flush_now() && !co_await c.flush_rest()) break;
       const bool begun = c.work_->begin != c.work_->end;
       if (!begun && !std::exchange(look, false) && !c.channel_.has_pending()) {
@@ -153,6 +154,7 @@ Connection::Life Connection::run(std::unique_ptr<Connection> self) {
 
     timed = Timed::nothing;
     c.begin_request();
+    co_await c.server_.handling().meet();
     c.drive();
     if (c.driver_) {
       c.handler_waits_ = true;

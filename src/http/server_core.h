@@ -15,11 +15,15 @@
 #include "http/exchange.h"
 #include "http/request_parser.h"
 #include "http/server.h"
+#include "http/stage.h"
 #include "http/tls_channel.h"
 
 namespace vg::http {
 
 class Connection;
+
+// Each holds a `Work` while it waits for the others.
+inline constexpr std::size_t requests_together_max = 16;
 
 // Why a connection ended, as metrics show it.
 enum class Closed : std::uint8_t { peer, idle, slow, refused, broken, finished, drained };
@@ -116,6 +120,9 @@ class ServerCore {
   const ServerConfig& config() const { return shared_.config; }
   ServerMetrics& metrics() { return shared_.metrics; }
   EventLoop& loop() { return loop_; }
+  // Where requests meet before they are handled, and answers before they are sent.
+  Stage& handling() { return handling_; }
+  Stage& sending() { return sending_; }
 
   // A connection or an upgraded stream is gone.
   void closed();
@@ -124,6 +131,8 @@ class ServerCore {
  private:
   ServerShared& shared_;
   EventLoop& loop_;
+  Stage handling_{loop_, requests_together_max};
+  Stage sending_{loop_, requests_together_max};
   unsigned cores_;
   bool draining_ = false;
   List<Connection> connections_;
