@@ -104,8 +104,9 @@ void ranges_are_switched_on(const InterfaceAt& at, Causes& causes) {
     causes.invalid(at.place.field("name"), needs_gate("portRanges needs", Gate::port_ranges_spec));
 }
 
+// An empty list is a list here: upstream looks at whether the members are there.
 void ranges_stand_without_ports(const InterfaceAt& at, Causes& causes) {
-  if (!at.interface.ports().empty())
+  if (at.interface.ports())
     causes.invalid(at.place.field("name"), fmt::format("interface {} has both ports and portRanges; keep one of them",
                                                        in_words(at.interface.name())));
 }
@@ -192,7 +193,7 @@ constexpr RuleOn<Ranges> overlap_rows[] = {
 
 void check_port_ranges(const InterfaceAt& at, Causes& causes) {
   const auto all = at.interface.port_ranges();
-  if (all.empty() || !ask_until_broken<gate_rows>(at, causes) || !at.network.pod()) return;
+  if (!all || !ask_until_broken<gate_rows>(at, causes) || !at.network.pod()) return;
   ask_all<beside_rows>(at, causes);
   if (!ask_until_broken<amount_rows>(at, causes)) return;
   const Place list = at.place.field("portRanges");

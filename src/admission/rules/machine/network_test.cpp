@@ -165,6 +165,11 @@ const bool added = add_examples({
      with(pod, R"([{"name":"n","masquerade":{},"ports":[{"port":80}],
                     "portRanges":[{"protocol":"TCP","start":1,"end":2}]}])"),
      "FieldValueInvalid spec.domain.devices.interfaces[0].name", with_ranges},
+    // A list counts by being there, whatever it holds.
+    {"PRNG-01", vmi, with(pod, R"([{"name":"n","masquerade":{},"ports":[]}])"), with(pod, ranges("[]")),
+     "FieldValueInvalid spec.domain.devices.interfaces[0].name"},
+    {"PRNG-02", vmi, with(pod, ranges("[]")), with(pod, R"([{"name":"n","masquerade":{},"ports":[],"portRanges":[]}])"),
+     "FieldValueInvalid spec.domain.devices.interfaces[0].name", with_ranges},
     {"PRNG-03", vmi, with(multus, having(R"("portRanges":[{"protocol":"TCP","start":1,"end":2}])")),
      with(pod, having(R"("portRanges":[{"protocol":"TCP","start":1,"end":2}])")),
      "FieldValueInvalid spec.domain.devices.interfaces[0].name", with_ranges},
