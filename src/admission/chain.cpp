@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "admission/defaults/completion.h"
+#include "admission/defaults/presets.h"
 #include "admission/instancetype/expand.h"
 #include "admission/rules/tables.h"
 #include "api/canonical.h"
@@ -135,6 +136,7 @@ struct Course {
   // at its turn.
   std::optional<std::vector<StatusCause>> schema_causes = {};
   std::optional<Expansion> expansion = {};
+  bool empty_requests = false;
 
   bool creates() const { return review.operation() == Operation::create; }
   bool updates() const { return review.operation() == Operation::update; }
@@ -230,6 +232,7 @@ Answer decode_object(Course& course) {
     if (std::ranges::find(std::ranges::find(course.chain.steps, decode), course.chain.steps.end(), schema) !=
         course.chain.steps.end())
       course.schema_causes = api::check_webhook_schema(course.chain.schema, *course.object);
+  if (course.chain.mutate == mutate_vmi) course.empty_requests = sends_empty_requests(course.object);
   if (const api::Type* type = type_of(course))
     if (auto good = api::canonicalize(*course.object, *type, {}, empties_for(course)); !good)
       return Verdict::error(good.error().message);
@@ -266,7 +269,8 @@ Case case_of(const Course& course) {
           .webhook = course.webhook,
           .object = course.object,
           .old_object = course.old_object,
-          .expansion = course.expansion ? &*course.expansion : nullptr};
+          .expansion = course.expansion ? &*course.expansion : nullptr,
+          .empty_requests = course.empty_requests};
 }
 
 Answer ask_table(const Course& course) {

@@ -73,6 +73,7 @@ struct Case {
   json::Value* object;
   const json::Value* old_object;
   const Expansion* expansion = nullptr;  // for the rules of a VM: what it comes to
+  bool empty_requests = false;           // of a VMI: see sends_empty_requests (defaults/presets.h)
 
   bool create() const { return review.operation() == Operation::create; }
   bool update() const { return review.operation() == Operation::update; }

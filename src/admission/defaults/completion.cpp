@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "admission/defaults/presets.h"
 #include "api/canonical.h"
 #include "api/schema.h"
 #include "json/access.h"
@@ -70,6 +71,7 @@ Complete find_completion(string_view webhook_path) {
 Verdict complete_object(const Draft& draft, const Context& context) {
   const api::Kind* kind = api::find_kind(draft.group, "", draft.kind);
   if (!kind) return Verdict::allow();
+  const bool empty_requests = sends_empty_requests(&draft.object);
   if (auto good = api::canonicalize(draft.object, *kind->type); !good)
     return Verdict::error(std::move(good.error().message));
   const Row* row = row_of(*kind);
@@ -83,7 +85,8 @@ Verdict complete_object(const Draft& draft, const Context& context) {
                    .review = review,
                    .webhook = webhook,
                    .object = &draft.object,
-                   .old_object = draft.old_object};
+                   .old_object = draft.old_object,
+                   .empty_requests = empty_requests};
   return row->complete(about).verdict;
 }
 

@@ -225,6 +225,12 @@ Result<void> apply_presets(Object& vmi, const Context& context) {
   return apply_presets(vmi, presets);
 }
 
+bool sends_empty_requests(const Value* vmi) {
+  const Value* requests = vmi ? json::find_path(*vmi, {"spec", "domain", "resources", "requests"}) : nullptr;
+  const Object* given = json::as_object(requests);
+  return given && given->empty();
+}
+
 bool carries_preset(const Object& vmi) {
   const Object* annotations = edit::descend(vmi, {"metadata", "annotations"});
   if (!annotations) return false;

@@ -17,6 +17,10 @@ Result<void> apply_presets(json::Object& vmi, const Context& context);
 // The same with the namespace's presets in hand, in canonical form.
 Result<void> apply_presets(json::Object& vmi, const std::vector<const json::Object*>& presets);
 
+// Whether the machine was sent with an object of requests that is empty. It leaves no room for the requests of a
+// preset, and canonical form does not tell it from none: to be asked of the machine as it was sent, null for none.
+bool sends_empty_requests(const json::Value* vmi);
+
 // True when an annotation says that a preset was applied, which deserves a warning.
 bool carries_preset(const json::Object& vmi);
 

@@ -11,6 +11,7 @@
 
 #include "admission/context.h"
 #include "admission/defaults/completion.h"
+#include "admission/defaults/presets.h"
 #include "admission/webhook.h"
 #include "api/canonical.h"
 #include "api/schema.h"
@@ -143,6 +144,7 @@ struct DefaultsTest : ::testing::Test {
     review.object = json::find(asked.document.root(), "object");
     review.old_object = old_object.empty() ? nullptr : json::find(asked.document.root(), "oldObject");
     const api::Type& type = *api::find_kind(subject.kind_group, "", subject.kind)->type;
+    const bool empty_requests = sends_empty_requests(review.object);
     EXPECT_TRUE(api::canonicalize(*review.object, type));
     if (review.old_object) EXPECT_TRUE(api::canonicalize(*review.old_object, type));
     const Context context{.config = *config,
@@ -156,7 +158,8 @@ struct DefaultsTest : ::testing::Test {
                                               .review = review,
                                               .webhook = webhook,
                                               .object = review.object,
-                                              .old_object = review.old_object});
+                                              .old_object = review.old_object,
+                                              .empty_requests = empty_requests});
     return asked;
   }
 };

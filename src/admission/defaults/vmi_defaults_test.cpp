@@ -307,6 +307,14 @@ TEST_F(PresetsTest, TheMachineWins) {
   EXPECT_THAT(asked.completion.verdict.warnings, IsEmpty());
 }
 
+TEST_F(PresetsTest, EmptyRequestsLeaveNoRoomForOthers) {
+  preset("p", "{}", R"({"resources":{"requests":{"memory":"1Gi"}}})");
+  const Asked asked = create(R"({"domain":{"devices":{},"resources":{"requests":{}}}})", labelled);
+  EXPECT_EQ(asked.at("/spec/domain/resources"), "{}");
+  EXPECT_EQ(asked.at("/metadata/annotations/virtualmachinepreset.kubevirt.io~1p"), "");
+  EXPECT_EQ(create(bare, labelled).at("/spec/domain/resources/requests/memory"), R"("1Gi")");
+}
+
 TEST_F(PresetsTest, ContradictionsAreRefused) {
   preset("p", "{}", R"({"resources":{"requests":{"memory":"1Gi"}}})");
   preset("q", "{}", R"({"resources":{"requests":{"memory":"2Gi"}}})");

@@ -37,12 +37,20 @@ Completion with_preset_warning(const Case& about, Completion completion) {
   return completion;
 }
 
+// C1: requests that were sent empty are there while presets are merged.
+Result<void> merge_presets(const Case& about, Object& vmi) {
+  if (about.empty_requests) json::ensure_path(vmi, {"spec", "domain", "resources", "requests"});
+  auto good = apply_presets(vmi, about.context);
+  if (about.empty_requests) json::erase(json::ensure_path(vmi, {"spec", "domain", "resources"}), "requests");
+  return good;
+}
+
 // 1.2
 Completion complete_new(const Case& about) {
   Object& vmi = about.object->get_object();
   // All three are there before a reference to one of them is taken.
   for (const string_view name : {"metadata", "spec", "status"}) json::ensure_object(vmi, name);
-  if (auto good = apply_presets(vmi, about.context); !good) return refuse(Verdict::refuse(std::move(good.error())));
+  if (auto good = merge_presets(about, vmi); !good) return refuse(Verdict::refuse(std::move(good.error())));
   if (auto good = apply_spec_defaults(json::ensure_object(vmi, "spec"), about.context.config); !good)
     return refuse(Verdict::refuse(std::move(good.error())));
   VmiTarget target{.vmi = vmi, .context = about.context};
