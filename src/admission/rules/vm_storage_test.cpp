@@ -215,6 +215,15 @@ TEST_F(VmStorageTest, RunningMachineIsJudgedToo) {
   EXPECT_THAT(requested(fmt::format("[{}]", add_text(scsi))), IsEmpty());
 }
 
+TEST_F(VmStorageTest, RunningMachineIsReadAsItsTypeHasIt) {
+  running(R"({"domain":{"devices":{"disks":[{"name":"x","disk":{},"cache":""}]}},
+              "volumes":[{"name":"x","dataVolume":{"name":"d","hotpluggable":false},"persistentVolumeClaim":null}]})");
+  EXPECT_THAT(requested(fmt::format("[{}]", add_text(scsi))), IsEmpty());
+  running(R"({"domain":5})");
+  EXPECT_THAT(requested(fmt::format("[{}]", add_text(scsi))), IsEmpty());
+  EXPECT_TRUE(ended);
+}
+
 TEST_F(VmStorageTest, MigrationIsOneBetweenStartAndEnd) {
   const auto told_of = [&](string_view state) {
     known.add_text(fmt::format(R"({{"apiVersion":"kubevirt.io/v1","kind":"VirtualMachineInstance",

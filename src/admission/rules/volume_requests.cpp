@@ -12,7 +12,9 @@
 #include "admission/rules/machine/machine.h"
 #include "admission/rules/machine/name_index.h"
 #include "admission/rules/vm_storage.h"
+#include "api/canonical.h"
 #include "api/canonical_words.h"
+#include "api/schema.h"
 #include "api/views/vm.h"
 #include "api/views/vmi_volumes.h"
 #include "base/time_rfc3339.h"
@@ -216,6 +218,8 @@ Result<const json::Value*> running_machine(const Case& about) {
   const auto found = about.context.lookups.get(vmis, member("namespace"), member("name"), about.context.storage);
   if (!found) return fail(found.error());
   if (!*found || json::find_path(**found, {"metadata", "deletionTimestamp"})) return nullptr;
+  static const api::Type& type = *api::find_kind("kubevirt.io", "", "VirtualMachineInstance")->type;
+  if (auto good = api::canonicalize(**found, type, {}, api::Empties::kept); !good) return fail(std::move(good.error()));
   return *found;
 }
 
