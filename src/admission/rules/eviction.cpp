@@ -139,8 +139,9 @@ void judge_launcher(const Case& about, const json::Value& pod, Causes& causes) {
     return try_again(causes,
                      fmt::format("pod {} runs machine {}/{}, which cannot be found", about.review.name, ns, *name));
   const json::Value& vmi = **found;
-  const string_view own = text_at(vmi, {"spec", "evictionStrategy"});
-  const Fate fate = fate_of(own.empty() ? about.context.config.eviction_strategy() : own, is_migratable(vmi));
+  // An empty strategy is one too: it means none of those that keep a pod.
+  const auto own = json::as_string(json::find_path(vmi, {"spec", "evictionStrategy"}));
+  const Fate fate = fate_of(own.value_or(about.context.config.eviction_strategy()), is_migratable(vmi));
   if (fate == Fate::goes) return;
   if (fate == Fate::stays)
     return try_again(causes,

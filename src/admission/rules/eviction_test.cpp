@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "admission/admit.h"
+#include "admission/defaults/testing.h"
 #include "admission/store_lookups.h"
 #include "json/document.h"
 
@@ -104,6 +105,14 @@ TEST_F(EvictionTest, NothingElseIsMarked) {
   EXPECT_TRUE(untouched(
       R"({"spec":{"evictionStrategy":"External"},"status":{"nodeName":"node1","evacuationNodeName":"node1"}})"));
   EXPECT_TRUE(untouched(R"({"spec":{"evictionStrategy":"External"},"status":{"nodeName":"node2"}})"));
+}
+
+TEST_F(EvictionTest, TheClusterDecidesOnlyForMachinesThatSayNothing) {
+  config = config::FixedConfig(testing::configuration(R"({"evictionStrategy":"External"})"));
+  machine(R"({"spec":{},"status":{"nodeName":"node1"}})");
+  EXPECT_EQ(evict().refusal.code, 429);
+  machine(R"({"spec":{"evictionStrategy":""},"status":{"nodeName":"node1"}})");
+  EXPECT_TRUE(evict().allowed);
 }
 
 TEST_F(EvictionTest, AnEvictionThatCannotBeReadMarksNothing) {
