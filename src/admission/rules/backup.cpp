@@ -35,6 +35,7 @@ void name_is_free(const Case& about, Causes& causes) {
 }
 
 void source_is_free(const Case& about, Causes& causes) {
+  if (about.review.name_space.empty()) return;  // to look-ups that means every namespace
   const auto found = about.context.lookups.list(backups, about.review.name_space, about.context.storage);
   if (!found) return causes.error(found.error().message);
   const api::Type* type = type_of(about);

@@ -1,10 +1,13 @@
 // Migration policies (spec work-objects 3.3).
 #include <fmt/format.h>
 
+#include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <optional>
+#include <string>
 
 #include "admission/rules/tables.h"
 #include "admission/semantic_equal.h"
@@ -52,7 +55,43 @@ void detector_needs_gate(const Case& about, Causes& causes) {
                  "stallDetector needs the feature gate MigrationStallDetection, which is off; leave it out");
 }
 
-// A number as Go reads it: decimal, with an exponent, or hexadecimal with a binary exponent.
+bool is_hexadecimal(string_view text) { return text.starts_with("0x") || text.starts_with("0X"); }
+
+// Go lets a low line stand between two digits, and between the 0x of a hexadecimal number and its first digit.
+std::optional<std::string> without_separators(string_view text) {
+  const bool hex = is_hexadecimal(text);
+  const auto is_digit = [&](std::size_t at) {
+    return at < text.size() &&
+           (hex ? std::isxdigit(static_cast<unsigned char>(text[at])) != 0 : text[at] >= '0' && text[at] <= '9');
+  };
+  std::string plain;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != '_') {
+      plain += text[at];
+    } else if (at == 0 || !(is_digit(at - 1) || (hex && at == 2)) || !is_digit(at + 1)) {
+      return std::nullopt;
+    }
+  }
+  return plain;
+}
+
+// Decimal, with an exponent, or hexadecimal with a binary exponent, and without a sign.
+std::optional<double> read_unsigned(string_view text) {
+  const bool hex = is_hexadecimal(text);
+  if (hex && text.find_first_of("pP") == text.npos) return std::nullopt;
+  const auto plain = without_separators(text);
+  if (!plain) return std::nullopt;
+  const string_view digits = string_view(*plain).substr(hex ? 2 : 0);
+  if (digits.starts_with('-')) return std::nullopt;
+  double value = 0;
+  const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), value,
+                                              hex ? std::chars_format::hex : std::chars_format::general);
+  if (problem == std::errc::invalid_argument || end != digits.data() + digits.size()) return std::nullopt;
+  if (problem == std::errc::result_out_of_range) value = std::strtod(plain->c_str(), nullptr);  // too small becomes 0
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+// A number as Go reads it, with blanks around it.
 std::optional<double> read_number(string_view text) {
   constexpr string_view blanks = " \t\n\v\f\r";
   const auto first = text.find_first_not_of(blanks);
@@ -60,17 +99,8 @@ std::optional<double> read_number(string_view text) {
   text = text.substr(first, text.find_last_not_of(blanks) - first + 1);
   const bool negative = text.starts_with('-');
   if (negative || text.starts_with('+')) text.remove_prefix(1);
-  auto format = std::chars_format::general;
-  if (text.starts_with("0x") || text.starts_with("0X")) {
-    text.remove_prefix(2);
-    if (text.find_first_of("pP") == text.npos) return std::nullopt;
-    format = std::chars_format::hex;
-  }
-  if (text.starts_with('-')) return std::nullopt;  // a second sign
-  double value = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value, format);
-  if (problem != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
-  return negative ? -value : value;
+  const auto value = read_unsigned(text);
+  return value && negative ? -*value : value;
 }
 
 struct Bounds {
