@@ -69,7 +69,8 @@ class Inference {
     const json::Array* list = spec ? json::get_array(*spec, "dataVolumeTemplates") : nullptr;
     if (!list) return nullptr;
     for (const Value& item : *list)
-      if (json::as_string(json::find_path(item, {"metadata", "name"})) == name) return json::get_object(item, "spec");
+      if (json::as_string(json::find_path(item, {"metadata", "name"})).value_or("") == name)  // both may have none
+        return json::get_object(item, "spec");
     return nullptr;
   }
 
@@ -165,7 +166,7 @@ Result<void> infer_matcher(Object& vm, const Family& family, const Context& cont
     return {};
   }
   Object& inferred = (*spec)[family.matcher].emplace_object();
-  edit::set_text(inferred, "name", outcome->name);
+  if (!outcome->name.empty()) edit::set_text(inferred, "name", outcome->name);
   if (!outcome->kind.empty()) edit::set_text(inferred, "kind", outcome->kind);
   // Memory that a client gave for the case that nothing can be inferred would contradict the instance type (K28).
   if (Object* domain = edit::descend(*spec, {"template", "spec", "domain"}); domain && lenient && family.sizes_memory)

@@ -56,10 +56,9 @@ Causes matcher_causes(const Object& vm, const Family& family) {
   Causes causes;
   const bool infers = !json::get_string_or(*matcher, "inferFromVolume").empty();
   if (!infers && json::get_string_or(*matcher, "name").empty())
-    causes.push_back(
-        {.reason = "FieldValueNotFound",
-         .message = fmt::format("an {} is asked for, but none named: give name or inferFromVolume", family.matcher),
-         .field = field_of(family, "")});
+    causes.push_back({.reason = "FieldValueNotFound",
+                      .message = fmt::format("spec.{} names nothing: give name or inferFromVolume", family.matcher),
+                      .field = field_of(family, "")});
   if (infers) add_inference_causes(*matcher, family, causes);
   const auto policy = json::get_string(*matcher, "inferFromVolumeFailurePolicy");
   if (policy && *policy != "Reject" && *policy != "Ignore")

@@ -140,6 +140,20 @@ TEST_F(InferenceTest, FromAClaim) {
   EXPECT_EQ(preference.at("/spec/preference"), R"({"name":"linux","kind":"VirtualMachinePreference"})");
 }
 
+TEST_F(InferenceTest, ANamelessVolumeComesFromANamelessTemplate) {
+  known.add_text(labelled("v1", "PersistentVolumeClaim", "c", small_linux));
+  const Asked asked = create(vm(R"("dataVolumeTemplates":[{"metadata":{},"spec":{"source":{"pvc":{)"
+                                R"("namespace":"default","name":"c"}}}}],"instancetype":{"inferFromVolume":"v"},)",
+                                R"({"domain":{"devices":{}},"volumes":[{"name":"v","dataVolume":{}}]})"));
+  EXPECT_EQ(asked.at("/spec/instancetype"), R"({"name":"small"})");
+}
+
+TEST_F(InferenceTest, AnEmptyLabelNamesNothing) {
+  known.add_text(
+      labelled("v1", "PersistentVolumeClaim", "c", R"({"instancetype.kubevirt.io/default-instancetype":""})"));
+  EXPECT_EQ(infer("v").at("/spec/instancetype"), "{}");
+}
+
 TEST_F(InferenceTest, SuccessUnderIgnoreDropsTheMemory) {
   known.add_text(labelled("v1", "PersistentVolumeClaim", "c", small_linux));
   EXPECT_EQ(infer("v", "Ignore").at("/spec/template/spec/domain/memory"), "");
