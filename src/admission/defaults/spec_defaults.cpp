@@ -114,7 +114,8 @@ Object& SpecTarget::domain() { return json::ensure_object(spec, "domain"); }
 Object& SpecTarget::devices() { return json::ensure_object(domain(), "devices"); }
 
 void default_architecture(SpecTarget& target) {
-  edit::set_text_if_empty(target.spec, "architecture", target.config.default_architecture());
+  const string_view cluster = target.config.default_architecture();
+  if (!cluster.empty()) edit::set_text_if_empty(target.spec, "architecture", cluster);
 }
 
 void default_machine_type(SpecTarget& target) {
