@@ -16,11 +16,17 @@
 namespace vg::actions {
 namespace {
 
-// In canonical form: what upstream has read is what its types hold.
-Result<json::Value> read_machine(const json::Value& source, const Case& about) {
+const api::Type& machine_type() {
   static const api::Type& type = *api::find_type("kubevirt.VirtualMachine");
+  return type;
+}
+
+// In canonical form: what upstream has read is what its types hold. An empty node selector is one, and conflicts with
+// that of an instance type.
+Result<json::Value> read_machine(const json::Value& source, const Case& about) {
   json::Value machine(source, about.storage);
-  if (auto done = api::canonicalize(machine, type); !done) return fail(std::move(done.error()));
+  if (auto done = api::canonicalize(machine, machine_type(), {}, api::Empties::kept); !done)
+    return fail(std::move(done.error()));
   return machine;
 }
 
@@ -43,8 +49,12 @@ std::optional<Status> settle_namespace(json::Value& machine, const Case& about) 
   return std::nullopt;
 }
 
+// As Go writes it.
 Result<json::Value> expanded(const json::Value& machine, const Case& about) {
-  return admission::expand_vm(machine.get_object(), about.context);
+  auto made = admission::expand_vm(machine.get_object(), about.context);
+  if (!made) return made;
+  if (auto done = api::canonicalize(*made, machine_type()); !done) return fail(std::move(done.error()));
+  return made;
 }
 
 Decision reply(json::Value document) { return effects(Reply{.code = 200, .document = std::move(document)}); }
