@@ -41,7 +41,11 @@ constexpr string_view defaults_json = R"({
 
 constexpr string_view even_parity_annotation = "alpha.kubevirt.io/EmulatorThreadCompleteToEvenParity";
 constexpr string_view qgs_socket_default = "/var/run/tdx-qgs/qgs.socket";
-constexpr string_view fallback_architecture = "amd64";
+
+// Only these two have settings of their own that count; every other architecture, and none, has those of amd64.
+string_view architecture_of_settings(string_view architecture) {
+  return architecture == "arm64" || architecture == "s390x" ? architecture : "amd64";
+}
 
 // Objects and maps are merged member by member; everything else, also null, takes the place of what was there.
 void overlay(json::Object& onto, const json::Object& from, const json::StoragePtr& storage) {
@@ -180,16 +184,14 @@ string_view ClusterConfig::eviction_strategy() const { return json::as_string(at
 
 string_view ClusterConfig::machine_type(string_view architecture) const {
   if (const auto global = json::as_string(at({"machineType"})); global && !global->empty()) return *global;
-  const json::Value* own = at({"architectureConfiguration", architecture});
-  if (!own || !own->is_object()) own = at({"architectureConfiguration", fallback_architecture});
-  return own ? json::get_string_or(*own, "machineType") : string_view();
+  const json::Value* type = at({"architectureConfiguration", architecture_of_settings(architecture), "machineType"});
+  return json::as_string(type).value_or("");
 }
 
 api::List<string_view> ClusterConfig::emulated_machines(string_view architecture) const {
   if (const api::List<string_view> global(at({"emulatedMachines"})); global) return global;
-  const json::Value* own = at({"architectureConfiguration", architecture});
-  if (!own || !own->is_object()) own = at({"architectureConfiguration", fallback_architecture});
-  return api::List<string_view>(own ? json::find(*own, "emulatedMachines") : nullptr);
+  return api::List<string_view>(
+      at({"architectureConfiguration", architecture_of_settings(architecture), "emulatedMachines"}));
 }
 
 string_view ClusterConfig::default_network_interface() const {

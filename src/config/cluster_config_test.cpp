@@ -79,6 +79,15 @@ TEST(ClusterConfigTest, ZeroValuesHaveNoEffect) {
   EXPECT_THAT(words(config->emulated_machines("arm64")), ElementsAre("virt*"));
 }
 
+TEST(ClusterConfigTest, OtherArchitecturesHaveTheSettingsOfAmd64) {
+  const auto config = configured(R"({"architectureConfiguration":{"ppc64le":{"machineType":"pseries",
+                                     "emulatedMachines":["pseries*"]},"s390x":{"machineType":"s"}}})");
+  EXPECT_EQ(config->machine_type("ppc64le"), "q35");
+  EXPECT_EQ(config->machine_type(""), "q35");
+  EXPECT_EQ(config->machine_type("s390x"), "s");
+  EXPECT_THAT(words(config->emulated_machines("ppc64le")), ElementsAre("q35*", "pc-q35*"));
+}
+
 TEST(ClusterConfigTest, GlobalMachinesWin) {
   const auto config = configured(R"({"machineType":"pc","emulatedMachines":["x*"]})");
   EXPECT_EQ(config->machine_type("arm64"), "pc");

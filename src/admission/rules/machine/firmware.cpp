@@ -22,15 +22,10 @@ using std::string_view;
 
 // ---- the machine type -----------------------------------------------------------------------------------------------
 
-// Other architectures, and none, have the patterns of amd64.
-string_view architecture_of_patterns(string_view architecture) {
-  return architecture == "arm64" || architecture == "s390x" ? architecture : "amd64";
-}
-
 void machine_type_is_emulated(const Machine& machine, Causes& causes) {
   const string_view type = machine.spec.domain().machine().type();
   if (type.empty()) return;
-  const auto patterns = machine.config().emulated_machines(architecture_of_patterns(machine.spec.architecture()));
+  const auto patterns = machine.config().emulated_machines(machine.spec.architecture());
   if (std::ranges::any_of(patterns.begin(), patterns.end(),
                           [type](string_view pattern) { return glob_matches(pattern, type); }))
     return;
