@@ -3,11 +3,15 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "api/view.h"
@@ -27,7 +31,10 @@ class NameIndex {
     for (std::size_t i = 0; i < list.size(); ++i)
       if (const std::optional<std::string_view> name = name_of(list[i]))
         entries_.push_back({.hash = hash_of(*name), .name = *name, .place = i});
-    std::ranges::sort(entries_);
+    if (hashed_)
+      sort_by_drawers();
+    else
+      std::ranges::sort(entries_);
   }
 
   bool contains(std::string_view name) const { return first(name).has_value(); }
@@ -66,10 +73,34 @@ class NameIndex {
   std::size_t hash_of(std::string_view name) const { return hashed_ ? std::hash<std::string_view>()(name) : 0; }
   // The first of that name that stands at `place` or behind it, or what would follow it.
   std::vector<Entry>::const_iterator from(std::string_view name, std::size_t place) const {
-    return std::ranges::lower_bound(entries_, Entry{.hash = hash_of(name), .name = name, .place = place});
+    const Entry wanted{.hash = hash_of(name), .name = name, .place = place};
+    if (!hashed_) return std::ranges::lower_bound(entries_, wanted);
+    const auto begin = entries_.begin();
+    const std::size_t drawer = drawer_of(wanted.hash);
+    return std::lower_bound(begin + drawers_[drawer], begin + drawers_[drawer + 1], wanted);
   }
+
+  // Entries of a long list lie in drawers by the first bits of their hash, about one in each, so that neither sorting
+  // nor finding costs a logarithm. drawers_[i] is where drawer i begins, and the last one where all end.
+  std::size_t drawer_of(std::size_t hash) const { return hash >> shift_; }
+  void sort_by_drawers() {
+    const auto bits = static_cast<int>(std::bit_width(entries_.size() | 1));
+    shift_ = std::numeric_limits<std::size_t>::digits - bits;
+    drawers_.assign((std::size_t{1} << bits) + 1, 0);
+    for (const Entry& entry : entries_) ++drawers_[drawer_of(entry.hash) + 1];
+    std::partial_sum(drawers_.begin(), drawers_.end(), drawers_.begin());
+    std::vector<Entry> sorted(entries_.size());
+    std::vector<std::uint32_t> next = drawers_;
+    for (const Entry& entry : entries_) sorted[next[drawer_of(entry.hash)]++] = entry;
+    for (std::size_t i = 0; i + 1 < drawers_.size(); ++i)
+      std::sort(sorted.begin() + drawers_[i], sorted.begin() + drawers_[i + 1]);
+    entries_ = std::move(sorted);
+  }
+
   bool hashed_ = false;
+  int shift_ = 0;
   std::vector<Entry> entries_;
+  std::vector<std::uint32_t> drawers_;
 };
 
 }  // namespace vg::admission
