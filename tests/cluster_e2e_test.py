@@ -67,12 +67,15 @@ class Gateway:
     def __init__(self, folder, *flags):
         self.folder, self.flags, self.port = folder, flags, e2e.free_port()
 
-    def start(self):
-        began = time.monotonic()
+    def launch(self):
         self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen([e2e.BINARY, "cluster", "--kubeconfig", f"{self.folder}/kubeconfig", "--listen", "127.0.0.1", "--port", str(self.port),
                                          "--tls-cert-file", f"{self.folder}/serving.crt", "--tls-key-file", f"{self.folder}/serving.key", *self.flags],
                                         stdout=subprocess.DEVNULL, stderr=self.log)
+
+    def start(self):
+        began = time.monotonic()
+        self.launch()
         until("the gateway serves", self.serves)
         self.took_s = time.monotonic() - began
         return self
@@ -176,6 +179,7 @@ class Cutter:
 
 class Cluster(unittest.TestCase):
     """An API server with a gateway before it. Tests leave both as they found them, or have their own."""
+    flags = ("--allow-cache-seconds", "0")
 
     @classmethod
     def setUpClass(cls):
@@ -195,7 +199,7 @@ class Cluster(unittest.TestCase):
             "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]'}})
         assert code == 201, answer
         cls.write_kubeconfig()
-        cls.gateway = Gateway(cls.folder, "--allow-cache-seconds", "0").start()
+        cls.gateway = Gateway(cls.folder, *cls.flags).start()
         cls.addClassCleanup(cls.gateway.stop)
 
     @classmethod

@@ -148,34 +148,43 @@ class Client:
 class World:
     """A server, a node beside it, and a machine that runs there."""
 
+    server = None
+
     def __init__(self, ping_seconds=1):
         self.folder = tempfile.mkdtemp(prefix="virtgate-streams-")
         node_side.make_pki(self.folder)
         self.node_port, self.guest_port = e2e.free_port(), e2e.free_port()
         self.node = subprocess.Popen([sys.executable, node_side.__file__, "--port", str(self.node_port), "--guest-port", str(self.guest_port),
                                       "--pki", self.folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.server = e2e.Server(os.path.join(self.folder, "state"), "--console-server-port", str(self.node_port), "--handler-cert-file",
-                                 os.path.join(self.folder, "client.crt"), "--handler-key-file", os.path.join(self.folder, "client.key"),
-                                 "--stream-ping-seconds", str(ping_seconds))
         try:
             assert self.node.stdout.readline() == b"ready\n"
-            self.server.start()
-            self.admin, self.tls = self.server.as_admin(), self.server.context()
+            self.start("--console-server-port", str(self.node_port), "--handler-cert-file", os.path.join(self.folder, "client.crt"),
+                       "--handler-key-file", os.path.join(self.folder, "client.key"), "--stream-ping-seconds", str(ping_seconds))
             self.make_objects()
         except BaseException:
             self.end()
             raise
 
+    def start(self, *flags):
+        """What carries the streams (server), and what keeps the objects (api): here they are one."""
+        self.server = self.api = e2e.Server(os.path.join(self.folder, "state"), *flags)
+        self.server.start()
+        self.admin, self.tls = self.server.as_admin(), self.server.context()
+
+    def stop(self):
+        if self.server:
+            self.server.clean_up()
+
     def end(self):
-        self.server.clean_up()
+        self.stop()
         self.node.stdin.close()
         self.node.wait(DEADLINE_S)
         self.node.stdout.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def call(self, method, path, document=None, headers=None):
-        status, _, body = self.server.ask(method, path, json.dumps(document) if document else None,
-                                          {**self.admin, "Content-Type": "application/json", **(headers or {})})
+        status, _, body = self.api.ask(method, path, json.dumps(document) if document else None,
+                                       {**self.api.as_admin(), "Content-Type": "application/json", **(headers or {})})
         assert status < 300, (method, path, status, body)
         return json.loads(body)
 
@@ -243,11 +252,12 @@ async def until(condition, what):
 
 class Streams(unittest.TestCase):
     ping_seconds = 1
+    world_type = World
 
     @classmethod
     def setUpClass(cls):
         node_side.allow_descriptors()
-        cls.world = World(cls.ping_seconds)
+        cls.world = cls.world_type(cls.ping_seconds)
 
     @classmethod
     def tearDownClass(cls):
@@ -409,7 +419,7 @@ class Everyday(Streams):
         self.run_async(work(), DEADLINE_S + IDLE_S)
 
     def test_a_server_that_stops_says_goodbye(self):
-        world = World()
+        world = self.world_type()
         try:
             async def work():
                 clients = {kind: await world.open(kind) for kind in world.paths()}
@@ -427,7 +437,7 @@ class Everyday(Streams):
 
 
     def test_a_second_signal_does_not_wait_for_streams(self):
-        world = World()
+        world = self.world_type()
         try:
             async def work():
                 clients = [await world.open(kind) for kind in world.paths()]
