@@ -39,9 +39,9 @@ def make_authority(folder, name):
             "-keyout", f"{name}.key", "-out", f"{name}.crt")
 
 
-def make_certificate(folder, authority, name, common_name, usage):
+def make_certificate(folder, authority, name, common_name, usage, names="DNS:localhost,IP:127.0.0.1"):
     with open(os.path.join(folder, name + ".ext"), "w") as file:
-        file.write(f"extendedKeyUsage={usage}\nsubjectAltName=DNS:localhost,IP:127.0.0.1\n")
+        file.write(f"extendedKeyUsage={usage}\nsubjectAltName={names}\n")
     openssl(folder, "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={common_name}", "-keyout", name + ".new",
             "-out", name + ".csr")
     openssl(folder, "x509", "-req", "-in", name + ".csr", "-CA", authority + ".crt", "-CAkey", authority + ".key", "-CAcreateserial", "-days", "2",

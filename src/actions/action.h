@@ -60,7 +60,7 @@ class ShortList {
   constexpr const T* end() const { return items_.data() + count_; }
 
  private:
-  std::array<T, 8> items_{};
+  std::array<T, 9> items_{};
   std::size_t count_ = 0;
 };
 using Steps = ShortList<Step>;

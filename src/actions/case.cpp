@@ -15,6 +15,13 @@ bool any_condition(const Conditions& conditions, std::string_view type, bool onl
   return false;
 }
 
+// Every kind of options names the member alike.
+auto dry_run_words(const Case& about) { return about.options<api::kubevirt::StartOptions>().dry_run(); }
+
+bool is_write(const Effect& effect) {
+  return std::holds_alternative<PatchObject>(effect) || std::holds_alternative<CreateObject>(effect);
+}
+
 }  // namespace
 
 std::string_view printed_phase(std::string_view phase) { return phase.empty() ? "not set" : phase; }
@@ -63,14 +70,17 @@ Status not_running(const Case& about, std::string_view verb) {
                          printed_phase(about.phase()), verb, about.name));
 }
 
-Result<bool> read_dry_run(const Case& about) {
-  // Every kind of options names the member alike.
-  const auto values = about.options<api::kubevirt::StartOptions>().dry_run();
-  for (const std::string_view value : values)
-    if (value != "All")
-      return fail(Status::bad_request(
-          fmt::format("dryRun takes only \"All\" and not \"{}\"; leave it out to act for real", value)));
-  return !values.empty();
+bool says_dry_run(const Case& about) { return !dry_run_words(about).empty(); }
+
+bool begins_with_dry_run(const Case& about) { return says_dry_run(about) && dry_run_words(about)[0] == "All"; }
+
+Decision pass_dry_run_on(const Case& about, Decision decision) {
+  if (!decision || decision->empty() || !is_write(decision->front())) return decision;
+  for (const std::string_view word : dry_run_words(about))
+    if (word != "All")
+      return fail(Status::internal_error(fmt::format(
+          "dryRun takes only \"All\" and not \"{}\", so nothing was done; leave it out to act for real", word)));
+  return decision;
 }
 
 json::Value copy_of(const json::Value* value, const Case& about) {

@@ -86,8 +86,12 @@ Status not_running(const Case& about, std::string_view verb);
 
 // --- dry run
 
-// dryRun of the body: nothing, or only "All"; 400 for anything else.
-Result<bool> read_dry_run(const Case& about);
+// Where it is passed on to the API: that refuses a write under any other word than "All", so that a decision that begins
+// with a write is a 500 then.
+bool says_dry_run(const Case& about);
+Decision pass_dry_run_on(const Case& about, Decision decision);
+// Elsewhere the first word alone counts, and anything but "All" is done for real (Q9).
+bool begins_with_dry_run(const Case& about);
 
 // --- patches
 

@@ -49,6 +49,7 @@ Decision decide_remove_volume(const Case& about);
 // memory_dump.cpp
 std::optional<Status> check_dump_claim(const Case& about);
 std::optional<Status> check_dump_running(const Case& about);
+std::optional<Status> check_dump_file(const Case& about);
 Decision decide_memory_dump(const Case& about);
 Decision decide_remove_memory_dump(const Case& about);
 // The claim that the dump goes to: the one that is asked for, else the one of the dump before.

@@ -14,10 +14,13 @@ namespace {
 
 using api::kubevirt::EvacuateCancelOptions;
 
-// A node that is being drained for good would only send the instance away again. One that is unknown is not drained.
+// A node that is being drained for good would only send the instance away again. One that is gone is not drained.
 std::optional<Status> find_drained(const Case& about) {
   const std::string_view key = about.config.node_drain_taint_key();
-  if (key.empty() || !about.node) return std::nullopt;
+  if (key.empty()) return std::nullopt;
+  if (left_node(about.vmi()).empty())
+    return Status::internal_error(
+        fmt::format("instance \"{}\" is on no node yet, so there is nothing that it could stay on", about.name));
   for (const auto taint : api::k8s::Node(about.node).spec().taints())
     if (taint.key() == key && taint.effect() == "NoSchedule")
       return Status::bad_request(
@@ -39,12 +42,12 @@ Decision decide_evacuate_cancel(const Case& about) {
   // Nothing to call off: whatever the body says does not matter.
   if (about.vmi().status().evacuation_node_name().empty()) return effects(Reply{.code = 200});
   if (about.body_problem) return fail(*about.body_problem);
-  const auto dry_run = read_dry_run(about);
-  if (!dry_run) return fail(dry_run.error());
   json::PatchBuilder builder(about.storage);
   constexpr std::string_view path = "/status/evacuationNodeName";
   builder.test(path, text_of(about.options<EvacuateCancelOptions>().evacuation_node_name(), about)).remove(path);
-  return effects(PatchObject{.resource = instances, .part = "", .operations = builder.take(), .dry_run = *dry_run});
+  return pass_dry_run_on(
+      about, effects(PatchObject{
+                 .resource = instances, .part = "", .operations = builder.take(), .dry_run = says_dry_run(about)}));
 }
 
 }  // namespace vg::actions

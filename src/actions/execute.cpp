@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -28,6 +29,14 @@ http::Response answer(int code) {
   return response;
 }
 
+// As Go knows a text: nothing in its beginning that a text has not.
+bool looks_like_text(std::string_view bytes) {
+  return std::ranges::none_of(bytes.substr(0, 512), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte <= 0x08 || byte == 0x0b || (byte >= 0x0e && byte <= 0x1a) || (byte >= 0x1c && byte <= 0x1f);
+  });
+}
+
 // The beginnings by which pictures are known.
 std::string_view sniffed_type(std::string_view bytes) {
   using namespace std::string_view_literals;
@@ -36,7 +45,7 @@ std::string_view sniffed_type(std::string_view bytes) {
   if (bytes.starts_with("\xff\xd8\xff"sv)) return "image/jpeg";
   if (bytes.starts_with("GIF87a"sv) || bytes.starts_with("GIF89a"sv)) return "image/gif";
   if (bytes.starts_with("BM"sv)) return "image/bmp";
-  return "application/octet-stream";
+  return looks_like_text(bytes) ? text_type : "application/octet-stream"sv;
 }
 
 // What a client gets of a write that the API refused (spec subresources 4.2).
@@ -105,31 +114,11 @@ class Executor {
   Task<Result<bool>> make(const CreateObject& create) {
     const auto made =
         co_await parts_.objects.create(call_.core(), create.resource, about_.ns, create.object, create.dry_run);
-    if (!made) {
-      std::string other;
-      if (!create.one_at_a_time.empty()) other = co_await find_unfinished(create);
-      if (!other.empty())
-        co_return fail(
-            machine_conflict(about_, fmt::format("{} \"{}\" is still under way; wait for its end, or delete it ({})",
-                                                 create.resource.plural, other, made.error().message)));
+    if (!made)
       co_return fail(Status::internal_error(
           fmt::format("no object could be made of {}: {}", create.resource.plural, made.error().message)));
-    }
     note(create.dry_run ? "would be created" : "was created", print_object(create.resource, *made));
     co_return false;
-  }
-
-  // The name of an object of that kind that has not come to its end; empty for none.
-  Task<std::string> find_unfinished(const CreateObject& create) {
-    const std::string selector = fmt::format("{}={}", create.one_at_a_time, about_.name);
-    const auto found =
-        co_await parts_.objects.list(call_.core(), create.resource, about_.ns, {.labels = selector}, about_.storage);
-    if (!found) co_return std::string();
-    for (const json::Value& object : *found) {
-      if (is_final(json::as_string(json::find_path(object, {"status", "phase"})).value_or(""))) continue;
-      co_return std::string(json::as_string(json::find_path(object, {"metadata", "name"})).value_or(""));
-    }
-    co_return std::string();
   }
 
   Task<Result<bool>> ask(CallNode& node) {

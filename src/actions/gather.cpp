@@ -81,6 +81,7 @@ class Gatherer {
 
   Task<Result<void>> object(ResourceName resource, std::string_view kind, std::string_view name,
                             const json::Value*& into, bool must_exist) {
+    if (name.empty()) co_return fail(Status::internal_error(fmt::format("a {} without a name cannot be read", kind)));
     auto found = co_await parts_.objects.get(call_.core(), {.resource = resource, .ns = about_.ns, .name = name},
                                              about_.storage);
     if (found) {
@@ -107,20 +108,20 @@ class Gatherer {
         about_.name)));
   }
 
-  // Without an importer, or without leave to look at it, its configuration is the usual one (Q43).
+  // Without an importer its configuration is the usual one. Whoever may not look at it cannot know that (Q43).
   Task<Result<void>> cdi() {
     auto found = co_await parts_.objects.get(call_.core(), {.resource = cdi_configs, .ns = {}, .name = "config"},
                                              about_.storage);
     if (found)
       about_.cdi = keep(std::move(*found));
-    else if (found.error().code != 404 && found.error().code != 403)
+    else if (found.error().code != 404)
       co_return fail(unreadable("cdiconfig", "config", found.error()));
     co_return Result<void>();
   }
 
   Task<Result<void>> node() {
     const std::string_view name = left_node(about_.vmi());
-    if (name.empty()) co_return Result<void>();
+    if (name.empty() || about_.config.node_drain_taint_key().empty()) co_return Result<void>();
     auto found = co_await parts_.objects.get(call_.core(), {.resource = nodes, .ns = {}, .name = name}, about_.storage);
     if (found)
       about_.node = keep(std::move(*found));

@@ -155,12 +155,6 @@ Decision start_with_request(const Case& about, bool paused, bool dry_run) {
   return one(request_changes(about, std::move(changes), dry_run));
 }
 
-Status unknown_strategy(const Case& about, std::string_view strategy, std::string_view verb) {
-  return machine_conflict(about, fmt::format("run strategy {} leaves nothing to {}; set spec.runStrategy to Manual, "
-                                             "Halted or Always first",
-                                             strategy, verb));
-}
-
 // --- stop
 // --------------------------------------------------------------------------------------------------------------
 
@@ -210,49 +204,71 @@ json::Array grace_undo(const Case& about) {
   return builder.take();
 }
 
-}  // namespace
-
-Decision decide_start(const Case& about) {
+Decision start(const Case& about) {
   if (auto obstacle = start_obstacle(about)) return fail(std::move(*obstacle));
   if (about.body_problem) return fail(*about.body_problem);
-  const bool paused = about.options<StartOptions>().paused();
-  const auto dry_run = read_dry_run(about);
-  if (!dry_run) return fail(dry_run.error());
+  const bool paused = about.options<StartOptions>().paused(), dry_run = says_dry_run(about);
   const auto strategy = run_strategy(about);
   if (!strategy) return fail(strategy.error());
   if (*strategy == "Always" || *strategy == "Once") return fail(manual_start_refused(about, *strategy));
   if (*strategy == "Halted") {
-    if (!paused) return effects(run_patch(about, true, *dry_run));
-    return one(request_changes(about, change_list(about, {start_change(about, true)}), *dry_run));
+    if (!paused) return effects(run_patch(about, true, dry_run));
+    return one(request_changes(about, change_list(about, {start_change(about, true)}), dry_run));
   }
   if (*strategy == "RerunOnFailure" && about.instance && about.phase() == "Failed")
     return fail(failed_start_refused(about));
-  if (*strategy == "Manual" || *strategy == "RerunOnFailure") return start_with_request(about, paused, *dry_run);
-  return fail(unknown_strategy(about, *strategy, "start"));
+  if (*strategy == "Manual" || *strategy == "RerunOnFailure") return start_with_request(about, paused, dry_run);
+  return Effects();  // WaitAsReceiver and whatever comes later: taken, and left to the controller (Q12)
 }
 
-Decision decide_stop(const Case& about) {
+Decision stop(const Case& about) {
   const auto strategy = run_strategy(about);
   if (!strategy) return fail(strategy.error());
-  const auto dry_run = read_dry_run(about);
-  if (!dry_run) return fail(dry_run.error());
+  const bool dry_run = says_dry_run(about);
   const auto grace = about.options<StopOptions>().grace_period();
   Effects all;
   // Shortening the grace period counts even where the stop itself is refused: the recordings have it so (Q10).
-  if (about.instance && !is_final(about.phase()) && grace) all.push_back(grace_patch(about, *grace, *dry_run));
-  if (!takes_stop(*strategy)) {
-    all.push_back(Refuse{unknown_strategy(about, *strategy, "stop")});
-  } else if (auto obstacle = stop_obstacle(about, *strategy, grace)) {
+  if (about.instance && !is_final(about.phase()) && grace) all.push_back(grace_patch(about, *grace, dry_run));
+  if (!takes_stop(*strategy)) return all;  // as a start (Q12)
+  if (auto obstacle = stop_obstacle(about, *strategy, grace)) {
     all.push_back(Refuse{std::move(*obstacle)});
   } else if (*strategy == "Always" || *strategy == "Once") {
-    all.push_back(run_patch(about, false, *dry_run));
+    all.push_back(run_patch(about, false, dry_run));
   } else {
-    auto request = request_changes(about, change_list(about, {stop_change(about)}), *dry_run);
+    auto request = request_changes(about, change_list(about, {stop_change(about)}), dry_run);
     if (!request) return fail(std::move(request.error()));
     all.push_back(std::move(*request));
   }
   return all;
 }
+
+Decision restart(const Case& about) {
+  if (is_true(about.vm(), "VolumesChange"))
+    return fail(machine_conflict(about,
+                                 "its volumes are being changed (condition VolumesChange), and a restart now would "
+                                 "lose the copy; wait for its end, or set the volumes back to what they were"));
+  const auto strategy = run_strategy(about);
+  if (!strategy) return fail(strategy.error());
+  if (auto obstacle = restart_obstacle(about, *strategy)) return fail(std::move(*obstacle));
+  const bool dry_run = says_dry_run(about);
+  Effects all;
+  if (about.options<RestartOptions>().grace_period_seconds() == 0)
+    all.push_back(grace_patch(about, 1, dry_run));  // 0 would not be sent on; 1 is the shortest that is
+  auto request = request_changes(about, change_list(about, {stop_change(about), start_change(about, false)}), dry_run);
+  if (!request) {
+    all.push_back(Refuse{std::move(request.error())});  // the shorter grace period stays, as recorded (Q11)
+    return all;
+  }
+  if (!all.empty()) std::get<PatchObject>(all.front()).undo = grace_undo(about);
+  all.push_back(std::move(*request));
+  return all;
+}
+
+}  // namespace
+
+Decision decide_start(const Case& about) { return pass_dry_run_on(about, start(about)); }
+Decision decide_stop(const Case& about) { return pass_dry_run_on(about, stop(about)); }
+Decision decide_restart(const Case& about) { return pass_dry_run_on(about, restart(about)); }
 
 std::optional<Status> check_restart_grace(const Case& about) {
   const auto grace = about.options<RestartOptions>().grace_period_seconds();
@@ -263,37 +279,12 @@ std::optional<Status> check_restart_grace(const Case& about) {
                   *grace));
 }
 
-Decision decide_restart(const Case& about) {
-  if (is_true(about.vm(), "VolumesChange"))
-    return fail(machine_conflict(about,
-                                 "its volumes are being changed (condition VolumesChange), and a restart now would "
-                                 "lose the copy; wait for its end, or set the volumes back to what they were"));
-  const auto strategy = run_strategy(about);
-  if (!strategy) return fail(strategy.error());
-  if (auto obstacle = restart_obstacle(about, *strategy)) return fail(std::move(*obstacle));
-  const auto dry_run = read_dry_run(about);
-  if (!dry_run) return fail(dry_run.error());
-  Effects all;
-  if (about.options<RestartOptions>().grace_period_seconds() == 0)
-    all.push_back(grace_patch(about, 1, *dry_run));  // 0 would not be sent on; 1 is the shortest that is
-  auto request = request_changes(about, change_list(about, {stop_change(about), start_change(about, false)}), *dry_run);
-  if (!request) {
-    all.push_back(Refuse{std::move(request.error())});  // the shorter grace period stays, as recorded (Q11)
-    return all;
-  }
-  if (!all.empty()) std::get<PatchObject>(all.front()).undo = grace_undo(about);
-  all.push_back(std::move(*request));
-  return all;
-}
-
 Decision decide_migrate(const Case& about) {
   if (about.phase() != "Running")
     return fail(machine_conflict(
         about, fmt::format("only a running machine can be migrated, and its instance is in phase {}; wait for phase "
                            "Running, or start it with `virtctl start {}`",
                            printed_phase(about.phase()), about.name)));
-  const auto dry_run = read_dry_run(about);
-  if (!dry_run) return fail(dry_run.error());
   json::Object migration(about.storage);
   migration["apiVersion"] = "kubevirt.io/v1";
   migration["kind"] = "VirtualMachineInstanceMigration";
@@ -303,10 +294,9 @@ Decision decide_migrate(const Case& about) {
   const auto options = about.options<MigrateOptions>();
   if (!options.added_node_selector().empty())
     spec["addedNodeSelector"] = copy_of(options.get("addedNodeSelector"), about);
-  return effects(CreateObject{.resource = migrations,
-                              .object = json::Value(std::move(migration)),
-                              .dry_run = *dry_run,
-                              .one_at_a_time = "kubevirt.io/vmi-name"});
+  return pass_dry_run_on(
+      about, effects(CreateObject{
+                 .resource = migrations, .object = json::Value(std::move(migration)), .dry_run = says_dry_run(about)}));
 }
 
 }  // namespace vg::actions

@@ -75,14 +75,7 @@ double claim_bytes(const Case& about) {
   return static_cast<double>(read_quantity(claim.spec().resources().requests()["storage"]).scaled_value(3)) * 1000;
 }
 
-std::optional<Status> find_unfit_claim(const Case& about) {
-  const api::k8s::PersistentVolumeClaim claim(about.claim);
-  if (claim.spec().volume_mode() == "Block")
-    return claim_conflict(about,
-                          "a dump is a file, and this claim is a block device; use one with volumeMode Filesystem");
-  for (const std::string_view mode : claim.spec().access_modes())
-    if (mode == "ReadOnlyMany")
-      return claim_conflict(about, "it can only be read; use one with access mode ReadWriteOnce");
+std::optional<Status> find_small_claim(const Case& about) {
   const auto share = overhead(about);
   if (!share) return share.error();
   const double needed = needed_bytes(about, *share), there = claim_bytes(about);
@@ -126,7 +119,7 @@ std::optional<Status> check_dump_claim(const Case& about) {
   const auto before = dump_before(about);
   if (asked.empty() && !before)
     return Status::bad_request("claimName is needed: the persistent volume claim that is to hold the dump");
-  if (!asked.empty() && before && before.claim_name() != asked)
+  if (!asked.empty() && !before.claim_name().empty() && before.claim_name() != asked)
     return machine_conflict(
         about,
         fmt::format("claim \"{}\" still belongs to its dump; release it first with `virtctl memory-dump remove {}`",
@@ -139,8 +132,19 @@ std::optional<Status> check_dump_running(const Case& about) {
   return not_running(about, "dumped");
 }
 
+std::optional<Status> check_dump_file(const Case& about) {
+  const api::k8s::PersistentVolumeClaim claim(about.claim);
+  if (claim.spec().volume_mode() == "Block")
+    return claim_conflict(about,
+                          "a dump is a file, and this claim is a block device; use one with volumeMode Filesystem");
+  for (const std::string_view mode : claim.spec().access_modes())
+    if (mode == "ReadOnlyMany")
+      return claim_conflict(about, "it can only be read; use one with access mode ReadWriteOnce");
+  return std::nullopt;
+}
+
 Decision decide_memory_dump(const Case& about) {
-  if (auto unfit = find_unfit_claim(about)) return fail(std::move(*unfit));
+  if (auto small = find_small_claim(about)) return fail(std::move(*small));
   if (auto busy = find_dump_under_way(about)) return fail(std::move(*busy));
   json::Object request(about.storage);
   request["claimName"] = text_of(dump_claim(about), about);

@@ -14,11 +14,6 @@
 namespace vg::actions {
 namespace {
 
-using api::kubevirt::PauseOptions;
-
-// Upstream looks at the first word alone, and does it for real where that is no "All"; the recordings have it so (Q9).
-bool asks_dry_run(const Case& about) { return about.options<PauseOptions>().dry_run()[0] == "All"; }
-
 std::optional<Status> pause_obstacle(const Case& about) {
   if (about.phase() != "Running") return not_running(about, "paused");
   const auto probe = about.vmi().spec().liveness_probe();
@@ -84,7 +79,7 @@ Decision call_node(const Case& about, CallNode call) {
 
 Decision decide_pause(const Case& about) {
   if (auto obstacle = pause_obstacle(about)) return fail(std::move(*obstacle));
-  return call_node(about, {.suffix = "pause", .dry_run = asks_dry_run(about)});
+  return call_node(about, {.suffix = "pause", .dry_run = begins_with_dry_run(about)});
 }
 
 std::optional<Status> check_no_snapshot(const Case& about) {
@@ -99,7 +94,7 @@ Decision decide_unpause(const Case& about) {
   if (about.phase() != "Running") return fail(not_running(about, "unpaused"));
   if (!has_condition(about.vmi(), "Paused"))
     return fail(instance_conflict(about, "it is not paused, so there is nothing to do"));
-  return call_node(about, {.suffix = "unpause", .dry_run = asks_dry_run(about)});
+  return call_node(about, {.suffix = "unpause", .dry_run = begins_with_dry_run(about)});
 }
 
 Decision decide_freeze(const Case& about) { return while_running(about, "frozen", "freeze"); }

@@ -42,12 +42,11 @@ constexpr Kind account_node{"", "ServiceAccount", "config"};
 constexpr Kind pod_node{"", "Pod", "compute"};
 constexpr Kind network_node{"k8s.cni.cncf.io", "NetworkAttachmentDefinition", "network"};
 
-// What a matcher may name. The first of each two holds when it names no kind.
-constexpr std::array<Kind, 2> instancetype_nodes{
+// What a matcher may name.
+constexpr std::array<Kind, 4> matched_nodes{
     {{"instancetype.kubevirt.io", "VirtualMachineClusterInstancetype", "config", false},
-     {"instancetype.kubevirt.io", "VirtualMachineInstancetype", "config"}}};
-constexpr std::array<Kind, 2> preference_nodes{
-    {{"instancetype.kubevirt.io", "VirtualMachineClusterPreference", "config", false},
+     {"instancetype.kubevirt.io", "VirtualMachineInstancetype", "config"},
+     {"instancetype.kubevirt.io", "VirtualMachineClusterPreference", "config", false},
      {"instancetype.kubevirt.io", "VirtualMachinePreference", "config"}}};
 
 // Whether the caller wants to see it, and what is below it.
@@ -146,19 +145,16 @@ bool same_word(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, {}, lower, lower);
 }
 
-// A matcher may also name the plural, and nothing at all means the kind of the whole cluster (Q30).
-const Kind* matched_kind(std::string_view said, std::span<const Kind> kinds) {
-  if (said.empty()) return &kinds.front();
-  for (const Kind& kind : kinds)
-    if (same_word(said, kind.kind) || same_word(said, fmt::format("{}s", kind.kind))) return &kind;
-  return nullptr;
+// A matcher that names no kind, or a plural, has no node (Q30).
+const Kind* matched_kind(std::string_view said) {
+  const auto* found = std::ranges::find_if(matched_nodes, [&](const Kind& kind) { return same_word(said, kind.kind); });
+  return found == matched_nodes.end() ? nullptr : found;
 }
 
 template <class Matcher>
-void add_matched(Branch& branch, const Matcher& matcher, const api::kubevirt::InstancetypeStatusRef& resolved,
-                 std::span<const Kind> kinds) {
+void add_matched(Branch& branch, const Matcher& matcher, const api::kubevirt::InstancetypeStatusRef& resolved) {
   if (!matcher) return;
-  if (const Kind* kind = matched_kind(matcher.kind(), kinds)) branch.add(*kind, matcher.name(), true);
+  if (const Kind* kind = matched_kind(matcher.kind())) branch.add(*kind, matcher.name(), true);
   const std::string_view revision = resolved ? resolved.controller_revision_ref().name() : matcher.revision_name();
   if (!revision.empty()) branch.add(revision_node, revision);
 }
@@ -215,7 +211,7 @@ bool keeps_state(const VirtualMachineInstanceSpec& spec, std::string_view tracki
          tracking == "Initializing" || tracking == "Enabled";
 }
 
-// Of several claims the newest that stays. None is no reason to show nothing of the rest (Q30).
+// Of several claims the newest that stays; empty where there is none.
 std::string_view state_claim(const Case& about) {
   api::meta::ObjectMeta newest;
   for (const json::Value* value : about.claims) {
@@ -232,13 +228,26 @@ std::string_view instance_state_claim(const VirtualMachineInstance& vmi) {
   return {};
 }
 
-void add_state(Branch& branch, const VirtualMachineInstanceSpec& spec, bool is_machine) {
+bool keeps_state(const Case& about, bool is_machine) {
+  return is_machine
+             ? keeps_state(about.vm().spec().template_().spec(), about.vm().status().changed_block_tracking().state())
+             : keeps_state(about.vmi().spec(), about.vmi().status().changed_block_tracking().state());
+}
+
+void add_state(Branch& branch, bool is_machine) {
   const Case& about = branch.about();
-  const std::string_view tracking = is_machine ? about.vm().status().changed_block_tracking().state()
-                                               : about.vmi().status().changed_block_tracking().state();
-  if (!keeps_state(spec, tracking)) return;
+  if (!keeps_state(about, is_machine)) return;
   const std::string_view claim = is_machine ? state_claim(about) : instance_state_claim(about.vmi());
   if (!claim.empty()) branch.add(claim_node, claim);
+}
+
+// A machine that keeps state must have a claim for it; an instance may not have got it yet.
+std::optional<Status> find_lost_state(const Case& about) {
+  if (!keeps_state(about, true) || !state_claim(about).empty()) return std::nullopt;
+  return Status::internal_error(
+      fmt::format("machine \"{0}\" keeps state (TPM, EFI or tracked blocks), and no claim with label "
+                  "persistent-state-for={0} holds it",
+                  about.name));
 }
 
 // "a/b" is b in namespace a; anything else is a name.
@@ -258,7 +267,7 @@ void add_networks(Branch& branch, const VirtualMachineInstanceSpec& spec) {
 void add_spec(Branch& branch, const VirtualMachineInstanceSpec& spec, bool is_machine) {
   add_credentials(branch, spec);
   for (const auto volume : spec.volumes()) add_volume(branch, volume);
-  add_state(branch, spec, is_machine);
+  add_state(branch, is_machine);
   add_networks(branch, spec);
 }
 
@@ -269,10 +278,11 @@ Decision decide_object_graph(const Case& about) {
   const Filter filter(about.options<ObjectGraphOptions>());
   Branch branch(about, filter);
   if (is_machine) {
+    if (auto lost = find_lost_state(about)) return fail(std::move(*lost));
     const auto vm = about.vm();
     add_running_instance(branch);
-    add_matched(branch, vm.spec().instancetype(), vm.status().instancetype_ref(), instancetype_nodes);
-    add_matched(branch, vm.spec().preference(), vm.status().preference_ref(), preference_nodes);
+    add_matched(branch, vm.spec().instancetype(), vm.status().instancetype_ref());
+    add_matched(branch, vm.spec().preference(), vm.status().preference_ref());
     add_spec(branch, vm.spec().template_().spec(), true);
   } else {
     add_launcher(branch);

@@ -43,7 +43,7 @@ TEST(ObjectGraph, OfAMachineAlone) {
 
 constexpr std::string_view rich = R"({"spec":{
   "instancetype":{"name":"it","kind":"VirtualMachineInstancetype","revisionName":"rev"},
-  "preference":{"name":"pr"},
+  "preference":{"name":"pr","kind":"virtualmachineclusterpreference"},
   "template":{"spec":{
     "accessCredentials":[{"sshPublicKey":{"source":{"secret":{"secretName":"keys"}}}},
                          {"userPassword":{"source":{"secret":{"secretName":"words"}}}}],
@@ -75,12 +75,28 @@ TEST(ObjectGraph, OfAMachineWithEverything) {
 
 TEST(ObjectGraph, ShowsWhatIsAskedFor) {
   auto given = machine_action("objectgraph");
-  given.machine(rich).body(R"({"includeOptionalNodes":false})");
+  given.machine(rich).state_claim(R"({"metadata":{"name":"state"}})").body(R"({"includeOptionalNodes":false})");
   EXPECT_THAT(graph(given), Not(HasSubstr("?")));
   given.body(R"({"labelSelector":{"matchLabels":{"kubevirt.io/dependency-type":"network"}}})");
   EXPECT_EQ(graph(given), "VirtualMachine demo(?NetworkAttachmentDefinition net,?NetworkAttachmentDefinition far/net)");
   given.body(R"({"labelSelector":{"matchExpressions":[{"key":"x","operator":"Nonsense"}]}})");
   EXPECT_THAT(graph(given), HasSubstr("Secret keys"));
+}
+
+TEST(ObjectGraph, KnowsAMatcherByItsKindAlone) {
+  for (std::string_view kind : {"", "virtualmachineinstancetypes", "Nothing"}) {
+    auto given = machine_action("objectgraph");
+    given.machine(fmt::format(R"({{"spec":{{"instancetype":{{"name":"it","kind":"{}"}},"template":{{}}}}}})", kind));
+    EXPECT_EQ(graph(given), "VirtualMachine demo") << kind;
+  }
+}
+
+TEST(ObjectGraph, OfAMachineThatLostItsState) {
+  EXPECT_EQ(machine_action("objectgraph").machine(rich).outcome(), "500");
+  constexpr std::string_view gone = R"({"metadata":{"name":"gone","deletionTimestamp":"x"}})";
+  EXPECT_EQ(machine_action("objectgraph").machine(rich).state_claim(gone).state_claim(gone).outcome(), "500");
+  auto last = machine_action("objectgraph");
+  EXPECT_THAT(graph(last.machine(rich).state_claim(gone)), HasSubstr("PersistentVolumeClaim gone"));
 }
 
 TEST(ObjectGraph, OfAnInstance) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
 #include "actions/decisions.h"
@@ -43,12 +42,6 @@ Decision node_stream(const Case& about, std::string_view suffix) {
                             .target = node_target(about, suffix)});
 }
 
-bool is_number(std::string_view text) {
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
 }  // namespace
 
 // Clients try again while they get 400, and give up at 409 (Q26).
@@ -85,13 +78,10 @@ Decision decide_vsock(const Case& about) {
   if (devices(about).autoattach_vsock() != true)
     return fail(Status::bad_request(fmt::format(
         "instance \"{}\" has no vsock: set spec.domain.devices.autoattachVSOCK, and restart the machine", about.name)));
-  if (auto unreachable = find_unreachable(about)) return fail(std::move(*unreachable));
-  const std::string port = query_value(about, "port"), tls = query_value(about, "tls");
-  if (!is_number(port))
-    return fail(Status::bad_request(fmt::format("the query must say port=N, a number, and says \"{}\"", port)));
-  if (!tls.empty() && tls != "true" && tls != "false")
-    return fail(Status::bad_request(fmt::format("tls in the query is true or false, and not \"{}\"", tls)));
-  return node_stream(about, fmt::format("vsock?port={}&tls={}", port, tls.empty() ? "true" : tls));
+  const std::string tls = query_value(about, "tls");
+  // What they are worth the node decides; escaped, they cannot say anything else to it (Q21).
+  return node_stream(about, fmt::format("vsock?port={}&tls={}", server::percent_encode(query_value(about, "port")),
+                                        tls.empty() ? "true" : server::percent_encode(tls)));
 }
 
 Decision decide_port_forward(const Case& about) {
@@ -110,7 +100,7 @@ Decision decide_port_forward(const Case& about) {
         Status::bad_request(fmt::format("the first interface of instance \"{}\" has no address yet", about.name)));
   const std::string_view protocol = about.protocol.empty() ? "tcp" : about.protocol;
   if (protocol != "tcp" && protocol != "udp")
-    return fail(Status::bad_request(fmt::format("ports are forwarded over tcp or udp, and not \"{}\"", protocol)));
+    return fail(Status::internal_error(fmt::format("ports are forwarded over tcp or udp, and not \"{}\"", protocol)));
   return effects(OpenStream{.kind = OpenStream::Kind::guest,
                             .node = {},
                             .target = {},

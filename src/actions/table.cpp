@@ -238,7 +238,7 @@ constexpr std::array rows = std::to_array<Action>({
      .body = Body::options,
      .success = 202,
      .steps = {check(check_hotplug), body, machine, check(check_dump_claim), instance, check(check_dump_running), claim,
-               cdi},
+               check(check_dump_file), cdi},
      .decide = decide_memory_dump,
      .documented = {.codes = {200, 500}}},
     {.resource = vm,

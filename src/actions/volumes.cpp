@@ -66,18 +66,18 @@ std::optional<Status> find_added_conflict(const Case& about, const Volumes& volu
   return std::nullopt;
 }
 
-// A volume may be named by what it is made of. What goes is the volume.
-Result<std::string_view> find_removed(const Case& about, const Volumes& volumes) {
+// A volume is also known by what it is made of; but what goes is what has the name, and that may be nothing (Q16).
+std::optional<Status> find_removed_conflict(const Case& about, const Volumes& volumes) {
   const std::string_view name = asked_name(about);
   for (const Volume volume : volumes) {
     if (volume.name() != name && !uses(volume, name)) continue;
-    if (can_be_unplugged(volume)) return volume.name();
-    return fail(kind_conflict(about, fmt::format("volume \"{}\" was there from the start and cannot be unplugged; stop "
-                                                 "the machine and edit its spec",
-                                                 volume.name())));
+    if (can_be_unplugged(volume)) return std::nullopt;
+    return kind_conflict(about, fmt::format("volume \"{}\" was there from the start and cannot be unplugged; stop the "
+                                            "machine and edit its spec",
+                                            volume.name()));
   }
-  return fail(kind_conflict(about, fmt::format("it has no volume \"{}\"; `kubectl get {} {} -o yaml` shows what it has",
-                                               name, is_machine(about) ? "vm" : "vmi", about.name)));
+  return kind_conflict(about, fmt::format("it has no volume \"{}\"; `kubectl get {} {} -o yaml` shows what it has",
+                                          name, is_machine(about) ? "vm" : "vmi", about.name));
 }
 
 // --- what is put in or taken out
@@ -88,7 +88,7 @@ json::Array copy_list(const json::Value* list, const Case& about) {
   return source ? json::Array(*source, about.storage) : json::Array(about.storage);
 }
 
-// The claim wins, but then nobody may name both.
+// The claim wins over a data volume beside it.
 json::Value new_volume(const Case& about) {
   const auto options = about.options<AddVolumeOptions>();
   json::Object volume(about.storage);
@@ -199,7 +199,8 @@ Decision request_added(const Case& about, bool dry_run) {
   return effects(request_patch(about, std::move(wanted), dry_run));
 }
 
-Decision request_removed(const Case& about, std::string_view name, bool dry_run) {
+Decision request_removed(const Case& about, bool dry_run) {
+  const std::string_view name = asked_name(about);
   json::Array wanted(about.storage);
   for (const auto request : about.vm().status().volume_requests()) {
     if (request.remove_volume_options() && request.remove_volume_options().name() == name)
@@ -207,9 +208,7 @@ Decision request_removed(const Case& about, std::string_view name, bool dry_run)
     const bool undone = request.add_volume_options() && request.add_volume_options().name() == name;
     if (!undone) wanted.emplace_back(*request.object());
   }
-  json::Value options(*about.body, about.storage);
-  options.get_object()["name"] = text_of(name, about);
-  wanted.push_back(request_of(about, "removeVolumeOptions", std::move(options)));
+  wanted.push_back(request_of(about, "removeVolumeOptions", json::Value(*about.body, about.storage)));
   return effects(request_patch(about, std::move(wanted), dry_run));
 }
 
@@ -255,8 +254,6 @@ std::optional<Status> check_added_volume(const Case& about) {
   if (options.name().empty()) return Status::bad_request("name is needed: what the new volume is to be called");
   if (!options.disk()) return Status::bad_request("disk is needed: how the guest is to see the volume");
   if (!options.volume_source()) return Status::bad_request("volumeSource is needed: what is to be plugged in");
-  if (options.volume_source().data_volume() && options.volume_source().persistent_volume_claim())
-    return Status::bad_request("volumeSource names both a dataVolume and a persistentVolumeClaim; leave one out");
   return std::nullopt;
 }
 
@@ -269,28 +266,26 @@ Decision decide_add_volume(const Case& about) {
   if (auto obstacle = find_obstacle(about, "given a volume")) return fail(std::move(*obstacle));
   const auto spec = changed_spec(about);
   if (auto conflict = find_added_conflict(about, spec.volumes())) return fail(std::move(*conflict));
-  const auto dry_run = read_dry_run(about);
-  if (!dry_run) return fail(dry_run.error());
-  if (by_request(about)) return request_added(about, *dry_run);
+  const bool dry_run = begins_with_dry_run(about);
+  if (by_request(about)) return request_added(about, dry_run);
   Lists wanted{.volumes = copy_list(spec.get("volumes"), about),
                .disks = copy_list(spec.domain().devices().get("disks"), about)};
   wanted.volumes.push_back(new_volume(about));
   wanted.disks.push_back(new_disk(about));
-  return effects(spec_patch(about, std::move(wanted), *dry_run));
+  return effects(spec_patch(about, std::move(wanted), dry_run));
 }
 
 Decision decide_remove_volume(const Case& about) {
   if (auto obstacle = find_obstacle(about, "rid of a volume")) return fail(std::move(*obstacle));
   const auto spec = changed_spec(about);
-  const auto name = find_removed(about, spec.volumes());
-  if (!name) return fail(name.error());
-  const auto dry_run = read_dry_run(about);
-  if (!dry_run) return fail(dry_run.error());
-  if (by_request(about)) return request_removed(about, *name, *dry_run);
+  if (auto conflict = find_removed_conflict(about, spec.volumes())) return fail(std::move(*conflict));
+  const bool dry_run = begins_with_dry_run(about);
+  if (by_request(about)) return request_removed(about, dry_run);
+  const std::string_view name = asked_name(about);
   return effects(spec_patch(about,
-                            {.volumes = without(spec.get("volumes"), *name, about),
-                             .disks = without(spec.domain().devices().get("disks"), *name, about)},
-                            *dry_run));
+                            {.volumes = without(spec.get("volumes"), name, about),
+                             .disks = without(spec.domain().devices().get("disks"), name, about)},
+                            dry_run));
 }
 
 }  // namespace vg::actions

@@ -4,20 +4,6 @@
 
 namespace vg::kube {
 
-std::string percent_encode(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       std::string_view("-._~").contains(c);
-    if (plain)
-      out += c;
-    else
-      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return out;
-}
-
 std::string collection_path(const ResourceName& resource, std::string_view ns) {
   std::string path = resource.group.empty() ? fmt::format("/api/{}", resource.version)
                                             : fmt::format("/apis/{}/{}", resource.group, resource.version);

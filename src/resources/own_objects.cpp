@@ -69,8 +69,14 @@ json::Value load_as(const StoredObject& object, const ResourceName& asked, const
   return value;
 }
 
+// The importer's, which is not here. In a cluster virt-api has no role for it, and is refused before it is looked for.
+constexpr ResourceName importer_configs{"cdi.kubevirt.io", "v1beta1", "cdiconfigs"};
+
 Status unknown(ResourceName resource) {
-  return Status::not_found(std::string(resource.group), std::string(resource.plural), "");
+  const std::string group(resource.group), plural(resource.plural);
+  if (group == importer_configs.group && plural == importer_configs.plural)
+    return Status::forbidden(group, plural, "", fmt::format("virt-api has no role for {}.{}", plural, group));
+  return Status::not_found(group, plural, "");
 }
 
 Result<Selection> read_selectors(const Resource& resource, const Selectors& selectors) {

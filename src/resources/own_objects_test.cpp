@@ -55,9 +55,12 @@ TEST_F(OwnObjectsTest, ReadsWhatIsThere) {
   const auto found = run(own_.get(core(), {.resource = machines, .ns = "default", .name = "a"}, arena.storage()));
   ASSERT_TRUE(found);
   EXPECT_EQ(json::as_string(json::find_path(*found, {"spec", "runStrategy"})), "Halted");
-  for (const ObjectName& name : {ObjectName{.resource = machines, .ns = "default", .name = "b"},
-                                 ObjectName{.resource = {"none.io", "v1", "nothings"}, .ns = "default", .name = "a"}})
-    EXPECT_EQ(run(own_.get(core(), name, arena.storage())).error().code, 404);
+  const auto code = [&](const ResourceName& resource, std::string_view name) {
+    return run(own_.get(core(), {.resource = resource, .ns = "default", .name = name}, arena.storage())).error().code;
+  };
+  EXPECT_EQ(code(machines, "b"), 404);
+  EXPECT_EQ(code({"kubevirt.io", "v1", "nothings"}, "a"), 404);
+  EXPECT_EQ(code({"cdi.kubevirt.io", "v1beta1", "cdiconfigs"}, "config"), 403);
 }
 
 TEST_F(OwnObjectsTest, ListsWhatIsSelected) {

@@ -1,5 +1,7 @@
 #include "server/path.h"
 
+#include <fmt/format.h>
+
 #include "base/limits.h"
 
 namespace vg::server {
@@ -29,6 +31,20 @@ std::optional<std::string> percent_decode(std::string_view text, bool plus_is_sp
     }
   }
   return decoded;
+}
+
+std::string percent_encode(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       std::string_view("-._~").contains(c);
+    if (plain)
+      out += c;
+    else
+      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return out;
 }
 
 std::vector<QueryParameter> read_query(std::string_view query) {

@@ -11,6 +11,9 @@ namespace vg::server {
 // Nothing when an escape is broken.
 std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space = false);
 
+// For a path segment or the value of a query parameter.
+std::string percent_encode(std::string_view text);
+
 struct QueryParameter {
   std::string name, value;
 };
