@@ -179,13 +179,20 @@ Array columns(const Kind& kind, const StoragePtr& storage) {
   return result;
 }
 
+// What metadata is Kubernetes says itself: it refuses a definition that says more of it than its type.
+Object root_schema(const Type& type, const StoragePtr& storage) {
+  Object schema = structural_schema(type, storage);
+  schema.at("properties").at("metadata") = Object({{"type", "object"}}, storage);
+  return schema;
+}
+
 Object version_entry(const Kind& kind, const KindVersion& version, const StoragePtr& storage) {
   Object result({{"name", version.name}, {"served", version.served}, {"storage", version.storage}}, storage);
   if (version.deprecated) {
     result["deprecated"] = true;
     result["deprecationWarning"] = version.warning;
   }
-  result["schema"] = Object({{"openAPIV3Schema", structural_schema(*kind.type, storage)}}, storage);
+  result["schema"] = Object({{"openAPIV3Schema", root_schema(*kind.type, storage)}}, storage);
   if (Object parts = subresources(kind, storage); !parts.empty()) result["subresources"] = std::move(parts);
   if (!kind.columns.empty()) result["additionalPrinterColumns"] = columns(kind, storage);
   return result;

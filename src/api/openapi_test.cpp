@@ -98,6 +98,18 @@ TEST(Crd, TheManifestIsJsonWithOurWords) {
   EXPECT_FALSE(old.at("deprecationWarning").as_string().empty());
 }
 
+// A real API server refuses a definition that describes it.
+TEST(Crd, OfMetadataOnlyTheTypeIsSaid) {
+  for (const Kind& kind : kinds()) {
+    if (!kind.custom) continue;
+    const Object definition = custom_resource_definition(kind);
+    for (const Value& version : definition.at("spec").at("versions").as_array())
+      EXPECT_EQ(version.at("schema").at("openAPIV3Schema").at("properties").at("metadata"),
+                Value(Object({{"type", "object"}})))
+          << kind.kind;
+  }
+}
+
 TEST(Crd, EveryCustomKindCanBeWritten) {
   for (const Kind& kind : kinds()) {
     if (kind.custom) {
