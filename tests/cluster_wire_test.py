@@ -23,7 +23,7 @@ import cluster_e2e_test as cluster
 import serve_e2e_test as e2e
 from cluster_e2e_test import ADMIN, BASE, KUBEVIRT, MAPS, OF_VM, PROXY_MAP, TEMPLATE, until
 
-RECORDED = os.path.join(os.environ.get("VIRTGATE_SOURCE_DIR", "."), "../shared/conformance/access.jsonl")
+RECORDINGS = os.path.join(os.environ.get("VIRTGATE_SOURCE_DIR", "."), "../shared/conformance")
 TLS10, TLS11, TLS12, TLS13 = ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1, ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
 UNREACHED = (ssl.SSLError, http.client.HTTPException, OSError)
 FAREWELL_S = 5
@@ -249,7 +249,34 @@ class Requests(cluster.Cluster):
         self.assertIn("https", answer.read().decode())
         connection.close()
 
-    @unittest.skipUnless(os.path.exists(RECORDED), "no recordings beside the checkout")
+    @unittest.skipUnless(os.path.exists(RECORDINGS), "no recordings beside the checkout")
+    def test_documents_as_recorded(self):
+        for path, answers in json.loads(e2e.read(RECORDINGS, "documents.json")).items():
+            for who, certificate, headers in (("front-proxy admin", "front", ADMIN), ("nobody", None, {})):
+                connection = http.client.HTTPSConnection("127.0.0.1", self.gateway.port, context=self.gateway.context(certificate), timeout=e2e.DEADLINE_S)
+                connection.request("GET", path, headers=headers)
+                answer = connection.getresponse()
+                body = answer.read()
+                connection.close()
+                self.assertEqual(answer.status, answers[who]["status"], path)
+                self.assertTrue(answers[who]["headers"]["Content-Type"].startswith(answer.getheader("Content-Type")), path)
+                if path != "/metrics":
+                    self.assertEqual(answer.getheader("X-Content-Type-Options"), "nosniff", path)
+                if answer.status == 200 and "body" in answers[who]:
+                    self.assert_tells_the_same(path, json.loads(body), answers["front-proxy admin"]["body"])
+
+    def assert_tells_the_same(self, path, ours, theirs):
+        if "openapi" in ours or "swagger" in ours:
+            methods = [{at: sorted(set(entry) & {"get", "put", "post"}) for at, entry in document["paths"].items()} for document in (ours, theirs)]
+            self.assertEqual(*methods, path)
+            names = [sorted(document.get("definitions", document.get("components", {}).get("schemas", {}))) for document in (ours, theirs)]
+            self.assertEqual(*names, path)
+        elif path.startswith("/openapi") or path.endswith(("/version", "/healthz")):
+            self.assertEqual(ours.keys(), theirs.keys(), path)  # what is in them is of the moment
+        else:
+            self.assertEqual(ours, theirs, path)
+
+    @unittest.skipUnless(os.path.exists(RECORDINGS), "no recordings beside the checkout")
     def test_access_as_recorded(self):
         # Where this was recorded somebody had given the controller this role; which one it is does not matter here.
         self.made("/apis/rbac.authorization.k8s.io/v1/clusterroles", {
@@ -260,8 +287,7 @@ class Requests(cluster.Cluster):
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "stops"},
             "subjects": [{"kind": "ServiceAccount", "name": "kubevirt-controller", "namespace": "kubevirt"}]})
         differing = []
-        with open(RECORDED) as file:
-            rows = [json.loads(line) for line in file]
+        rows = [json.loads(line) for line in e2e.read(RECORDINGS, "access.jsonl").splitlines()]
         for row in rows:
             wanted = row["status"]
             if wanted == 307:
