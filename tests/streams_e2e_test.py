@@ -552,7 +552,8 @@ class Much(Streams):
             async with gate:
                 if death == "early":  # in the middle of the handshake
                     reader, writer = await asyncio.open_connection(self.world.server.host, self.world.server.port, ssl=self.world.tls)
-                    writer.write(f"GET {self.world.paths()[kind]} HTTP/1.1\r\nHost: x\r\nAuthorization: {self.world.admin['Authorization']}\r\n"
+                    who = "".join(f"{name}: {value}\r\n" for name, value in self.world.admin.items())
+                    writer.write(f"GET {self.world.paths()[kind]} HTTP/1.1\r\nHost: x\r\n{who}"
                                  "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: "
                                  "AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".encode())
                     await writer.drain()
