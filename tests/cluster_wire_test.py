@@ -350,6 +350,65 @@ class Logging(cluster.Cluster):
         until("requests are logged", lambda: self.asks(next(numbers)))
 
 
+class Listening(cluster.Cluster):
+    def test_the_unspecified_address_means_both_families(self):
+        gateway = cluster.Gateway(self.folder, "--listen", "0.0.0.0").start()
+        self.addCleanup(gateway.stop)
+        addresses = ["127.0.0.1"]
+        with contextlib.suppress(OSError):  # a machine without IPv6
+            socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+            addresses.append("::1")
+        for address in addresses:
+            context = gateway.context()
+            context.check_hostname = False
+            with contextlib.closing(http.client.HTTPSConnection(address, gateway.port, context=context, timeout=e2e.DEADLINE_S)) as connection:
+                connection.request("GET", BASE + "/version?from=" + address)
+                self.assertEqual(connection.getresponse().status, 200, address)
+
+            def logged():
+                return [line for line in map(json.loads, gateway.errors().splitlines()) if line.get("url", "").endswith("?from=" + address)]
+            self.assertEqual(until("the request is logged", logged)[0]["remoteAddress"], address)
+
+    def test_a_port_that_is_taken_is_told(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            gateway = cluster.Gateway(self.folder, "--port", str(taken.getsockname()[1]))
+            gateway.launch()
+            self.addCleanup(gateway.stop)
+            self.assertNotEqual(gateway.process.wait(e2e.DEADLINE_S), 0)
+            self.assertIn("cannot listen on 127.0.0.1", gateway.errors())
+
+
+class RateLimits(cluster.Cluster):
+    def waited_s(self):
+        """How long questions to the API server have waited for their turn, altogether."""
+        lines = self.gateway.ask("GET", "/metrics")[1].splitlines()
+        return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith("kubevirt_rest_client_rate_limiter_duration_seconds_sum"))
+
+    def limit(self, **bucket):
+        limits = {"restClient": {"rateLimiter": {"tokenBucketRateLimiter": bucket}}}
+        changed = self.change(KUBEVIRT, lambda found: found["spec"].update(configuration={"apiConfiguration": limits}))
+        wanted = int(changed["metadata"]["resourceVersion"])
+        until("the configuration is in force", lambda: int(json.loads(self.gateway.ask("GET", "/healthz")[1])["config-resource-version"]) >= wanted)
+
+    def ask_the_api_server(self, times):
+        body = e2e.review("kubevirt.io", "v1", "virtualmachineinstancemigrations", "", "VirtualMachineInstanceMigration")
+        body["request"]["object"]["spec"] = {"vmiName": "nobody"}
+        for _ in range(times):
+            self.assertEqual(self.gateway.ask("POST", "/migration-validate-create", body)[0], 200)
+
+    def test_are_live(self):
+        before = self.waited_s()
+        self.ask_the_api_server(4)
+        self.assertEqual(self.waited_s(), before)
+        self.limit(qps=4, burst=1)
+        self.ask_the_api_server(4)
+        limited = self.waited_s()
+        self.assertGreater(limited, before + 0.3)
+        self.limit(qps=0, burst=0)  # nobody means nothing at all: the usual limits
+        self.ask_the_api_server(4)
+        self.assertLess(self.waited_s(), limited + 0.3)
+
+
 class Signals(cluster.Cluster):
     def test_every_one_of_them_ends_it_in_order(self):
         numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
@@ -376,7 +435,7 @@ class Signals(cluster.Cluster):
         self.addCleanup(gateway.stop)
         until("it has begun", lambda: "kubevirts" in gateway.errors())
         gateway.process.send_signal(signal.SIGQUIT)
-        self.assertIn(gateway.process.wait(2), (-signal.SIGQUIT, 128 + signal.SIGQUIT))
+        self.assertIn(gateway.process.wait(FAREWELL_S - 1), (-signal.SIGQUIT, 128 + signal.SIGQUIT))
 
     def test_a_second_one_ends_it_at_once(self):
         gateway = cluster.Gateway(self.folder).start()
@@ -384,7 +443,7 @@ class Signals(cluster.Cluster):
         gateway.process.send_signal(signal.SIGTERM)
         until("it is not ready any more", lambda: gateway.ask("GET", "/readyz")[0] == 500)
         gateway.process.send_signal(signal.SIGTERM)
-        self.assertEqual(gateway.process.wait(2), 0)
+        self.assertEqual(gateway.process.wait(FAREWELL_S - 1), 0)
 
     def test_a_review_that_runs_is_finished(self):
         """It waits for the API server when the signal comes, and is answered after the listener is closed."""
