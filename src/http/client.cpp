@@ -55,8 +55,12 @@ Result<std::string> compose(const Origin& origin, const ClientRequest& request, 
   }
   const bool usual_port = origin.port == (origin.tls ? 443 : 80);
   const std::string bracketed = origin.host.contains(':') ? fmt::format("[{}]", origin.host) : origin.host;
-  std::string head = fmt::format("{} {} HTTP/1.1\r\nHost: {}", request.method, request.target, bracketed);
-  if (!usual_port) head += fmt::format(":{}", origin.port);
+  const std::string host = usual_port ? bracketed : fmt::format("{}:{}", bracketed, origin.port);
+  const bool forwarded = options.forwarded(origin);
+  std::string head = fmt::format("{} {}{} HTTP/1.1\r\nHost: {}", request.method,
+                                 forwarded ? "http://" + host : std::string(), request.target, host);
+  if (forwarded && options.proxy->login)
+    head += fmt::format("\r\nProxy-Authorization: {}", options.proxy->authorization());
   if (!options.user_agent.empty()) head += fmt::format("\r\nUser-Agent: {}", options.user_agent);
   for (const auto& [name, value] : request.headers) {
     if (!is_token(name) || !is_field_value(value)) {
@@ -330,6 +334,8 @@ Task<Result<Upgraded>> Client::dial_upgrade(Origin origin, ClientRequest request
                                             std::vector<std::string> subprotocols) {
   return dial_and_upgrade(pool_, std::move(origin), std::move(request), std::move(subprotocols));
 }
+
+void Client::drop_idle() { pool_->drop_idle(); }
 
 Client::Counts Client::counts() const { return pool_->counts(); }
 

@@ -18,6 +18,7 @@
 #include "base/status.h"
 #include "base/task.h"
 #include "http/core.h"
+#include "http/proxy.h"
 #include "http/response_parser.h"
 #include "http/stream.h"
 #include "http/tls.h"
@@ -50,6 +51,9 @@ struct ClientOptions {
   std::chrono::milliseconds connect_deadline = limits::client_connect_deadline;
   std::string user_agent = {};
   ResponseParser::Limits response_limits = {};
+  // Every origin is reached through it: with TLS through a tunnel, else by asking the proxy for the whole URL.
+  ProxyPtr proxy = nullptr;
+  bool forwarded(const Origin& origin) const { return proxy && proxy->kind == Proxy::Kind::http && !origin.tls; }
 };
 
 // What to ask. Views must stay valid until the answer's head is there.
@@ -121,6 +125,9 @@ class Client {
   // A WebSocket handshake on a connection of its own, with no frame exchanged yet. The timeout covers all of it; the
   // stream has no deadline afterwards.
   Task<Result<Upgraded>> dial_upgrade(Origin origin, ClientRequest request, std::vector<std::string> subprotocols);
+
+  // Closes the kept connections: they may be dead without a sign.
+  void drop_idle();
 
   // Connections kept and in use, for metrics and tests.
   struct Counts {

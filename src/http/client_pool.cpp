@@ -167,11 +167,14 @@ Task<Result<std::unique_ptr<Stream>>> ClientPool::dial(const Origin& origin, Clo
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
   const auto timeout = std::clamp(left, std::chrono::milliseconds(0), options_.connect_deadline);
   ++dialled_;
-  if (!origin.tls) co_return co_await connect_tcp(core_, origin.host, origin.port, timeout);
+  if (options_.forwarded(origin))
+    co_return co_await connect_tcp(core_, options_.proxy->host, options_.proxy->port, timeout);
+  if (!origin.tls) co_return co_await connect_tcp(core_, origin.host, origin.port, timeout, options_.proxy);
   if (!options_.tls) co_return fail(Status::internal_error("this client was made without TLS"));
   auto context = options_.tls();
   if (!context) co_return fail(std::move(context.error()));
-  co_return co_await connect_tls(core_, origin.host, origin.port, std::move(*context), origin.server_name, timeout);
+  co_return co_await connect_tls(core_, origin.host, origin.port, std::move(*context), origin.server_name, timeout,
+                                 options_.proxy);
 }
 
 void ClientPool::need_housekeeping() {
@@ -213,17 +216,21 @@ bool ClientPool::sweep() {
       entries_, [](const auto& entry) { return !entry.second.idle.empty() || !entry.second.waiting.empty(); });
 }
 
-void ClientPool::close() {
-  const auto self = shared_from_this();
-  closed_ = true;
+void ClientPool::drop_idle() {
   for (auto entry = entries_.begin(); entry != entries_.end();) {
     entry->second.total -= entry->second.idle.size();
     entry->second.idle.clear();
-    for (std::size_t i = 0; i < entry->second.waiting_count; ++i) wake_next(entry);
     const auto next = std::next(entry);
+    for (std::size_t i = 0; i < entry->second.waiting_count; ++i) wake_next(entry);
     forget_if_empty(entry);
     entry = next;
   }
+}
+
+void ClientPool::close() {
+  const auto self = shared_from_this();
+  closed_ = true;
+  drop_idle();
 }
 
 Client::Counts ClientPool::counts() const {

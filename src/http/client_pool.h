@@ -66,6 +66,8 @@ class ClientPool : public std::enable_shared_from_this<ClientPool> {
   Task<Result<Lease>> acquire(const Origin& origin, Stream::Clock::time_point deadline, bool fresh);
   // A new connection that the pool does not count.
   Task<Result<std::unique_ptr<Stream>>> dial(const Origin& origin, Stream::Clock::time_point deadline);
+  // Closes the kept connections.
+  void drop_idle();
   // No connection is kept any more.
   void close();
   Client::Counts counts() const;

@@ -301,6 +301,23 @@ TEST_F(ClientTest, DeadConnectionsAreNoticedWhileTheyAreKept) {
   });
 }
 
+TEST_F(ClientTest, KeptConnectionsCanBeDropped) {
+  auto server = serve(answer_all);
+  with_client(options(), [&](Client& client) -> Task<void> {
+    client.drop_idle();
+    EXPECT_TRUE(co_await client.fetch(origin(*server), {}));
+    EXPECT_EQ(client.counts().idle, 1U);
+    client.drop_idle();
+    EXPECT_EQ(client.counts().total, 0U);
+    EXPECT_TRUE(co_await client.fetch(origin(*server), {}));
+    EXPECT_EQ(client.counts().dialled, 2U);
+    auto stream = co_await client.open(origin(*server), {});
+    EXPECT_TRUE(stream);
+    client.drop_idle();
+    if (stream) EXPECT_TRUE(co_await stream->read()) << "one in use stays";
+  });
+}
+
 TEST_F(ClientTest, AStaleConnectionIsReplacedOnce) {
   const struct {
     ClientRequest request;

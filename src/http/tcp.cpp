@@ -109,8 +109,8 @@ Task<Result<Socket>> dial_socket(Core& core, const std::string& host, std::uint1
 }  // namespace detail
 
 Task<Result<std::unique_ptr<Stream>>> connect_tcp(Core& core, std::string host, std::uint16_t port,
-                                                  std::chrono::milliseconds timeout) {
-  auto socket = co_await detail::dial_socket(core, host, port, Stream::Clock::now() + timeout);
+                                                  std::chrono::milliseconds timeout, ProxyPtr proxy) {
+  auto socket = co_await detail::dial(core, host, port, proxy.get(), Stream::Clock::now() + timeout);
   if (!socket) co_return fail(std::move(socket.error()));
   co_return std::make_unique<ChannelStream>(Channel(std::move(*socket)));
 }

@@ -10,14 +10,15 @@
 #include "base/status.h"
 #include "base/task.h"
 #include "http/core.h"
+#include "http/proxy.h"
 #include "http/stream.h"
 
 namespace vg::http {
 
 // A connection to host (a name, or an address without brackets), trying its addresses one after the other. All of it,
-// name look-up included, ends after `timeout`; the error is 503 or 504 and says what failed.
+// name look-up included, ends after `timeout`; the error is 503 or 504 and says what failed. With a proxy, through it.
 Task<Result<std::unique_ptr<Stream>>> connect_tcp(Core& core, std::string host, std::uint16_t port,
-                                                  std::chrono::milliseconds timeout);
+                                                  std::chrono::milliseconds timeout, ProxyPtr proxy = nullptr);
 
 // A connected descriptor, for instance from accept(2), as a Stream. Takes the descriptor over.
 std::unique_ptr<Stream> adopt_tcp(Core& core, int fd);

@@ -473,9 +473,10 @@ TlsClientContext::~TlsClientContext() { SSL_CTX_free(native_); }
 
 Task<Result<std::unique_ptr<Stream>>> connect_tls(Core& core, std::string host, std::uint16_t port,
                                                   std::shared_ptr<const TlsClientContext> context,
-                                                  std::string server_name, std::chrono::milliseconds timeout) {
+                                                  std::string server_name, std::chrono::milliseconds timeout,
+                                                  ProxyPtr proxy) {
   const auto deadline = Stream::Clock::now() + timeout;
-  auto socket = co_await detail::dial_socket(core, host, port, deadline);
+  auto socket = co_await detail::dial(core, host, port, proxy.get(), deadline);
   if (!socket) co_return fail(std::move(socket.error()));
   Channel channel(std::move(*socket), *context, server_name.empty() ? host : server_name);
   channel.socket().set_deadline(deadline);

@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "base/task.h"
 #include "http/core.h"
+#include "http/proxy.h"
 #include "http/stream.h"
 
 // OpenSSL's own names, so that its headers stay out of ours.
@@ -97,10 +98,12 @@ class TlsClientContext {
 };
 
 // A connection to host with a finished handshake. `server_name` (usually the host) goes to the server and, where the
-// context says so, must be what its certificate is for; empty = the host. All of it ends after `timeout`.
+// context says so, must be what its certificate is for; empty = the host. All of it ends after `timeout`. With a
+// proxy, through it.
 Task<Result<std::unique_ptr<Stream>>> connect_tls(Core& core, std::string host, std::uint16_t port,
                                                   std::shared_ptr<const TlsClientContext> context,
-                                                  std::string server_name, std::chrono::milliseconds timeout);
+                                                  std::string server_name, std::chrono::milliseconds timeout,
+                                                  ProxyPtr proxy = nullptr);
 
 // The server's side of a handshake on a connected descriptor, which is taken over.
 Task<Result<std::unique_ptr<Stream>>> accept_tls(Core& core, int fd, std::shared_ptr<const TlsServerContext> context,
