@@ -41,6 +41,7 @@
 #include "kube/live_config.h"
 #include "kube/lookups.h"
 #include "kube/object_api.h"
+#include "kube/proxy_choice.h"
 #include "kube/rate_limiter.h"
 #include "kube/reflector.h"
 #include "kube/tls_settings.h"
@@ -104,6 +105,7 @@ class ClusterServer {
 
   kube::Reflector& follow(kube::Reflector::Options options);
   void follow_all();
+  void doubt_all();
   void refresh_all();
   void wait_for_copies();
   void configure();
@@ -239,6 +241,12 @@ void ClusterServer::follow_all() {
   kubevirts_->on_change([this] { configure(); });
   kubevirts_->on_trouble([this] { api_health_.forget(); });
   proxy_map_->on_change([this] { read_front_proxy(); });
+}
+
+// The API server does not answer: connections to it that are kept may be as dead.
+void ClusterServer::doubt_all() {
+  client_.doubt_connections();
+  review_client_.doubt_connections();
 }
 
 // The API server is back: watches that it does not know any more wait for nothing.
@@ -407,7 +415,8 @@ Result<void> ClusterServer::run() {
   ProcessSignals::Watch watch(signals_, std::chrono::hours(1), [this](int signal) { on_signal(signal); }, [] {});
   background_.core().post([this] {
     for (const auto& reflector : reflectors_) reflector->start(background_.core());
-    probing_ = http::Background(api_health_.keep_asking(background_.core(), [this] { refresh_all(); }));
+    probing_ = http::Background(
+        api_health_.keep_asking(background_.core(), [this] { doubt_all(); }, [this] { refresh_all(); }));
   });
   background_.start();
   wait_for_copies();
@@ -447,6 +456,18 @@ void ClusterServer::on_signal(int signal) {
   background_.core().post([this] { draining_ = http::Background(drain_later(background_.core(), *server_)); });
 }
 
+// The kubeconfig's own proxy comes before the environment's.
+Result<void> find_proxy(const kube::Environment& environment, kube::ClusterAccess& access) {
+  if (!access.proxy) {
+    auto choice = kube::choose_proxy(environment, access.origin);
+    if (!choice) return fail(std::move(choice.error()));
+    if (!choice->warning.empty()) log::warning(choice->warning);
+    access.proxy = std::move(choice->proxy);
+  }
+  if (access.proxy) log::info("the API server is reached through a proxy", {{"proxy", access.proxy->shown()}});
+  return {};
+}
+
 }  // namespace
 
 Result<void> serve_cluster(const ClusterOptions& options) {
@@ -455,8 +476,7 @@ Result<void> serve_cluster(const ClusterOptions& options) {
   const auto environment = kube::process_environment();
   auto access = kube::find_cluster(options.kubeconfig, options.master, environment);
   if (!access) return fail(std::move(access.error()));
-  if (kube::wants_proxy(environment, access->origin))
-    log::warning("the API server is reached directly: the proxy variables of the environment are not used");
+  if (auto found = find_proxy(environment, *access); !found) return fail(std::move(found.error()));
   auto own_namespace = kube::own_namespace();
   if (!own_namespace) return fail(std::move(own_namespace.error()));
   return ClusterServer(options, std::move(*access), std::move(*own_namespace)).run();

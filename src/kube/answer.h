@@ -18,6 +18,11 @@ Status refusal_of(const http::Answer& answer);
 // read one by one have them.
 void name_items(json::Value& list);
 
+// Whether an answer of 2xx is what was asked for. Whoever stands in for the API server for a moment may answer
+// anything, and an object without content, or a list without items, would tell rules that all is well.
+Result<void> check_object(const json::Value& answer, std::string_view name);
+Result<void> check_list(const json::Value& answer);
+
 // Whether, and after what pause, a request is worth another try. `attempt` counts from 1. `repeatable`: asking twice
 // does no harm, even when the first time did arrive.
 std::optional<std::chrono::milliseconds> retry_pause(const Result<http::Answer>& answer, bool repeatable, int attempt);

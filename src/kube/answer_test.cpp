@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "json/document.h"
+#include "json/parse.h"
 #include "json/write.h"
 #include "kube/paths.h"
 #include "kube/rate_limiter.h"
@@ -77,6 +78,17 @@ TEST(RefusalTest, IsTheStatusThatTheServerSent) {
   EXPECT_TRUE(refusal_of(answer).reason.empty());
 }
 
+TEST(AnswerTest, MustBeWhatWasAskedFor) {
+  const auto parsed = [](std::string_view text) { return *json::parse(text, {}); };
+  EXPECT_TRUE(check_object(parsed(R"({"metadata":{"name":"a"}})"), "a"));
+  for (const std::string_view other : {"{}", "[]", "\"a\"", R"({"metadata":{"name":"b"}})", R"({"metadata":"a"})"})
+    EXPECT_FALSE(check_object(parsed(other), "a")) << other;
+  EXPECT_TRUE(check_list(parsed(R"({"items":[]})")));
+  EXPECT_TRUE(check_list(parsed(R"({"items":null})")));
+  for (const std::string_view other : {"{}", "[]", R"({"items":{}})", R"({"metadata":{"name":"b"}})"})
+    EXPECT_FALSE(check_list(parsed(other))) << other;
+}
+
 TEST(PathsTest, OfObjectsAndCollections) {
   const ResourceName pods{"", "v1", "pods"}, vms{"kubevirt.io", "v1", "virtualmachines"};
   EXPECT_EQ(collection_path(pods, ""), "/api/v1/pods");
@@ -95,6 +107,14 @@ TEST(RateLimiterTest, GivesABurstAndThenTurns) {
   EXPECT_EQ(limiter.take(), 200ms);
   clock.advance(300ms);
   EXPECT_EQ(limiter.take(), 0ns);
+}
+
+TEST(RateLimiterTest, WhoGivesUpTakesNothing) {
+  ManualClock clock;
+  RateLimiter limiter(clock, {.per_second = 10, .burst = 1});
+  EXPECT_EQ(limiter.take(0ns), 0ns);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(limiter.take(100ms), std::nullopt);
+  EXPECT_EQ(limiter.take(101ms), 100ms) << "a hundred who gave up made nobody wait";
 }
 
 TEST(RateLimiterTest, AnotherRateStartsFull) {

@@ -28,25 +28,40 @@ Result<std::string> version_text(const Result<http::Answer>& answer) {
 
 void ApiServerHealth::forget() {
   const std::scoped_lock lock(mutex_);
-  version_.reset();
+  known_.version.reset();
 }
 
-Task<Result<std::shared_ptr<const std::string>>> ApiServerHealth::ask(http::Core& core) {
+// A failure counts until the next question should have been answered: whoever asks meanwhile, and be it a thousand
+// times, makes no work.
+ApiServerHealth::Known ApiServerHealth::known() {
+  const std::scoped_lock lock(mutex_);
+  if (clock_.steady_now() - failed_at_ >= times_.bad + version_deadline) known_.failure.reset();
+  return known_;
+}
+
+Task<ApiServerHealth::Known> ApiServerHealth::ask(http::Core& core) {
   Question question{.target = "/version", .about = {"none", "none"}, .timeout = version_deadline};
   auto text = version_text(co_await client_.ask(core, std::move(question)));
-  if (!text) co_return fail(std::move(text.error()));
-  answered_at_.store(clock_.steady_now(), std::memory_order_relaxed);
-  auto version = std::make_shared<const std::string>(std::move(*text));
+  const auto now = clock_.steady_now();
+  Known found;
+  if (text) {
+    found.version = std::make_shared<const std::string>(std::move(*text));
+    answered_at_.store(now, std::memory_order_relaxed);
+  } else {
+    found.failure = std::make_shared<const std::string>(std::move(text.error().message));
+  }
   const std::scoped_lock lock(mutex_);
-  version_ = version;
-  co_return version;
+  known_ = found;
+  if (found.failure) failed_at_ = now;
+  co_return found;
 }
 
-Task<void> ApiServerHealth::keep_asking(http::Core& core, std::function<void()> returned) {
+Task<void> ApiServerHealth::keep_asking(http::Core& core, std::function<void()> in_vain,
+                                        std::function<void()> returned) {
   bool lost = false;
   for (;;) {
-    const bool answered = (co_await ask(core)).has_value();
-    if (!answered) forget();
+    const bool answered = (co_await ask(core)).version != nullptr;
+    if (!answered) in_vain();
     if (answered && lost) returned();
     lost = !answered;
     co_await core.sleep(answered ? times_.good : times_.bad);
@@ -59,26 +74,16 @@ std::optional<std::string> ApiServerHealth::problem() const {
 }
 
 Task<http::Response> ApiServerHealth::answer(http::Core& core) {
-  std::shared_ptr<const std::string> version;
-  {
-    const std::scoped_lock lock(mutex_);
-    version = version_;
-  }
-  std::string failure;
-  if (!version) {
-    auto asked = co_await ask(core);
-    if (asked)
-      version = std::move(*asked);
-    else
-      failure = std::move(asked.error().message);
-  }
+  Known found = known();
+  if (!found.version && !found.failure) found = co_await ask(core);
+  const auto& version = found.version;
   http::Response response{.status = version ? 200 : 500, .content_type = "application/json", .headers = {}, .body = {}};
   response.headers.emplace_back("X-Content-Type-Options", "nosniff");
   if (version) {
     response.body = R"({"apiserver":{"connectivity":"ok","version":)" + *version;
   } else {
     response.body = R"({"apiserver":{"connectivity":"failed","error":)";
-    append_json_string(response.body, failure);
+    append_json_string(response.body, *found.failure);
   }
   response.body += R"(},"config-resource-version":)";
   append_json_string(response.body, config_.current()->resource_version());

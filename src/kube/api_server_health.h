@@ -24,9 +24,9 @@ class ApiServerHealth {
  public:
   struct Times {
     // Between questions, while they are answered and while they are not.
-    std::chrono::milliseconds good{5000}, bad{1000};
-    // What nobody answered for so long cannot be reached.
-    std::chrono::milliseconds lost_after{10000};
+    std::chrono::milliseconds good{2000}, bad{1000};
+    // What nobody answered for so long cannot be reached. Longer than the time to the next question and its deadline.
+    std::chrono::milliseconds lost_after{6000};
   };
   // All outlive this.
   ApiServerHealth(Client& client, const config::ConfigSource& config, const Clock& clock, Times times)
@@ -34,16 +34,21 @@ class ApiServerHealth {
 
   Task<http::Response> answer(http::Core& core);
   // Asks the API server now and then, for as long as it runs: connections on which nothing comes say nothing about the
-  // other end. `returned` is called when it answers again after it did not.
-  Task<void> keep_asking(http::Core& core, std::function<void()> returned);
+  // other end. `in_vain` is called after each question that was not answered, `returned` when it answers again.
+  Task<void> keep_asking(http::Core& core, std::function<void()> in_vain, std::function<void()> returned);
   // From any thread: nothing while it answers, else what is wrong.
   std::optional<std::string> problem() const;
   // From any thread: something went wrong with the API server, so the next one who asks wants to know it from itself.
   void forget();
 
  private:
-  // The version, when it was told.
-  Task<Result<std::shared_ptr<const std::string>>> ask(http::Core& core);
+  // What was found out last. Both null: nothing that still counts.
+  struct Known {
+    std::shared_ptr<const std::string> version;  // the API server's, as it said itself
+    std::shared_ptr<const std::string> failure;  // why it was not told
+  };
+  Task<Known> ask(http::Core& core);
+  Known known();
 
   Client& client_;
   const config::ConfigSource& config_;
@@ -51,7 +56,8 @@ class ApiServerHealth {
   const Times times_;
   std::atomic<Clock::Steady> answered_at_;
   std::mutex mutex_;
-  std::shared_ptr<const std::string> version_;  // the API server's, as it said itself; null: ask
+  Known known_;
+  Clock::Steady failed_at_{};
 };
 
 }  // namespace vg::kube

@@ -74,6 +74,11 @@ Client::Client(Parts parts)
 
 Client::~Client() = default;
 
+void Client::doubt_connections() {
+  const std::scoped_lock lock(mutex_);
+  for (auto& [core, client] : clients_) core->post([kept = client.get()] { kept->drop_idle(); });
+}
+
 void Client::close() {
   const std::scoped_lock lock(mutex_);
   clients_.clear();
@@ -86,6 +91,7 @@ http::Client& Client::client(http::Core& core) {
     http::ClientOptions options;
     options.tls = [this] { return parts_.credentials.tls(); };
     options.user_agent = parts_.user_agent;
+    options.proxy = parts_.credentials.proxy();
     options.idle_per_origin_max = 16;  // there is one origin, and every review may have a question for it
     client = std::make_unique<http::Client>(core, std::move(options));
   }
@@ -106,17 +112,16 @@ Result<http::ClientRequest> Client::request_of(const Question& question, const s
 }
 
 Task<Result<void>> Client::wait_for_turn(http::Core& core, const Question& question, Clock::Steady deadline) {
-  const auto wait = parts_.limiter.take();
-  if (counted_)
-    counted_->waited.with({question.about.verb, url_template(question)})
-        ->observe(std::chrono::duration<double>(wait).count());
-  if (wait.count() == 0) co_return Result<void>();
-  if (SteadyClock::now() + wait >= deadline)
+  const auto wait = parts_.limiter.take(deadline - SteadyClock::now());
+  if (!wait)
     co_return fail(Status::too_many_requests(
         "too many requests to the API server wait for their turn; raise the rate limit in apiConfiguration or "
         "webhookConfiguration of the KubeVirt object if it can take more",
         1));
-  co_await core.sleep(std::chrono::ceil<milliseconds>(wait));
+  if (counted_)
+    counted_->waited.with({question.about.verb, url_template(question)})
+        ->observe(std::chrono::duration<double>(*wait).count());
+  if (wait->count() > 0) co_await core.sleep(std::chrono::ceil<milliseconds>(*wait));
   co_return Result<void>();
 }
 
@@ -187,14 +192,20 @@ Task<Result<http::AnswerStream>> Client::open(http::Core& core, Question questio
 
 Task<Result<json::Value>> Client::get(http::Core& core, ObjectName object, json::StoragePtr storage) {
   Question question{.target = object_path(object), .about = {"GET", object.resource.plural}};
-  co_return document_of(co_await ask(core, std::move(question)), storage);
+  auto document = document_of(co_await ask(core, std::move(question)), storage);
+  if (document)
+    if (auto good = check_object(*document, object.name); !good) co_return fail(std::move(good.error()));
+  co_return document;
 }
 
 Task<Result<json::Value>> Client::list(http::Core& core, ResourceName resource, std::string_view ns, std::string query,
                                        json::StoragePtr storage, std::size_t bytes_max) {
   Question question{.target = collection_path(resource, ns) + query, .about = {"LIST", resource.plural}};
   question.body_limit_bytes = bytes_max;
-  co_return document_of(co_await ask(core, std::move(question)), storage);
+  auto document = document_of(co_await ask(core, std::move(question)), storage);
+  if (document)
+    if (auto good = check_list(*document); !good) co_return fail(std::move(good.error()));
+  co_return document;
 }
 
 Task<Result<json::Value>> Client::create(http::Core& core, ResourceName resource, std::string_view ns,

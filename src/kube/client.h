@@ -71,6 +71,8 @@ class Client {
                                   std::string_view operations, bool dry_run, json::StoragePtr storage);
   Task<Result<void>> remove(http::Core& core, ObjectName object, bool dry_run);
 
+  // From any thread: connections that are kept may be dead without a sign, so all cores close theirs.
+  void doubt_connections();
   // After the cores have stopped, before they are destroyed.
   void close();
 

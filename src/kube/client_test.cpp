@@ -61,7 +61,7 @@ TEST(KubeClientTest, ReadsAreRepeatedWhileTheServerIsAway) {
   Bench bench;
   const std::string get = fmt::format("GET {}/a", vm_path);
   bench.api.answer(get, {.status = 503, .body = ""});
-  bench.api.answer(get, {.status = 200, .body = "{}"});
+  bench.api.answer(get, {.status = 200, .body = R"({"metadata":{"name":"a"}})"});
   json::Arena arena;
   EXPECT_TRUE(bench.run(bench.client.get(*bench.loop, {vms, "ns", "a"}, arena.storage())));
   EXPECT_THAT(bench.api.asked(), SizeIs(2));
@@ -74,9 +74,9 @@ TEST(KubeClientTest, ARotatedTokenIsReadAgain) {
   access.token.file = file;
   Bench bench(access);
   const std::string get = fmt::format("GET {}/a", vm_path);
-  bench.api.answer(get, {.status = 200, .body = "{}"});
+  bench.api.answer(get, {.status = 200, .body = R"({"metadata":{"name":"a"}})"});
   bench.api.answer(get, {.status = 401, .body = "{}"});
-  bench.api.answer(get, {.status = 200, .body = "{}"});
+  bench.api.answer(get, {.status = 200, .body = R"({"metadata":{"name":"a"}})"});
   json::Arena arena;
   EXPECT_TRUE(bench.run(bench.client.get(*bench.loop, {vms, "ns", "a"}, arena.storage())));
   ASSERT_TRUE(write_file(file, "second\n", 0600));
@@ -124,6 +124,38 @@ TEST(KubeObjectsTest, ResourcesOfRules) {
   EXPECT_EQ(types->version, "v1beta1");
   EXPECT_EQ(resource_of_key("pods")->group, "");
   EXPECT_FALSE(resource_of_key("unicorns"));
+}
+
+// --- what connections are made with ----------------------------------------------------------------------------------
+
+TEST(CredentialsTest, FilesThatAreBeingReplacedChangeNothing) {
+  const std::string file = fmt::format("{}/material-{}", ::testing::TempDir(), ::getpid());
+  const auto authority = http::test::make_certificate({.common_name = "first", .authority = true});
+  ClusterAccess access;
+  access.authorities.file = access.token.file = file;
+  ManualClock clock;
+  Credentials credentials(access, clock);
+  EXPECT_FALSE(credentials.tls()) << "there is no file yet";
+  EXPECT_FALSE(credentials.authorization());
+  ASSERT_TRUE(write_file(file, "", 0600));
+  EXPECT_FALSE(credentials.tls()) << "an empty bundle does not mean the system's authorities";
+  EXPECT_FALSE(credentials.authorization());
+  ASSERT_TRUE(write_file(file, authority.certificate, 0600));
+  const auto first = credentials.tls();
+  const auto token = credentials.authorization();
+  ASSERT_TRUE(first && token);
+  for (const std::string_view broken : {"", "half a bund"}) {
+    ASSERT_TRUE(write_file(file, broken, 0600));
+    EXPECT_EQ(credentials.tls().value(), *first);
+  }
+  ASSERT_TRUE(write_file(file, "", 0600));
+  clock.advance(1min);
+  EXPECT_EQ(credentials.authorization().value(), *token);
+  const auto next = http::test::make_certificate({.common_name = "next", .authority = true});
+  ASSERT_TRUE(write_file(file, next.certificate, 0600));
+  EXPECT_NE(credentials.tls().value(), *first);
+  ::unlink(file.c_str());
+  EXPECT_TRUE(credentials.tls());
 }
 
 // --- access reviews ------------------------------------------------------------------------------------------------
@@ -211,6 +243,11 @@ TEST(ApiServerHealthTest, AsksOnceUntilSomethingGoesWrong) {
   const auto bad = bench.run(health.answer(*bench.loop));
   EXPECT_EQ(bad.status, 500);
   EXPECT_THAT(bad.body, HasSubstr(R"("connectivity":"failed")"));
+  EXPECT_EQ(bench.run(health.answer(*bench.loop)).status, 500);
+  EXPECT_THAT(bench.api.asked(), SizeIs(2)) << "what just failed is not tried for everybody who asks";
+  clock.advance(4s);
+  EXPECT_EQ(bench.run(health.answer(*bench.loop)).status, 500);
+  EXPECT_THAT(bench.api.asked(), SizeIs(3));
 }
 
 TEST(ApiServerHealthTest, NoticesThatNobodyAnswers) {
@@ -219,9 +256,12 @@ TEST(ApiServerHealthTest, NoticesThatNobodyAnswers) {
   ManualClock clock;
   ApiServerHealth health(bench.client, config, clock, {.good = 1ms, .bad = 1ms, .lost_after = 10s});
   for (const int status : {200, 500, 200}) bench.api.answer("GET /version", {.status = status, .body = "{}"});
-  http::test::Event returned;
+  http::test::Event in_vain, returned;
   http::Background asking;
-  bench.loop->post([&] { asking = http::Background(health.keep_asking(*bench.loop, [&] { returned.set(); })); });
+  bench.loop->post([&] {
+    asking = http::Background(health.keep_asking(*bench.loop, [&] { in_vain.set(); }, [&] { returned.set(); }));
+  });
+  EXPECT_TRUE(in_vain.wait());
   EXPECT_TRUE(returned.wait());
   EXPECT_EQ(health.problem(), std::nullopt);
   bench.stop();

@@ -13,6 +13,7 @@
 #include "json/access.h"
 #include "json/arena.h"
 #include "json/yaml.h"
+#include "kube/proxy_choice.h"
 
 namespace vg::kube {
 namespace {
@@ -99,19 +100,12 @@ Result<void> read_cluster(const json::Object* cluster, const std::string& folder
   access.authorities = std::move(*authorities);
   access.verify = !json::get_bool_or(*cluster, "insecure-skip-tls-verify", false);
   access.origin.server_name = json::get_string_or(*cluster, "tls-server-name");
+  if (const auto url = json::get_string_or(*cluster, "proxy-url"); !url.empty()) {
+    auto proxy = parse_proxy_url(url);
+    if (!proxy) return fail(std::move(proxy.error()));
+    access.proxy = std::move(*proxy);
+  }
   return {};
-}
-
-bool is_in_domain(std::string_view host, std::string_view pattern) {
-  if (pattern == "*" || host == pattern) return true;
-  if (pattern.starts_with('.')) return host.ends_with(pattern);
-  return host.size() > pattern.size() && host.ends_with(pattern) && host[host.size() - pattern.size() - 1] == '.';
-}
-
-std::string variable(const Environment& environment, const char* upper, const char* lower) {
-  auto value = environment(upper);
-  if (!value || value->empty()) value = environment(lower);
-  return value.value_or("");
 }
 
 }  // namespace
@@ -157,6 +151,7 @@ Result<ClusterAccess> read_kubeconfig(std::string_view text, const std::string& 
   auto access = parse_server_url(server);
   if (!access) return access;
   if (auto read = read_cluster(cluster, folder, *access); !read) return fail(std::move(read.error()));
+  if (!master.empty()) access->origin.server_name.clear();  // it was the name of the server that --master replaces
   if (user)
     if (auto read = read_user(*user, folder, *access); !read) return fail(std::move(read.error()));
   return access;
@@ -199,21 +194,6 @@ Result<std::string> own_namespace(const std::string& account_folder) {
   if (!text && text.error().code != 404) return text;
   const std::string_view name = text ? trimmed(*text) : std::string_view();
   return std::string(name.empty() ? default_namespace : name);
-}
-
-bool wants_proxy(const Environment& environment, const http::Origin& origin) {
-  const std::string proxy = origin.tls ? variable(environment, "HTTPS_PROXY", "https_proxy")
-                                       : variable(environment, "HTTP_PROXY", "http_proxy");
-  if (proxy.empty() || origin.host == "localhost" || origin.host.starts_with("127.") || origin.host == "::1")
-    return false;
-  const std::string except = variable(environment, "NO_PROXY", "no_proxy");
-  std::string_view rest = except;
-  while (!rest.empty()) {
-    const std::string_view item = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(item.size() + 1, rest.size()));
-    if (!trimmed(item).empty() && is_in_domain(origin.host, trimmed(item))) return false;
-  }
-  return true;
 }
 
 }  // namespace vg::kube

@@ -28,6 +28,7 @@ struct ClusterAccess {
   Material token;
   std::string basic;  // "user:password"; empty: none
   bool verify = true;
+  http::ProxyPtr proxy = nullptr;  // of the kubeconfig, else of the environment (proxy_choice.h)
 };
 
 // A variable of the environment.
@@ -51,8 +52,5 @@ Result<ClusterAccess> find_cluster(const std::string& kubeconfig_file, std::stri
 
 // The namespace that we run in; "kubevirt" outside of a pod.
 Result<std::string> own_namespace(const std::string& account_folder = std::string(service_account_folder));
-
-// Whether the proxy variables of the environment would send connections to this host through a proxy.
-bool wants_proxy(const Environment& environment, const http::Origin& origin);
 
 }  // namespace vg::kube

@@ -132,15 +132,5 @@ TEST_F(ClusterAccessTest, OwnNamespace) {
   EXPECT_EQ(own_namespace(folder_).value(), "cnv");
 }
 
-TEST_F(ClusterAccessTest, ProxyVariables) {
-  const http::Origin api{.host = "api.example.com"};
-  EXPECT_FALSE(wants_proxy(environment_of({}), api));
-  EXPECT_TRUE(wants_proxy(environment_of({{"https_proxy", "p:3128"}}), api));
-  EXPECT_FALSE(wants_proxy(environment_of({{"HTTPS_PROXY", "p"}, {"NO_PROXY", "a.b, example.com"}}), api));
-  EXPECT_FALSE(wants_proxy(environment_of({{"HTTPS_PROXY", "p"}, {"NO_PROXY", ".example.com"}}), api));
-  EXPECT_TRUE(wants_proxy(environment_of({{"HTTPS_PROXY", "p"}, {"NO_PROXY", "ample.com"}}), api));
-  EXPECT_FALSE(wants_proxy(environment_of({{"HTTPS_PROXY", "p"}}), {.host = "127.0.0.1"}));
-}
-
 }  // namespace
 }  // namespace vg::kube

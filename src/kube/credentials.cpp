@@ -1,5 +1,7 @@
 #include "kube/credentials.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "base/base64.h"
@@ -26,25 +28,47 @@ std::string trimmed(std::string text) {
 
 }  // namespace
 
-Result<std::shared_ptr<const http::TlsClientContext>> Credentials::tls() {
+Result<Credentials::Made> Credentials::read_files() const {
   auto authorities = read(access_.authorities);
   auto certificate = read(access_.certificate);
   auto key = read(access_.key);
   for (const auto* part : {&authorities, &certificate, &key})
     if (!*part) return fail(part->error());
-  Made made{.authorities = std::move(*authorities), .certificate = std::move(*certificate), .key = std::move(*key)};
-  const std::scoped_lock lock(mutex_);
-  if (context_ && made == made_) return context_;
+  return Made{.authorities = std::move(*authorities), .certificate = std::move(*certificate), .key = std::move(*key)};
+}
+
+Result<std::shared_ptr<const http::TlsClientContext>> Credentials::make_context(const Made& made) const {
   http::TlsClientConfig config;
   config.authorities_pem = made.authorities;
   config.certificate_pem = made.certificate;
   config.key_pem = made.key;
   config.verify = access_.verify;
   config.verify_name = access_.verify;
-  auto context = http::TlsClientContext::create(config);
-  if (!context) return fail(std::move(context.error()));
+  return http::TlsClientContext::create(config);
+}
+
+// What is being replaced may be missing, half written or not fit together for a moment.
+Result<std::shared_ptr<const http::TlsClientContext>> Credentials::one_before(const Status& why) {
+  if (!context_) return fail(why);
+  if (std::exchange(complaint_, why.message) != why.message)
+    log::warning("what connections to the API server are made with cannot be used; what was before stays in use",
+                 {{"reason", why.message}});
+  return context_;
+}
+
+Result<std::shared_ptr<const http::TlsClientContext>> Credentials::tls() {
+  auto made = read_files();
+  const std::scoped_lock lock(mutex_);
+  if (!made) return one_before(made.error());
+  if (context_ && *made == made_) return context_;
+  // Authorities that were emptied are no wish to trust those of the system.
+  if (made->authorities.empty() && !access_.authorities.empty())
+    return one_before(Status::internal_error(fmt::format("{} is empty", access_.authorities.file)));
+  auto context = make_context(*made);
+  if (!context) return one_before(context.error());
+  complaint_.clear();
   context_ = std::move(*context);
-  made_ = std::move(made);
+  made_ = std::move(*made);
   return context_;
 }
 
@@ -56,9 +80,11 @@ Result<std::string> Credentials::authorization() {
   const auto now = clock_.steady_now();
   if (!token_read_ || now - read_at_ >= token_age_max) {
     auto text = read_file(access_.token.file, limits::config_file_bytes_max);
+    if (text) *text = trimmed(std::move(*text));
+    if (text && text->empty()) text = fail(Status::internal_error(fmt::format("{} is empty", access_.token.file)));
     // A token that is being replaced may be missing for a moment; the one before is good for a while.
     if (text)
-      token_ = trimmed(std::move(*text));
+      token_ = std::move(*text);
     else if (token_.empty())
       return fail(std::move(text.error()));
     else

@@ -21,10 +21,11 @@ class Credentials {
 
   const http::Origin& origin() const { return access_.origin; }
   const std::string& path_prefix() const { return access_.path_prefix; }
+  const http::ProxyPtr& proxy() const { return access_.proxy; }
 
   // All of the following may be called from any thread.
 
-  // For the next handshake.
+  // For the next handshake. Files that are missing or broken for a moment change nothing.
   Result<std::shared_ptr<const http::TlsClientContext>> tls();
   // The value of the header field Authorization; empty when a certificate is all there is.
   Result<std::string> authorization();
@@ -37,11 +38,16 @@ class Credentials {
     bool operator==(const Made&) const = default;
   };
 
+  Result<Made> read_files() const;
+  Result<std::shared_ptr<const http::TlsClientContext>> make_context(const Made& made) const;
+  Result<std::shared_ptr<const http::TlsClientContext>> one_before(const Status& why);
+
   const ClusterAccess access_;
   const Clock& clock_;
   std::mutex mutex_;
   Made made_;
   std::shared_ptr<const http::TlsClientContext> context_;
+  std::string complaint_;  // what was said of the files last
   std::string token_;
   Clock::Steady read_at_{};
   bool token_read_ = false;

@@ -40,6 +40,7 @@ Result<json::Value*> read(std::string_view text, const StoragePtr& storage) {
 Result<std::vector<json::Value*>> read_items(std::string_view text, const StoragePtr& storage) {
   auto listed = json::parse(text, storage, any_size);
   if (!listed) return fail(std::move(listed.error()));
+  if (auto good = check_list(*listed); !good) return fail(std::move(good.error()));
   name_items(*listed);
   std::vector<json::Value*> values;
   json::Array* items = json::get_array(*listed, "items");
@@ -69,7 +70,10 @@ class Session final : public admission::LookupSession, public admission::Lookups
     const auto* answer = ask(object_path({.resource = *known, .ns = ns, .name = name}), "GET", known->plural);
     if (!answer) return fail(not_there_yet());
     if (!*answer) return (*answer).error().code == 404 ? Result<json::Value*>(nullptr) : fail((*answer).error());
-    return read(**answer, storage);
+    auto object = read(**answer, storage);
+    if (object)
+      if (auto good = check_object(**object, name); !good) return fail(std::move(good.error()));
+    return object;
   }
 
   Result<std::vector<json::Value*>> list(std::string_view resource, std::string_view ns,
@@ -106,9 +110,10 @@ class Session final : public admission::LookupSession, public admission::Lookups
 
   static Status not_there_yet() { return Status::unavailable("what is asked for has not been fetched yet"); }
 
+  // Null where there is none, or an old one: then the API server is asked.
   const Reflector* copy_of(std::string_view resource) const {
     const auto found = copies_.find(resource);
-    return found == copies_.end() ? nullptr : found->second;
+    return found == copies_.end() || found->second->problem() ? nullptr : found->second;
   }
 
   // Null when it has to be fetched first.

@@ -15,16 +15,17 @@ void RateLimiter::set(Rate rate) {
   filled_at_ = clock_.steady_now();
 }
 
-std::chrono::nanoseconds RateLimiter::take() {
+std::optional<std::chrono::nanoseconds> RateLimiter::take(std::chrono::nanoseconds patience) {
   const std::scoped_lock lock(mutex_);
   const auto now = clock_.steady_now();
   const std::chrono::duration<double> passed = now - filled_at_;
   tokens_ = std::min(tokens_ + passed.count() * rate_.per_second, static_cast<double>(rate_.burst));
   filled_at_ = now;
+  const std::chrono::duration<double> debt(std::max(0.0, 1 - tokens_) / rate_.per_second);
+  const auto wait = std::chrono::duration_cast<std::chrono::nanoseconds>(debt);
+  if (wait.count() > 0 && wait >= patience) return std::nullopt;
   tokens_ -= 1;
-  if (tokens_ >= 0) return std::chrono::nanoseconds(0);
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::chrono::duration<double>(-tokens_ / rate_.per_second));
+  return wait;
 }
 
 }  // namespace vg::kube

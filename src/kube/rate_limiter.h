@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 
 #include "base/clock.h"
 
@@ -24,8 +25,9 @@ class RateLimiter {
   // Zero and less stand for the default (Q23). The same rate again changes nothing; another one starts with a full
   // bucket.
   void set(Rate rate);
-  // Takes a token, perhaps one that is still to come: how long to wait for it.
-  std::chrono::nanoseconds take();
+  // Takes a token, perhaps one that is still to come: how long to wait for it. Nothing, and no token taken, when that
+  // would be `patience` or longer: whoever gives up must not make others wait.
+  std::optional<std::chrono::nanoseconds> take(std::chrono::nanoseconds patience = std::chrono::nanoseconds::max());
 
  private:
   const Clock& clock_;

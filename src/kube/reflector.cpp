@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
@@ -17,8 +18,10 @@ namespace vg::kube {
 namespace {
 
 constexpr std::size_t page_objects = 500;
+constexpr int pages_max = 10000;
+constexpr int setbacks_before_list = 5;
 // A watch that ends sooner than this without a word is cut by somebody; resuming at once would only keep both busy.
-constexpr std::chrono::milliseconds short_watch{1000};
+constexpr std::chrono::milliseconds short_watch{250};
 
 double random_fraction() { return static_cast<double>(random_u64() >> 11) / 9007199254740992.0; }
 
@@ -39,10 +42,16 @@ Reflector::Reflector(Client& client, Options options, metrics::Registry& metrics
           metrics.counters("virtgate_cache_failures_total", "How often a list or a watch of a copy failed.", {"cache"})
               .with({options_.name})) {}
 
-void Reflector::start(http::Core& core) { running_ = http::Background(run(core)); }
+void Reflector::start(http::Core& core) {
+  core_ = &core;
+  running_ = http::Background(run(core));
+}
 
 void Reflector::refresh() {
-  if (stream_) stream_->close();
+  if (!core_) return;
+  running_ = http::Background();
+  setbacks_ = 0;
+  running_ = http::Background(run(*core_));
 }
 
 std::string Reflector::selector_query() const {
@@ -51,27 +60,47 @@ std::string Reflector::selector_query() const {
 
 Task<void> Reflector::run(http::Core& core) {
   for (;;) {
-    Result<Ended> ended = Ended::orderly;
-    const auto began = clock_.steady_now();
-    if (must_list_) {
-      const auto listed = co_await relist(core);
-      if (!listed) ended = fail(listed.error());
-    }
-    if (ended) ended = co_await watch(core);
-    if (!ended) {
-      co_await core.sleep(failed(ended.error()));
-    } else if (*ended == Ended::expired) {
-      must_list_ = true;
-    } else if (clock_.steady_now() - began < short_watch) {
-      co_await core.sleep(options_.times.first_pause);
-    }
+    const auto ended = co_await turn(core);
+    if (const auto pause = pause_after(ended); pause.count() > 0) co_await core.sleep(pause);
   }
+}
+
+// A list, if one is needed, and a watch from there on.
+Task<Result<Reflector::Ended>> Reflector::turn(http::Core& core) {
+  progressed_ = false;
+  if (must_list_) {
+    auto listed = co_await relist(core);
+    if (!listed) co_return fail(std::move(listed.error()));
+  }
+  co_return co_await watch(core);
+}
+
+// However a turn ends, turns that bring nothing become rarer: neither we nor the server are kept busy for nothing. A
+// watch that never brings anything is not trusted: a list tells what it may have held back.
+std::chrono::milliseconds Reflector::pause_after(const Result<Ended>& ended) {
+  setbacks_ = progressed_ ? 0 : setbacks_ + 1;
+  if (setbacks_ >= setbacks_before_list || (ended && *ended == Ended::expired)) must_list_ = true;
+  if (!ended) failed(ended.error());
+  if (ended && progressed_) return std::chrono::milliseconds(0);
+  return back_off(options_.times.first_pause, options_.times.longest_pause, std::max(setbacks_, 1), random_fraction());
+}
+
+Result<void> Reflector::add_page(json::Value& page, Objects& objects) {
+  json::Array* items = json::get_array(page, "items");
+  for (std::size_t i = 0; items && i < items->size(); ++i) {
+    auto object = read_object((*items)[i]);
+    if (!object) return fail(std::move(object.error()));
+    Key key(object->ns, object->name);
+    objects.insert_or_assign(std::move(key), std::make_shared<const CachedObject>(std::move(*object)));
+  }
+  return {};
 }
 
 Task<Result<void>> Reflector::relist(http::Core& core) {
   Objects objects;
   std::string more, resource_version;
-  do {
+  for (int pages = 0; pages == 0 || !more.empty(); ++pages) {
+    if (pages == pages_max) co_return fail(Status::internal_error("a list has no end"));
     json::Arena arena;
     std::string query = fmt::format("?limit={}{}", page_objects, selector_query());
     if (!more.empty()) query += "&continue=" + percent_encode(more);
@@ -80,14 +109,8 @@ Task<Result<void>> Reflector::relist(http::Core& core) {
     const json::Object* metadata = json::get_object(*page, "metadata");
     resource_version = metadata ? json::get_string_or(*metadata, "resourceVersion") : std::string_view();
     more = metadata ? json::get_string_or(*metadata, "continue") : std::string_view();
-    json::Array* items = json::get_array(*page, "items");
-    for (std::size_t i = 0; items && i < items->size(); ++i) {
-      auto object = read_object((*items)[i]);
-      if (!object) co_return fail(std::move(object.error()));
-      Key key(object->ns, object->name);
-      objects.insert_or_assign(std::move(key), std::make_shared<const CachedObject>(std::move(*object)));
-    }
-  } while (!more.empty());
+    if (auto added = add_page(*page, objects); !added) co_return added;
+  }
   if (resource_version.empty()) co_return fail(Status::internal_error("a list has no resource version"));
   lists_->add();
   replace(std::move(objects), std::move(resource_version));
@@ -119,9 +142,9 @@ Task<Result<Reflector::Ended>> Reflector::watch(http::Core& core) {
   if (!stream && stream.error().code == 410) co_return Ended::expired;
   if (!stream) co_return fail(std::move(stream.error()));
   worked();
-  stream_ = &*stream;
+  const auto began = clock_.steady_now();
   auto ended = co_await read_events(*stream);
-  stream_ = nullptr;
+  if (clock_.steady_now() - began >= short_watch) progressed_ = true;
   co_return ended;
 }
 
@@ -131,18 +154,32 @@ Task<Result<Reflector::Ended>> Reflector::read_events(http::AnswerStream& stream
     const auto piece = co_await stream.read();
     if (!piece) co_return fail(piece.error());
     if (piece->empty()) co_return Ended::orderly;
-    if (!lines.add(*piece)) co_return fail(Status::internal_error("an event of a watch is too large"));
-    bool changed = false;
-    while (const auto line = lines.next()) {
-      auto event = read_event(*line);
-      if (!event) co_return fail(std::move(event.error()));
-      changed |= event->type != EventType::bookmark;
-      const auto taken = take(std::move(*event));
-      if (!taken) co_return fail(taken.error());
-      if (*taken == Ended::expired) co_return Ended::expired;
+    auto taken =
+        lines.add(*piece) ? take_lines(lines) : fail(Status::internal_error("an event of a watch is too large"));
+    if (!taken) {
+      // Asked again from the same place, the server would send the same again.
+      must_list_ = true;
+      progressed_ = false;
+      co_return taken;
     }
-    if (changed && changed_) changed_();
+    if (*taken == Ended::expired) co_return taken;
   }
+}
+
+// All whole lines that are there. Ended::orderly: go on.
+Result<Reflector::Ended> Reflector::take_lines(LineSplitter& lines) {
+  bool changed = false;
+  Result<Ended> taken = Ended::orderly;
+  while (taken && *taken == Ended::orderly) {
+    const auto line = lines.next();
+    if (!line) break;
+    auto event = read_event(*line);
+    const bool bookmark = event && event->type == EventType::bookmark;
+    taken = event ? take(std::move(*event)) : fail(std::move(event.error()));
+    changed |= taken && *taken == Ended::orderly && !bookmark;
+  }
+  if (changed && changed_) changed_();
+  return taken;
 }
 
 // Ended::orderly: go on.
@@ -151,7 +188,8 @@ Result<Reflector::Ended> Reflector::take(WatchEvent event) {
     if (event.error.code == 410) return Ended::expired;
     return fail(std::move(event.error));
   }
-  resource_version_ = event.object.resource_version;
+  if (!event.object.resource_version.empty()) resource_version_ = event.object.resource_version;
+  progressed_ = true;
   if (event.type == EventType::bookmark) return Ended::orderly;
   const std::unique_lock lock(mutex_);
   Key key(event.object.ns, event.object.name);
@@ -164,7 +202,6 @@ Result<Reflector::Ended> Reflector::take(WatchEvent event) {
 }
 
 void Reflector::worked() {
-  failures_in_a_row_ = 0;
   fresh_->set(1);
   bool again = false;
   {
@@ -175,22 +212,20 @@ void Reflector::worked() {
   if (again) log::info("objects are followed again", {{"cache", options_.name}});
 }
 
-std::chrono::milliseconds Reflector::failed(const Status& why) {
-  ++failures_in_a_row_;
+void Reflector::failed(const Status& why) {
   failures_->add();
   fresh_->set(0);
   bool news = false;
   {
     const std::unique_lock lock(mutex_);
+    news = last_failure_ != why.message || !failing_since_;
     if (!failing_since_) failing_since_ = clock_.steady_now();
-    news = last_failure_ != why.message || failures_in_a_row_ == 1;
     last_failure_ = why.message;
   }
   if (news)
     log::warning("objects cannot be followed; what is known of them stays in use",
                  {{"cache", options_.name}, {"reason", why.message}});
   if (trouble_) trouble_();
-  return back_off(options_.times.first_pause, options_.times.longest_pause, failures_in_a_row_, random_fraction());
 }
 
 std::optional<std::string> Reflector::problem() const {

@@ -27,13 +27,13 @@ namespace vg::kube {
 struct ReflectorTimes {
   // Pauses after failures: short enough that a server which came back is noticed within seconds.
   std::chrono::milliseconds first_pause{100};
-  std::chrono::milliseconds longest_pause{3000};
+  std::chrono::milliseconds longest_pause{2000};
   // Watches are ended by the server after so long (up to twice, at random), and resumed.
   std::chrono::seconds watch{300};
   // Bookmarks come about once a minute. A connection that is silent for longer may be dead without our knowing.
   std::chrono::milliseconds silence{150000};
   // A copy that could not be refreshed for so long counts as stale.
-  std::chrono::milliseconds stale_after{10000};
+  std::chrono::milliseconds stale_after{6000};
 };
 
 class Reflector {
@@ -59,7 +59,8 @@ class Reflector {
   void on_trouble(std::function<void()> fn) { trouble_ = std::move(fn); }
   // On the core.
   void start(http::Core& core);
-  // On the core: the watch is begun anew where it is. For when its connection may be dead without a sign.
+  // On the core, and not from inside a callback: whatever is under way, a pause too, ends, and is begun anew where it
+  // is. For when connections may be dead without a sign.
   void refresh();
 
   // The rest from any thread.
@@ -78,15 +79,19 @@ class Reflector {
   enum class Ended { orderly, expired, failed };
 
   Task<void> run(http::Core& core);
+  Task<Result<Ended>> turn(http::Core& core);
+  std::chrono::milliseconds pause_after(const Result<Ended>& ended);
   Task<Result<void>> relist(http::Core& core);
+  Result<void> add_page(json::Value& page, Objects& objects);
   Task<Result<Ended>> watch(http::Core& core);
   Task<Result<Ended>> read_events(http::AnswerStream& stream);
+  Result<Ended> take_lines(LineSplitter& lines);
   Result<Ended> take(WatchEvent event);
   std::string selector_query() const;
   ResourceName resource() const { return {options_.group, options_.version, options_.plural}; }
   void replace(Objects objects, std::string resource_version);
   void worked();
-  std::chrono::milliseconds failed(const Status& why);
+  void failed(const Status& why);
 
   Client& client_;
   const Options options_;
@@ -96,10 +101,11 @@ class Reflector {
   std::shared_ptr<metrics::Counter> lists_, failures_;
 
   // Of the core.
+  http::Core* core_ = nullptr;
   std::string resource_version_;
-  http::AnswerStream* stream_ = nullptr;  // of the watch that goes on
   bool must_list_ = true;
-  int failures_in_a_row_ = 0;
+  bool progressed_ = false;  // in this turn: an event came, or the watch lasted
+  int setbacks_ = 0;         // turns in a row without progress
   std::atomic<bool> synced_{false};
 
   mutable std::shared_mutex mutex_;

@@ -169,6 +169,54 @@ TEST(ReflectorTest, BeginsAnewWhenItsConnectionMayBeDead) {
   EXPECT_THAT(bench.api.asked(), Contains(HasSubstr("resourceVersion=2&")));
 }
 
+TEST(ReflectorTest, APauseEndsWhenTheServerIsBack) {
+  Bench bench;
+  bench.api.answer(std::string(list_line), {.status = 500, .body = "broken"});
+  bench.api.answer(std::string(list_line), list_of(1, {object("a", 1)}));
+  bench.api.answer(std::string(watch_line), silent_watch());
+  ReflectorTimes times = Followed::quick();
+  times.first_pause = times.longest_pause = 1h;
+  Followed followed(bench, times);
+  followed.start();
+  ASSERT_TRUE(followed.until([&] { return followed->problem() != "not read yet"; }));
+  bench.loop->post([&] { followed->refresh(); });
+  EXPECT_TRUE(followed.until([&] { return followed.names() == Names{"ns/a"}; }));
+}
+
+TEST(ReflectorTest, ListsAgainAfterAnEventThatCannotBeRead) {
+  for (const std::string& broken : {std::string("garbage\n"), event("ADDED", "{}"), event("NEWS", object("x", 3)),
+                                    event("ERROR", R"({"kind":"Status","code":500,"message":"etcd"})")}) {
+    Bench bench;
+    bench.api.answer(std::string(list_line), list_of(1, {object("old", 1)}));
+    bench.api.answer(std::string(list_line), list_of(50, {object("new", 40)}));
+    bench.api.answer(std::string(watch_line), silent_watch(event("ADDED", object("seen", 2)) + broken));
+    bench.api.answer(std::string(watch_line), silent_watch());
+    Followed followed(bench);
+    bool seen = false;
+    followed->on_change([&] { seen |= followed.names() == Names{"ns/old", "ns/seen"}; });
+    followed.start();
+    EXPECT_TRUE(followed.until([&] { return followed.names() == Names{"ns/new"}; })) << broken;
+    EXPECT_TRUE(seen) << "what came before it counts";
+  }
+}
+
+TEST(ReflectorTest, WatchesThatBringNothingAreNotTrustedAndBecomeRare) {
+  for (const Scripted& useless : {Scripted{.status = 410, .body = "{}"}, Scripted{.body = ""}}) {
+    Bench bench;
+    bench.api.answer(std::string(list_line), list_of(1, {}));
+    bench.api.answer(std::string(list_line), list_of(2, {object("late", 2)}));
+    bench.api.answer(std::string(watch_line), useless);
+    ReflectorTimes times = Followed::quick();
+    times.longest_pause = 1h;
+    Followed followed(bench, times);
+    const auto began = std::chrono::steady_clock::now();
+    followed.start();
+    EXPECT_TRUE(followed.until([&] { return bench.api.asked().size() >= 20; }));
+    EXPECT_EQ(followed.names(), Names{"ns/late"});
+    EXPECT_GE(std::chrono::steady_clock::now() - began, 200ms) << "pauses double, from 1 ms";
+  }
+}
+
 TEST(ReflectorTest, WaitsForTheFirstList) {
   Bench bench;
   bench.api.answer(std::string(list_line), {.status = 403, .body = R"({"kind":"Status","code":403,"message":"no"})"});
@@ -251,7 +299,7 @@ TEST(KubeLookupsTest, ListsComeFromCopiesWhereThereAreAny) {
                    {.body = R"({"items":[{"metadata":{"name":"p"}}]})"});
   Followed followed(bench);
   followed.start();
-  ASSERT_TRUE(followed.until([&] { return followed.names().size() == 2; }));
+  ASSERT_TRUE(followed.until([&] { return followed->synced() && followed.names().size() == 2; }));
   KubeLookups source(bench.client, {{"configmaps", &*followed}});
   const auto session = source.open();
   json::Arena arena;
