@@ -355,7 +355,7 @@ class Everyday(Streams):
         paths = self.world.paths()
         closed = e2e.free_port()
         for path, more, status in ((INSTANCE.replace(NAME, "nobody") + "/console", {}, 404), (paths["vnc"] + "?preserveSession=true", {}, 500),
-                                   (f"{INSTANCE}/portforward/{closed}", {}, 500), (INSTANCE + "/portforward/80/sctp", {}, 400),
+                                   (f"{INSTANCE}/portforward/{closed}", {}, 500), (INSTANCE + "/portforward/80/sctp", {}, 500),
                                    (paths["console"], {"drop": ["Connection"]}, 400), (paths["console"], {"drop": ["Upgrade"]}, 426),
                                    (paths["console"], {"drop": ["Sec-WebSocket-Key"]}, 400), (paths["tcp"], {"drop": ["Sec-WebSocket-Version"]}, 400)):
             refused = self.refused(path, **more)
