@@ -141,6 +141,8 @@ bool read_envelope(Value& value, Envelope& into) {
          to.has_request = true;
          return read_request(v, to.review);
        }},
+      // Nobody looks at it, but Go wants it to be an object.
+      {"response", [](Value& v, Envelope&) { return v.is_object(); }},
   };
   return read_members<Envelope>(value, into, members);
 }

@@ -97,7 +97,8 @@ TEST(ReviewTest, TellsAMissingRequestFromAMalformedReview) {
         R"({"request":{"uid":5}})", R"({"request":{"dryRun":"true"}})", R"({"request":{"kind":"VM"}})",
         R"({"request":{"kind":{"group":1}}})", R"({"request":{"resource":[]}})", R"({"request":{"userInfo":[]}})",
         R"({"request":{"userInfo":{"groups":"a"}}})", R"({"request":{"userInfo":{"groups":[1]}}})",
-        R"({"request":{"userInfo":{"extra":{"a":"b"}}}})", R"({"request":{"operation":true}})"}) {
+        R"({"request":{"userInfo":{"extra":{"a":"b"}}}})", R"({"request":{"operation":true}})",
+        R"({"request":{},"response":5})"}) {
     auto doc = document(text);
     auto review = read_review(doc.root());
     ASSERT_FALSE(review) << text;
