@@ -12,6 +12,7 @@ import http.client
 import json
 import os
 import shutil
+import signal
 import ssl
 import subprocess
 import sys
@@ -121,7 +122,7 @@ class Kube:
         at = self.folder
         values = {
             "etcd-servers": f"http://127.0.0.1:{self.etcd_port}", "bind-address": "127.0.0.1", "secure-port": self.port, "advertise-address": "127.0.0.1",
-            "endpoint-reconciler-type": "none", "service-cluster-ip-range": "10.0.0.0/24", "authorization-mode": "RBAC",
+            "endpoint-reconciler-type": "none", "shutdown-watch-termination-grace-period": "2s", "service-cluster-ip-range": "10.0.0.0/24", "authorization-mode": "RBAC",
             # No controller makes the accounts that this one asks pods for.
             "disable-admission-plugins": "ServiceAccount",
             "client-ca-file": f"{at}/kube-ca.crt", "tls-cert-file": f"{at}/kube.crt", "tls-private-key-file": f"{at}/kube.key", "cert-dir": at,
@@ -144,6 +145,22 @@ class Kube:
             return b"true" in connection.getresponse().read()
         except (OSError, http.client.HTTPException):
             return False
+        finally:
+            connection.close()
+
+    def compact(self):
+        """Forgets everything but the present, as etcd does regularly."""
+        revision = self.ask_etcd("/v3/kv/range", {"key": "AA=="})["header"]["revision"]
+        self.ask_etcd("/v3/kv/compaction", {"revision": revision, "physical": True})
+
+    def ask_etcd(self, path, body):
+        connection = http.client.HTTPConnection("127.0.0.1", self.etcd_port, timeout=DEADLINE_S)
+        try:
+            connection.request("POST", path, json.dumps(body))
+            answer = connection.getresponse()
+            document = json.loads(answer.read())
+            assert answer.status == 200, document
+            return document
         finally:
             connection.close()
 
@@ -175,6 +192,16 @@ class Kube:
             answer = connection.getresponse()
             text = answer.read().decode()
             return answer.status, json.loads(text) if text.startswith("{") else text
+        finally:
+            connection.close()
+
+    def ask_with_token(self, token, path):
+        """The code alone."""
+        context = ssl.create_default_context(cafile=f"{self.folder}/kube-ca.crt")
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=context, timeout=DEADLINE_S)
+        try:
+            connection.request("GET", path, headers={"Authorization": "Bearer " + token})
+            return connection.getresponse().status
         finally:
             connection.close()
 
@@ -465,6 +492,11 @@ class Webhooks(RealKube):
         code, text = self.kube.kubectl("patch", "vmi", "alone", "--type=merge", "-p", '{"spec":{"domain":{"memory":{"guest":"128Mi"}}}}')
         self.assertEqual(code, 1, text)
 
+    def test_the_older_version(self):
+        code, text = self.kube.kubectl("create", "-f", "-", stdin=json.dumps({**kubectl_side.virtual_machine("older"), "apiVersion": "kubevirt.io/v1alpha3"}))
+        self.assertEqual(code, 0, text)
+        self.assertTrue(self.kube.good("GET", VMS + "/older")["spec"]["template"]["spec"]["architecture"], "defaulted all the same")
+
     def test_apply_on_the_servers_side(self):
         machine = json.dumps(kubectl_side.virtual_machine("applied"))
         for _ in range(2):
@@ -628,8 +660,9 @@ class Actions(RealKube):
 
 
 class Streams(RealKube):
-    def world(self):
-        return types.SimpleNamespace(server=types.SimpleNamespace(host="127.0.0.1", port=self.kube.port), tls=self.kube.context, admin={})
+    def world(self, tls=None):
+        """Where the clients of streams connect: the API server and not the gateway."""
+        return types.SimpleNamespace(server=types.SimpleNamespace(host="127.0.0.1", port=self.kube.port), tls=tls or self.kube.context, admin={})
 
     def echo(self, path, *messages):
         """Sends them, awaits them back, and returns the code of the close."""
@@ -649,6 +682,24 @@ class Streams(RealKube):
         self.instance("shown")
         for name in ("console", "vnc"):
             self.assertEqual(self.echo(OF_VMI + "shown/" + name, b"hello", bytes(range(256)) * 4096), 1000, name)
+
+    def test_browsers_bring_their_token_among_the_subprotocols(self):
+        accounts = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts"
+        self.kube.made(accounts, named("ServiceAccount", "browser"))
+        self.kube.made(RBAC + "/clusterrolebindings", named(
+            "ClusterRoleBinding", "browser", "rbac.authorization.k8s.io/v1", roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "kubevirt.io:edit"},
+            subjects=[{"kind": "ServiceAccount", "name": "browser", "namespace": NAMESPACE}]))
+        token = self.kube.made(accounts + "/browser/token", {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}})["status"]["token"]
+        spelled = base64.urlsafe_b64encode(token.encode()).decode().rstrip("=")
+        self.instance("browsed")
+
+        async def run():
+            client = await streams.Client.open(self.world(ssl.create_default_context(cafile=f"{self.folder}/kube-ca.crt")), OF_VMI + "browsed/console",
+                                               protocols=f"base64url.bearer.authorization.k8s.io.{spelled}, plain.kubevirt.io")
+            self.assertEqual(client.headers["sec-websocket-protocol"], "plain.kubevirt.io")
+            await client.echo(b"from a browser")
+            return (await client.close()).code
+        self.assertEqual(asyncio.run(asyncio.wait_for(run(), DEADLINE_S)), 1000)
 
     def test_ports_of_the_guest(self):
         self.machine("served")
@@ -710,6 +761,55 @@ class Change(RealKube):
         self.kube.server.kill()
         self.kube.start_server()
         self.works("after-death")
+
+    def test_streams_end_when_the_api_server_dies(self):
+        self.instance("cut")
+
+        async def run():
+            world = types.SimpleNamespace(server=types.SimpleNamespace(host="127.0.0.1", port=self.kube.port), tls=self.kube.context, admin={})
+            client = await streams.Client.open(world, OF_VMI + "cut/console")
+            await client.echo(b"while it lives")
+            self.assertIn(gauge, self.gateway.ask("GET", "/metrics")[1])
+            self.kube.server.kill()
+            return await client.end()
+        gauge = 'kubevirt_console_active_connections{namespace="default",vmi="cut"}'
+        self.assertIsNone(asyncio.run(asyncio.wait_for(run(), DEADLINE_S)).code)
+        cluster.until("the stream is not counted any more", lambda: gauge not in self.gateway.ask("GET", "/metrics")[1], DEADLINE_S)
+        self.kube.start_server()
+        self.works("after-streams")
+
+    def test_what_happened_during_an_absence_is_caught_up_with(self):
+        """The gateway's watches continue where nobody can continue them: what they know was forgotten."""
+        self.machine("absent")
+        cluster.until("the gate is off", lambda: self.graph("absent")[0] == 400, DEADLINE_S)
+        os.kill(self.gateway.process.pid, signal.SIGSTOP)
+        try:
+            self.set_gates("ObjectGraph")
+            for number in range(20):
+                self.kube.patched(KUBEVIRT, {"metadata": {"annotations": {"n": str(number)}}})
+            self.kube.compact()
+            self.kube.server.kill()
+            self.kube.start_server()
+        finally:
+            os.kill(self.gateway.process.pid, signal.SIGCONT)
+        cluster.until("the gate is on", lambda: self.graph("absent")[0] == 200, DEADLINE_S)
+        self.works("after-absence")
+
+    def test_its_account_gets_another_token(self):
+        account = "/api/v1/namespaces/kubevirt/serviceaccounts/kubevirt-apiserver"
+        old = e2e.read(self.folder, "token")
+        self.kube.good("DELETE", account)
+        self.kube.made(account.rpartition("/")[0], named("ServiceAccount", "kubevirt-apiserver"))
+        self.installer.make_account()
+        cluster.until("the old token is nobody's", lambda: self.kube.ask_with_token(old, KUBEVIRT) == 401, DEADLINE_S)
+        self.works("after-token")
+
+    def test_the_front_proxy_gets_other_keys(self):
+        cluster.make_authority(self.folder, "front-ca")
+        cluster.make_certificate(self.folder, "front-ca", "front", "front-proxy-client", "clientAuth")
+        self.kube.server.stop()
+        self.kube.start_server()
+        self.works("after-keys")
 
     def test_etcd_restarts(self):
         self.kube.etcd.stop()
