@@ -594,7 +594,8 @@ class Actions(RealKube):
         self.assertTrue(made[0]["metadata"]["name"].startswith("kubevirt-migrate-vm-"))
         self.assertEqual(made[0]["metadata"]["labels"]["kubevirt.io/vmi-name"], "mover")
         code, answer = self.put(OF_VM + "mover/migrate")
-        self.assertEqual((code, answer["reason"]), (500, "InternalError"), answer)
+        self.assertEqual((code, answer["reason"]), (409, "Conflict"), answer)
+        self.assertIn(made[0]["metadata"]["name"], answer["message"])
         self.machine("stayer")
         self.assertEqual(self.put(OF_VM + "stayer/migrate")[0], 404)
 

@@ -40,6 +40,9 @@ struct CreateObject {
   ResourceName resource;
   json::Value object;
   bool dry_run = false;
+  // A label that holds the machine's name: of such objects only one may be unfinished, so a refused second one is a
+  // conflict. Empty: there may be any number.
+  std::string_view one_at_a_time = {};
 };
 
 // A request to the handler of the node that runs the instance.

@@ -114,11 +114,31 @@ class Executor {
   Task<Result<bool>> make(const CreateObject& create) {
     const auto made =
         co_await parts_.objects.create(call_.core(), create.resource, about_.ns, create.object, create.dry_run);
-    if (!made)
+    if (!made) {
+      std::string other;
+      if (!create.one_at_a_time.empty()) other = co_await find_unfinished(create);
+      if (!other.empty())
+        co_return fail(
+            machine_conflict(about_, fmt::format("{} \"{}\" is still under way; wait for its end, or delete it ({})",
+                                                 create.resource.plural, other, made.error().message)));
       co_return fail(Status::internal_error(
           fmt::format("no object could be made of {}: {}", create.resource.plural, made.error().message)));
+    }
     note(create.dry_run ? "would be created" : "was created", print_object(create.resource, *made));
     co_return false;
+  }
+
+  // The name of an object of that kind that has not come to its end; empty for none.
+  Task<std::string> find_unfinished(const CreateObject& create) {
+    const std::string selector = fmt::format("{}={}", create.one_at_a_time, about_.name);
+    const auto found =
+        co_await parts_.objects.list(call_.core(), create.resource, about_.ns, {.labels = selector}, about_.storage);
+    if (!found) co_return std::string();
+    for (const json::Value& object : *found) {
+      if (is_final(json::as_string(json::find_path(object, {"status", "phase"})).value_or(""))) continue;
+      co_return std::string(json::as_string(json::find_path(object, {"metadata", "name"})).value_or(""));
+    }
+    co_return std::string();
   }
 
   Task<Result<bool>> ask(CallNode& node) {

@@ -294,9 +294,10 @@ Decision decide_migrate(const Case& about) {
   const auto options = about.options<MigrateOptions>();
   if (!options.added_node_selector().empty())
     spec["addedNodeSelector"] = copy_of(options.get("addedNodeSelector"), about);
-  return pass_dry_run_on(
-      about, effects(CreateObject{
-                 .resource = migrations, .object = json::Value(std::move(migration)), .dry_run = says_dry_run(about)}));
+  return pass_dry_run_on(about, effects(CreateObject{.resource = migrations,
+                                                     .object = json::Value(std::move(migration)),
+                                                     .dry_run = says_dry_run(about),
+                                                     .one_at_a_time = "kubevirt.io/vmi-name"}));
 }
 
 }  // namespace vg::actions

@@ -187,6 +187,12 @@ TEST_F(ServiceTest, MakesMigrations) {
   auto refused = on_machine("migrate");
   EXPECT_EQ(refused.status(), 500);
   EXPECT_THAT(refused.body(), HasSubstr("one runs already"));
+  objects.listed = {R"({"metadata":{"name":"m-1"},"status":{"phase":"Succeeded"}})",
+                    R"({"metadata":{"name":"m-2"},"status":{"phase":"Running"}})"};
+  objects.refusals = {Status::bad_request("one runs already")};
+  auto busy = on_machine("migrate");
+  EXPECT_EQ(busy.status(), 409);
+  EXPECT_THAT(busy.body(), HasSubstr("m-2"));
 }
 
 // What the importer keeps for itself matters only for a claim that could take a dump.
