@@ -62,6 +62,8 @@ constexpr std::chrono::seconds farewell{5};
 // Together with the farewell within the 30 s that a pod has.
 constexpr std::chrono::seconds drain{20};
 constexpr std::chrono::seconds waiting_note_interval{10};
+// Whether the API server answers is asked apart from everything else: who waits for his turn is not ill.
+constexpr kube::Rate health_rate{.per_second = 5, .burst = 10};
 constexpr std::chrono::milliseconds look_interval{20};
 constexpr std::string_view presets = "virtualmachineinstancepresets", restores = "virtualmachinerestores",
                            backups = "virtualmachinebackups";
@@ -103,6 +105,7 @@ class ClusterServer {
  private:
   using Reflectors = std::vector<std::unique_ptr<kube::Reflector>>;
 
+  kube::Client::Parts client_parts(kube::RateLimiter& limiter, metrics::Registry* counted);
   kube::Reflector& follow(kube::Reflector::Options options);
   void follow_all();
   void doubt_all();
@@ -131,8 +134,8 @@ class ClusterServer {
   server::HealthRegistry health_;
   BackgroundCore background_;
   kube::Credentials credentials_;
-  kube::RateLimiter api_limiter_, review_limiter_;
-  kube::Client client_, review_client_;
+  kube::RateLimiter api_limiter_, review_limiter_, health_limiter_;
+  kube::Client client_, review_client_, health_client_;
   // Filled before the background core starts, and only read from then on.
   Reflectors reflectors_;
   kube::Reflector *kubevirts_ = nullptr, *proxy_map_ = nullptr, *node_ca_ = nullptr, *presets_ = nullptr,
@@ -171,18 +174,14 @@ ClusterServer::ClusterServer(const ClusterOptions& options, kube::ClusterAccess 
       credentials_(std::move(access), clock_),
       api_limiter_(clock_, {}),
       review_limiter_(clock_, {}),
-      client_({.credentials = credentials_,
-               .limiter = api_limiter_,
-               .metrics = &metrics_,
-               .user_agent = "virt-api/virtgate-" VIRTGATE_VERSION}),
-      review_client_({.credentials = credentials_,
-                      .limiter = review_limiter_,
-                      .metrics = nullptr,
-                      .user_agent = "virt-api/virtgate-" VIRTGATE_VERSION}),
+      health_limiter_(clock_, health_rate),
+      client_(client_parts(api_limiter_, &metrics_)),
+      review_client_(client_parts(review_limiter_, nullptr)),
+      health_client_(client_parts(health_limiter_, &metrics_)),
       config_(own_namespace_, resources::machine_architecture()),
       objects_(client_),
       reviews_(review_client_, clock_, {.remember = std::chrono::seconds(options.allow_cache_seconds)}),
-      api_health_(client_, config_, clock_, {}) {
+      api_health_(health_client_, config_, clock_, {}) {
   follow_all();
   lookups_.emplace(client_, copies());
   environment_.emplace(admission::Environment{.config = config_,
@@ -205,6 +204,14 @@ ClusterServer::ClusterServer(const ClusterOptions& options, kube::ClusterAccess 
 
 // Nothing runs any more when members go: their order is that of their making, reversed.
 ClusterServer::~ClusterServer() { background_.stop(); }
+
+// Who is counted, and who waits for whom, is upstream's choice (spec server 1.3).
+kube::Client::Parts ClusterServer::client_parts(kube::RateLimiter& limiter, metrics::Registry* counted) {
+  return {.credentials = credentials_,
+          .limiter = limiter,
+          .metrics = counted,
+          .user_agent = "virt-api/virtgate-" VIRTGATE_VERSION};
+}
 
 kube::Reflector& ClusterServer::follow(kube::Reflector::Options options) {
   const std::string name = options.name;
@@ -247,6 +254,7 @@ void ClusterServer::follow_all() {
 void ClusterServer::doubt_all() {
   client_.doubt_connections();
   review_client_.doubt_connections();
+  health_client_.doubt_connections();
 }
 
 // The API server is back: watches that it does not know any more wait for nothing.
@@ -432,6 +440,7 @@ Result<void> ClusterServer::run() {
   nodes_->close();
   client_.close();
   review_client_.close();
+  health_client_.close();
   return {};
 }
 

@@ -35,6 +35,8 @@ REVIEWS = "/subjectaccessreviews"
 VMIS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances"
 UNKNOWN_MACHINE = OF_VM + "missing/start"  # 404 from whoever knows that it is allowed
 
+MACHINE = {"apiGroup": "kubevirt.io", "kind": "VirtualMachine", "name": "missing"}
+
 
 class Faulty(cluster.Cluster):
     """A gateway whose way to the API server goes through a FaultProxy. Tests begin and end with everything in order, so one is enough for all."""
@@ -79,19 +81,24 @@ class Faulty(cluster.Cluster):
         """The answer to an action that the administrator may take."""
         return (gateway or self.gateway).as_proxy("PUT", UNKNOWN_MACHINE, ADMIN)[0]
 
+    def review_allowed(self, path, spec, gateway=None):
+        group, version, resource, sub_resource, kind = next(row[1:] for row in e2e.WEBHOOKS if row[0] == path)
+        body = e2e.review(group, version, resource, sub_resource, kind)
+        body["request"]["object"]["spec"] = spec
+        code, text = (gateway or self.gateway).ask("POST", path, body)
+        return code == 200 and json.loads(text)["response"]["allowed"]
+
     def migration_allowed(self, gateway=None):
         """Of a review that cannot be judged without asking the API server."""
-        body = e2e.review("kubevirt.io", "v1", "virtualmachineinstancemigrations", "", "VirtualMachineInstanceMigration")
-        body["request"]["object"]["spec"] = {"vmiName": "steady"}
-        code, text = (gateway or self.gateway).ask("POST", "/migration-validate-create", body)
-        return code == 200 and json.loads(text)["response"]["allowed"]
+        return self.review_allowed("/migration-validate-create", {"vmiName": "steady"}, gateway)
+
+    def restore_allowed(self):
+        """Of another one, which looks at a copy of all restores, too."""
+        return self.review_allowed("/virtualmachinerestores-validate", {"target": MACHINE, "virtualMachineSnapshotName": "missing"})
 
     def pure_review_allowed(self):
         """Of a review that needs nobody."""
-        body = e2e.review("kubevirt.io", "v1", "virtualmachineinstances", "", "VirtualMachineInstance")
-        body["request"]["object"]["spec"] = {"architecture": "amd64", **TEMPLATE["spec"]}
-        code, text = self.gateway.ask("POST", "/virtualmachineinstances-validate-create", body)
-        return code == 200 and json.loads(text)["response"]["allowed"]
+        return self.review_allowed("/virtualmachineinstances-validate-create", {"architecture": "amd64", **TEMPLATE["spec"]})
 
     def metric(self, name, gateway=None):
         text = (gateway or self.gateway).ask("GET", "/metrics")[1]
@@ -136,9 +143,11 @@ def setUpModule():
 
 class Outages(Faulty):
     def test_an_api_server_that_is_gone(self):
+        self.assertTrue(self.restore_allowed())
         self.api_server.down()
         began = time.monotonic()
         self.allows_nothing()
+        self.assertFalse(self.restore_allowed())
         until("health tells the truth at once", lambda: self.status("/healthz") == 500, seconds=3)
         until("readiness tells the truth", lambda: self.status("/readyz") == 500, seconds=UNREADY_S)
         self.assertEqual(self.metric('virtgate_cache_fresh{cache="kubevirts"}'), 0)
@@ -169,6 +178,18 @@ class Outages(Faulty):
         self.sees(version)
         asking.join()
         self.assertEqual(answers, [500])
+
+    @unittest.skipUnless(LONG, "takes its time")
+    def test_one_kind_of_objects_that_cannot_be_followed(self):
+        self.faulty("/kubevirts?", fault_proxy.answer(500))
+        self.api_server.cut(self.api_server.watches("/kubevirts"))
+        until("readiness tells the truth", lambda: self.status("/readyz") == 500, seconds=UNREADY_S)
+        self.assertIn("[-]cache-kubevirts", self.gateway.ask("GET", "/readyz?verbose")[1])
+        self.assertEqual((self.status("/healthz"), self.action()), (200, 404), "the rest works")
+        version = self.change_configuration(6)
+        self.api_server.heal()
+        self.recovers("after it can be followed")
+        self.sees(version)
 
     def test_watches_that_are_cut_every_second(self):
         lists = 'virtgate_cache_lists_total{cache="kubevirts"}'
