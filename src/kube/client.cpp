@@ -209,13 +209,12 @@ Task<Result<json::Value>> Client::list(http::Core& core, ResourceName resource, 
 }
 
 Task<Result<json::Value>> Client::create(http::Core& core, ResourceName resource, std::string_view ns,
-                                         const json::Value& object, bool dry_run, json::StoragePtr storage) {
-  const std::string body = json::to_text(object);
+                                         std::string_view object, bool dry_run, json::StoragePtr storage) {
   Question question{.method = "POST",
                     .target = collection_path(resource, ns),
                     .about = {"CREATE", resource.plural},
                     .content_type = json_type,
-                    .body = body};
+                    .body = object};
   if (dry_run) question.target += dry_run_query;
   co_return document_of(co_await ask(core, std::move(question)), storage);
 }

@@ -62,7 +62,7 @@ class Client {
   Task<Result<json::Value>> list(http::Core& core, ResourceName resource, std::string_view ns, std::string query,
                                  json::StoragePtr storage, std::size_t bytes_max = limits::client_answer_bytes_max);
   Task<Result<json::Value>> create(http::Core& core, ResourceName resource, std::string_view ns,
-                                   const json::Value& object, bool dry_run, json::StoragePtr storage);
+                                   std::string_view object, bool dry_run, json::StoragePtr storage);
   // Replaces the object as a whole; its resource version must be the newest.
   Task<Result<json::Value>> update(http::Core& core, ObjectName object, std::string_view subresource,
                                    const json::Value& value, bool dry_run, json::StoragePtr storage);

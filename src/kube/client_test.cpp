@@ -49,7 +49,7 @@ TEST(KubeClientTest, WritesAreRepeatedOnlyWhenTurnedAway) {
   EXPECT_TRUE(bench.run(bench.client.update(*bench.loop, {vms, "ns", "a"}, "status", object, true, arena.storage())));
   EXPECT_THAT(bench.api.asked(), SizeIs(2));
   bench.api.answer(fmt::format("POST {}", vm_path), {.status = 503, .body = "away"});
-  const auto refused = bench.run(bench.client.create(*bench.loop, vms, "ns", object, false, arena.storage()));
+  const auto refused = bench.run(bench.client.create(*bench.loop, vms, "ns", "{}", false, arena.storage()));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, 503);
   EXPECT_THAT(bench.api.asked(), SizeIs(3));

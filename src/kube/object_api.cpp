@@ -31,6 +31,13 @@ Result<void> check_name(const ObjectName& object) {
                                 std::string(object.name)));
 }
 
+// kube-apiserver would hang up while we still write.
+Result<void> check_size(std::size_t bytes) {
+  if (bytes <= limits::object_body_bytes_max) return {};
+  return fail(Status::too_large(fmt::format("what an action wants to write has {} bytes, and the API server takes {}",
+                                            bytes, limits::object_body_bytes_max)));
+}
+
 Task<Result<void>> carry_out(Client& client, http::Core& core, const admission::Effect& effect) {
   const auto resource = resource_of_key(effect.resource);
   if (!resource) co_return fail(Status::internal_error(fmt::format("there are no {}", effect.resource)));
@@ -72,6 +79,7 @@ Task<Result<void>> KubeObjects::patch(http::Core& core, ObjectName object, std::
   if (auto nameable = check_name(object); !nameable) co_return fail(std::move(nameable.error()));
   std::string body;
   json::write(operations, body);
+  if (auto fits = check_size(body.size()); !fits) co_return fail(std::move(fits.error()));
   json::Arena arena;
   auto patched = co_await client_.patch(core, object, subresource, body, dry_run, arena.storage());
   if (!patched) co_return fail(std::move(patched.error()));
@@ -81,7 +89,9 @@ Task<Result<void>> KubeObjects::patch(http::Core& core, ObjectName object, std::
 Task<Result<std::string>> KubeObjects::create(http::Core& core, ResourceName resource, std::string_view ns,
                                               const json::Value& object, bool dry_run) {
   json::Arena arena;
-  const auto created = co_await client_.create(core, resource, ns, object, dry_run, arena.storage());
+  const std::string body = json::to_text(object);
+  if (auto fits = check_size(body.size()); !fits) co_return fail(std::move(fits.error()));
+  const auto created = co_await client_.create(core, resource, ns, body, dry_run, arena.storage());
   if (!created) co_return fail(created.error());
   const json::Object* metadata = json::get_object(*created, "metadata");
   co_return std::string(metadata ? json::get_string_or(*metadata, "name") : std::string_view());

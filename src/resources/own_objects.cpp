@@ -149,6 +149,10 @@ Task<Result<void>> OwnObjects::patch(http::Core& core, ObjectName object, std::s
                                      const json::Array& operations, bool dry_run) {
   const Resource* resource = find_resource(object.resource.group, object.resource.version, object.resource.plural);
   if (!resource) co_return fail(unknown(object.resource));
+  if (!subresource.empty() && (subresource != "status" || !resource->kind->status_subresource))
+    co_return fail(Status::not_found(std::string(object.resource.group),
+                                     fmt::format("{}/{}", object.resource.plural, subresource),
+                                     std::string(object.name)));
   std::string body;
   json::write(operations, body);
   OwnExchange exchange(core, "PATCH", "application/json-patch+json", dry_run ? "dryRun=All" : "", std::move(body));
