@@ -130,6 +130,24 @@ function(virtgate_fuzzers FOLDER)
   endforeach()
 endfunction()
 
+# tests/contract/x_test.cpp says what both implementations of a port do. One process a port: each starts a server of its
+# own, which a process for every single test would do over and over.
+function(virtgate_contracts FOLDER)
+  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${FOLDER}/*.cpp)
+  add_executable(contract_test ${sources} ${CMAKE_SOURCE_DIR}/cmd/standalone_api.cpp)
+  target_include_directories(contract_test PRIVATE ${CMAKE_SOURCE_DIR}/cmd)
+  target_link_libraries(contract_test PRIVATE ${ARG_DEPENDS} GTest::gmock GTest::gtest_main)
+  add_dependencies(contract_test virtgate)
+  list(FILTER sources INCLUDE REGEX "_test\\.cpp$")
+  foreach(source ${sources})
+    get_filename_component(name ${source} NAME_WE)
+    string(REGEX REPLACE "_test$" "" port ${name})
+    add_test(NAME contract.${port} COMMAND contract_test --gtest_filter=${port}/*)
+    set_tests_properties(contract.${port} PROPERTIES TIMEOUT 120 ENVIRONMENT "${VIRTGATE_TEST_ENVIRONMENT}")
+  endforeach()
+endfunction()
+
 # tests/x_test.cpp crosses modules; tests/x_test.py drives the built program as its users would.
 function(virtgate_cross_tests FOLDER)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${FOLDER}/*_test.cpp)
