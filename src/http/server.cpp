@@ -69,10 +69,11 @@ class ServerImpl final : public Server {
     std::vector<std::jthread> threads;
     for (std::size_t i = 1; i < loops_.size(); ++i) {
       threads.emplace_back([loop = loops_[i].get()] {
-        // Signals are the main thread's business.
-        sigset_t all;
-        ::sigfillset(&all);
-        ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+        // Signals are the main thread's business, but for those of a profiler, which are for the thread that runs.
+        sigset_t others;
+        ::sigfillset(&others);
+        ::sigdelset(&others, SIGPROF);
+        ::pthread_sigmask(SIG_BLOCK, &others, nullptr);
         loop->run();
       });
     }
