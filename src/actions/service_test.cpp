@@ -40,6 +40,10 @@ class FakeObjects final : public ObjectApi {
     for (const std::string& text : listed) values.push_back(std::move(*json::parse(text, storage)));
     co_return values;
   }
+  Task<Result<ObjectPage>> list_page(http::Core&, ResourceName, std::string_view, PageRequest,
+                                     json::StoragePtr) override {
+    co_return ObjectPage();
+  }
   Task<Result<void>> patch(http::Core&, ObjectName object, std::string_view subresource, const json::Array& operations,
                            bool dry_run) override {
     writes.push_back(fmt::format("{}/{}{}", object.resource.plural, subresource, dry_run ? " dry" : ""));

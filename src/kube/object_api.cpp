@@ -16,10 +16,12 @@
 namespace vg::kube {
 namespace {
 
-std::string query_of(const Selectors& selectors) {
+std::string query_of(const PageRequest& page) {
+  const std::string limit = page.limit == 0 ? std::string() : std::to_string(page.limit);
   std::string query;
   for (const auto& [name, value] :
-       {std::pair("labelSelector", selectors.labels), std::pair("fieldSelector", selectors.fields)})
+       {std::pair("labelSelector", page.selectors.labels), std::pair("fieldSelector", page.selectors.fields),
+        std::pair("limit", std::string_view(limit)), std::pair("continue", page.continue_token)})
     if (!value.empty()) query += fmt::format("{}{}={}", query.empty() ? '?' : '&', name, percent_encode(value));
   return query;
 }
@@ -63,15 +65,23 @@ Task<Result<json::Value>> KubeObjects::get(http::Core& core, ObjectName object, 
 
 Task<Result<std::vector<json::Value>>> KubeObjects::list(http::Core& core, ResourceName resource, std::string_view ns,
                                                          Selectors selectors, json::StoragePtr storage) {
-  auto listed = co_await client_.list(core, resource, ns, query_of(selectors), storage, limits::lookup_list_bytes_max);
+  auto all = co_await list_page(core, resource, ns, {.selectors = selectors}, std::move(storage));
+  if (!all) co_return fail(std::move(all.error()));
+  co_return std::move(all->objects);
+}
+
+Task<Result<ObjectPage>> KubeObjects::list_page(http::Core& core, ResourceName resource, std::string_view ns,
+                                                PageRequest page, json::StoragePtr storage) {
+  auto listed = co_await client_.list(core, resource, ns, query_of(page), storage, limits::lookup_list_bytes_max);
   if (!listed) co_return fail(std::move(listed.error()));
   name_items(*listed);
-  std::vector<json::Value> values;
+  ObjectPage made;
+  made.continue_token = json::as_string(json::find_path(*listed, {"metadata", "continue"})).value_or("");
   json::Array* items = json::get_array(*listed, "items");
-  if (!items) co_return values;
-  values.reserve(items->size());
-  for (json::Value& item : *items) values.push_back(std::move(item));
-  co_return values;
+  if (!items) co_return made;
+  made.objects.reserve(items->size());
+  for (json::Value& item : *items) made.objects.push_back(std::move(item));
+  co_return made;
 }
 
 Task<Result<void>> KubeObjects::patch(http::Core& core, ObjectName object, std::string_view subresource,

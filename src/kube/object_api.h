@@ -15,6 +15,8 @@ class KubeObjects final : public ObjectApi {
   Task<Result<json::Value>> get(http::Core& core, ObjectName object, json::StoragePtr storage) override;
   Task<Result<std::vector<json::Value>>> list(http::Core& core, ResourceName resource, std::string_view ns,
                                               Selectors selectors, json::StoragePtr storage) override;
+  Task<Result<ObjectPage>> list_page(http::Core& core, ResourceName resource, std::string_view ns, PageRequest page,
+                                     json::StoragePtr storage) override;
   Task<Result<void>> patch(http::Core& core, ObjectName object, std::string_view subresource,
                            const json::Array& operations, bool dry_run) override;
   Task<Result<std::string>> create(http::Core& core, ResourceName resource, std::string_view ns,

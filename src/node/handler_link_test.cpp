@@ -42,6 +42,10 @@ class Pods final : public ObjectApi {
     for (const std::string& text : texts) values.push_back(std::move(*json::parse(text, storage)));
     co_return values;
   }
+  Task<Result<ObjectPage>> list_page(http::Core&, ResourceName, std::string_view, PageRequest,
+                                     json::StoragePtr) override {
+    co_return ObjectPage();
+  }
   Task<Result<void>> patch(http::Core&, ObjectName, std::string_view, const json::Array&, bool) override {
     co_return Result<void>();
   }

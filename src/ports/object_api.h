@@ -4,6 +4,7 @@
 // Tasks run on the core that is named, and values are made in `storage`, which the caller keeps for the request.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,17 @@ struct Selectors {
   std::string_view fields = {};
 };
 
+// A part of a list.
+struct PageRequest {
+  Selectors selectors = {};
+  std::size_t limit = 0;                 // how many objects; there may be fewer
+  std::string_view continue_token = {};  // from the page before; empty: the first one
+};
+struct ObjectPage {
+  std::vector<json::Value> objects;
+  std::string continue_token;  // empty: there are no more
+};
+
 class ObjectApi {
  public:
   virtual ~ObjectApi() = default;
@@ -46,6 +58,9 @@ class ObjectApi {
   // could want (limits::lookup_list_bytes_max): a part of them is never an answer.
   virtual Task<Result<std::vector<json::Value>>> list(http::Core& core, ResourceName resource, std::string_view ns,
                                                       Selectors selectors, json::StoragePtr storage) = 0;
+  // The same, page by page. 410 when the token is too old, 400 when it is none.
+  virtual Task<Result<ObjectPage>> list_page(http::Core& core, ResourceName resource, std::string_view ns,
+                                             PageRequest page, json::StoragePtr storage) = 0;
   // A JSON patch. An operation that fails, a `test` among them, is a 422 without details; one that rules refuse has
   // details.
   virtual Task<Result<void>> patch(http::Core& core, ObjectName object, std::string_view subresource,

@@ -12,6 +12,8 @@
 #include "json/status.h"
 #include "json/write.h"
 #include "resources/draft.h"
+#include "resources/options.h"
+#include "resources/read.h"
 #include "resources/selection.h"
 #include "resources/write.h"
 
@@ -79,12 +81,22 @@ Status unknown(ResourceName resource) {
   return Status::not_found(group, plural, "");
 }
 
-Result<Selection> read_selectors(const Resource& resource, const Selectors& selectors) {
+struct ParsedSelectors {
+  LabelSelector labels;
+  FieldSelector fields;
+};
+Result<ParsedSelectors> parse_selectors(const Selectors& selectors) {
   auto labels = LabelSelector::parse(selectors.labels);
   if (!labels) return fail(Status::bad_request(labels.error()));
   auto fields = FieldSelector::parse(selectors.fields);
   if (!fields) return fail(Status::bad_request(fields.error()));
-  return Selection::make(resource, std::move(*labels), std::move(*fields));
+  return ParsedSelectors{.labels = std::move(*labels), .fields = std::move(*fields)};
+}
+
+Result<Selection> read_selectors(const Resource& resource, const Selectors& selectors) {
+  auto parsed = parse_selectors(selectors);
+  if (!parsed) return fail(std::move(parsed.error()));
+  return Selection::make(resource, std::move(parsed->labels), std::move(parsed->fields));
 }
 
 RequestInfo request_info_of(const ObjectName& object, std::string_view verb, std::string_view subresource) {
@@ -143,6 +155,25 @@ Task<Result<std::vector<json::Value>>> OwnObjects::list(http::Core&, ResourceNam
   values.reserve(page->objects.size());
   for (const ObjectPtr& object : page->objects) values.push_back(load_as(*object, name, storage));
   co_return values;
+}
+
+Task<Result<ObjectPage>> OwnObjects::list_page(http::Core&, ResourceName name, std::string_view ns, PageRequest page,
+                                               json::StoragePtr storage) {
+  const Resource* resource = find_resource(name.group, name.version, name.plural);
+  if (!resource) co_return fail(unknown(name));
+  auto selectors = parse_selectors(page.selectors);
+  if (!selectors) co_return fail(std::move(selectors.error()));
+  ListOptions options;
+  options.labels = std::move(selectors->labels);
+  options.fields = std::move(selectors->fields);
+  options.limit = page.limit;
+  options.continue_token = page.continue_token;
+  auto listed = list_objects(backend_.store, *resource, ns, options);
+  if (!listed) co_return fail(std::move(listed.error().status));
+  ObjectPage made{.objects = {}, .continue_token = std::move(listed->continue_token)};
+  made.objects.reserve(listed->objects.size());
+  for (const ObjectPtr& object : listed->objects) made.objects.push_back(load_as(*object, name, storage));
+  co_return made;
 }
 
 Task<Result<void>> OwnObjects::patch(http::Core& core, ObjectName object, std::string_view subresource,
