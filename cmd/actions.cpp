@@ -22,6 +22,7 @@ std::string permitted_resource(const Action& action) {
 std::string_view body_name(const Action& action) {
   const auto dot = action.body_type.find('.');
   if (dot != std::string_view::npos) return action.body_type.substr(dot + 1);
+  if (action.body == actions::Body::first) return "ClusterProfilerRequest";
   return action.body == actions::Body::strict ? "VirtualMachine" : "";
 }
 
@@ -49,9 +50,9 @@ void print_json(std::FILE* out) {
                       {"method", action.method},
                       {"body", body_name(action)},
                       {"does", action.does},
-                      {"answers", action.stream          ? std::string_view("a stream")
-                                  : action.produces_json ? "a document"
-                                                         : ""},
+                      {"answers", action.stream                            ? std::string_view("a stream")
+                                  : action.produces_json && action.answers ? "a document"
+                                                                           : ""},
                       {"gate", gate_name(action)},
                       {"permissionGroup", actions::group},
                       {"permissionResource", permitted_resource(action)},

@@ -46,6 +46,8 @@
 #include "kube/reflector.h"
 #include "kube/tls_settings.h"
 #include "node/handler_link.h"
+#include "node/pod_link.h"
+#include "profile/process_profiler.h"
 #include "resources/first_start.h"
 #include "server/health.h"
 #include "server/process_metrics.h"
@@ -146,6 +148,8 @@ class ClusterServer {
   std::optional<admission::Environment> environment_;
   kube::KubeObjects objects_;
   std::optional<node::HandlerLink> nodes_;
+  node::PodLink components_;
+  profile::ProcessProfiler profiler_{clock_};
   std::optional<actions::StreamLedger> streams_;
   std::optional<actions::Service> service_;
   kube::AccessReviews reviews_;
@@ -195,11 +199,14 @@ ClusterServer::ClusterServer(const ClusterOptions& options, kube::ClusterAccess 
       .objects = objects_,
       .nodes = *nodes_,
       .environment = *environment_,
-      .streams = {.ledger = &*streams_, .ping_interval = std::chrono::seconds(options.stream_ping_seconds)}});
-  api_.emplace(kube::AggregatedApi::Parts{
-      .actions = *service_, .authorizer = reviews_, .health = api_health_, .config = config_, .front_proxy = [this] {
-        return front_proxy_.load();
-      }});
+      .streams = {.ledger = &*streams_, .ping_interval = std::chrono::seconds(options.stream_ping_seconds)},
+      .components = &components_});
+  api_.emplace(kube::AggregatedApi::Parts{.actions = *service_,
+                                          .authorizer = reviews_,
+                                          .health = api_health_,
+                                          .config = config_,
+                                          .profiler = profiler_,
+                                          .front_proxy = [this] { return front_proxy_.load(); }});
 }
 
 // Nothing runs any more when members go: their order is that of their making, reversed.

@@ -42,11 +42,13 @@ Subresources::Subresources(StandaloneApi& api, const NodeOptions& options, metri
     : api_(api),
       objects_(api.api().backend(), resources::kubevirt_namespace),
       nodes_(objects_, link_options(options, api.store())),
+      profiler_(api.admission().clock),
       streams_(metrics, api.admission().clock),
       service_({.objects = objects_,
                 .nodes = nodes_,
                 .environment = api.admission(),
-                .streams = {.ledger = &streams_, .ping_interval = std::chrono::seconds(options.stream_ping_seconds)}}) {
+                .streams = {.ledger = &streams_, .ping_interval = std::chrono::seconds(options.stream_ping_seconds)},
+                .components = &components_}) {
   api.api().add_group(std::string(actions::group), [this](resources::SpecialRequest& request) {
     const resources::RequestInfo& info = request.info;
     return service_.serve(request.call, {.version = info.version,
@@ -57,6 +59,9 @@ Subresources::Subresources(StandaloneApi& api, const NodeOptions& options, metri
   });
 }
 
-void Subresources::add_routes(server::Router& router) { actions::add_profiler_routes(router, api_.config()); }
+// Nobody scrapes profiles of a single machine without a name, as in a cluster.
+void Subresources::add_routes(server::Router& router) {
+  actions::add_profiler_routes(router, server::Access::administrators, api_.config(), profiler_);
+}
 
 }  // namespace vg::cmd

@@ -10,6 +10,8 @@
 #include "base/limits.h"
 #include "base/metrics.h"
 #include "node/handler_link.h"
+#include "node/pod_link.h"
+#include "profile/process_profiler.h"
 #include "resources/own_objects.h"
 #include "server/router.h"
 #include "standalone_api.h"
@@ -41,6 +43,8 @@ class Subresources {
   StandaloneApi& api_;
   resources::OwnObjects objects_;
   node::HandlerLink nodes_;
+  node::PodLink components_;
+  profile::ProcessProfiler profiler_;
   actions::StreamLedger streams_;
   actions::Service service_;
 };

@@ -28,20 +28,22 @@ using Decide = Decision (*)(const Case&);
 
 // What happens before an action is decided, in the order in which its refusals come.
 enum class StepKind : std::uint8_t {
-  check,         // ask a pure function
-  body,          // read and decode; a body that cannot be read ends the request
-  body_later,    // the same, but whether that matters is left to decide()
-  machine,       // the VirtualMachine must exist
-  machine_if,    // or not
-  instance,      // the VirtualMachineInstance must exist
-  instance_if,   // or not
-  own_instance,  // the machine must exist, have an instance, and own it
-  claim,         // the claim that a memory dump goes to
-  cdi,           // the configuration of the importer, if there is one
-  node,          // where the instance is, if that node is known
-  launchers,     // launcher pods of the namespace
-  state_claims,  // claims with the machine's persistent state
-  kubevirt,      // the KubeVirt object
+  check,           // ask a pure function
+  body,            // read and decode; a body that cannot be read ends the request
+  body_later,      // the same, but whether that matters is left to decide()
+  machine,         // the VirtualMachine must exist
+  machine_if,      // or not
+  instance,        // the VirtualMachineInstance must exist
+  instance_if,     // or not
+  own_instance,    // the machine must exist, have an instance, and own it
+  claim,           // the claim that a memory dump goes to
+  cdi,             // the configuration of the importer, if there is one
+  node,            // where the instance is, if that node is known
+  launchers,       // launcher pods of the namespace
+  state_claims,    // claims with the machine's persistent state
+  kubevirt,        // the KubeVirt object
+  components,      // the pods of KubeVirt's components, all of them
+  component_page,  // those on the page that the body asks for
 };
 
 struct Step {
@@ -69,13 +71,15 @@ enum class Body : std::uint8_t {
   none,       // not looked at
   options,    // JSON or YAML, leniently read (spec subresources 1.6, decoder D)
   strict,     // JSON alone, kept as it was sent (decoder E)
+  first,      // JSON, of which the first value counts, kept as it was sent (decoder P)
   forwarded,  // goes to the node unread
 };
 
 // How a refusal looks.
 enum class Failures : std::uint8_t {
-  status,  // a Status
-  text,    // 500 and a line of text, whatever went wrong (spec subresources 2.10)
+  status,      // a Status
+  text,        // 500 and a line of text, whatever went wrong (spec subresources 2.10)
+  coded_text,  // a line of text, with the code that the Status would have (spec subresources 4.3)
 };
 
 // What OpenAPI says of an action beside its path and its body.
@@ -98,6 +102,7 @@ struct Action {
   int success = 200;
   std::string_view consumes = {};  // media type of the body; empty: any
   bool produces_json = false;      // and nothing else
+  bool answers = true;             // false: success is told with an empty answer, though JSON is produced
   Failures failures = Failures::status;
   std::optional<config::Gate> gate = std::nullopt;  // 400 while it is off
   bool stream = false;                              // the connection goes on as one after the answer

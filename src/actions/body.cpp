@@ -110,4 +110,19 @@ Result<json::Value> read_strict(std::string_view body, const json::StoragePtr& s
   return value;
 }
 
+Result<json::Value> read_first(std::string_view body, const json::StoragePtr& storage) {
+  const std::string_view text = trimmed(body);
+  if (text.empty())
+    return fail(Status::bad_request("the body is empty; send a JSON object, {} if nothing is to be said"));
+  auto value = json::parse(first_value(text), storage, {.bytes_max = limits::object_body_bytes_max});
+  if (!value) return fail(undecodable(value.error()));
+  return value;
+}
+
+Result<json::Value> read_body(const Action& action, std::string_view body, const json::StoragePtr& storage) {
+  if (action.body == Body::strict) return read_strict(body, storage);
+  if (action.body == Body::first) return read_first(body, storage);
+  return read_options(body, *api::find_type(action.body_type), storage);
+}
+
 }  // namespace vg::actions

@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "actions/action.h"
 #include "api/schema.h"
 #include "base/status.h"
 #include "json/value.h"
@@ -16,5 +17,11 @@ Result<json::Value> read_options(std::string_view body, const api::Type& type, c
 
 // One JSON object, as it is. 400 for everything else.
 Result<json::Value> read_strict(std::string_view body, const json::StoragePtr& storage);
+
+// The first JSON value, as it is, whatever comes behind it. 400 when there is none.
+Result<json::Value> read_first(std::string_view body, const json::StoragePtr& storage);
+
+// As the action reads it.
+Result<json::Value> read_body(const Action& action, std::string_view body, const json::StoragePtr& storage);
 
 }  // namespace vg::actions

@@ -40,6 +40,8 @@ struct Case {
   std::optional<Status> body_problem = {};      // why there is none
   std::vector<const json::Value*> pods = {};    // launchers
   std::vector<const json::Value*> claims = {};  // with persistent state
+  std::vector<Component> components = {};       // of KubeVirt
+  std::string continue_token = {};              // behind them
   json::StoragePtr storage = {};
 
   VirtualMachine vm() const { return VirtualMachine(machine); }
@@ -86,8 +88,8 @@ Status not_running(const Case& about, std::string_view verb);
 
 // --- dry run
 
-// Where it is passed on to the API: that refuses a write under any other word than "All", so that a decision that begins
-// with a write is a 500 then.
+// Where it is passed on to the API: that refuses a write under any other word than "All", so that a decision that
+// begins with a write is a 500 then.
 bool says_dry_run(const Case& about);
 Decision pass_dry_run_on(const Case& about, Decision decision);
 // Elsewhere the first word alone counts, and anything but "All" is done for real (Q9).

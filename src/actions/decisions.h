@@ -73,7 +73,11 @@ Decision decide_guestfs(const Case& about);
 Decision decide_health(const Case& about);
 
 // profiler.cpp
-Decision decide_profiler(const Case& about);
+std::optional<Status> check_profiler_switch(const Case& about);
+std::optional<Status> check_profiles_request(const Case& about);
+Decision decide_start_profilers(const Case& about);
+Decision decide_stop_profilers(const Case& about);
+Decision decide_dump_profilers(const Case& about);
 
 // streams.cpp
 Decision decide_console(const Case& about);

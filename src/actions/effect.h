@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "json/value.h"
+#include "ports/component_link.h"
 #include "ports/object_api.h"
 
 namespace vg::actions {
@@ -76,6 +77,14 @@ struct OpenStream {
   std::string protocol = {};  // "tcp" or "udp"
 };
 
+// One question to components of KubeVirt. All must answer it as asked.
+struct AskComponents {
+  std::string_view target;  // "/start-profiler"
+  std::vector<Component> components;
+  bool collect = false;             // their profiles make up the answer
+  std::string continue_token = {};  // where the next page of them begins; empty: this was the last one
+};
+
 // The answer. Without one it is empty, with the action's own code.
 struct Reply {
   int code = 200;
@@ -88,7 +97,7 @@ struct Refuse {
   Status status;
 };
 
-using Effect = std::variant<PatchObject, CreateObject, CallNode, OpenStream, Reply, Refuse>;
+using Effect = std::variant<PatchObject, CreateObject, CallNode, AskComponents, OpenStream, Reply, Refuse>;
 using Effects = std::vector<Effect>;
 
 // In order. An error is a refusal before anything was done.

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "actions/ask_components.h"
 #include "actions/node_calls.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -74,6 +75,7 @@ class Executor {
     if (auto* patch = std::get_if<PatchObject>(&effect)) co_return co_await apply(*patch);
     if (auto* create = std::get_if<CreateObject>(&effect)) co_return co_await make(*create);
     if (auto* node = std::get_if<CallNode>(&effect)) co_return co_await ask(*node);
+    if (auto* asked = std::get_if<AskComponents>(&effect)) co_return co_await ask_all(*asked);
     if (auto* reply = std::get_if<Reply>(&effect))
       co_return respond(reply->code, reply->document, std::move(reply->text));
     refuse(call_, about_.action, std::get<Refuse>(effect).status);
@@ -151,6 +153,19 @@ class Executor {
     co_return pass_on(node, std::move(**answered));
   }
 
+  Task<Result<bool>> ask_all(const AskComponents& asked) {
+    if (!parts_.components)
+      co_return fail(Status::internal_error("the components of KubeVirt cannot be reached from here"));
+    auto document = co_await ask_components(asked, *parts_.components, call_);
+    if (!document) co_return fail(std::move(document.error()));
+    if (!asked.collect) co_return false;
+    http::Response response = answer(about_.action.success);
+    response.content_type = json_type;
+    response.body = std::move(*document);
+    call_.respond(std::move(response));
+    co_return true;
+  }
+
   // Nothing for a dry run.
   Task<Result<std::optional<NodeAnswer>>> ask_node(const CallNode& node) {
     const auto address = co_await parts_.nodes.find(call_.core(), about_.vmi().status().node_name());
@@ -226,7 +241,7 @@ std::string print_node_refusal(const NodeAnswer& answer) {
 
 void refuse(server::Call& call, const Action& action, const Status& status) {
   if (action.failures == Failures::status) return call.refuse(status);
-  http::Response response = answer(500);
+  http::Response response = answer(action.failures == Failures::coded_text ? status.code : 500);
   // What is inside of a failure is what the client asked about; the words around it are for those who see a Status.
   response.body = status.reason == "InternalError" && !status.details.causes.empty()
                       ? status.details.causes.front().message

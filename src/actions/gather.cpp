@@ -5,11 +5,13 @@
 #include <utility>
 
 #include "actions/body.h"
+#include "actions/components.h"
 #include "actions/decisions.h"
 #include "api/schema.h"
 #include "api/views/k8s_meta.h"
 #include "base/limits.h"
 #include "config/cluster_config.h"
+#include "json/arena.h"
 
 namespace vg::actions {
 namespace {
@@ -19,6 +21,11 @@ constexpr ResourceName pods{"", "v1", "pods"};
 constexpr ResourceName nodes{"", "v1", "nodes"};
 constexpr ResourceName kubevirts{kubevirt_group, "v1", "kubevirts"};
 constexpr ResourceName cdi_configs{"cdi.kubevirt.io", "v1beta1", "cdiconfigs"};
+
+// Pods of components are some KiB each; a page is well below limits::lookup_list_bytes_max.
+constexpr std::size_t pods_per_page = 250;
+// There is a handler a node, and Kubernetes is made for 5000 of those.
+constexpr std::size_t component_pods_max = 20000;
 
 Status unreadable(std::string_view kind, std::string_view name, const Status& why) {
   return Status::internal_error(fmt::format("{} \"{}\" could not be read: {}", kind, name, why.message));
@@ -61,6 +68,10 @@ class Gatherer {
         co_return co_await list(claims, fmt::format("persistent-state-for={}", about_.name), about_.claims);
       case StepKind::kubevirt:
         co_return co_await kubevirt();
+      case StepKind::components:
+        co_return co_await components();
+      case StepKind::component_page:
+        co_return co_await component_page();
     }
     co_return Result<void>();
   }
@@ -71,9 +82,7 @@ class Gatherer {
   Task<Result<void>> body() {
     const auto text = co_await call_.read_body(limits::object_body_bytes_max);
     if (!text) co_return fail(text.error());
-    auto value = about_.action.body == Body::strict
-                     ? read_strict(*text, about_.storage)
-                     : read_options(*text, *api::find_type(about_.action.body_type), about_.storage);
+    auto value = read_body(about_.action, *text, about_.storage);
     if (!value) co_return fail(std::move(value.error()));
     about_.body = keep(std::move(*value));
     co_return Result<void>();
@@ -147,6 +156,44 @@ class Gatherer {
       break;
     }
     co_return Result<void>();
+  }
+
+  // Pods are large, so they are looked at page by page, and only what is needed of them is kept.
+  Task<Result<void>> components() {
+    std::size_t seen = 0;
+    do {
+      const auto more = co_await take_components(
+          {.selectors = {.labels = component_label}, .limit = pods_per_page, .continue_token = about_.continue_token});
+      if (!more) co_return fail(unreadable(pods.plural, component_label, more.error()));
+      seen += *more;
+      if (seen > component_pods_max)
+        co_return fail(Status::internal_error(fmt::format(
+            "namespace \"{}\" has more than {} pods with label {}, too many to look for components among them",
+            about_.context.own_namespace, component_pods_max, component_label)));
+    } while (!about_.continue_token.empty());
+    co_return Result<void>();
+  }
+
+  Task<Result<void>> component_page() {
+    const auto request = read_profiles_request(*about_.body);
+    if (!request) co_return fail(request.error());
+    const auto taken = co_await take_components({.selectors = {.labels = request->label_selector},
+                                                 .limit = request->page_size,
+                                                 .continue_token = request->continue_token});
+    if (!taken) co_return fail(Status::bad_request(fmt::format("pods cannot be listed so: {}", taken.error().message)));
+    co_return Result<void>();
+  }
+
+  // How many pods there were on the page.
+  Task<Result<std::size_t>> take_components(PageRequest page) {
+    json::Arena arena;
+    auto found =
+        co_await parts_.objects.list_page(call_.core(), pods, about_.context.own_namespace, page, arena.storage());
+    if (!found) co_return fail(std::move(found.error()));
+    for (const json::Value& pod : found->objects)
+      if (auto component = component_of(pod)) about_.components.push_back(std::move(*component));
+    about_.continue_token = std::move(found->continue_token);
+    co_return found->objects.size();
   }
 
   Case& about_;

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "base/task.h"
 #include "json/value.h"
+#include "ports/component_link.h"
 #include "ports/node_link.h"
 #include "ports/object_api.h"
 #include "server/router.h"
@@ -21,6 +22,7 @@ struct Parts {
   NodeLink& nodes;
   const admission::Environment& environment;
   StreamSupport streams = {};
+  ComponentLink* components = nullptr;  // null: there are none
 };
 
 // The objects that were read. A Case points into it, so it must not move.

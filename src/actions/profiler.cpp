@@ -1,43 +1,99 @@
 #include "actions/profiler.h"
 
+#include <fmt/format.h>
+
+#include <array>
 #include <string>
-#include <string_view>
+#include <utility>
 
 #include "actions/case.h"
+#include "actions/components.h"
 #include "actions/decisions.h"
+#include "base/base64.h"
+#include "json/write.h"
 
 namespace vg::actions {
 namespace {
 
-constexpr std::string_view switched_off =
-    "profiles are switched off; an administrator can set developerConfiguration.clusterProfiler of the KubeVirt object";
-constexpr std::string_view no_profiles =
-    "this server has no profiles of the Go runtime; /metrics has its figures, and perf can look into the process";
+constexpr std::string_view start_path = "/start-profiler", stop_path = "/stop-profiler", dump_path = "/dump-profiler";
 
-struct Answer {
-  int code;
-  std::string_view text;
-};
-Answer answer(const config::ClusterConfig& config) {
-  return config.cluster_profiler() ? Answer{500, no_profiles} : Answer{403, switched_off};
+std::optional<Status> check_switch(const config::ClusterConfig& config) {
+  if (config.cluster_profiler()) return std::nullopt;
+  return Status{.code = 403,
+                .reason = "Forbidden",
+                .message =
+                    "profiles are switched off; an administrator can set "
+                    "spec.configuration.developerConfiguration.clusterProfiler of the KubeVirt object",
+                .details = {}};
+}
+
+// --- of all components
+
+Decision order_all(const Case& about, std::string_view target) {
+  if (about.components.empty())
+    return fail(Status::internal_error(
+        fmt::format("there is nobody to ask: no pod of a component of KubeVirt is ready in namespace \"{}\"",
+                    about.context.own_namespace)));
+  return effects(AskComponents{.target = target, .components = about.components});
+}
+
+// --- of this process
+
+http::Response text_answer(int code, std::string text) {
+  return {.status = code, .content_type = "text/plain; charset=utf-8", .headers = {}, .body = std::move(text)};
+}
+http::Response empty_answer() { return {.status = 200, .content_type = {}, .headers = {}, .body = {}}; }
+
+http::Response dump_answer(profile::ProcessProfiler& profiler) {
+  std::string text = R"({"pprofData":{)";
+  std::string_view comma;
+  for (const auto& [name, bytes] : profiler.dump()) {
+    text += std::exchange(comma, ",");
+    json::write_string(name, text);
+    text += fmt::format(R"(:"{}")", base64_encode(bytes));
+  }
+  text += "}}";
+  return {.status = 200, .content_type = "application/json", .headers = {}, .body = std::move(text)};
 }
 
 }  // namespace
 
-Decision decide_profiler(const Case& about) {
-  const auto [code, text] = answer(about.config);
-  return effects(Reply{.code = code, .document = {}, .text = std::string(text)});
+std::optional<Status> check_profiler_switch(const Case& about) { return check_switch(about.config); }
+
+std::optional<Status> check_profiles_request(const Case& about) {
+  auto request = read_profiles_request(*about.body);
+  return request ? std::nullopt : std::optional(std::move(request.error()));
 }
 
-http::Response profiler_answer(const config::ClusterConfig& config) {
-  const auto [code, text] = answer(config);
-  return {.status = code, .content_type = "text/plain; charset=utf-8", .headers = {}, .body = std::string(text)};
+Decision decide_start_profilers(const Case& about) { return order_all(about, start_path); }
+Decision decide_stop_profilers(const Case& about) { return order_all(about, stop_path); }
+
+// A page without components is no end as long as there is another one (Q32).
+Decision decide_dump_profilers(const Case& about) {
+  if (about.components.empty() && about.continue_token.empty()) return effects(Reply{.code = 204});
+  return effects(AskComponents{
+      .target = dump_path, .components = about.components, .collect = true, .continue_token = about.continue_token});
 }
 
-void add_profiler_routes(server::Router& router, const config::ConfigSource& config) {
-  for (const char* path : {"/start-profiler", "/stop-profiler", "/dump-profiler"})
-    router.add(server::Access::anyone, "GET", path, server::RouteClass::health,
-               server::answer_with([&config](const server::Call&) { return profiler_answer(*config.current()); }));
+http::Response profiler_answer(std::string_view path, const config::ClusterConfig& config,
+                               profile::ProcessProfiler& profiler) {
+  if (const auto off = check_switch(config)) return text_answer(off->code, off->message);
+  if (path == dump_path) return dump_answer(profiler);
+  if (path == stop_path) {
+    profiler.stop();
+    return empty_answer();
+  }
+  const auto started = profiler.start();
+  return started ? empty_answer() : text_answer(500, started.error().message);
+}
+
+void add_profiler_routes(server::Router& router, server::Access access, const config::ConfigSource& config,
+                         profile::ProcessProfiler& profiler) {
+  for (const std::string_view path : {start_path, stop_path, dump_path})
+    router.add(access, "GET", std::string(path), server::RouteClass::health,
+               server::answer_with([path, &config, &profiler](const server::Call&) {
+                 return profiler_answer(path, *config.current(), profiler);
+               }));
 }
 
 }  // namespace vg::actions

@@ -17,6 +17,7 @@ constexpr Step machine{StepKind::machine}, machine_if{StepKind::machine_if};
 constexpr Step instance{StepKind::instance}, instance_if{StepKind::instance_if}, own_instance{StepKind::own_instance};
 constexpr Step claim{StepKind::claim}, cdi{StepKind::cdi}, node{StepKind::node};
 constexpr Step launchers{StepKind::launchers}, state_claims{StepKind::state_claims}, kubevirt{StepKind::kubevirt};
+constexpr Step components{StepKind::components}, component_page{StepKind::component_page};
 constexpr Step check(Check ask) { return {StepKind::check, ask}; }
 
 constexpr auto sev_gate = config::Gate::workload_encryption_sev;
@@ -501,7 +502,10 @@ constexpr std::array rows = std::to_array<Action>({
      .does = "starts profiles of all components",
      .namespaced = false,
      .produces_json = true,
-     .decide = decide_profiler},
+     .answers = false,
+     .failures = Failures::coded_text,
+     .steps = {check(check_profiler_switch), components},
+     .decide = decide_start_profilers},
     {.resource = "",
      .name = "stop-cluster-profiler",
      .method = "GET",
@@ -509,15 +513,21 @@ constexpr std::array rows = std::to_array<Action>({
      .does = "ends profiles of all components",
      .namespaced = false,
      .produces_json = true,
-     .decide = decide_profiler},
+     .answers = false,
+     .failures = Failures::coded_text,
+     .steps = {check(check_profiler_switch), components},
+     .decide = decide_stop_profilers},
     {.resource = "",
      .name = "dump-cluster-profiler",
      .method = "GET",
      .operation = "dump-cluster-profiler",
-     .does = "profiles of all components",
+     .does = "profiles of all components, page by page",
+     .body = Body::first,
      .namespaced = false,
      .produces_json = true,
-     .decide = decide_profiler},
+     .failures = Failures::coded_text,
+     .steps = {check(check_profiler_switch), body, check(check_profiles_request), component_page},
+     .decide = decide_dump_profilers},
 });
 
 // "portforward/PORT" and "portforward/PORT/PROTOCOL"

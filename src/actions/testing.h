@@ -34,6 +34,12 @@ inline std::string print(const Effect& effect) {
   if (const auto* call = std::get_if<CallNode>(&effect))
     return fmt::format("{} {}{}{}", call->method, call->suffix, call->forward_body ? " with the body" : "",
                        call->dry_run ? " dry run" : "");
+  if (const auto* asked = std::get_if<AskComponents>(&effect)) {
+    std::string text = fmt::format("{} {}", asked->collect ? "collect" : "order", asked->target);
+    for (const Component& component : asked->components)
+      text += fmt::format(" {}@{}", component.name, component.address);
+    return asked->continue_token.empty() ? text : fmt::format("{} then {}", text, asked->continue_token);
+  }
   if (const auto* stream = std::get_if<OpenStream>(&effect))
     return stream->kind == OpenStream::Kind::node
                ? fmt::format("stream {} {}", stream->node, stream->target)
@@ -78,12 +84,19 @@ class Given {
   Given& body(std::string_view text) {
     about_.body = nullptr;
     about_.body_problem.reset();
-    auto value = action_.body == Body::strict ? read_strict(text, {})
-                                              : read_options(text, *api::find_type(action_.body_type), {});
+    auto value = read_body(action_, text, {});
     if (value)
       about_.body = keep(std::move(*value));
     else
       about_.body_problem = std::move(value.error());
+    return *this;
+  }
+  Given& component(std::string name, std::string address) {
+    about_.components.push_back({.name = std::move(name), .address = std::move(address)});
+    return *this;
+  }
+  Given& continued_at(std::string token) {
+    about_.continue_token = std::move(token);
     return *this;
   }
   Given& query(std::string_view text) {
@@ -127,6 +140,8 @@ class Given {
     about.body_problem = about_.body_problem;
     about.pods = about_.pods;
     about.claims = about_.claims;
+    about.components = about_.components;
+    about.continue_token = about_.continue_token;
     for (const Step& step : action_.steps) {
       if (step.kind == StepKind::body && about.body_problem) return fail(*about.body_problem);
       if (step.kind != StepKind::check) continue;
@@ -148,6 +163,8 @@ class Given {
     std::optional<Status> body_problem;
     std::vector<const json::Value*> pods, claims;
     std::string_view raw_query, port, protocol;
+    std::vector<Component> components;
+    std::string continue_token;
   };
 
   static const Action& find(std::string_view resource, std::string_view name) {

@@ -133,7 +133,7 @@ Task<void> AggregatedApi::serve_open(server::Call& call) {
     co_return respond_text(call, 405, "405: this takes GET", "GET");
   if (health) co_return call.respond(co_await parts_.health.answer(call.core()));
   if (profiler) {
-    http::Response response = actions::profiler_answer(*parts_.config.current());
+    http::Response response = actions::profiler_answer(path, *parts_.config.current(), parts_.profiler);
     response.headers.emplace_back("X-Content-Type-Options", "nosniff");
     co_return call.respond(std::move(response));
   }

@@ -16,6 +16,7 @@
 #include "kube/api_server_health.h"
 #include "kube/front_proxy.h"
 #include "ports/authorizer.h"
+#include "profile/process_profiler.h"
 #include "server/router.h"
 
 namespace vg::kube {
@@ -30,6 +31,7 @@ class AggregatedApi {
     Authorizer& authorizer;
     ApiServerHealth& health;
     const config::ConfigSource& config;
+    profile::ProcessProfiler& profiler;
     // What is known of the front proxy now; null while nothing is.
     std::function<std::shared_ptr<const FrontProxy>()> front_proxy;
   };
