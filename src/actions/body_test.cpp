@@ -13,7 +13,9 @@ std::string read(std::string_view body, std::string_view type = "kubevirt.StartO
 }
 
 TEST(Options, NothingIsOptionsThatSayNothing) {
-  for (std::string_view body : {"", "  \n", "null", "{}", "~", "{} trailing"}) EXPECT_EQ(read(body), "{}") << body;
+  for (std::string_view body : {"", "  \n", "null", "{}", "~", "{} trailing", "# none", "--- \n # none\r\n"})
+    EXPECT_EQ(read(body), "{}") << body;
+  EXPECT_EQ(read("--- {paused: true}"), R"({"paused":true})");
 }
 
 TEST(Options, AreJsonOrYaml) {
@@ -29,6 +31,14 @@ TEST(Options, TakeNumbersForTextAsYamlDoes) {
   EXPECT_EQ(read(R"({"addedNodeSelector":{"a":true}})", "kubevirt.MigrateOptions"),
             R"({"addedNodeSelector":{"a":"true"}})");
   EXPECT_EQ(read("dryRun: [1]"), R"({"dryRun":["1"]})");
+}
+
+TEST(Options, TakeWholeNumbersInAnySpellingAsYamlDoes) {
+  for (std::string_view body :
+       {R"({"gracePeriod":5})", R"({"gracePeriod":5.0})", "gracePeriod: 5.0", "gracePeriod: 0x5"})
+    EXPECT_EQ(read(body, "kubevirt.StopOptions"), R"({"gracePeriod":5})") << body;
+  for (std::string_view body : {R"({"gracePeriod":5.5})", R"({"gracePeriod":1e300})", R"({"gracePeriod":"5"})"})
+    EXPECT_EQ(read(body, "kubevirt.StopOptions"), "400") << body;
 }
 
 TEST(Options, RefuseTheRest) {
