@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -49,18 +50,34 @@ std::string_view first_document(std::string_view text) {
   return end == text.npos ? text : text.substr(0, end + 1);
 }
 
-// As YAML is read: where a string is meant, 5 is "5" and true is "true".
+// Blanks, comments, and the line before a document.
+bool says_nothing(std::string_view text) {
+  while (!(text = trimmed(text)).empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    if (!line.starts_with('#') && line.substr(0, line.find_last_not_of(blanks) + 1) != "---") return false;
+    text.remove_prefix(line.size());
+  }
+  return true;
+}
+
+// What a double holds exactly.
+constexpr double whole_double_max = 9007199254740992.0;
+
+// As YAML is read: where a string is meant, 5 is "5" and true is "true", and elsewhere 5.0 is 5.
 // NOLINTNEXTLINE(misc-no-recursion): as deep as the document, which the parser bounds
-void read_scalars_as_text(json::Value& value, const api::Node& node) {
+void read_scalars_loosely(json::Value& value, const api::Node& node) {
   if (node.shape == api::Shape::string && (value.is_number() || value.is_bool())) {
     value = json::Value(boost::json::string_view(json::to_text(value)), value.storage());
+  } else if (const double* number = value.if_double();
+             number && std::trunc(*number) == *number && std::abs(*number) <= whole_double_max) {
+    value = json::Value(static_cast<std::int64_t>(*number), value.storage());
   } else if (json::Object* object = value.if_object()) {
     for (auto& member : *object) {
       const api::Node* inner = node.shape == api::Shape::structure ? node.type->find_fold(member.key()) : node.element;
-      if (inner) read_scalars_as_text(member.value(), *inner);
+      if (inner) read_scalars_loosely(member.value(), *inner);
     }
   } else if (json::Array* array = value.if_array(); array && node.element) {
-    for (json::Value& item : *array) read_scalars_as_text(item, *node.element);
+    for (json::Value& item : *array) read_scalars_loosely(item, *node.element);
   }
 }
 
@@ -82,15 +99,15 @@ Result<json::Value> read_yaml(std::string_view text, const api::Type& type, cons
   api::Node node;
   node.shape = api::Shape::structure;
   node.type = &type;
-  read_scalars_as_text(*value, node);
+  read_scalars_loosely(*value, node);
   return shaped(std::move(*value), type, storage);
 }
 
 }  // namespace
 
 Result<json::Value> read_options(std::string_view body, const api::Type& type, const json::StoragePtr& storage) {
+  if (says_nothing(body)) return shaped(json::Value(storage), type, storage);
   const std::string_view text = trimmed(body);
-  if (text.empty()) return shaped(json::Value(storage), type, storage);
   std::optional<Status> json_problem;
   if (text.starts_with('{')) {
     auto value = read_json(text, type, storage);
