@@ -56,7 +56,7 @@ def large_review():
 def keep_busy(connection, headers=None):
     """Some hundred milliseconds of work."""
     review = large_review()
-    for _ in range(50 if e2e.SANITIZED else 200):
+    for _ in range(50 if e2e.SANITIZED else 400):
         connection.request("POST", "/virtualmachineinstances-validate-create", review, {"Content-Type": "application/json", **(headers or {})})
         answer = connection.getresponse()
         assert answer.status == 200 and answer.read(), answer.status

@@ -46,7 +46,8 @@ std::vector<std::pair<std::string, std::string>> ProcessProfiler::dump() {
   const std::vector<Thread> running = threads();
   add("allocs.pprof", unknown_profile({"alloc_space", "bytes"}, why_no_allocs));
   add("block.pprof", unknown_profile({"delay", "nanoseconds"}, why_no_waits));
-  if (ended_) all.emplace_back("cpu.pprof", write_cpu(*ended_));
+  if (ended_ && ended_->written.empty()) ended_->written = write_cpu(*ended_);
+  if (ended_) all.emplace_back("cpu.pprof", ended_->written);
   add("goroutine.pprof", activity_profile(running));
   add("heap.pprof", heap_profile(heap_figures()));
   add("mutex.pprof", unknown_profile({"delay", "nanoseconds"}, why_no_waits));

@@ -32,6 +32,7 @@ class ProcessProfiler {
     CpuSamples samples;
     Clock::Wall began;
     Clock::Steady::duration took{};
+    std::string written = {};  // in pprof's format, once somebody has asked for it: names take a while to be found
   };
   std::string write_cpu(const Ended& ended) const;
 
