@@ -178,6 +178,28 @@ TEST_P(ObjectApiContract, ListsAreSelected) {
   EXPECT_THAT(list(pods, ns_, {.fields = "spec.colour=red"}), ElementsAre("400"));
 }
 
+TEST_P(ObjectApiContract, ListsComeInPages) {
+  for (const std::string_view name : {"a", "b", "c", "d", "e"}) make_map(name);
+  const auto page_after = [&](std::string_view token, Selectors selectors = {}) {
+    return run(api().list_page(core(), config_maps, ns_, {.selectors = selectors, .limit = 2, .continue_token = token},
+                               memory_.storage()));
+  };
+  std::vector<std::string> pages;
+  std::string token;
+  do {
+    const auto page = page_after(token);
+    ASSERT_TRUE(page) << page.error().message;
+    std::string& names = pages.emplace_back();
+    for (const json::Value& value : page->objects) names += text(value, {"metadata", "name"});
+    if (pages.size() == 1) remove(collection("v1", "configmaps") + "/d");
+    token = page->continue_token;
+  } while (!token.empty() && pages.size() < 10);
+  EXPECT_THAT(pages, ElementsAre("ab", "cd", "e")) << "all pages show the moment of the first";
+  EXPECT_EQ(page_after("nonsense").error().code, 400);
+  EXPECT_EQ(page_after("", {.labels = "app in ("}).error().code, 400);
+  EXPECT_EQ(page_after("", {.fields = "metadata.name=e"})->objects.size(), 1u);
+}
+
 // --- patching --------------------------------------------------------------------------------------------------------
 
 TEST_P(ObjectApiContract, APatchIsAppliedAsAWhole) {

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -76,6 +77,7 @@ class World {
 };
 
 enum class Mode { standalone, cluster };
+inline void PrintTo(Mode mode, std::ostream* out) { *out << (mode == Mode::standalone ? "standalone" : "cluster"); }
 // Made when first asked for, gone when the last test is.
 World& world_of(Mode mode);
 
