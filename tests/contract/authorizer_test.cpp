@@ -172,6 +172,23 @@ TEST_P(AuthorizerContract, WhateverAUserIsCalled) {
   EXPECT_FALSE(may(zoe, about("get", "virtualmachines", "a")));
 }
 
+// Whoever is refused, or looks into why somebody is not, hears the same from the server and from its users' reviews.
+TEST_P(AuthorizerContract, TheWordsAreThoseOfAReview) {
+  role("r", get_vms);
+  bind("b", "Role", "r", "User", "zoe");
+  for (const std::string_view name : {"zoe", "joe"}) {
+    const Reply review =
+        create("/apis/authorization.k8s.io/v1/subjectaccessreviews",
+               fmt::format(R"({{"spec":{{"user":"{}","resourceAttributes":{{"verb":"get",)"
+                           R"("group":"kubevirt.io","resource":"virtualmachines","namespace":"{}"}}}}}})",
+                           name, ns_));
+    const auto decision = ask(user(std::string(name)), about("get", "virtualmachines"));
+    ASSERT_TRUE(decision) << decision.error().message;
+    EXPECT_EQ(decision->allowed, review.at({"status", "allowed"}) == "true");
+    EXPECT_EQ(decision->reason.empty() ? "(absent)" : decision->reason, review.at({"status", "reason"}));
+  }
+}
+
 TEST_P(AuthorizerContract, NobodyInParticularIsAllowedNothing) {
   const auto decision = ask(user(""), about("get", "virtualmachines", "a"));
   EXPECT_FALSE(decision && decision->allowed);
