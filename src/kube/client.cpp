@@ -29,20 +29,27 @@ std::string shown(const http::Origin& origin) {
                                    : fmt::format("{}:{}", origin.host, origin.port);
 }
 
-// The path with placeholders for what is different in every request: few series, whoever asks for what.
-std::string url_template(const Question& question) {
+// The URL with placeholders for what is different in every request: few series, whoever asks for what. The placeholders
+// are escaped, as dashboards made for upstream's client expect them.
+std::string path_template(const Question& question) {
   std::string_view path = question.target;
   path = path.substr(0, path.find('?'));
   const auto plural = path.rfind(fmt::format("/{}", question.about.resource));
   std::string url(plural == path.npos ? path : path.substr(0, plural));
   constexpr std::string_view namespaces = "/namespaces/";
-  if (const auto at = url.find(namespaces); at != url.npos) url = url.substr(0, at) + "/namespaces/{namespace}";
+  if (const auto at = url.find(namespaces); at != url.npos) url = url.substr(0, at) + "/namespaces/%7Bnamespace%7D";
   if (plural == path.npos) return url;
   const std::string_view rest = path.substr(plural + 1 + question.about.resource.size());
   url += fmt::format("/{}", question.about.resource);
   if (rest.empty()) return url;
   const auto slash = rest.find('/', 1);
-  return url + "/{name}" + std::string(slash == rest.npos ? std::string_view() : rest.substr(slash));
+  return url + "/%7Bname%7D" + std::string(slash == rest.npos ? std::string_view() : rest.substr(slash));
+}
+
+std::string url_template(const Credentials& credentials, const Question& question) {
+  const http::Origin& origin = credentials.origin();
+  return fmt::format("{}://{}{}{}", origin.tls ? "https" : "http", shown(origin), credentials.path_prefix(),
+                     path_template(question));
 }
 
 milliseconds left(Clock::Steady deadline) {
@@ -119,7 +126,7 @@ Task<Result<void>> Client::wait_for_turn(http::Core& core, const Question& quest
         "webhookConfiguration of the KubeVirt object if it can take more",
         1));
   if (counted_)
-    counted_->waited.with({question.about.verb, url_template(question)})
+    counted_->waited.with({question.about.verb, url_template(parts_.credentials, question)})
         ->observe(std::chrono::duration<double>(*wait).count());
   if (wait->count() > 0) co_await core.sleep(std::chrono::ceil<milliseconds>(*wait));
   co_return Result<void>();
@@ -142,7 +149,7 @@ void Client::count(const Question& question, int status, Clock::Steady began) co
   counted_->requests
       .with({code, question.method, shown(parts_.credentials.origin()), question.about.resource, question.about.verb})
       ->add();
-  counted_->latency.with({question.about.verb, url_template(question)})
+  counted_->latency.with({question.about.verb, url_template(parts_.credentials, question)})
       ->observe(std::chrono::duration<double>(SteadyClock::now() - began).count());
 }
 

@@ -16,6 +16,7 @@ namespace vg::kube {
 namespace {
 
 using testing::Bench;
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -37,6 +38,11 @@ TEST(KubeClientTest, ReadsObjectsAndTypedErrors) {
   EXPECT_EQ(missing.error().reason, "NotFound");
   EXPECT_THAT(bench.metrics.expose(),
               HasSubstr("kubevirt_rest_client_requests_total{code=\"404\",method=\"GET\",host=\"127.0.0.1:"));
+  // One series for all machines.
+  EXPECT_THAT(
+      bench.metrics.expose(),
+      ContainsRegex("kubevirt_rest_client_request_latency_seconds_count\\{verb=\"GET\",url=\"https?://127.0.0.1:[0-9]+"
+                    "/apis/kubevirt.io/v1/namespaces/%7Bnamespace%7D/virtualmachines/%7Bname%7D\"\\} 2"));
 }
 
 TEST(KubeClientTest, WritesAreRepeatedOnlyWhenTurnedAway) {
