@@ -38,7 +38,7 @@ constexpr Step backup[] = {resource, gate, creates_only, decode, rules};
 constexpr Step tracker[] = {resource, gate};
 constexpr Step sizing[] = {writes_only, schema, decode, decode_old, rules};
 constexpr Step status[] = {status_schema, machines_only, decode, decode_old, rules};
-constexpr Step policy[] = {resource, decode, try_old, rules};
+constexpr Step policy[] = {resource, decode, any_old, rules};
 constexpr Step gated_decoded[] = {resource, gate, decode, rules};
 
 constexpr Step default_machine[] = {exact_resource, schema, decode, decode_old, living, defaults};
@@ -241,7 +241,6 @@ Answer decode_object(Course& course) {
 
 Answer decode_old_object(Course& course, bool must) {
   course.old_object = nullptr;
-  if (!course.updates()) return std::nullopt;
   json::Value* old = course.review.old_object;
   if (!old) return must ? Answer(no_object(course, "oldObject")) : std::nullopt;
   if (const api::Type* type = type_of(course))
@@ -306,8 +305,10 @@ Answer take(Step step, Course& course) {
     case decode:
       return decode_object(course);
     case decode_old:
-      return decode_old_object(course, true);
+      return course.updates() ? decode_old_object(course, true) : std::nullopt;
     case try_old:
+      return course.updates() ? decode_old_object(course, false) : std::nullopt;
+    case any_old:
       return decode_old_object(course, false);
     case living:
       return allow_if(deleting(*course.object));

@@ -25,6 +25,7 @@ enum class Step : std::uint8_t {
   decode,           // bring the object into canonical form, or refuse
   decode_old,       // on an update, the old object as well
   try_old,          // the same, but an old object that cannot be read counts as none
+  any_old,          // the same whatever is done: a review can bring an old object that it has no need for
   living,           // allow an object that is being deleted
   expand,           // for the rules: the machine that a VM comes to, with instance type, preference and defaults
   known_operation,  // refuse whatever is neither a create nor an update

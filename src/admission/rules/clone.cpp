@@ -106,7 +106,7 @@ void macs_are_macs(const Case& about, Causes& causes) {
     if (text.empty()) continue;
     const auto mac = parse_mac(text);
     if (mac && mac->size() <= mac_bytes) continue;
-    causes.invalid(fmt::format("spec.newMacAddresses.{}", name),
+    causes.invalid(name.empty() ? "spec.newMacAddresses[]" : fmt::format("spec.newMacAddresses.{}", name),
                    fmt::format("interface {} takes a MAC address of six bytes, such as 02:00:00:00:00:01, not {}", name,
                                in_words(text)));
   }
