@@ -137,6 +137,7 @@ Result<json::Value> read_first(std::string_view body, const json::StoragePtr& st
 }
 
 Result<json::Value> read_body(const Action& action, std::string_view body, const json::StoragePtr& storage) {
+  if (action.body == Body::none) return json::Value(storage);
   if (action.body == Body::strict) return read_strict(body, storage);
   if (action.body == Body::first) return read_first(body, storage);
   return read_options(body, *api::find_type(action.body_type), storage);

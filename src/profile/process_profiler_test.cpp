@@ -58,7 +58,9 @@ TEST(Profiles, AddUp) {
   std::int64_t bytes = 0;
   for (const Sample& sample : heap.samples) bytes += sample.values.at(0);
   EXPECT_EQ(bytes, 23);
-  EXPECT_GT(heap_figures().in_use, 0);
+  // A sanitizer brings a heap of its own, of which malloc's figures say nothing.
+  if (const char* sanitized = std::getenv("VIRTGATE_SANITIZED"); !sanitized || !*sanitized)
+    EXPECT_GT(heap_figures().in_use, 0);
   const std::vector<Thread> two{{.id = 1, .name = "a", .state = 'R', .cpu = std::chrono::seconds(1)},
                                 {.id = 2, .name = "b", .state = 'S', .cpu = std::chrono::seconds(2)}};
   EXPECT_EQ(activity_profile(two).samples.size(), 2U);
