@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+
 #include "profile/process_profiles.h"
 
 namespace vg::profile {
