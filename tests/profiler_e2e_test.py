@@ -306,8 +306,7 @@ class Profiler(cluster.Cluster):
             self.assertEqual(told.returncode, 0, (name, told.stderr))
             if name == "cpu.pprof" and not e2e.SANITIZED:
                 self.assertIn("vg::", told.stdout, "our own functions are known by name")
-            if name == "heap.pprof":
-                if not e2e.SANITIZED:  # a sanitizer brings a heap of its own
+            if name == "heap.pprof" and not e2e.SANITIZED:  # a sanitizer brings a heap of its own
                 self.assertIn("malloc: arenas", told.stdout)
 
 
