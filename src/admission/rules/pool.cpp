@@ -90,8 +90,11 @@ void old_pool_is_readable(const Case& about, Causes& causes) {
     causes.unexpected("", "the pool as it was cannot be read, so it cannot be said what changed; send it in oldObject");
 }
 
+// Of an old pool that cannot be read as a whole, upstream compares what it could read.
 void selector_stays(const Case& about, Causes& causes) {
-  if (!unchanged(about, {"spec", "selector"}))
+  Case known = about;
+  if (!known.old_object) known.old_object = about.review.old_object;
+  if (!unchanged(known, {"spec", "selector"}))
     causes.invalid("spec.selector", "the selector of a pool cannot change: its machines would be lost; create another");
 }
 

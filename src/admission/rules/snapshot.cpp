@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <ranges>
 
 #include "admission/rules/tables.h"
 #include "admission/semantic_equal.h"
@@ -84,21 +83,28 @@ bool may_be_patched(string_view quoted_path) {
 
 // Upstream reads patches as text, and refuses what its simple reading does not understand; so do we, or objects would
 // be taken here that it refuses.
-void check_patch(string_view patch, Causes& causes) {
-  for (const auto part : std::views::split(without_braces(patch), ',')) {
-    const string_view piece(part.begin(), part.end());
-    const auto colon = piece.find(':');
-    if (colon == piece.npos || piece.find(':', colon + 1) != piece.npos) {
-      causes.invalid("spec.patches",
-                     fmt::format("a patch is an object of simple members, \"op\", \"path\" and \"value\", "
-                                 "without \":\" and \",\" inside of values; {} is none",
-                                 in_words(piece)));
-    } else if (trimmed(piece.substr(0, colon)) == "\"path\"" && !may_be_patched(trimmed(piece.substr(colon + 1)))) {
-      causes.invalid("spec.patches", fmt::format("a patch may change /spec/, /metadata/labels/ and "
-                                                 "/metadata/annotations/, not {}",
-                                                 in_words(trimmed(piece.substr(colon + 1)))));
-    }
+void check_patch_member(string_view member, Causes& causes) {
+  const auto colon = member.find(':');
+  if (colon == member.npos || member.find(':', colon + 1) != member.npos) {
+    causes.invalid("spec.patches",
+                   fmt::format("a patch is an object of simple members, \"op\", \"path\" and \"value\", "
+                               "without \":\" and \",\" inside of values; {} is none",
+                               in_words(member)));
+  } else if (trimmed(member.substr(0, colon)) == "\"path\"" && !may_be_patched(trimmed(member.substr(colon + 1)))) {
+    causes.invalid("spec.patches", fmt::format("a patch may change /spec/, /metadata/labels/ and "
+                                               "/metadata/annotations/, not {}",
+                                               in_words(trimmed(member.substr(colon + 1)))));
   }
+}
+
+// An empty patch has one member, an empty one.
+void check_patch(string_view patch, Causes& causes) {
+  string_view rest = without_braces(patch);
+  for (auto comma = rest.find(','); comma != rest.npos; comma = rest.find(',')) {
+    check_patch_member(rest.substr(0, comma), causes);
+    rest.remove_prefix(comma + 1);
+  }
+  check_patch_member(rest, causes);
 }
 
 bool keeps_state(const json::Value* machine) {
