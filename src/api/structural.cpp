@@ -526,7 +526,8 @@ std::vector<StatusCause> unique_list_causes(const Value& object, const Type& typ
 }
 
 // Everything after the schema's own checks, which is the same for an object and for its status.
-void finish(const Value& object, const Kind& kind, const Value* old_object, const Type& type, Causes& causes) {
+void finish(const Value& object, const Kind& kind, const Value* old_object, Rules rules, Causes& causes) {
+  const Type& type = *kind.type;
   // Lists that were ambiguous before may stay so.
   if (!old_object || unique_list_causes(*old_object, type).empty()) {
     for (StatusCause& cause : unique_list_causes(object, type)) {
@@ -535,7 +536,7 @@ void finish(const Value& object, const Kind& kind, const Value* old_object, cons
   }
   const Node root{.shape = Shape::structure, .type = kind.type};
   if (!(reach_of(root) & reaches_rule)) return;
-  if (causes.block_rules()) {
+  if (rules == Rules::skipped || causes.block_rules()) {
     causes.add(reason::invalid, std::string(no_field),
                "more rules apply, but only once the other mistakes are corrected");
     return;
@@ -545,8 +546,8 @@ void finish(const Value& object, const Kind& kind, const Value* old_object, cons
 
 }  // namespace
 
-std::vector<StatusCause> validate_structure(const json::Value& object, const Kind& kind,
-                                            const json::Value* old_object) {
+std::vector<StatusCause> validate_structure(const json::Value& object, const Kind& kind, const json::Value* old_object,
+                                            Rules rules) {
   Causes causes;
   if (!object.is_object()) {
     causes.add(reason::type_invalid, std::string(no_field),
@@ -561,12 +562,12 @@ std::vector<StatusCause> validate_structure(const json::Value& object, const Kin
     check_replicas(object, kind.scale->status_replicas, causes);
     check_label_selector(object, kind.scale->label_selector, causes);
   }
-  finish(object, kind, old_object, *kind.type, causes);
+  finish(object, kind, old_object, rules, causes);
   return causes.take();
 }
 
 std::vector<StatusCause> validate_status_structure(const json::Value& object, const Kind& kind,
-                                                   const json::Value* old_object) {
+                                                   const json::Value* old_object, Rules rules) {
   Causes causes;
   const Value* status = json::find(object, "status");
   const Field* field = kind.type->find("status");
@@ -580,7 +581,7 @@ std::vector<StatusCause> validate_status_structure(const json::Value& object, co
     check_replicas(object, kind.scale->status_replicas, causes);
     check_label_selector(object, kind.scale->label_selector, causes);
   }
-  finish(object, kind, old_object, *kind.type, causes);
+  finish(object, kind, old_object, rules, causes);
   return causes.take();
 }
 

@@ -30,17 +30,21 @@ Result<void> prune(json::Value& object, const Kind& kind, std::vector<std::strin
 // Puts the schema's defaults where a value is missing, or null where null is not taken.
 void apply_defaults(json::Value& object, const Kind& kind);
 
+// kube-apiserver asks the rules of a schema only when nothing blocks them: not what the schema says itself, and not
+// what was found in the metadata before.
+enum class Rules : bool { skipped, asked };
+
 // What is wrong with `object`, which should have been pruned and defaulted; empty when nothing is. `old_object` is what
 // an update replaces: rules about transitions need it, and what was wrong before and did not change is let through.
 //
 // Reasons and fields are kube-apiserver's own. One of its answers has no place: when a check fails before the rules
 // could run, it says so with the field "<nil>". At most limits::causes_max causes.
 std::vector<StatusCause> validate_structure(const json::Value& object, const Kind& kind,
-                                            const json::Value* old_object = nullptr);
+                                            const json::Value* old_object = nullptr, Rules rules = Rules::asked);
 
 // The same for a write to the status subresource: only `status` is looked at.
 std::vector<StatusCause> validate_status_structure(const json::Value& object, const Kind& kind,
-                                                   const json::Value* old_object = nullptr);
+                                                   const json::Value* old_object = nullptr, Rules rules = Rules::asked);
 
 // The answer that carries such causes: 422 Invalid about the object by its name.
 Status structural_refusal(const Kind& kind, std::string name, std::vector<StatusCause> causes);

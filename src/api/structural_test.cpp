@@ -272,6 +272,9 @@ TEST(ValidateStructure, RulesOfTheSchemaHold) {
 TEST(ValidateStructure, RulesWaitUntilTheRestIsRight) {
   EXPECT_EQ(mistakes("VirtualMachineBackup", R"({"spec":{"source":{"kind":"Pod"}}})"),
             (List{"FieldValueRequired spec.source.name", "FieldValueInvalid <nil>"}));
+  const auto backup = document(R"({"spec":{"source":{"kind":"Pod","name":"a"}}})");
+  EXPECT_EQ(brief(validate_structure(backup.root(), kind_named("VirtualMachineBackup"), nullptr, Rules::skipped)),
+            List{"FieldValueInvalid <nil>"});
 }
 
 TEST(ValidateStructure, SomeFieldsCannotChange) {

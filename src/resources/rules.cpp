@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "api/structural.h"
-#include "api/structural_reach.h"
 #include "json/access.h"
 #include "resources/object_meta.h"
 
@@ -66,18 +65,8 @@ bool blocks_rules(const StatusCause& cause) {
   return std::ranges::find(blocking, cause.reason) != blocking.end();
 }
 
-bool has_rules(const api::Kind& kind) {
-  const api::Node root{.shape = api::Shape::structure, .type = kind.type};
-  return (api::reach_of(root) & api::reaches_rule) != 0;
-}
-
-void add_rules_skipped(std::vector<StatusCause>& causes, const api::Kind& kind) {
-  constexpr std::string_view no_field = "<nil>";
-  if (std::ranges::none_of(causes, blocks_rules) || !has_rules(kind)) return;
-  if (std::ranges::any_of(causes, [&](const StatusCause& cause) { return cause.field == no_field; })) return;
-  causes.push_back({.reason = "FieldValueInvalid",
-                    .message = "more rules apply, but only once the other mistakes are corrected",
-                    .field = std::string(no_field)});
+api::Rules rules_after(const std::vector<StatusCause>& causes) {
+  return std::ranges::any_of(causes, blocks_rules) ? api::Rules::skipped : api::Rules::asked;
 }
 
 }  // namespace
@@ -137,10 +126,8 @@ std::vector<StatusCause> find_causes(const json::Value& object, const json::Valu
   if (old) check_metadata_change(metadata, metadata_of(old->get_object()), causes);
   check_metadata(metadata, resource, causes);
   if (resource.kind->custom) {
-    auto structural = context.subresource == "status" ? api::validate_status_structure(object, *resource.kind, old)
-                                                      : api::validate_structure(object, *resource.kind, old);
-    std::ranges::move(structural, std::back_inserter(causes));
-    add_rules_skipped(causes, *resource.kind);
+    const auto validate = context.subresource == "status" ? api::validate_status_structure : api::validate_structure;
+    std::ranges::move(validate(object, *resource.kind, old, rules_after(causes)), std::back_inserter(causes));
     return causes;
   }
   const Strategy* strategy = find_strategy(resource.group(), resource.kind->kind);
