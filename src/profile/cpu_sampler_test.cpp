@@ -4,7 +4,9 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <ctime>
+#include <string_view>
 #include <thread>
 
 #include "profile/process_profiles.h"
@@ -65,6 +67,9 @@ TEST(CpuSampler, SeesWhereTimeIsSpent) {
   EXPECT_FALSE(sampler.running());
   // One in 10 ms: 40 of them, but a machine that is busy with other things may be late.
   EXPECT_GE(total(samples), 20U);
+  // ThreadSanitizer keeps signals back until the program calls something it knows, so stacks tell nothing there.
+  if (const char* sanitized = std::getenv("VIRTGATE_SANITIZED"); sanitized && std::string_view(sanitized) == "thread")
+    return;
   const Profile profile = cpu_profile(samples, own_mappings());
   EXPECT_GE(seen(profile, "virtgate_test_burns", "virtgate_test_calls"), static_cast<std::int64_t>(total(samples) / 2));
 }
