@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -63,6 +64,19 @@ bool says_nothing(std::string_view text) {
 // What a double holds exactly.
 constexpr double whole_double_max = 9007199254740992.0;
 
+bool is_embedded(const api::Type& type, const api::Field& field) {
+  const auto at = &field - type.fields.data();
+  return std::ranges::any_of(
+      type.embeds, [&](const api::Embed& embed) { return at >= embed.first && at < embed.first + embed.count; });
+}
+
+// What a member of this name is meant to be. Upstream's reader does not look into structures that Go embeds.
+const api::Node* expected_member(const api::Node& node, std::string_view name) {
+  if (node.shape != api::Shape::structure) return node.element;
+  const api::Field* field = node.type->find_fold(name);
+  return field && !is_embedded(*node.type, *field) ? field : nullptr;
+}
+
 // As YAML is read: where a string is meant, 5 is "5" and true is "true", and elsewhere 5.0 is 5.
 // NOLINTNEXTLINE(misc-no-recursion): as deep as the document, which the parser bounds
 void read_scalars_loosely(json::Value& value, const api::Node& node) {
@@ -73,8 +87,7 @@ void read_scalars_loosely(json::Value& value, const api::Node& node) {
     value = json::Value(static_cast<std::int64_t>(*number), value.storage());
   } else if (json::Object* object = value.if_object()) {
     for (auto& member : *object) {
-      const api::Node* inner = node.shape == api::Shape::structure ? node.type->find_fold(member.key()) : node.element;
-      if (inner) read_scalars_loosely(member.value(), *inner);
+      if (const api::Node* inner = expected_member(node, member.key())) read_scalars_loosely(member.value(), *inner);
     }
   } else if (json::Array* array = value.if_array(); array && node.element) {
     for (json::Value& item : *array) read_scalars_loosely(item, *node.element);

@@ -33,6 +33,15 @@ TEST(Options, TakeNumbersForTextAsYamlDoes) {
   EXPECT_EQ(read("dryRun: [1]"), R"({"dryRun":["1"]})");
 }
 
+// Go's reader does not look into what a type embeds.
+TEST(Options, TakeNoNumbersForTextOfEmbeddedParts) {
+  EXPECT_EQ(read("kind: 5"), "400");
+  EXPECT_EQ(read("{name: a, disk: {disk: {bus: 5}}}", "kubevirt.AddVolumeOptions"), "400");
+  EXPECT_EQ(read("{name: a, volumeSource: {persistentVolumeClaim: {claimName: 5}}}", "kubevirt.AddVolumeOptions"),
+            "400");
+  EXPECT_THAT(read("{name: 5, disk: {serial: 7}}", "kubevirt.AddVolumeOptions"), ::testing::HasSubstr(R"("name":"5")"));
+}
+
 TEST(Options, TakeWholeNumbersInAnySpellingAsYamlDoes) {
   for (std::string_view body :
        {R"({"gracePeriod":5})", R"({"gracePeriod":5.0})", "gracePeriod: 5.0", "gracePeriod: 0x5"})

@@ -16,11 +16,11 @@ using api::kubevirt::EvacuateCancelOptions;
 
 // A node that is being drained for good would only send the instance away again. One that is gone is not drained.
 std::optional<Status> find_drained(const Case& about) {
-  const std::string_view key = about.config.node_drain_taint_key();
-  if (key.empty()) return std::nullopt;
   if (left_node(about.vmi()).empty())
     return Status::internal_error(
         fmt::format("instance \"{}\" is on no node yet, so there is nothing that it could stay on", about.name));
+  const std::string_view key = about.config.node_drain_taint_key();
+  if (key.empty()) return std::nullopt;
   for (const auto taint : api::k8s::Node(about.node).spec().taints())
     if (taint.key() == key && taint.effect() == "NoSchedule")
       return Status::bad_request(

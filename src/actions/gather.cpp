@@ -31,6 +31,11 @@ Status unreadable(std::string_view kind, std::string_view name, const Status& wh
   return Status::internal_error(fmt::format("{} \"{}\" could not be read: {}", kind, name, why.message));
 }
 
+// What cannot stand in a path names nothing that could be asked for.
+bool can_be_asked_for(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." && name.find_first_of("/%") == name.npos;
+}
+
 class Gatherer {
  public:
   Gatherer(Case& about, Gathered& values, const Parts& parts, server::Call& call)
@@ -90,7 +95,8 @@ class Gatherer {
 
   Task<Result<void>> object(ResourceName resource, std::string_view kind, std::string_view name,
                             const json::Value*& into, bool must_exist) {
-    if (name.empty()) co_return fail(Status::internal_error(fmt::format("a {} without a name cannot be read", kind)));
+    if (!can_be_asked_for(name))
+      co_return fail(Status::internal_error(fmt::format("\"{}\" is no name of a {}", name, kind)));
     auto found = co_await parts_.objects.get(call_.core(), {.resource = resource, .ns = about_.ns, .name = name},
                                              about_.storage);
     if (found) {

@@ -119,7 +119,7 @@ std::optional<Status> check_dump_claim(const Case& about) {
   const auto before = dump_before(about);
   if (asked.empty() && !before)
     return Status::bad_request("claimName is needed: the persistent volume claim that is to hold the dump");
-  if (!asked.empty() && !before.claim_name().empty() && before.claim_name() != asked)
+  if (!asked.empty() && before && before.claim_name() != asked)
     return machine_conflict(
         about,
         fmt::format("claim \"{}\" still belongs to its dump; release it first with `virtctl memory-dump remove {}`",

@@ -186,7 +186,7 @@ TEST(EvacuateCancel, NeedsANode) {
                 .configuration(R"({"migrations":{"nodeDrainTaintKey":""}})")
                 .instance(nowhere)
                 .outcome(),
-            "reply 200 null");
+            "500");
   EXPECT_EQ(instance_action("evacuate/cancel")
                 .instance(in_phase("Running", R"(,"evacuationNodeName":"node01")"))
                 .body(R"({"dryRun":["x"]})")
