@@ -9,6 +9,7 @@
 #include "actions/action.h"
 #include "actions/case.h"
 #include "actions/execute.h"
+#include "actions/negotiation.h"
 #include "actions/open_stream.h"
 #include "admission/admit.h"
 #include "config/gates.h"
@@ -32,36 +33,6 @@ std::string join_methods(const Found& found) {
   return fmt::format("{}{}{}", found.allowed[0], found.allowed[1].empty() ? "" : ", ", found.allowed[1]);
 }
 
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(' ');
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(' ') - first + 1);
-}
-
-// Whether one of the comma-separated items, without its parameters, is one of the wanted ones.
-bool lists_type(std::string_view header, std::initializer_list<std::string_view> wanted) {
-  while (true) {
-    const auto comma = header.find(',');
-    const std::string_view item = header.substr(0, comma);
-    if (std::ranges::find(wanted, trimmed(item.substr(0, item.find(';')))) != wanted.end()) return true;
-    if (comma == header.npos) return false;
-    header.remove_prefix(comma + 1);
-  }
-}
-
-// A body without a type is no JSON, a question without one asks nothing (spec subresources 0.3).
-bool takes_body(const Action& action, const http::Request& request) {
-  if (action.consumes.empty()) return true;
-  const auto type = request.headers.find("content-type");
-  return type ? lists_type(*type, {action.consumes}) : request.method == "GET";
-}
-
-bool can_answer(const Action& action, const http::Request& request) {
-  if (!action.produces_json) return true;
-  const auto accept = request.headers.find("accept");
-  return !accept || lists_type(*accept, {json_type, "*/*"});
-}
-
 Status gate_is_off(config::Gate gate) {
   return Status::bad_request(
       fmt::format("this needs the feature gate {0}, which is off; an administrator can switch it on in "
@@ -83,9 +54,9 @@ Task<void> Service::serve(server::Call& call, Target target) const {
   if (!found.action)
     co_return refuse_text(call, 405, fmt::format("405: this takes {} and not {}", join_methods(found), request.method),
                           join_methods(found));
-  if (!takes_body(*found.action, request))
+  if (!takes_body(found.action->consumes, request))
     co_return refuse_text(call, 415, fmt::format("415: the body must be {}", found.action->consumes));
-  if (!can_answer(*found.action, request))
+  if (found.action->produces_json && !wants_json(request))
     co_return refuse_text(call, 406, fmt::format("406: the answer is {}\n\n{}", json_type, json_type));
   const auto stream = co_await act(call, target, found);
   if (stream)

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "actions/action.h"
+#include "actions/negotiation.h"
 #include "actions/profiler.h"
 #include "auth/identify.h"
 #include "base/log.h"
@@ -17,6 +18,7 @@ namespace vg::kube {
 namespace {
 
 constexpr std::string_view group_prefix = "/apis/subresources.kubevirt.io/";
+constexpr std::string_view json_type = "application/json";
 
 void respond_text(server::Call& call, int code, std::string text, std::string_view allow = {}) {
   http::Response response{.status = code, .content_type = {}, .headers = {}, .body = std::move(text)};
@@ -131,6 +133,12 @@ Task<void> AggregatedApi::serve_open(server::Call& call) {
   const bool health = path.ends_with("/healthz"), profiler = path.ends_with("-profiler") && path.rfind('/') == 0;
   if ((health || profiler) && call.request().method != "GET")
     co_return respond_text(call, 405, "405: this takes GET", "GET");
+  if (health && path.starts_with(group_prefix)) {
+    if (!actions::takes_body(json_type, call.request()))
+      co_return respond_text(call, 415, fmt::format("415: the body must be {}", json_type));
+    if (!actions::wants_json(call.request()))
+      co_return respond_text(call, 406, fmt::format("406: the answer is {0}\n\n{0}", json_type));
+  }
   if (health) co_return call.respond(co_await parts_.health.answer(call.core()));
   if (profiler) {
     http::Response response = actions::profiler_answer(path, *parts_.config.current(), parts_.profiler);

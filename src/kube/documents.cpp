@@ -7,11 +7,13 @@
 #include <vector>
 
 #include "actions/action.h"
+#include "actions/negotiation.h"
 #include "actions/openapi.h"
 #include "json/arena.h"
 #include "json/write.h"
 #include "resources/discovery.h"
 #include "resources/discovery_document.h"
+#include "resources/request_info.h"
 
 namespace vg::kube {
 namespace {
@@ -56,11 +58,22 @@ std::string openapi_v2() {
   return text;
 }
 
+constexpr std::string_view openapi_v2_path = "/openapi/v2";
+
+bool is_version(std::string_view path) {
+  return std::ranges::any_of(actions::versions, [&](std::string_view name) {
+    return path == fmt::format("/apis/{}/{}", actions::group, name);
+  });
+}
+bool is_openapi_version(std::string_view path) {
+  return path.starts_with(openapi_v3) && is_version(path.substr(openapi_v3.size()));
+}
+
 std::string body_of(std::string_view path) {
   if (path == "/") return std::string(root_text);
   if (path == "/apis") return std::string(groups_text);
   // Both are asked for again and again, and cost the making of much larger documents.
-  if (path == "/openapi/v2") {
+  if (path == openapi_v2_path) {
     static const std::string text = openapi_v2();
     return text;
   }
@@ -68,11 +81,43 @@ std::string body_of(std::string_view path) {
     static const std::string text = openapi_index();
     return text;
   }
-  const bool version = std::ranges::any_of(actions::versions, [&](std::string_view name) {
-    const std::string at = fmt::format("/apis/{}/{}", actions::group, name);
-    return path == at || path == std::string(openapi_v3) + at;
-  });
-  return version ? document_text(path) : std::string();
+  return is_version(path) || is_openapi_version(path) ? document_text(path) : std::string();
+}
+
+http::Response answer(int code, std::string_view content_type, std::string body = {}) {
+  http::Response response{.status = code, .content_type = content_type, .headers = {}, .body = std::move(body)};
+  response.headers.emplace_back("X-Content-Type-Options", "nosniff");
+  return response;
+}
+
+// Routing is refused in plain text (spec subresources 0.3).
+std::optional<http::Response> find_refusal(std::string_view path, const http::Request& request) {
+  constexpr std::string_view text_type = "text/plain; charset=utf-8";
+  if (request.method != "GET") {
+    http::Response response = answer(405, text_type, "405: this takes GET");
+    response.headers.emplace_back("Allow", "GET");
+    return response;
+  }
+  if (path == openapi_v2_path && !actions::takes_body(json_type, request))
+    return answer(415, text_type, fmt::format("415: the body must be {}", json_type));
+  if (!actions::wants_json(request))
+    return answer(406, text_type, fmt::format("406: the answer is {0}\n\n{0}", json_type));
+  return std::nullopt;
+}
+
+// A URL with the hash of the present content may be kept for ever; one with another hash has moved.
+std::optional<http::Response> mind_hash(std::string_view path, std::string_view query, std::string_view hash,
+                                        http::Response& response) {
+  const auto asked = resources::query_value(query, "hash");
+  if (!asked || asked->empty()) return std::nullopt;
+  if (*asked == hash) {
+    response.headers.emplace_back("Cache-Control", "public, immutable, max-age=31536000");
+    return std::nullopt;
+  }
+  http::Response moved = answer(301, {});
+  moved.headers.emplace_back("Vary", "Accept");
+  moved.headers.emplace_back("Location", fmt::format("{}?hash={}", path, hash));
+  return moved;
 }
 
 }  // namespace
@@ -80,18 +125,15 @@ std::string body_of(std::string_view path) {
 std::optional<http::Response> group_document(std::string_view path, const http::Request& request) {
   std::string body = body_of(path);
   if (body.empty()) return std::nullopt;
-  http::Response response{.status = 200, .content_type = json_type, .headers = {}, .body = {}};
-  response.headers.emplace_back("X-Content-Type-Options", "nosniff");
-  if (request.method != "GET") {
-    response.status = 405;
-    response.content_type = "text/plain; charset=utf-8";
-    response.headers.emplace_back("Allow", "GET");
-    response.body = "405: this takes GET";
-    return response;
-  }
+  if (auto refusal = find_refusal(path, request)) return refusal;
+  http::Response response = answer(200, json_type);
   if (path.starts_with("/openapi/")) {
-    const std::string tag = fmt::format("\"{}\"", resources::content_hash(body));
+    const std::string hash = resources::content_hash(body), tag = fmt::format("\"{}\"", hash);
     response.headers.emplace_back("Etag", tag);
+    if (is_openapi_version(path)) {
+      response.headers.emplace_back("Vary", "Accept");
+      if (auto moved = mind_hash(path, request.query, hash, response)) return moved;
+    }
     if (resources::matches_tag(request.headers.find("if-none-match").value_or(""), tag)) {
       response.status = 304;
       response.content_type = {};
