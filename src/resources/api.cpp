@@ -81,7 +81,7 @@ Operation operation_of(const RequestInfo& info, const Resource& resource) {
   if (verb == "watch") return Operation::watch;
   // The definitions of the kinds are part of the program.
   if (resource.key == crds) return Operation::none;
-  if (verb == "create") return named ? Operation::none : Operation::create;
+  if (verb == "create") return named && !resource.kind->custom ? Operation::none : Operation::create;
   if (verb == "deletecollection") return resource.key == "namespaces" ? Operation::none : Operation::remove_all;
   const Operation unnamed = resource.kind->custom ? Operation::needs_name : Operation::none;
   if (verb == "update") return named ? Operation::update : unnamed;
@@ -95,6 +95,35 @@ bool knows_subresource(const RequestInfo& info, const Resource& resource) {
   return sub.empty() || (sub == "status" && resource.kind->status_subresource) ||
          (sub == "scale" && resource.kind->scale) || (sub == "finalize" && resource.key == "namespaces") ||
          (sub == "eviction" && resource.key == "pods") || (sub == "token" && resource.key == "serviceaccounts");
+}
+
+// Kubernetes' own kinds are registered path by path, so their refusals know of no resource.
+Status not_allowed(const RequestInfo& info, const Resource& resource) {
+  return resource.kind->custom ? Status::method_not_supported(info.group, info.resource, info.verb)
+                               : Status::method_not_supported("", "", info.verb);
+}
+
+// What there is nothing at. A custom kind takes what follows its name for a subresource that the object lacks.
+Status nothing_at(const RequestInfo& info, const Resource& resource) {
+  const bool all_namespaces = resource.kind->namespaced && info.ns.empty() && info.name.empty();
+  if (!resource.kind->custom && all_namespaces) return not_allowed(info, resource);
+  if (resource.kind->custom && scope_fits(info, resource))
+    return Status::not_found(info.group, info.resource, info.name);
+  return nothing_here(info);
+}
+
+// What a request wants of the form of its answer must fit what it asks for.
+std::optional<Status> find_form_problem(Operation operation, const Answer& answer, const Query& query) {
+  const bool lists = operation == Operation::list;
+  const bool either = operation == Operation::watch || operation == Operation::remove_all;
+  if (answer.form == Form::partial && answer.list != lists && !either)
+    return Status::not_acceptable(lists ? "the metadata of a list is a PartialObjectMetadataList; ask for that"
+                                        : "the metadata of one object is a PartialObjectMetadata; ask for that");
+  if (answer.form != Form::table) return std::nullopt;
+  const std::string* include = query.find("includeObject");
+  if (!include || include->empty() || *include == "None" || *include == "Metadata" || *include == "Object")
+    return std::nullopt;
+  return Status::bad_request(fmt::format("includeObject is None, Metadata or Object, and not \"{}\"", *include));
 }
 
 // What tells clients what there is.
@@ -231,20 +260,21 @@ Task<void> ResourceApi::serve(server::Call& call, const RequestInfo& info, const
   if (!resource) co_return call.refuse(nothing_here(info));
   if (!resource->stored) {
     if (!parts_.reviews || !is_posted_review(*resource)) co_return call.refuse(nothing_here(info));
-    if (info.verb != "create" || !info.name.empty())
-      co_return call.refuse(Status::method_not_supported(info.group, info.resource, info.verb));
+    if (!info.name.empty()) co_return call.refuse(nothing_here(info));
+    if (info.verb != "create") co_return call.refuse(not_allowed(info, *resource));
     co_await serve_review(call, info, *resource, asker.user);
     co_return;
   }
-  if (!scope_fits(info, *resource) || !knows_subresource(info, *resource)) co_return call.refuse(nothing_here(info));
+  if (!scope_fits(info, *resource) || !knows_subresource(info, *resource))
+    co_return call.refuse(nothing_at(info, *resource));
   co_await serve_resource(call, info, *resource, *resource->kind->version(info.version), asker, object_name);
 }
 
 Task<void> ResourceApi::serve_resource(server::Call& call, const RequestInfo& info, const Resource& resource,
                                        const api::KindVersion& version, const Asker& asker, std::string& object_name) {
   const Operation operation = operation_of(info, resource);
-  if (operation == Operation::none)
-    co_return call.refuse(Status::method_not_supported(info.group, info.resource, info.verb));
+  const bool bodyless = call.request().method == "HEAD" && !resource.kind->custom;
+  if (operation == Operation::none || bodyless) co_return call.refuse(not_allowed(info, resource));
   if (operation == Operation::needs_name)
     co_return call.refuse(Status::bad_request("the path must name the object that is meant"));
   if (operation == Operation::token) {
@@ -256,6 +286,7 @@ Task<void> ResourceApi::serve_resource(server::Call& call, const RequestInfo& in
   const auto answer = negotiate(call.request().headers.find("accept"), offered_protobuf(operation, resource));
   if (!answer) co_return call.refuse(answer.error());
   Context context(backend_, call, info, resource, version, asker.user, *answer);
+  if (auto problem = find_form_problem(operation, *answer, context.query)) co_return call.refuse(*problem);
   switch (operation) {
     case Operation::get:
       serve_get(context);
@@ -305,12 +336,18 @@ Task<void> ResourceApi::serve_review(server::Call& call, const RequestInfo& info
   if (!format) co_return call.refuse(format.error());
   const auto body = co_await call.read_body(limits::object_body_bytes_max);
   if (!body) co_return call.refuse(body.error());
+  const auto options = read_write_options(Query(call.request().query), "CreateOptions");
+  if (!options) co_return call.refuse(options.error());
   server::LeasedArena arena;
-  auto object = read_object(*body, *format, type, arena.storage(), nullptr);
+  FieldProblems problems;
+  auto object = read_object(*body, *format, type, arena.storage(), &problems);
   if (!object) co_return call.refuse(object.error());
   if (auto typed = check_type(object->get_object(), review, review.storage_api_version); !typed)
     co_return call.refuse(typed.error());
-  if (auto shaped = shape_typed(*object, type); !shaped) co_return call.refuse(shaped.error());
+  if (auto shaped = shape_typed(*object, type, &problems.unknown); !shaped) co_return call.refuse(shaped.error());
+  std::vector<std::string> warnings;  // a review is asked by programs, which do not read them
+  if (auto judged = judge_problems(problems, options->field_validation, review, warnings); !judged)
+    co_return call.refuse(judged.error());
   const auto answer = co_await auth::answer_review(
       review.kind->kind, std::move(*object), {.core = call.core(), .user = user, .ns = info.ns, .name = info.name},
       *parts_.reviews);

@@ -149,10 +149,18 @@ TEST_F(ApiTest, PathsOfOtherScopesDoNotExist) {
   EXPECT_EQ(post("/apis/kubevirt.io/v1/virtualmachines", vm("a")).status, 404);
   EXPECT_EQ(get("/api/v1/namespaces/default/nodes").status, 404);
   EXPECT_EQ(get("/apis/kubevirt.io/v1/namespaces/default/nothings").status, 404);
-  EXPECT_EQ(get(std::string(vms) + "/a/nothing").status, 404);
+  const auto unknown = get(std::string(vms) + "/a/nothing");
+  EXPECT_EQ(unknown.status, 404);
+  EXPECT_EQ(unknown.at({"details", "name"}), "a");
   EXPECT_EQ(merge(vms, "{}").status, 400);
-  EXPECT_EQ(call("PUT", config_maps, "{}").status, 405);
-  EXPECT_EQ(post(std::string(vms) + "/a", vm("a")).status, 405);
+  const auto misplaced = call("PUT", config_maps, "{}");
+  EXPECT_EQ(misplaced.status, 405);
+  EXPECT_EQ(misplaced.at({"details", "kind"}), "(absent)");
+  EXPECT_EQ(post("/api/v1/configmaps", config_map("a")).status, 405);
+  EXPECT_EQ(call("HEAD", config_maps).status, 405);
+  EXPECT_EQ(post(std::string(config_maps) + "/a", config_map("a")).status, 405);
+  EXPECT_EQ(post(std::string(vms) + "/a", vm("b")).status, 400);
+  EXPECT_EQ(post(std::string(vms) + "/a", vm("a")).status, 201);
   EXPECT_EQ(call("DELETE", "/api/v1/namespaces").status, 405);
   EXPECT_EQ(call("DELETE", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/x").status, 405);
 }
@@ -189,7 +197,11 @@ TEST_F(ApiTest, ScaleIsAViewOfTheObject) {
   EXPECT_EQ(scaled.at({"spec", "replicas"}), "5");
   EXPECT_EQ(get(sets + "/s").at({"spec", "replicas"}), "5");
   EXPECT_EQ(get(sets + "/s").at({"metadata", "generation"}), "2");
-  EXPECT_EQ(merge(sets + "/s/scale", R"({"spec":{"replicas":-1}})").status, 422);
+  EXPECT_EQ(merge(sets + "/s/scale", R"({"spec":{"replicas":-1}})").causes(),
+            std::set<std::string>{"FieldValueInvalid .spec.replicas"});
+  EXPECT_EQ(merge(sets + "/s/scale", R"({"spec":{"replicas":"none"}})").causes(),
+            std::set<std::string>{"FieldValueInvalid patch"});
+  EXPECT_EQ(merge(sets + "/s/scale?dryRun=All", R"({"spec":{"replicas":0}})").at({"spec", "replicas"}), "(absent)");
   EXPECT_EQ(call("PUT", sets + "/s/scale", scale.text).reason(), "Conflict");
   EXPECT_EQ(get(std::string(vms) + "/a/scale").status, 404);
 }
@@ -216,6 +228,24 @@ TEST_F(ApiTest, PatchesOfAllKinds) {
   EXPECT_EQ(merge(at, R"({"metadata":{"name":"other"}})").status, 400);
   EXPECT_EQ(merge(at, R"({"metadata":{"resourceVersion":"1"}})").reason(), "Conflict");
   EXPECT_EQ(merge(std::string(config_maps) + "/none", "{}").status, 404);
+}
+
+TEST_F(ApiTest, APatchIsHeldToWhatItMakesOfTheObject) {
+  post(config_maps, config_map("c"));
+  post(vms, vm("a"));
+  const std::string map = std::string(config_maps) + "/c", machine = std::string(vms) + "/a";
+  EXPECT_EQ(merge(map, R"({"metadata":{"uid":"other"}})").causes(),
+            std::set<std::string>{"FieldValueInvalid metadata.uid"});
+  EXPECT_EQ(merge(machine, R"({"metadata":{"resourceVersion":""}})").causes(),
+            std::set<std::string>{"FieldValueInvalid metadata.resourceVersion"});
+  EXPECT_EQ(merge(machine + "?fieldValidation=Strict", R"({"nope":1})").causes(),
+            std::set<std::string>{"FieldValueInvalid patch"});
+  EXPECT_EQ(merge(map, R"({"apiVersion":null})").status, 400);
+  const auto owned = merge(map, R"({"metadata":{"ownerReferences":[
+      {"apiVersion":"v1","kind":"Pod","name":"p","uid":"u"},{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u"}]}})");
+  EXPECT_EQ(owned.status, 200) << owned.text;
+  EXPECT_THAT(owned.warnings(), ::testing::SizeIs(1));
+  EXPECT_EQ(merge(machine, R"({"metadata":{"finalizers":["bare"]}})").warnings().size(), 1U);
 }
 
 TEST_F(ApiTest, ApplyMakesAnObjectAndOwnsItsFields) {
@@ -315,17 +345,21 @@ TEST_F(ApiTest, FinalizersHoldAnObjectUntilTheLastIsGone) {
 TEST_F(ApiTest, DeletionsKeepTheirPreconditions) {
   const auto created = post(config_maps, config_map("c"));
   const std::string at = std::string(config_maps) + "/c";
-  EXPECT_EQ(call("DELETE", at, R"({"preconditions":{"uid":"other"}})").reason(), "Conflict");
+  const auto other = call("DELETE", at, R"({"preconditions":{"uid":"other"}})");
+  EXPECT_EQ(other.reason(), "Conflict");
+  EXPECT_EQ(other.at({"details", "kind"}), "ConfigMap");
+  EXPECT_EQ(call("DELETE", at + "?propagationPolicy=Some").causes(),
+            std::set<std::string>{"FieldValueNotSupported propagationPolicy"});
   EXPECT_EQ(call("DELETE", at, R"({"preconditions":{"resourceVersion":"1"}})").reason(), "Conflict");
   EXPECT_EQ(
       call("DELETE", at, fmt::format(R"({{"preconditions":{{"uid":"{}"}}}})", created.at({"metadata", "uid"}))).status,
       200);
 }
 
-TEST_F(ApiTest, ForegroundDeletionIsAccepted) {
+TEST_F(ApiTest, ForegroundDeletionWaits) {
   post(vms, vm("a"));
   const auto deleted = call("DELETE", std::string(vms) + "/a?propagationPolicy=Foreground");
-  EXPECT_EQ(deleted.status, 202);
+  EXPECT_EQ(deleted.status, 200);
   EXPECT_EQ(deleted.at({"metadata", "finalizers"}), R"(["foregroundDeletion"])");
 }
 
@@ -377,6 +411,8 @@ TEST_F(ApiTest, ListsComeInPages) {
   EXPECT_THAT(third.item_names(), ElementsAre("e"));
   EXPECT_EQ(third.at({"metadata", "continue"}), "(absent)");
   EXPECT_EQ(get(std::string(vms) + "?continue=garbage").status, 400);
+  EXPECT_EQ(get(std::string(vms) + "?limit=").status, 400);
+  EXPECT_THAT(get(std::string(vms) + "?limit=2&resourceVersion=0").item_names(), ::testing::SizeIs(6));
   EXPECT_EQ(get(std::string(vms) + "?limit=2&labelSelector=!x").at({"metadata", "remainingItemCount"}), "(absent)");
   EXPECT_EQ(get(std::string(vms) + "?resourceVersion=5&continue=" + first.at({"metadata", "continue"})).status, 400);
 }
@@ -401,6 +437,18 @@ TEST_F(ApiTest, PartialMetadataIsAForm) {
   EXPECT_EQ(list.at({"kind"}), "PartialObjectMetadataList");
   EXPECT_THAT(list.item_names(), ElementsAre("a"));
   EXPECT_EQ(list.text.find("\"spec\""), std::string::npos);
+  EXPECT_EQ(get(std::string(vms) + "/a", partial).status, 406);
+  const std::vector<Header> one = {{"Accept", "application/json;as=PartialObjectMetadata;v=v1beta1;g=meta.k8s.io"}};
+  EXPECT_EQ(get(vms, one).status, 406);
+  EXPECT_EQ(get(std::string(vms) + "/a", one).at({"apiVersion"}), "meta.k8s.io/v1beta1");
+}
+
+TEST_F(ApiTest, OnlyCustomKindsSayInListsWhatTheyAre) {
+  post(vms, vm("a"));
+  post(config_maps, config_map("c"));
+  EXPECT_THAT(get(vms).text,
+              HasSubstr(R"("items":[{"apiVersion":"kubevirt.io/v1","kind":"VirtualMachine","metadata")"));
+  EXPECT_THAT(get(config_maps).text, HasSubstr(R"("items":[{"metadata":{"name":"c")"));
 }
 
 // --- watches ---------------------------------------------------------------------------------------------------------

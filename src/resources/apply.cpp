@@ -40,6 +40,9 @@ Result<WriteOptions> read_apply_options(const Context& context) {
 }
 
 Result<void> check_configuration(const Context& context, json::Object& configuration) {
+  if (json::get_string_or(configuration, "apiVersion").empty() || json::get_string_or(configuration, "kind").empty())
+    return fail(Status::bad_request(fmt::format("what is applied says what it is: apiVersion \"{}\" and kind \"{}\"",
+                                                context.api_version, context.resource.kind->kind)));
   if (auto typed = check_type(configuration, context.resource, context.api_version); !typed) return typed;
   json::Object& metadata = metadata_of(configuration);
   if (json::find(metadata, "managedFields"))
@@ -99,6 +102,7 @@ Task<Settled> apply_new(Context& context, const json::Value& configuration, cons
   auto applied = apply_configuration(json::Value(json::Object(context.storage())), configuration,
                                      *context.resource.kind, writer, false, context.storage());
   if (!applied) co_return refused(unmergeable(std::move(applied.error())));
+  json::erase(metadata_of(applied->object.get_object()), "resourceVersion");  // of an object that is not there
   if (auto shaped = shape_object(applied->object, context.resource, write, nullptr); !shaped)
     co_return refused(std::move(shaped.error()));
   auto created = co_await create_object(context, std::move(applied->object), options.dry_run, write,
@@ -112,12 +116,12 @@ Task<Settled> apply_new(Context& context, const json::Value& configuration, cons
 
 Task<Settled> apply_to(Context& context, const ObjectPtr& current, const json::Value& configuration,
                        const WriteOptions& options, const FieldWriter& writer, const WriteContext& write) {
-  if (auto conflict = find_conflict(context, configuration.get_object(), *current))
-    co_return refused(std::move(*conflict));
   const json::Value old = load_object(*current, context.storage());
   auto applied = apply_configuration(old, configuration, *context.resource.kind, writer, options.force.value_or(false),
                                      context.storage());
   if (!applied) co_return refused(unmergeable(std::move(applied.error())));
+  if (auto conflict = find_version_conflict(context, configuration.get_object(), *current))
+    co_return refused(std::move(*conflict));
   applied->object.get_object()["apiVersion"] = context.api_version;
   if (auto shaped = shape_object(applied->object, context.resource, write, nullptr); !shaped)
     co_return refused(std::move(shaped.error()));

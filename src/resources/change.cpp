@@ -34,6 +34,11 @@ AdmissionRequest admission_request(const Context& context, Stage stage, json::Va
           .old_object = &old};
 }
 
+Status conflict(const Context& context, const StoredObject& current, std::string message) {
+  return Status::conflict(std::string(context.group()), std::string(context.plural()), std::string(current.name()),
+                          std::move(message));
+}
+
 std::optional<json::Value> track(Context& context, const json::Value& old, const json::Value& wanted,
                                  const WriteContext& write) {
   const auto* manager = context.query.find("fieldManager");
@@ -73,29 +78,39 @@ Task<Result<json::Value>> read_body_object(Context& context, FieldValidation val
   co_return std::move(*object);
 }
 
+std::optional<Status> find_uid_conflict(const Context& context, const json::Object& wanted,
+                                        const StoredObject& current) {
+  const std::string_view uid = json::get_string_or(metadata_of(wanted), "uid");
+  if (uid.empty() || uid == current.uid()) return std::nullopt;
+  return conflict(context, current,
+                  fmt::format("\"{}\" has uid {} and not {}: the object that was meant is gone, and another one has "
+                              "its name",
+                              current.name(), current.uid(), uid));
+}
+
+std::optional<Status> find_version_conflict(const Context& context, const json::Object& wanted,
+                                            const StoredObject& current) {
+  const std::string_view version = json::get_string_or(metadata_of(wanted), "resourceVersion");
+  if (version.empty() || version == "0" || version == fmt::to_string(current.revision())) return std::nullopt;
+  return conflict(context, current,
+                  fmt::format("\"{}\" has been modified: it is at resource version {} and the request is for {}; "
+                              "read it again and apply the change to the newest version",
+                              current.name(), current.revision(), version));
+}
+
 std::optional<Status> find_conflict(const Context& context, const json::Object& wanted, const StoredObject& current) {
-  const json::Object& metadata = metadata_of(wanted);
-  const auto conflict = [&](std::string message) {
-    return Status::conflict(std::string(context.group()), std::string(context.plural()), std::string(current.name()),
-                            std::move(message));
-  };
-  const std::string_view uid = json::get_string_or(metadata, "uid");
-  if (!uid.empty() && uid != current.uid())
-    return conflict(
-        fmt::format("\"{}\" has uid {} and not {}: the object that was meant is gone, and another one has "
-                    "its name",
-                    current.name(), current.uid(), uid));
-  const std::string_view version = json::get_string_or(metadata, "resourceVersion");
-  if (!version.empty() && version != "0" && version != fmt::to_string(current.revision()))
-    return conflict(
-        fmt::format("\"{}\" has been modified: it is at resource version {} and the request is for {}; "
-                    "read it again and apply the change to the newest version",
-                    current.name(), current.revision(), version));
-  return std::nullopt;
+  auto found = find_uid_conflict(context, wanted, current);
+  return found ? found : find_version_conflict(context, wanted, current);
+}
+
+void drop_repetitions(Context& context, json::Value& object) {
+  if (drop_repeated_owners(metadata_of(object.get_object())))
+    context.warnings.emplace_back("metadata.ownerReferences: an owner was named more than once and counts once");
 }
 
 Task<Written> change_object(Context& context, const ObjectPtr& current, const json::Value& old, json::Value wanted,
                             bool dry_run, const WriteContext& write, std::optional<json::Value> managed_fields) {
+  drop_repetitions(context, wanted);
   if (!managed_fields) managed_fields = track(context, old, wanted, write);
   const auto mutated = run_admission(admission_request(context, Stage::mutate, wanted, old, dry_run),
                                      context.backend.admission, context.storage(), context.warnings);
@@ -123,6 +138,9 @@ Task<Written> change_object(Context& context, const ObjectPtr& current, const js
   const auto judged = run_admission(admission_request(context, Stage::validate, wanted, old, dry_run),
                                     context.backend.admission, context.storage(), context.warnings);
   if (!judged) co_return refused(judged.error());
+  if (context.resource.kind->custom)
+    add_finalizer_warnings(metadata_of(std::as_const(wanted.get_object())), metadata_of(old.get_object()),
+                           context.warnings);
 
   if (same_object(wanted.get_object(), old.get_object())) co_return current;
   ObjectDraft draft = make_draft(wanted.get_object(), context.resource);

@@ -44,7 +44,14 @@ Task<Written> change_object(Context& context, const ObjectPtr& current, const js
                             bool dry_run, const WriteContext& write,
                             std::optional<json::Value> managed_fields = std::nullopt);
 
+// An owner that is named twice counts once; whoever names it so is warned.
+void drop_repetitions(Context& context, json::Value& object);
+
 // The body's metadata.resourceVersion and uid against the stored object. Nothing when they agree or are absent.
+std::optional<Status> find_uid_conflict(const Context& context, const json::Object& wanted,
+                                        const StoredObject& current);
+std::optional<Status> find_version_conflict(const Context& context, const json::Object& wanted,
+                                            const StoredObject& current);
 std::optional<Status> find_conflict(const Context& context, const json::Object& wanted, const StoredObject& current);
 
 }  // namespace vg::resources

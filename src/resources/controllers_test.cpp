@@ -102,7 +102,7 @@ TEST_F(ControllersTest, ForegroundWaitsForWhatBlocks) {
   start_controllers();
   const auto owner = post(config_maps, config_map("owner"));
   post(config_maps, config_map("leaf", owned_by(owner, true) + R"(,"finalizers":["x/hold"])"));
-  EXPECT_EQ(call("DELETE", map("owner") + "?propagationPolicy=Foreground").status, 202);
+  EXPECT_EQ(call("DELETE", map("owner") + "?propagationPolicy=Foreground").status, 200);
   EXPECT_TRUE(soon([&] { return get(map("leaf")).at({"metadata", "deletionTimestamp"}) != "(absent)"; }));
   EXPECT_EQ(get(map("owner")).status, 200);
   merge(map("leaf"), R"({"metadata":{"finalizers":null}})");

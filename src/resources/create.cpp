@@ -70,6 +70,9 @@ Result<void> settle(Context& context, json::Object& object) {
     return fail(Status::bad_request("a new object has no resourceVersion yet; leave it out"));
   const std::string_view name = json::get_string_or(metadata, "name");
   if (auto problem = find_namespace_problem(context, name)) return fail(std::move(*problem));
+  // Nothing is born dying, not even in the eyes of the admission rules.
+  for (const std::string_view member : {"deletionTimestamp", "deletionGracePeriodSeconds"})
+    json::erase(metadata, member);
   return {};
 }
 
@@ -106,6 +109,16 @@ Task<Result<ObjectPtr>> store_new(Context& context, json::Object& object, bool g
   }
 }
 
+// A path that names the object is asked about with that name, so no other may be made through it.
+Result<void> check_path_name(const Context& context, const json::Object& object) {
+  const std::string_view name = json::get_string_or(metadata_of(object), "name");
+  if (context.info.name.empty() || context.info.name == name) return {};
+  return fail(
+      Status::bad_request(fmt::format("the object says name \"{}\" and the path says \"{}\"; create it at the "
+                                      "path of the collection",
+                                      name, context.info.name)));
+}
+
 Task<Result<ObjectPtr>> create(Context& context) {
   const auto options = read_write_options(context.query, "CreateOptions");
   if (!options) co_return fail(options.error());
@@ -113,6 +126,7 @@ Task<Result<ObjectPtr>> create(Context& context) {
   const WriteContext write = write_context(context, now);
   auto object = co_await read_body_object(context, options->field_validation, write);
   if (!object) co_return fail(std::move(object.error()));
+  if (auto named = check_path_name(context, object->get_object()); !named) co_return fail(std::move(named.error()));
   co_return co_await create_object(context, std::move(*object), options->dry_run, write);
 }
 
@@ -121,6 +135,7 @@ Task<Result<ObjectPtr>> create(Context& context) {
 Task<Result<ObjectPtr>> create_object(Context& context, json::Value object, bool dry_run, const WriteContext& write,
                                       std::optional<json::Value> managed_fields) {
   if (auto settled = settle(context, object.get_object()); !settled) co_return fail(std::move(settled.error()));
+  drop_repetitions(context, object);
   const std::string asked_name(json::get_string_or(metadata_of(std::as_const(object.get_object())), "name"));
   const auto mutated = run_admission(admission_request(context, Stage::mutate, asked_name, object, dry_run),
                                      context.backend.admission, context.storage(), context.warnings);
@@ -151,6 +166,8 @@ Task<Result<ObjectPtr>> create_object(Context& context, json::Value object, bool
   const auto judged = run_admission(admission_request(context, Stage::validate, name, object, dry_run),
                                     context.backend.admission, context.storage(), context.warnings);
   if (!judged) co_return fail(judged.error());
+  if (context.resource.kind->custom)
+    add_finalizer_warnings(metadata_of(std::as_const(members)), json::Object(), context.warnings);
   co_return co_await store_new(context, members, generated, dry_run);
 }
 

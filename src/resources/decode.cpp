@@ -97,6 +97,11 @@ Result<json::Value> read_protobuf(std::string_view body, const api::Type& type, 
   return value;
 }
 
+bool is_text(const json::Object& object, std::string_view member) {
+  const json::Value* value = json::find(object, member);
+  return !value || value->is_null() || value->is_string();
+}
+
 }  // namespace
 
 Protobuf protobuf_of(const api::Type& type) { return api::speaks_protobuf(type) ? Protobuf::objects : Protobuf::none; }
@@ -110,11 +115,15 @@ Result<json::Value> read_object(std::string_view body, BodyFormat format, const 
                                   : json::parse(body, storage,
                                                 {.bytes_max = limits::object_body_bytes_max,
                                                  .duplicate_fields = problems ? &problems->duplicate : nullptr});
+  // Kubernetes' own decoder takes nothing for an object without members.
+  if (value && value->is_null() && api::speaks_protobuf(type)) return json::Value(json::Object(storage));
   if (value && !value->is_object()) return fail(Status::bad_request("the body must be one object"));
   return value;
 }
 
 Result<void> check_type(json::Object& object, const Resource& resource, std::string_view api_version) {
+  if (!is_text(object, "kind") || !is_text(object, "apiVersion"))
+    return fail(Status::bad_request("kind and apiVersion are texts"));
   const auto kind = json::get_string_or(object, "kind");
   const auto version = json::get_string_or(object, "apiVersion");
   if (resource.kind->custom && (kind.empty() || version.empty()))

@@ -34,7 +34,7 @@ bool is_immortal(const StoredObject& object, const Resource& resource) {
 
 Result<void> check_preconditions(const StoredObject& object, const Resource& resource, const DeleteOptions& options) {
   const auto conflict = [&](std::string message) {
-    return fail(Status::conflict(std::string(resource.group()), std::string(resource.plural()),
+    return fail(Status::conflict(std::string(resource.group()), std::string(resource.kind->kind),
                                  std::string(object.name()), std::move(message)));
   };
   if (!options.uid.empty() && options.uid != object.uid())

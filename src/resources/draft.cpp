@@ -108,11 +108,24 @@ void append_object(std::string& out, const StoredObject& object, const Resource&
   rewrite_version(out, start, resource, api_version);
 }
 
-void append_partial_metadata(std::string& out, const StoredObject& object, Revision revision) {
+void append_untyped_object(std::string& out, const StoredObject& object, const Resource& resource) {
+  const std::size_t start = out.size();
+  append_object(out, object, resource, resource.storage_api_version);
+  constexpr std::string_view between = R"(","kind":")";
+  constexpr std::string_view after = R"(",)";
+  const std::size_t typed =
+      head.size() + resource.storage_api_version.size() + between.size() + resource.kind->kind.size() + after.size();
+  out.erase(start + 1, typed - 1);
+}
+
+void append_partial_metadata(std::string& out, const StoredObject& object, Revision revision,
+                             std::string_view meta_version) {
   const std::string_view json = object.json();
   constexpr std::array<std::string_view, 1> path = {"metadata"};
   const auto metadata = scan_value(json, path);
-  out.append(R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":)");
+  fmt::format_to(std::back_inserter(out),
+                 FMT_COMPILE(R"({{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/{}","metadata":)"),
+                 meta_version);
   if (!metadata) {
     out.append("{}}");
     return;

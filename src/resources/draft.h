@@ -24,8 +24,12 @@ inline void append_object(std::string& out, const StoredObject& object, const Re
   append_object(out, object, resource, api_version, object.revision());
 }
 
+// As an element of a list of Kubernetes' own kinds, which do not repeat what the list says of them.
+void append_untyped_object(std::string& out, const StoredObject& object, const Resource& resource);
+
 // Only what every object has: {"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{...}}.
-void append_partial_metadata(std::string& out, const StoredObject& object, Revision revision);
+void append_partial_metadata(std::string& out, const StoredObject& object, Revision revision,
+                             std::string_view meta_version = "v1");
 
 // An object that was not stored, for the answer to a dry run. `revision` is that of the version it would replace; 0
 // when it would be new.

@@ -72,10 +72,11 @@ std::optional<Owners> read_owners(const json::Value& object) {
   return owners;
 }
 
-// One entry that says nothing: how a client asks that all notes be dropped.
+// An empty list, or one entry that says nothing: how a client asks that all notes be dropped.
 bool asks_for_reset(const json::Value& object) {
   const json::Array* entries = managed_fields_of(object);
-  if (!entries || entries->size() != 1) return false;
+  if (!entries || entries->size() > 1) return false;
+  if (entries->empty()) return true;
   const json::Object* only = entries->front().if_object();
   return only && only->empty();
 }
@@ -119,13 +120,17 @@ const FieldSet& unowned_fields() {
 }
 
 // Where the status is a subresource, the object itself is not asked about it, and the subresource about nothing else.
-FieldSet owned_part(FieldSet fields, const api::Kind& kind, const FieldWriter& writer) {
+FieldSet asked_part(FieldSet fields, const api::Kind& kind, const FieldWriter& writer) {
   constexpr string_view status = "f:status";
   const bool about_status = writer.subresource == "status";
   if (about_status || kind.status_subresource)
     std::erase_if(fields.children,
                   [&](const FieldSet::Child& child) { return (child.element == status) != about_status; });
-  return fields.without(unowned_fields());
+  return fields;
+}
+
+FieldSet owned_part(FieldSet fields, const api::Kind& kind, const FieldWriter& writer) {
+  return asked_part(std::move(fields), kind, writer).without(unowned_fields());
 }
 
 struct Change {
@@ -201,16 +206,17 @@ void note_update(Owners& owners, const Change& change, const FieldWriter& writer
 
 // --- applying --------------------------------------------------------------------------------------------------------
 
-// What the manager said last time and no longer says, unless somebody else (or its new configuration) does.
-json::Value prune(const json::Value& merged, const Owners& owners, const FieldSet& last, const api::Kind& kind,
-                  const json::StoragePtr& storage) {
+// What the manager said last time and no longer says, unless somebody else (or its new configuration, `said`) does. The
+// configuration names the object, and so keeps metadata even when it says nothing else of it.
+json::Value prune(const json::Value& merged, const Owners& owners, const FieldSet& said, const FieldSet& last,
+                  const api::Kind& kind, const json::StoragePtr& storage) {
   if (last.empty()) return json::Value(merged, storage);
   const auto fields_named = [&](const json::Value& object) {
     auto fields = api::fields_of(object, kind);
     return api::with_named_fields(fields ? *fields : FieldSet(), kind);
   };
   const FieldSet last_named = api::with_named_fields(last, kind);
-  FieldSet managed;
+  FieldSet managed = said;
   for (const Owner& owner : owners) managed = managed.united_with(owner.fields);
   managed = api::with_named_fields(managed, kind);
   const FieldSet all = fields_named(merged);
@@ -292,13 +298,14 @@ Result<Applied> apply_configuration(const json::Value& live, const json::Value& 
     last = known->fields;
     self.time = known->time;
   }
-  self.fields = owned_part(std::move(*said), kind, writer);
+  const FieldSet asked = asked_part(std::move(*said), kind, writer);
+  self.fields = asked.without(unowned_fields());
   if (!(self.fields == last)) self.time = std::string(writer.now);
   std::erase_if(owners, [&](const Owner& owner) { return owner.identity() == self.identity(); });
   owners.push_back(self);
 
   json::Value merged = api::merge_objects(before, configuration, kind, storage);
-  json::Value object = prune(merged, owners, last, kind, storage);
+  json::Value object = prune(merged, owners, asked, last, kind, storage);
   if (auto settled = settle_conflicts(owners, self, find_change(before, object, kind, writer), force); !settled)
     return fail(std::move(settled.error()));
   drop_empty(owners);

@@ -96,6 +96,18 @@ TEST_F(ManagedFields, WhatAManagerNoLongerSaysGoes) {
   EXPECT_EQ(json::to_text(*json::find_path(object, {"metadata", "labels"})), R"({"b":"1","c":"1"})");
 }
 
+TEST_F(ManagedFields, ConfigurationsThatOnlyNameTheObjectKeepItsIdentity) {
+  constexpr std::string_view named = R"({"metadata":{"name":"a"}})";
+  auto object =
+      applied(nothing_, R"({"metadata":{"name":"a","labels":{"x":"1"}},"spec":{"running":true}})", writer("one"));
+  json::ensure_object(object.get_object(), "metadata")["uid"] = "u";
+  object = applied(object, named, writer("one", late));
+  EXPECT_EQ(json::to_text(*json::find_path(object, {"metadata", "uid"})), "\"u\"");
+  EXPECT_EQ(json::to_text(*json::find_path(object, {"metadata", "name"})), "\"a\"");
+  EXPECT_EQ(json::find_path(object, {"metadata", "labels"}), nullptr);
+  EXPECT_EQ(json::find_path(object, {"spec"}), nullptr);
+}
+
 TEST_F(ManagedFields, WhatWasThereBeforeTheFirstApplyIsNotTakenSilently) {
   const auto live = read(R"({"metadata":{"name":"a"},"spec":{"running":true}})");
   EXPECT_FALSE(apply(live, R"({"spec":{"running":false}})", writer("one")));

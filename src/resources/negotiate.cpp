@@ -56,19 +56,25 @@ std::optional<Answer> answer_for(const MediaType& media, Protobuf protobuf) {
   if (media.group != "meta.k8s.io" || (media.version != "v1" && media.version != "v1beta1")) return std::nullopt;
   if (media.as == "Table" && !answer.protobuf) {
     answer.form = Form::table;
-    answer.table_version = media.version;
+    answer.meta_version = media.version;
     return answer;
   }
   if (media.as == "PartialObjectMetadata" || media.as == "PartialObjectMetadataList") {
     answer.form = Form::partial;
+    answer.meta_version = media.version;
+    answer.list = media.as == "PartialObjectMetadataList";
     return answer;
   }
   return std::nullopt;
 }
 
-std::string_view bare_type(std::optional<std::string_view> content_type) {
+// Types of media have no letter case.
+std::string bare_type(std::optional<std::string_view> content_type) {
   std::string_view rest = content_type.value_or("");
-  return take_until(rest, ';');
+  std::string type(take_until(rest, ';'));
+  for (char& c : type)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return type;
 }
 
 }  // namespace
@@ -85,7 +91,7 @@ Result<Answer> negotiate(std::optional<std::string_view> accept, Protobuf protob
 }
 
 Result<BodyFormat> body_format(std::optional<std::string_view> content_type, Protobuf protobuf) {
-  const std::string_view type = bare_type(content_type);
+  const std::string type = bare_type(content_type);
   if (type.empty() || type == "application/json") return BodyFormat::json;
   if (type == "application/yaml") return BodyFormat::yaml;
   if (type == protobuf_type && protobuf == Protobuf::objects) return BodyFormat::protobuf;
@@ -94,7 +100,7 @@ Result<BodyFormat> body_format(std::optional<std::string_view> content_type, Pro
 }
 
 Result<PatchFormat> patch_format(std::optional<std::string_view> content_type) {
-  const std::string_view type = bare_type(content_type);
+  const std::string type = bare_type(content_type);
   if (type == "application/json-patch+json") return PatchFormat::json_patch;
   if (type == "application/merge-patch+json") return PatchFormat::merge_patch;
   if (type == "application/strategic-merge-patch+json") return PatchFormat::strategic_merge_patch;

@@ -19,8 +19,9 @@ enum class Form : std::uint8_t {
 struct Answer {
   Form form = Form::object;
   std::string_view content_type = "application/json";
-  std::string_view table_version = "v1";  // of meta.k8s.io: v1 or v1beta1
-  bool protobuf = false;                  // never together with a table
+  std::string_view meta_version = "v1";  // of meta.k8s.io, for tables and metadata: v1 or v1beta1
+  bool protobuf = false;                 // never together with a table
+  bool list = false;                     // the metadata of a list and not of one object
 };
 
 inline constexpr std::string_view protobuf_type = "application/vnd.kubernetes.protobuf";

@@ -14,7 +14,7 @@ TEST(Negotiate, TakesTheFirstFormThatCanBeServed) {
       "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/"
       "json");
   EXPECT_EQ(kubectl->form, Form::table);
-  EXPECT_EQ(kubectl->table_version, "v1");
+  EXPECT_EQ(kubectl->meta_version, "v1");
   EXPECT_EQ(negotiate("application/json;as=Table;v=v9;g=meta.k8s.io,application/json")->form, Form::object);
   EXPECT_EQ(negotiate("application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io")->form, Form::partial);
   EXPECT_EQ(negotiate("application/yaml")->content_type, "application/yaml");
@@ -50,6 +50,7 @@ TEST(Negotiate, RefusesWhatItDoesNotKnow) {
 TEST(BodyFormat, IsJsonUnlessSaidOtherwise) {
   EXPECT_EQ(*body_format(std::nullopt), BodyFormat::json);
   EXPECT_EQ(*body_format("application/json; charset=utf-8"), BodyFormat::json);
+  EXPECT_EQ(*body_format("Application/JSON"), BodyFormat::json);
   EXPECT_EQ(*body_format("application/yaml"), BodyFormat::yaml);
   EXPECT_EQ(body_format("text/plain").error().code, 415);
   EXPECT_EQ(body_format("application/vnd.kubernetes.protobuf").error().code, 415);

@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/names.h"
 #include "json/access.h"
+#include "json/write.h"
 
 namespace vg::resources {
 namespace {
@@ -108,8 +109,9 @@ void check_owners(const json::Object& metadata, Causes& causes) {
     const std::string_view api_version = json::get_string_or(owner, "apiVersion");
     const std::string_view kind = json::get_string_or(owner, "kind");
     const std::string_view name = json::get_string_or(owner, "name");
-    if (split_api_version(api_version).version.empty())
-      causes.add(invalid, "metadata.ownerReferences.apiVersion", "an owner's apiVersion cannot be empty");
+    if (const auto version = split_api_version(api_version).version; version.empty() || version.contains('/'))
+      causes.add(invalid, "metadata.ownerReferences.apiVersion",
+                 "an owner's apiVersion is a version, or a group and a version, such as kubevirt.io/v1");
     if (kind.empty()) causes.add(invalid, "metadata.ownerReferences.kind", "an owner's kind cannot be empty");
     if (name.empty()) causes.add(invalid, "metadata.ownerReferences.name", "an owner's name cannot be empty");
     if (json::get_string_or(owner, "uid").empty())
@@ -124,12 +126,18 @@ void check_owners(const json::Object& metadata, Causes& causes) {
   }
 }
 
-void check_finalizers(const json::Object& metadata, Causes& causes) {
+// Custom kinds may have finalizers without a domain, and are only warned of them; nobody minds those of events.
+void check_finalizers(const json::Object& metadata, bool any_name, Causes& causes) {
   const auto* finalizers = json::get_array(metadata, "finalizers");
   if (!finalizers) return;
+  std::size_t index = 0;
   for (const auto& finalizer : *finalizers) {
     const std::string_view name = json::as_string(&finalizer).value_or("");
     causes.defects("metadata.finalizers", name, qualified_name_defects(name));
+    if (!any_name && !is_whole_finalizer(name))
+      causes.add(invalid, fmt::format("metadata.finalizers[{}]", index),
+                 fmt::format("\"{}\": a finalizer has a domain, such as example.com/{}", name, name));
+    ++index;
   }
   if (has_finalizer(metadata, foreground_finalizer) && has_finalizer(metadata, orphan_finalizer))
     causes.add(invalid, "metadata.finalizers",
@@ -158,6 +166,10 @@ const json::Object& metadata_of(const json::Object& object) {
   static const json::Object none;
   const auto* metadata = json::get_object(object, "metadata");
   return metadata ? *metadata : none;
+}
+
+bool is_whole_finalizer(std::string_view name) {
+  return name.contains('/') || name == foreground_finalizer || name == orphan_finalizer || name == "kubernetes";
 }
 
 bool has_finalizer(const json::Object& metadata, std::string_view name) {
@@ -189,10 +201,30 @@ void drop_unkept_metadata(json::Object& metadata) {
   json::erase(metadata, "managedFields");
 }
 
+bool drop_repeated_owners(json::Object& metadata) {
+  auto* owners = json::get_array(metadata, "ownerReferences");
+  if (!owners || owners->size() < 2) return false;
+  std::unordered_set<std::string> seen;
+  json::Array kept(owners->storage());
+  for (json::Value& owner : *owners)
+    if (seen.insert(json::to_text(owner)).second) kept.push_back(std::move(owner));
+  owners->swap(kept);
+  return owners->size() < kept.size();
+}
+
+void add_finalizer_warnings(const json::Object& metadata, const json::Object& old, std::vector<std::string>& warnings) {
+  const auto* finalizers = json::get_array(metadata, "finalizers");
+  if (!finalizers) return;
+  for (const auto& finalizer : *finalizers)
+    if (const auto name = json::as_string(&finalizer).value_or("");
+        !is_whole_finalizer(name) && !has_finalizer(old, name))
+      warnings.push_back(fmt::format(
+          "metadata.finalizers: \"{}\" could be anybody's; give it a domain, as in example.com/{}", name, name));
+}
+
 void stamp_new_object(json::Object& metadata, std::string_view uid, std::string_view now) {
   drop_unkept_metadata(metadata);
-  for (const std::string_view name :
-       {"resourceVersion", "generation", "deletionTimestamp", "deletionGracePeriodSeconds"})
+  for (const std::string_view name : {"resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds"})
     json::erase(metadata, name);
   metadata["uid"] = uid;
   metadata["creationTimestamp"] = now;
@@ -214,7 +246,7 @@ void check_metadata(const json::Object& metadata, const Resource& resource, std:
   check_labels(metadata, into);
   check_annotations(metadata, into);
   check_owners(metadata, into);
-  check_finalizers(metadata, into);
+  check_finalizers(metadata, resource.kind->custom || resource.key == "events", into);
 }
 
 void check_metadata_change(const json::Object& metadata, const json::Object& old, std::vector<StatusCause>& causes) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,6 +22,8 @@ json::Object& metadata_of(json::Object& object);
 // An empty one when it is missing.
 const json::Object& metadata_of(const json::Object& object);
 
+// Whether everybody can tell whose it is: it has a domain, or is one of Kubernetes' own.
+bool is_whole_finalizer(std::string_view name);
 bool has_finalizer(const json::Object& metadata, std::string_view name);
 // True when something changed.
 bool add_finalizer(json::Object& metadata, std::string_view name);
@@ -28,6 +31,12 @@ bool remove_finalizer(json::Object& metadata, std::string_view name);
 
 // Takes off what the server does not keep or does not take from clients.
 void drop_unkept_metadata(json::Object& metadata);
+
+// An owner that is named twice counts once. True when one was dropped.
+bool drop_repeated_owners(json::Object& metadata);
+
+// Of finalizers that `old` does not have and that are accepted, but could be anybody's.
+void add_finalizer_warnings(const json::Object& metadata, const json::Object& old, std::vector<std::string>& warnings);
 
 // What only the server may say about a new object. Name and namespace must be settled before.
 void stamp_new_object(json::Object& metadata, std::string_view uid, std::string_view now);

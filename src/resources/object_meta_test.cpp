@@ -4,11 +4,13 @@
 
 #include "json/access.h"
 #include "json/document.h"
+#include "json/write.h"
 
 namespace vg::resources {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
@@ -57,13 +59,35 @@ TEST(Metadata, LabelsAnnotationsAndFinalizersAreChecked) {
               ElementsAre("FieldValueInvalid metadata.annotations"));
   EXPECT_THAT(problems(R"({"name":"a","namespace":"d","finalizers":["bad one!","example.com/x"]})"),
               ElementsAre("FieldValueInvalid metadata.finalizers"));
+  EXPECT_THAT(problems(R"({"name":"a","namespace":"d","finalizers":["x/y","orphan","bare"]})", "configmaps"),
+              ElementsAre("FieldValueInvalid metadata.finalizers[2]"));
+  EXPECT_THAT(problems(R"({"name":"a","namespace":"d","finalizers":["bare"]})"), IsEmpty());
   EXPECT_THAT(problems(R"({"name":"a","namespace":"d","finalizers":["orphan","foregroundDeletion"]})"),
               ElementsAre("FieldValueInvalid metadata.finalizers"));
   const std::string large = R"({"name":"a","namespace":"d","annotations":{"k":")" + std::string(300'000, 'x') + "\"}}";
   EXPECT_THAT(problems(large), ElementsAre("FieldValueTooLong metadata.annotations"));
 }
 
+TEST(Metadata, FinalizersWithoutADomainAreWarnedOfOnce) {
+  const auto before = json::Document::parse(R"({"finalizers":["old"]})");
+  const auto after = json::Document::parse(R"({"finalizers":["old","new","x/y"]})");
+  std::vector<std::string> warnings;
+  add_finalizer_warnings(after->root().get_object(), before->root().get_object(), warnings);
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("\"new\"")));
+}
+
+TEST(Metadata, RepeatedOwnersCountOnce) {
+  auto document = json::Document::parse(R"({"ownerReferences":[{"uid":"a"},{"uid":"b"},{"uid":"a"}]})");
+  json::Object& metadata = document->root().get_object();
+  EXPECT_TRUE(drop_repeated_owners(metadata));
+  EXPECT_EQ(json::to_text(metadata["ownerReferences"]), R"([{"uid":"a"},{"uid":"b"}])");
+  EXPECT_FALSE(drop_repeated_owners(metadata));
+}
+
 TEST(Metadata, OwnersMustBeWhole) {
+  EXPECT_THAT(problems(R"({"name":"a","namespace":"d",
+                           "ownerReferences":[{"apiVersion":"a/b/c","kind":"K","name":"p","uid":"u"}]})"),
+              ElementsAre("FieldValueInvalid metadata.ownerReferences.apiVersion"));
   EXPECT_THAT(
       problems(R"({"name":"a","namespace":"d","ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p"}]})"),
       ElementsAre("FieldValueInvalid metadata.ownerReferences.uid"));
@@ -102,7 +126,7 @@ TEST(Metadata, TheServerSetsWhatIsItsOwn) {
   stamp_new_object(metadata, "u", "2026-02-02T00:00:00Z");
   EXPECT_EQ(json::get_string_or(metadata, "uid"), "u");
   EXPECT_EQ(json::get_string_or(metadata, "creationTimestamp"), "2026-02-02T00:00:00Z");
-  for (const char* gone : {"generation", "resourceVersion", "selfLink", "managedFields", "deletionTimestamp"})
+  for (const char* gone : {"resourceVersion", "selfLink", "managedFields", "deletionTimestamp"})
     EXPECT_FALSE(metadata.contains(gone)) << gone;
 }
 

@@ -42,7 +42,7 @@ void check_dry_run(const std::vector<std::string_view>& values, std::vector<Stat
 
 Result<std::optional<std::int64_t>> read_seconds(const Query& query, std::string_view name) {
   const std::string* text = query.find(name);
-  if (!text || text->empty()) return std::nullopt;
+  if (!text) return std::nullopt;
   if (const auto number = read_number<std::int64_t>(*text)) return number;
   return fail(Status::bad_request(fmt::format("{} must be a whole number, not \"{}\"", name, *text)));
 }
@@ -54,7 +54,7 @@ Result<Propagation> propagation_of(std::string_view policy) {
   if (policy == "Orphan") return Propagation::orphan;
   return fail(invalid_options(
       "DeleteOptions",
-      {{.reason = "FieldValueInvalid",
+      {{.reason = "FieldValueNotSupported",
         .message = fmt::format("\"{}\" is no policy; use Background, Foreground, Orphan, or leave it out", policy),
         .field = "propagationPolicy"}}));
 }
@@ -121,6 +121,10 @@ std::vector<StatusCause> check_versions(const ListOptions& options, bool watch, 
       causes.push_back(forbidden("resourceVersionMatch", "sendInitialEvents needs resourceVersionMatch=NotOlderThan"));
     if (!initial_stated && !match.empty())
       causes.push_back(forbidden("resourceVersionMatch", "a watch takes it only together with sendInitialEvents"));
+    if (!match.empty() && options.match != VersionMatch::not_older_than)
+      causes.push_back({.reason = "FieldValueNotSupported",
+                        .message = fmt::format("a watch takes NotOlderThan alone, not \"{}\"", match),
+                        .field = "resourceVersionMatch"});
     return causes;
   }
   if (match.empty()) return causes;
@@ -216,7 +220,7 @@ Result<DeleteOptions> read_delete_options(const Query& query, const json::Value*
   if (!propagation) return fail(std::move(propagation.error()));
   options.propagation = *propagation;
   if (raw->orphan) options.propagation = *raw->orphan ? Propagation::orphan : Propagation::background;
-  options.cascade_stated = options.propagation == Propagation::foreground || (raw->orphan.has_value() && !*raw->orphan);
+  options.cascade_stated = raw->orphan.has_value() && !*raw->orphan;
   // Kubernetes reads a negative period as the smallest one that is still graceful.
   if (raw->grace) options.grace_period_seconds = *raw->grace < 0 ? 1 : *raw->grace;
   options.uid = raw->uid;
@@ -248,6 +252,8 @@ Result<ListOptions> read_list_options(const Query& query, bool watch) {
   if (*timeout && **timeout > 0) options.timeout = std::min(std::chrono::seconds(**timeout), limits::watch_timeout_max);
   if (const auto* token = query.find("continue")) options.continue_token = *token;
   if (const auto* version = query.find("resourceVersion")) options.resource_version = *version;
+  // Whoever takes any version gets it whole, as from kube-apiserver's cache.
+  if (options.resource_version == "0" && options.continue_token.empty()) options.limit = 0;
   options.bookmarks = read_flag(query.find("allowWatchBookmarks"));
   if (const auto* initial = query.find("sendInitialEvents")) options.send_initial_events = read_flag(initial);
   std::string_view match;

@@ -48,7 +48,7 @@ struct DeleteOptions {
   std::optional<Revision> revision;  // precondition
   std::optional<std::int64_t> grace_period_seconds;
   Propagation propagation = Propagation::unset;
-  bool cascade_stated = false;  // foreground, or orphanDependents=false: a client that expects to wait
+  bool cascade_stated = false;  // orphanDependents=false: a client that expects to wait
 };
 // `body` is the posted DeleteOptions, or null. As in Kubernetes a body, when there is one, stands for the query.
 Result<DeleteOptions> read_delete_options(const Query& query, const json::Value* body);

@@ -43,7 +43,7 @@ TEST(DeleteOptions, ComeFromTheBodyOrElseTheQuery) {
   ASSERT_TRUE(from_body);
   EXPECT_TRUE(from_body->dry_run);
   EXPECT_EQ(from_body->propagation, Propagation::foreground);
-  EXPECT_TRUE(from_body->cascade_stated);
+  EXPECT_FALSE(from_body->cascade_stated);
   EXPECT_EQ(from_body->grace_period_seconds, 5);
   EXPECT_EQ(from_body->uid, "u");
   EXPECT_EQ(from_body->revision, 7u);
@@ -53,6 +53,7 @@ TEST(DeleteOptions, ComeFromTheBodyOrElseTheQuery) {
   EXPECT_EQ(from_query->grace_period_seconds, 1);
   EXPECT_EQ(read_delete_options(Query("orphanDependents=true"), nullptr)->propagation, Propagation::orphan);
   EXPECT_EQ(read_delete_options(Query("orphanDependents=false"), nullptr)->propagation, Propagation::background);
+  EXPECT_TRUE(read_delete_options(Query("orphanDependents=false"), nullptr)->cascade_stated);
 }
 
 TEST(DeleteOptions, RefuseContradictions) {

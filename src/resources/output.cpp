@@ -35,7 +35,7 @@ void append_table(std::string& out, const Context& context, std::span<const Obje
   const std::string* include = context.query.find("includeObject");
   context.backend.table(out, {.resource = context.resource,
                               .api_version = context.api_version,
-                              .table_version = context.answer.table_version,
+                              .table_version = context.answer.meta_version,
                               .include_object = include ? std::string_view(*include) : std::string_view(),
                               .objects = objects,
                               .meta = meta,
@@ -47,7 +47,7 @@ bool as_table(const Context& context) { return context.answer.form == Form::tabl
 
 void append_json(std::string& out, const Context& context, const StoredObject& object, Revision revision) {
   if (context.answer.form == Form::partial)
-    append_partial_metadata(out, object, revision);
+    append_partial_metadata(out, object, revision, context.answer.meta_version);
   else
     append_object(out, object, context.resource, context.api_version, revision);
 }
@@ -97,7 +97,7 @@ void append_list(std::string& out, const Context& context, std::span<const Objec
   const bool partial = context.answer.form == Form::partial;
   if (!partial) out.reserve(size_hint(objects));
   fmt::format_to(std::back_inserter(out), FMT_COMPILE(R"({{"apiVersion":"{}","kind":"{}","metadata":)"),
-                 partial ? std::string_view("meta.k8s.io/v1") : std::string_view(context.api_version),
+                 partial ? "meta.k8s.io/" + std::string(context.answer.meta_version) : context.api_version,
                  partial ? std::string_view("PartialObjectMetadataList") : context.resource.kind->list_kind);
   append_list_meta(out, meta);
   out.append(R"(,"items":[)");
@@ -105,7 +105,10 @@ void append_list(std::string& out, const Context& context, std::span<const Objec
   for (const auto& object : objects) {
     if (!first) out.push_back(',');
     first = false;
-    append_json(out, context, *object, object->revision());
+    if (partial || context.resource.kind->custom)
+      append_json(out, context, *object, object->revision());
+    else
+      append_untyped_object(out, *object, context.resource);
   }
   out.append("]}");
 }

@@ -144,7 +144,7 @@ class RowWriter {
     if (request_.include_object == "Object")
       append_object(out_, object, request_.resource, request_.api_version, revision);
     else
-      append_partial_of_version(out_, object, revision, request_.table_version);
+      append_partial_metadata(out_, object, revision, request_.table_version);
   }
 
   std::string& out_;
@@ -175,16 +175,6 @@ std::size_t size_hint(const TableRequest& request) {
 }
 
 }  // namespace
-
-void append_partial_of_version(std::string& out, const StoredObject& object, Revision revision,
-                               std::string_view table_version) {
-  const std::size_t start = out.size();
-  append_partial_metadata(out, object, revision);
-  if (table_version == "v1") return;
-  constexpr std::string_view written = "meta.k8s.io/v1\"";
-  if (const auto at = out.find(written, start); at != std::string::npos)
-    out.replace(at, written.size(), fmt::format("meta.k8s.io/{}\"", table_version));
-}
 
 void append_table(std::string& out, const TableRequest& request) {
   out.reserve(out.size() + size_hint(request));

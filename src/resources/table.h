@@ -32,8 +32,4 @@ struct TableRequest {
 
 void append_table(std::string& out, const TableRequest& request);
 
-// {"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/VERSION","metadata":{...}}
-void append_partial_of_version(std::string& out, const StoredObject& object, Revision revision,
-                               std::string_view table_version);
-
 }  // namespace vg::resources

@@ -273,11 +273,10 @@ void config_map_cells(Cells& row, const Object& object) {
   row.age(created(object));
 }
 
-constexpr std::array service_account_columns{name_column, TableColumn{.name = "Secrets"}, TableColumn{.name = "Age"}};
+constexpr std::array service_account_columns{name_column, TableColumn{.name = "Age"}};
 
 void service_account_cells(Cells& row, const Object& object) {
   row.text(name_of(object));
-  row.number(static_cast<std::int64_t>(list_part(object, "secrets").size()));
   row.age(created(object));
 }
 

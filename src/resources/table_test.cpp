@@ -250,7 +250,7 @@ TEST(BuiltinTable, Claims) {
 TEST(BuiltinTable, Data) {
   EXPECT_EQ(cells("secrets", object(R"("type":"Opaque","data":{"x":"","y":""})")), R"(["a","Opaque",2,"60m"])");
   EXPECT_EQ(cells("configmaps", object(R"("data":{"x":""},"binaryData":{"y":""})")), R"(["a",2,"60m"])");
-  EXPECT_EQ(cells("serviceaccounts", object("")), R"(["a",0,"60m"])");
+  EXPECT_EQ(cells("serviceaccounts", object("")), R"(["a","60m"])");
   EXPECT_EQ(cells("coordination.k8s.io/leases", object(R"("spec":{"holderIdentity":"me"})")), R"(["a","me","60m"])");
   EXPECT_EQ(cells("apps/controllerrevisions",
                   R"({"metadata":{"name":"r","ownerReferences":[{"kind":"Other","name":"o"},{"controller":true,

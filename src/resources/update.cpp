@@ -57,8 +57,9 @@ Task<Written> update(Context& context) {
   for (int attempt = 1;; ++attempt) {
     const ObjectPtr current = context.find(context.info.name);
     if (!current) co_return refused(context.not_found(context.info.name));
+    if (auto conflict = find_uid_conflict(context, members, *current)) co_return refused(std::move(*conflict));
     if (!conditional && !takes_unconditional_update(context.resource)) co_return refused(version_missing(context));
-    if (auto conflict = find_conflict(context, members, *current)) co_return refused(std::move(*conflict));
+    if (auto conflict = find_version_conflict(context, members, *current)) co_return refused(std::move(*conflict));
     const json::Value old = load_object(*current, context.storage());
     // Only an update that may be tried again needs its object a second time.
     json::Value wanted = conditional ? std::move(*object) : json::Value(*object, context.storage());
@@ -88,6 +89,30 @@ Result<PatchFormat> supported_format(const Context& context) {
   return format;
 }
 
+Status invalid_patch(std::string message) {
+  return Status::invalid("", "", "",
+                         {{.reason = "FieldValueInvalid", .message = std::move(message), .field = "patch"}});
+}
+
+// A strict patch is refused as a value of its own, and not as a body that cannot be read.
+Result<void> judge_patch(Context& context, const FieldProblems& problems, FieldValidation validation) {
+  auto judged = judge_problems(problems, validation, context.resource, context.warnings);
+  if (judged) return judged;
+  return fail(invalid_patch(std::move(judged.error().message)));
+}
+
+void find_unknown_members(const json::Array& operations, std::vector<std::string>& unknown) {
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    const json::Object* operation = operations[i].if_object();
+    if (!operation) continue;
+    for (const auto& member : *operation) {
+      const std::string_view name = member.key();
+      const bool known = name == "op" || name == "path" || name == "from" || name == "value";
+      if (!known && unknown.size() < limits::causes_max) unknown.push_back(fmt::format("[{}].{}", i, name));
+    }
+  }
+}
+
 Task<Result<Patch>> read_patch(Context& context, const WriteOptions& options) {
   const auto format = supported_format(context);
   if (!format) co_return fail(format.error());
@@ -103,7 +128,8 @@ Task<Result<Patch>> read_patch(Context& context, const WriteOptions& options) {
   const bool list = *format == PatchFormat::json_patch;
   if (list != document->is_array() || (!list && !document->is_object()))
     co_return fail(Status::bad_request(list ? "a JSON patch is a list of operations" : "this patch must be an object"));
-  if (auto judged = judge_problems(problems, options.field_validation, context.resource, context.warnings); !judged)
+  if (list) find_unknown_members(document->get_array(), problems.unknown);
+  if (auto judged = judge_patch(context, problems, options.field_validation); !judged)
     co_return fail(std::move(judged.error()));
   co_return Patch{.format = *format, .document = std::move(*document)};
 }
@@ -119,6 +145,15 @@ Result<void> apply(json::Value& object, const Patch& patch, const api::Type& typ
   }
 }
 
+// Whatever a patch does, the object still says what it is. A strategic patch may replace it whole.
+Result<void> check_type_after_patch(const Context& context, PatchFormat format, json::Object& object) {
+  if (format == PatchFormat::strategic_merge_patch) return check_type(object, context.resource, context.api_version);
+  for (const std::string_view member : {"apiVersion", "kind"})
+    if (json::get_string_or(object, member).empty())
+      return fail(Status::bad_request(fmt::format("the patch takes {} away, which the object cannot lack", member)));
+  return check_type(object, context.resource, context.api_version);
+}
+
 // The patched object goes through the same gates as one that was sent whole.
 Result<json::Value> patched(Context& context, const json::Value& old, const Patch& patch, const WriteOptions& options,
                             const WriteContext& write) {
@@ -127,13 +162,13 @@ Result<json::Value> patched(Context& context, const json::Value& old, const Patc
   if (auto applied = apply(wanted, patch, *context.resource.kind->type); !applied)
     return fail(std::move(applied.error()));
   if (!wanted.is_object()) return fail(Status::bad_request("what the patch leaves is no object"));
-  if (auto typed = check_type(wanted.get_object(), context.resource, context.api_version); !typed)
+  if (auto typed = check_type_after_patch(context, patch.format, wanted.get_object()); !typed)
     return fail(std::move(typed.error()));
   const bool judge = options.field_validation != FieldValidation::ignore;
   FieldProblems problems;
   if (auto shaped = shape_object(wanted, context.resource, write, judge ? &problems.unknown : nullptr); !shaped)
     return fail(std::move(shaped.error()));
-  if (auto judged = judge_problems(problems, options.field_validation, context.resource, context.warnings); !judged)
+  if (auto judged = judge_patch(context, problems, options.field_validation); !judged)
     return fail(std::move(judged.error()));
   if (auto settled = settle_namespace(wanted.get_object(), context.resource, context.info.ns); !settled)
     return fail(std::move(settled.error()));
@@ -161,7 +196,11 @@ Task<Written> patch_object(Context& context) {
     const json::Value old = load_object(*current, context.storage());
     auto wanted = patched(context, old, *patch, *options, write);
     if (!wanted) co_return refused(std::move(wanted.error()));
-    if (auto conflict = find_conflict(context, wanted->get_object(), *current)) co_return refused(std::move(*conflict));
+    // A uid that a patch puts there is a field like any other, and one that cannot be changed.
+    if (!names_version(wanted->get_object()) && !takes_unconditional_update(context.resource))
+      co_return refused(version_missing(context));
+    if (auto conflict = find_version_conflict(context, wanted->get_object(), *current))
+      co_return refused(std::move(*conflict));
     auto written = co_await change_object(context, current, old, std::move(*wanted), options->dry_run, write);
     if (written || !written.error().raced || attempt == write_attempts_max) co_return written;
   }
@@ -209,7 +248,9 @@ json::Value make_scale(const json::Object& object, const api::Scale& scale, cons
   for (const std::string_view member : {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"})
     if (const json::Value* value = json::find(metadata, member)) kept.emplace(member, *value);
   json::Object spec(storage);
-  spec["replicas"] = json::as_int(follow(object, scale.spec_replicas)).value_or(0);
+  // In the specification none is the same as 0, and is left out.
+  if (const auto replicas = json::as_int(follow(object, scale.spec_replicas)).value_or(0); replicas != 0)
+    spec["replicas"] = replicas;
   json::Object status(storage);
   status["replicas"] = json::as_int(follow(object, scale.status_replicas)).value_or(0);
   if (const auto selector = json::as_string(follow(object, scale.label_selector)); selector && !selector->empty())
@@ -232,11 +273,22 @@ Result<std::int64_t> wanted_replicas(const Context& context, const json::Value& 
   const json::Object* spec = json::get_object(*members, "spec");
   const auto replicas = spec ? json::get_int_or(*spec, "replicas", 0) : 0;
   if (replicas < 0 || replicas > INT32_MAX)
-    return fail(Status::invalid("autoscaling", "Scale", context.info.name,
+    return fail(Status::invalid(std::string(context.group()), std::string(context.resource.kind->kind),
+                                context.info.name,
                                 {{.reason = "FieldValueInvalid",
                                   .message = fmt::format("{} is not a number of replicas", replicas),
-                                  .field = "spec.replicas"}}));
+                                  .field = std::string(context.resource.kind->scale->spec_replicas)}}));
   return replicas;
+}
+
+Result<void> shape_scale(Context& context, json::Value& scale, bool by_patch, FieldValidation validation) {
+  FieldProblems problems;
+  if (auto shaped = shape_typed(scale, scale_type(), &problems.unknown); !shaped) {
+    if (!by_patch) return shaped;
+    return fail(invalid_patch(std::move(shaped.error().message)));
+  }
+  return by_patch ? judge_patch(context, problems, validation)
+                  : judge_problems(problems, validation, context.resource, context.warnings);
 }
 
 // A Scale that was sent (`patch` is null) or that a patch makes of the present one.
@@ -244,6 +296,7 @@ Task<Written> change_scale(Context& context, const json::Value* sent, const Patc
   const std::string now = context.now();
   const WriteContext write = write_context(context, now);
   const api::Scale& scale = *context.resource.kind->scale;
+  const std::size_t warnings = context.warnings.size();
   for (int attempt = 1;; ++attempt) {
     const ObjectPtr current = context.find(context.info.name);
     if (!current) co_return refused(context.not_found(context.info.name));
@@ -252,6 +305,9 @@ Task<Written> change_scale(Context& context, const json::Value* sent, const Patc
         sent ? json::Value(*sent, context.storage()) : make_scale(old.get_object(), scale, context.storage());
     if (patch)
       if (auto applied = apply(asked, *patch, scale_type()); !applied) co_return refused(std::move(applied.error()));
+    context.warnings.resize(warnings);  // those of the last attempt
+    if (auto shaped = shape_scale(context, asked, patch != nullptr, options.field_validation); !shaped)
+      co_return refused(std::move(shaped.error()));
     const auto replicas = wanted_replicas(context, asked);
     if (!replicas) co_return refused(replicas.error());
     if (auto conflict = find_conflict(context, asked.get_object(), *current)) co_return refused(std::move(*conflict));
