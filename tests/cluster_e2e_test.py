@@ -11,6 +11,7 @@ import re
 import signal
 import ssl
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -323,6 +324,35 @@ class Stopping(Cluster):
             ended = subprocess.run([e2e.BINARY, "cluster", *flags], env=environment, capture_output=True, text=True, timeout=e2e.DEADLINE_S)
             self.assertEqual(ended.returncode, 1, ended.stderr)
             self.assertTrue(ended.stderr)
+
+
+class Crowd(Cluster):
+    """Many machines in many namespaces. With VIRTGATE_LONG=1 as many as the promises of the program are about."""
+    namespaces, machines = (1000, 10000) if os.environ.get("VIRTGATE_LONG", "") not in ("", "0") else (50, 500)
+
+    @unittest.skipIf(e2e.SANITIZED, "figures mean nothing under sanitizers")
+    def test_is_ready_soon_and_stays_small(self):
+        connection = http.client.HTTPSConnection("127.0.0.1", self.api.port, context=self.api.context(), timeout=e2e.DEADLINE_S)
+        self.addCleanup(connection.close)
+
+        def create(path, body):
+            connection.request("POST", path, body=json.dumps(body), headers=self.api.as_admin(**{"Content-Type": "application/json"}))
+            answer = connection.getresponse()
+            text = answer.read()
+            self.assertEqual(answer.status, 201, text)
+        for number in range(self.namespaces):
+            create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"crowd-{number}"}})
+        for number in range(self.machines):
+            place = f"/apis/kubevirt.io/v1/namespaces/crowd-{number % self.namespaces}/virtualmachineinstances"
+            create(place, {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "metadata": {"name": f"vmi-{number}"}, **TEMPLATE})
+        gateway = Gateway(self.folder).start()
+        self.addCleanup(gateway.stop)
+        until("it is ready", lambda: gateway.ask("GET", "/readyz")[0] == 200)
+        with open(f"/proc/{gateway.process.pid}/status") as file:
+            resident = int(re.search(r"VmRSS:\s+(\d+)", file.read()).group(1)) / 1024
+        print(f"{self.machines} machines: serves after {1000 * gateway.took_s:.0f} ms, {resident:.1f} MiB", file=sys.stderr)
+        self.assertLess(gateway.took_s, 3)
+        self.assertLess(resident, 64)
 
 
 if __name__ == "__main__":
