@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "http/client_pool.h"
+#include "http/proxy.h"
 #include "http/request_parser.h"
 #include "http/splice_fairness.h"
 #include "http/splice_intake.h"
@@ -21,11 +22,6 @@ using Progress = ResponseParser::Progress;
 constexpr std::size_t body_with_head_bytes_max = 16 * limits::kib;
 // Of a refused upgrade: Go's clients look at the first 1024 bytes, so servers keep it short.
 constexpr std::size_t refusal_bytes_max = 4 * limits::kib;
-
-std::string shown(const Origin& origin) {
-  return origin.host.contains(':') ? fmt::format("[{}]:{}", origin.host, origin.port)
-                                   : fmt::format("{}:{}", origin.host, origin.port);
-}
 
 Status broke(const std::string& who, IoError error) {
   if (error == IoError::timed_out) return Status::timeout(fmt::format("{} did not answer in time", who));
@@ -202,7 +198,8 @@ Task<Result<std::unique_ptr<AnswerStream::Parts>>> exchange(std::shared_ptr<Clie
     auto lease = co_await pool->acquire(origin, deadline, again);
     if (!lease) co_return fail(std::move(lease.error()));
     const bool reused = (*lease)->reused;
-    auto parts = std::make_unique<AnswerStream::Parts>(std::move(*lease), shown(origin), request, pool->options());
+    auto parts = std::make_unique<AnswerStream::Parts>(std::move(*lease), authority(origin.host, origin.port), request,
+                                                       pool->options());
     Reader& reader = parts->reader;
     reader.stream.set_deadline(deadline);
     const IoResult sent = co_await send(reader.stream, *head, request.body);
@@ -264,7 +261,7 @@ Task<Result<Upgraded>> dial_and_upgrade(std::shared_ptr<ClientPool> pool, Origin
   auto stream = co_await pool->dial(origin, deadline);
   if (!stream) co_return fail(std::move(stream.error()));
 
-  const std::string who = shown(origin);
+  const std::string who = authority(origin.host, origin.port);
   Reader reader(**stream, false, pool->options());
   (*stream)->set_deadline(deadline);
   const IoResult sent = co_await send(**stream, *head, request.body);

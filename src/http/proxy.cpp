@@ -17,10 +17,6 @@
 namespace vg::http {
 namespace {
 
-std::string authority(std::string_view host, std::uint16_t port) {
-  return host.contains(':') ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
-}
-
 // The socket while we talk to the proxy on it.
 class Talk final : public ChannelStream {
  public:
@@ -172,6 +168,10 @@ Task<Result<void>> connect_socks(Talk& talk, const std::string& host, std::uint1
 }
 
 }  // namespace
+
+std::string authority(std::string_view host, std::uint16_t port) {
+  return host.contains(':') ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
+}
 
 std::string Proxy::shown() const {
   return fmt::format("{}://{}", kind == Kind::http ? "http" : "socks5", authority(host, port));

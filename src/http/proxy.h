@@ -6,12 +6,16 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
 #include "base/task.h"
 #include "http/core_socket.h"
 
 namespace vg::http {
+
+// "host:port", with brackets around an address that has colons itself.
+std::string authority(std::string_view host, std::uint16_t port);
 
 struct Proxy {
   enum class Kind : std::uint8_t { http, socks5 };

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "http/proxy.h"
 #include "json/parse.h"
 #include "json/write.h"
 #include "kube/answer.h"
@@ -24,10 +25,7 @@ std::vector<double> latency_bounds() {
   return {0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60};
 }
 
-std::string shown(const http::Origin& origin) {
-  return origin.host.contains(':') ? fmt::format("[{}]:{}", origin.host, origin.port)
-                                   : fmt::format("{}:{}", origin.host, origin.port);
-}
+std::string shown(const http::Origin& origin) { return http::authority(origin.host, origin.port); }
 
 // The URL with placeholders for what is different in every request: few series, whoever asks for what. The placeholders
 // are escaped, as dashboards made for upstream's client expect them.

@@ -14,17 +14,12 @@
 #include "json/arena.h"
 #include "json/yaml.h"
 #include "kube/proxy_choice.h"
+#include "kube/trimmed.h"
 
 namespace vg::kube {
 namespace {
 
 constexpr std::string_view default_namespace = "kubevirt";
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view space = " \t\r\n";
-  const auto first = text.find_first_not_of(space);
-  return first == text.npos ? std::string_view() : text.substr(first, text.find_last_not_of(space) - first + 1);
-}
 
 // "host", "host:port", "[::1]:port".
 Result<void> read_authority(std::string_view authority, http::Origin& origin) {

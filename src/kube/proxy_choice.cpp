@@ -9,16 +9,11 @@
 #include <utility>
 
 #include "base/net.h"
+#include "kube/trimmed.h"
 #include "server/path.h"
 
 namespace vg::kube {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view space = " \t\r\n";
-  const auto first = text.find_first_not_of(space);
-  return first == text.npos ? std::string_view() : text.substr(first, text.find_last_not_of(space) - first + 1);
-}
 
 std::string lowered(std::string_view text) {
   std::string out(text);
