@@ -190,7 +190,7 @@ void BM_list_10000_pointers(benchmark::State& state) {
   Folder folder;
   auto store = open(folder);
   fill(*store, 10'000);
-  for (auto _ : state) benchmark::DoNotOptimize(store->list({.resource = machines})->objects.data());
+  for (auto _ : state) benchmark::DoNotOptimize(store->list({.resource = machines})->objects.size());
 }
 BENCHMARK(BM_list_10000_pointers)->Unit(benchmark::kMillisecond);
 
@@ -251,10 +251,10 @@ void BM_watch_fan_out(benchmark::State& state) {
             if (!batch) std::abort();
             for (const auto& change : batch->changes) {
               out.clear();
-              append_with_revision(out, *change->object, change->revision);
+              append_with_revision(out, *change.object, change.revision);
               benchmark::DoNotOptimize(out.data());
               latencies.push_back(
-                  std::chrono::duration<double, std::milli>(Clock::now() - submitted[change->revision - 1]).count());
+                  std::chrono::duration<double, std::milli>(Clock::now() - submitted[change.revision - 1]).count());
             }
             watchers[i].seen += batch->changes.size();
             more = batch->more;

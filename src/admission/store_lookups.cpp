@@ -28,9 +28,8 @@ Result<json::Value*> keep(const StoredObject& object, const json::StoragePtr& st
 }
 
 // They all go into the request's memory at once.
-Result<void> check_size(std::string_view resource, const std::vector<ObjectPtr>& objects) {
-  std::size_t bytes = 0;
-  for (const ObjectPtr& object : objects) bytes += object->json().size();
+Result<void> check_size(std::string_view resource, const ObjectList& objects) {
+  const std::size_t bytes = objects.bytes();
   if (bytes <= limits::lookup_list_bytes_max) return {};
   return fail(Status::internal_error(
       fmt::format("the {} {} that would have to be looked at have {} bytes, and {} are the most; delete those that "

@@ -17,33 +17,35 @@ using ::testing::HasSubstr;
 // Holds a number of objects, and nothing else.
 class ListedObjects final : public ObjectStore {
  public:
-  ListPage page;
+  std::vector<ObjectPtr> objects;
 
   void add(std::string_view name, std::size_t bytes, std::string_view label = {}) {
     ObjectDraft draft;
     if (!label.empty()) draft.labels.emplace_back("a", label);
     const std::string facts = pack_facts(draft);
     const std::string json = fmt::format(R"({{"metadata":{{"name":"{}"}},"spec":"{:x>{}}"}})", name, "", bytes);
-    page.objects.push_back(
+    objects.push_back(
         StoredObject::make({.resource = "things", .ns = "default", .name = name, .facts = facts, .json = json}));
   }
 
   ObjectPtr get(std::string_view, std::string_view, std::string_view name) const override {
-    for (const ObjectPtr& object : page.objects)
+    for (const ObjectPtr& object : objects)
       if (object->name() == name) return object;
     return nullptr;
   }
   Result<ListPage> list(const ListQuery& query) const override {
-    ListPage found;
-    for (const ObjectPtr& object : page.objects)
-      if (!query.matches || query.matches(*object)) found.objects.push_back(object);
-    return found;
+    std::vector<ObjectPtr> found;
+    for (const ObjectPtr& object : objects)
+      if (!query.matches || query.matches(*object)) found.push_back(object);
+    ListPage page;
+    page.objects = ObjectList(std::move(found));
+    return page;
   }
   void submit(Transaction, Completion done) override { done(fail(Status::internal_error("only to be read"))); }
   Revision revision() const override { return 1; }
   std::vector<ObjectPtr> owned_by(std::string_view) const override { return {}; }
   std::vector<std::string> resources() const override { return {}; }
-  std::size_t count(std::string_view) const override { return page.objects.size(); }
+  std::size_t count(std::string_view) const override { return objects.size(); }
   Revision oldest_revision(std::string_view) const override { return 1; }
   Result<std::unique_ptr<Watch>> watch(WatchQuery, Waker) override {
     return fail(Status::internal_error("only to be read"));

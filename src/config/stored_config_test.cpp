@@ -22,7 +22,7 @@ class SmallStore final : public ObjectStore {
                                                .name = name,
                                                .facts = facts,
                                                .json = json,
-                                               .revision = revision_});
+                                               .stamp = {.revision = revision_}});
   }
   void remove(const std::string& ns, const std::string& name) {
     ++revision_;
@@ -36,9 +36,10 @@ class SmallStore final : public ObjectStore {
     ++looks;
     ListPage page;
     page.revision = revision_;
+    std::vector<ObjectPtr> found;
     for (const auto& [key, object] : objects_)
-      if (query.resource == object->resource() && (query.ns.empty() || query.ns == key.first))
-        page.objects.push_back(object);
+      if (query.resource == object->resource() && (query.ns.empty() || query.ns == key.first)) found.push_back(object);
+    page.objects = ObjectList(std::move(found));
     return page;
   }
 

@@ -298,8 +298,8 @@ class Rbac::Mirror {
     void (Mirror::*forget_all)();
     void (Mirror::*take)(const StoredObject& object, const json::Object* json);  // null: it is gone
     std::unique_ptr<Watch> watch = {};
-    Revision progress = 0;             // every change up to here was handed out
-    std::deque<ChangePtr> ahead = {};  // of them, those that are newer than the snapshot may be
+    Revision progress = 0;          // every change up to here was handed out
+    std::deque<Change> ahead = {};  // of them, those that are newer than the snapshot may be
   };
   struct NamespaceObjects {
     std::map<std::string, RolePtr, std::less<>> roles;
@@ -308,8 +308,8 @@ class Rbac::Mirror {
 
   // False when the watch fell behind what the store keeps: the resource must be listed again.
   Result<bool> advance(Source& source, Revision wanted) {
-    for (; !source.ahead.empty() && source.ahead.front()->revision <= wanted; source.ahead.pop_front())
-      apply(source, *source.ahead.front());
+    for (; !source.ahead.empty() && source.ahead.front().revision <= wanted; source.ahead.pop_front())
+      apply(source, source.ahead.front());
     while (source.progress < wanted) {
       auto batch = source.watch->next(changes_a_batch);
       if (!batch) {
@@ -317,11 +317,11 @@ class Rbac::Mirror {
         if (batch.error().code != 410) return fail(std::move(batch.error()));
         return false;
       }
-      for (const ChangePtr& change : batch->changes) {
-        if (change->revision <= wanted)
-          apply(source, *change);
+      for (Change& change : batch->changes) {
+        if (change.revision <= wanted)
+          apply(source, change);
         else
-          source.ahead.push_back(change);
+          source.ahead.push_back(std::move(change));
       }
       source.progress = batch->progress;
     }

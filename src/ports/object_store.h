@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "ports/object_list.h"
 #include "ports/stored_object.h"
 
 namespace vg {
@@ -66,9 +67,9 @@ struct ListQuery {
 };
 
 struct ListPage {
-  Revision revision = 0;                // what the page shows, and where a watch goes on
-  std::vector<ObjectPtr> objects = {};  // by namespace, then name
-  std::size_t remaining = 0;            // keys behind the page that were not looked at, whether they match or not
+  Revision revision = 0;      // what the page shows, and where a watch goes on
+  ObjectList objects = {};    // by namespace, then name
+  std::size_t remaining = 0;  // keys behind the page that were not looked at, whether they match or not
 };
 
 enum class ChangeType : std::uint8_t { added, modified, removed };
@@ -80,7 +81,6 @@ struct Change {
   ObjectPtr object = {};      // removed: the last version
   ObjectPtr previous = {};    // modified and removed: the version before, so that leaving a selector can be seen
 };
-using ChangePtr = std::shared_ptr<const Change>;
 
 struct WatchQuery {
   std::string resource = {};
@@ -90,7 +90,7 @@ struct WatchQuery {
 };
 
 struct WatchBatch {
-  std::vector<ChangePtr> changes = {};  // in order of revision
+  std::vector<Change> changes = {};  // in order of revision
   Revision progress = 0;  // every change up to here that the query takes was handed out: what a bookmark may say
   bool more = false;      // ask again now; when false, the waker will be called once there is something new
 };

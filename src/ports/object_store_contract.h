@@ -60,9 +60,9 @@ class ObjectStoreContract : public ::testing::TestWithParam<StoreMaker> {
     const auto at = json.find("\"spec\":\"") + 8;
     return fmt::format("{}/{}={}", object.ns(), object.name(), json.substr(at, json.size() - at - 2));
   }
-  static std::vector<std::string> shown(const std::vector<ChangePtr>& changes) {
+  static std::vector<std::string> shown(const std::vector<Change>& changes) {
     std::vector<std::string> out;
-    for (const auto& change : changes) out.push_back("+~-"[static_cast<int>(change->type)] + shown(*change->object));
+    for (const auto& change : changes) out.push_back("+~-"[static_cast<int>(change.type)] + shown(*change.object));
     return out;
   }
   ListPage list(ListQuery query = {}) {
@@ -93,7 +93,7 @@ TEST_P(ObjectStoreContract, keeps_what_was_created) {
   EXPECT_EQ(outcome.revision, 1u);
   const auto found = get("a");
   ASSERT_TRUE(found);
-  EXPECT_EQ(found, outcome.objects.at(0));
+  EXPECT_EQ(text(*outcome.objects.at(0)), text(*found));
   EXPECT_EQ(text(*found), R"({"metadata":{"name":"a","resourceVersion":"1","uid":"uid-a"},"spec":"x"})");
   EXPECT_EQ(found->uid(), "uid-a");
   EXPECT_EQ(found->key(), machine_key("a"));
@@ -288,9 +288,9 @@ TEST_P(ObjectStoreContract, watches_show_every_change_in_order) {
   EXPECT_THAT(shown(batch->changes), ElementsAre("+default/a=1", "~default/a=2", "-default/a=2", "+default/a=3"));
   EXPECT_EQ(batch->progress, 4u);
   EXPECT_FALSE(batch->more);
-  EXPECT_EQ(batch->changes[1]->previous->revision(), 1u);
-  EXPECT_EQ(batch->changes[2]->revision, 3u);
-  EXPECT_FALSE(batch->changes[3]->previous);
+  EXPECT_EQ(batch->changes[1].previous->revision(), 1u);
+  EXPECT_EQ(batch->changes[2].revision, 3u);
+  EXPECT_FALSE(batch->changes[3].previous);
 
   const auto part = later->next(1);
   EXPECT_THAT(shown(part->changes), ElementsAre("~default/a=2"));

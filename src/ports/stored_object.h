@@ -79,6 +79,7 @@ class PackedReader {
     return text;
   }
   bool empty() const { return rest_.empty(); }
+  std::string_view rest() const { return rest_; }
 
  private:
   std::size_t varint_then_size() {
@@ -104,6 +105,14 @@ inline std::string pack_facts(const ObjectDraft& draft) {
   return out;
 }
 
+// What a version gets at commit: the revision of its transaction, the one under which an object of its name was created
+// (the order of creation, kept by every update), and its place among the writes of the transaction, which share theirs.
+struct Stamp {
+  Revision revision = 0;
+  Revision created_revision = 0;
+  std::uint16_t ordinal = 0;
+};
+
 class StoredObject {
  public:
   struct Parts {
@@ -114,22 +123,35 @@ class StoredObject {
     std::string_view facts = {};  // as pack_facts makes them
     std::string_view json = {};
     std::uint32_t revision_offset = 0;
-    Revision revision = 0;
-    Revision created_revision = 0;
-    std::uint16_t ordinal = 0;
+    Stamp stamp = {};
   };
 
   // Key parts must be shorter than 64 KiB and the rest shorter than 4 GiB; the store's own limits are far below.
   static std::shared_ptr<StoredObject> make(const Parts& parts) {
     const auto bytes = sizeof(StoredObject) + parts.resource.size() + parts.ns.size() + parts.name.size() +
                        parts.uid.size() + parts.facts.size() + parts.json.size();
-    // Words, so that the header is aligned; the object and its bytes share the reference count's allocation.
-    auto words = std::make_shared_for_overwrite<std::uint64_t[]>((bytes + 7) / 8);
+    auto words = std::make_shared_for_overwrite<std::uint64_t[]>(words_for(bytes));
     auto* object = ::new (static_cast<void*>(words.get())) StoredObject(parts);
     return {std::move(words), object};
   }
-  StoredObject(const StoredObject&) = delete;
-  StoredObject& operator=(const StoredObject&) = delete;
+
+  // The whole object as bytes, for a store that keeps it in another form, and back. `fill` writes the bytes that
+  // image() gave to where it is told.
+  std::string_view image() const { return {reinterpret_cast<const char*>(this), memory_bytes()}; }
+  template <class Fill>
+  static std::shared_ptr<StoredObject> from_image(std::size_t bytes, Fill&& fill) {
+    auto words = std::make_shared_for_overwrite<std::uint64_t[]>(words_for(bytes));
+    auto* object = in_image(words.get(), std::forward<Fill>(fill));
+    return {std::move(words), object};
+  }
+  // The same in memory that the caller keeps.
+  template <class Fill>
+  static StoredObject* in_image(std::uint64_t* words, Fill&& fill) {
+    std::forward<Fill>(fill)(reinterpret_cast<char*>(words));
+    return std::launder(reinterpret_cast<StoredObject*>(words));
+  }
+  // Words, so that the header is aligned; the object and its bytes share the reference count's allocation.
+  static constexpr std::size_t words_for(std::size_t bytes) { return (bytes + 7) / 8; }
 
   std::string_view json() const { return {tail(), json_size_}; }
   std::string_view facts() const { return {json().end(), facts_size_}; }
@@ -141,9 +163,7 @@ class StoredObject {
 
   std::uint32_t revision_offset() const { return revision_offset_; }
   Revision revision() const { return revision_; }
-  // The revision at which an object of this name was created: the order of creation, kept by every update.
   Revision created_revision() const { return created_revision_; }
-  // The place of this write among the writes of its transaction, which all have one revision.
   std::uint16_t ordinal() const { return ordinal_; }
 
   bool deleting() const { return (detail::PackedReader(facts()).varint() & 1) != 0; }
@@ -184,16 +204,19 @@ class StoredObject {
   }
 
   // For stores only, before anybody else sees the object.
-  void assign_revision(Revision revision, Revision created_revision, std::uint16_t ordinal) {
-    revision_ = revision;
-    created_revision_ = created_revision;
-    ordinal_ = ordinal;
+  void stamp(const Stamp& stamp) {
+    revision_ = stamp.revision;
+    created_revision_ = stamp.created_revision;
+    ordinal_ = stamp.ordinal;
   }
 
  private:
+  // For image() alone: a copy would be a header without its bytes.
+  StoredObject(const StoredObject&) = default;
+  StoredObject& operator=(const StoredObject&) = default;
   explicit StoredObject(const Parts& parts)
-      : revision_(parts.revision),
-        created_revision_(parts.created_revision),
+      : revision_(parts.stamp.revision),
+        created_revision_(parts.stamp.created_revision),
         json_size_(static_cast<std::uint32_t>(parts.json.size())),
         facts_size_(static_cast<std::uint32_t>(parts.facts.size())),
         revision_offset_(parts.revision_offset),
@@ -201,7 +224,7 @@ class StoredObject {
         ns_size_(static_cast<std::uint16_t>(parts.ns.size())),
         name_size_(static_cast<std::uint16_t>(parts.name.size())),
         uid_size_(static_cast<std::uint16_t>(parts.uid.size())),
-        ordinal_(parts.ordinal) {
+        ordinal_(parts.stamp.ordinal) {
     char* to = const_cast<char*>(tail());
     for (const auto part : {parts.json, parts.facts, parts.resource, parts.ns, parts.name, parts.uid}) {
       if (!part.empty()) std::memcpy(to, part.data(), part.size());
@@ -220,9 +243,10 @@ class StoredObject {
   std::uint16_t name_size_;
   std::uint16_t uid_size_;
   std::uint16_t ordinal_;
+  [[maybe_unused]] std::uint16_t unused_ = 0;  // every byte of an image has a value
 };
 // The memory goes with the shared words: no destructor would ever run.
-static_assert(std::is_trivially_destructible_v<StoredObject> && alignof(StoredObject) <= alignof(std::uint64_t));
+static_assert(std::is_trivially_copyable_v<StoredObject> && alignof(StoredObject) <= alignof(std::uint64_t));
 
 using ObjectPtr = std::shared_ptr<const StoredObject>;
 

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,7 +33,7 @@ struct TableCall {
   std::string_view api_version;     // in which the client speaks
   std::string_view table_version;   // "v1" or "v1beta1" of meta.k8s.io
   std::string_view include_object;  // "None", "Metadata" (also when empty) or "Object"
-  std::span<const ObjectPtr> objects;
+  const ObjectList& objects;
   const ListMeta& meta;
   bool with_columns = true;
   Clock::Wall now;

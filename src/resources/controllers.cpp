@@ -295,7 +295,7 @@ class Controllers::Work {
           overflowed_ = true;
           break;
         }
-        for (const auto& change : batch->changes) note(*change);
+        for (const auto& change : batch->changes) note(change);
         if (!batch->more) break;
       }
     }

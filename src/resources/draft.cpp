@@ -149,7 +149,7 @@ ObjectPtr unstored_object(const ObjectKey& key, const ObjectDraft& draft, Revisi
                              .facts = facts,
                              .json = draft.json,
                              .revision_offset = draft.revision_offset,
-                             .revision = revision});
+                             .stamp = {.revision = revision}});
 }
 
 json::Value load_object(const StoredObject& object, const json::StoragePtr& storage) {

@@ -69,9 +69,9 @@ std::expected<Listed, ListRefusal> list_objects(const ObjectStore& store, const 
   }
   Listed listed{.objects = std::move(page->objects), .revision = page->revision};
   if (page->remaining > 0 && !listed.objects.empty()) {
-    const StoredObject& last = *listed.objects.back();
+    const ObjectPtr last = listed.objects.back();
     listed.continue_token = write_continue_token(
-        {.revision = page->revision, .ns = std::string(last.ns()), .name = std::string(last.name())});
+        {.revision = page->revision, .ns = std::string(last->ns()), .name = std::string(last->name())});
     // With a selector nobody knows how many of the rest match.
     if (selection->everything()) listed.remaining = page->remaining;
   }

@@ -30,7 +30,7 @@ std::string warning_header(std::string_view text) {
   return out;
 }
 
-void append_table(std::string& out, const Context& context, std::span<const ObjectPtr> objects, const ListMeta& meta,
+void append_table(std::string& out, const Context& context, const ObjectList& objects, const ListMeta& meta,
                   bool with_columns) {
   const std::string* include = context.query.find("includeObject");
   context.backend.table(out, {.resource = context.resource,
@@ -53,11 +53,9 @@ void append_json(std::string& out, const Context& context, const StoredObject& o
 }
 
 // About what the objects take, so that a list of ten thousand is written without growing.
-std::size_t size_hint(std::span<const ObjectPtr> objects) {
-  constexpr std::size_t revision_bytes = 48;
-  std::size_t bytes = 512;
-  for (const auto& object : objects) bytes += object->json().size() + revision_bytes;
-  return bytes;
+std::size_t size_hint(const ObjectList& objects) {
+  constexpr std::size_t list_bytes = 512;
+  return list_bytes + objects.bytes();
 }
 
 }  // namespace
@@ -79,13 +77,13 @@ void append_answer(std::string& out, const Context& context, const ObjectPtr& ob
     append_json(json, context, *object, revision);
     append_as_protobuf(out, json, answer_type(context));
   } else if (as_table(context)) {
-    append_table(out, context, std::span(&object, 1), {.revision = revision}, with_columns);
+    append_table(out, context, ObjectList({object}), {.revision = revision}, with_columns);
   } else {
     append_json(out, context, *object, revision);
   }
 }
 
-void append_list(std::string& out, const Context& context, std::span<const ObjectPtr> objects, const ListMeta& meta) {
+void append_list(std::string& out, const Context& context, const ObjectList& objects, const ListMeta& meta) {
   if (context.answer.protobuf) {
     append_list_as_protobuf(out, context, objects, meta);
     return;

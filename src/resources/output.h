@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,7 +26,7 @@ void append_list_meta(std::string& out, const ListMeta& meta);
 void append_answer(std::string& out, const Context& context, const ObjectPtr& object, Revision revision,
                    bool with_columns = true);
 
-void append_list(std::string& out, const Context& context, std::span<const ObjectPtr> objects, const ListMeta& meta);
+void append_list(std::string& out, const Context& context, const ObjectList& objects, const ListMeta& meta);
 
 // A Status that was written as JSON.
 std::string status_body(const Context& context, std::string json);

@@ -73,7 +73,7 @@ void append_as_protobuf(std::string& out, std::string_view json, const api::Type
   append_as_protobuf(out, read(json).root().get_object(), type);
 }
 
-void append_list_as_protobuf(std::string& out, const Context& context, std::span<const ObjectPtr> objects,
+void append_list_as_protobuf(std::string& out, const Context& context, const ObjectList& objects,
                              const ListMeta& meta) {
   const bool partial = context.answer.form == Form::partial;
   const api::Type& type = answer_type(context);

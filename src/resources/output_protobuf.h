@@ -1,7 +1,6 @@
 // Answers in protobuf: objects are stored and put together as JSON, and turned over where they leave.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -16,8 +15,7 @@ const api::Type& answer_type(const Context& context);
 void append_as_protobuf(std::string& out, std::string_view json, const api::Type& type);
 void append_as_protobuf(std::string& out, const json::Object& object, const api::Type& type);
 
-void append_list_as_protobuf(std::string& out, const Context& context, std::span<const ObjectPtr> objects,
-                             const ListMeta& meta);
+void append_list_as_protobuf(std::string& out, const Context& context, const ObjectList& objects, const ListMeta& meta);
 
 // An event of a watch, with the object that it is about: its length in four bytes, then a message.
 void append_watch_frame(std::string& out, std::string_view event, std::string_view object);

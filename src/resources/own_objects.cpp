@@ -145,8 +145,7 @@ Task<Result<std::vector<json::Value>>> OwnObjects::list(http::Core&, ResourceNam
                              return selection->matches(object);
                            }});
   if (!page) co_return fail(page.error());
-  std::size_t bytes = 0;
-  for (const ObjectPtr& object : page->objects) bytes += object->json().size();
+  const std::size_t bytes = page->objects.bytes();
   if (bytes > limits::lookup_list_bytes_max)
     co_return fail(Status::internal_error(
         fmt::format("there are too many of {} to look through: {} bytes, and at most {} are read", resource->plural(),

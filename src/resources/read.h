@@ -12,7 +12,7 @@ Task<void> serve_watch(Context& context);
 
 // What a list shows, for lists and for deleting collections.
 struct Listed {
-  std::vector<ObjectPtr> objects = {};
+  ObjectList objects = {};
   Revision revision = 0;
   std::string continue_token = {};
   std::optional<std::size_t> remaining = {};

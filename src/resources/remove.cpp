@@ -117,16 +117,15 @@ Task<Result<std::vector<ObjectPtr>>> delete_round(Context& context, std::span<co
   co_return again;
 }
 
-Task<Result<void>> delete_all(Context& context, std::span<const ObjectPtr> objects, const DeleteOptions& options) {
-  while (!objects.empty()) {
-    const auto part = objects.first(std::min(objects.size(), deletions_at_once));
-    std::vector<ObjectPtr> left(part.begin(), part.end());
+Task<Result<void>> delete_all(Context& context, const ObjectList& objects, const DeleteOptions& options) {
+  for (std::size_t done = 0; done < objects.size();) {
+    std::vector<ObjectPtr> left;
+    for (; done < objects.size() && left.size() < deletions_at_once; ++done) left.push_back(objects[done]);
     for (int attempt = 1; !left.empty() && attempt <= write_attempts_max; ++attempt) {
       auto again = co_await delete_round(context, left, options);
       if (!again) co_return fail(std::move(again.error()));
       left = std::move(*again);
     }
-    objects = objects.subspan(part.size());
   }
   co_return Result<void>();
 }

@@ -168,10 +168,8 @@ void append_metadata(std::string& out, const TableRequest& request) {
 // A row with metadata is about this long; whole objects are as long as they are.
 std::size_t size_hint(const TableRequest& request) {
   constexpr std::size_t columns_bytes = 2048, row_bytes = 640;
-  std::size_t bytes = columns_bytes + request.objects.size() * row_bytes;
-  if (request.include_object == "Object")
-    for (const ObjectPtr& object : request.objects) bytes += object->json().size();
-  return bytes;
+  const std::size_t bytes = columns_bytes + request.objects.size() * row_bytes;
+  return request.include_object == "Object" ? bytes + request.objects.bytes() : bytes;
 }
 
 }  // namespace

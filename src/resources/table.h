@@ -4,12 +4,11 @@
 
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
 #include "base/time_rfc3339.h"
-#include "ports/stored_object.h"
+#include "ports/object_list.h"
 #include "resources/catalog.h"
 
 namespace vg::resources {
@@ -19,7 +18,7 @@ struct TableRequest {
   std::string_view api_version;           // in which whole objects are shown
   std::string_view table_version = "v1";  // of meta.k8s.io: v1, or v1beta1 for old clients
   std::string_view include_object = {};   // "None", "Object"; anything else is "Metadata", the default
-  std::span<const ObjectPtr> objects = {};
+  const ObjectList& objects;
   // The table's own metadata: that of the list, or the resource version of the one object.
   Revision revision = 0;
   std::string_view continue_token = {};

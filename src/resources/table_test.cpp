@@ -41,7 +41,7 @@ ObjectPtr stored(const Resource& resource, std::string_view json, Revision revis
                              .facts = facts,
                              .json = draft.json,
                              .revision_offset = draft.revision_offset,
-                             .revision = revision});
+                             .stamp = {.revision = revision}});
 }
 
 std::string table(const TableRequest& request) {
@@ -57,7 +57,7 @@ std::string cells(std::string_view key, std::string_view json) {
   const ObjectPtr object = stored(*resource, json);
   const json::Document out = parsed(table({.resource = *resource,
                                            .api_version = resource->storage_api_version,
-                                           .objects = std::span(&object, 1),
+                                           .objects = ObjectList({object}),
                                            .revision = 7,
                                            .now = now}));
   const Array& rows = *json::get_array(out.root(), "rows");
@@ -70,7 +70,7 @@ std::string columns(std::string_view key) {
   const Resource* resource = find_resource(key);
   EXPECT_TRUE(resource) << key;
   const json::Document out =
-      parsed(table({.resource = *resource, .api_version = resource->storage_api_version, .now = now}));
+      parsed(table({.resource = *resource, .api_version = resource->storage_api_version, .objects = {}, .now = now}));
   std::string names;
   for (const Value& column : *json::get_array(out.root(), "columnDefinitions")) {
     names += json::get_string_or(column, "name");
@@ -142,7 +142,7 @@ TEST(Table, RowsCarryWhatWasAskedFor) {
                                              .api_version = "kubevirt.io/v1alpha3",
                                              .table_version = version,
                                              .include_object = include,
-                                             .objects = std::span(&object, 1),
+                                             .objects = ObjectList({object}),
                                              .revision = 12,
                                              .now = now}));
     EXPECT_EQ(json::get_string_or(out.root(), "apiVersion"), "meta.k8s.io/" + std::string(version));
@@ -164,6 +164,7 @@ TEST(Table, MetadataAndLaterEvents) {
   const ObjectPtr object = stored(resource, R"({"metadata":{"name":"a"}})", 9);
   const json::Document page = parsed(table({.resource = resource,
                                             .api_version = "v1",
+                                            .objects = {},
                                             .revision = 12,
                                             .continue_token = "to\"ken",
                                             .remaining = 3,
@@ -174,7 +175,7 @@ TEST(Table, MetadataAndLaterEvents) {
 
   const json::Document event = parsed(table({.resource = resource,
                                              .api_version = "v1",
-                                             .objects = std::span(&object, 1),
+                                             .objects = ObjectList({object}),
                                              .revision = 15,
                                              .row_revision = 15,
                                              .with_columns = false,
@@ -384,8 +385,11 @@ TEST(Table, AnswersAsRecorded) {
         const Object whole{{"metadata", metadata}, {"spec", Object{{"running", false}}}};
         objects.push_back(stored(resource, json::to_text(Value(whole))));
       }
-      const json::Document got = parsed(table(
-          {.resource = resource, .api_version = "kubevirt.io/v1", .objects = objects, .revision = 20, .now = now}));
+      const json::Document got = parsed(table({.resource = resource,
+                                               .api_version = "kubevirt.io/v1",
+                                               .objects = ObjectList(std::move(objects)),
+                                               .revision = 20,
+                                               .now = now}));
       EXPECT_EQ(comparable(got.root()), comparable(*want));
       ++compared;
     }

@@ -148,7 +148,7 @@ bool begins_with_list(const ListOptions& options) {
 }
 
 struct Begin {
-  std::vector<ObjectPtr> initial;
+  ObjectList initial;
   Revision from = 0;
 };
 
@@ -182,7 +182,7 @@ Task<std::optional<Revision>> drain(Watch& watch, Stream& stream) {
       co_return std::nullopt;
     }
     for (const auto& change : batch->changes) {
-      stream.change(*change);
+      stream.change(change);
       if (stream.full() && !co_await stream.flush()) co_return std::nullopt;
     }
     if (!co_await stream.flush()) co_return std::nullopt;

@@ -11,10 +11,10 @@
 namespace vg::store {
 namespace {
 
-using SteadyTime = std::chrono::steady_clock::time_point;
-
 // A watch with a narrow query may pass over many changes; it gives the lock back after so many.
 constexpr std::size_t changes_scanned_max = 2048;
+// Enough for watches that are woken by every batch and get to run some milliseconds later.
+constexpr std::size_t recent_bytes_max = 256 * limits::kib;
 // Without traffic the writer looks after its age limit this often.
 constexpr std::chrono::seconds idle_interval{30};
 // Nobody wrote for this long: a good moment to move the write-ahead log.
@@ -59,12 +59,12 @@ Status conflict(const ObjectKey& key, std::string message) {
 }
 
 // What an update, a removal and a precondition share: the object must be the one, and the version, that was meant.
-Result<void> check_expected(const ObjectKey& key, const StoredObject& found, Revision revision, std::string_view uid) {
-  if (!uid.empty() && found.uid() != uid) {
+Result<void> check_expected(const ObjectKey& key, const KeptObject& found, Revision revision, std::string_view uid) {
+  if (const auto object = uid.empty() ? nullptr : found.open(); object && object->uid() != uid) {
     return fail(
         conflict(key, fmt::format("\"{}\" has uid {} and not {}: the object that was meant is gone, and another "
                                   "one has its name; read it again before changing it",
-                                  key.name, found.uid(), uid)));
+                                  key.name, object->uid(), uid)));
   }
   if (revision != 0 && found.revision() != revision) {
     return fail(conflict(key, fmt::format("\"{}\" has been modified: it is at resource version {} and the request is "
@@ -74,7 +74,7 @@ Result<void> check_expected(const ObjectKey& key, const StoredObject& found, Rev
   return {};
 }
 
-Result<void> check_expected(const Precondition& wanted, const StoredObject* found) {
+Result<void> check_expected(const Precondition& wanted, const KeptObject* found) {
   if (!wanted.exists) return found == nullptr ? Result<void>() : fail(already_exists(wanted.key));
   if (found == nullptr) return fail(not_found(wanted.key));
   if (wanted.not_deleting && found->deleting()) {
@@ -83,9 +83,14 @@ Result<void> check_expected(const Precondition& wanted, const StoredObject* foun
   return check_expected(wanted.key, *found, wanted.revision, wanted.uid);
 }
 
-std::size_t log_cost_bytes(const Change& change) {
-  constexpr std::size_t bookkeeping = sizeof(Change) + 64;
-  return bookkeeping + (change.previous ? change.previous->memory_bytes() : 0);
+std::uint32_t now_ms() {
+  using std::chrono::duration_cast, std::chrono::milliseconds;
+  return static_cast<std::uint32_t>(
+      duration_cast<milliseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+}
+
+std::size_t open_bytes(const Change& change) {
+  return sizeof(Change) + change.object->memory_bytes() + (change.previous ? change.previous->memory_bytes() : 0);
 }
 
 Record record_of(const Change& change) {
@@ -94,8 +99,7 @@ Record record_of(const Change& change) {
   record.object = {.resource = object.resource(),
                    .ns = object.ns(),
                    .name = object.name(),
-                   .revision = change.revision,
-                   .ordinal = change.ordinal};
+                   .stamp = {.revision = change.revision, .ordinal = change.ordinal}};
   if (change.type == ChangeType::removed) {
     record.tombstone = true;
     return record;
@@ -104,7 +108,7 @@ Record record_of(const Change& change) {
   record.object.facts = object.facts();
   record.object.json = object.json();
   record.object.revision_offset = object.revision_offset();
-  record.object.created_revision = object.created_revision();
+  record.object.stamp.created_revision = object.created_revision();
   return record;
 }
 
@@ -116,9 +120,10 @@ struct EmbeddedStore::Batch {
     Result<CommitOutcome> outcome;
   };
   Revision revision = 0;  // of the last transaction that was taken
-  std::vector<ChangePtr> changes;
-  std::unordered_map<KeyView, ObjectPtr, KeyHash> written;  // the newest of each key in the batch; null: removed
-  std::vector<Answer> answers;                              // to be given once the batch is durable
+  std::vector<Change> changes;
+  std::vector<LogEntry> entries;                          // the same changes, as they are kept
+  std::unordered_map<KeyView, KeptPtr, KeyHash> written;  // the newest of each key in the batch; null: removed
+  std::vector<Answer> answers;                            // to be given once the batch is durable
   std::size_t transactions = 0;
 };
 
@@ -162,34 +167,39 @@ DiskResult EmbeddedStore::load() {
 DiskResult EmbeddedStore::load_record(const Record& record) {
   auto& entry = resource_entry(record.object.resource);
   auto& state = *entry.second;
-  auto change = std::make_shared<Change>();
-  change->revision = record.object.revision;
-  change->ordinal = record.object.ordinal;
+  const auto& stamp = record.object.stamp;
+  LogEntry change{.revision = stamp.revision, .at_ms = now_ms(), .ordinal = stamp.ordinal};
   if (record.tombstone) {
-    change->type = ChangeType::removed;
-    change->previous = state.index.erase({record.object.ns, record.object.name});
-    change->object = change->previous;
-    if (!change->object) {
+    change.type = ChangeType::removed;
+    change.previous = state.index.erase({record.object.ns, record.object.name});
+    change.object = change.previous;
+    if (!change.object) {
       return std::unexpected(
           fmt::format("the record of {} {}/{} that was deleted at revision {} is missing; restore a backup",
-                      record.object.resource, record.object.ns, record.object.name, record.object.revision));
+                      record.object.resource, record.object.ns, record.object.name, stamp.revision));
     }
   } else {
-    change->object = StoredObject::make(record.object);
-    change->previous = state.index.put(change->object);
-    change->type = change->previous ? ChangeType::modified : ChangeType::added;
+    auto parts = record.object;
+    parts.stamp = {};
+    change.object = packer(parts.resource).pack(*StoredObject::make(parts), stamp);
+    change.previous = state.index.put(change.object);
+    change.type = change.previous ? ChangeType::modified : ChangeType::added;
   }
-  index_owners(*change);
-  revision_ = std::max(revision_, change->revision);
-  const auto now = std::chrono::steady_clock::now();
-  append_to_log(state, std::move(change), now);
+  index_owners(change);
+  revision_ = std::max(revision_, stamp.revision);
+  append_to_log(state, std::move(change));
   // A change that was compacted when the store closed may still have rows; leaving the log again removes them.
-  if (record.object.revision <= state.compacted || state.log.size() > options_.log_changes_max ||
+  if (stamp.revision <= state.compacted || state.log.size() > options_.log_changes_max ||
       state.log_bytes > options_.log_bytes_max) {
-    std::vector<LogEntry> gone;
-    shrink_log(entry, now, gone);
+    Leaving leaving;
+    shrink_log(entry, leaving);
   }
   return {};
+}
+
+Packer& EmbeddedStore::packer(std::string_view resource) {
+  const auto found = packers_.find(resource);
+  return found != packers_.end() ? found->second : packers_.emplace(std::string(resource), Packer()).first->second;
 }
 
 // --- the state in memory ------------------------------------------------------------------------------------------
@@ -205,33 +215,55 @@ const EmbeddedStore::ResourceState* EmbeddedStore::find_resource(std::string_vie
   return found == resources_.end() ? nullptr : found->second.get();
 }
 
-void EmbeddedStore::index_owners(const Change& change) {
+void EmbeddedStore::index_owners(const LogEntry& change) {
   const std::hash<std::string_view> hash;
-  if (change.previous) {
-    change.previous->for_each_owner([&](std::string_view owner) { owners_.erase({hash(owner), change.previous}); });
+  if (change.previous && change.previous->has_owners()) {
+    change.previous->open()->for_each_owner(
+        [&](std::string_view owner) { owners_.erase({hash(owner), change.previous}); });
   }
-  if (change.type != ChangeType::removed) {
-    change.object->for_each_owner([&](std::string_view owner) { owners_.emplace(hash(owner), change.object); });
+  if (change.type != ChangeType::removed && change.object->has_owners()) {
+    change.object->open()->for_each_owner([&](std::string_view owner) { owners_.emplace(hash(owner), change.object); });
   }
 }
 
-void EmbeddedStore::append_to_log(ResourceState& state, ChangePtr change, SteadyTime now) {
-  state.log_bytes += log_cost_bytes(*change);
-  state.log.push_back({std::move(change), now});
+std::size_t EmbeddedStore::LogEntry::cost_bytes() const {
+  return sizeof(LogEntry) + (previous ? previous->memory_bytes() : 0);
 }
 
-void EmbeddedStore::shrink_log(Resources::value_type& entry, SteadyTime now, std::vector<LogEntry>& gone) {
+Change EmbeddedStore::LogEntry::open() const {
+  Change change{.revision = revision, .type = type, .ordinal = ordinal, .object = object->open()};
+  if (previous) change.previous = previous == object ? change.object : previous->open();
+  return change;
+}
+
+void EmbeddedStore::append_to_log(ResourceState& state, LogEntry entry) {
+  state.log_bytes += entry.cost_bytes();
+  state.log.push_back(std::move(entry));
+}
+
+void EmbeddedStore::append_recent(ResourceState& state, const Change& change, Leaving& leaving) {
+  state.recent_bytes += open_bytes(change);
+  state.recent.push_back(change);
+  while (state.recent_bytes > recent_bytes_max) {
+    state.recent_bytes -= open_bytes(state.recent.front());
+    leaving.changes.push_back(std::move(state.recent.front()));
+    state.recent.pop_front();
+  }
+}
+
+void EmbeddedStore::shrink_log(Resources::value_type& entry, Leaving& leaving) {
   auto& [resource, state] = entry;
+  const auto age = [now = now_ms()](const LogEntry& change) { return std::chrono::milliseconds(now - change.at_ms); };
   const auto too_much = [&, &log = *state] {
     const auto& oldest = log.log.front();
     // What was done under one revision also leaves together.
-    return oldest.change->revision <= log.compacted || log.log.size() > options_.log_changes_max ||
-           log.log_bytes > options_.log_bytes_max || now - oldest.at > options_.log_age_max;
+    return oldest.revision <= log.compacted || log.log.size() > options_.log_changes_max ||
+           log.log_bytes > options_.log_bytes_max || age(oldest) > options_.log_age_max;
   };
   while (!state->log.empty() && too_much()) {
-    const auto& change = *state->log.front().change;
+    auto& change = state->log.front();
     state->compacted = std::max(state->compacted, change.revision);
-    state->log_bytes -= log_cost_bytes(change);
+    state->log_bytes -= change.cost_bytes();
     if (change.previous) {
       obsolete_.push_back(
           {.resource = &resource,
@@ -239,7 +271,7 @@ void EmbeddedStore::shrink_log(Resources::value_type& entry, SteadyTime now, std
            .ids = {record_id(change.previous->revision(), change.previous->ordinal()),
                    change.type == ChangeType::removed ? record_id(change.revision, change.ordinal) : 0}});
     }
-    gone.push_back(std::move(state->log.front()));
+    leaving.entries.push_back(std::move(change));
     state->log.pop_front();
     ++state->log_start;
   }
@@ -253,17 +285,25 @@ Revision EmbeddedStore::revision() const {
 }
 
 ObjectPtr EmbeddedStore::get(std::string_view resource, std::string_view ns, std::string_view name) const {
-  const std::shared_lock lock(mutex_);
-  const auto* state = find_resource(resource);
-  return state == nullptr ? nullptr : state->index.get({ns, name});
+  KeptPtr kept;
+  {
+    const std::shared_lock lock(mutex_);
+    if (const auto* state = find_resource(resource)) kept = state->index.get({ns, name});
+  }
+  return kept ? kept->open() : nullptr;
 }
 
 std::vector<ObjectPtr> EmbeddedStore::owned_by(std::string_view owner_uid) const {
   const auto hash = std::hash<std::string_view>()(owner_uid);
+  std::vector<KeptPtr> candidates;
+  {
+    const std::shared_lock lock(mutex_);
+    for (auto entry = owners_.lower_bound({hash, nullptr}); entry != owners_.end() && entry->first == hash; ++entry)
+      candidates.push_back(entry->second);
+  }
   std::vector<ObjectPtr> found;
-  const std::shared_lock lock(mutex_);
-  for (auto entry = owners_.lower_bound({hash, nullptr}); entry != owners_.end() && entry->first == hash; ++entry) {
-    if (entry->second->owned_by(owner_uid)) found.push_back(entry->second);
+  for (const auto& candidate : candidates) {
+    if (auto object = candidate->open(); object->owned_by(owner_uid)) found.push_back(std::move(object));
   }
   return found;
 }
@@ -305,10 +345,27 @@ Result<void> EmbeddedStore::check_revision(const ResourceState* state, Revision 
   return {};
 }
 
+// What a list found.
+class EmbeddedStore::Page final : public ObjectList::Source {
+ public:
+  void reserve(std::size_t objects) { objects_.reserve(objects); }
+  void add(KeptPtr object) {
+    bytes_ += object->open_bytes();
+    objects_.push_back(std::move(object));
+  }
+  std::size_t size() const override { return objects_.size(); }
+  ObjectPtr open(std::size_t at) const override { return objects_[at]->open(); }
+  std::size_t bytes() const override { return bytes_; }
+
+ private:
+  std::vector<KeptPtr> objects_;
+  std::size_t bytes_ = 0;
+};
+
 Result<ListPage> EmbeddedStore::list(const ListQuery& query) const {
   ListPage page;
   ObjectIndex::Snapshot snapshot;
-  std::vector<ChangePtr> later;
+  std::vector<LogEntry> later;
   {
     const std::shared_lock lock(mutex_);
     const auto* state = find_resource(query.resource);
@@ -316,10 +373,8 @@ Result<ListPage> EmbeddedStore::list(const ListQuery& query) const {
     if (auto possible = check_revision(state, page.revision); !possible) return fail(std::move(possible.error()));
     if (state == nullptr) return page;
     snapshot = state->index.snapshot();
-    for (auto entry = state->log.rbegin(); entry != state->log.rend() && entry->change->revision > page.revision;
-         ++entry) {
-      later.push_back(entry->change);
-    }
+    for (auto entry = state->log.rbegin(); entry != state->log.rend() && entry->revision > page.revision; ++entry)
+      later.push_back(*entry);
   }
   // From here on nothing is locked.
   NameView first{query.ns, {}};
@@ -333,29 +388,32 @@ Result<ListPage> EmbeddedStore::list(const ListQuery& query) const {
 
   // What the page's revision had in place of what is there now: going back in time, the oldest change of a key has the
   // last word. Null: it was not there.
-  std::map<NameView, ObjectPtr> undone;
+  std::map<NameView, KeptPtr> undone;
   for (const auto& change : later) {
-    const auto name = name_of(*change->object);
+    const auto name = name_of(*change.object);
     if (!query.ns.empty() && name.ns != query.ns) continue;
     if (name < first || (behind_first && name == first)) continue;
-    undone[name] = change->previous;
+    undone[name] = change.previous;
   }
   auto undo = undone.begin();
 
+  auto found = std::make_unique<Page>();
   if (!query.matches) {
     const auto available = snapshot.distance(position, end) + undone.size();
-    page.objects.reserve(query.limit == 0 ? available : std::min(query.limit, available));
+    found->reserve(query.limit == 0 ? available : std::min(query.limit, available));
   }
+  KeptObject::Reader reader;
   while (position != end || undo != undone.end()) {
-    if (query.limit != 0 && page.objects.size() == query.limit) break;
+    if (query.limit != 0 && found->size() == query.limit) break;
     const auto order = position == end        ? std::strong_ordering::greater
                        : undo == undone.end() ? std::strong_ordering::less
                                               : name_of(*snapshot.at(position)) <=> undo->first;
-    ObjectPtr object = order < 0 ? snapshot.at(position) : undo->second;
+    KeptPtr object = order < 0 ? snapshot.at(position) : undo->second;
     if (order <= 0) position = snapshot.next(position);
     if (order >= 0) ++undo;
-    if (object && (!query.matches || query.matches(*object))) page.objects.push_back(std::move(object));
+    if (object && (!query.matches || query.matches(reader.open(*object)))) found->add(std::move(object));
   }
+  page.objects = ObjectList(std::move(found));
   page.remaining = snapshot.distance(position, end);
   for (; undo != undone.end(); ++undo) {
     const bool now = snapshot.find(undo->first) != nullptr;
@@ -379,6 +437,21 @@ class EmbeddedStore::Cursor final : public Watch {
   void start(std::uint64_t place) { place_ = place; }
 
   Result<WatchBatch> next(std::size_t max_changes) override {
+    std::vector<LogEntry> older;
+    auto batch = take(max_changes, older);
+    if (!batch || older.empty()) return batch;
+    // Opened without the lock. They come first, since the recent ones are the newest.
+    std::vector<Change> changes;
+    changes.reserve(older.size() + batch->changes.size());
+    for (const auto& entry : older) changes.push_back(entry.open());
+    std::ranges::move(batch->changes, std::back_inserter(changes));
+    batch->changes = std::move(changes);
+    return batch;
+  }
+
+ private:
+  // What is not recent goes to `older`.
+  Result<WatchBatch> take(std::size_t max_changes, std::vector<LogEntry>& older) {
     WatchBatch batch;
     const std::shared_lock lock(store_.mutex_);
     const auto* state = store_.find_resource(query_.resource);
@@ -390,13 +463,20 @@ class EmbeddedStore::Cursor final : public Watch {
                       state->compacted)));
     }
     const auto stop = std::min(end, place_ + changes_scanned_max);
-    for (; place_ < stop && batch.changes.size() < std::max<std::size_t>(max_changes, 1); ++place_) {
-      const auto& change = state->log[place_ - state->log_start].change;
-      if (takes(*change->object)) batch.changes.push_back(change);
+    const auto recent_start = state == nullptr ? 0 : end - state->recent.size();
+    const auto taken = [&] { return older.size() + batch.changes.size(); };
+    for (; place_ < stop && taken() < std::max<std::size_t>(max_changes, 1); ++place_) {
+      const auto& change = state->log[place_ - state->log_start];
+      if (!takes(*change.object)) continue;
+      if (place_ >= recent_start) {
+        batch.changes.push_back(state->recent[place_ - recent_start]);
+      } else {
+        older.push_back(change);
+      }
     }
     batch.more = place_ < end;
     if (batch.more) {
-      batch.progress = state->log[place_ - state->log_start].change->revision - 1;
+      batch.progress = state->log[place_ - state->log_start].revision - 1;
     } else {
       batch.progress = store_.revision_;
       // Under the lock: a change that is not in this batch is published after this and finds the watch armed.
@@ -405,8 +485,7 @@ class EmbeddedStore::Cursor final : public Watch {
     return batch;
   }
 
- private:
-  bool takes(const StoredObject& object) const {
+  bool takes(const KeptObject& object) const {
     return (query_.ns.empty() || query_.ns == object.ns()) && (query_.name.empty() || query_.name == object.name());
   }
 
@@ -426,7 +505,7 @@ Result<std::unique_ptr<Watch>> EmbeddedStore::watch(WatchQuery query, Waker wake
   if (state != nullptr) {
     const auto first =
         std::upper_bound(state->log.begin(), state->log.end(), from,
-                         [](Revision revision, const LogEntry& entry) { return revision < entry.change->revision; });
+                         [](Revision revision, const LogEntry& entry) { return revision < entry.revision; });
     cursor->start(state->log_start + static_cast<std::uint64_t>(first - state->log.begin()));
   }
   return cursor;
@@ -543,7 +622,7 @@ void EmbeddedStore::run() {
   }
 }
 
-ObjectPtr EmbeddedStore::newest(const ObjectKey& key, const Batch& batch) const {
+KeptPtr EmbeddedStore::newest(const ObjectKey& key, const Batch& batch) const {
   const auto written = batch.written.find(view(key));
   if (written != batch.written.end()) return written->second;
   const auto* state = find_resource(key.resource);
@@ -583,28 +662,34 @@ void EmbeddedStore::stage(Pending& pending, Batch& batch) {
   outcome.objects.reserve(pending.writes.size());
   bool changes = false;
   for (auto& write : pending.writes) {
-    auto previous = newest(write.key, batch);
+    const auto kept = newest(write.key, batch);
+    auto previous = kept ? kept->open() : nullptr;
     if (write.kind == WriteKind::update && write.object->json() == previous->json()) {
       outcome.objects.push_back(std::move(previous));  // as with etcd: the same bytes are no new version
       continue;
     }
     if (!std::exchange(changes, true)) ++batch.revision;
-    auto change = std::make_shared<Change>();
-    change->revision = batch.revision;
-    change->ordinal = static_cast<std::uint16_t>(outcome.objects.size());
-    change->previous = previous;
+    const auto ordinal = static_cast<std::uint16_t>(outcome.objects.size());
+    Change change{.revision = batch.revision, .ordinal = ordinal, .previous = previous};
+    LogEntry entry{.previous = kept, .revision = batch.revision, .ordinal = ordinal};
     if (write.kind == WriteKind::remove) {
-      change->type = ChangeType::removed;
-      change->object = std::move(previous);
+      change.type = ChangeType::removed;
+      change.object = std::move(previous);
+      entry.object = kept;
     } else {
-      change->type = previous ? ChangeType::modified : ChangeType::added;
-      write.object->assign_revision(batch.revision, previous ? previous->created_revision() : batch.revision,
-                                    change->ordinal);
-      change->object = std::move(write.object);
+      change.type = previous ? ChangeType::modified : ChangeType::added;
+      const Stamp stamp{.revision = batch.revision,
+                        .created_revision = previous ? previous->created_revision() : batch.revision,
+                        .ordinal = ordinal};
+      entry.object = packer(write.key.resource).pack(*write.object, stamp);
+      write.object->stamp(stamp);
+      change.object = std::move(write.object);
     }
-    batch.written.insert_or_assign(view(write.key), write.kind == WriteKind::remove ? nullptr : change->object);
-    outcome.objects.push_back(change->object);
+    entry.type = change.type;
+    batch.written.insert_or_assign(view(write.key), write.kind == WriteKind::remove ? nullptr : entry.object);
+    outcome.objects.push_back(change.object);
     batch.changes.push_back(std::move(change));
+    batch.entries.push_back(std::move(entry));
   }
   outcome.revision = batch.revision;
   if (!changes) return answer(std::move(outcome));
@@ -646,7 +731,7 @@ DiskResult EmbeddedStore::write(const Batch& batch) {
   const auto work = [&]() -> DiskResult {
     if (auto done = file_->begin(); !done) return done;
     for (const auto& change : batch.changes) {
-      if (auto done = file_->add(record_of(*change)); !done) return done;
+      if (auto done = file_->add(record_of(change)); !done) return done;
     }
     // More than the batch can add to the backlog, so that it shrinks.
     if (auto done = write_obsolete(2 * batch.changes.size() + 64, batch.revision); !done) return done;
@@ -686,22 +771,26 @@ void EmbeddedStore::forget_obsolete() {
   obsolete_written_ = 0;
 }
 
-void EmbeddedStore::publish(const Batch& batch) {
-  const auto now = std::chrono::steady_clock::now();
-  std::vector<LogEntry> gone;  // freed after the lock is given back
+void EmbeddedStore::publish(Batch& batch) {
+  const auto now = now_ms();
+  Leaving leaving;
   const std::unique_lock lock(mutex_);
   Resources::value_type* entry = nullptr;
-  for (const auto& change : batch.changes) {
-    if (entry == nullptr || entry->first != change->object->resource())
-      entry = &resource_entry(change->object->resource());
-    if (change->type == ChangeType::removed) {
-      entry->second->index.erase(name_of(*change->object));
+  for (std::size_t i = 0; i < batch.changes.size(); ++i) {
+    const auto resource = batch.changes[i].object->resource();
+    if (entry == nullptr || entry->first != resource) entry = &resource_entry(resource);
+    auto& state = *entry->second;
+    auto& kept = batch.entries[i];
+    if (kept.type == ChangeType::removed) {
+      state.index.erase(name_of(*kept.object));
     } else {
-      entry->second->index.put(change->object);
+      state.index.put(kept.object);
     }
-    index_owners(*change);
-    append_to_log(*entry->second, change, now);
-    shrink_log(*entry, now, gone);
+    index_owners(kept);
+    kept.at_ms = now;
+    append_to_log(state, std::move(kept));
+    append_recent(state, batch.changes[i], leaving);
+    shrink_log(*entry, leaving);
   }
   revision_ = batch.revision;
 }
@@ -711,14 +800,21 @@ void EmbeddedStore::when_idle() {
     probe();
     return;
   }
-  const auto now = std::chrono::steady_clock::now();
-  std::vector<LogEntry> gone;
+  Leaving leaving;
   {
     const std::unique_lock lock(mutex_);
-    for (auto& entry : resources_) shrink_log(entry, now, gone);
+    for (auto& entry : resources_) {
+      shrink_log(entry, leaving);
+      // Everybody who kept up has seen them.
+      auto& state = *entry.second;
+      std::ranges::move(state.recent, std::back_inserter(leaving.changes));
+      state.recent.clear();
+      state.recent_bytes = 0;
+    }
   }
   if (!obsolete_.empty()) {
-    if (auto written = write({.revision = revision_, .changes = {}, .written = {}, .answers = {}}); !written) {
+    if (auto written = write({.revision = revision_, .changes = {}, .entries = {}, .written = {}, .answers = {}});
+        !written) {
       write_problem_ = std::move(written.error());
       report_health();
       return;

@@ -1,4 +1,4 @@
-// The store of one machine: everything in memory, every write in a file before it is answered.
+// The store of one machine: everything in memory, packed, and every write in a file before it is answered.
 //
 // One thread writes. It takes all transactions that wait, checks each against the newest state (with those before it
 // in the same batch), writes them into one SQLite transaction and commits: one sync for the whole batch, which is what
@@ -26,7 +26,9 @@
 
 #include "base/limits.h"
 #include "ports/object_store.h"
+#include "store/kept_object.h"
 #include "store/object_index.h"
+#include "store/packer.h"
 #include "store/record_file.h"
 #include "store/watch_hub.h"
 
@@ -49,9 +51,9 @@ struct Options {
   // The window of changes that each resource keeps, for watches that resume and lists that continue. A client that
   // lost its connection is back within a minute, and 500 changes/s is a busy day: 30,000, and some room.
   std::size_t log_changes_max = 50'000;
-  // Versions kept only for the window: an object's present version costs the window nothing.
+  // Versions kept only for the window, as they are kept: an object's present version costs the window nothing.
   std::size_t log_bytes_max = 64 * limits::mib;
-  std::chrono::steady_clock::duration log_age_max = std::chrono::hours(1);
+  std::chrono::steady_clock::duration log_age_max = std::chrono::hours(1);  // 49 days is the most that is told apart
 
   // The write-ahead log is moved into the database when it has grown to this, or to a quarter when nobody waits. Moving
   // takes some milliseconds, during which writes wait: more at once would be felt.
@@ -97,10 +99,19 @@ class EmbeddedStore final : public ObjectStore {
  private:
   class Cursor;
   friend class Cursor;
+  class Page;
 
+  // A change as it is kept. There is one for nearly every object, so it is small.
   struct LogEntry {
-    ChangePtr change;
-    std::chrono::steady_clock::time_point at;
+    KeptPtr object = {};
+    KeptPtr previous = {};
+    Revision revision = 0;
+    std::uint32_t at_ms = 0;  // of a clock that goes round in 49 days; only differences count
+    std::uint16_t ordinal = 0;
+    ChangeType type = ChangeType::added;
+
+    std::size_t cost_bytes() const;
+    Change open() const;
   };
   struct ResourceState {
     ObjectIndex index;
@@ -108,10 +119,14 @@ class EmbeddedStore final : public ObjectStore {
     std::uint64_t log_start = 0;  // the place in the stream of log.front(); places only grow
     std::size_t log_bytes = 0;
     Revision compacted = 0;  // changes up to here are gone
+    // The newest changes of the log as their writers handed them in: whoever keeps up with them, and there may be
+    // hundreds, need not open them again.
+    std::deque<Change> recent;
+    std::size_t recent_bytes = 0;
   };
   // Ordered by the owner's hash, then by address: no strings to keep, and an object that many share an owner with is
   // found as fast as any.
-  using OwnerEntry = std::pair<std::size_t, ObjectPtr>;
+  using OwnerEntry = std::pair<std::size_t, KeptPtr>;
 
   struct PreparedWrite {
     WriteKind kind;
@@ -126,6 +141,11 @@ class EmbeddedStore final : public ObjectStore {
     Completion done;
     std::size_t bytes = 0;
   };
+  // What leaves the state is freed after the lock is given back.
+  struct Leaving {
+    std::vector<LogEntry> entries;
+    std::vector<Change> changes;
+  };
   // Rows that the log no longer needs, and what that means for the resource.
   struct Obsolete {
     const std::string* resource = nullptr;  // a key of resources_
@@ -137,18 +157,19 @@ class EmbeddedStore final : public ObjectStore {
   explicit EmbeddedStore(Options options);
   DiskResult load();
   DiskResult load_record(const Record& record);
+  Packer& packer(std::string_view resource);
   Result<Pending> prepare(Transaction& transaction) const;
 
   // On the writer's thread.
   void run();
   void run_batch(std::vector<Pending>& pending);
   void stage(Pending& pending, Batch& batch);
-  ObjectPtr newest(const ObjectKey& key, const Batch& batch) const;
+  KeptPtr newest(const ObjectKey& key, const Batch& batch) const;
   Result<void> check(const Pending& pending, const Batch& batch) const;
   DiskResult write(const Batch& batch);
   DiskResult write_obsolete(std::size_t rows_max, Revision newest);
   void forget_obsolete();
-  void publish(const Batch& batch);
+  void publish(Batch& batch);
   void when_idle();
   void probe();
   void checkpoint_if(std::size_t wal_bytes_at_least);
@@ -157,9 +178,10 @@ class EmbeddedStore final : public ObjectStore {
   // With mutex_ held exclusively, or before the writer runs.
   using Resources = std::map<std::string, std::unique_ptr<ResourceState>, std::less<>>;
   Resources::value_type& resource_entry(std::string_view resource);
-  void index_owners(const Change& change);
-  void append_to_log(ResourceState& state, ChangePtr change, std::chrono::steady_clock::time_point now);
-  void shrink_log(Resources::value_type& entry, std::chrono::steady_clock::time_point now, std::vector<LogEntry>& gone);
+  void index_owners(const LogEntry& change);
+  void append_to_log(ResourceState& state, LogEntry entry);
+  void append_recent(ResourceState& state, const Change& change, Leaving& leaving);
+  void shrink_log(Resources::value_type& entry, Leaving& leaving);
   // With mutex_ held, or on the writer's thread.
   const ResourceState* find_resource(std::string_view resource) const;
   Result<void> check_revision(const ResourceState* state, Revision revision) const;
@@ -177,6 +199,7 @@ class EmbeddedStore final : public ObjectStore {
   WatchHub hub_;
 
   // The writer's own.
+  std::map<std::string, Packer, std::less<>> packers_;
   std::deque<Obsolete> obsolete_;
   std::size_t obsolete_written_ = 0;  // of obsolete_: part of the SQLite transaction that is open
   std::string write_problem_;

@@ -19,10 +19,9 @@ std::size_t chunk_for(const Chunks& chunks, NameView name) {
   return behind == chunks.begin() ? 0 : static_cast<std::size_t>(behind - chunks.begin()) - 1;
 }
 
-std::size_t item_for(const std::vector<ObjectPtr>& objects, NameView name) {
-  const auto found =
-      std::lower_bound(objects.begin(), objects.end(), name,
-                       [](const ObjectPtr& object, NameView wanted) { return name_of(*object) < wanted; });
+std::size_t item_for(const std::vector<KeptPtr>& objects, NameView name) {
+  const auto found = std::lower_bound(objects.begin(), objects.end(), name,
+                                      [](const KeptPtr& object, NameView wanted) { return name_of(*object) < wanted; });
   return static_cast<std::size_t>(found - objects.begin());
 }
 
@@ -68,7 +67,7 @@ std::size_t ObjectIndex::Snapshot::distance(Position from, Position to) const {
   return count + to.item;
 }
 
-const ObjectPtr* ObjectIndex::Snapshot::find(NameView name) const {
+const KeptPtr* ObjectIndex::Snapshot::find(NameView name) const {
   const auto position = lower_bound(name);
   return position != end() && name_of(*at(position)) == name ? &at(position) : nullptr;
 }
@@ -81,7 +80,7 @@ ObjectIndex::Snapshot ObjectIndex::snapshot() const {
   return Snapshot(root_);
 }
 
-ObjectPtr ObjectIndex::get(NameView name) const {
+KeptPtr ObjectIndex::get(NameView name) const {
   if (root_->size == 0) return nullptr;
   const auto& objects = root_->chunks[chunk_for(root_->chunks, name)]->objects;
   const auto item = item_for(objects, name);
@@ -107,7 +106,7 @@ ObjectIndex::Chunk& ObjectIndex::own_chunk(std::size_t at) {
   return *chunk;
 }
 
-ObjectPtr ObjectIndex::put(ObjectPtr object) {
+KeptPtr ObjectIndex::put(KeptPtr object) {
   make_root_own();
   auto& chunks = root_->chunks;
   const auto new_chunk = [this](auto first, auto last) {
@@ -147,7 +146,7 @@ ObjectPtr ObjectIndex::put(ObjectPtr object) {
   return nullptr;
 }
 
-ObjectPtr ObjectIndex::erase(NameView name) {
+KeptPtr ObjectIndex::erase(NameView name) {
   if (root_->size == 0) return nullptr;
   const auto at = chunk_for(root_->chunks, name);
   const auto item = item_for(root_->chunks[at]->objects, name);

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ports/stored_object.h"
+#include "store/kept_object.h"
 
 namespace vg::store {
 
@@ -25,12 +25,12 @@ struct NameView {
   std::string_view name;
   auto operator<=>(const NameView&) const = default;
 };
-inline NameView name_of(const StoredObject& object) { return {object.ns(), object.name()}; }
+inline NameView name_of(const KeptObject& object) { return {object.ns(), object.name()}; }
 
 class ObjectIndex {
   struct Chunk {
     std::uint64_t epoch;
-    std::vector<ObjectPtr> objects;  // never empty
+    std::vector<KeptPtr> objects;  // never empty
   };
   struct Root {
     std::uint64_t epoch = 0;
@@ -57,10 +57,10 @@ class ObjectIndex {
     Position upper_bound(NameView name) const;
     // The first object behind all of this namespace.
     Position namespace_end(std::string_view ns) const;
-    const ObjectPtr& at(Position position) const { return root_->chunks[position.chunk]->objects[position.item]; }
+    const KeptPtr& at(Position position) const { return root_->chunks[position.chunk]->objects[position.item]; }
     Position next(Position position) const;
     std::size_t distance(Position from, Position to) const;
-    const ObjectPtr* find(NameView name) const;
+    const KeptPtr* find(NameView name) const;
 
    private:
     friend class ObjectIndex;
@@ -72,12 +72,12 @@ class ObjectIndex {
 
   // With the owner's lock held, shared.
   Snapshot snapshot() const;
-  ObjectPtr get(NameView name) const;
+  KeptPtr get(NameView name) const;
   std::size_t size() const { return root_->size; }
 
   // With the owner's lock held, exclusively. Both return what was there before.
-  ObjectPtr put(ObjectPtr object);
-  ObjectPtr erase(NameView name);
+  KeptPtr put(KeptPtr object);
+  KeptPtr erase(NameView name);
 
  private:
   void make_root_own();

@@ -13,8 +13,9 @@
 namespace vg::store {
 namespace {
 
-ObjectPtr object(const std::string& ns, const std::string& name, Revision revision) {
-  return StoredObject::make({.resource = "r", .ns = ns, .name = name, .revision = revision});
+KeptPtr object(const std::string& ns, const std::string& name, Revision revision) {
+  const auto made = StoredObject::make({.resource = "r", .ns = ns, .name = name});
+  return KeptObject::make(*made, {.revision = revision, .created_revision = revision}, made->image(), nullptr);
 }
 
 using Model = std::map<std::pair<std::string, std::string>, Revision>;
@@ -97,7 +98,7 @@ TEST(ObjectIndex, an_empty_one_answers_too) {
 TEST(StoredObject, puts_the_revision_where_it_belongs) {
   const auto shown = [](std::string_view json, std::string_view before) {
     const auto made = StoredObject::make(
-        {.json = json, .revision_offset = static_cast<std::uint32_t>(json.find(before)), .revision = 42});
+        {.json = json, .revision_offset = static_cast<std::uint32_t>(json.find(before)), .stamp = {.revision = 42}});
     std::string out = "[";
     append_with_revision(out, *made);
     return out;
@@ -106,7 +107,8 @@ TEST(StoredObject, puts_the_revision_where_it_belongs) {
             R"([{"metadata":{"name":"a","resourceVersion":"42","uid":"u"}})");
   EXPECT_EQ(shown(R"({"metadata":{"name":"a"}})", "}}"), R"([{"metadata":{"name":"a","resourceVersion":"42"}})");
   EXPECT_EQ(shown(R"({"metadata":{}})", "}}"), R"([{"metadata":{"resourceVersion":"42"}})");
-  const auto made = StoredObject::make({.json = R"({"metadata":{}})", .revision_offset = 13, .revision = 42});
+  const auto made =
+      StoredObject::make({.json = R"({"metadata":{}})", .revision_offset = 13, .stamp = {.revision = 42}});
   std::string out;
   append_with_revision(out, *made, 43);
   EXPECT_EQ(out, R"({"metadata":{"resourceVersion":"43"}})");

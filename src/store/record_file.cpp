@@ -54,9 +54,9 @@ class Checksum {
 std::int64_t checksum_of(const Record& record) {
   const auto& object = record.object;
   Checksum sum;
-  sum.number(record_id(object.revision, object.ordinal));
+  sum.number(record_id(object.stamp.revision, object.stamp.ordinal));
   sum.number(record.tombstone ? 1 : 0);
-  sum.number(object.created_revision);
+  sum.number(object.stamp.created_revision);
   sum.number(object.revision_offset);
   for (const auto part : {object.resource, object.ns, object.name, object.uid, object.facts, object.json}) {
     sum.text(part);
@@ -285,13 +285,13 @@ DiskResult RecordFile::load(const std::function<DiskResult(const Record&)>& take
                      .facts = text_column(row, 6),
                      .json = text_column(row, 8),
                      .revision_offset = static_cast<std::uint32_t>(number_column(row, 7)),
-                     .revision = id >> ordinal_bits,
-                     .created_revision = number_column(row, 5),
-                     .ordinal = static_cast<std::uint16_t>(id & (transaction_writes_max - 1))};
+                     .stamp = {.revision = id >> ordinal_bits,
+                               .created_revision = number_column(row, 5),
+                               .ordinal = static_cast<std::uint16_t>(id & (transaction_writes_max - 1))}};
     if (checksum_of(record) != sqlite3_column_int64(row, 9)) {
       return std::unexpected(fmt::format("the record of {} {}/{} at revision {} is damaged; restore a backup",
                                          record.object.resource, record.object.ns, record.object.name,
-                                         record.object.revision));
+                                         record.object.stamp.revision));
     }
     if (auto taken = take(record); !taken) return taken;
   }
@@ -320,12 +320,12 @@ DiskResult RecordFile::begin() { return run(begin_.get()); }
 DiskResult RecordFile::add(const Record& record) {
   const auto& object = record.object;
   auto* row = add_.get();
-  bind(row, 1, record_id(object.revision, object.ordinal));
+  bind(row, 1, record_id(object.stamp.revision, object.stamp.ordinal));
   bind(row, 2, object.resource);
   bind(row, 3, object.ns);
   bind(row, 4, object.name);
   bind(row, 5, object.uid);
-  bind(row, 6, object.created_revision);
+  bind(row, 6, object.stamp.created_revision);
   sqlite3_bind_blob64(row, 7, object.facts.empty() ? "" : object.facts.data(), object.facts.size(), SQLITE_STATIC);
   bind(row, 8, std::uint64_t{object.revision_offset});
   if (record.tombstone) {

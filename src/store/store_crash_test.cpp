@@ -228,7 +228,7 @@ TEST(StoreCrash, keeps_every_acknowledged_write_through_fifty_kills) {
       for (bool more = true; more;) {
         const auto batch = (*watch)->next(1000);
         ASSERT_TRUE(batch.has_value());
-        for (const auto& change : batch->changes) ASSERT_EQ(change->revision, ++seen);
+        for (const auto& change : batch->changes) ASSERT_EQ(change.revision, ++seen);
         more = batch->more;
       }
       ASSERT_EQ(seen, store->revision());

@@ -35,15 +35,15 @@ void WatchHub::wake(Topics& topics, const std::string& name) {
   }
 }
 
-void WatchHub::notify(const std::vector<ChangePtr>& changes) {
+void WatchHub::notify(const std::vector<Change>& changes) {
   const std::lock_guard lock(mutex_);
   if (size_ == 0) return;
   ++round_;
   for (const auto& change : changes) {
-    const auto topics = resources_.find(change->object->resource());
+    const auto topics = resources_.find(change.object->resource());
     if (topics == resources_.end()) continue;
-    const auto ns = change->object->ns();
-    const auto name = change->object->name();
+    const auto ns = change.object->ns();
+    const auto name = change.object->name();
     wake(topics->second, topic(any, any));
     wake(topics->second, topic(ns, any));
     wake(topics->second, topic(ns, name));

@@ -38,7 +38,7 @@ class WatchHub {
   // When it returns, the waker is not running and will not be called again.
   void remove(Subscription& subscription);
   // After the changes can be read.
-  void notify(const std::vector<ChangePtr>& changes);
+  void notify(const std::vector<Change>& changes);
   std::size_t size() const;
 
  private:
