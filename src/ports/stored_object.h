@@ -135,21 +135,16 @@ class StoredObject {
     return {std::move(words), object};
   }
 
-  // The whole object as bytes, for a store that keeps it in another form, and back. `fill` writes the bytes that
-  // image() gave to where it is told.
+  // The whole object as bytes, for a store that keeps it in another form, and back: `restore` writes the bytes that
+  // image() gave to where it is told, and returns the object that at() finds there.
   std::string_view image() const { return {reinterpret_cast<const char*>(this), memory_bytes()}; }
-  template <class Fill>
-  static std::shared_ptr<StoredObject> from_image(std::size_t bytes, Fill&& fill) {
+  template <class Restore>
+  static std::shared_ptr<const StoredObject> from_image(std::size_t bytes, Restore&& restore) {
     auto words = std::make_shared_for_overwrite<std::uint64_t[]>(words_for(bytes));
-    auto* object = in_image(words.get(), std::forward<Fill>(fill));
+    const StoredObject* object = std::forward<Restore>(restore)(words.get());
     return {std::move(words), object};
   }
-  // The same in memory that the caller keeps.
-  template <class Fill>
-  static StoredObject* in_image(std::uint64_t* words, Fill&& fill) {
-    std::forward<Fill>(fill)(reinterpret_cast<char*>(words));
-    return std::launder(reinterpret_cast<StoredObject*>(words));
-  }
+  static StoredObject* at(std::uint64_t* words) { return std::launder(reinterpret_cast<StoredObject*>(words)); }
   // Words, so that the header is aligned; the object and its bytes share the reference count's allocation.
   static constexpr std::size_t words_for(std::size_t bytes) { return (bytes + 7) / 8; }
 

@@ -8,30 +8,22 @@
 #include <utility>
 
 #include "base/log.h"
+#include "store/identifiers.h"
 
 namespace vg::store {
-namespace {
-
-// How many revisions ago an object of the name was created: none for most, so one byte.
-std::string age_of(const Stamp& stamp) {
-  std::string age;
-  detail::append_varint(age, stamp.revision - stamp.created_revision);
-  return age;
-}
-
-}  // namespace
-
-KeptPtr KeptObject::make(const StoredObject& object, const Stamp& stamp, std::string_view packed,
-                         DictionaryPtr dictionary) {
+KeptPtr KeptObject::make(const StoredObject& object, const Stamp& stamp, Packed packed) {
+  std::string prefix;
+  detail::append_varint(prefix, stamp.revision - stamp.created_revision);
+  detail::append_varint(prefix, packed.identifiers);
   const auto bytes =
-      sizeof(KeptObject) + object.ns().size() + object.name().size() + age_of(stamp).size() + packed.size();
-  return KeptPtr(::new (::operator new(bytes)) KeptObject(object, stamp, packed, std::move(dictionary)));
+      sizeof(KeptObject) + object.ns().size() + object.name().size() + prefix.size() + packed.bytes.size();
+  return KeptPtr(::new (::operator new(bytes)) KeptObject(object, stamp, prefix, std::move(packed)));
 }
 
-KeptObject::KeptObject(const StoredObject& object, const Stamp& stamp, std::string_view packed,
-                       DictionaryPtr dictionary)
+KeptObject::KeptObject(const StoredObject& object, const Stamp& stamp, std::string_view prefix, Packed packed)
     : revision_(stamp.revision),
-      dictionary_(std::move(dictionary)),
+      dictionary_(std::move(packed.dictionary)),
+      packed_size_(static_cast<std::uint32_t>(prefix.size() + packed.bytes.size())),
       open_size_(static_cast<std::uint32_t>(object.memory_bytes())),
       ns_size_(static_cast<std::uint16_t>(object.ns().size())),
       name_size_(static_cast<std::uint16_t>(object.name().size())),
@@ -39,10 +31,8 @@ KeptObject::KeptObject(const StoredObject& object, const Stamp& stamp, std::stri
       deleting_(object.deleting()),
       has_owners_(false) {
   object.for_each_owner([this](std::string_view) { has_owners_ = true; });
-  const auto age = age_of(stamp);
-  packed_size_ = static_cast<std::uint32_t>(age.size() + packed.size());
   char* to = const_cast<char*>(tail());
-  for (const auto part : {object.ns(), object.name(), std::string_view(age), packed}) {
+  for (const auto part : {object.ns(), object.name(), prefix, packed.bytes}) {
     if (!part.empty()) std::memcpy(to, part.data(), part.size());
     to += part.size();
   }
@@ -54,24 +44,34 @@ void intrusive_ptr_release(const KeptObject* kept) {
   ::operator delete(const_cast<KeptObject*>(kept));
 }
 
-Stamp KeptObject::stamp() const {
-  detail::PackedReader age({name().end(), packed_size_});
-  return {.revision = revision_, .created_revision = revision_ - age.varint(), .ordinal = ordinal_};
+StoredObject* KeptObject::unpack(std::uint64_t* words) const {
+  detail::PackedReader reader({name().end(), packed_size_});
+  const auto age = reader.varint();
+  const auto identifiers = reader.varint();
+  const auto packed = reader.rest();
+  // The short form at the end of the space, so that it can be restored in place.
+  char* const bytes = reinterpret_cast<char*>(words);
+  const auto missing = identifiers * identifier_saving;
+  decompress(packed, bytes + missing, open_size_ - missing);
+  if (identifiers > 0) {
+    std::memmove(bytes, bytes + missing, sizeof(StoredObject));  // the header has none, and may look as if it had
+    restore_identifiers(bytes + sizeof(StoredObject), open_size_ - sizeof(StoredObject), identifiers);
+  }
+  auto* object = StoredObject::at(words);
+  object->stamp({.revision = revision_, .created_revision = revision_ - age, .ordinal = ordinal_});
+  return object;
 }
 
-void KeptObject::unpack(char* to) const {
-  detail::PackedReader reader({name().end(), packed_size_});
-  reader.varint();
-  const auto packed = reader.rest();
-  if (packed.size() == open_size_) {
-    std::memcpy(to, packed.data(), packed.size());
+void KeptObject::decompress(std::string_view packed, char* to, std::size_t size) const {
+  if (packed.size() == size) {
+    std::memcpy(to, packed.data(), size);
     return;
   }
   const std::string_view dictionary = dictionary_ ? std::string_view(dictionary_->bytes) : std::string_view();
-  const int size =
-      LZ4_decompress_safe_usingDict(packed.data(), to, static_cast<int>(packed.size()), static_cast<int>(open_size_),
+  const int got =
+      LZ4_decompress_safe_usingDict(packed.data(), to, static_cast<int>(packed.size()), static_cast<int>(size),
                                     dictionary.data(), static_cast<int>(dictionary.size()));
-  if (size == static_cast<int>(open_size_)) return;
+  if (got == static_cast<int>(size)) return;
   // We packed these bytes ourselves and nobody may write to them: going on would hand out or store garbage.
   log::fatal("an object in memory is damaged; the machine's memory may be failing",
              {{"namespace", ns()}, {"name", name()}});
@@ -79,17 +79,13 @@ void KeptObject::unpack(char* to) const {
 }
 
 ObjectPtr KeptObject::open() const {
-  auto object = StoredObject::from_image(open_size_, [this](char* to) { unpack(to); });
-  object->stamp(stamp());
-  return object;
+  return StoredObject::from_image(open_size_, [this](std::uint64_t* words) { return unpack(words); });
 }
 
 const StoredObject& KeptObject::Reader::open(const KeptObject& kept) {
   const auto words = StoredObject::words_for(kept.open_size_);
   if (words_.size() < words) words_.resize(words);
-  auto* object = StoredObject::in_image(words_.data(), [&](char* to) { kept.unpack(to); });
-  object->stamp(kept.stamp());
-  return *object;
+  return *kept.unpack(words_.data());
 }
 
 }  // namespace vg::store

@@ -33,10 +33,15 @@ using KeptPtr = boost::intrusive_ptr<const KeptObject>;
 
 class KeptObject {
  public:
-  // `packed` is the object's image() compressed with the dictionary, or by itself when that is null, or the image as it
-  // is when compressing saves nothing. The image is best taken before the object is stamped: revisions never repeat.
-  static KeptPtr make(const StoredObject& object, const Stamp& stamp, std::string_view packed,
-                      DictionaryPtr dictionary);
+  // The object's image(), best taken before the object is stamped, since revisions never repeat: first with its
+  // identifiers shortened, then compressed with the dictionary, or by itself when that is null, or not at all when
+  // compressing saves nothing.
+  struct Packed {
+    std::string_view bytes;
+    std::size_t identifiers = 0;
+    DictionaryPtr dictionary = {};
+  };
+  static KeptPtr make(const StoredObject& object, const Stamp& stamp, Packed packed);
   KeptObject(const KeptObject&) = delete;
   KeptObject& operator=(const KeptObject&) = delete;
 
@@ -63,21 +68,23 @@ class KeptObject {
   std::size_t open_bytes() const { return open_size_; }
 
  private:
-  KeptObject(const StoredObject& object, const Stamp& stamp, std::string_view packed, DictionaryPtr dictionary);
+  // `prefix`: how many revisions ago an object of the name was created (0 for most), and how many identifiers are
+  // short.
+  KeptObject(const StoredObject& object, const Stamp& stamp, std::string_view prefix, Packed packed);
   ~KeptObject() = default;
   friend void intrusive_ptr_add_ref(const KeptObject* kept) {
     kept->references_.fetch_add(1, std::memory_order_relaxed);
   }
   friend void intrusive_ptr_release(const KeptObject* kept);
 
-  void unpack(char* to) const;
-  Stamp stamp() const;
+  StoredObject* unpack(std::uint64_t* words) const;
+  void decompress(std::string_view packed, char* to, std::size_t size) const;
   const char* tail() const { return reinterpret_cast<const char*>(this + 1); }
 
   Revision revision_;
   DictionaryPtr dictionary_;
   mutable std::atomic<std::uint32_t> references_ = 0;
-  std::uint32_t packed_size_;  // with the age, which leads
+  std::uint32_t packed_size_;  // with the prefix
   std::uint32_t open_size_;
   std::uint16_t ns_size_;
   std::uint16_t name_size_;

@@ -15,7 +15,7 @@ namespace {
 
 KeptPtr object(const std::string& ns, const std::string& name, Revision revision) {
   const auto made = StoredObject::make({.resource = "r", .ns = ns, .name = name});
-  return KeptObject::make(*made, {.revision = revision, .created_revision = revision}, made->image(), nullptr);
+  return KeptObject::make(*made, {.revision = revision, .created_revision = revision}, {.bytes = made->image()});
 }
 
 using Model = std::map<std::pair<std::string, std::string>, Revision>;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "store/identifiers.h"
+
 namespace vg::store {
 namespace {
 
@@ -42,17 +44,32 @@ Packer::Packer(Packer&&) noexcept = default;
 Packer& Packer::operator=(Packer&&) noexcept = default;
 
 KeptPtr Packer::pack(const StoredObject& object, const Stamp& stamp) {
-  const auto image = object.image();
-  const auto size = compress(in_use_.get(), image);
-  auto kept = size == 0
-                  ? KeptObject::make(object, stamp, image, nullptr)
-                  : KeptObject::make(object, stamp, {buffer_.get(), size}, in_use_ ? in_use_->dictionary : nullptr);
-  consider(image, size == 0 ? image.size() : size);
-  if (buffer_size_ > buffer_bytes_max) {
-    buffer_.reset();
-    buffer_size_ = 0;
+  auto image = object.image();
+  const auto identifiers = shorten(image);
+  if (identifiers > 0) image = shortened_;
+  KeptObject::Packed packed{.bytes = image, .identifiers = identifiers};
+  if (const auto size = compress(in_use_.get(), image); size > 0) {
+    packed.bytes = {buffer_.get(), size};
+    if (in_use_) packed.dictionary = in_use_->dictionary;
   }
+  const auto packed_size = packed.bytes.size();
+  auto kept = KeptObject::make(object, stamp, std::move(packed));
+  consider(image, packed_size);
+  release_large_buffers();
   return kept;
+}
+
+// Into shortened_. The header is no text and stays as it is.
+std::size_t Packer::shorten(std::string_view image) {
+  shortened_.assign(image, 0, sizeof(StoredObject));
+  return shorten_identifiers(image.substr(sizeof(StoredObject)), shortened_);
+}
+
+void Packer::release_large_buffers() {
+  if (shortened_.capacity() > buffer_bytes_max) shortened_ = {};
+  if (buffer_size_ <= buffer_bytes_max) return;
+  buffer_.reset();
+  buffer_size_ = 0;
 }
 
 // Into the buffer. 0: it is not worth it.

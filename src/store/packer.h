@@ -36,10 +36,13 @@ class Packer {
   std::size_t compress(const Codebook* codebook, std::string_view image);
   void consider(std::string_view image, std::size_t packed_size);
   void gather(std::string_view image);
+  std::size_t shorten(std::string_view image);
+  void release_large_buffers();
 
   std::unique_ptr<Codebook> in_use_;  // null until there was enough to learn from
   std::unique_ptr<Trial> trial_;      // null between trials
   std::size_t objects_until_trial_ = 0;
+  std::string shortened_;
   std::unique_ptr<char[]> buffer_;
   std::size_t buffer_size_ = 0;
 };
