@@ -209,12 +209,12 @@ DiskResult RecordFile::set_up(const std::string& path) {
   }
   if (!fresh && *found_version < 1) return std::unexpected("it says no format version; restore a backup");
   // 8 KiB pages: four typical machines to a page instead of two with SQLite's 4 KiB, and still small commits.
-  // The page cache stays small because all reading after the start is from memory.
+  // The page cache stays small because all reading after the start is from memory: it holds the pages of a batch.
   for (const char* pragma : {
            "PRAGMA page_size=8192",
            "PRAGMA journal_mode=WAL",
            "PRAGMA synchronous=FULL",
-           "PRAGMA cache_size=-2048",
+           "PRAGMA cache_size=-512",
            "PRAGMA mmap_size=0",
            "PRAGMA temp_store=MEMORY",
            "PRAGMA wal_autocheckpoint=0",
