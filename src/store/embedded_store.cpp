@@ -13,8 +13,6 @@ namespace {
 
 // A watch with a narrow query may pass over many changes; it gives the lock back after so many.
 constexpr std::size_t changes_scanned_max = 2048;
-// Enough for watches that are woken by every batch and get to run some milliseconds later.
-constexpr std::size_t recent_bytes_max = 256 * limits::kib;
 // Without traffic the writer looks after its age limit this often.
 constexpr std::chrono::seconds idle_interval{30};
 // Nobody wrote for this long: a good moment to move the write-ahead log.
@@ -244,7 +242,7 @@ void EmbeddedStore::append_to_log(ResourceState& state, LogEntry entry) {
 void EmbeddedStore::append_recent(ResourceState& state, const Change& change, Leaving& leaving) {
   state.recent_bytes += open_bytes(change);
   state.recent.push_back(change);
-  while (state.recent_bytes > recent_bytes_max) {
+  while (state.recent_bytes > options_.recent_bytes_max) {
     state.recent_bytes -= open_bytes(state.recent.front());
     leaving.changes.push_back(std::move(state.recent.front()));
     state.recent.pop_front();

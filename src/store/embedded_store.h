@@ -54,6 +54,9 @@ struct Options {
   // Versions kept only for the window, as they are kept: an object's present version costs the window nothing.
   std::size_t log_bytes_max = 64 * limits::mib;
   std::chrono::steady_clock::duration log_age_max = std::chrono::hours(1);  // 49 days is the most that is told apart
+  // The newest changes of each resource that stay open: enough for watches that are woken by every batch and get to
+  // run some milliseconds later.
+  std::size_t recent_bytes_max = 256 * limits::kib;
 
   // The write-ahead log is moved into the database when it has grown to this, or to a quarter when nobody waits. Moving
   // takes some milliseconds, during which writes wait: more at once would be felt.
