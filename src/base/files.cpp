@@ -32,7 +32,7 @@ class Descriptor {
 };
 
 // Reads errno: call it before anything else that may set it.
-std::unexpected<Status> failed(std::string_view what, const std::string& path) {
+Failed failed(std::string_view what, const std::string& path) {
   const int error = errno;
   return fail(
       Status::internal_error(fmt::format("cannot {} {}: {}", what, path, std::generic_category().message(error))));

@@ -177,6 +177,15 @@ Status Status::internal_error(std::string message) {
 
 Status Status::unavailable(std::string message) { return plain(503, "ServiceUnavailable", std::move(message)); }
 
+Failure::Failure(Status&& status) : status_(new Status(std::move(status))) {}
+Failure::Failure(const Status& status) : status_(new Status(status)) {}
+Failure::Failure(const Failure& other) : Failure(*other.status_) {}
+Failure& Failure::operator=(const Failure& other) { return *this = Failure(other); }
+void Failure::Delete::operator()(Status* status) const noexcept { delete status; }
+
+Failed fail(Status&& status) { return Failed(std::in_place, std::move(status)); }
+Failed fail(const Status& status) { return Failed(std::in_place, status); }
+
 std::string to_json(const Status& status) {
   std::string out;
   out.reserve(192 + 2 * status.message.size());

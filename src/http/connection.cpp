@@ -568,7 +568,7 @@ Task<IoError> Connection::read_more(std::span<char> into, std::size_t& got, std:
   }
 }
 
-std::unexpected<Status> Connection::body_failed(IoError error) {
+Failed Connection::body_failed(IoError error) {
   close_after_ = true;
   if (error == IoError::timed_out) {
     linger_after_ = true;

@@ -131,7 +131,7 @@ class Connection final : public Exchange, public ListLink<Connection> {
   Task<Result<std::string_view>> read_chunked(std::size_t limit);
   Task<bool> discard_body();
   Task<IoError> read_more(std::span<char> into, std::size_t& got, std::size_t body_so_far);
-  std::unexpected<Status> body_failed(IoError error);
+  Failed body_failed(IoError error);
   Task<bool> send_continue();
 
   void update_monitor();

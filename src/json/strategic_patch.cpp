@@ -133,10 +133,10 @@ class StrategicMerge {
   void put_elements(Array& list, Elements elements);
 
   std::string place() const { return path_.empty() ? "the document" : fmt::format("{}", fmt::join(path_, ".")); }
-  std::unexpected<Status> malformed(std::string_view why) const {
+  Failed malformed(std::string_view why) const {
     return fail(Status::bad_request(fmt::format("strategic merge patch, in {}: {}", place(), why)));
   }
-  std::unexpected<Status> unmergeable(std::string_view why) const {
+  Failed unmergeable(std::string_view why) const {
     Status status;
     status.code = 422;
     status.reason = "Invalid";

@@ -34,7 +34,7 @@ using OwnedNames = Owned<GENERAL_NAMES, GENERAL_NAMES_free>;
 using OwnedBits = Owned<ASN1_BIT_STRING, ASN1_BIT_STRING_free>;
 using OwnedOctets = Owned<ASN1_OCTET_STRING, ASN1_OCTET_STRING_free>;
 
-std::unexpected<Status> refuse(std::string message) {
+Failed refuse(std::string message) {
   return fail({.code = 500, .reason = "InternalError", .message = std::move(message), .details = {}});
 }
 

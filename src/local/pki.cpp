@@ -37,7 +37,7 @@ constexpr std::size_t token_chars_min = 32, token_chars_max = 1024;
 constexpr std::size_t token_random_bytes = 32;
 constexpr mode_t secret_mode = 0600, public_mode = 0644;
 
-std::unexpected<Status> refuse(std::string message) {
+Failed refuse(std::string message) {
   return fail({.code = 500, .reason = "InternalError", .message = std::move(message), .details = {}});
 }
 

@@ -51,10 +51,10 @@ using DigestContext = std::unique_ptr<EVP_MD_CTX, Freed<EVP_MD_CTX_free>>;
 using Signature = std::unique_ptr<ECDSA_SIG, Freed<ECDSA_SIG_free>>;
 using Number = std::unique_ptr<BIGNUM, Freed<BN_free>>;
 
-std::unexpected<Status> refuse(std::string message) {
+Failed refuse(std::string message) {
   return fail({.code = 500, .reason = "InternalError", .message = std::move(message), .details = {}});
 }
-std::unexpected<Status> not_good(std::string message) { return fail(Status::unauthorized(std::move(message))); }
+Failed not_good(std::string message) { return fail(Status::unauthorized(std::move(message))); }
 
 const unsigned char* bytes(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
 

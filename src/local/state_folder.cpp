@@ -18,7 +18,7 @@ namespace vg::local {
 namespace {
 
 // A start that fails has no request to blame: the message is all there is to say.
-std::unexpected<Status> refuse(std::string message) {
+Failed refuse(std::string message) {
   return fail({.code = 500, .reason = "InternalError", .message = std::move(message), .details = {}});
 }
 
