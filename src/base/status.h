@@ -82,7 +82,7 @@ class Failure {
 };
 
 template <class T>
-class [[nodiscard]] Result : public std::expected<T, Failure> {
+class Result : public std::expected<T, Failure> {
   using Base = std::expected<T, Failure>;
 
  public:
