@@ -12,6 +12,14 @@ target_link_options(vg_flags INTERFACE -fuse-ld=lld-19 -Wl,--gc-sections)
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   target_compile_options(vg_flags INTERFACE -ffunction-sections -fdata-sections -fstack-protector-strong)
   target_compile_definitions(vg_flags INTERFACE _FORTIFY_SOURCE=2)
+  # Most modules run now and then: they are built to be small, with little inlined but what is smaller than its call.
+  # Those in which reviews spend their time are marked FAST in CMakeLists.txt (see ARCHITECTURE.md, decisions).
+  set(small $<NOT:$<BOOL:$<TARGET_PROPERTY:VIRTGATE_FAST>>>)
+  target_compile_options(vg_flags INTERFACE $<${small}:-O2>
+    "$<${small}:SHELL:-mllvm -inline-threshold=60>" "$<${small}:SHELL:-mllvm -inlinehint-threshold=60>")
+  # Relocations of the tables packed (half a megabyte less to read at the start), equal functions once, code that is
+  # hardly ever run on pages of its own.
+  target_link_options(vg_flags INTERFACE -Wl,-z,pack-relative-relocs -Wl,--icf=safe -Wl,-z,keep-text-section-prefix)
 else()
   target_compile_options(vg_flags INTERFACE -O1)
 endif()
@@ -47,7 +55,7 @@ endforeach()
 endfunction()
 
 function(virtgate_module NAME)
-  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "FAST" "" "DEPENDS" ${ARGN})
   file(GLOB_RECURSE all CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${NAME}/*.cpp)
   set(tests ${all})
   list(FILTER all EXCLUDE REGEX "_test\\.cpp$")
@@ -55,6 +63,7 @@ function(virtgate_module NAME)
   if(all)
     add_library(vg_${NAME} STATIC ${all})
     target_link_libraries(vg_${NAME} PUBLIC vg_flags ${ARG_DEPENDS})
+    set_target_properties(vg_${NAME} PROPERTIES VIRTGATE_FAST ${ARG_FAST})
   else()
     add_library(vg_${NAME} INTERFACE)
     target_link_libraries(vg_${NAME} INTERFACE vg_flags ${ARG_DEPENDS})
