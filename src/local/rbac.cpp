@@ -413,9 +413,13 @@ class Rbac::Mirror {
         granted->emplace(name, RulesPtr(role, &role->rules));
         continue;
       }
-      auto rules = std::make_shared<std::vector<PolicyRule>>(gatherer.gather(name, *role));
-      if (*rules != role->rules) snapshot.stale.push_back({.name = name, .revision = role->revision, .rules = *rules});
-      granted->emplace(name, std::move(rules));
+      auto rules = gatherer.gather(name, *role);
+      if (rules == role->rules) {  // as it should be: one copy does for both
+        granted->emplace(name, RulesPtr(role, &role->rules));
+        continue;
+      }
+      snapshot.stale.push_back({.name = name, .revision = role->revision, .rules = rules});
+      granted->emplace(name, std::make_shared<const std::vector<PolicyRule>>(std::move(rules)));
     }
     snapshot.cluster_roles = std::move(granted);
   }
@@ -461,12 +465,21 @@ namespace {
 
 std::atomic<std::uint64_t> next_id{1};
 
+// Each thread keeps the snapshot it used last: on every request all cores would otherwise write to its one counter.
+struct Kept {
+  std::uint64_t id = 0, version = 0;
+  std::shared_ptr<const RbacSnapshot> snapshot;
+};
+thread_local Kept kept;
+
 Status unreadable() { return Status::unavailable("the roles cannot be read at present; try again"); }
 
 }  // namespace
 
 Rbac::Rbac(ObjectStore& store) : store_(store), id_(next_id.fetch_add(1)), mirror_(std::make_unique<Mirror>(store)) {}
-Rbac::~Rbac() = default;
+Rbac::~Rbac() {
+  if (kept.id == id_) kept = {};  // the roles of the first start would stay with the thread that wrote them
+}
 
 bool Rbac::catch_up(Revision wanted) const {
   const std::lock_guard lock(mutex_);
@@ -486,12 +499,6 @@ bool Rbac::catch_up(Revision wanted) const {
 }
 
 const RbacSnapshot* Rbac::current() const {
-  // Each thread keeps the snapshot it used last: on every request all cores would otherwise write to its one counter.
-  struct Kept {
-    std::uint64_t id = 0, version = 0;
-    std::shared_ptr<const RbacSnapshot> snapshot;
-  };
-  thread_local Kept kept;
   const Revision wanted = store_.revision();
   if ((version_.load(std::memory_order_acquire) == 0 || checked_.load(std::memory_order_acquire) < wanted) &&
       !catch_up(wanted))
