@@ -45,6 +45,7 @@
 #include "kube/rate_limiter.h"
 #include "kube/reflector.h"
 #include "kube/tls_settings.h"
+#include "memory.h"
 #include "node/handler_link.h"
 #include "node/pod_link.h"
 #include "profile/process_profiler.h"
@@ -440,6 +441,7 @@ Result<void> ClusterServer::run() {
   serving_ = true;
   ready_.set(1);
   log::info("serving", {{"port", options_.port}, {"namespace", own_namespace_}});
+  return_start_up_memory();
   server_->run();
   ready_.set(0);
   background_.stop();

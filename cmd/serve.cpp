@@ -31,6 +31,7 @@
 #include "listen_address.h"
 #include "local/pki.h"
 #include "local/state_folder.h"
+#include "memory.h"
 #include "resources/first_start.h"
 #include "server/health.h"
 #include "server/process_metrics.h"
@@ -409,6 +410,7 @@ int serve(const ServeOptions& options, const ListenAddress& listen, Output outpu
   if (auto listening = (*server)->listen(); !listening) return failed(listening.error());
   log::info("serving", {{"address", listen.text()}, {"apiOnly", options.api_only}});
   print_welcome(output.out, options, listen, (*server)->pki());
+  return_start_up_memory();
   (*server)->run();
   return exit_ok;
 }

@@ -1,0 +1,10 @@
+// What the process holds on to.
+#pragma once
+
+namespace vg::cmd {
+
+// To be called once when start-up is over. It has built documents, keys and lists that are gone by now; the allocator
+// would keep their memory for allocations of their size, which never come again.
+void return_start_up_memory();
+
+}  // namespace vg::cmd
