@@ -88,6 +88,10 @@ function(virtgate_program NAME FOLDER)
     set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
     if(CMAKE_BUILD_TYPE STREQUAL "Release")  # sanitizers want the shared ones
       target_link_options(${NAME} PRIVATE -static-libstdc++ -static-libgcc)
+      # What a server runs lies side by side (see tools/function_order.py, which writes the list).
+      set(order ${CMAKE_SOURCE_DIR}/cmake/function_order.txt)
+      target_link_options(${NAME} PRIVATE -Wl,--symbol-ordering-file=${order} -Wl,--no-warn-symbol-ordering)
+      set_target_properties(${NAME} PROPERTIES LINK_DEPENDS ${order})
     endif()
     target_link_libraries(${NAME} PRIVATE ${ARG_DEPENDS})
   endif()
