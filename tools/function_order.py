@@ -113,7 +113,7 @@ def called(path, binary):
                 ours = line.strip().endswith(binary)
             elif ours and line.startswith("fn="):
                 names.add(re.sub(r"'\d+$", "", line[3:].strip()))  # a recursion level
-    return {name for name in names if re.fullmatch(r"[\w.$]+", name)}
+    return {name for name in names if re.fullmatch(r"[A-Za-z_][\w.$]*", name)}  # and no bare addresses
 
 
 def main():

@@ -1,6 +1,6 @@
 // The one place where the formatting library's own code is compiled. Debian ships it as a shared library only, and that
-// one brings the shared C++ runtime along (see ARCHITECTURE.md, decisions). This is the library's src/format.cc: what
-// its headers declare as instantiated elsewhere.
+// one brings the shared C++ runtime along (see ARCHITECTURE.md, decisions). Its headers declare these templates as
+// instantiated elsewhere; here is elsewhere.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE
