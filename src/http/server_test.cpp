@@ -328,18 +328,18 @@ TEST_P(BothWays, StreamsWaitForSlowReaders) {
 }
 
 TEST_P(BothWays, CancelledWhenTheClientLeaves) {
-  Event started, noticed;
-  TestServer server(config(), [&](Exchange& exchange) -> Task<void> {
-    started.set();
-    Gate gate(exchange.core());
-    exchange.on_cancel([&] { gate.open(); });
-    EXPECT_FALSE(exchange.cancelled());
-    co_await gate;
-    EXPECT_TRUE(exchange.cancelled());
-    noticed.set();
-    exchange.respond(text("nobody hears this"));
-  });
   for (const bool orderly : {true, false}) {
+    Event started, noticed;
+    TestServer server(config(), [&](Exchange& exchange) -> Task<void> {
+      Gate gate(exchange.core());
+      exchange.on_cancel([&] { gate.open(); });
+      EXPECT_FALSE(exchange.cancelled());
+      started.set();
+      co_await gate;
+      EXPECT_TRUE(exchange.cancelled());
+      noticed.set();
+      exchange.respond(text("nobody hears this"));
+    });
     TestClient client(server.port(), server.client());
     client.send(get("/"));
     ASSERT_TRUE(started.wait());

@@ -225,7 +225,7 @@ void EmbeddedStore::index_owners(const LogEntry& change) {
 }
 
 std::size_t EmbeddedStore::LogEntry::cost_bytes() const {
-  return sizeof(LogEntry) + (previous ? previous->memory_bytes() : 0);
+  return sizeof(LogEntry) + (previous ? previous->open_bytes() : 0);
 }
 
 Change EmbeddedStore::LogEntry::open() const {

@@ -51,7 +51,7 @@ struct Options {
   // The window of changes that each resource keeps, for watches that resume and lists that continue. A client that
   // lost its connection is back within a minute, and 500 changes/s is a busy day: 30,000, and some room.
   std::size_t log_changes_max = 50'000;
-  // Versions kept only for the window, as they are kept: an object's present version costs the window nothing.
+  // Versions kept only for the window, as large as they are on disk: an object's present version costs it nothing.
   std::size_t log_bytes_max = 64 * limits::mib;
   std::chrono::steady_clock::duration log_age_max = std::chrono::hours(1);  // 49 days is the most that is told apart
   // The newest changes of each resource that stay open: enough for watches that are woken by every batch and get to
