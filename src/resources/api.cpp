@@ -161,8 +161,10 @@ void serve_own_document(server::Call& call, const OwnDocument& document) {
 }
 
 // A custom kind cannot be had in protobuf, but its scale is a kind of Kubernetes' own.
-Protobuf offered_protobuf(Operation operation, const Resource& resource) {
-  return operation == Operation::scale ? Protobuf::objects : protobuf_of(*resource.kind->type);
+Offer offer_of(Operation operation, const Resource& resource) {
+  return {.protobuf = operation == Operation::scale ? Protobuf::objects : protobuf_of(*resource.kind->type),
+          .stream = operation == Operation::watch,
+          .by_name = !resource.kind->custom};
 }
 
 bool is_posted_review(const Resource& resource) {
@@ -283,7 +285,7 @@ Task<void> ResourceApi::serve_resource(server::Call& call, const RequestInfo& in
     co_await serve_review(call, info, *token_request, asker.user);
     co_return;
   }
-  const auto answer = negotiate(call.request().headers.find("accept"), offered_protobuf(operation, resource));
+  const auto answer = negotiate(call.request().headers.find("accept"), offer_of(operation, resource));
   if (!answer) co_return call.refuse(answer.error());
   Context context(backend_, call, info, resource, version, asker.user, *answer);
   if (auto problem = find_form_problem(operation, *answer, context.query)) co_return call.refuse(*problem);
@@ -330,7 +332,7 @@ Task<void> ResourceApi::serve_review(server::Call& call, const RequestInfo& info
                                      const User& user) {
   const api::Type& type = *review.kind->type;
   const http::Headers& headers = call.request().headers;
-  const auto form = negotiate(headers.find("accept"), protobuf_of(type));
+  const auto form = negotiate(headers.find("accept"), {.protobuf = protobuf_of(type), .by_name = true});
   if (!form) co_return call.refuse(form.error());
   const auto format = body_format(headers.find("content-type"), protobuf_of(type));
   if (!format) co_return call.refuse(format.error());

@@ -11,8 +11,8 @@
 #include "auth/digest.h"
 #include "base/status.h"
 #include "json/write.h"
+#include "resources/accept.h"
 #include "resources/catalog.h"
-#include "resources/discovery_accept.h"
 #include "resources/discovery_document.h"
 #include "resources/discovery_groups.h"
 #include "resources/discovery_openapi.h"
@@ -193,22 +193,49 @@ std::string aggregated(bool core, std::string_view discovery_version) {
   return out += "]}";
 }
 
-// /api and /apis: the first form of the header that can be served.
-Document root_document(bool core, const DiscoveryRequest& request) {
-  for (const AcceptClause& clause : read_accept(request.accept)) {
-    if (clause.as.empty()) {
-      if (!accepts(clause, json_type) && clause.type != yaml_type) continue;
-      return finish_document(core ? api_versions(request.host) : group_list(),
-                             clause.type == yaml_type ? yaml_type : json_type, request);
+// Whether the path is one of Kubernetes' own, and so found by the media type that is asked for.
+bool found_by_name(std::string_view path) {
+  if (path.starts_with("/api/") || path == "/api") return true;
+  if (!path.starts_with("/apis/")) return false;
+  const std::string_view rest = path.substr(6);
+  const std::string_view group = rest.substr(0, rest.find('/'));
+  return std::ranges::any_of(
+      resources(), [&](const Resource& resource) { return resource.group() == group && !resource.kind->custom; });
+}
+
+Document plain_document(std::string body, const DiscoveryRequest& request) {
+  constexpr std::array offered{json_type, yaml_type};
+  const std::vector<AcceptClause> clauses = read_accept(request.accept);
+  if (!found_by_name(request.path) || names_one_of(clauses, offered)) {
+    for (const AcceptClause& clause : clauses) {
+      if (clause.converts()) continue;
+      if (clause.type == yaml_type) return finish_document(std::move(body), yaml_type, request);
+      if (accepts(clause, json_type)) return finish_document(std::move(body), json_type, request);
     }
+  }
+  return not_acceptable("application/json and application/yaml");
+}
+
+// The version of apidiscovery.k8s.io in which everything is wanted at once; empty when it is not.
+std::string_view aggregated_version(const DiscoveryRequest& request) {
+  constexpr std::array offered{json_type};
+  const std::vector<AcceptClause> clauses = read_accept(request.accept);
+  if (found_by_name(request.path) && !names_one_of(clauses, offered)) return {};
+  for (const AcceptClause& clause : clauses) {
     if (!accepts(clause, json_type) || clause.as != "APIGroupDiscoveryList" || clause.group != "apidiscovery.k8s.io")
       continue;
-    if (clause.version != "v2" && clause.version != "v2beta1") continue;
-    return finish_document(
-        aggregated(core, clause.version),
-        fmt::format("application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList", clause.version), request);
+    if (clause.version == "v2" || clause.version == "v2beta1") return clause.version;
   }
-  return not_acceptable("application/json, also as APIGroupDiscoveryList of apidiscovery.k8s.io/v2");
+  return {};
+}
+
+// /api and /apis. Whoever can read all in one answer gets it so, however little it weighs.
+Document root_document(bool core, const DiscoveryRequest& request) {
+  const std::string_view version = aggregated_version(request);
+  if (version.empty()) return plain_document(core ? api_versions(request.host) : group_list(), request);
+  return finish_document(aggregated(core, version),
+                         fmt::format("application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList", version),
+                         request);
 }
 
 // --- paths
@@ -245,15 +272,6 @@ std::optional<std::string> plain_body(std::string_view path) {
   if (slash == std::string_view::npos) return one_group(*group);
   const std::string_view version = rest.substr(slash + 1);
   return serves(group, version) ? std::optional(resource_list(group->name, version)) : std::nullopt;
-}
-
-Document plain_document(std::string body, const DiscoveryRequest& request) {
-  for (const AcceptClause& clause : read_accept(request.accept)) {
-    if (!clause.as.empty()) continue;
-    if (clause.type == yaml_type) return finish_document(std::move(body), yaml_type, request);
-    if (accepts(clause, json_type)) return finish_document(std::move(body), json_type, request);
-  }
-  return not_acceptable("application/json and application/yaml");
 }
 
 }  // namespace

@@ -15,8 +15,8 @@
 #include "api/schema.h"
 #include "json/arena.h"
 #include "json/write.h"
+#include "resources/accept.h"
 #include "resources/catalog.h"
-#include "resources/discovery_accept.h"
 #include "resources/discovery_document.h"
 #include "resources/discovery_groups.h"
 #include "resources/discovery_protobuf.h"
@@ -140,9 +140,8 @@ std::string v3_index() {
 }
 
 bool accepts_json(const DiscoveryRequest& request) {
-  return std::ranges::any_of(read_accept(request.accept), [](const AcceptClause& clause) {
-    return clause.as.empty() && accepts(clause, json_type);
-  });
+  return std::ranges::any_of(read_accept(request.accept),
+                             [](const AcceptClause& clause) { return accepts(clause, json_type); });
 }
 
 Document v2_document(const DiscoveryRequest& request) {
@@ -188,10 +187,7 @@ std::optional<Document> openapi_document(const DiscoveryRequest& request) {
   if (request.path == v2_path) return v2_document(request);
   if (!request.path.starts_with(v3_path)) return std::nullopt;
   std::string_view rest = request.path.substr(v3_path.size());
-  if (rest.empty()) {
-    if (!accepts_json(request)) return not_acceptable(json_type);
-    return finish_document(v3_index(), json_type, request);
-  }
+  if (rest.empty()) return finish_document(v3_index(), json_type, request);  // there is but one form
   if (!rest.starts_with('/')) return std::nullopt;
   const auto name = document_name(rest.substr(1));
   if (!name) return std::nullopt;

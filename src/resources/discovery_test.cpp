@@ -17,7 +17,7 @@
 #include "json/access.h"
 #include "json/document.h"
 #include "json/write.h"
-#include "resources/discovery_accept.h"
+#include "resources/accept.h"
 #include "resources/discovery_groups.h"
 #include "resources/discovery_protobuf.h"
 
@@ -257,7 +257,9 @@ TEST(Discovery, NegotiatesItsForm) {
   EXPECT_EQ(type("/apis", "application/vnd.nothing"), "406");
   EXPECT_EQ(type("/apis/kubevirt.io/v1", kubectl_accept), "application/json");
   EXPECT_EQ(type("/apis/kubevirt.io/v1", "text/html"), "406");
-  EXPECT_EQ(type("/openapi/v3", "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"), "406");
+  EXPECT_EQ(type("/openapi/v3", "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"), "application/json");
+  EXPECT_EQ(type("/api/v1", "application/*"), "406");
+  EXPECT_EQ(type("/apis/kubevirt.io/v1", "application/*"), "application/json");
 }
 
 TEST(Discovery, WhoHasTheDocumentGetsNone) {
@@ -276,13 +278,13 @@ TEST(Discovery, WhoHasTheDocumentGetsNone) {
 }
 
 TEST(Accept, Order) {
-  const auto clauses = read_accept("a/b;q=0.1, c/d , e/f;q=0, g/*;q=0.5;as=\"X\", h/i,,;,j/k;q=nonsense");
+  const auto clauses = read_accept("a/b;q=0.1, */*, c/d , e/f;q=0, g/*;q=0.5;as=X, h/i,,;,l/m/n,bare,j/k;q=nonsense");
   std::string order;
   for (const auto& clause : clauses) order += std::string(clause.type) + " ";
-  EXPECT_EQ(order, "c/d h/i j/k g/* a/b ");
-  EXPECT_EQ(clauses[3].as, "X");
-  EXPECT_TRUE(accepts(clauses[3], "g/anything"));
-  EXPECT_FALSE(accepts(clauses[3], "gg/anything"));
+  EXPECT_EQ(order, "c/d h/i g/* */* a/b e/f j/k ");
+  EXPECT_EQ(clauses[2].as, "X");
+  EXPECT_TRUE(accepts(clauses[2], "g/anything"));
+  EXPECT_FALSE(accepts(clauses[2], "gg/anything"));
   EXPECT_EQ(read_accept("").size(), 1u);
   std::string many;
   for (int i = 0; i < 1000; ++i) many += "a/b,";

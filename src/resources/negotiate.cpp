@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <string>
+#include <vector>
+
+#include "resources/accept.h"
 
 namespace vg::resources {
 namespace {
@@ -20,49 +24,45 @@ std::string_view take_until(std::string_view& rest, char separator) {
   return trim(part);
 }
 
-struct MediaType {
-  std::string_view type, as, group, version;
-  bool refused = false;  // q=0
-};
+constexpr std::string_view json_type = "application/json";
+// Every JSON text is YAML as well.
+constexpr std::string_view yaml_type = "application/yaml";
+constexpr std::array offered_types{json_type, yaml_type, protobuf_type};
 
-MediaType read_media_type(std::string_view text) {
-  MediaType media;
-  media.type = take_until(text, ';');
-  while (!text.empty()) {
-    std::string_view parameter = take_until(text, ';');
-    const std::string_view name = take_until(parameter, '=');
-    if (name == "as") media.as = parameter;
-    if (name == "g") media.group = parameter;
-    if (name == "v") media.version = parameter;
-    if (name == "q") media.refused = parameter == "0" || parameter == "0.0" || parameter == "0.00";
-  }
-  return media;
-}
-
-std::optional<Answer> answer_for(const MediaType& media, Protobuf protobuf) {
-  if (media.refused) return std::nullopt;
+std::optional<Answer> answer_for(const AcceptClause& clause, const Offer& offer) {
   Answer answer;
-  if (media.type == "application/yaml") {
-    // Every JSON text is YAML as well.
-    answer.content_type = "application/yaml";
-  } else if (media.type == protobuf_type) {
+  if (clause.type == yaml_type)
+    answer.content_type = yaml_type;
+  else if (clause.type == protobuf_type)
     answer.content_type = protobuf_type;
-    answer.protobuf = true;
-    if (media.as.empty() && protobuf == Protobuf::none) return std::nullopt;
-  } else if (media.type != "application/json" && media.type != "*/*" && media.type != "application/*") {
+  else if (!accepts(clause, json_type))
     return std::nullopt;
-  }
-  if (media.as.empty()) return answer;
-  if (media.group != "meta.k8s.io" || (media.version != "v1" && media.version != "v1beta1")) return std::nullopt;
-  if (media.as == "Table" && !answer.protobuf) {
-    answer.form = Form::table;
-    answer.meta_version = media.version;
+  answer.protobuf = answer.content_type == protobuf_type;
+  if (!clause.stream.empty() && (clause.stream != "watch" || answer.content_type == yaml_type)) return std::nullopt;
+  if (!clause.converts()) {
+    if (answer.protobuf && offer.protobuf == Protobuf::none) return std::nullopt;
     return answer;
   }
-  if (media.as == "PartialObjectMetadata" || media.as == "PartialObjectMetadataList") {
-    answer.form = Form::partial;
-    answer.meta_version = media.version;
-    answer.list = media.as == "PartialObjectMetadataList";
+  if (clause.group != "meta.k8s.io" || (clause.version != "v1" && clause.version != "v1beta1")) return std::nullopt;
+  answer.meta_version = clause.version;
+  if (clause.as == "Table" && !answer.protobuf) {
+    answer.form = Form::table;
+    return answer;
+  }
+  if (clause.as != "PartialObjectMetadata" && clause.as != "PartialObjectMetadataList") return std::nullopt;
+  answer.form = Form::partial;
+  answer.list = clause.as == "PartialObjectMetadataList";
+  return answer;
+}
+
+std::optional<Answer> choose_answer(std::string_view accept, const Offer& offer) {
+  const std::vector<AcceptClause> clauses = read_accept(accept);
+  if (offer.by_name && !names_one_of(clauses, offered_types)) return std::nullopt;
+  for (const AcceptClause& clause : clauses) {
+    const auto answer = answer_for(clause, offer);
+    if (!answer) continue;
+    // Nothing tells where one YAML document of a stream ends.
+    if (offer.stream && answer->content_type == yaml_type) return std::nullopt;
     return answer;
   }
   return std::nullopt;
@@ -79,15 +79,13 @@ std::string bare_type(std::optional<std::string_view> content_type) {
 
 }  // namespace
 
-Result<Answer> negotiate(std::optional<std::string_view> accept, Protobuf protobuf) {
-  if (!accept || trim(*accept).empty()) return Answer{};
-  std::string_view rest = *accept;
-  while (!rest.empty())
-    if (auto answer = answer_for(read_media_type(take_until(rest, ',')), protobuf)) return *answer;
+Result<Answer> negotiate(std::optional<std::string_view> accept, const Offer& offer) {
+  if (!accept || *accept == json_type || *accept == "*/*") return Answer{};  // most requests
+  if (auto answer = choose_answer(*accept, offer)) return *answer;
   return fail(Status::not_acceptable(
       fmt::format("{} can be had in application/json and application/yaml, also as Table or PartialObjectMetadata of "
                   "meta.k8s.io/v1; ask for one of them in the Accept header",
-                  protobuf == Protobuf::objects ? "this, besides protobuf," : "this")));
+                  offer.protobuf == Protobuf::objects ? "this, besides protobuf," : "this")));
 }
 
 Result<BodyFormat> body_format(std::optional<std::string_view> content_type, Protobuf protobuf) {

@@ -30,8 +30,14 @@ inline constexpr std::string_view protobuf_type = "application/vnd.kubernetes.pr
 // Metadata alone can be had so of every kind.
 enum class Protobuf : std::uint8_t { none, objects };
 
+struct Offer {
+  Protobuf protobuf = Protobuf::none;
+  bool stream = false;   // a watch
+  bool by_name = false;  // see `names_one_of`
+};
+
 // The first form of the Accept header that can be served; 406 when there is none. No header takes everything.
-Result<Answer> negotiate(std::optional<std::string_view> accept, Protobuf protobuf = Protobuf::none);
+Result<Answer> negotiate(std::optional<std::string_view> accept, const Offer& offer = {});
 
 enum class BodyFormat : std::uint8_t { json, yaml, protobuf };
 // The format of an object that is sent; 415 for one that is not read here. No content type means JSON.

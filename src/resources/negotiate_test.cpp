@@ -21,11 +21,13 @@ TEST(Negotiate, TakesTheFirstFormThatCanBeServed) {
 }
 
 TEST(Negotiate, ProtobufIsForKubernetesOwnKindsAndForMetadata) {
-  const auto first = negotiate("application/vnd.kubernetes.protobuf, application/json", Protobuf::objects);
+  const auto first =
+      negotiate("application/vnd.kubernetes.protobuf, application/json", {.protobuf = Protobuf::objects});
   EXPECT_TRUE(first->protobuf);
   EXPECT_EQ(first->content_type, protobuf_type);
-  EXPECT_FALSE(negotiate("application/json, application/vnd.kubernetes.protobuf", Protobuf::objects)->protobuf);
-  EXPECT_FALSE(negotiate("*/*", Protobuf::objects)->protobuf);
+  EXPECT_FALSE(
+      negotiate("application/json, application/vnd.kubernetes.protobuf", {.protobuf = Protobuf::objects})->protobuf);
+  EXPECT_FALSE(negotiate("*/*", {.protobuf = Protobuf::objects})->protobuf);
   EXPECT_FALSE(negotiate("application/vnd.kubernetes.protobuf, application/json")->protobuf);
   EXPECT_EQ(negotiate("application/vnd.kubernetes.protobuf").error().code, 406);
   const char* metadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
@@ -33,14 +35,35 @@ TEST(Negotiate, ProtobufIsForKubernetesOwnKindsAndForMetadata) {
   EXPECT_TRUE(negotiate(metadata)->protobuf);
   const auto table = negotiate(
       "application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1,application/json;as=Table;g=meta.k8s.io;v=v1",
-      Protobuf::objects);
+      {.protobuf = Protobuf::objects});
   EXPECT_EQ(table->form, Form::table);
   EXPECT_FALSE(table->protobuf);
 }
 
+TEST(Negotiate, TheHeaviestClauseWins) {
+  EXPECT_EQ(negotiate("application/json;q=0.1, application/yaml;q=0.9")->content_type, "application/yaml");
+  EXPECT_EQ(negotiate("*/*, application/yaml")->content_type, "application/yaml");
+  EXPECT_EQ(negotiate("application/json;as=Table;g=meta.k8s.io;v=v1;q=0.2,application/json;q=0.4")->form, Form::object);
+  EXPECT_EQ(negotiate("application/json;q=0")->content_type, "application/json");
+}
+
+TEST(Negotiate, KubernetesOwnKindsAreAskedForByName) {
+  for (const char* accept : {"application/*", "*", "application/*;as=Table;g=meta.k8s.io;v=v1"}) {
+    EXPECT_TRUE(negotiate(accept)) << accept;
+    EXPECT_FALSE(negotiate(accept, {.by_name = true})) << accept;
+  }
+  EXPECT_TRUE(negotiate("text/html, */*;q=0.1", {.by_name = true}));
+  EXPECT_EQ(negotiate("application/*;q=0.5,application/yaml", {.by_name = true})->content_type, "application/yaml");
+}
+
+TEST(Negotiate, AWatchIsNoYaml) {
+  EXPECT_FALSE(negotiate("application/yaml, application/json", {.stream = true}));
+  EXPECT_TRUE(negotiate("application/json;stream=watch", {.stream = true}));
+}
+
 TEST(Negotiate, RefusesWhatItDoesNotKnow) {
   for (const char* accept : {"application/vnd.nothing", "text/plain", "application/json;as=Fish;v=v1;g=meta.k8s.io",
-                             "application/json;q=0"}) {
+                             "application/json;g=meta.k8s.io;v=v1", "application/json;stream=other"}) {
     const auto answer = negotiate(accept);
     ASSERT_FALSE(answer) << accept;
     EXPECT_EQ(answer.error().code, 406);
