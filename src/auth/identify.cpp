@@ -109,11 +109,15 @@ Result<User> Identifier::authenticate(const http::Request& request) const {
   return std::move(identity->user);
 }
 
+Identity identity_of(User user) {
+  const bool authenticated = user.in_group(authenticated_group);
+  return {.user = std::move(user.name), .groups = std::move(user.groups), .authenticated = authenticated};
+}
+
 Result<Identity> Identifier::identify(const http::Request& request) const {
   auto user = authenticate(request);
   if (!user) return fail(std::move(user.error()));
-  const bool authenticated = user->in_group(authenticated_group);
-  return Identity{.user = std::move(user->name), .groups = std::move(user->groups), .authenticated = authenticated};
+  return identity_of(std::move(*user));
 }
 
 }  // namespace vg::auth

@@ -32,6 +32,8 @@ struct Identity {
   bool is_administrator() const { return authenticated && in_group(administrators_group); }
 };
 
+Identity identity_of(User user);
+
 // The name under which the authorities of users' client certificates are given to the TLS layer.
 inline constexpr std::string_view client_authority = "client-ca";
 // The name of those whose certificates make a front proxy: its word about the user is taken.

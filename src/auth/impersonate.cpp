@@ -60,18 +60,31 @@ bool asks_for_anything(const http::Headers& headers) {
   });
 }
 
+Result<std::optional<Wanted>> find_wanted(const http::Headers& headers) {
+  if (!asks_for_anything(headers)) return std::nullopt;
+  const auto name = headers.find("impersonate-user");
+  if (!name || name->empty())
+    return fail(
+        Status::bad_request("the request asks for another group, uid or extra without saying which user to act as; "
+                            "add the header Impersonate-User"));
+  return read_wanted(headers, *name);
+}
+
 }  // namespace
+
+Result<std::optional<User>> impersonated_by_administrator(const http::Headers& headers) {
+  auto wanted = find_wanted(headers);
+  if (!wanted) return fail(std::move(wanted.error()));
+  if (!*wanted) return std::nullopt;
+  return std::move((*wanted)->user);
+}
 
 Task<Result<std::optional<User>>> impersonated(http::Core& core, const User& asking, const http::Headers& headers,
                                                Authorizer& authorizer) {
-  if (!asks_for_anything(headers)) co_return std::nullopt;
-  const auto name = headers.find("impersonate-user");
-  if (!name || name->empty())
-    co_return fail(
-        Status::bad_request("the request asks for another group, uid or extra without saying which user to act as; "
-                            "add the header Impersonate-User"));
-  Wanted wanted = read_wanted(headers, *name);
-  for (const Part& part : wanted.parts) {
+  auto wanted = find_wanted(headers);
+  if (!wanted) co_return fail(std::move(wanted.error()));
+  if (!*wanted) co_return std::nullopt;
+  for (const Part& part : (*wanted)->parts) {
     const AccessAttributes attributes{.verb = "impersonate",
                                       .resource_request = true,
                                       .path = {},
@@ -85,7 +98,7 @@ Task<Result<std::optional<User>>> impersonated(http::Core& core, const User& ask
     if (!decision) co_return fail(std::move(decision.error()));
     if (!decision->allowed) co_return fail(forbidden(asking, attributes, decision->reason));
   }
-  co_return std::move(wanted.user);
+  co_return std::move((*wanted)->user);
 }
 
 }  // namespace vg::auth

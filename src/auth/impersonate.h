@@ -20,4 +20,7 @@ namespace vg::auth {
 Task<Result<std::optional<User>>> impersonated(http::Core& core, const User& asking, const http::Headers& headers,
                                                Authorizer& authorizer);
 
+// The same for a request of an administrator, who may act as anybody: nobody needs to be asked.
+Result<std::optional<User>> impersonated_by_administrator(const http::Headers& headers);
+
 }  // namespace vg::auth

@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "auth/impersonate.h"
 #include "base/log.h"
 #include "server/path.h"
 
@@ -122,6 +123,14 @@ bool Router::admit(Call& call, Access access) const {
   }
   call.identity_ = std::move(*identity);
   const auth::Identity& who = call.identity_;
+  if (who.is_administrator()) {
+    auto other = auth::impersonated_by_administrator(call.request().headers);
+    if (!other) {
+      call.refuse(other.error());
+      return false;
+    }
+    if (*other) call.identity_ = auth::identity_of(std::move(**other));
+  }
   if (!who.authenticated) {
     call.refuse(Status::unauthorized(
         "this server wants to know who asks: use the admin.kubeconfig of its state folder, or send the token in "

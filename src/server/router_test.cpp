@@ -87,6 +87,19 @@ TEST_F(RouterTest, KeepsAdministratorsRoutesForThem) {
   EXPECT_EQ(ask_as("admin", "PUT", "/admin").body(), "admin put root ");
 }
 
+TEST_F(RouterTest, AnAdministratorWhoActsAsSomebodyElseIsNone) {
+  const auto as = [&](std::vector<std::pair<std::string, std::string>> headers) {
+    FakeExchange exchange("GET", "/admin");
+    exchange.certificate("root", {"system:masters"});
+    for (auto& [name, value] : headers) exchange.header(std::move(name), std::move(value));
+    return std::move(exchange.run(router));
+  };
+  EXPECT_EQ(as({{"Impersonate-User", "jane"}}).status(), 403);
+  EXPECT_EQ(as({{"Impersonate-User", "system:anonymous"}}).status(), 401);
+  EXPECT_EQ(as({{"Impersonate-Group", "system:masters"}}).status(), 400);
+  EXPECT_EQ(as({{"Impersonate-User", "jane"}, {"Impersonate-Group", "system:masters"}}).body(), "admin jane ");
+}
+
 TEST_F(RouterTest, TellsOnlyThoseWhoMayAskThatAPathDoesNotExist) {
   EXPECT_EQ(ask_as("nobody", "GET", "/nowhere").status(), 401);
   EXPECT_EQ(ask_as("jane", "GET", "/nowhere").status(), 403);
