@@ -84,6 +84,9 @@ void check_requirement(const json::Object& requirement, bool of_labels, const st
     causes.push_back(forbidden_value(at + ".values", "Exists and DoesNotExist take no values"));
   if (of_labels) {
     for (const std::string& defect : qualified_name_defects(key)) causes.push_back(invalid(at + ".key", defect));
+    for (std::size_t i = 0; values && i < values->size() && causes.size() < limits::causes_max; ++i)
+      for (const std::string& defect : label_value_defects(json::as_string(&(*values)[i]).value_or("")))
+        causes.push_back(invalid(fmt::format("{}.values[{}]", at, i), defect));
   } else if (key.empty()) {
     causes.push_back(required(at + ".key", "name the field"));
   }

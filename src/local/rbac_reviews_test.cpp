@@ -130,6 +130,9 @@ TEST_F(ReviewsTest, RefusesWhatKubernetesRefuses) {
             "FieldValueRequired:spec.resourceAttributes.fieldSelector.requirements[0].key "
             "FieldValueForbidden:spec.resourceAttributes.fieldSelector.requirements[1].values "
             "FieldValueRequired:spec.resourceAttributes.labelSelector.requirements");
+  EXPECT_EQ(refusal("SelfSubjectAccessReview", spec(R"("resourceAttributes":{"labelSelector":
+      {"requirements":[{"key":"a","operator":"In","values":["b","c d"]}]}})")),
+            "422 FieldValueInvalid:spec.resourceAttributes.labelSelector.requirements[0].values[1]");
   EXPECT_EQ(refusal("SubjectAccessReview", spec(R"("user":7)")), "400");
   EXPECT_THAT(text("SelfSubjectAccessReview", spec(R"("resourceAttributes":{"labelSelector":{"rawSelector":"a in"}})")),
               HasSubstr("evaluationError"));
