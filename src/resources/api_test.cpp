@@ -204,6 +204,14 @@ TEST_F(ApiTest, ScaleIsAViewOfTheObject) {
   EXPECT_EQ(merge(sets + "/s/scale?dryRun=All", R"({"spec":{"replicas":0}})").at({"spec", "replicas"}), "(absent)");
   EXPECT_EQ(call("PUT", sets + "/s/scale", scale.text).reason(), "Conflict");
   EXPECT_EQ(get(std::string(vms) + "/a/scale").status, 404);
+  const auto form = [&](const char* as) {
+    return call("GET", sets + "/s/scale", "",
+                {{"Accept", fmt::format("application/json;as={};g=meta.k8s.io;v=v1", as)}});
+  };
+  EXPECT_THAT(form("Table").text, ::testing::HasSubstr(R"("rows":[{"cells":["s",5,0,)"));
+  EXPECT_EQ(form("PartialObjectMetadata").at({"kind"}), "PartialObjectMetadata");
+  EXPECT_EQ(form("PartialObjectMetadata").at({"spec"}), "(absent)");
+  EXPECT_EQ(form("PartialObjectMetadataList").status, 406);
 }
 
 // --- patches ---------------------------------------------------------------------------------------------------------
@@ -246,6 +254,55 @@ TEST_F(ApiTest, APatchIsHeldToWhatItMakesOfTheObject) {
   EXPECT_EQ(owned.status, 200) << owned.text;
   EXPECT_THAT(owned.warnings(), ::testing::SizeIs(1));
   EXPECT_EQ(merge(machine, R"({"metadata":{"finalizers":["bare"]}})").warnings().size(), 1U);
+}
+
+TEST_F(ApiTest, APatchThatDoesNotFitTheKindIsNotValid) {
+  const std::string maps = "/api/v1/namespaces/default/configmaps";
+  ASSERT_EQ(post(maps, R"({"metadata":{"name":"a"}})").status, 201);
+  const std::set<std::string> unfit{"FieldValueInvalid patch"};
+  for (const char* patch : {R"({"kind":"Secret"})", R"({"apiVersion":"apps/v1"})", R"({"kind":5})", R"({"data":5})",
+                            R"({"metadata":{"labels":5}})"}) {
+    EXPECT_EQ(merge(maps + "/a", patch).causes(), unfit) << patch;
+  }
+  EXPECT_EQ(merge(maps + "/a", R"({"kind":null})").status, 200);
+  EXPECT_EQ(merge(maps + "/a", R"({"apiVersion":null})").status, 400);
+  const auto strategic = [&](const char* patch) {
+    return call("PATCH", maps + "/a", patch, {{"Content-Type", "application/strategic-merge-patch+json"}});
+  };
+  EXPECT_EQ(strategic(R"({"kind":"Secret","apiVersion":"apps/v1"})").at({"kind"}), "ConfigMap");
+  EXPECT_EQ(strategic(R"({"kind":5})").causes(), unfit);
+  ASSERT_EQ(post(vms, vm("a")).status, 201);
+  EXPECT_EQ(merge(std::string(vms) + "/a", R"({"metadata":{"labels":5}})").causes(), unfit);
+  EXPECT_EQ(merge(std::string(vms) + "/a", R"({"kind":"Secret"})").status, 400);
+}
+
+TEST_F(ApiTest, ConflictsAboutFieldsComeBeforeTheNameOfWhatIsApplied) {
+  const std::string map = "/api/v1/namespaces/default/configmaps/a";
+  const auto apply = [&](const char* manager, const char* metadata, const char* value) {
+    return call(
+        "PATCH", fmt::format("{}?fieldManager={}", map, manager),
+        fmt::format(R"({{"apiVersion":"v1","kind":"ConfigMap","metadata":{},"data":{{"k":"{}"}}}})", metadata, value),
+        {{"Content-Type", "application/apply-patch+yaml"}});
+  };
+  EXPECT_EQ(apply("one", R"({})", "1").status, 400);  // there is no object that could name it
+  EXPECT_EQ(apply("one", R"({"name":"b","uid":"x"})", "1").status, 409);
+  ASSERT_EQ(apply("one", R"({"name":"a","managedFields":null})", "1").status, 201);
+  EXPECT_EQ(apply("two", R"({"name":"b"})", "2").causes(), std::set<std::string>{"FieldManagerConflict .data.k"});
+  EXPECT_EQ(apply("two", R"({"namespace":"b"})", "2").status, 409);
+  EXPECT_EQ(apply("two", R"({"name":"b"})", "1").status, 400);
+  EXPECT_EQ(apply("two", R"({"name":""})", "1").status, 400);
+  EXPECT_EQ(apply("two", R"({"name":"a","namespace":"b"})", "1").status, 400);
+  EXPECT_EQ(apply("two", R"({})", "1").status, 200);
+}
+
+TEST_F(ApiTest, AnEmptyListOfManagedFieldsDropsThem) {
+  const std::string map = "/api/v1/namespaces/default/configmaps/a";
+  const auto applied = call("PATCH", map + "?fieldManager=one",
+                            R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"v"}})",
+                            {{"Content-Type", "application/apply-patch+yaml"}});
+  ASSERT_NE(applied.at({"metadata", "managedFields"}), "(absent)");
+  EXPECT_EQ(merge(map, R"({"metadata":{"managedFields":[]}})").at({"metadata", "managedFields"}), "(absent)");
+  EXPECT_EQ(get(map).at({"metadata", "managedFields"}), "(absent)");
 }
 
 TEST_F(ApiTest, ApplyMakesAnObjectAndOwnsItsFields) {
@@ -369,6 +426,24 @@ TEST_F(ApiTest, CollectionsAreDeletedBySelection) {
          config_map(name, fmt::format(R"(,"labels":{{"l":"{}"}})", std::string_view(name) == "c" ? "y" : "x")));
   EXPECT_THAT(call("DELETE", std::string(config_maps) + "?labelSelector=l%3Dx").item_names(), ElementsAre("a", "b"));
   EXPECT_THAT(get(config_maps).item_names(), ElementsAre("c"));
+}
+
+TEST_F(ApiTest, CollectionsAreDeletedInPages) {
+  for (const char* name : {"a", "b", "c"}) ASSERT_EQ(post(vms, vm(name)).status, 201);
+  const auto first = call("DELETE", std::string(vms) + "?limit=2");
+  EXPECT_EQ(first.at({"metadata", "remainingItemCount"}), "1");
+  EXPECT_EQ(get(std::string(vms) + "/a").status, 404);
+  EXPECT_EQ(get(std::string(vms) + "/c").status, 200);
+  const auto token = first.at({"metadata", "continue"});
+  EXPECT_EQ(call("DELETE", std::string(vms) + "?limit=2&continue=" + token).at({"metadata", "continue"}), "(absent)");
+  EXPECT_EQ(get(std::string(vms) + "/c").status, 404);
+}
+
+TEST_F(ApiTest, PreconditionsMayStandInTheQuery) {
+  const auto created = post(vms, vm("a"));
+  EXPECT_EQ(call("DELETE", std::string(vms) + "/a?uid=other").status, 409);
+  EXPECT_EQ(call("DELETE", std::string(vms) + "/a?resourceVersion=999").status, 409);
+  EXPECT_EQ(call("DELETE", std::string(vms) + "/a?uid=" + created.at({"metadata", "uid"})).status, 200);
 }
 
 TEST_F(ApiTest, ANamespaceOnItsWayOutTakesNothingNew) {

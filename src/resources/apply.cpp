@@ -45,15 +45,20 @@ Result<void> check_configuration(const Context& context, json::Object& configura
                                                 context.api_version, context.resource.kind->kind)));
   if (auto typed = check_type(configuration, context.resource, context.api_version); !typed) return typed;
   json::Object& metadata = metadata_of(configuration);
-  if (json::find(metadata, "managedFields"))
+  if (const json::Value* notes = json::find(metadata, "managedFields"); notes && !notes->is_null())
     return fail(Status::bad_request(
         "what is applied says nothing about metadata.managedFields; leave them out, the server keeps them"));
-  const std::string_view name = json::get_string_or(metadata, "name");
-  if (name.empty()) metadata["name"] = context.info.name;
-  if (!name.empty() && name != context.info.name)
+  json::erase(metadata, "managedFields");
+  return {};
+}
+
+// Whatever was applied, it is still the object at the path. Asked of the outcome, behind conflicts about fields.
+Result<void> check_identity(const Context& context, json::Object& object) {
+  const std::string_view name = json::get_string_or(metadata_of(object), "name");
+  if (name != context.info.name)
     return fail(Status::bad_request(fmt::format(
         "the object says name \"{}\" and the path says \"{}\"; both must be the same", name, context.info.name)));
-  return settle_namespace(configuration, context.resource, context.info.ns);
+  return settle_namespace(object, context.resource, context.info.ns);
 }
 
 Task<Result<json::Value>> read_configuration(Context& context, const WriteOptions& options) {
@@ -102,6 +107,8 @@ Task<Settled> apply_new(Context& context, const json::Value& configuration, cons
   auto applied = apply_configuration(json::Value(json::Object(context.storage())), configuration,
                                      *context.resource.kind, writer, false, context.storage());
   if (!applied) co_return refused(unmergeable(std::move(applied.error())));
+  if (auto same = check_identity(context, applied->object.get_object()); !same)
+    co_return refused(std::move(same.error()));
   json::erase(metadata_of(applied->object.get_object()), "resourceVersion");  // of an object that is not there
   if (auto shaped = shape_object(applied->object, context.resource, write, nullptr); !shaped)
     co_return refused(std::move(shaped.error()));
@@ -120,6 +127,8 @@ Task<Settled> apply_to(Context& context, const ObjectPtr& current, const json::V
   auto applied = apply_configuration(old, configuration, *context.resource.kind, writer, options.force.value_or(false),
                                      context.storage());
   if (!applied) co_return refused(unmergeable(std::move(applied.error())));
+  if (auto same = check_identity(context, applied->object.get_object()); !same)
+    co_return refused(std::move(same.error()));
   if (auto conflict = find_version_conflict(context, configuration.get_object(), *current))
     co_return refused(std::move(*conflict));
   applied->object.get_object()["apiVersion"] = context.api_version;

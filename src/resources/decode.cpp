@@ -10,6 +10,7 @@
 #include "json/access.h"
 #include "json/parse.h"
 #include "json/yaml.h"
+#include "resources/managed_fields.h"
 #include "resources/object_meta.h"
 
 namespace vg::resources {
@@ -148,7 +149,10 @@ Result<void> shape_object(json::Value& object, const Resource& resource, const W
     api::apply_defaults(object, *resource.kind);
     return {};
   }
+  const bool resets = asks_for_reset(object);
   if (auto shaped = shape_typed(object, *resource.kind->type, unknown); !shaped) return shaped;
+  // Canonical form has no empty lists, but this one says something. What is stored never has it.
+  if (resets) metadata_of(object.get_object())["managedFields"] = json::Array(object.storage());
   const Strategy* strategy = find_strategy(resource.group(), resource.kind->kind);
   if (strategy && strategy->defaults) strategy->defaults(object.get_object(), context);
   return {};

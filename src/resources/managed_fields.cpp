@@ -12,6 +12,7 @@
 #include "api/typed_merge.h"
 #include "base/limits.h"
 #include "json/access.h"
+#include "resources/catalog.h"
 
 namespace vg::resources {
 namespace {
@@ -59,26 +60,23 @@ const json::Array* managed_fields_of(const json::Value& object) {
   return found ? found->if_array() : nullptr;
 }
 
-// Nothing when there are none, or when they cannot be read.
-std::optional<Owners> read_owners(const json::Value& object) {
+bool is_version_of(string_view text, const api::Kind& kind) {
+  const GroupVersion named = split_api_version(text);
+  return named.group == kind.group && kind.version(named.version);
+}
+
+// Nothing when there are none, or when they cannot be read. Whoever wrote in a version that the kind does not have is
+// forgotten: nobody knows what that version calls the fields.
+std::optional<Owners> read_owners(const json::Value& object, const api::Kind& kind) {
   const json::Array* entries = managed_fields_of(object);
   if (!entries || entries->empty()) return std::nullopt;
   Owners owners;
   for (const json::Value& entry : *entries) {
     auto owner = read_owner(entry);
     if (!owner) return std::nullopt;
-    owners.push_back(std::move(*owner));
+    if (is_version_of(owner->api_version, kind)) owners.push_back(std::move(*owner));
   }
   return owners;
-}
-
-// An empty list, or one entry that says nothing: how a client asks that all notes be dropped.
-bool asks_for_reset(const json::Value& object) {
-  const json::Array* entries = managed_fields_of(object);
-  if (!entries || entries->size() > 1) return false;
-  if (entries->empty()) return true;
-  const json::Object* only = entries->front().if_object();
-  return only && only->empty();
 }
 
 json::Value write_owners(Owners owners, const json::StoragePtr& storage) {
@@ -265,6 +263,14 @@ Result<void> settle_conflicts(Owners& owners, const Owner& self, const Change& c
 
 }  // namespace
 
+bool asks_for_reset(const json::Value& object) {
+  const json::Array* entries = managed_fields_of(object);
+  if (!entries || entries->size() > 1) return false;
+  if (entries->empty()) return true;
+  const json::Object* only = entries->front().if_object();
+  return only && only->empty();
+}
+
 string_view manager_name(string_view field_manager, string_view user_agent) {
   if (!field_manager.empty()) return field_manager;
   const string_view program = user_agent.substr(0, user_agent.find('/'));
@@ -274,8 +280,8 @@ string_view manager_name(string_view field_manager, string_view user_agent) {
 std::optional<json::Value> track_change(const json::Value& old, const json::Value& wanted, const api::Kind& kind,
                                         const FieldWriter& writer, const json::StoragePtr& storage) {
   if (asks_for_reset(wanted)) return std::nullopt;
-  auto owners = read_owners(wanted);
-  if (!owners) owners = read_owners(old);
+  auto owners = read_owners(wanted, kind);
+  if (!owners) owners = read_owners(old, kind);
   if (!owners) return std::nullopt;
   note_update(*owners, find_change(without_notes(old, storage), without_notes(wanted, storage), kind, writer), writer);
   return write_owners(std::move(*owners), storage);
@@ -286,7 +292,7 @@ Result<Applied> apply_configuration(const json::Value& live, const json::Value& 
   auto said = api::fields_of(configuration, kind);
   if (!said) return fail(std::move(said.error()));
   const json::Value before = without_notes(live, storage);
-  Owners owners = read_owners(live).value_or(Owners());
+  Owners owners = read_owners(live, kind).value_or(Owners());
   if (owners.empty()) {
     FieldWriter earlier = writer;
     earlier.manager = "before-first-apply";

@@ -25,6 +25,9 @@ struct FieldWriter {
 // The name under which a client writes: what it says, else the program of its User-Agent.
 std::string_view manager_name(std::string_view field_manager, std::string_view user_agent);
 
+// An empty list of managed fields, or one entry that says nothing: how a client asks that all notes be dropped.
+bool asks_for_reset(const json::Value& object);
+
 // The managedFields that `wanted` shall have after a write that is no apply; nothing when no notes are kept of this
 // object. What `wanted` itself says of them is taken where it can be read, as in Kubernetes: clients may let go of
 // fields so.

@@ -140,6 +140,15 @@ TEST_F(ManagedFields, NoNotesAreKeptBeforeTheFirstApplyOrAfterAReset) {
                             writer("x"), document_.storage()));
 }
 
+TEST_F(ManagedFields, WhoeverWroteInAVersionThatIsNotThereIsForgotten) {
+  const json::Value live = read(
+      R"({"metadata":{"name":"a","labels":{"x":"1"},"managedFields":[{"manager":"old","operation":"Apply",
+          "apiVersion":"apps/v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":{}}}]}})");
+  const auto refusal = apply(live, R"({"metadata":{"name":"a","labels":{"x":"2"}}})", writer("one"));
+  ASSERT_FALSE(refusal);
+  EXPECT_THAT(refusal.error().message, HasSubstr("before-first-apply"));
+}
+
 TEST_F(ManagedFields, TheStatusBelongsToWhoeverWritesTheSubresource) {
   auto object = applied(nothing_, R"({"spec":{"running":true},"status":{"ready":true}})", writer("one"));
   EXPECT_THAT(owners_of(object), ElementsAre(R"(one/Apply@01: {"f:spec":{"f:running":{}}})"));

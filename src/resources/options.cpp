@@ -96,6 +96,8 @@ Result<RawDelete> raw_from_query(const Query& query) {
   auto grace = read_seconds(query, "gracePeriodSeconds");
   if (!grace) return fail(std::move(grace.error()));
   raw.grace = *grace;
+  if (const auto* uid = query.find("uid")) raw.uid = *uid;
+  if (const auto* version = query.find("resourceVersion"); version && !version->empty()) raw.revision = *version;
   return raw;
 }
 

@@ -159,7 +159,8 @@ Task<void> serve_delete_collection(Context& context) {
   const auto done = co_await delete_all(context, listed->objects, *options);
   if (!done) co_return respond_status(context, done.error());
   std::string body;
-  append_list(body, context, listed->objects, {.revision = listed->revision});
+  append_list(body, context, listed->objects,
+              {.revision = listed->revision, .continue_token = listed->continue_token, .remaining = listed->remaining});
   respond_text(context, 200, std::move(body));
 }
 

@@ -7,15 +7,14 @@
 #include "json/parse.h"
 #include "json/patch.h"
 #include "json/strategic_patch.h"
-#include "json/write.h"
 #include "resources/change.h"
 #include "resources/decode.h"
 #include "resources/draft.h"
 #include "resources/merge_rules.h"
 #include "resources/object_meta.h"
 #include "resources/output.h"
-#include "resources/output_protobuf.h"
 #include "resources/rules.h"
+#include "resources/scale_answer.h"
 #include "resources/write.h"
 
 namespace vg::resources {
@@ -145,13 +144,32 @@ Result<void> apply(json::Value& object, const Patch& patch, const api::Type& typ
   }
 }
 
-// Whatever a patch does, the object still says what it is. A strategic patch may replace it whole.
+// A patch that makes another kind of one of Kubernetes' own objects is not valid itself; a custom object is refused as
+// if it were sent so.
+Status wrong_kind(const Context& context, Status status) {
+  return context.resource.kind->custom ? status : invalid_patch(std::move(status.message));
+}
+
+bool is_absent_or_text(const json::Value* value) { return !value || value->is_null() || value->is_string(); }
+
+// Whatever a patch does, the object still says what it is. A strategic patch works on an object of that kind, and what
+// it says of the kind is not minded; it may also replace the object whole.
 Result<void> check_type_after_patch(const Context& context, PatchFormat format, json::Object& object) {
-  if (format == PatchFormat::strategic_merge_patch) return check_type(object, context.resource, context.api_version);
-  for (const std::string_view member : {"apiVersion", "kind"})
-    if (json::get_string_or(object, member).empty())
-      return fail(Status::bad_request(fmt::format("the patch takes {} away, which the object cannot lack", member)));
-  return check_type(object, context.resource, context.api_version);
+  const json::Value* version = json::find(object, "apiVersion");
+  if (format == PatchFormat::strategic_merge_patch) {
+    if (!is_absent_or_text(version) || !is_absent_or_text(json::find(object, "kind")))
+      return fail(wrong_kind(context, Status::bad_request("kind and apiVersion are texts")));
+    object["kind"] = context.resource.kind->kind;
+    object["apiVersion"] = context.api_version;
+    return {};
+  }
+  const bool kind_lacks = context.resource.kind->custom && json::get_string_or(object, "kind").empty();
+  if (kind_lacks || (is_absent_or_text(version) && json::get_string_or(object, "apiVersion").empty()))
+    return fail(Status::bad_request(
+        fmt::format("the patch takes {} away, which the object cannot lack", kind_lacks ? "kind" : "apiVersion")));
+  if (auto typed = check_type(object, context.resource, context.api_version); !typed)
+    return fail(wrong_kind(context, std::move(typed.error())));
+  return {};
 }
 
 // The patched object goes through the same gates as one that was sent whole.
@@ -167,7 +185,7 @@ Result<json::Value> patched(Context& context, const json::Value& old, const Patc
   const bool judge = options.field_validation != FieldValidation::ignore;
   FieldProblems problems;
   if (auto shaped = shape_object(wanted, context.resource, write, judge ? &problems.unknown : nullptr); !shaped)
-    return fail(std::move(shaped.error()));
+    return fail(invalid_patch(std::move(shaped.error().message)));
   if (auto judged = judge_patch(context, problems, options.field_validation); !judged)
     return fail(std::move(judged.error()));
   if (auto settled = settle_namespace(wanted.get_object(), context.resource, context.info.ns); !settled)
@@ -235,11 +253,6 @@ void put(json::Object& object, std::string_view path, std::int64_t value) {
     at = &json::ensure_object(*at, path.substr(0, dot));
     path.remove_prefix(dot);
   }
-}
-
-const api::Type& scale_type() {
-  static const api::Type& type = *api::find_type("autoscaling.Scale");
-  return type;
 }
 
 json::Value make_scale(const json::Object& object, const api::Scale& scale, const json::StoragePtr& storage) {
@@ -323,10 +336,7 @@ void respond_scale(Context& context, const StoredObject& object) {
   const json::Value document = load_object(object, context.storage());
   const json::Value scale = make_scale(document.get_object(), *context.resource.kind->scale, context.storage());
   std::string body;
-  if (context.answer.protobuf)
-    append_as_protobuf(body, scale.get_object(), scale_type());
-  else
-    json::write(scale, body);
+  append_scale(body, context, scale.get_object());
   respond_text(context, 200, std::move(body));
 }
 
