@@ -461,6 +461,15 @@ TEST_F(ApiTest, ANamespaceOnItsWayOutTakesNothingNew) {
   EXPECT_EQ(get("/api/v1/namespaces/n").status, 404);
 }
 
+TEST_F(ApiTest, WhoeverFinalizesANamespaceReplacesIt) {
+  ASSERT_EQ(post("/api/v1/namespaces", R"({"metadata":{"name":"n","labels":{"a":"b"}}})").status, 201);
+  const auto done =
+      call("PUT", "/api/v1/namespaces/n/finalize", R"({"metadata":{"name":"n"},"spec":{"finalizers":["x/hold"]}})");
+  EXPECT_EQ(done.at({"metadata", "labels"}), R"({"kubernetes.io/metadata.name":"n"})");
+  EXPECT_EQ(done.at({"spec", "finalizers"}), R"(["x/hold"])");
+  EXPECT_EQ(done.at({"status", "phase"}), "Active");
+}
+
 TEST_F(ApiTest, EvictionDeletesAPod) {
   const std::string pods = "/api/v1/namespaces/default/pods";
   ASSERT_EQ(post(pods, R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}})").status, 201);

@@ -34,12 +34,13 @@ bool is_immortal(const StoredObject& object, const Resource& resource) {
 
 Result<void> check_preconditions(const StoredObject& object, const Resource& resource, const DeleteOptions& options) {
   const auto conflict = [&](std::string message) {
-    return fail(Status::conflict(std::string(resource.group()), std::string(resource.kind->kind),
-                                 std::string(object.name()), std::move(message)));
+    const std::string_view what = is_namespace(resource) ? resource.plural() : resource.kind->kind;
+    return fail(Status::conflict(std::string(resource.group()), std::string(what), std::string(object.name()),
+                                 std::move(message)));
   };
-  if (!options.uid.empty() && options.uid != object.uid())
+  if (options.uid && *options.uid != object.uid())
     return conflict(fmt::format("\"{}\" has uid {} and the deletion is for {}: the object that was meant is gone",
-                                object.name(), object.uid(), options.uid));
+                                object.name(), object.uid(), *options.uid));
   if (options.revision && *options.revision != object.revision())
     return conflict(fmt::format("\"{}\" is at resource version {} and the deletion is for {}; look at it again",
                                 object.name(), object.revision(), *options.revision));
@@ -115,11 +116,11 @@ bool deletion_completes(const json::Object& object, const Resource& resource) {
 
 Result<DeletionPlan> plan_deletion(const StoredObject& object, const Resource& resource, const DeleteOptions& options,
                                    std::int64_t now_seconds, const json::StoragePtr& storage) {
+  if (auto holds = check_preconditions(object, resource, options); !holds) return fail(std::move(holds.error()));
   if (is_immortal(object, resource))
     return fail(Status::forbidden(
         "", "namespaces", std::string(object.name()),
         fmt::format("namespace \"{}\" is part of every cluster and cannot be deleted", object.name())));
-  if (auto holds = check_preconditions(object, resource, options); !holds) return fail(std::move(holds.error()));
   if (goes_at_once(object, resource, options)) return DeletionPlan{};
 
   json::Value document = load_object(object, storage);
@@ -129,7 +130,12 @@ Result<DeletionPlan> plan_deletion(const StoredObject& object, const Resource& r
   const bool held = has_members(json::get_array(metadata, "finalizers")) ||
                     (is_namespace(resource) && namespace_has_content(members));
   const std::int64_t grace = grace_seconds(members, resource, options);
-  if (!held && grace == 0) return DeletionPlan{};
+  if (!held && grace == 0) {
+    if (!is_pod(resource)) return DeletionPlan{};
+    // A pod tells in its last state how it went.
+    mark(members, resource, now_seconds, 0);
+    return DeletionPlan{.removal = Removal::remove, .marked = make_draft(members, resource)};
+  }
   if (object.deleting()) {
     const auto left = json::get_int_or(metadata, "deletionGracePeriodSeconds", 0);
     const bool sooner = is_pod(resource) && options.grace_period_seconds && grace < left;
@@ -150,7 +156,7 @@ Transaction deletion_transaction(const StoredObject& object, DeletionPlan plan) 
   transaction.writes.push_back({.kind = plan.removal == Removal::remove ? WriteKind::remove : WriteKind::update,
                                 .key = object.key(),
                                 .expected_revision = object.revision(),
-                                .object = std::move(plan.marked)});
+                                .object = plan.removal == Removal::remove ? ObjectDraft{} : std::move(plan.marked)});
   return transaction;
 }
 

@@ -20,7 +20,7 @@ enum class Removal : std::uint8_t {
 
 struct DeletionPlan {
   Removal removal = Removal::remove;
-  ObjectDraft marked = {};  // for mark: the new version
+  ObjectDraft marked = {};  // for mark: the new version; for a pod that goes: its last state
 };
 
 // 409 when a precondition does not hold, 403 for what may never go. `now_seconds` is since 1970.

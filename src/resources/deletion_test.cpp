@@ -113,5 +113,30 @@ TEST_F(DeletionTest, TheLastFinalizerCompletesIt) {
                                      "deletionGracePeriodSeconds":30}})"));
 }
 
+TEST_F(DeletionTest, APodThatGoesTellsWhen) {
+  const auto deletion = plan("pods", R"({"metadata":{"name":"a","generation":1},"spec":{}})");
+  ASSERT_TRUE(deletion);
+  EXPECT_EQ(deletion->removal, Removal::remove);
+  const auto document = marked(*deletion);
+  const auto& metadata = document.root().at("metadata");
+  EXPECT_EQ(json::get_string_or(metadata, "deletionTimestamp"), "2027-01-15T08:00:00Z");
+  EXPECT_EQ(json::get_int(metadata, "deletionGracePeriodSeconds"), 0);
+  EXPECT_EQ(json::get_int_or(metadata, "generation", 0), 2);
+}
+
+TEST_F(DeletionTest, PreconditionsComeFirst) {
+  DeleteOptions options;
+  options.uid = "";
+  EXPECT_EQ(plan(vms, R"({"metadata":{"name":"a","uid":"u"}})", options).error().code, 409);
+  options.uid = "other";
+  const auto text = json::Document::parse(R"({"metadata":{"name":"default","uid":"u"}})");
+  const Resource& namespaces = *find_resource("namespaces");
+  const auto ns = unstored_object({"namespaces", "", "default"}, make_draft(text->root().get_object(), namespaces), 5);
+  const auto refused = plan_deletion(*ns, namespaces, options, now, memory.storage());
+  EXPECT_EQ(refused.error().code, 409);
+  EXPECT_EQ(refused.error().details.kind, "namespaces");
+  EXPECT_EQ(plan_deletion(*ns, namespaces, {}, now, memory.storage()).error().code, 403);
+}
+
 }  // namespace
 }  // namespace vg::resources

@@ -143,6 +143,11 @@ Change find_change(const json::Value& before, const json::Value& after, const ap
           .removed = owned_part(std::move(difference.removed), kind, writer)};
 }
 
+bool same_objects(const json::Value& before, const json::Value& after, const api::Kind& kind) {
+  const auto difference = api::compare_objects(before, after, kind);
+  return difference.added.empty() && difference.changed.empty() && difference.removed.empty();
+}
+
 Owner owner_of(const FieldWriter& writer, string_view operation) {
   return {.manager = std::string(writer.manager),
           .operation = std::string(operation),
@@ -300,18 +305,20 @@ Result<Applied> apply_configuration(const json::Value& live, const json::Value& 
   }
   Owner self = owner_of(writer, apply_operation);
   FieldSet last;
+  self.time.clear();
   if (const Owner* known = find_owner(owners, self)) {
     last = known->fields;
     self.time = known->time;
   }
   const FieldSet asked = asked_part(std::move(*said), kind, writer);
   self.fields = asked.without(unowned_fields());
-  if (!(self.fields == last)) self.time = std::string(writer.now);
   std::erase_if(owners, [&](const Owner& owner) { return owner.identity() == self.identity(); });
   owners.push_back(self);
 
   json::Value merged = api::merge_objects(before, configuration, kind, storage);
   json::Value object = prune(merged, owners, asked, last, kind, storage);
+  // Whoever only says what is so already has done nothing that has a time.
+  if (!same_objects(before, object, kind)) owners.back().time = std::string(writer.now);
   if (auto settled = settle_conflicts(owners, self, find_change(before, object, kind, writer), force); !settled)
     return fail(std::move(settled.error()));
   drop_empty(owners);

@@ -47,26 +47,24 @@ Result<std::optional<std::int64_t>> read_seconds(const Query& query, std::string
   return fail(Status::bad_request(fmt::format("{} must be a whole number, not \"{}\"", name, *text)));
 }
 
-Result<Propagation> propagation_of(std::string_view policy) {
-  if (policy.empty()) return Propagation::unset;
+Propagation propagation_of(std::string_view policy, std::vector<StatusCause>& causes) {
   if (policy == "Background") return Propagation::background;
   if (policy == "Foreground") return Propagation::foreground;
   if (policy == "Orphan") return Propagation::orphan;
-  return fail(invalid_options(
-      "DeleteOptions",
-      {{.reason = "FieldValueNotSupported",
-        .message = fmt::format("\"{}\" is no policy; use Background, Foreground, Orphan, or leave it out", policy),
-        .field = "propagationPolicy"}}));
+  causes.push_back(
+      {.reason = "FieldValueNotSupported",
+       .message = fmt::format("\"{}\" is no policy; use Background, Foreground, Orphan, or leave it out", policy),
+       .field = "propagationPolicy"});
+  return Propagation::unset;
 }
 
 // What body and query share, as texts and values.
 struct RawDelete {
   std::vector<std::string_view> dry_run;
-  std::string_view propagation;
+  std::optional<std::string_view> propagation;
   std::optional<bool> orphan;
   std::optional<std::int64_t> grace;
-  std::string_view uid;
-  std::optional<std::string_view> revision;
+  std::optional<std::string_view> uid, revision;
 };
 
 Result<RawDelete> raw_from_body(const json::Value& body) {
@@ -78,11 +76,11 @@ Result<RawDelete> raw_from_body(const json::Value& body) {
   RawDelete raw;
   if (const auto* dry_run = json::get_array(*object, "dryRun"))
     for (const auto& value : *dry_run) raw.dry_run.push_back(json::as_string(&value).value_or(""));
-  raw.propagation = json::get_string_or(*object, "propagationPolicy");
+  raw.propagation = json::get_string(*object, "propagationPolicy");
   raw.orphan = json::get_bool(*object, "orphanDependents");
   raw.grace = json::get_int(*object, "gracePeriodSeconds");
   if (const auto* preconditions = json::get_object(*object, "preconditions")) {
-    raw.uid = json::get_string_or(*preconditions, "uid");
+    raw.uid = json::get_string(*preconditions, "uid");
     raw.revision = json::get_string(*preconditions, "resourceVersion");
   }
   return raw;
@@ -96,7 +94,7 @@ Result<RawDelete> raw_from_query(const Query& query) {
   auto grace = read_seconds(query, "gracePeriodSeconds");
   if (!grace) return fail(std::move(grace.error()));
   raw.grace = *grace;
-  if (const auto* uid = query.find("uid")) raw.uid = *uid;
+  if (const auto* uid = query.find("uid"); uid && !uid->empty()) raw.uid = *uid;
   if (const auto* version = query.find("resourceVersion"); version && !version->empty()) raw.revision = *version;
   return raw;
 }
@@ -123,6 +121,10 @@ std::vector<StatusCause> check_versions(const ListOptions& options, bool watch, 
       causes.push_back(forbidden("resourceVersionMatch", "sendInitialEvents needs resourceVersionMatch=NotOlderThan"));
     if (!initial_stated && !match.empty())
       causes.push_back(forbidden("resourceVersionMatch", "a watch takes it only together with sendInitialEvents"));
+    // A watch from any version begins with what is there, as if it had asked for that.
+    const bool from_any = options.resource_version.empty() || options.resource_version == "0";
+    if (!options.continue_token.empty() && (!match.empty() || (!initial_stated && from_any)))
+      causes.push_back(forbidden("resourceVersionMatch", "a watch continues no list; leave out continue"));
     if (!match.empty() && options.match != VersionMatch::not_older_than)
       causes.push_back({.reason = "FieldValueNotSupported",
                         .message = fmt::format("a watch takes NotOlderThan alone, not \"{}\"", match),
@@ -209,18 +211,16 @@ Result<DeleteOptions> read_delete_options(const Query& query, const json::Value*
   auto raw = body ? raw_from_body(*body) : raw_from_query(query);
   if (!raw) return fail(std::move(raw.error()));
   std::vector<StatusCause> causes;
+  DeleteOptions options;
+  if (raw->propagation) options.propagation = propagation_of(*raw->propagation, causes);
   check_dry_run(raw->dry_run, causes);
-  if (raw->orphan && !raw->propagation.empty()) {
+  if (raw->orphan && raw->propagation) {
     causes.push_back({.reason = "FieldValueInvalid",
                       .message = "orphanDependents and propagationPolicy say the same; send only one of them",
                       .field = "propagationPolicy"});
   }
   if (!causes.empty()) return fail(invalid_options("DeleteOptions", std::move(causes)));
-  DeleteOptions options;
   options.dry_run = !raw->dry_run.empty();
-  auto propagation = propagation_of(raw->propagation);
-  if (!propagation) return fail(std::move(propagation.error()));
-  options.propagation = *propagation;
   if (raw->orphan) options.propagation = *raw->orphan ? Propagation::orphan : Propagation::background;
   options.cascade_stated = raw->orphan.has_value() && !*raw->orphan;
   // Kubernetes reads a negative period as the smallest one that is still graceful.

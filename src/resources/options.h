@@ -44,7 +44,7 @@ enum class Propagation : std::uint8_t { unset, background, foreground, orphan };
 
 struct DeleteOptions {
   bool dry_run = false;
-  std::string uid;                   // empty: any
+  std::optional<std::string> uid;    // precondition
   std::optional<Revision> revision;  // precondition
   std::optional<std::int64_t> grace_period_seconds;
   Propagation propagation = Propagation::unset;

@@ -54,11 +54,16 @@ TEST(DeleteOptions, ComeFromTheBodyOrElseTheQuery) {
   EXPECT_EQ(read_delete_options(Query("orphanDependents=true"), nullptr)->propagation, Propagation::orphan);
   EXPECT_EQ(read_delete_options(Query("orphanDependents=false"), nullptr)->propagation, Propagation::background);
   EXPECT_TRUE(read_delete_options(Query("orphanDependents=false"), nullptr)->cascade_stated);
+  EXPECT_EQ(read_delete_options(Query("uid=u&resourceVersion=7"), nullptr)->uid, "u");
+  EXPECT_EQ(read_delete_options(Query("uid=u&resourceVersion=7"), nullptr)->revision, 7u);
 }
 
 TEST(DeleteOptions, RefuseContradictions) {
   EXPECT_EQ(read_delete_options(Query("propagationPolicy=Never"), nullptr).error().code, 422);
   EXPECT_EQ(read_delete_options(Query("propagationPolicy=Orphan&orphanDependents=true"), nullptr).error().code, 422);
+  const auto all = json::Document::parse(R"({"propagationPolicy":"","dryRun":["Some"]})");
+  EXPECT_EQ(causes(read_delete_options(Query(""), &all->root()).error()),
+            (std::vector<std::string>{"FieldValueNotSupported propagationPolicy", "FieldValueNotSupported dryRun"}));
   EXPECT_EQ(read_delete_options(Query("gracePeriodSeconds=soon"), nullptr).error().code, 400);
   const auto wrong = json::Document::parse(R"({"kind":"Pod"})");
   EXPECT_EQ(read_delete_options(Query(""), &wrong->root()).error().code, 400);
@@ -85,6 +90,8 @@ TEST(ListOptions, OnlySomeCombinationsOfVersionsMakeSense) {
       {"sendInitialEvents=true", false, {"FieldValueForbidden sendInitialEvents"}},
       {"sendInitialEvents=true", true, {"FieldValueForbidden resourceVersionMatch"}},
       {"sendInitialEvents=true&resourceVersionMatch=NotOlderThan", true, {}},
+      {"continue=x", true, {"FieldValueForbidden resourceVersionMatch"}},
+      {"continue=x&resourceVersion=5", true, {}},
       {"resourceVersionMatch=NotOlderThan&resourceVersion=1", true, {"FieldValueForbidden resourceVersionMatch"}},
   };
   for (const auto& test : cases) {

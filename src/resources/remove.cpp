@@ -37,6 +37,9 @@ Task<Result<std::optional<json::Value>>> read_options_body(Context& context, con
   if (!format) co_return fail(format.error());
   auto object = read_object(*body, *format, type, context.storage(), nullptr);
   if (!object) co_return fail(std::move(object.error()));
+  // Only for what has the wrong shape: canonical form would drop an empty text that says something.
+  json::Value shaped(*object, context.storage());
+  if (auto fits = shape_typed(shaped, type, nullptr); !fits) co_return fail(std::move(fits.error()));
   co_return std::optional<json::Value>(std::move(*object));
 }
 
@@ -57,8 +60,10 @@ Task<std::expected<Deleted, Refused>> delete_once(Context& context, const Object
   auto plan = plan_deletion(*current, context.resource, options, now_seconds(context), context.storage());
   if (!plan) co_return refused(std::move(plan.error()));
   const bool removed = plan->removal == Removal::remove;
+  const bool shows_last = removed && !plan->marked.json.empty();
+  const ObjectPtr last = shows_last ? unstored_object(current->key(), plan->marked, current->revision()) : current;
   if (plan->removal == Removal::keep || (removed && options.dry_run))
-    co_return Deleted{.object = current, .removed = removed};
+    co_return Deleted{.object = last, .removed = removed};
   if (options.dry_run)
     co_return Deleted{.object = unstored_object(current->key(), plan->marked, current->revision()), .removed = false};
   auto outcome =
@@ -67,7 +72,7 @@ Task<std::expected<Deleted, Refused>> delete_once(Context& context, const Object
     const bool raced = outcome.error().code == 409;
     co_return refused(std::move(outcome.error()), raced);
   }
-  co_return Deleted{.object = std::move(outcome->objects.front()), .removed = removed};
+  co_return Deleted{.object = shows_last ? last : std::move(outcome->objects.front()), .removed = removed};
 }
 
 Task<std::expected<Deleted, Refused>> delete_named(Context& context, const DeleteOptions& options) {

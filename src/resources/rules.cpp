@@ -50,13 +50,6 @@ void keep_all_but_status(json::Value& object, const json::Value& old, bool custo
   wanted = std::move(kept);
 }
 
-// A namespace is told that it was emptied through a subresource of its own, which changes nothing else.
-void keep_all_but_finalizers(json::Value& object, const json::Value& old) {
-  json::Object kept(old.get_object(), object.storage());
-  take_member(kept, object.get_object(), "spec");
-  object.get_object() = std::move(kept);
-}
-
 // kube-apiserver checks the rules only once the rest could be read, and the rest includes the metadata.
 bool blocks_rules(const StatusCause& cause) {
   static constexpr std::array<std::string_view, 5> blocking = {"FieldValueNotSupported", "FieldValueRequired",
@@ -103,8 +96,6 @@ void prepare_changed(json::Value& object, const json::Value& old, const Resource
   const json::Object& before = old.get_object();
   if (context.subresource == "status")
     keep_all_but_status(object, old, kind.custom);
-  else if (context.subresource == "finalize")
-    keep_all_but_finalizers(object, old);
   else if (kind.status_subresource)
     take_member(object.get_object(), before, "status");
   json::Object& after = object.get_object();

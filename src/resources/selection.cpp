@@ -20,15 +20,21 @@ struct SelectableFields {
   std::span<const std::string_view> fields;
 };
 
-constexpr std::array<std::string_view, 8> pod_fields = {
+constexpr std::array<std::string_view, 9> pod_fields = {
     "spec.nodeName", "spec.restartPolicy",       "spec.schedulerName", "spec.serviceAccountName",
-    "status.phase",  "status.nominatedNodeName", "status.podIP",       "spec.hostNetwork"};
-constexpr std::array<std::string_view, 10> event_fields = {
-    "involvedObject.kind",       "involvedObject.namespace",
-    "involvedObject.name",       "involvedObject.uid",
-    "involvedObject.apiVersion", "involvedObject.resourceVersion",
-    "involvedObject.fieldPath",  "reason",
-    "reportingComponent",        "type"};
+    "status.phase",  "status.nominatedNodeName", "status.podIP",       "spec.hostNetwork",
+    "status.podIPs"};
+constexpr std::array<std::string_view, 11> event_fields = {"involvedObject.kind",
+                                                           "involvedObject.namespace",
+                                                           "involvedObject.name",
+                                                           "involvedObject.uid",
+                                                           "involvedObject.apiVersion",
+                                                           "involvedObject.resourceVersion",
+                                                           "involvedObject.fieldPath",
+                                                           "reason",
+                                                           "reportingComponent",
+                                                           "source",
+                                                           "type"};
 constexpr std::array<std::string_view, 1> secret_fields = {"type"};
 constexpr std::array<std::string_view, 1> node_fields = {"spec.unschedulable"};
 constexpr std::array<std::string_view, 1> namespace_fields = {"status.phase"};
@@ -41,9 +47,12 @@ constexpr std::array<SelectableFields, 6> table = {{{"pods", pod_fields},
                                                     {"namespaces", namespace_fields},
                                                     {"services", service_fields}}};
 
-bool selectable(std::string_view key, std::string_view field) {
-  if (field == "metadata.name" || field == "metadata.namespace") return true;
-  const auto* row = std::ranges::find(table, key, &SelectableFields::key);
+// Most kinds know the namespace as a field even where they have none.
+bool selectable(const Resource& resource, std::string_view field) {
+  if (field == "metadata.name") return true;
+  if (field == "metadata.namespace")
+    return resource.kind->namespaced || (!resource.kind->custom && resource.key != "nodes");
+  const auto* row = std::ranges::find(table, resource.key, &SelectableFields::key);
   return row != table.end() && std::ranges::find(row->fields, field) != row->fields.end();
 }
 
@@ -52,9 +61,15 @@ std::string_view when_absent(std::string_view field) {
   return field == "spec.unschedulable" || field == "spec.hostNetwork" ? "false" : "";
 }
 
+// NOLINTNEXTLINE(misc-no-recursion): one level
 std::string field_text(const StoredObject& object, std::string_view field) {
   if (field == "metadata.name") return std::string(object.name());
   if (field == "metadata.namespace") return std::string(object.ns());
+  if (field == "source") {
+    constexpr std::array<std::string_view, 2> component = {"source", "component"};
+    std::string text = scan_text(object.json(), component);
+    return text.empty() ? field_text(object, "reportingComponent") : text;
+  }
   std::array<std::string_view, 4> path;
   std::size_t steps = 0;
   for (std::string_view rest = field; !rest.empty() && steps < path.size();) {
@@ -70,11 +85,11 @@ std::string field_text(const StoredObject& object, std::string_view field) {
 
 Result<Selection> Selection::make(const Resource& resource, LabelSelector labels, FieldSelector fields) {
   for (const auto& term : fields.terms()) {
-    if (!selectable(resource.key, term.field))
-      return fail(Status::bad_request(
-          fmt::format("{} cannot be selected by \"{}\"; metadata.name and metadata.namespace always work, and "
-                      "labels are the way to select by anything else",
-                      resource.plural(), term.field)));
+    if (!selectable(resource, term.field))
+      return fail(
+          Status::bad_request(fmt::format("{} cannot be selected by \"{}\"; metadata.name always works, and labels are"
+                                          "  the way to select by anything else",
+                                          resource.plural(), term.field)));
   }
   Selection selection;
   selection.labels_ = std::move(labels);

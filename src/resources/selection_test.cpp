@@ -32,6 +32,11 @@ TEST(Selection, AsksLabelsAndFields) {
       takes("events", "", "involvedObject.kind=Pod,reason=x", R"({"involvedObject":{"kind":"Pod"},"reason":"x"})"));
 }
 
+TEST(Selection, AnEventComesFromItsComponentOrItsReporter) {
+  EXPECT_TRUE(takes("events", "", "source=x", R"({"source":{"component":"x"},"reportingComponent":"y"})"));
+  EXPECT_TRUE(takes("events", "", "source=y", R"({"reportingComponent":"y"})"));
+}
+
 TEST(Selection, RefusesFieldsThatAKindDoesNotOffer) {
   const auto refused = [](std::string_view key, std::string_view fields) {
     const auto selection = Selection::make(*find_resource(key), {}, *FieldSelector::parse(fields));
@@ -40,6 +45,11 @@ TEST(Selection, RefusesFieldsThatAKindDoesNotOffer) {
   EXPECT_TRUE(refused("kubevirt.io/virtualmachines", "spec.runStrategy=Halted"));
   EXPECT_TRUE(refused("pods", "spec.nope=1"));
   EXPECT_FALSE(refused("pods", "status.phase=Running"));
+  EXPECT_FALSE(refused("pods", "status.podIPs="));
+  // Who has no namespace does not always know that there are any.
+  EXPECT_TRUE(refused("migrations.kubevirt.io/migrationpolicies", "metadata.namespace=a"));
+  EXPECT_TRUE(refused("nodes", "metadata.namespace=a"));
+  EXPECT_FALSE(refused("namespaces", "metadata.namespace=a"));
 }
 
 }  // namespace
