@@ -431,6 +431,7 @@ Result<FieldSet> fields_of(const Value& object, const Kind& kind) {
   FieldSet found;
   finder.visit(root.part, object, found, "");
   if (!finder.problems.empty()) return fail(Status::bad_request(fmt::format("{}", fmt::join(finder.problems, "; "))));
+  found.trim();  // a list whose elements have keys, and that has none
   return found;
 }
 

@@ -70,6 +70,9 @@ TEST_F(TypedMerge, AnObjectSaysItsLeaves) {
   EXPECT_EQ(fields(R"({"spec":{"containers":[{"name":"c","ports":[{"containerPort":80}]}]}})", pod()),
             R"({"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:name":{},)"
             R"("f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}}}}}})");
+  // Without elements it says nothing.
+  EXPECT_EQ(fields(R"({"spec":{"containers":[{"name":"c","ports":[]}]}})", pod()),
+            R"({"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:name":{}}}}})");
   EXPECT_EQ(fields(R"({"metadata":{"finalizers":["a/b"],"labels":{"x":"y"}}})", machine()),
             R"({"f:metadata":{"f:finalizers":{"v:\"a/b\"":{}},"f:labels":{"f:x":{}}}})");
 }

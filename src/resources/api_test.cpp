@@ -295,6 +295,17 @@ TEST_F(ApiTest, ConflictsAboutFieldsComeBeforeTheNameOfWhatIsApplied) {
   EXPECT_EQ(apply("two", R"({})", "1").status, 200);
 }
 
+TEST_F(ApiTest, AnApplyMayNotTakeTheVersionAway) {
+  const auto apply = [&](const char* metadata) {
+    return call("PATCH", std::string(vms) + "/a?fieldManager=one", vm("a", metadata),
+                {{"Content-Type", "application/apply-patch+yaml"}});
+  };
+  ASSERT_EQ(apply("").status, 201);
+  EXPECT_EQ(apply("").status, 200);
+  EXPECT_EQ(apply(R"(,"resourceVersion":"")").causes(),
+            std::set<std::string>{"FieldValueInvalid metadata.resourceVersion"});
+}
+
 TEST_F(ApiTest, AnEmptyListOfManagedFieldsDropsThem) {
   const std::string map = "/api/v1/namespaces/default/configmaps/a";
   const auto applied = call("PATCH", map + "?fieldManager=one",
@@ -499,6 +510,10 @@ TEST_F(ApiTest, ListsComeInPages) {
   EXPECT_THAT(get(std::string(vms) + "?limit=2&resourceVersion=0").item_names(), ::testing::SizeIs(6));
   EXPECT_EQ(get(std::string(vms) + "?limit=2&labelSelector=!x").at({"metadata", "remainingItemCount"}), "(absent)");
   EXPECT_EQ(get(std::string(vms) + "?resourceVersion=5&continue=" + first.at({"metadata", "continue"})).status, 400);
+  const auto named = get(std::string(vms) + "?limit=1&fieldSelector=metadata.name%3Da");
+  EXPECT_EQ(named.at({"metadata", "continue"}), "(absent)");
+  const auto everywhere = get("/apis/kubevirt.io/v1/virtualmachines?limit=1&fieldSelector=metadata.name%3Da");
+  EXPECT_NE(everywhere.at({"metadata", "continue"}), "(absent)");
 }
 
 TEST_F(ApiTest, ListsShowTheVersionThatWasAskedFor) {

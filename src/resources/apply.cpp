@@ -129,6 +129,8 @@ Task<Settled> apply_to(Context& context, const ObjectPtr& current, const json::V
   if (!applied) co_return refused(unmergeable(std::move(applied.error())));
   if (auto same = check_identity(context, applied->object.get_object()); !same)
     co_return refused(std::move(same.error()));
+  if (auto missing = find_missing_version(context, applied->object.get_object()))
+    co_return refused(std::move(*missing));
   if (auto conflict = find_version_conflict(context, configuration.get_object(), *current))
     co_return refused(std::move(*conflict));
   applied->object.get_object()["apiVersion"] = context.api_version;

@@ -78,6 +78,20 @@ Task<Result<json::Value>> read_body_object(Context& context, FieldValidation val
   co_return std::move(*object);
 }
 
+bool names_version(const json::Object& object) {
+  const std::string_view version = json::get_string_or(metadata_of(object), "resourceVersion");
+  return !version.empty() && version != "0";
+}
+
+std::optional<Status> find_missing_version(const Context& context, const json::Object& wanted) {
+  if (names_version(wanted) || takes_unconditional_update(context.resource)) return std::nullopt;
+  return Status::invalid(std::string(context.group()), std::string(context.plural()), context.info.name,
+                         {{.reason = "FieldValueInvalid",
+                           .message = "an update must say which version it replaces; read the object, change it, and "
+                                      "send it back with its resourceVersion",
+                           .field = "metadata.resourceVersion"}});
+}
+
 std::optional<Status> find_uid_conflict(const Context& context, const json::Object& wanted,
                                         const StoredObject& current) {
   const std::string_view uid = json::get_string_or(metadata_of(wanted), "uid");

@@ -47,6 +47,11 @@ Task<Written> change_object(Context& context, const ObjectPtr& current, const js
 // An owner that is named twice counts once; whoever names it so is warned.
 void drop_repetitions(Context& context, json::Value& object);
 
+// Whether the object says which version of itself it replaces.
+bool names_version(const json::Object& object);
+// 422 for one that does not, of a kind that wants to know.
+std::optional<Status> find_missing_version(const Context& context, const json::Object& wanted);
+
 // The body's metadata.resourceVersion and uid against the stored object. Nothing when they agree or are absent.
 std::optional<Status> find_uid_conflict(const Context& context, const json::Object& wanted,
                                         const StoredObject& current);

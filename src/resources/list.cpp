@@ -68,7 +68,9 @@ std::expected<Listed, ListRefusal> list_objects(const ObjectStore& store, const 
     return std::unexpected(std::move(refusal));
   }
   Listed listed{.objects = std::move(page->objects), .revision = page->revision};
-  if (page->remaining > 0 && !listed.objects.empty()) {
+  // There is but one object of a name, so no page follows the one that has it.
+  const bool single = selection->exact_name() && (!ns.empty() || !resource.kind->namespaced);
+  if (page->remaining > 0 && !listed.objects.empty() && !single) {
     const ObjectPtr last = listed.objects.back();
     listed.continue_token = write_continue_token(
         {.revision = page->revision, .ns = std::string(last->ns()), .name = std::string(last->name())});

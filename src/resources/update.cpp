@@ -27,19 +27,6 @@ Result<void> check_name(const json::Object& object, std::string_view name) {
       fmt::format("the object says name \"{}\" and the path says \"{}\"; an object cannot be renamed", said, name)));
 }
 
-bool names_version(const json::Object& object) {
-  const std::string_view version = json::get_string_or(metadata_of(object), "resourceVersion");
-  return !version.empty() && version != "0";
-}
-
-Status version_missing(const Context& context) {
-  return Status::invalid(std::string(context.group()), std::string(context.plural()), context.info.name,
-                         {{.reason = "FieldValueInvalid",
-                           .message = "an update must say which version it replaces; read the object, change it, and "
-                                      "send it back with its resourceVersion",
-                           .field = "metadata.resourceVersion"}});
-}
-
 Task<Written> update(Context& context) {
   const auto options = read_write_options(context.query, "UpdateOptions");
   if (!options) co_return refused(options.error());
@@ -57,7 +44,7 @@ Task<Written> update(Context& context) {
     const ObjectPtr current = context.find(context.info.name);
     if (!current) co_return refused(context.not_found(context.info.name));
     if (auto conflict = find_uid_conflict(context, members, *current)) co_return refused(std::move(*conflict));
-    if (!conditional && !takes_unconditional_update(context.resource)) co_return refused(version_missing(context));
+    if (auto missing = find_missing_version(context, members)) co_return refused(std::move(*missing));
     if (auto conflict = find_version_conflict(context, members, *current)) co_return refused(std::move(*conflict));
     const json::Value old = load_object(*current, context.storage());
     // Only an update that may be tried again needs its object a second time.
@@ -215,8 +202,7 @@ Task<Written> patch_object(Context& context) {
     auto wanted = patched(context, old, *patch, *options, write);
     if (!wanted) co_return refused(std::move(wanted.error()));
     // A uid that a patch puts there is a field like any other, and one that cannot be changed.
-    if (!names_version(wanted->get_object()) && !takes_unconditional_update(context.resource))
-      co_return refused(version_missing(context));
+    if (auto missing = find_missing_version(context, wanted->get_object())) co_return refused(std::move(*missing));
     if (auto conflict = find_version_conflict(context, wanted->get_object(), *current))
       co_return refused(std::move(*conflict));
     auto written = co_await change_object(context, current, old, std::move(*wanted), options->dry_run, write);
