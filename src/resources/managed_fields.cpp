@@ -226,8 +226,9 @@ json::Value prune(const json::Value& merged, const Owners& owners, const FieldSe
   // Back comes what is owned.
   json::Value pruned = api::remove_fields(merged, last_named, kind, storage);
   pruned = api::remove_fields(merged, all.without(fields_named(pruned).united_with(managed)), kind, storage);
-  // And what was never this manager's to take away.
-  return api::remove_fields(merged, all.without(fields_named(pruned)).common_with(last_named), kind, storage);
+  // And what was never this manager's to take away, which an owned object that is left empty may still hold.
+  const FieldSet gone = all.without(fields_named(pruned)).without(managed);
+  return api::remove_fields(merged, gone.common_with(last_named), kind, storage);
 }
 
 // The message names the fields: kubectl prints it above its advice, and shows nothing else.

@@ -159,6 +159,13 @@ TEST_F(ManagedFields, TheStatusBelongsToWhoeverWritesTheSubresource) {
                                              R"(two/Apply@01: {"f:status":{"f:ready":{}}})"));
 }
 
+TEST_F(ManagedFields, WhatNobodyOwnsStaysWhereAnObjectIsLeftEmpty) {
+  auto object = applied(nothing_, R"({"status":{"created":true}})", writer("one", early, "status"));
+  object.at("status").as_object()["printableStatus"] = "Stopped";  // as the kind's default says
+  object = applied(object, R"({"status":{}})", writer("one", late, "status"));
+  EXPECT_EQ(json::to_text(object.at("status")), R"({"printableStatus":"Stopped"})");
+}
+
 TEST_F(ManagedFields, ManyUpdatersBecomeOne) {
   auto object = applied(nothing_, R"({"spec":{"running":true}})", writer("one"));
   for (int i = 0; i < 15; ++i) {
