@@ -11,6 +11,7 @@
 #include "store/identifiers.h"
 
 namespace vg::store {
+
 KeptPtr KeptObject::make(const StoredObject& object, const Stamp& stamp, Packed packed) {
   std::string prefix;
   detail::append_varint(prefix, stamp.revision - stamp.created_revision);

@@ -1,6 +1,6 @@
 // A version of an object as the store keeps it: packed, because most of what one machine's JSON says a thousand others
-// say as well. A typical machine takes a fifth of the memory, and opening it takes less time than one miss of the
-// processor's caches, so nothing is gained by keeping the opened form of anything.
+// say as well. A typical machine takes a sixth of the memory. Opening one takes a fraction of a microsecond, and the
+// memory that it does not occupy need not be fetched, so reading came out faster, not slower.
 //
 // What the store itself asks for (name, revision, whether it is on its way out) stands beside the packed bytes.
 // Immutable and shared like the object it stands for.
