@@ -3,21 +3,17 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "base/trimmed.h"
+
 namespace vg::actions {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(' ');
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(' ') - first + 1);
-}
 
 // Whether one of the comma-separated items, without its parameters, is one of the wanted ones.
 bool lists_type(std::string_view header, std::initializer_list<std::string_view> wanted) {
   while (true) {
     const auto comma = header.find(',');
     const std::string_view item = header.substr(0, comma);
-    if (std::ranges::find(wanted, trimmed(item.substr(0, item.find(';')))) != wanted.end()) return true;
+    if (std::ranges::find(wanted, trimmed(item.substr(0, item.find(';')), " ")) != wanted.end()) return true;
     if (comma == header.npos) return false;
     header.remove_prefix(comma + 1);
   }

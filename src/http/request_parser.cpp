@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/trimmed.h"
 #include "http/exchange.h"
 
 namespace vg::http {
@@ -34,12 +35,6 @@ bool all_of_kind(std::string_view text, std::uint8_t kind) {
 }
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
 
 constexpr std::size_t method_bytes_max = 32;
 // Method, two spaces, version, CR.
@@ -187,7 +182,7 @@ RequestParser::Progress RequestParser::field(std::string_view data, std::size_t 
   if (colon == std::string_view::npos) return fail(400, "a header field has no colon");
   const std::string_view name = line.substr(0, colon);
   if (!is_token(name)) return fail(400, "the name of a header field is malformed");
-  const std::string_view value = trim(line.substr(colon + 1));
+  const std::string_view value = trimmed(line.substr(colon + 1), header_blanks);
   if (!is_field_value(value)) return fail(400, "the value of a header field has a control character");
   fields_.push_back(
       {{static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(colon)},
@@ -213,7 +208,7 @@ RequestParser::Progress RequestParser::note(std::string_view name, std::string_v
       if (equal_ignoring_case(name, "Connection")) {
         for (std::string_view rest = value; !rest.empty();) {
           const std::size_t comma = std::min(rest.find(','), rest.size());
-          const std::string_view option = trim(rest.substr(0, comma));
+          const std::string_view option = trimmed(rest.substr(0, comma), header_blanks);
           if (equal_ignoring_case(option, "close")) says_close_ = true;
           if (equal_ignoring_case(option, "keep-alive")) says_keep_alive_ = true;
           rest.remove_prefix(std::min(comma + 1, rest.size()));

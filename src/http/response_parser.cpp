@@ -3,21 +3,17 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/trimmed.h"
+
 namespace vg::http {
 
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
 
 template <class Each>
 void each_element(std::string_view list, Each each) {
   for (;;) {
     const std::size_t comma = list.find(',');
-    each(trimmed(list.substr(0, comma)));
+    each(trimmed(list.substr(0, comma), header_blanks));
     if (comma == std::string_view::npos) return;
     list.remove_prefix(comma + 1);
   }
@@ -150,7 +146,7 @@ const char* ResponseParser::field(std::string_view line) {
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos) return "a header field of the answer has no colon";
   const std::string_view name = line.substr(0, colon);
-  const std::string_view value = trimmed(line.substr(colon + 1));
+  const std::string_view value = trimmed(line.substr(colon + 1), header_blanks);
   // A folded line begins with a space, which no name may contain.
   if (!is_token(name)) return "a header field of the answer has no valid name";
   if (!is_field_value(value)) return "a header field of the answer has control characters";

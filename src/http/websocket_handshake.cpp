@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "base/trimmed.h"
+
 namespace vg::http {
 
 namespace {
@@ -17,18 +19,12 @@ bool same_ignoring_case(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, [](char x, char y) { return lower(x) == lower(y); });
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
 // Calls `each` for every non-empty element of a comma-separated list, until it returns true.
 template <class Each>
 bool any_element(std::string_view list, Each each) {
   for (;;) {
     const std::size_t comma = list.find(',');
-    const std::string_view element = trimmed(list.substr(0, comma));
+    const std::string_view element = trimmed(list.substr(0, comma), header_blanks);
     if (!element.empty() && each(element)) return true;
     if (comma == std::string_view::npos) return false;
     list.remove_prefix(comma + 1);
@@ -52,7 +48,7 @@ bool has_token(const UpgradeOffer::Fields& fields, std::string_view name, std::s
 
 std::string_view value_of(const Headers& headers, std::string_view name) {
   for (const HeaderField& field : headers.fields()) {
-    if (same_ignoring_case(field.name, name)) return trimmed(field.value);
+    if (same_ignoring_case(field.name, name)) return trimmed(field.value, header_blanks);
   }
   return {};
 }
@@ -174,9 +170,9 @@ std::expected<std::string, std::string> UpgradeOffer::check(const Fields& answer
   std::string accept;
   std::string chosen;
   for (const auto& [name, value] : answer) {
-    if (same_ignoring_case(name, "Sec-WebSocket-Accept")) accept = trimmed(value);
-    if (same_ignoring_case(name, "Sec-WebSocket-Protocol")) chosen = trimmed(value);
-    if (same_ignoring_case(name, "Sec-WebSocket-Extensions") && !trimmed(value).empty()) {
+    if (same_ignoring_case(name, "Sec-WebSocket-Accept")) accept = trimmed(value, header_blanks);
+    if (same_ignoring_case(name, "Sec-WebSocket-Protocol")) chosen = trimmed(value, header_blanks);
+    if (same_ignoring_case(name, "Sec-WebSocket-Extensions") && !trimmed(value, header_blanks).empty()) {
       return std::unexpected("the answer names an extension that was not asked for");
     }
   }

@@ -10,11 +10,11 @@
 #include "base/files.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/trimmed.h"
 #include "json/access.h"
 #include "json/arena.h"
 #include "json/yaml.h"
 #include "kube/proxy_choice.h"
-#include "kube/trimmed.h"
 
 namespace vg::kube {
 namespace {

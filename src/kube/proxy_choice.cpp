@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/net.h"
-#include "kube/trimmed.h"
+#include "base/trimmed.h"
 #include "server/path.h"
 
 namespace vg::kube {

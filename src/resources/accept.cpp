@@ -3,22 +3,18 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/trimmed.h"
+
 namespace vg::resources {
 namespace {
 
 constexpr std::string_view anything = "*/*";
 
-std::string_view trimmed(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
 std::string_view take_until(std::string_view& rest, char separator) {
   const auto end = rest.find(separator);
   const std::string_view taken = rest.substr(0, end);
   rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
-  return trimmed(taken);
+  return trimmed(taken, header_blanks);
 }
 
 // What is no number weighs nothing.
@@ -34,7 +30,7 @@ AcceptClause read_clause(std::string_view text) {
   while (!text.empty()) {
     std::string_view parameter = take_until(text, ';');
     const std::string_view name = take_until(parameter, '=');
-    const std::string_view value = trimmed(parameter);
+    const std::string_view value = trimmed(parameter, header_blanks);
     if (value.empty() || value.contains('=')) continue;
     if (name == "as") clause.as = value;
     if (name == "g") clause.group = value;
@@ -66,7 +62,7 @@ bool goes_before(const AcceptClause& clause, const AcceptClause& other) {
 
 std::vector<AcceptClause> read_accept(std::string_view header) {
   std::vector<AcceptClause> clauses;
-  if (trimmed(header).empty()) {
+  if (trimmed(header, header_blanks).empty()) {
     clauses.push_back({.type = anything});
     return clauses;
   }

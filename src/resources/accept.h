@@ -8,6 +8,9 @@
 
 namespace vg::resources {
 
+inline constexpr std::string_view json_type = "application/json";
+inline constexpr std::string_view yaml_type = "application/yaml";  // every JSON text is YAML as well
+
 struct AcceptClause {
   std::string_view type = {};  // "application/json", "*/*", "*"
   std::string_view as = {}, group = {}, version = {}, stream = {};

@@ -20,10 +20,6 @@
 namespace vg::resources {
 namespace {
 
-constexpr std::string_view json_type = "application/json";
-// Every JSON text is YAML as well.
-constexpr std::string_view yaml_type = "application/yaml";
-
 // --- small JSON: every name below comes from our own tables and needs no escapes
 // --------------------------------------
 

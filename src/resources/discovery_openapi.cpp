@@ -27,7 +27,6 @@ namespace {
 
 constexpr std::string_view title = "virtgate";
 constexpr std::string_view release = "v" VIRTGATE_VERSION;
-constexpr std::string_view json_type = "application/json";
 constexpr std::string_view v2_path = "/openapi/v2";
 constexpr std::string_view v3_path = "/openapi/v3";
 // Clients ask with the older name, in which '@' is no legal character of a media type; the answer has the newer one.

@@ -6,27 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "base/trimmed.h"
 #include "resources/accept.h"
 
 namespace vg::resources {
 namespace {
 
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
-std::string_view take_until(std::string_view& rest, char separator) {
-  const auto end = rest.find(separator);
-  const std::string_view part = rest.substr(0, end);
-  rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
-  return trim(part);
-}
-
-constexpr std::string_view json_type = "application/json";
-// Every JSON text is YAML as well.
-constexpr std::string_view yaml_type = "application/yaml";
 constexpr std::array offered_types{json_type, yaml_type, protobuf_type};
 
 std::optional<Answer> answer_for(const AcceptClause& clause, const Offer& offer) {
@@ -70,8 +55,8 @@ std::optional<Answer> choose_answer(std::string_view accept, const Offer& offer)
 
 // Types of media have no letter case.
 std::string bare_type(std::optional<std::string_view> content_type) {
-  std::string_view rest = content_type.value_or("");
-  std::string type(take_until(rest, ';'));
+  const std::string_view text = content_type.value_or("");
+  std::string type(trimmed(text.substr(0, text.find(';')), header_blanks));
   for (char& c : type)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   return type;
@@ -90,8 +75,8 @@ Result<Answer> negotiate(std::optional<std::string_view> accept, const Offer& of
 
 Result<BodyFormat> body_format(std::optional<std::string_view> content_type, Protobuf protobuf) {
   const std::string type = bare_type(content_type);
-  if (type.empty() || type == "application/json") return BodyFormat::json;
-  if (type == "application/yaml") return BodyFormat::yaml;
+  if (type.empty() || type == json_type) return BodyFormat::json;
+  if (type == yaml_type) return BodyFormat::yaml;
   if (type == protobuf_type && protobuf == Protobuf::objects) return BodyFormat::protobuf;
   return fail(Status::unsupported_media_type(
       fmt::format("\"{}\" is not read here; send application/json or application/yaml", type)));

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/trimmed.h"
 #include "json/access.h"
 #include "resources/table_parts.h"
 #include "resources/table_pod.h"
@@ -354,13 +355,6 @@ constexpr std::array event_columns{TableColumn{.name = "Last Seen"},
                                    TableColumn{.name = "Count", .priority = 1},
                                    TableColumn{.name = "Name", .priority = 1, .format = "name"}};
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r\n\v\f";
-  const auto begin = text.find_first_not_of(blanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
-}
-
 std::string event_source(const Object& object) {
   const Object& source = part(object, "source");
   std::string_view component = json::get_string_or(source, "component");
@@ -393,7 +387,7 @@ void event_cells(Cells& row, const Object& object) {
   row.text(fmt::format("{}{}{}", lower(json::get_string_or(about, "kind")), about_name.empty() ? "" : "/", about_name));
   row.text(json::get_string_or(about, "fieldPath"));
   row.text(event_source(object));
-  row.text(trimmed(json::get_string_or(object, "message")));
+  row.text(trimmed(json::get_string_or(object, "message"), all_blanks));
   row.age(first);
   row.number(count);
   row.text(name_of(object));

@@ -8,6 +8,7 @@
 #include "admission/semantic_equal.h"
 #include "api/canonical_words.h"
 #include "api/view.h"
+#include "base/trimmed.h"
 #include "json/access.h"
 
 namespace vg::admission {
@@ -65,12 +66,6 @@ string_view namespace_of(const Case& about) { return text_at(*about.object, {"me
 
 void target_is_a_machine(const Case& about, Causes& causes) { refers_to_a_machine(about, causes, "target"); }
 
-string_view trimmed(string_view text) {
-  constexpr string_view blanks = " \t\n\v\f\r";
-  const auto first = text.find_first_not_of(blanks);
-  return first == text.npos ? string_view() : text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
-
 string_view without_braces(string_view text) {
   const auto first = text.find_first_not_of("{}");
   return first == text.npos ? string_view() : text.substr(first, text.find_last_not_of("{}") - first + 1);
@@ -90,10 +85,11 @@ void check_patch_member(string_view member, Causes& causes) {
                    fmt::format("a patch is an object of simple members, \"op\", \"path\" and \"value\", "
                                "without \":\" and \",\" inside of values; {} is none",
                                in_words(member)));
-  } else if (trimmed(member.substr(0, colon)) == "\"path\"" && !may_be_patched(trimmed(member.substr(colon + 1)))) {
+  } else if (trimmed(member.substr(0, colon), all_blanks) == "\"path\"" &&
+             !may_be_patched(trimmed(member.substr(colon + 1), all_blanks))) {
     causes.invalid("spec.patches", fmt::format("a patch may change /spec/, /metadata/labels/ and "
                                                "/metadata/annotations/, not {}",
-                                               in_words(trimmed(member.substr(colon + 1)))));
+                                               in_words(trimmed(member.substr(colon + 1), all_blanks))));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/net.h"
+#include "base/trimmed.h"
 #include "resources/core_kinds/checks.h"
 #include "resources/core_kinds/service.h"
 #include "resources/core_kinds/values.h"
@@ -180,18 +181,12 @@ void check_external_ips(Causes& causes, const Place& at, const json::Array& addr
   }
 }
 
-std::string_view trim(std::string_view value) {
-  const auto first = value.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return {};
-  return value.substr(first, value.find_last_not_of(" \t\r\n") - first + 1);
-}
-
 void check_balancer(Causes& causes, const Place& at, const json::Object& spec) {
   const bool balancer = text(spec, "type") == "LoadBalancer";
   const json::Array& ranges = items(spec, "loadBalancerSourceRanges");
   const Place place = at.field("LoadBalancerSourceRanges");  // with a capital: so it is upstream
   if (!ranges.empty() && !balancer) causes.forbidden(place, only_balancers);
-  for (std::size_t i = 0; i < ranges.size(); ++i) check_cidr(causes, place.item(i), trim(as_text(ranges[i])));
+  for (std::size_t i = 0; i < ranges.size(); ++i) check_cidr(causes, place.item(i), trimmed(as_text(ranges[i])));
   if (has(spec, "allocateLoadBalancerNodePorts") && !balancer)
     causes.forbidden(at.field("allocateLoadBalancerNodePorts"), only_balancers);
 }
