@@ -1,19 +1,7 @@
 // The one place where the formatting library's own code is compiled. Debian ships it as a shared library only, and that
-// one brings the shared C++ runtime along (see ARCHITECTURE.md, decisions). Its headers declare these templates as
-// instantiated elsewhere; here is elsewhere.
+// one brings the shared C++ runtime along (see ARCHITECTURE.md, decisions).
 #include <fmt/format-inl.h>
 
-FMT_BEGIN_NAMESPACE
-namespace detail {
-
-template FMT_API dragonbox::decimal_fp<float> dragonbox::to_decimal(float) noexcept;
-template FMT_API dragonbox::decimal_fp<double> dragonbox::to_decimal(double) noexcept;
-template FMT_API locale_ref::locale_ref(const std::locale&);
-template FMT_API std::locale locale_ref::get<std::locale>() const;
-template FMT_API thousands_sep_result<char> thousands_sep_impl(locale_ref);
-template FMT_API char decimal_point_impl(locale_ref);
-template FMT_API void buffer<char>::append(const char*, const char*);
-template FMT_API void vformat_to(buffer<char>&, string_view, basic_format_args<FMT_BUFFER_CONTEXT(char)>, locale_ref);
-
-}  // namespace detail
-FMT_END_NAMESPACE
+// Two templates that format.h declares as instantiated elsewhere; here is elsewhere.
+template char fmt::detail::decimal_point_impl<char>(fmt::detail::locale_ref);
+template fmt::detail::thousands_sep_result<char> fmt::detail::thousands_sep_impl<char>(fmt::detail::locale_ref);
