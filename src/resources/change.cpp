@@ -105,7 +105,7 @@ std::optional<Status> find_uid_conflict(const Context& context, const json::Obje
 std::optional<Status> find_version_conflict(const Context& context, const json::Object& wanted,
                                             const StoredObject& current) {
   const std::string_view version = json::get_string_or(metadata_of(wanted), "resourceVersion");
-  if (version.empty() || version == "0" || version == fmt::to_string(current.revision())) return std::nullopt;
+  if (!names_version(wanted) || version == fmt::to_string(current.revision())) return std::nullopt;
   return conflict(context, current,
                   fmt::format("\"{}\" has been modified: it is at resource version {} and the request is for {}; "
                               "read it again and apply the change to the newest version",

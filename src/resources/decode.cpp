@@ -98,11 +98,6 @@ Result<json::Value> read_protobuf(std::string_view body, const api::Type& type, 
   return value;
 }
 
-bool is_text(const json::Object& object, std::string_view member) {
-  const json::Value* value = json::find(object, member);
-  return !value || value->is_null() || value->is_string();
-}
-
 }  // namespace
 
 Protobuf protobuf_of(const api::Type& type) { return api::speaks_protobuf(type) ? Protobuf::objects : Protobuf::none; }
@@ -122,8 +117,10 @@ Result<json::Value> read_object(std::string_view body, BodyFormat format, const 
   return value;
 }
 
+bool is_absent_or_text(const json::Value* value) { return !value || value->is_null() || value->is_string(); }
+
 Result<void> check_type(json::Object& object, const Resource& resource, std::string_view api_version) {
-  if (!is_text(object, "kind") || !is_text(object, "apiVersion"))
+  if (!is_absent_or_text(json::find(object, "kind")) || !is_absent_or_text(json::find(object, "apiVersion")))
     return fail(Status::bad_request("kind and apiVersion are texts"));
   const auto kind = json::get_string_or(object, "kind");
   const auto version = json::get_string_or(object, "apiVersion");

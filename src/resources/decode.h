@@ -29,6 +29,9 @@ Protobuf protobuf_of(const api::Type& type);
 Result<json::Value> read_object(std::string_view body, BodyFormat format, const api::Type& type,
                                 const json::StoragePtr& storage, FieldProblems* problems);
 
+// What the members kind and apiVersion may be, before anybody asks which.
+bool is_absent_or_text(const json::Value* value);
+
 // 400 unless the object says that it is of this kind and version. Kubernetes' own kinds may leave it out. Afterwards
 // both members are there.
 Result<void> check_type(json::Object& object, const Resource& resource, std::string_view api_version);

@@ -137,8 +137,6 @@ Status wrong_kind(const Context& context, Status status) {
   return context.resource.kind->custom ? status : invalid_patch(std::move(status.message));
 }
 
-bool is_absent_or_text(const json::Value* value) { return !value || value->is_null() || value->is_string(); }
-
 // Whatever a patch does, the object still says what it is. A strategic patch works on an object of that kind, and what
 // it says of the kind is not minded; it may also replace the object whole.
 Result<void> check_type_after_patch(const Context& context, PatchFormat format, json::Object& object) {

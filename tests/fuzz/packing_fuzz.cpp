@@ -20,10 +20,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   std::string_view input(reinterpret_cast<const char*>(data) + 1, size - 1);
   std::vector<std::string_view> texts;
-  for (std::size_t end = 0; end != std::string_view::npos && texts.size() < 64; input = input.substr(end + 1)) {
-    end = input.find('\0');
+  while (texts.size() < 64) {
+    const auto end = input.find('\0');
     texts.push_back(input.substr(0, end));
     if (end == std::string_view::npos) break;
+    input.remove_prefix(end + 1);
   }
   vg::store::Packer packer;
   vg::store::KeptObject::Reader reader;
