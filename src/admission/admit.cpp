@@ -1,6 +1,7 @@
 #include "admission/admit.h"
 
 #include "admission/chain.h"
+#include "admission/lookup_failure.h"
 #include "admission/store_lookups.h"
 
 namespace vg::admission {
@@ -22,13 +23,14 @@ Verdict admit(const Webhook& webhook, const Review& review, const Environment& e
               const json::StoragePtr& storage) {
   // One snapshot to the end: a change of the configuration meanwhile is for the next review.
   const config::ConfigPtr config = environment.config.current();
+  WatchedLookups watched(lookups);
   const Context context{.config = *config,
-                        .lookups = lookups,
+                        .lookups = watched,
                         .randomness = environment.randomness,
                         .own_namespace = environment.own_namespace,
                         .now = environment.clock.wall_now(),
                         .storage = storage};
-  return run_chain(webhook, review, context);
+  return watched.settle(run_chain(webhook, review, context), webhook);
 }
 
 }  // namespace vg::admission

@@ -20,7 +20,7 @@ constexpr json::ParseOptions stored_options{.bytes_max = SIZE_MAX};
 // there already.
 Result<json::Value*> keep(const StoredObject& object, const json::StoragePtr& storage) {
   auto parsed = json::parse(object.json(), storage, stored_options);
-  if (!parsed) return fail(std::move(parsed.error()));
+  if (!parsed) return fail(Status::internal_error("a stored object cannot be read: " + parsed.error().message));
   if (json::Object* metadata = json::get_object(*parsed, "metadata"))
     (*metadata)["resourceVersion"] = fmt::to_string(object.revision());
   void* place = storage->allocate(sizeof(json::Value), alignof(json::Value));

@@ -31,15 +31,20 @@ json::Value* keep(json::Value value, const StoragePtr& storage) {
   return new (place) json::Value(std::move(value));
 }
 
+// Nobody's request is wrong when the API server says what cannot be read.
+Status unreadable(const Status& why) {
+  return Status::internal_error("the API server's answer cannot be read: " + why.message);
+}
+
 Result<json::Value*> read(std::string_view text, const StoragePtr& storage) {
   auto parsed = json::parse(text, storage, any_size);
-  if (!parsed) return fail(std::move(parsed.error()));
+  if (!parsed) return fail(unreadable(parsed.error()));
   return keep(std::move(*parsed), storage);
 }
 
 Result<std::vector<json::Value*>> read_items(std::string_view text, const StoragePtr& storage) {
   auto listed = json::parse(text, storage, any_size);
-  if (!listed) return fail(std::move(listed.error()));
+  if (!listed) return fail(unreadable(listed.error()));
   if (auto good = check_list(*listed); !good) return fail(std::move(good.error()));
   name_items(*listed);
   std::vector<json::Value*> values;

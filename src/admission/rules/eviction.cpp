@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "admission/lookup_failure.h"
 #include "admission/rules/tables.h"
 #include "api/canonical.h"
 #include "api/schema.h"
@@ -159,6 +160,11 @@ void judge_launcher(const Case& about, const json::Value& pod, Causes& causes) {
 
 void machine_moves_first(const Case& about, Causes& causes) {
   const auto pod = about.context.lookups.get(pods, about.review.name_space, about.review.name, about.context.storage);
+  // Whoever evicts tries again at 429 and gives up at everything else, so the general answer (503) would end a drain.
+  if (!pod && leaves_unknown(pod.error().code))
+    return try_again(causes, fmt::format("pod {} could not be looked up, so it is not known whether a VM must migrate "
+                                         "first: {}; try again",
+                                         about.review.name, pod.error().message));
   if (!pod || !*pod) return;
   const api::List<api::View> owners(json::find_path(**pod, {"metadata", "ownerReferences"}));
   if (text_at(**pod, {"metadata", "labels", role_label}) == "hotplug-disk" && owners.size() == 1)

@@ -20,9 +20,12 @@ using std::string_view;
 class Objects final : public Lookups {
  public:
   std::map<std::string, std::string, std::less<>> texts;
+  std::map<std::string, int, std::less<>> failing;  // with which code, by resource
 
   Result<json::Value*> get(string_view resource, string_view, string_view name,
                            const json::StoragePtr& storage) const override {
+    if (const auto found = failing.find(resource); found != failing.end())
+      return fail(Status{.code = found->second, .reason = {}, .message = "no answer", .details = {}});
     const auto found = texts.find(fmt::format("{}/{}", resource, name));
     if (found == texts.end()) return nullptr;
     auto value = json::parse(found->second, storage);
@@ -73,6 +76,25 @@ TEST_F(EvictionTest, AMachineThatMovesIsMarked) {
   EXPECT_EQ(effect.patch, R"([{"op":"add","path":"/status/evacuationNodeName","value":"node1"}])");
   EXPECT_FALSE(effect.dry_run);
   EXPECT_EQ(effect.failure.code, 429);
+}
+
+// Whoever evicts gives up at every other code than 429.
+TEST_F(EvictionTest, WhatCannotBeLookedUpIsNotEvicted) {
+  for (const string_view resource : {"pods", "kubevirt.io/virtualmachineinstances"})
+    for (const int code : {500, 503, 504, 429, 403}) {
+      objects.failing = {{std::string(resource), code}};
+      const Verdict verdict = evict();
+      EXPECT_FALSE(verdict.allowed) << resource << code;
+      EXPECT_EQ(verdict.refusal.code, 429) << resource << code;
+      EXPECT_TRUE(verdict.effects.empty()) << resource << code;
+    }
+}
+
+TEST_F(EvictionTest, APodThatIsNotThereIsNobodysMatter) {
+  objects.texts.erase("pods/p");
+  EXPECT_TRUE(evict().allowed);
+  objects.failing = {{"pods", 400}};
+  EXPECT_TRUE(evict().allowed) << "no pod can have such a name";
 }
 
 TEST_F(EvictionTest, TheDeschedulerIsNamed) {

@@ -188,14 +188,15 @@ struct VmRulesTest : ::testing::Test {
   }
 };
 
-TEST_F(VmRulesTest, WhatIsNotThereIsNotMissed) {
+TEST_F(VmRulesTest, WhatIsNotThereIsNotMissedButWhatCannotBeReadIs) {
   EXPECT_TRUE(judge(R"({"runStrategy":"Always","instancetype":{"name":"none"},"preference":{"name":"none"},
       "template":{"spec":{"domain":{"devices":{},"memory":{"guest":"1Gi"}}}}})")
                   .allowed);
   known.break_resource("instancetype.kubevirt.io/virtualmachineclusterinstancetypes");
-  EXPECT_TRUE(judge(R"({"runStrategy":"Always","instancetype":{"name":"none"},
-      "template":{"spec":{"domain":{"devices":{},"memory":{"guest":"1Gi"}}}}})")
-                  .allowed);
+  const Verdict unknown = judge(R"({"runStrategy":"Always","instancetype":{"name":"none"},
+      "template":{"spec":{"domain":{"devices":{},"memory":{"guest":"1Gi"}}}}})");
+  EXPECT_FALSE(unknown.allowed);
+  EXPECT_EQ(unknown.refusal.code, 503);
 }
 
 TEST_F(VmRulesTest, ConflictsEndTheMatter) {
