@@ -4,6 +4,7 @@
 #include <array>
 #include <span>
 
+#include "admission/trusted_accounts.h"
 #include "base/random.h"
 
 namespace vg::admission {
@@ -30,17 +31,29 @@ const Randomness& system_randomness() {
   return kernel;
 }
 
-std::string_view own_account(const Context& context, std::string_view username) {
+namespace {
+
+std::string_view account_in(std::string_view own_namespace, std::string_view username) {
   const auto take = [&username](std::string_view part) {
     if (!username.starts_with(part)) return false;
     username.remove_prefix(part.size());
     return true;
   };
-  return take(account_prefix) && take(context.own_namespace) && take(":") ? username : std::string_view();
+  return take(account_prefix) && take(own_namespace) && take(":") ? username : std::string_view();
+}
+
+}  // namespace
+
+std::string_view own_account(const Context& context, std::string_view username) {
+  return account_in(context.own_namespace, username);
+}
+
+bool is_trusted_account(std::string_view own_namespace, std::string_view username) {
+  return std::ranges::find(trusted, account_in(own_namespace, username)) != trusted.end();
 }
 
 bool is_trusted_account(const Context& context, std::string_view username) {
-  return std::ranges::find(trusted, own_account(context, username)) != trusted.end();
+  return is_trusted_account(context.own_namespace, username);
 }
 
 bool is_handler_account(const Context& context, std::string_view username) {

@@ -183,6 +183,29 @@ TEST_F(ApiTest, StatusIsApart) {
   EXPECT_EQ(main.at({"metadata", "generation"}), "2");
 }
 
+// The kind has no status subresource, so only who asks decides.
+TEST_F(ApiTest, TheStatusOfANewVmiIsNotForUsers) {
+  static constexpr const char* vmis = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances";
+  const auto made_by = [&](std::string name, std::string_view user) {
+    const std::string body =
+        fmt::format(R"({{"apiVersion":"kubevirt.io/v1","kind":"VirtualMachineInstance","metadata":{{"name":"{}"}},)"
+                    R"("spec":{{"domain":{{"devices":{{}},"memory":{{"guest":"64Mi"}}}}}},)"
+                    R"("status":{{"nodeName":"node01","interfaces":[{{"ipAddress":"127.0.0.1"}}]}}}})",
+                    name);
+    std::vector<Header> headers{{"Content-Type", "application/json"}};
+    if (!user.empty()) headers.emplace_back("Impersonate-User", std::string(user));
+    const auto made = call("POST", vmis, body, std::move(headers));
+    EXPECT_EQ(made.status, 201) << made.text;
+    return made.at({"status", "nodeName"}) + " " + made.at({"status", "interfaces"}) + " " +
+           made.at({"status", "phase"});
+  };
+  const std::string kept = R"(node01 [{"ipAddress":"127.0.0.1"}] Pending)", dropped = "(absent) (absent) Pending";
+  EXPECT_EQ(made_by("a", "jane"), dropped);
+  EXPECT_EQ(made_by("b", "system:serviceaccount:default:kubevirt-controller"), dropped) << "of another namespace";
+  EXPECT_EQ(made_by("c", "system:serviceaccount:kubevirt:kubevirt-controller"), kept);
+  EXPECT_EQ(made_by("d", ""), kept) << "an administrator may act as a component";
+}
+
 TEST_F(ApiTest, ScaleIsAViewOfTheObject) {
   const std::string sets = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstancereplicasets";
   const auto created = post(sets, R"({"apiVersion":"kubevirt.io/v1","kind":"VirtualMachineInstanceReplicaSet",

@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "admission/trusted_accounts.h"
 #include "auth/escalation.h"
+#include "auth/identify.h"
 #include "base/names.h"
 #include "base/random.h"
 #include "json/access.h"
@@ -21,6 +23,7 @@ namespace {
 
 // A five-letter suffix meets an existing name rarely; eight times in a row means that the prefix is used up.
 constexpr int generated_names_max = 8;
+constexpr std::string_view vmi_key = "kubevirt.io/virtualmachineinstances";
 
 Status namespace_terminating(const Context& context, std::string_view name) {
   Status status =
@@ -74,6 +77,17 @@ Result<void> settle(Context& context, json::Object& object) {
   for (const std::string_view member : {"deletionTimestamp", "deletionGracePeriodSeconds"})
     json::erase(metadata, member);
   return {};
+}
+
+// VirtualMachineInstances have no status subresource, so whoever creates one would write its status, and with it choose
+// the node and the address that this server talks to. As on updates, only KubeVirt's own accounts write it;
+// administrators can act as one of those anyway, and get what they send.
+void drop_foreign_status(const Context& context, json::Object& object) {
+  if (context.resource.key != vmi_key || !json::find(object, "status")) return;
+  if (context.user.in_group(auth::administrators_group) ||
+      admission::is_trusted_account(context.backend.admission.own_namespace, context.user.name))
+    return;
+  json::erase(object, "status");
 }
 
 Transaction create_transaction(const Context& context, std::string_view name, ObjectDraft draft) {
@@ -135,6 +149,7 @@ Task<Result<ObjectPtr>> create(Context& context) {
 Task<Result<ObjectPtr>> create_object(Context& context, json::Value object, bool dry_run, const WriteContext& write,
                                       std::optional<json::Value> managed_fields) {
   if (auto settled = settle(context, object.get_object()); !settled) co_return fail(std::move(settled.error()));
+  drop_foreign_status(context, object.get_object());
   drop_repetitions(context, object);
   const std::string asked_name(json::get_string_or(metadata_of(std::as_const(object.get_object())), "name"));
   const auto mutated = run_admission(admission_request(context, Stage::mutate, asked_name, object, dry_run),

@@ -248,6 +248,26 @@ TEST_F(VmiDefaultsTest, TheWorkedExampleOfTheSpecification) {
   EXPECT_EQ(asked.completion.steps[2].path, "/status");
 }
 
+// --- who may bring a status along
+
+TEST_F(VmiDefaultsTest, AVmiIsBornWithoutWhatDecidesWhomOthersTalkTo) {
+  constexpr std::string_view sent =
+      R"({"metadata":{"name":"m"},"spec":{"domain":{"devices":{}}},"status":{"VSOCKCID":7,"migrationMethod":"LiveMigration",)"
+      R"("interfaces":[{"ipAddress":"127.0.0.1"}],"migrationState":{"targetNodeAddress":"10.0.0.1"}}})";
+  const auto born = [&] {
+    const Asked asked = ask("/virtualmachineinstances-mutate", sent);
+    EXPECT_TRUE(asked.allowed());
+    EXPECT_EQ(asked.at("/status/migrationMethod"), R"("LiveMigration")") << "upstream keeps what nobody acts on";
+    return asked.at("/status/VSOCKCID") + asked.at("/status/interfaces/0/ipAddress") +
+           asked.at("/status/migrationState/targetNodeAddress");
+  };
+  EXPECT_EQ(born(), "");
+  username = "system:serviceaccount:default:kubevirt-controller";
+  EXPECT_EQ(born(), "") << "of another namespace";
+  username = "system:serviceaccount:kubevirt:kubevirt-controller";
+  EXPECT_EQ(born(), R"(7"127.0.0.1""10.0.0.1")");
+}
+
 // --- updates
 
 constexpr std::string_view running = R"({"metadata":{"name":"m"},"spec":{"domain":{"devices":{}}},)"

@@ -1,4 +1,5 @@
 // /virtualmachineinstances-mutate (spec work-objects 1).
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -45,11 +46,31 @@ Result<void> merge_presets(const Case& about, Object& vmi) {
   return good;
 }
 
+// Members of a status that decide whom this program and the nodes talk to: where ports are forwarded to, which guest
+// has the vsock, and where a migration goes. A VMI is born without them.
+constexpr string_view born_without[] = {"VSOCKCID", "interfaces", "migrationState"};
+
+constexpr string_view administrators = "system:masters";
+
+bool is_administrator(const UserInfo& user) {
+  return user.groups && std::ranges::any_of(
+                            *user.groups, [](const Value& group) { return json::as_string(&group) == administrators; });
+}
+
+// The kind has no status subresource, so a status comes along with a create. Upstream keeps it, whoever sends it: a
+// user would choose the address that their ports are forwarded to. Administrators may act as a component anyway.
+void forget_foreign_status(const Case& about, Object& status) {
+  const UserInfo& user = about.review.user;
+  if (status.empty() || is_trusted_account(about.context, user.username) || is_administrator(user)) return;
+  for (const string_view member : born_without) json::erase(status, member);
+}
+
 // 1.2
 Completion complete_new(const Case& about) {
   Object& vmi = about.object->get_object();
   // All three are there before a reference to one of them is taken.
   for (const string_view name : {"metadata", "spec", "status"}) json::ensure_object(vmi, name);
+  forget_foreign_status(about, json::ensure_object(vmi, "status"));
   if (auto good = merge_presets(about, vmi); !good) return refuse(Verdict::refuse(std::move(good.error())));
   if (auto good = apply_spec_defaults(json::ensure_object(vmi, "spec"), about.context.config); !good)
     return refuse(Verdict::refuse(std::move(good.error())));
@@ -65,7 +86,10 @@ Completion complete_changed(const Case& about) {
   if (!about.old_object || is_trusted_account(about.context, about.review.user.username)) return {};
   if (unchanged(about, {"status"})) return {};
   const Value* old_status = json::find(*about.old_object, "status");
-  if (old_status) edit::set_copy(about.object->get_object(), "status", *old_status);
+  if (old_status)
+    edit::set_copy(about.object->get_object(), "status", *old_status);
+  else
+    about.object->get_object()["status"].emplace_object();
   return replace_members(about, {"/status"});
 }
 
