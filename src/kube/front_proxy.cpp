@@ -7,6 +7,7 @@
 
 #include "auth/headers.h"
 #include "auth/identify.h"
+#include "base/trimmed.h"
 #include "json/access.h"
 #include "json/arena.h"
 #include "json/parse.h"
@@ -97,6 +98,8 @@ Result<FrontProxy> read_front_proxy(std::string_view config_map) {
 Result<User> user_of_headers(const FrontProxy& proxy, const http::Headers& headers) {
   auto names = first_present(proxy.user_headers, headers);
   if (!names) return fail(Status::unauthorized("the front proxy names no user"));
+  // An access review about nobody is one about the groups alone, and those are for people who have a name.
+  if (trimmed(names->front()).empty()) return fail(Status::unauthorized("the front proxy names an empty user"));
   auto groups = first_present(proxy.group_headers, headers);
   if (!groups) return fail(Status::unauthorized("the front proxy names no group"));
   User user{.name = std::move(names->front()), .uid = {}, .groups = std::move(*groups), .extra = {}};
