@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/base64.h"
+#include "base/net.h"
 #include "base/selector.h"
 #include "http/request_parser.h"
 #include "json/access.h"
@@ -64,7 +65,9 @@ std::optional<Component> component_of(const json::Value& pod) {
       std::ranges::any_of(name_prefixes, [&](std::string_view prefix) { return name.starts_with(prefix); });
   if (!known || text_at(pod, {"status", "phase"}) != "Running") return std::nullopt;
   if (json::find_path(pod, {"metadata", "deletionTimestamp"}) || !is_ready(pod)) return std::nullopt;
-  return Component{.name = std::string(name), .address = std::string(text_at(pod, {"status", "podIP"}))};
+  // In digits: a name would be looked up, and whoever answers for it would be asked.
+  const std::string_view address = text_at(pod, {"status", "podIP"});
+  return Component{.name = std::string(name), .address = std::string(parse_ip(address) ? address : std::string_view())};
 }
 
 Result<ProfilesRequest> read_profiles_request(const json::Value& body) {

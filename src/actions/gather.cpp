@@ -136,7 +136,8 @@ class Gatherer {
 
   Task<Result<void>> node() {
     const std::string_view name = left_node(about_.vmi());
-    if (name.empty() || about_.config.node_drain_taint_key().empty()) co_return Result<void>();
+    // What cannot be a node's name is no node that is drained.
+    if (!can_be_asked_for(name) || about_.config.node_drain_taint_key().empty()) co_return Result<void>();
     auto found = co_await parts_.objects.get(call_.core(), {.resource = nodes, .ns = {}, .name = name}, about_.storage);
     if (found)
       about_.node = keep(std::move(*found));

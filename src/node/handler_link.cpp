@@ -8,6 +8,8 @@
 
 #include "base/files.h"
 #include "base/limits.h"
+#include "base/names.h"
+#include "base/net.h"
 #include "json/access.h"
 #include "json/arena.h"
 
@@ -47,7 +49,8 @@ Result<std::string> choose(const std::vector<json::Value>& all, std::string_view
     return fail(Status::bad_request(
         fmt::format("node \"{}\" has no handler: no pod with label {} runs there", node, handler_label)));
   const std::string_view address = text_at(*found, {"status", "podIP"});
-  if (address.empty())
+  // In digits: a name would be looked up, and whoever answers for it would be dialled.
+  if (!parse_ip(address))
     return fail(Status::bad_request(fmt::format("the handler of node \"{}\" (pod {}) has no address yet", node,
                                                 text_at(*found, {"metadata", "name"}))));
   return std::string(address);
@@ -75,6 +78,11 @@ void HandlerLink::close() {
 
 Task<Result<NodeAddress>> HandlerLink::find(http::Core& core, std::string_view node) {
   json::Arena arena(16 * limits::kib);  // for one pod
+  // The name comes from a status, and a selector is a language: "a,status.phase!=b" would be two questions. An empty
+  // name finds nobody.
+  if (const auto defects = dns1123_subdomain_defects(node); !defects.empty())
+    co_return fail(Status::bad_request(
+        fmt::format("\"{}\" is no name of a node, so no virt-handler is there: {}", node, defects.front())));
   const std::string on_node = fmt::format("spec.nodeName={}", node);
   const auto listed =
       co_await objects_.list(core, pods, options_.ns, {.labels = handler_label, .fields = on_node}, arena.storage());

@@ -115,6 +115,8 @@ TEST_F(HandlerLinkTest, FindsTheOneHandlerOfANode) {
   EXPECT_EQ(find({here}), "10.0.0.1:1");
   EXPECT_EQ(find({}), "400");
   EXPECT_EQ(find({here, pod("b", "node01", R"({"podIP":"10.0.0.2"})")}), "400");
+  for (const std::string_view name : {"elsewhere.example", "localhost", "10.0.0.1:80", "10.1"})
+    EXPECT_EQ(find({pod("a", "node01", fmt::format(R"({{"podIP":"{}"}})", name))}), "400") << "no address: " << name;
   EXPECT_EQ(find({pod("a", "node01", "{}")}), "400");
   // While handlers are replaced the old one is still listed.
   EXPECT_EQ(find({here, pod("b", "node01", R"({"podIP":"x","phase":"Failed"})"),

@@ -119,6 +119,16 @@ TEST_P(NodeLinkContract, FindsTheHandlerOfANode) {
   EXPECT_EQ(find(""), "400") << "a machine that is nowhere yet";
 }
 
+// The name comes from a status, and a selector is a language.
+TEST_P(NodeLinkContract, ANodeNameIsNoSelector) {
+  make_pod("here", "node01", running);
+  for (const std::string_view name :
+       {"node02,spec.nodeName!=node02", "x,spec.nodeName=node01", "node01,metadata.name=here", "node01,", "=node01",
+        "!=x", "node01\\", "node01&labelSelector=a", "../node01", "Node01", " node01"})
+    EXPECT_EQ(find(name), "400") << name;
+  EXPECT_EQ(find("node01"), at("127.0.0.1"));
+}
+
 TEST_P(NodeLinkContract, ThereMustBeOneThatAnswers) {
   make_pod("a", "node01", R"({"phase":"Pending"})");
   EXPECT_EQ(find("node01"), "400") << "without an address";
