@@ -12,6 +12,7 @@
 #include "json/write.h"
 #include "kube/access_reviews.h"
 #include "kube/front_proxy.h"
+#include "kube/webhook_client.h"
 #include "server/path.h"
 
 namespace vg::kube {
@@ -102,7 +103,8 @@ TEST(AccessQuestionTest, RecordedRequestsBecomeTheRecordedReviews) {
     const auto row = json::Document::parse(line);
     ASSERT_TRUE(row);
     // Stricter on purpose: see COMPATIBILITY.md.
-    if (json::get_string_or(row->root(), "path").contains("%2F")) {
+    const auto user = json::as_string(json::find_path(row->root(), {"headers", "X-Remote-User"}));
+    if (json::get_string_or(row->root(), "path").contains("%2F") || user == "") {
       EXPECT_EQ(review_of(row->root()), "");
       continue;
     }
@@ -149,6 +151,38 @@ TEST(FrontProxyTest, RefusesWhatCannotBeTrusted) {
   EXPECT_FALSE(read_front_proxy(config_map("", false)));
   EXPECT_FALSE(read_front_proxy(config_map(R"(,"requestheader-group-headers":"X-Remote-Group")")));
   EXPECT_FALSE(read_front_proxy(R"({"data":{"requestheader-client-ca-file":"no certificate"}})"));
+}
+
+TEST(FrontProxyTest, AnEmptyUserIsNobody) {
+  for (const std::string_view name : {"", " ", "\t"}) {
+    http::Headers headers;
+    headers.add("X-Remote-User", name);
+    headers.add("X-Remote-Group", "system:masters");
+    const auto user = user_of_headers(usual_proxy(), headers);
+    ASSERT_FALSE(user);
+    EXPECT_EQ(user.error().code, 401);
+  }
+}
+
+TEST(WebhookClientTest, OnlyItsCertificateOrTheFrontProxysWillDo) {
+  http::Peer peer;
+  http::Request request;
+  EXPECT_EQ(refuse_stranger(request)->code, 401);
+  request.peer = &peer;
+  EXPECT_EQ(refuse_stranger(request)->code, 401);
+  for (const std::string_view authority : {"client-ca", ""}) {
+    peer.certificate = {.common_name = "x", .organizations = {}, .authority = std::string(authority)};
+    EXPECT_EQ(refuse_stranger(request)->code, 401) << authority;
+  }
+  for (const std::string_view authority : {"webhook-client", "front-proxy"}) {
+    peer.certificate = {.common_name = "x", .organizations = {}, .authority = std::string(authority)};
+    EXPECT_FALSE(refuse_stranger(request)) << authority;
+  }
+}
+
+TEST(WebhookClientTest, NamesAreSeparatedByCommas) {
+  EXPECT_TRUE(webhook_client_authority("PEM", "").common_names.empty());
+  EXPECT_EQ(webhook_client_authority("PEM", "a,,b").common_names, (std::vector<std::string>{"a", "b"}));
 }
 
 TEST(FrontProxyTest, NamesTheUser) {

@@ -42,7 +42,7 @@ void refuse_unreadable(Call& call, const Counters& counters) {
 void log_refusal(const Call& call, const Webhook& webhook, const admission::Review& review, const Status& refusal) {
   const log::Fields fields = {{"requestId", call.request().id}, {"webhook", webhook.path}, {"uid", review.uid},
                               {"namespace", review.name_space}, {"name", review.name},     {"reason", refusal.message}};
-  if (refusal.code == 400)
+  if (refusal.code == 400 || refusal.code >= 500)
     log::error("a review could not be judged", fields);
   else
     log::info("a review was refused", fields);
@@ -107,10 +107,17 @@ Task<void> serve(Call& call, const Webhook& webhook, const admission::Environmen
   call.respond(std::move(response));
 }
 
+Task<void> serve_if_known(Call& call, const RefuseCaller& refuse_caller, const Webhook& webhook,
+                          const admission::Environment& environment, const CarryOut& carry_out,
+                          const Counters& counters) {
+  if (const auto refusal = refuse_caller(call.request())) co_return call.refuse(*refusal);
+  co_await serve(call, webhook, environment, carry_out, counters);
+}
+
 }  // namespace
 
 void add_webhook_routes(Router& router, Access access, metrics::Registry& metrics,
-                        const admission::Environment& environment, CarryOut carry_out) {
+                        const admission::Environment& environment, CarryOut carry_out, RefuseCaller refuse_caller) {
   auto& reviews =
       metrics.counters("virtgate_admission_reviews_total",
                        "Reviews by webhook and outcome: allowed, refused, or unreadable.", {"webhook", "outcome"});
@@ -123,8 +130,9 @@ void add_webhook_routes(Router& router, Access access, metrics::Registry& metric
                             .created = webhook.path == "/virtualmachines-validate" ? &created : nullptr};
     // Upstream does not look at the method.
     router.add(access, Router::any_method, std::string(webhook.path), RouteClass::webhook,
-               [&webhook, &environment, carry_out, counters](Call& call) {
-                 return serve(call, webhook, environment, carry_out, counters);
+               [&webhook, &environment, carry_out, refuse_caller, counters](Call& call) {
+                 return refuse_caller ? serve_if_known(call, refuse_caller, webhook, environment, carry_out, counters)
+                                      : serve(call, webhook, environment, carry_out, counters);
                });
   }
 }

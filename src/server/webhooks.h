@@ -1,6 +1,9 @@
 // The webhook paths: HTTP around admission (spec server 5.4 and 5.5).
 #pragma once
 
+#include <functional>
+#include <optional>
+
 #include "admission/admit.h"
 #include "base/metrics.h"
 #include "server/effects.h"
@@ -8,10 +11,15 @@
 
 namespace vg::server {
 
+// Why the caller may not; nothing when they may.
+using RefuseCaller = std::function<std::optional<Status>(const http::Request&)>;
+
 // Adds a route for every row of admission::webhooks(). In a cluster anyone may call them, as the API server does so
 // without credentials; a standalone server keeps them for its administrators. The environment outlives the router.
-// `carry_out` does what rules want done to other objects.
+// `carry_out` does what rules want done to other objects. `refuse_caller` is asked before anything is read; an empty
+// one refuses nobody.
 void add_webhook_routes(Router& router, Access access, metrics::Registry& metrics,
-                        const admission::Environment& environment, CarryOut carry_out = {});
+                        const admission::Environment& environment, CarryOut carry_out = {},
+                        RefuseCaller refuse_caller = {});
 
 }  // namespace vg::server

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 struct WebhooksTest : ::testing::Test {
   auth::Identifier identifier{"secret", "admin", {"system:masters"}};
   SystemClock clock;
-  metrics::Registry metrics;
+  metrics::Registry metrics, own_metrics;
   Router router{{.identifier = identifier, .clock = clock, .metrics = metrics}};
   log::Capture captured;
   WebhooksTest() { add_webhook_routes(router, Access::administrators, metrics, admission::offline_environment()); }
@@ -58,6 +58,29 @@ TEST_F(WebhooksTest, IsForAdministrators) {
   EXPECT_EQ(nobody.header("Content-Type", "application/json").run(router).status(), 401);
   FakeExchange jane("POST", "/virtualmachines-validate", review("{}"));
   EXPECT_EQ(jane.certificate("jane", {"dev"}).run(router).status(), 403);
+}
+
+TEST_F(WebhooksTest, CallersMayBeRefusedBeforeAnythingIsRead) {
+  int reviewed = 0;
+  Router guarded{{.identifier = identifier, .clock = clock, .metrics = own_metrics}};
+  add_webhook_routes(
+      guarded, Access::anyone, own_metrics, admission::offline_environment(),
+      [&](Call&, const admission::Effect&) -> Task<Result<void>> {
+        ++reviewed;
+        co_return Result<void>();
+      },
+      [](const http::Request& request) -> std::optional<Status> {
+        if (request.peer && request.peer->certificate) return std::nullopt;
+        return Status::unauthorized("who are you?");
+      });
+  for (const auto& webhook : admission::webhooks()) {
+    FakeExchange stranger("POST", std::string(webhook.path), "no JSON");
+    EXPECT_EQ(stranger.header("Content-Type", "application/json").run(guarded).status(), 401) << webhook.path;
+    FakeExchange known("POST", std::string(webhook.path), review(R"({"uid":"u"})"));
+    known.header("Content-Type", "application/json").certificate("kube-apiserver", {});
+    EXPECT_EQ(known.run(guarded).status(), 200) << webhook.path;
+  }
+  EXPECT_EQ(reviewed, 0);
 }
 
 TEST_F(WebhooksTest, RefusesWhatItCannotReadWithoutABody) {
