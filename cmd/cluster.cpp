@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/guest_address.h"
 #include "cluster_server.h"
 #include "flags.h"
 
@@ -37,11 +38,19 @@ std::vector<Flag> flags_of(ClusterOptions& options) {
        "how long an allowed access review is remembered; 0 asks Kubernetes every time"},
       {"stream-ping-seconds", '\0', &options.stream_ping_seconds, "SECONDS",
        "how long a console or display may be silent before it is pinged, so that nothing on the way cuts it; 0: never"},
+      {"guest-networks", '\0', &options.guest_networks, "NETWORKS",
+       "networks that guests are in, such as 10.0.0.0/8,fd00::/8: ports are forwarded to these and to no others "
+       "(default any address that a guest can have, so neither loopback nor this pod's own)"},
+      {"webhook-client-ca-file", '\0', &options.webhook_client_ca_file, "FILE",
+       "authorities of the client certificate that kube-apiserver shows to webhooks; without one of theirs nobody may "
+       "call them (default: anybody may)"},
+      {"webhook-allowed-names", '\0', &options.webhook_allowed_names, "NAMES",
+       "common names of that certificate, separated by commas (default any)"},
   };
 }
 
 // What is wrong with the values of flags.
-std::optional<std::string_view> check(const ClusterOptions& options) {
+std::optional<std::string> check(const ClusterOptions& options) {
   const auto is_port = [](std::int64_t port) { return port >= 0 && port <= 65535; };
   if (!is_port(options.port)) return "--port must be from 0 to 65535";
   if (!is_port(options.console_server_port)) return "--console-server-port must be from 0 to 65535";
@@ -49,6 +58,10 @@ std::optional<std::string_view> check(const ClusterOptions& options) {
     return "--allow-cache-seconds must be from 0 to 300";
   if (options.stream_ping_seconds < 0 || options.stream_ping_seconds > 86400)
     return "--stream-ping-seconds must be from 0 to 86400";
+  if (const auto networks = parse_networks(options.guest_networks); !networks)
+    return "--guest-networks: " + networks.error();
+  if (options.webhook_client_ca_file.empty() && !options.webhook_allowed_names.empty())
+    return "--webhook-allowed-names needs --webhook-client-ca-file";
   return std::nullopt;
 }
 

@@ -23,6 +23,7 @@
 #include "admission/store_lookups.h"
 #include "auth/identify.h"
 #include "base/clock.h"
+#include "base/guest_address.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -45,6 +46,7 @@
 #include "kube/rate_limiter.h"
 #include "kube/reflector.h"
 #include "kube/tls_settings.h"
+#include "kube/webhook_client.h"
 #include "memory.h"
 #include "node/handler_link.h"
 #include "node/pod_link.h"
@@ -118,6 +120,7 @@ class ClusterServer {
   void read_front_proxy();
   void set_tls_settings(kube::TlsSettings settings);
   Result<void> update_tls();
+  Result<void> load_webhook_client();
   Result<std::string> node_authorities();
   node::HandlerLinkOptions link_options(const ClusterOptions& options);
   kube::KubeLookups::Copies copies() const;
@@ -159,12 +162,15 @@ class ClusterServer {
   auth::Identifier identifier_{std::vector<std::shared_ptr<const auth::TokenVerifier>>()};
   std::unique_ptr<server::Router> router_;
   std::unique_ptr<http::Server> server_;
-  std::optional<http::CertificateWatcher> certificates_;  // lives on a core of the server, so it goes first
+  // These live on a core of the server, so they go first.
+  std::optional<http::CertificateWatcher> certificates_;
+  std::optional<http::BundleWatcher> webhook_client_file_;
 
   // What TLS is made of; changes come from several threads.
   std::mutex tls_mutex_;
   std::string certificate_pem_, key_pem_;
   kube::TlsSettings tls_settings_;
+  std::optional<http::ClientAuthority> webhook_client_;  // none: nobody asks who calls webhooks
   std::atomic<std::shared_ptr<const kube::FrontProxy>> front_proxy_;
 
   std::atomic<kube::Reflector::ObjectPtr> last_node_ca_;
@@ -200,7 +206,9 @@ ClusterServer::ClusterServer(const ClusterOptions& options, kube::ClusterAccess 
       .objects = objects_,
       .nodes = *nodes_,
       .environment = *environment_,
-      .streams = {.ledger = &*streams_, .ping_interval = std::chrono::seconds(options.stream_ping_seconds)},
+      .streams = {.ledger = &*streams_,
+                  .ping_interval = std::chrono::seconds(options.stream_ping_seconds),
+                  .guest_networks = parse_networks(options.guest_networks).value_or(std::vector<Cidr>())},
       .components = &components_});
   api_.emplace(kube::AggregatedApi::Parts{.actions = *service_,
                                           .authorizer = reviews_,
@@ -329,7 +337,28 @@ Result<void> ClusterServer::update_tls() {
   const auto proxy = front_proxy_.load();
   if (auto authority = proxy ? proxy->authority() : std::nullopt)
     tls.client_authorities.push_back(std::move(*authority));
+  if (webhook_client_) tls.client_authorities.push_back(*webhook_client_);
   return server_->set_tls(tls);
+}
+
+// Whoever asked that strangers be kept out is not served without that: a file that cannot be used ends the start.
+Result<void> ClusterServer::load_webhook_client() {
+  if (options_.webhook_client_ca_file.empty()) {
+    log::warning(
+        "webhooks are answered for anybody who reaches this port; --webhook-client-ca-file demands the client "
+        "certificate of kube-apiserver");
+    return {};
+  }
+  const auto load = [this](const std::string& pem) -> Result<void> {
+    {
+      const std::scoped_lock lock(tls_mutex_);
+      webhook_client_ = kube::webhook_client_authority(pem, options_.webhook_allowed_names);
+    }
+    return update_tls();
+  };
+  webhook_client_file_.emplace(server_->core(0), "authorities of webhooks' callers", options_.webhook_client_ca_file,
+                               http::WatchTimes(), load);
+  return webhook_client_file_->load();
 }
 
 // From any thread. The ConfigMap that was there last counts.
@@ -370,8 +399,10 @@ void ClusterServer::add_routes() {
   });
   server::add_check_routes(*router_, health_);
   server::add_metrics_route(*router_, server::Access::anyone, metrics_);
-  // kube-apiserver calls webhooks without credentials (spec server Q19).
-  server::add_webhook_routes(*router_, server::Access::anyone, metrics_, *environment_, kube::effects_through(client_));
+  // kube-apiserver calls webhooks without credentials unless it is told to show some (spec server Q19).
+  server::add_webhook_routes(
+      *router_, server::Access::anyone, metrics_, *environment_, kube::effects_through(client_),
+      options_.webhook_client_ca_file.empty() ? server::RefuseCaller() : server::RefuseCaller(kube::refuse_stranger));
   api_->add_routes(*router_);
 }
 
@@ -388,6 +419,7 @@ Result<void> ClusterServer::start_server() {
     const std::scoped_lock lock(tls_mutex_);
     server_ = std::move(*server);
   }
+  if (auto loaded = load_webhook_client(); !loaded) return loaded;
   certificates_.emplace(server_->core(0),
                         http::CertificateWatcher::Options{.name = "serving",
                                                           .certificate_path = options_.tls_cert_file,
@@ -438,6 +470,7 @@ Result<void> ClusterServer::run() {
   wait_for_copies();
   if (auto started = start_server(); !started) return started;
   certificates_->start();
+  if (webhook_client_file_) webhook_client_file_->start();
   serving_ = true;
   ready_.set(1);
   log::info("serving", {{"port", options_.port}, {"namespace", own_namespace_}});

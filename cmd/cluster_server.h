@@ -25,6 +25,10 @@ struct ClusterOptions {
   bool externally_managed = false;
   std::int64_t allow_cache_seconds = 2;
   std::int64_t stream_ping_seconds = std::chrono::seconds(limits::websocket_ping_interval).count();
+  std::string guest_networks = {};  // as base/guest_address.h reads them
+  // Who may call webhooks: whoever shows a certificate of these authorities, with one of these common names (separated
+  // by commas, none: any). Without a file: anybody.
+  std::string webhook_client_ca_file = {}, webhook_allowed_names = {};
 };
 
 // Serves until a signal ends it. An error means that it could not begin.

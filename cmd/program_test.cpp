@@ -113,6 +113,8 @@ TEST(ProgramTest, ReadsTheFlagsOfVirtApi) {
   EXPECT_EQ(unknown.code, 2);
   EXPECT_THAT(unknown.err, AllOf(HasSubstr("--nope"), HasSubstr("--tls-cert-file")));
   EXPECT_EQ(call("virt-api", {"--port", "http"}).code, 2);
+  EXPECT_EQ(call("virt-api", {"--guest-networks", "10.0.0.1"}).code, 2);
+  EXPECT_EQ(call("virt-api", {"--webhook-allowed-names", "kube-apiserver"}).code, 2) << "without authorities";
   auto help = call("virt-api", {"--help"});
   EXPECT_EQ(help.code, 0);
   EXPECT_THAT(help.out, AllOf(HasSubstr("--ca-configmap-name NAME"), HasSubstr("(default kubevirt-ca)")));
@@ -122,6 +124,7 @@ TEST(ProgramTest, ServeRefusesABadCommandLine) {
   EXPECT_EQ(call("virtgate", {"serve", "--nope"}).code, 2);
   EXPECT_EQ(call("virtgate", {"serve", "--listen", "nowhere"}).code, 2);
   EXPECT_EQ(call("virtgate", {"serve", "--console-server-port", "70000"}).code, 2);
+  EXPECT_EQ(call("virtgate", {"serve", "--guest-networks", "10.0.0.0/8,here"}).code, 2);
   auto positional = call("virtgate", {"serve", "now"});
   EXPECT_EQ(positional.code, 2);
   EXPECT_THAT(positional.err, HasSubstr("\"now\""));

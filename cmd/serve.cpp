@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/guest_address.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -69,6 +70,9 @@ struct ServeOptions {
         {"stream-ping-seconds", '\0', &node.stream_ping_seconds, "SECONDS",
          "how long a console or display may be silent before it is pinged, so that nothing on the way cuts it; 0: "
          "never"},
+        {"guest-networks", '\0', &node.guest_networks, "NETWORKS",
+         "networks that guests are in, such as 10.0.0.0/8,fd00::/8: ports are forwarded to these and to no others "
+         "(default any address that a guest can have, so neither loopback nor this host's own)"},
         {"requestheader-client-ca-file", '\0', &requestheader_client_ca_file, "FILE",
          "authorities of front proxies: whom they name in X-Remote-User and X-Remote-Group is believed"},
         {"requestheader-allowed-names", '\0', &requestheader_allowed_names, "NAMES",
@@ -435,6 +439,8 @@ int run_serve(std::span<const std::string_view> arguments, Output output) {
     return refuse(fmt::format("there is nothing to do with \"{}\"", parsed->positional.front()));
   if (options.node.console_server_port < 0 || options.node.console_server_port > 65535)
     return refuse("--console-server-port must be from 0 to 65535");
+  if (const auto networks = parse_networks(options.node.guest_networks); !networks)
+    return refuse("--guest-networks: " + networks.error());
   const auto listen = parse_listen_address(options.listen);
   if (!listen) return refuse(listen.error());
   return serve(options, *listen, output);

@@ -1,9 +1,11 @@
 #include "subresources.h"
 
 #include <utility>
+#include <vector>
 
 #include "actions/action.h"
 #include "actions/profiler.h"
+#include "base/guest_address.h"
 #include "base/limits.h"
 #include "json/access.h"
 #include "json/arena.h"
@@ -47,7 +49,9 @@ Subresources::Subresources(StandaloneApi& api, const NodeOptions& options, metri
       service_({.objects = objects_,
                 .nodes = nodes_,
                 .environment = api.admission(),
-                .streams = {.ledger = &streams_, .ping_interval = std::chrono::seconds(options.stream_ping_seconds)},
+                .streams = {.ledger = &streams_,
+                            .ping_interval = std::chrono::seconds(options.stream_ping_seconds),
+                            .guest_networks = parse_networks(options.guest_networks).value_or(std::vector<Cidr>())},
                 .components = &components_}) {
   api.api().add_group(std::string(actions::group), [this](resources::SpecialRequest& request) {
     const resources::RequestInfo& info = request.info;

@@ -371,7 +371,8 @@ class World:
         cluster.make_certificate(self.folder, "serving-ca", "serving", "virt-api.kubevirt.pod.cluster.local", "serverAuth",
                                  names="DNS:virt-api.kubevirt.svc,IP:127.0.0.1")
         self.gateway = cluster.Gateway(self.folder, "--console-server-port", str(self.node.port), "--handler-cert-file", f"{self.node.pki}/client.crt",
-                                       "--handler-key-file", f"{self.node.pki}/client.key", "--allow-cache-seconds", "0").start()
+                                       "--handler-key-file", f"{self.node.pki}/client.key", "--allow-cache-seconds", "0",
+                                       "--guest-networks", "127.0.0.0/8").start()
         clean_up(self.gateway.stop)
         self.installer.register(self.gateway.port)
 

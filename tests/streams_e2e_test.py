@@ -159,7 +159,8 @@ class World:
         try:
             assert self.node.stdout.readline() == b"ready\n"
             self.start("--console-server-port", str(self.node_port), "--handler-cert-file", os.path.join(self.folder, "client.crt"),
-                       "--handler-key-file", os.path.join(self.folder, "client.key"), "--stream-ping-seconds", str(ping_seconds))
+                       "--handler-key-file", os.path.join(self.folder, "client.key"), "--stream-ping-seconds", str(ping_seconds),
+                       "--guest-networks", "127.0.0.0/8")  # where this test's guest is
             self.make_objects()
         except BaseException:
             self.end()

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -43,8 +44,8 @@ Task<Result<OtherEnd>> open_node(const OpenStream& stream, NodeLink& nodes, http
   co_return OtherEnd{.node = std::move(opened->stream), .guest = {}};
 }
 
-Task<Result<OtherEnd>> open_guest(const OpenStream& stream, http::Core& core) {
-  auto guest = co_await reach_guest(stream, core);
+Task<Result<OtherEnd>> open_guest(const OpenStream& stream, std::span<const Cidr> networks, http::Core& core) {
+  auto guest = co_await reach_guest(stream, networks, core);
   if (!guest) co_return fail(std::move(guest.error()));
   co_return OtherEnd{.node = {}, .guest = std::move(*guest)};
 }
@@ -114,7 +115,7 @@ Task<void> open_stream(const OpenStream& stream, const StreamLedger::Stream& abo
   auto counted = support.ledger ? support.ledger->enter(about) : std::optional<StreamLedger::Entry>();
   if (support.ledger && !counted) co_return call.refuse(too_many_streams());
   auto other = stream.kind == OpenStream::Kind::node ? co_await open_node(stream, nodes, call.core())
-                                                     : co_await open_guest(stream, call.core());
+                                                     : co_await open_guest(stream, support.guest_networks, call.core());
   if (!other) co_return call.refuse(other.error());
   auto answer = http::answer_upgrade(call.request(), subprotocols);
   if (!answer) co_return refuse_upgrade(call, std::move(answer.error()));

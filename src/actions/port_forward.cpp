@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/guest_address.h"
 #include "base/limits.h"
 #include "base/net.h"
 #include "http/splice_started.h"
@@ -31,20 +32,36 @@ Status no_guest(const OpenStream& stream, std::string_view why) {
       fmt::format("the guest does not answer at {} port {}: {}", stream.address, stream.port, why));
 }
 
+// As digits, so that what was judged is what is dialled: no name is ever resolved here. The code is upstream's for
+// every guest that is not reached.
+Result<std::string> guest_address(const OpenStream& stream, std::span<const Cidr> networks) {
+  const auto address = parse_ip(stream.address);
+  if (!address) return fail(no_guest(stream, "it is no IP address"));
+  const auto local = local_addresses();
+  if (!local) return fail(no_guest(stream, "the addresses of this server's own host could not be read; try again"));
+  if (const auto why = why_no_guest(*address, *local, networks))
+    return fail(no_guest(stream, fmt::format("{} {}, so no port is forwarded to it; if guests are there, start the "
+                                             "server with --guest-networks",
+                                             stream.address, *why)));
+  return address->to_string();
+}
+
 }  // namespace
 
-Task<Result<GuestEnd>> reach_guest(const OpenStream& stream, http::Core& core) {
+Task<Result<GuestEnd>> reach_guest(const OpenStream& stream, std::span<const Cidr> networks, http::Core& core) {
   const auto port = parse_port(stream.port);
   if (!port)
     co_return fail(Status::internal_error(
         fmt::format("\"{}\" is no port of the guest; give a number from 1 to {}", stream.port, port_max)));
+  const auto address = guest_address(stream, networks);
+  if (!address) co_return fail(address.error());
   GuestEnd guest;
   if (stream.protocol == "udp") {
-    auto opened = http::connect_udp(core, stream.address, *port);
+    auto opened = http::connect_udp(core, *address, *port);
     if (!opened) co_return fail(no_guest(stream, opened.error().message));
     guest.datagrams = std::move(*opened);
   } else {
-    auto opened = co_await http::connect_tcp(core, stream.address, *port, limits::client_connect_deadline);
+    auto opened = co_await http::connect_tcp(core, *address, *port, limits::client_connect_deadline);
     if (!opened) co_return fail(no_guest(stream, opened.error().message));
     guest.bytes = std::move(*opened);
   }

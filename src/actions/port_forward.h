@@ -2,8 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <span>
 
 #include "actions/effect.h"
+#include "base/net.h"
 #include "base/task.h"
 #include "http/splice.h"
 #include "http/stream.h"
@@ -17,8 +19,9 @@ struct GuestEnd {
   std::unique_ptr<http::DatagramStream> datagrams;  // UDP
 };
 
-// Over TCP the guest has taken the connection. Over UDP nobody knows yet whether it listens.
-Task<Result<GuestEnd>> reach_guest(const OpenStream& stream, http::Core& core);
+// Over TCP the guest has taken the connection. Over UDP nobody knows yet whether it listens. An address that no guest
+// has is not dialled (base/guest_address.h); `networks` are those that the operator named.
+Task<Result<GuestEnd>> reach_guest(const OpenStream& stream, std::span<const Cidr> networks, http::Core& core);
 
 // Until one side ends. The client gets a close frame that says why, also when the server stops.
 Task<http::SpliceEnd> forward_port(std::unique_ptr<http::Stream> client, GuestEnd guest);

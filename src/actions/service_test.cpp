@@ -277,6 +277,17 @@ TEST_F(ServiceTest, AStreamIsRefusedInPlainHttp) {
   EXPECT_EQ(answer.response().content_type, "application/json");
 }
 
+TEST_F(ServiceTest, NoPortIsForwardedToWhereNoGuestIs) {
+  for (const std::string_view address : {"127.0.0.1", "::ffff:127.0.0.1", "::1", "169.254.169.254", "fe80::1"})
+    for (const std::string_view action : {"portforward/22", "portforward/22/udp"}) {
+      objects.objects["virtualmachineinstances/demo"] =
+          fmt::format(R"({{"status":{{"phase":"Running","interfaces":[{{"ipAddress":"{}"}}]}}}})", address);
+      auto answer = on_instance("GET", action);
+      EXPECT_EQ(answer.status(), 500) << address;
+      EXPECT_THAT(answer.body(), AllOf(HasSubstr("InternalError"), HasSubstr("--guest-networks"))) << address;
+    }
+}
+
 TEST_F(ServiceTest, RoutesInPlainText) {
   EXPECT_EQ(ask("PUT", "virtualmachines", "nope").status(), 404);
   auto wrong = ask("GET", "virtualmachines", "start");

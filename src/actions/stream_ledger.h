@@ -11,10 +11,12 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/metrics.h"
+#include "base/net.h"
 #include "http/task_set.h"
 
 namespace vg::actions {
@@ -85,6 +87,8 @@ struct StreamSupport {
   StreamLedger* ledger = nullptr;  // none: nothing is counted
   // Pings of idle streams.
   std::chrono::milliseconds ping_interval = limits::websocket_ping_interval;
+  // Where guests are, as the operator says; none: wherever guests can be (base/guest_address.h).
+  std::vector<Cidr> guest_networks = {};
 };
 
 }  // namespace vg::actions
