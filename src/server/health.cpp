@@ -40,7 +40,7 @@ Asked read_asked(std::string_view query) {
 }
 
 http::Response answer_all(const Endpoint& endpoint, const HealthRegistry& health, const Asked& asked) {
-  std::string lines;
+  std::string lines, warnings;
   bool good = true;
   const auto checks = health.checks();
   for (const auto& check : *checks) {
@@ -50,7 +50,11 @@ http::Response answer_all(const Endpoint& endpoint, const HealthRegistry& health
       continue;
     }
     const auto problem = check.check();
-    if (problem) {
+    if (problem && check.scope == HealthScope::degraded) {
+      const std::string line = fmt::format("[~]{} degraded: {}\n", check.name, *problem);
+      lines += line;
+      warnings += line;
+    } else if (problem) {
       good = false;
       lines += fmt::format("[-]{} failed: {}\n", check.name, *problem);
     } else {
@@ -59,7 +63,8 @@ http::Response answer_all(const Endpoint& endpoint, const HealthRegistry& health
   }
   // A red answer always says what is wrong: whoever reads it should not have to ask again.
   if (!good) return text(500, fmt::format("{}{} check failed\n", lines, endpoint.name));
-  return text(200, asked.verbose ? fmt::format("{}{} check passed\n", lines, endpoint.name) : std::string("ok"));
+  if (asked.verbose) return text(200, fmt::format("{}{} check passed\n", lines, endpoint.name));
+  return text(200, warnings.empty() ? std::string("ok") : fmt::format("ok\n{}", warnings));
 }
 
 http::Response answer_one(const Endpoint& endpoint, const HealthRegistry& health, std::string_view name) {
@@ -67,7 +72,10 @@ http::Response answer_one(const Endpoint& endpoint, const HealthRegistry& health
   const auto found = std::ranges::find(*checks, name, &HealthRegistry::Named::name);
   if (found == checks->end() || !endpoint.takes(*found))
     return text(404, fmt::format("there is no such check; /{}?verbose lists them\n", endpoint.name));
-  if (const auto problem = found->check()) return text(500, fmt::format("{} failed: {}\n", name, *problem));
+  const auto problem = found->check();
+  if (problem && found->scope == HealthScope::degraded)
+    return text(200, fmt::format("ok\n[~]{} degraded: {}\n", name, *problem));
+  if (problem) return text(500, fmt::format("{} failed: {}\n", name, *problem));
   return text(200, "ok");
 }
 
@@ -107,7 +115,14 @@ std::shared_ptr<const HealthRegistry::Checks> HealthRegistry::checks() const {
 
 bool HealthRegistry::ready() const {
   const auto all = checks();
-  return std::ranges::none_of(*all, [](const Named& check) { return check.check().has_value(); });
+  return std::ranges::none_of(
+      *all, [](const Named& check) { return check.scope != HealthScope::degraded && check.check().has_value(); });
+}
+
+void HealthRegistry::show_degraded(metrics::Family<metrics::Gauge>& by_check) const {
+  const auto all = checks();
+  for (const Named& check : *all)
+    if (check.scope == HealthScope::degraded) by_check.with({check.name})->set(check.check() ? 1 : 0);
 }
 
 void add_check_routes(Router& router, const HealthRegistry& health) {

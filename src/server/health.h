@@ -11,11 +11,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/metrics.h"
 #include "server/router.h"
 
 namespace vg::server {
 
 enum class HealthScope {
+  degraded,   // requests are served, but somebody should look: shown, with readiness as it was
   readiness,  // do not send requests now
   both,       // cannot recover by itself: restart
 };
@@ -41,6 +43,8 @@ class HealthRegistry {
   // From then on the server is not ready, so that balancers send new requests elsewhere.
   void begin_shutdown() { shutting_down_.store(true, std::memory_order_relaxed); }
   bool ready() const;
+  // Runs the checks that only degrade: 1 in the series of each that has something to say, else 0.
+  void show_degraded(metrics::Family<metrics::Gauge>& by_check) const;
 
  private:
   std::atomic<bool> shutting_down_{false};

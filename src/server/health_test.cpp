@@ -47,6 +47,28 @@ TEST_F(HealthTest, SaysOkWhenAllIsWell) {
   EXPECT_TRUE(health.ready());
 }
 
+TEST_F(HealthTest, WhatOnlyDegradesIsShownAndServed) {
+  std::optional<std::string> worry;
+  health.add("audit", HealthScope::degraded, [&] { return worry; });
+  auto& shown = metrics.gauges("degraded", "Test.", {"check"});
+  EXPECT_EQ(get("/readyz").body(), "ok");
+  health.show_degraded(shown);
+  EXPECT_EQ(shown.with({"audit"})->value(), 0);
+  worry = "the disk is full";
+  EXPECT_EQ(get("/readyz").status(), 200);
+  EXPECT_EQ(get("/readyz").body(), "ok\n[~]audit degraded: the disk is full\n");
+  EXPECT_THAT(get("/readyz?verbose").body(), HasSubstr("[~]audit degraded: the disk is full\nreadyz check passed\n"));
+  EXPECT_EQ(get("/readyz/audit").status(), 200);
+  EXPECT_THAT(get("/readyz/audit").body(), HasSubstr("the disk is full"));
+  EXPECT_EQ(get("/livez").body(), "ok");
+  EXPECT_EQ(get("/livez/audit").status(), 404);
+  EXPECT_TRUE(health.ready());
+  health.show_degraded(shown);
+  EXPECT_EQ(shown.with({"audit"})->value(), 1);
+  problem = "it expired";
+  EXPECT_EQ(get("/readyz").status(), 500) << "red stays red";
+}
+
 TEST_F(HealthTest, SaysWhatIsWrong) {
   problem = "it expired";
   auto answer = get("/readyz");
