@@ -1,11 +1,15 @@
 #include "auth/static_tokens.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 
-#include "base/files.h"
 #include "base/limits.h"
 #include "base/log.h"
 
@@ -83,6 +87,22 @@ std::vector<std::string> split_groups(std::string_view text) {
   return groups;
 }
 
+struct Descriptor {
+  int fd = -1;
+  ~Descriptor() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
+// Why the file could be somebody else's work or known to somebody else; empty when it could not.
+std::string distrust(const struct stat& info) {
+  if (!S_ISREG(info.st_mode)) return "it is no plain file";
+  if (info.st_uid != ::geteuid() && info.st_uid != 0)
+    return fmt::format("it belongs to user id {}; run chown {} on it", info.st_uid, ::geteuid());
+  if (info.st_mode & 077) return "other users may read or change it; run chmod 600 on it, and replace its tokens";
+  return {};
+}
+
 bool same_time(const timespec& a, const timespec& b) { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; }
 
 }  // namespace
@@ -123,52 +143,97 @@ Result<std::optional<TokenIdentity>> StaticTokens::verify(std::string_view token
   return TokenIdentity{.user = found->second, .audiences = {std::string(default_audience)}};
 }
 
-TokenFile::TokenFile(std::string path, const Clock& clock) : path_(std::move(path)), clock_(clock) {}
+TokenFile::TokenFile(std::string path, const Clock& clock, Parser parser)
+    : path_(std::move(path)), clock_(clock), parser_(std::move(parser)) {}
+
+TokenFile::Version::Version(const struct stat& info)
+    : device(info.st_dev), inode(info.st_ino), size(info.st_size), modified(info.st_mtim), changed(info.st_ctim) {}
 
 bool TokenFile::Version::operator==(const Version& other) const {
-  return inode == other.inode && size == other.size && same_time(modified, other.modified) &&
+  return device == other.device && inode == other.inode && size == other.size && same_time(modified, other.modified) &&
          same_time(changed, other.changed);
 }
 
 Result<std::optional<TokenIdentity>> TokenFile::verify(std::string_view token,
                                                        std::span<const std::string> audiences) const {
-  const auto tokens = current();
+  std::shared_ptr<const StaticTokens> tokens;
+  {
+    const std::lock_guard lock(mutex_);
+    look();
+    tokens = tokens_;
+  }
   if (!tokens) return std::nullopt;
   return tokens->verify(token, audiences);
 }
 
-std::shared_ptr<const StaticTokens> TokenFile::current() const {
+std::optional<std::string> TokenFile::problem() const {
   const std::lock_guard lock(mutex_);
+  look();
+  if (problem_.empty()) return std::nullopt;
+  return fmt::format("none of the tokens in {} counts: {}", path_.substr(path_.rfind('/') + 1), problem_);
+}
+
+void TokenFile::look() const {
   const auto now = clock_.steady_now();
-  if (look_again_ == Clock::Steady{} || now >= look_again_) {
-    look_again_ = now + look_interval;
-    refresh();
-  }
-  return tokens_;
+  if (look_again_ != Clock::Steady{} && now < look_again_) return;
+  look_again_ = now + look_interval;
+  refresh();
+}
+
+void TokenFile::close(std::string why) const {
+  if (why != problem_)
+    log::error(
+        "none of the tokens in this file counts until it is right again; certificates and tokens of service "
+        "accounts are not touched",
+        {{"file", path_}, {"reason", why}});
+  problem_ = std::move(why);
+  tokens_ = nullptr;
+  version_ = {};  // what a disk refused now it may give later, and the file need not have changed
 }
 
 void TokenFile::refresh() const {
-  struct stat info;
-  if (::stat(path_.c_str(), &info) != 0) {
+  struct stat info{};
+  if (::lstat(path_.c_str(), &info) == 0 && tokens_ && Version(info) == version_) return;
+  const Descriptor file{::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)};
+  if (file.fd < 0 && errno == ENOENT) {
     if (tokens_) log::info("the file of tokens is gone, and with it its tokens", {{"file", path_}});
     tokens_ = nullptr;
-    version_ = {};
+    problem_.clear();
     return;
   }
-  const Version version{.inode = info.st_ino, .size = info.st_size, .modified = info.st_mtim, .changed = info.st_ctim};
-  if (version == version_) return;
-  version_ = version;
-  const auto complain = [&](std::string_view why) {
-    log::error("the file of tokens cannot be used; the tokens read before stay good",
-               {{"file", path_}, {"reason", why}});
-  };
-  if (info.st_mode & 077) return complain("other users may read or change it; run chmod 600 on it");
-  auto text = read_file(path_, limits::config_file_bytes_max);
-  if (!text) return complain(text.error().message);
-  auto tokens = parse_token_file(*text);
-  if (!tokens) return complain(tokens.error());
+  if (file.fd < 0)
+    return close(errno == ELOOP ? "it is a symbolic link; put the file itself there"
+                                : fmt::format("it cannot be opened: {}", std::strerror(errno)));
+  if (::fstat(file.fd, &info) != 0) return close(fmt::format("it cannot be looked at: {}", std::strerror(errno)));
+  if (auto why = distrust(info); !why.empty()) return close(std::move(why));
+  auto text = read(file.fd);
+  if (!text) return close(std::move(text.error().message));
+  struct stat after{};
+  if (::fstat(file.fd, &after) != 0 || !(Version(after) == Version(info)))
+    return close("it is being written; it is read again in a second");
+  auto tokens = parser_(*text);
+  if (!tokens) return close(std::move(tokens.error()));
   log::info("the file of tokens was read", {{"file", path_}, {"tokens", std::to_string(tokens->size())}});
   tokens_ = std::make_shared<const StaticTokens>(std::move(*tokens));
+  problem_.clear();
+  version_ = Version(info);
+}
+
+Result<std::string> TokenFile::read(int fd) const {
+  const auto refuse = [](int code, std::string message) {
+    return fail({.code = code, .reason = {}, .message = std::move(message), .details = {}});
+  };
+  std::string text;
+  std::array<char, 16384> buffer;
+  for (;;) {
+    const ssize_t count = ::read(fd, buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return refuse(500, fmt::format("it cannot be read: {}", std::strerror(errno)));
+    if (count == 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+    if (text.size() > limits::config_file_bytes_max)
+      return refuse(413, fmt::format("it is longer than {} bytes", limits::config_file_bytes_max));
+  }
 }
 
 }  // namespace vg::auth

@@ -2,13 +2,17 @@
 //
 //   token,user,uid,"group1,group2"
 //
-// The file may come, change and go while the server runs.
+// The file may come, change and go while the server runs. Taking a line out is how a token is revoked, so a file that
+// cannot be read, cannot be understood to its end, or could be anybody's work, lets nobody in: none of its tokens
+// counts until it is right again, and readiness says so.
 #pragma once
 
 #include <sys/stat.h>
 
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -43,30 +47,41 @@ class StaticTokens final : public TokenVerifier {
 
 class TokenFile final : public TokenVerifier {
  public:
-  // Nothing is read before the first token comes. The clock must outlive this.
-  TokenFile(std::string path, const Clock& clock);
+  using Parser = std::function<Parsed<std::vector<StaticToken>>(std::string_view text)>;
 
-  // Looks at the file at most once a second. A file that cannot be used, or that others may read, is reported in the
-  // log; while it is so, the tokens read before stay good.
+  // Nothing is read before the first question. The clock must outlive this.
+  TokenFile(std::string path, const Clock& clock, Parser parser = parse_token_file);
+
+  // Looks at the file at most once a second.
   Result<std::optional<TokenIdentity>> verify(std::string_view token,
                                               std::span<const std::string> audiences) const override;
+  // Why the tokens of the file do not count, in words for anybody: the file and perhaps the line, nothing of what it
+  // holds. Nothing when they count, or there is no file.
+  std::optional<std::string> problem() const;
 
  private:
   struct Version {  // enough to notice every change that an editor or a rename makes
+    dev_t device = 0;
     ino_t inode = 0;
     off_t size = -1;
     timespec modified = {};
     timespec changed = {};
+    explicit Version(const struct stat& info);
+    Version() = default;
     bool operator==(const Version& other) const;
   };
-  std::shared_ptr<const StaticTokens> current() const;
-  void refresh() const;
+  void look() const;     // with the lock
+  void refresh() const;  // with the lock
+  Result<std::string> read(int fd) const;
+  void close(std::string why) const;
 
   const std::string path_;
   const Clock& clock_;
+  const Parser parser_;
   mutable std::mutex mutex_;
-  mutable std::shared_ptr<const StaticTokens> tokens_;
-  mutable Version version_;
+  mutable std::shared_ptr<const StaticTokens> tokens_;  // null: none counts
+  mutable std::string problem_;
+  mutable Version version_;  // of what tokens_ was read from
   mutable Clock::Steady look_again_{};
 };
 
