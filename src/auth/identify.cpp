@@ -5,6 +5,7 @@
 #include "auth/headers.h"
 #include "auth/static_tokens.h"
 #include "auth/websocket_token.h"
+#include "http/websocket_handshake.h"
 
 namespace vg::auth {
 namespace {
@@ -52,6 +53,16 @@ Result<User> authenticate_websocket(const Identifier& identifier, const http::He
   return std::move(identity->user);
 }
 
+// For the audit log: the kind of what was shown, never a part of it.
+std::string_view credential_kind(const http::Request& request) {
+  if (const auto authorization = request.headers.find("authorization"))
+    return bearer_token(*authorization).empty() ? "authorization of another scheme" : "bearer token";
+  if (const auto protocols = request.headers.find("sec-websocket-protocol");
+      protocols && protocols->contains(http::bearer_subprotocol_prefix))
+    return "bearer token of a WebSocket";
+  return request.peer && request.peer->certificate ? "certificate" : "none";
+}
+
 }  // namespace
 
 User anonymous() {
@@ -90,7 +101,7 @@ Result<TokenIdentity> Identifier::identify_token(std::string_view token, std::sp
                            "folder, or use a client certificate"));
 }
 
-Result<User> Identifier::authenticate(const http::Request& request) const {
+Result<User> Identifier::find_user(const http::Request& request) const {
   // A certificate was already proven by the handshake, so it comes first; a wrong token beside it does no harm.
   if (request.peer && request.peer->certificate) {
     const http::PeerCertificate& certificate = *request.peer->certificate;
@@ -107,6 +118,14 @@ Result<User> Identifier::authenticate(const http::Request& request) const {
   auto identity = identify_token(token);
   if (!identity) return fail(std::move(identity.error()));
   return std::move(identity->user);
+}
+
+Result<User> Identifier::authenticate(const http::Request& request) const {
+  auto user = find_user(request);
+  if (!observer_ || (user && user->name != anonymous_user)) return user;
+  const std::string_view reason = user ? std::string_view("no credentials were sent") : user.error().message;
+  observer_({.request = request, .credential = credential_kind(request), .reason = reason});
+  return user;
 }
 
 Identity identity_of(User user) {

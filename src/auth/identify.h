@@ -2,6 +2,7 @@
 // the request comes from nobody in particular.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -39,12 +40,24 @@ inline constexpr std::string_view client_authority = "client-ca";
 // The name of those whose certificates make a front proxy: its word about the user is taken.
 inline constexpr std::string_view front_proxy_authority = "front-proxy";
 
+// A request that brought credentials which do not hold, or none at all. What it brought is not here: whoever is told
+// writes it down.
+struct FailedAuthentication {
+  const http::Request& request;
+  std::string_view credential;  // "bearer token", "certificate", "none", ...
+  std::string_view reason;
+};
+using AuthenticationObserver = std::function<void(const FailedAuthentication&)>;
+
 class Identifier {
  public:
   // Tokens are shown to the verifiers in this order.
   explicit Identifier(std::vector<std::shared_ptr<const TokenVerifier>> verifiers);
   // The one bearer token that is known, and whom it stands for. An empty token matches nobody.
   Identifier(std::string token, std::string user, std::vector<std::string> groups);
+
+  // Told of every request that did not prove who it is from, on any core. Before the first request.
+  void observe_failures(AuthenticationObserver observer) { observer_ = std::move(observer); }
 
   // The user with all implied groups; anonymous() when the request brings no credentials; 401 when it brings some that
   // do not hold.
@@ -57,7 +70,10 @@ class Identifier {
   Result<TokenIdentity> identify_token(std::string_view token, std::span<const std::string> audiences = {}) const;
 
  private:
+  Result<User> find_user(const http::Request& request) const;
+
   std::vector<std::shared_ptr<const TokenVerifier>> verifiers_;
+  AuthenticationObserver observer_;
 };
 
 }  // namespace vg::auth

@@ -56,6 +56,32 @@ TEST_F(IdentifyTest, RefusesWrongCredentialsWithoutRepeatingThem) {
   }
 }
 
+TEST_F(IdentifyTest, TellsOfFailuresWithoutTheProof) {
+  std::vector<std::string> told;
+  identifier.observe_failures([&](const FailedAuthentication& failed) {
+    EXPECT_EQ(&failed.request, &request);
+    told.push_back(std::string(failed.credential) + ": " + std::string(failed.reason));
+  });
+  const auto ask = [&](std::string_view header, std::string_view value) {
+    request.headers.clear();
+    if (!header.empty()) request.headers.add(header, value);
+    static_cast<void>(identifier.identify(request));
+  };
+  ask("Authorization", "Bearer s3cret-token");
+  EXPECT_TRUE(told.empty());
+  ask("Authorization", "Bearer s3cret-wrong");
+  ask("Authorization", "Basic s3cret-wrong");
+  ask("", "");
+  certificate("s3cret-name", {}, "another-ca");
+  ask("", "");
+  ASSERT_EQ(told.size(), 4u);
+  EXPECT_THAT(told[0], HasSubstr("bearer token: "));
+  EXPECT_THAT(told[1], HasSubstr("another scheme: "));
+  EXPECT_THAT(told[2], HasSubstr("none: no credentials"));
+  EXPECT_THAT(told[3], HasSubstr("certificate: "));
+  for (const std::string& one : told) EXPECT_THAT(one, Not(HasSubstr("s3cret")));
+}
+
 TEST_F(IdentifyTest, AnEmptyTokenMatchesNobody) {
   Identifier none("", "kubernetes-admin", {"system:masters"});
   request.headers.add("Authorization", "Bearer ");
