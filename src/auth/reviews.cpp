@@ -362,7 +362,7 @@ Result<void> answer_token_request(json::Object& review, ReviewRequest request, c
   metadata["uid"] = account->uid();
   metadata["creationTimestamp"] = print_rfc3339(now);
   spec["audiences"] = to_array(order.audiences, review.storage());
-  spec["expirationSeconds"] = seconds;
+  spec["expirationSeconds"] = issued->lifetime.count();  // may be shorter than what was asked for, as in Kubernetes
   json::Object status(review.storage());
   status["token"] = issued->token;
   status["expirationTimestamp"] = print_rfc3339({.seconds = issued->expires_seconds, .nanoseconds = 0});

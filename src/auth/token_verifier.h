@@ -54,6 +54,7 @@ struct TokenOrder {
 struct IssuedToken {
   std::string token;
   std::int64_t expires_seconds = 0;  // since 1970
+  std::chrono::seconds lifetime{0};  // what was granted: at most what was ordered
 };
 
 class TokenIssuer {

@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 
 #include "auth/service_account.h"
 #include "base/base64.h"
@@ -78,6 +80,7 @@ std::string key_id_of(EVP_PKEY* key) {
 Result<PrivateKey> load_key(const std::filesystem::path& file) {
   struct stat info;
   if (::stat(file.c_str(), &info) != 0) {
+    if (errno != ENOENT) return refuse(fmt::format("cannot look at {}: {}", file.native(), std::strerror(errno)));
     auto key = PrivateKey::generate();
     if (!key) return key;
     if (auto written = write_file(file.native(), key->to_pem(), 0600); !written)
@@ -190,7 +193,7 @@ Result<std::unique_ptr<ServiceAccountTokens>> ServiceAccountTokens::open(const s
 
 Result<std::string> ServiceAccountTokens::sign(std::string_view text) const {
   const ErrorsCleared errors;
-  const auto failed = [] { return fail(Status::internal_error("a token could not be signed")); };
+  const auto failed = [] { return refuse("a token could not be signed"); };
   const DigestContext context(EVP_MD_CTX_new());
   std::array<unsigned char, 128> der;  // two numbers of 33 bytes at most, and their frame
   std::size_t size = der.size();
@@ -226,7 +229,8 @@ bool ServiceAccountTokens::is_signature(std::string_view text, std::string_view 
 
 Result<auth::IssuedToken> ServiceAccountTokens::issue(const auth::TokenOrder& order) const {
   const std::int64_t now = Timestamp::from(clock_.wall_now()).seconds;
-  const std::int64_t expires = now + order.lifetime.count();
+  const std::chrono::seconds lifetime = std::min<std::chrono::seconds>(order.lifetime, lifetime_max);
+  const std::int64_t expires = now + lifetime.count();
   json::Value header(json::Object{{"alg", "ES256"}, {"kid", key_id_}});
   json::Object ours;
   ours["namespace"] = order.ns;
@@ -253,7 +257,7 @@ Result<auth::IssuedToken> ServiceAccountTokens::issue(const auth::TokenOrder& or
   auto signature = sign(token);
   if (!signature) return fail(std::move(signature.error()));
   token += fmt::format(".{}", base64_encode(*signature, Base64::url_raw));
-  return auth::IssuedToken{.token = std::move(token), .expires_seconds = expires};
+  return auth::IssuedToken{.token = std::move(token), .expires_seconds = expires, .lifetime = lifetime};
 }
 
 // Null for a token that somebody else issued.
@@ -314,6 +318,9 @@ Result<std::optional<auth::TokenIdentity>> ServiceAccountTokens::verify(std::str
     return not_good("the service account token has expired; ask for a new one");
   if (claims.not_before.value_or(0) > now + leeway_seconds || claims.issued.value_or(0) > now + leeway_seconds)
     return not_good("the service account token is not valid yet; are the clocks right?");
+  // Also those that were made before there was a bound.
+  if (*claims.expires - claims.issued.value_or(0) > std::chrono::seconds(lifetime_max).count())
+    return not_good("the service account token would be good for more than a year; ask for a new one");
   std::vector<std::string> common;
   for (const std::string& audience : claims.audiences)
     if (std::ranges::find(audiences, audience) != audiences.end()) common.push_back(audience);

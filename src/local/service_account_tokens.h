@@ -41,6 +41,10 @@ class ServiceAccountTokens final : public auth::TokenVerifier, public auth::Toke
   static Result<std::unique_ptr<ServiceAccountTokens>> open(const std::filesystem::path& key_file, ObjectLookup lookup,
                                                             const Clock& clock);
 
+  // No token is good for longer. Who needs one for longer asks again.
+  static constexpr std::chrono::hours lifetime_max{365 * 24};
+
+  // For as long as it was ordered, or for lifetime_max.
   Result<auth::IssuedToken> issue(const auth::TokenOrder& order) const override;
   // Tokens of other issuers are nobody's here. Checked are signature, times, audience, and that the service account and
   // whatever else the token is bound to are still the ones it was made for.

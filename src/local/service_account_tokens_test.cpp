@@ -91,6 +91,16 @@ TEST_F(ServiceAccountTokensTest, TimesCountWithALittleLeeway) {
   EXPECT_THAT(refusal(token), HasSubstr("not valid yet"));
 }
 
+TEST_F(ServiceAccountTokensTest, NoTokenIsGoodForLongerThanAYear) {
+  auto long_lived = order();
+  long_lived.lifetime = std::chrono::seconds(std::int64_t{1} << 32);
+  const auto issued = tokens->issue(long_lived).value();
+  EXPECT_EQ(issued.lifetime, std::chrono::hours(365 * 24));
+  EXPECT_EQ(issued.expires_seconds, 1767312000 + 365 * 24 * 3600);
+  EXPECT_EQ(refusal(issued.token), "taken");
+  EXPECT_EQ(tokens->issue(order())->lifetime, std::chrono::hours(1));
+}
+
 TEST_F(ServiceAccountTokensTest, TheAudienceMustBeCommon) {
   auto other = order();
   other.audiences = {"vault", "x"};
