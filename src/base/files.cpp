@@ -34,8 +34,11 @@ class Descriptor {
 // Reads errno: call it before anything else that may set it.
 Failed failed(std::string_view what, const std::string& path) {
   const int error = errno;
-  return fail(
-      Status::internal_error(fmt::format("cannot {} {}: {}", what, path, std::generic_category().message(error))));
+  // Files are read at start too, when there is no request to speak of.
+  return fail({.code = 500,
+               .reason = "InternalError",
+               .message = fmt::format("cannot {} {}: {}", what, path, std::generic_category().message(error)),
+               .details = {}});
 }
 
 bool write_all(int fd, std::string_view content) {

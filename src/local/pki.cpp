@@ -43,7 +43,7 @@ Failed refuse(std::string message) {
 
 Result<std::string> read(const fs::path& path) {
   auto text = read_file(path.native(), file_bytes_max);
-  if (!text) return refuse(fmt::format("cannot read {}: {}", path.native(), text.error().message));
+  if (!text) return refuse(text.error().message);
   return std::move(*text);
 }
 
@@ -120,19 +120,30 @@ Result<void> sync_path(const fs::path& path) {
   return refuse(fmt::format("cannot force {} onto the disk: {}", path.native(), std::strerror(error)));
 }
 
-Result<void> check_token(const fs::path& path, std::string_view token) {
-  const bool good =
-      token.size() >= token_chars_min && token.size() <= token_chars_max && std::ranges::all_of(token, [](char c) {
-        return std::isalnum(static_cast<unsigned char>(c)) || std::string_view("-._~+/=").contains(c);
-      });
-  if (good) return {};
-  return refuse(
-      fmt::format("{} holds no usable token ({} to {} characters of A-Z a-z 0-9 - . _ ~ + / =); remove the "
-                  "file, then a new token is made at the next start",
-                  path.native(), token_chars_min, token_chars_max));
+bool is_token(std::string_view token) {
+  return token.size() >= token_chars_min && token.size() <= token_chars_max && std::ranges::all_of(token, [](char c) {
+           return std::isalnum(static_cast<unsigned char>(c)) || std::string_view("-._~+/=").contains(c);
+         });
+}
+
+std::string_view without_line_end(std::string_view text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
+  return text;
 }
 
 }  // namespace
+
+Parsed<std::vector<auth::StaticToken>> parse_admin_token(std::string_view text) {
+  const std::string_view token = without_line_end(text);
+  if (!is_token(token))
+    return not_parsed(fmt::format("it holds no usable token ({} to {} characters of A-Z a-z 0-9 - . _ ~ + / =)",
+                                  token_chars_min, token_chars_max));
+  std::vector<auth::StaticToken> tokens;
+  tokens.push_back(
+      {.token = std::string(token),
+       .user = {.name = std::string(admin_user), .uid = {}, .groups = {std::string(admin_group)}, .extra = {}}});
+  return tokens;
+}
 
 Pki::Pki(PkiOptions options, fs::path folder, Pair authority, Pair server, Pair admin, std::string token)
     : options_(std::move(options)),
@@ -226,11 +237,13 @@ Result<std::string> Pki::load_token(const fs::path& path, Durability durability)
     if (auto done = write(path, token, secret_mode, durability); !done) return fail(done.error());
     return token;
   }
-  auto token = read_secret(path);
-  if (!token) return token;
-  while (!token->empty() && std::isspace(static_cast<unsigned char>(token->back()))) token->pop_back();
-  if (auto good = check_token(path, *token); !good) return fail(good.error());
-  return token;
+  auto text = read_secret(path);
+  if (!text) return text;
+  auto tokens = parse_admin_token(*text);
+  if (!tokens)
+    return refuse(fmt::format("{}: {}; remove the file, then a new token is made at the next start", path.native(),
+                              tokens.error()));
+  return std::move(tokens->front().token);
 }
 
 Result<Pki::Pair> Pki::load_authority(const fs::path& folder, Time now) {

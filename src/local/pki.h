@@ -6,8 +6,11 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "auth/static_tokens.h"
+#include "base/parsed.h"
 #include "base/status.h"
 #include "local/certificates.h"
 
@@ -22,6 +25,9 @@ struct PkiOptions {
 // Who the administrator's certificate and token stand for. The group may do everything, as in every Kubernetes.
 inline constexpr std::string_view admin_user = "kubernetes-admin";
 inline constexpr std::string_view admin_group = "system:masters";
+
+// The text of pki/admin.token as the one token that it holds. The error says what is wrong with it.
+Parsed<std::vector<auth::StaticToken>> parse_admin_token(std::string_view text);
 
 class Pki {
  public:

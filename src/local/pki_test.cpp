@@ -258,7 +258,7 @@ TEST_F(PkiTest, TakesAnAdministratorsOwnTokenIfItIsOne) {
   EXPECT_EQ(open().value()->admin_token(), "0123456789abcdefghijklmnopqrstuvwxyz");
   for (std::string_view bad : {"", "short", "0123456789abcdefghijklmno pqrstuvwxyz"}) {
     put(in_pki("admin.token"), bad);
-    EXPECT_THAT(refusal(), AllOf(HasSubstr("admin.token holds no usable token"), Not(HasSubstr("0123")))) << bad;
+    EXPECT_THAT(refusal(), AllOf(HasSubstr("admin.token: it holds no usable token"), Not(HasSubstr("0123")))) << bad;
   }
 }
 

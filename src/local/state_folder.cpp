@@ -12,7 +12,12 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <span>
+#include <string_view>
+#include <system_error>
 #include <utility>
+
+#include "base/log.h"
 
 namespace vg::local {
 namespace {
@@ -45,6 +50,94 @@ std::string holder_of(int lock) {
   while (!pid.empty() && pid.back() == '\n') pid.pop_back();
   const bool digits = !pid.empty() && std::ranges::all_of(pid, [](char c) { return c >= '0' && c <= '9'; });
   return digits ? fmt::format("process {}", pid) : "another process";
+}
+
+// --- what lies in the folder -----------------------------------------------------------------------------------------
+
+enum class Secrecy : std::uint8_t {
+  open,    // may be read by everybody
+  closed,  // is closed when it was open
+  secret,  // is refused when it was open: whoever read it can use it
+};
+
+struct Rule {
+  std::string_view pattern;  // with a '*' at its end or its beginning
+  Secrecy secrecy;
+  bool folder = false;
+};
+
+// The first that fits counts; other files are not ours.
+constexpr std::array<Rule, 7> rules_of_state = {{{"pki", Secrecy::open, true},
+                                                 {"admin.kubeconfig", Secrecy::closed},
+                                                 {"store.db*", Secrecy::closed},
+                                                 {"audit.log*", Secrecy::closed},
+                                                 {"audit-reads.log*", Secrecy::closed},
+                                                 {"audit-attempts.log*", Secrecy::closed},
+                                                 {"lock", Secrecy::closed}}};
+// Not tokens.csv: it is judged whenever it is read, and a mistake there costs its tokens but not the server.
+constexpr std::array<Rule, 3> rules_of_pki = {
+    {{"*.crt", Secrecy::open}, {"*.key", Secrecy::secret}, {"*.token", Secrecy::secret}}};
+
+bool fits(std::string_view pattern, std::string_view name) {
+  if (pattern.starts_with('*')) return name.ends_with(pattern.substr(1));
+  if (pattern.ends_with('*')) return name.starts_with(pattern.substr(0, pattern.size() - 1));
+  return name == pattern;
+}
+
+// A path for pasting into a shell.
+std::string quoted(const std::string& path) {
+  std::string out = "'";
+  for (const char c : path) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+Result<void> check_entry(const std::filesystem::path& path, const Rule& rule) {
+  struct stat info{};
+  if (::lstat(path.c_str(), &info) != 0) {
+    if (errno == ENOENT) return {};
+    return refuse(fmt::format("cannot look at {}: {}", path.native(), reason(errno)));
+  }
+  const std::string& name = path.native();
+  if (rule.folder ? !S_ISDIR(info.st_mode) : !S_ISREG(info.st_mode))
+    return refuse(
+        fmt::format("{} is no {} (a link, for example), so others may decide what is in it; put the {} "
+                    "itself there",
+                    name, rule.folder ? "folder" : "plain file", rule.folder ? "folder" : "file"));
+  if (info.st_uid != ::geteuid())
+    return refuse(
+        fmt::format("{} belongs to user id {}, but the server runs as {}: its owner could replace it; if it "
+                    "can be trusted, run: chown {} {}",
+                    name, info.st_uid, ::geteuid(), ::geteuid(), quoted(name)));
+  if (info.st_mode & (S_IWGRP | S_IWOTH))
+    return refuse(
+        fmt::format("{} may be written by other users (mode {:o}), who could replace what the server trusts; "
+                    "if it can be trusted, run: chmod go-w {}",
+                    name, info.st_mode & 07777, quoted(name)));
+  if (rule.folder || rule.secrecy == Secrecy::open || !(info.st_mode & 077)) return {};
+  if (rule.secrecy == Secrecy::secret)
+    return refuse(
+        fmt::format("{} may be read by other users (mode {:o}); run: chmod 600 {} (and if others used this "
+                    "machine, remove it, so that a new one is made)",
+                    name, info.st_mode & 07777, quoted(name)));
+  if (::chmod(path.c_str(), 0600) != 0)
+    return refuse(fmt::format("{} may be read by other users and cannot be closed to them: {}; run: chmod 600 {}", name,
+                              reason(errno), quoted(name)));
+  log::warning("a file could be read by other users and was closed to them",
+               {{"file", name}, {"mode", fmt::format("{:o}", info.st_mode & 07777)}});
+  return {};
+}
+
+Result<void> check_entries(const std::filesystem::path& folder, std::span<const Rule> rules) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().native();
+    const auto rule = std::ranges::find_if(rules, [&](const Rule& one) { return fits(one.pattern, name); });
+    if (rule == rules.end()) continue;
+    if (auto checked = check_entry(at->path(), *rule); !checked) return checked;
+  }
+  if (error && error != std::errc::no_such_file_or_directory)
+    return refuse(fmt::format("cannot look into {}: {}", folder.native(), error.message()));
+  return {};
 }
 
 // Closes what it holds unless it was released: every refusal below leaves no descriptor behind.
@@ -120,6 +213,9 @@ Result<StateFolder> StateFolder::open(const std::filesystem::path& given) {
   const std::string pid = fmt::format("{}\n", ::getpid());
   if (::ftruncate(lock.fd, 0) != 0 || ::pwrite(lock.fd, pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size()))
     return refuse(fmt::format("cannot write {}/lock: {}; is the disk full?", path.native(), reason(errno)));
+  // After the lock, so that no other server makes files meanwhile.
+  if (auto checked = check_entries(path, rules_of_state); !checked) return fail(std::move(checked.error()));
+  if (auto checked = check_entries(path / "pki", rules_of_pki); !checked) return fail(std::move(checked.error()));
   return StateFolder(std::move(path), std::exchange(lock.fd, -1));
 }
 

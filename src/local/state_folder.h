@@ -20,7 +20,10 @@ Result<std::filesystem::path> default_state_folder(const Environment& environmen
 class StateFolder {
  public:
   // Creates the folder (mode 0700) where it does not exist, refuses one that other users could change, and locks it
-  // until this object goes. The error's message is a sentence for the user.
+  // until this object goes. The error's message is a sentence for the user. The same goes for what lies in it: keys,
+  // tokens, store and audit log must be plain files of this user that nobody else can change. A store or an audit log
+  // that others could read is closed to them, and the log says so; a key or a token that others could read is refused,
+  // since they may have it.
   static Result<StateFolder> open(const std::filesystem::path& path);
 
   StateFolder(StateFolder&& other) noexcept;

@@ -99,6 +99,65 @@ TEST_F(StateFolderTest, RefusesAFolderOfSomebodyElse) {
   }
 }
 
+// What lies in the folder is trusted as much as the folder.
+struct StateFilesTest : StateFolderTest {
+  const fs::path& path(std::string_view name) { return at = root / name; }
+  void put(std::string_view name, mode_t mode) {
+    fs::create_directories((root / name).parent_path());
+    std::ofstream(root / name) << "x";
+    ASSERT_EQ(::chmod((root / name).c_str(), mode), 0);
+  }
+  fs::path at;
+};
+
+TEST_F(StateFilesTest, WhatOthersCouldChangeIsRefused) {
+  for (const char* name : {"store.db", "store.db-wal", "audit.log", "audit-reads.log.3", "admin.kubeconfig",
+                           "pki/ca.key", "pki/ca.crt", "pki/admin.token"})
+    for (const mode_t mode : {0620u, 0602u}) {
+      put(name, mode);
+      EXPECT_THAT(refusal(root), AllOf(HasSubstr(path(name).native()), HasSubstr("chmod go-w"))) << name;
+      fs::remove(root / name);
+    }
+  fs::create_directory(root / "pki");
+  ASSERT_EQ(::chmod((root / "pki").c_str(), 0777), 0);
+  EXPECT_THAT(refusal(root), AllOf(HasSubstr("/pki may be written"), HasSubstr("chmod go-w")));
+  ASSERT_EQ(::chmod((root / "pki").c_str(), 0755), 0);
+  EXPECT_EQ(refusal(root), "opened");
+}
+
+TEST_F(StateFilesTest, WhatOthersCouldReadIsClosedOrRefused) {
+  for (const char* name : {"store.db", "store.db-shm", "audit.log", "audit-attempts.log", "admin.kubeconfig"}) {
+    put(name, 0644);
+    EXPECT_EQ(refusal(root), "opened");
+    EXPECT_EQ(mode_of(path(name)), 0600u) << name;
+  }
+  put("pki/ca.crt", 0644);
+  put("pki/tokens.csv", 0666);  // refused where it is read: the server must come up without it
+  put("something-else", 0644);
+  EXPECT_EQ(refusal(root), "opened");
+  EXPECT_EQ(mode_of(path("pki/ca.crt")), 0644u);
+  EXPECT_EQ(mode_of(path("something-else")), 0644u);
+  for (const char* name : {"pki/server.key", "pki/service-account.key", "pki/admin.token"}) {
+    put(name, 0640);
+    EXPECT_THAT(refusal(root), AllOf(HasSubstr("may be read"), HasSubstr("chmod 600"))) << name;
+    fs::remove(root / name);
+  }
+}
+
+TEST_F(StateFilesTest, LinksAndFilesOfOthersAreRefused) {
+  put("elsewhere", 0600);
+  for (const char* name : {"store.db", "pki/ca.key", "audit.log"}) {
+    fs::create_directories(path(name).parent_path());
+    fs::create_symlink(root / "elsewhere", root / name);
+    EXPECT_THAT(refusal(root), AllOf(HasSubstr(path(name).native()), HasSubstr("link"))) << name;
+    fs::remove(root / name);
+  }
+  if (::geteuid() != 0) return;
+  put("store.db", 0600);
+  ASSERT_EQ(::chown((root / "store.db").c_str(), 12345, 12345), 0);
+  EXPECT_THAT(refusal(root), AllOf(HasSubstr("belongs to user id 12345"), HasSubstr("chown 0 ")));
+}
+
 TEST_F(StateFolderTest, SaysWhyItCannotCreate) {
   std::ofstream(root / "file") << "x";
   EXPECT_THAT(refusal(root / "file/state"), HasSubstr("cannot create the state folder"));
