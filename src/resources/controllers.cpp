@@ -36,6 +36,8 @@ constexpr std::string_view namespace_finalizer = "kubernetes";
 constexpr std::string_view cluster_roles_prefix = "rbac.authorization.k8s.io/clusterroles";
 constexpr std::size_t changes_at_once = 512;
 constexpr std::size_t writes_at_once = 256;
+// Objects that are looked at before others get this core again: a few milliseconds.
+constexpr std::size_t looks_at_once = 512;
 // Objects to look at that are remembered one by one; when there are more, everything is looked at instead.
 constexpr std::size_t remembered_max = 100'000;
 // After a write that somebody else got in the way of, and while a disk refuses.
@@ -59,6 +61,9 @@ const json::Array* owners_of(const json::Value& document) {
 }
 
 bool blocks_owner(const StoredObject& object, std::string_view owner_uid) {
+  static constexpr std::array<std::string_view, 2> path = {"metadata", "ownerReferences"};
+  const auto references = scan_value(object.json(), path);
+  if (!references || !references->contains("\"blockOwnerDeletion\":true")) return false;
   json::Document memory;
   const json::Value document = load_object(object, memory.storage());
   const json::Array* owners = owners_of(document);
@@ -118,53 +123,57 @@ std::optional<Transaction> removal(const StoredObject& object, const Resource& r
   return deletion_transaction(object, std::move(*plan));
 }
 
-// What is owned, and waited for, goes first; what it owns in turn is waited for as well.
-std::vector<Transaction> clear_dependents(const ObjectStore& store, const StoredObject& owner, const Resource& resource,
-                                          std::int64_t now_seconds) {
-  std::vector<Transaction> writes;
-  bool blocked = false;
-  for (const auto& dependent : store.owned_by(owner.uid())) {
-    const Resource* kind = find_resource(dependent->resource());
-    if (!kind) continue;
-    blocked = blocked || blocks_owner(*dependent, owner.uid());
-    if (dependent->deleting()) continue;
-    const OwnerStates states = owner_states(store, *dependent);
-    if (states.solid > 0) {
-      writes.push_back(disown(*dependent, *kind, {std::string(owner.uid())}));
-      continue;
-    }
-    const bool owns = !store.owned_by(dependent->uid()).empty();
-    if (auto write = removal(*dependent, *kind, owns ? Propagation::foreground : Propagation::background, now_seconds))
-      writes.push_back(std::move(*write));
+// The last of them that holds its owner.
+ObjectPtr last_that_blocks(const std::vector<ObjectPtr>& dependents, std::string_view owner_uid) {
+  const auto found = std::find_if(dependents.rbegin(), dependents.rend(),
+                                  [&](const ObjectPtr& object) { return blocks_owner(*object, owner_uid); });
+  return found == dependents.rend() ? nullptr : *found;
+}
+
+// What is owned goes in its own turn, and what of it is waited for goes first.
+Collection clear_dependents(const ObjectStore& store, const StoredObject& owner, const Resource& resource) {
+  Collection result;
+  std::vector<ObjectPtr> staying, leaving, waiting;
+  for (auto& dependent : store.owned_by(owner.uid())) {
+    if (!find_resource(dependent->resource())) continue;
+    if (!dependent->deleting()) result.look_at.push_back(dependent->key());
+    auto& kept = !dependent->deleting() ? staying : waits_for_dependents(*dependent) ? waiting : leaving;
+    kept.push_back(std::move(dependent));
   }
-  if (!blocked && writes.empty()) writes.push_back(release(owner, resource, foreground_finalizer));
-  return writes;
+  for (const auto* dependents : {&staying, &leaving, &waiting})
+    if (const ObjectPtr holder = last_that_blocks(*dependents, owner.uid())) {
+      result.held_by = holder->uid();
+      return result;
+    }
+  result.writes.push_back(release(owner, resource, foreground_finalizer));
+  return result;
 }
 
-std::vector<Transaction> orphan_dependents(const ObjectStore& store, const StoredObject& owner,
-                                           const Resource& resource) {
-  std::vector<Transaction> writes;
-  for (const auto& dependent : store.owned_by(owner.uid()))
-    if (const Resource* kind = find_resource(dependent->resource()))
-      writes.push_back(disown(*dependent, *kind, {std::string(owner.uid())}));
-  if (writes.empty()) writes.push_back(release(owner, resource, orphan_finalizer));
-  return writes;
+Collection orphan_dependents(const ObjectStore& store, const StoredObject& owner, const Resource& resource) {
+  Collection result;
+  for (const auto& dependent : store.owned_by(owner.uid())) {
+    if (!find_resource(dependent->resource())) continue;
+    result.look_at.push_back(dependent->key());
+    result.held_by = dependent->uid();
+  }
+  if (result.look_at.empty()) result.writes.push_back(release(owner, resource, orphan_finalizer));
+  return result;
 }
 
-std::vector<Transaction> settle_owned(const ObjectStore& store, const StoredObject& object, const Resource& resource,
-                                      std::int64_t now_seconds) {
-  OwnerStates states = owner_states(store, object);
-  std::vector<Transaction> writes;
-  if (states.gone.empty() && states.waiting.empty()) return writes;
+Collection settle_owned(const ObjectStore& store, const StoredObject& object, const Resource& resource,
+                        OwnerStates states, std::int64_t now_seconds) {
+  Collection result;
+  if (states.gone.empty() && states.waiting.empty()) return result;
   if (states.solid > 0) {
     std::ranges::move(states.waiting, std::back_inserter(states.gone));
-    writes.push_back(disown(object, resource, states.gone));
-  } else if (states.waiting.empty()) {
-    if (auto write = removal(object, resource, Propagation::background, now_seconds))
-      writes.push_back(std::move(*write));
+    result.writes.push_back(disown(object, resource, states.gone));
+    return result;
   }
-  // With an owner that waits, the owner's own turn deletes this.
-  return writes;
+  // An owner that waits for this one waits for what it owns in turn as well.
+  const bool waits = !states.waiting.empty() && !store.owned_by(object.uid()).empty();
+  if (auto write = removal(object, resource, waits ? Propagation::foreground : Propagation::background, now_seconds))
+    result.writes.push_back(std::move(*write));
+  return result;
 }
 
 std::int64_t seconds_now(const Clock& clock) {
@@ -193,6 +202,8 @@ OwnerStates owner_states(const ObjectStore& store, const StoredObject& object) {
                                  json::get_string_or(reference, "name"));
     if (!owner || owner->uid() != uid)
       states.gone.emplace_back(uid);
+    else if (owner->deleting() && has_finalizer_text(*owner, orphan_finalizer))
+      states.orphaning.emplace_back(uid);
     else if (waits_for_dependents(*owner))
       states.waiting.emplace_back(uid);
     else
@@ -201,17 +212,24 @@ OwnerStates owner_states(const ObjectStore& store, const StoredObject& object) {
   return states;
 }
 
-std::vector<Transaction> plan_collection(const ObjectStore& store, const StoredObject& object,
-                                         std::int64_t now_seconds) {
+Collection plan_collection(const ObjectStore& store, const StoredObject& object, std::int64_t now_seconds) {
   const Resource* resource = find_resource(object.resource());
   if (!resource) return {};
-  if (object.deleting()) {
-    if (has_finalizer_text(object, orphan_finalizer)) return orphan_dependents(store, object, *resource);
-    if (has_finalizer_text(object, foreground_finalizer))
-      return clear_dependents(store, object, *resource, now_seconds);
-    return {};
+  OwnerStates states = owner_states(store, object);
+  if (!states.orphaning.empty()) {
+    Collection result;
+    result.writes.push_back(disown(object, *resource, states.orphaning));
+    return result;
   }
-  return settle_owned(store, object, *resource, now_seconds);
+  if (!object.deleting()) return settle_owned(store, object, *resource, std::move(states), now_seconds);
+  if (has_finalizer_text(object, orphan_finalizer)) return orphan_dependents(store, object, *resource);
+  if (has_finalizer_text(object, foreground_finalizer)) return clear_dependents(store, object, *resource);
+  return {};
+}
+
+Transaction plan_release(const StoredObject& owner) {
+  return release(owner, *find_resource(owner.resource()),
+                 has_finalizer_text(owner, orphan_finalizer) ? orphan_finalizer : foreground_finalizer);
 }
 
 std::vector<Transaction> plan_namespace(const ObjectStore& store, const StoredObject& ns, std::int64_t now_seconds,
@@ -221,14 +239,21 @@ std::vector<Transaction> plan_namespace(const ObjectStore& store, const StoredOb
   bool empty = true;
   for (const Resource& resource : resources()) {
     if (!resource.kind->namespaced || !resource.stored || store.count(resource.key) == 0) continue;
-    const auto page = store.list({.resource = resource.key, .ns = ns.name()});
+    // Only as many as can be written now: the rest is found the next time.
+    const auto page = store.list({.resource = resource.key,
+                                  .ns = ns.name(),
+                                  .limit = writes_max - writes.size(),
+                                  .matches = [](const StoredObject& object) { return !object.deleting(); }});
     if (!page) continue;
-    for (const auto& object : page->objects) {
-      empty = false;
-      if (writes.size() >= writes_max) return writes;
-      if (object->deleting()) continue;
+    for (const auto& object : page->objects)
       if (auto write = removal(*object, resource, Propagation::background, now_seconds))
         writes.push_back(std::move(*write));
+    if (writes.size() >= writes_max) return writes;
+    if (!empty || !page->objects.empty()) {
+      empty = false;
+    } else {
+      const auto held = store.list({.resource = resource.key, .ns = ns.name(), .limit = 1});
+      empty = held && held->objects.empty();
     }
   }
   if (empty) writes.push_back(release(ns, *find_resource(namespaces_key), namespace_finalizer));
@@ -247,14 +272,26 @@ class Controllers::Work {
     roles_changed_ = true;
     while (true) {
       read_changes();
-      if (std::exchange(overflowed_, false)) look_at_everything();
+      // Not before there is room again: what did not fit would not fit a second time either.
+      if (overflowed_ && objects_.empty()) {
+        overflowed_ = false;
+        look_at_everything();
+      }
       const bool worked = co_await one_round();
-      if (!worked && objects_.empty() && namespaces_.empty() && !roles_changed_) co_await wakeup_->wait();
+      if (worked) continue;
+      if (objects_.empty() && namespaces_.empty() && !overflowed_ && !roles_changed_)
+        co_await wakeup_->wait();
+      else
+        co_await parts_.core.sleep(milliseconds(0));  // others want this core too
     }
   }
 
  private:
   using Key = std::tuple<std::string, std::string, std::string>;
+  struct Held {
+    ObjectKey owner;
+    std::string by;  // uid
+  };
   struct Followed {
     std::unique_ptr<Watch> watch;
     std::shared_ptr<std::atomic<bool>> changed = std::make_shared<std::atomic<bool>>(true);
@@ -307,9 +344,10 @@ class Controllers::Work {
     const bool removed = change.type == ChangeType::removed;
     if (removed && terminating_.contains(std::string(object.ns()))) namespaces_.insert(std::string(object.ns()));
     if (object.resource() == namespaces_key) note_namespace(object, removed);
+    note_held(change);
     if (removed) {
+      held_.erase(std::string(object.uid()));
       for (const auto& dependent : parts_.store.owned_by(object.uid())) remember(*dependent);
-      remember_owners(object);
     } else {
       note_present(object);
     }
@@ -329,35 +367,55 @@ class Controllers::Work {
     bool owned = false;
     object.for_each_owner([&](std::string_view) { owned = true; });
     if (owned || object.deleting()) remember(object);
-    // Also its blocking may have ended.
-    if (owned && object.deleting()) remember_owners(object);
   }
 
-  // Owners that wait for this one may go on.
-  void remember_owners(const StoredObject& object) {
-    bool owned = false;
-    object.for_each_owner([&](std::string_view) { owned = true; });
-    if (!owned) return;
-    json::Document memory;
-    const json::Value document = load_object(object, memory.storage());
-    const json::Array* owners = owners_of(document);
-    if (!owners) return;
-    for (const json::Value& reference : *owners) {
-      const Resource* kind =
-          find_resource_of_kind(json::get_string_or(reference, "apiVersion"), json::get_string_or(reference, "kind"));
-      if (!kind) continue;
-      const auto owner = parts_.store.get(kind->key, kind->kind->namespaced ? object.ns() : std::string_view(),
-                                          json::get_string_or(reference, "name"));
-      if (owner && owner->deleting()) remember(*owner);
+  // An owner that waits looks again when the one changes that it knows to hold it, and not for each of perhaps a
+  // hundred thousand others.
+  void note_held(const Change& change) {
+    if (held_.empty()) return;
+    const StoredObject& before = change.previous ? *change.previous : *change.object;
+    before.for_each_owner([&](std::string_view owner) {
+      const auto held = held_.find(owner);
+      if (held == held_.end() || held->second.by != change.object->uid()) return;
+      remember(held->second.owner);
+      held_.erase(held);
+    });
+  }
+
+  // True when the owner that is now held waits for itself in the end. Who waits waits for one, so this is a walk along
+  // a line; and a circle that is there now came with the newest step, since every one is broken when it comes.
+  bool closes_circle(std::string_view owner_uid, std::string_view holder) const {
+    for (std::size_t steps = 0; steps <= held_.size(); ++steps) {
+      if (holder == owner_uid) return true;
+      const auto next = held_.find(holder);
+      if (next == held_.end()) return false;
+      holder = next->second.by;
     }
+    return false;
   }
 
-  void remember(const StoredObject& object) {
+  // The next writes for one object.
+  std::vector<Transaction> plan_object(const StoredObject& object, std::int64_t now) {
+    std::string uid(object.uid());
+    held_.erase(uid);
+    Collection planned = plan_collection(parts_.store, object, now);
+    for (ObjectKey& key : planned.look_at) remember(std::move(key));
+    if (planned.held_by.empty()) return std::move(planned.writes);
+    if (closes_circle(uid, planned.held_by)) {
+      planned.writes.push_back(plan_release(object));
+      return std::move(planned.writes);
+    }
+    held_.insert_or_assign(std::move(uid), Held{.owner = object.key(), .by = std::move(planned.held_by)});
+    return std::move(planned.writes);
+  }
+
+  void remember(const StoredObject& object) { remember(object.key()); }
+  void remember(ObjectKey key) {
     if (objects_.size() >= remembered_max) {
       overflowed_ = true;
       return;
     }
-    objects_.emplace(std::string(object.resource()), std::string(object.ns()), std::string(object.name()));
+    objects_.emplace(std::move(key.resource), std::move(key.ns), std::move(key.name));
   }
 
   // One object after another: unlike the memory of single objects this can be resumed, so it needs no bound.
@@ -405,7 +463,6 @@ class Controllers::Work {
   std::vector<Transaction> plan_round() {
     std::vector<Transaction> writes;
     std::set<Key> written;
-    std::vector<Key> waiting;
     // A key may be written once in a round: the second plan for it would be about a version that is gone.
     const auto add = [&](std::vector<Transaction> planned) {
       for (auto& transaction : planned) {
@@ -426,16 +483,11 @@ class Controllers::Work {
         break;
       }
     }
-    while (!objects_.empty() && writes.size() < writes_at_once) {
-      Key key = std::move(objects_.extract(objects_.begin()).value());
-      const auto object = parts_.store.get(std::get<0>(key), std::get<1>(key), std::get<2>(key));
-      if (!object) continue;
-      auto planned = plan_collection(parts_.store, *object, now);
-      // An owner that waits goes on once its turn leaves nothing to write for what it owns.
-      if (object->deleting() && !planned.empty()) waiting.push_back(std::move(key));
-      add(std::move(planned));
+    for (std::size_t looks = 0; !objects_.empty() && writes.size() < writes_at_once && looks < looks_at_once; ++looks) {
+      const Key key = std::move(objects_.extract(objects_.begin()).value());
+      if (const auto object = parts_.store.get(std::get<0>(key), std::get<1>(key), std::get<2>(key)))
+        add(plan_object(*object, now));
     }
-    for (Key& key : waiting) objects_.insert(std::move(key));
     if (std::exchange(roles_changed_, false) && parts_.gather_roles)
       for (Write& write : parts_.gather_roles()) {
         Transaction transaction;
@@ -448,10 +500,11 @@ class Controllers::Work {
   const Parts& parts_;
   std::shared_ptr<Wakeup> wakeup_;
   std::map<std::string, Followed> followed_;
-  std::set<Key> objects_;                        // to look at
-  std::set<std::string> namespaces_;             // to go on with
-  std::unordered_set<std::string> terminating_;  // that are on their way out
-  bool overflowed_ = false;                      // look at everything
+  std::set<Key> objects_;                          // to look at
+  std::map<std::string, Held, std::less<>> held_;  // owners that wait, by uid
+  std::set<std::string> namespaces_;               // to go on with
+  std::unordered_set<std::string> terminating_;    // that are on their way out
+  bool overflowed_ = false;                        // look at everything
   bool roles_changed_ = false;
 };
 

@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
@@ -23,15 +24,24 @@ namespace vg::resources {
 
 // Owners by what is known of them.
 struct OwnerStates {
-  std::size_t solid = 0;                  // there, or of a kind that is not known here
-  std::vector<std::string> gone = {};     // uids of those that are not there any more
-  std::vector<std::string> waiting = {};  // uids of those that wait for what they own to go first
+  std::size_t solid = 0;                    // there, or of a kind that is not known here
+  std::vector<std::string> gone = {};       // uids of those that are not there any more
+  std::vector<std::string> waiting = {};    // uids of those that wait for what they own to go first
+  std::vector<std::string> orphaning = {};  // uids of those that go once they own nothing any more
 };
 OwnerStates owner_states(const ObjectStore& store, const StoredObject& object);
 
-// What to do about an object that has owners or is on its way out; none when there is nothing to do.
-std::vector<Transaction> plan_collection(const ObjectStore& store, const StoredObject& object,
-                                         std::int64_t now_seconds);
+// What to do about an object that has owners or is on its way out.
+struct Collection {
+  std::vector<Transaction> writes = {};
+  std::vector<ObjectKey> look_at = {};  // what it owns, whose own turn has come
+  // The uid of something that it owns and that must change before this one can go on; empty when nothing must. Of many
+  // it is one that is likely to go last, and one that waits for others itself only when all of them do.
+  std::string held_by = {};
+};
+Collection plan_collection(const ObjectStore& store, const StoredObject& object, std::int64_t now_seconds);
+// Lets an owner go that waits for what it owns, although that is still there: they wait for each other.
+Transaction plan_release(const StoredObject& owner);
 // The next deletions inside a namespace that is on its way out, at most so many; when nothing is left in it, the write
 // that lets it go.
 std::vector<Transaction> plan_namespace(const ObjectStore& store, const StoredObject& ns, std::int64_t now_seconds,

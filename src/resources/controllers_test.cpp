@@ -109,6 +109,92 @@ TEST_F(ControllersTest, ForegroundWaitsForWhatBlocks) {
   EXPECT_TRUE(gone(map("owner")));
 }
 
+// Everybody waits for somebody else, and nobody goes: the circle is broken.
+TEST_F(ControllersTest, OwnersOfEachOtherGo) {
+  start_controllers();
+  for (const std::size_t length : {1u, 2u, 3u, 50u}) {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < length; ++i) {
+      names.push_back(fmt::format("c{}-{}", length, i));
+      post(config_maps, config_map(names.back()));
+    }
+    for (std::size_t i = 0; i < length; ++i)
+      EXPECT_EQ(merge(map(names[i]), fmt::format(R"({{"metadata":{{{}}}}})",
+                                                 owned_by(get(map(names[(i + 1) % length])), true).substr(1)))
+                    .status,
+                200);
+    EXPECT_EQ(call("DELETE", map(names[0]) + "?propagationPolicy=Foreground").status, 200);
+    for (const std::string& name : names) EXPECT_TRUE(gone(map(name))) << name;
+  }
+}
+
+// Both were told to go, so none is told by the other.
+TEST_F(ControllersTest, OwnersOfEachOtherThatWereBothDeletedGo) {
+  const auto one = post(config_maps, config_map("one"));
+  const auto two = post(config_maps, config_map("two", owned_by(one, true)));
+  merge(map("one"), fmt::format(R"({{"metadata":{{{}}}}})", owned_by(two, true).substr(1)));
+  for (const char* name : {"one", "two"}) call("DELETE", map(name) + "?propagationPolicy=Foreground");
+  start_controllers();
+  EXPECT_TRUE(gone(map("one")));
+  EXPECT_TRUE(gone(map("two")));
+}
+
+TEST_F(ControllersTest, ACircleWaitsForWhatIsHeldByOthers) {
+  start_controllers();
+  const auto one = post(config_maps, config_map("one"));
+  const auto two = post(config_maps, config_map("two", owned_by(one, true)));
+  merge(map("one"), fmt::format(R"({{"metadata":{{{}}}}})", owned_by(two, true).substr(1)));
+  post(config_maps, config_map("held", owned_by(two, true) + R"(,"finalizers":["x/hold"])"));
+  call("DELETE", map("one") + "?propagationPolicy=Foreground");
+  EXPECT_TRUE(soon([&] { return get(map("held")).at({"metadata", "deletionTimestamp"}) != "(absent)"; }));
+  EXPECT_EQ(get(map("two")).status, 200) << "what it waits for is there";
+  merge(map("held"), R"({"metadata":{"finalizers":null}})");
+  for (const char* name : {"held", "one", "two"}) EXPECT_TRUE(gone(map(name))) << name;
+}
+
+TEST_F(ControllersTest, AnOwnerGoesOnWhenWhatHeldItIsDisowned) {
+  start_controllers();
+  const auto owner = post(config_maps, config_map("owner"));
+  post(config_maps, config_map("leaf", owned_by(owner, true) + R"(,"finalizers":["x/hold"])"));
+  call("DELETE", map("owner") + "?propagationPolicy=Foreground");
+  EXPECT_TRUE(soon([&] { return get(map("leaf")).at({"metadata", "deletionTimestamp"}) != "(absent)"; }));
+  merge(map("leaf"), R"({"metadata":{"ownerReferences":null}})");
+  EXPECT_TRUE(gone(map("owner")));
+  EXPECT_EQ(get(map("leaf")).status, 200);
+}
+
+// Each of them is looked at a few times, however many there are.
+TEST_F(ControllersTest, ManyDependentsGoInTimeThatGrowsWithTheirNumber) {
+  constexpr std::size_t count = 3000;
+  const auto owner = post(config_maps, config_map("owner"));
+  std::vector<std::unique_ptr<TestExchange>> running;
+  std::vector<std::future<void>> ends;
+  for (std::size_t i = 0; i < count; ++i) {
+    running.push_back(exchange("POST", config_maps, config_map(fmt::format("d{}", i), owned_by(owner, true))));
+    ends.push_back(start(*running.back()));
+    if (ends.size() == 100) {
+      for (auto& end : ends) end.get();
+      ends.clear();
+      running.clear();
+    }
+  }
+  for (auto& end : ends) end.get();
+  start_controllers();
+  EXPECT_EQ(call("DELETE", map("owner") + "?propagationPolicy=Foreground").status, 200);
+  EXPECT_TRUE(gone(map("owner")));
+  EXPECT_TRUE(soon([&] { return store_->count("configmaps") <= 1; })) << store_->count("configmaps");
+}
+
+TEST_F(ControllersTest, OrphansOfOneThatIsDeletedTooStay) {
+  start_controllers();
+  const auto owner = post(config_maps, config_map("owner"));
+  post(config_maps, config_map("leaf", owned_by(owner, true) + R"(,"finalizers":["x/hold"])"));
+  call("DELETE", map("leaf"));
+  call("DELETE", map("owner") + "?propagationPolicy=Orphan");
+  EXPECT_TRUE(gone(map("owner")));
+  EXPECT_EQ(get(map("leaf")).at({"metadata", "ownerReferences"}), "(absent)");
+}
+
 TEST_F(ControllersTest, OrphansStay) {
   start_controllers();
   const auto owner = post(config_maps, config_map("owner"));
