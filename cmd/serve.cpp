@@ -48,6 +48,7 @@ namespace {
 
 // Renewal begins a month before the end, so an hour more or less does not matter.
 constexpr std::chrono::hours renewal_interval{1};
+constexpr std::int64_t audit_log_mib_max = 1024 * 1024;  // a typing mistake begins somewhere
 
 struct ServeOptions {
   std::string state;  // empty = the default place
@@ -56,6 +57,8 @@ struct ServeOptions {
   NodeOptions node;
   std::string requestheader_client_ca_file;
   std::string requestheader_allowed_names;
+  std::int64_t audit_log_mib = resources::AuditLog::bytes_max_default / limits::mib;
+  bool audit_required = false;
   std::int64_t verbosity = log::verbosity_default;
 
   std::vector<Flag> flags() {
@@ -77,6 +80,10 @@ struct ServeOptions {
          "authorities of front proxies: whom they name in X-Remote-User and X-Remote-Group is believed"},
         {"requestheader-allowed-names", '\0', &requestheader_allowed_names, "NAMES",
          "common names of front proxies' certificates, separated by commas (default any)"},
+        {"audit-log-mib", '\0', &audit_log_mib, "MIB",
+         "room for the audit log: half for changes, a quarter for reads of Secrets, a quarter for refused requests"},
+        {"audit-required", '\0', &audit_required, "",
+         "refuse changes (503) while the audit log cannot be written; a change is recorded before it is answered"},
         {"v", 'v', &verbosity, "LEVEL", "how much to log: 3 adds a line a request, 4 also webhooks"},
     };
   }
@@ -223,7 +230,7 @@ class Standalone {
 
  private:
   Standalone(local::StateFolder folder, std::unique_ptr<local::Pki> pki, const ServeOptions& options);
-  Result<void> open_api(std::string server_url);
+  Result<void> open_api(const ServeOptions& options, std::string server_url);
   void add_routes();
   Result<void> load_certificates();
   Result<void> set_tls(std::string certificate_pem, std::string key_pem);
@@ -275,7 +282,7 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
   if (!address) return fail(address.error());
 
   std::unique_ptr<Standalone> made(new Standalone(std::move(*folder), std::move(*pki), options));
-  if (auto opened = made->open_api(listen.url()); !opened) return fail(opened.error());
+  if (auto opened = made->open_api(options, listen.url()); !opened) return fail(opened.error());
   made->subresources_ = std::make_unique<Subresources>(*made->api_, options.node, made->metrics_);
   made->add_routes();
   made->show_expiry();
@@ -290,11 +297,14 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
   return made;
 }
 
-Result<void> Standalone::open_api(std::string server_url) {
+Result<void> Standalone::open_api(const ServeOptions& options, std::string server_url) {
   auto api = StandaloneApi::open({.state = folder_.path(),
-                                  .admin_token = pki_->admin_token(),
+                                  .admin_token = {},
                                   .authority_pem = pki_->authority_pem(),
-                                  .server_url = std::move(server_url)},
+                                  .server_url = std::move(server_url),
+                                  .audit_bytes_max = static_cast<std::size_t>(options.audit_log_mib) * limits::mib,
+                                  .audit_required = options.audit_required,
+                                  .metrics = &metrics_},
                                  clock_);
   if (!api) return fail(std::move(api.error()));
   api_ = std::move(*api);
@@ -403,7 +413,10 @@ void Standalone::show_expiry() {
 
 int serve(const ServeOptions& options, const ListenAddress& listen, Output output) {
   const auto failed = [&](const Status& status) {
-    fmt::print(output.err, "virtgate serve: {}\n", status.message);
+    // The words around an internal error speak of a request, and here is none: its cause is the message.
+    const auto& causes = status.details.causes;
+    const bool internal = status.reason == "InternalError" && !causes.empty();
+    fmt::print(output.err, "virtgate serve: {}\n", internal ? causes.front().message : status.message);
     return exit_failed;
   };
   // What is written below is for the user who runs the server, unless its code says otherwise.
@@ -441,6 +454,9 @@ int run_serve(std::span<const std::string_view> arguments, Output output) {
     return refuse("--console-server-port must be from 0 to 65535");
   if (const auto networks = parse_networks(options.node.guest_networks); !networks)
     return refuse("--guest-networks: " + networks.error());
+  constexpr auto audit_least_mib = resources::AuditLog::bytes_max_least / limits::mib;
+  if (options.audit_log_mib < std::int64_t{audit_least_mib} || options.audit_log_mib > audit_log_mib_max)
+    return refuse(fmt::format("--audit-log-mib must be from {} to {}", audit_least_mib, audit_log_mib_max));
   const auto listen = parse_listen_address(options.listen);
   if (!listen) return refuse(listen.error());
   return serve(options, *listen, output);

@@ -1,5 +1,6 @@
 #include "standalone_api.h"
 
+#include <chrono>
 #include <utility>
 
 #include "base/log.h"
@@ -13,8 +14,32 @@
 namespace vg::cmd {
 namespace {
 
+constexpr std::chrono::seconds health_interval{1};
+
 ObjectDraft draft_of(std::string_view key, const json::Object& object) {
   return resources::make_draft(object, *resources::find_resource(key));
+}
+
+std::shared_ptr<const auth::TokenVerifier> fixed_administrator(const std::string& token) {
+  std::vector<auth::StaticToken> fixed;
+  fixed.push_back({.token = token,
+                   .user = {.name = std::string(local::admin_user),
+                            .uid = {},
+                            .groups = {std::string(local::admin_group)},
+                            .extra = {}}});
+  return std::make_shared<auth::StaticTokens>(std::move(fixed));
+}
+
+auth::AuthenticationObserver recorded_in(resources::AuditLog& audit) {
+  return [&audit](const auth::FailedAuthentication& failed) {
+    const http::Request& request = failed.request;
+    audit.write({.request_id = request.id,
+                 .address = request.peer ? std::string_view(request.peer->address) : std::string_view("-"),
+                 .credential = failed.credential,
+                 .method = request.method,
+                 .path = request.path,
+                 .reason = failed.reason});
+  };
 }
 
 }  // namespace
@@ -41,6 +66,7 @@ StandaloneApi::StandaloneApi(std::unique_ptr<store::EmbeddedStore> store, std::u
                .issuer = *tokens_,
                .store = *store_,
                .clock = clock_} {
+  identifier_.observe_failures(recorded_in(*audit_));
   api_ = std::make_unique<resources::ResourceApi>(resources::ApiParts{.store = *store_,
                                                                       .commits = commits_,
                                                                       .authorizer = rbac_,
@@ -73,22 +99,26 @@ Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOp
   auto tokens = local::ServiceAccountTokens::open(options.state / "pki" / "service-account.key",
                                                   local::lookup_in(**store), clock);
   if (!tokens) return fail(std::move(tokens.error()));
-  auto audit = resources::AuditLog::open((options.state / "audit.log").native());
+  auto audit = resources::AuditLog::open({.folder = options.state.native(),
+                                          .bytes_max = options.audit_bytes_max,
+                                          .required = options.audit_required,
+                                          .clock = clock,
+                                          .metrics = options.metrics});
   if (!audit) return fail(std::move(audit.error()));
 
-  std::vector<auth::StaticToken> fixed;
-  fixed.push_back({.token = options.admin_token,
-                   .user = {.name = std::string(local::admin_user),
-                            .uid = {},
-                            .groups = {std::string(local::admin_group)},
-                            .extra = {}}});
-  std::vector<std::shared_ptr<const auth::TokenVerifier>> verifiers;
-  verifiers.push_back(std::make_shared<auth::StaticTokens>(std::move(fixed)));
-  verifiers.push_back(std::make_shared<auth::TokenFile>((options.state / "pki" / "tokens.csv").native(), clock));
+  const std::filesystem::path pki = options.state / "pki";
+  std::vector<std::shared_ptr<const auth::TokenFile>> files;
+  if (options.admin_token.empty())
+    files.push_back(std::make_shared<auth::TokenFile>((pki / "admin.token").native(), clock, local::parse_admin_token));
+  files.push_back(std::make_shared<auth::TokenFile>((pki / "tokens.csv").native(), clock));
+  std::vector<std::shared_ptr<const auth::TokenVerifier>> verifiers(files.begin(), files.end());
+  if (!options.admin_token.empty()) verifiers.push_back(fixed_administrator(options.admin_token));
   // Owned by the result, which also owns the identifier that asks it.
   verifiers.push_back(std::shared_ptr<const auth::TokenVerifier>(std::shared_ptr<void>(), tokens->get()));
   std::unique_ptr<StandaloneApi> made(
       new StandaloneApi(std::move(*store), std::move(*audit), std::move(*tokens), std::move(verifiers), clock));
+  made->token_files_ = std::move(files);
+  made->metrics_ = options.metrics;
   made->add_token_documents(options.server_url);
   return made;
 }
@@ -108,11 +138,29 @@ void StandaloneApi::add_routes(server::Router& router, server::HealthRegistry& h
     if (store_->health().ok) return std::nullopt;
     return "the store takes no writes; the log says why";
   });
+  using enum server::HealthScope;
+  health.add("audit", audit_->required() ? readiness : degraded, [this] { return audit_->problem(); });
+  health.add("tokens", degraded, [this]() -> std::optional<std::string> {
+    for (const auto& file : token_files_)
+      if (auto problem = file->problem()) return problem;
+    return std::nullopt;
+  });
+  health_ = &health;
+}
+
+Task<void> StandaloneApi::keep_showing_health(http::Core& core) {
+  auto& shown = metrics_->gauges("virtgate_health_degraded",
+                                 "1 while a check of /readyz finds something that somebody should look at.", {"check"});
+  while (true) {
+    health_->show_degraded(shown);
+    co_await core.sleep(health_interval);
+  }
 }
 
 void StandaloneApi::start(http::Core& core, bool controllers) {
   core.post([this, &core, controllers] {
     tasks_.emplace_back(audit_->keep_flushing(core));
+    if (metrics_ && health_) tasks_.emplace_back(keep_showing_health(core));
     if (!controllers) return;
     controllers_ = std::make_unique<resources::Controllers>(resources::Controllers::Parts{
         .store = *store_, .commits = commits_, .core = core, .clock = clock_, .gather_roles = [this] {
@@ -126,7 +174,7 @@ void StandaloneApi::stop() {
   tasks_.clear();
   controllers_.reset();
   commits_.wait_for_all();
-  audit_->flush();
+  audit_->finish();
 }
 
 }  // namespace vg::cmd

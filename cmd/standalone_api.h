@@ -12,6 +12,7 @@
 #include "auth/reviews.h"
 #include "auth/static_tokens.h"
 #include "base/clock.h"
+#include "base/metrics.h"
 #include "base/status.h"
 #include "config/stored_config.h"
 #include "http/core.h"
@@ -28,9 +29,12 @@ namespace vg::cmd {
 
 struct StandaloneApiOptions {
   std::filesystem::path state;  // the folder that holds everything
-  std::string admin_token;
-  std::string authority_pem;  // trusted by and for the nodes
-  std::string server_url;     // under which this server is known
+  std::string admin_token;      // for tests; empty: what pki/admin.token holds, now and whenever it changes
+  std::string authority_pem;    // trusted by and for the nodes
+  std::string server_url;       // under which this server is known
+  std::size_t audit_bytes_max = resources::AuditLog::bytes_max_default;
+  bool audit_required = false;           // refuse changes that cannot be recorded
+  metrics::Registry* metrics = nullptr;  // outlives the API; null: not counted
 };
 
 class StandaloneApi {
@@ -55,6 +59,7 @@ class StandaloneApi {
   StandaloneApi(std::unique_ptr<store::EmbeddedStore> store, std::unique_ptr<resources::AuditLog> audit,
                 std::unique_ptr<local::ServiceAccountTokens> tokens,
                 std::vector<std::shared_ptr<const auth::TokenVerifier>> verifiers, const Clock& clock);
+  Task<void> keep_showing_health(http::Core& core);
   void add_token_documents(std::string_view server_url);
 
   const Clock& clock_;
@@ -64,6 +69,9 @@ class StandaloneApi {
   admission::StoreLookups lookups_;
   admission::Environment admission_;
   std::unique_ptr<resources::AuditLog> audit_;
+  std::vector<std::shared_ptr<const auth::TokenFile>> token_files_;
+  metrics::Registry* metrics_ = nullptr;
+  const server::HealthRegistry* health_ = nullptr;
   std::unique_ptr<local::ServiceAccountTokens> tokens_;
   auth::Identifier identifier_;
   local::Rbac rbac_;

@@ -12,4 +12,15 @@ namespace vg::budgets {
 inline constexpr std::size_t kib = 1024;
 inline constexpr std::size_t mib = 1024 * kib;
 
+// --- the audit log: lines about what changed nothing, of one user or one source address
+// A person who tries things out stays below it; whoever goes on has a line every five seconds and a sum every ten.
+inline constexpr double audit_attempts_burst = 100;
+inline constexpr double audit_attempts_per_second = 0.2;
+// The same Secret read by the same user: a controller that polls is told once in a while.
+inline constexpr double audit_same_read_burst = 10;
+inline constexpr double audit_same_read_per_second = 0.1;
+inline constexpr std::chrono::seconds audit_summary_interval{10};
+// Users, addresses and reads that are told apart; a few hundred bytes each.
+inline constexpr std::size_t audit_subjects_max = 2048;
+
 }  // namespace vg::budgets

@@ -28,10 +28,6 @@ Status nothing_here(const RequestInfo& info) {
           .details = {}};
 }
 
-bool is_write(std::string_view verb) {
-  return verb == "create" || verb == "update" || verb == "patch" || verb == "delete" || verb == "deletecollection";
-}
-
 // A namespaced resource is reached through a namespace, except to see all of them; others never.
 bool scope_fits(const RequestInfo& info, const Resource& resource) {
   if (resource.kind->namespaced) return !info.ns.empty() || info.verb == "list" || info.verb == "watch";
@@ -205,45 +201,79 @@ void ResourceApi::add_routes(server::Router& router) {
                     handler);
 }
 
+// What the audit log wants to know of a request. A change may happen although nobody waits for its answer any more: a
+// request that is thrown away where it waits is recorded by the destructor, without a code.
+struct ResourceApi::Recorded {
+  const ResourceApi& api;
+  const server::Call& call;
+  const RequestInfo& info;
+  Clock::Steady began;
+  const Asker* asker = nullptr;  // from when it is served until it is answered
+
+  ~Recorded() {
+    if (asker) api.audit(*this, true, *asker, {});
+  }
+};
+
 Task<void> ResourceApi::handle(server::Call& call) {
   const auto began = parts_.clock.steady_now();
   const http::Request& request = call.request();
   const auto info = request_info(request.method, request.path, request.query);
   if (!info) co_return call.refuse(info.error());
   const auto asker = co_await gate_.pass(call, *info);
-  std::string object_name;
+  Recorded recorded{.api = *this, .call = call, .info = *info, .began = began};
   if (!asker) {
     call.refuse(asker.error());
     if (asker.error().code == 403)
-      audit(call, *info, {.user = {}, .impersonated_by = {}, .reason = asker.error().message}, false, info->name,
-            began);
+      audit(recorded, false, {.user = {}, .impersonated_by = impersonator(call), .reason = asker.error().message},
+            info->name);
     co_return;
   }
+  if (parts_.audit && is_write(info->verb))
+    if (auto takes = parts_.audit->takes_changes(); !takes) co_return call.refuse(takes.error());
+  // A watch goes on for long, and what it showed was seen even if it never ends in order.
+  if (info->verb == "watch") audit(recorded, true, *asker, info->name);
+  recorded.asker = &*asker;
+  std::string object_name;
   co_await serve(call, *info, *asker, object_name);
-  audit(call, *info, *asker, true, object_name, began);
+  recorded.asker = nullptr;
+  audit(recorded, true, *asker, object_name);
 }
 
-void ResourceApi::audit(const server::Call& call, const RequestInfo& info, const Asker& asker, bool allowed,
-                        std::string_view object_name, Clock::Steady began) const {
-  if (!parts_.audit || !info.resource_request || !is_write(info.verb)) return;
+// Who acts as somebody else, when it is known already that the request was refused: the one it is refused as must not
+// be blamed for it.
+std::string ResourceApi::impersonator(const server::Call& call) const {
+  if (!call.request().headers.find("impersonate-user")) return {};
+  auto user = parts_.identifier.authenticate(call.request());
+  return user && user->name != call.identity().user ? std::move(user->name) : std::string();
+}
+
+void ResourceApi::audit(const Recorded& request, bool allowed, const Asker& asker, std::string_view object_name) const {
+  if (!parts_.audit) return;
+  const RequestInfo& info = request.info;
+  const server::Call& call = request.call;
+  const bool dry_run =
+      call.request().query.contains("dryRun") && query_value(call.request().query, "dryRun") == std::optional("All");
+  const auto kind = audit_kind(info, allowed, call.status(), dry_run);
+  if (!kind) return;
   std::string resource = info.group;
   if (!resource.empty()) resource += '/';
-  resource += info.resource;
+  resource += info.resource_request ? info.resource : info.path;
   const std::string now = print_rfc3339_micro(Timestamp::from(parts_.clock.wall_now()));
-  const std::chrono::duration<double, std::milli> took = parts_.clock.steady_now() - began;
-  parts_.audit->write({.time = now,
-                       .request_id = call.request().id,
-                       .user = call.identity().user,
-                       .impersonated_by = asker.impersonated_by,
-                       .verb = info.verb,
-                       .resource = resource,
-                       .subresource = info.subresource,
-                       .ns = info.ns,
-                       .name = object_name.empty() ? std::string_view(info.name) : object_name,
-                       .code = call.status(),
-                       .allowed = allowed,
-                       .reason = asker.reason,
-                       .milliseconds = took.count()});
+  const std::chrono::duration<double, std::milli> took = parts_.clock.steady_now() - request.began;
+  parts_.audit->write(*kind, {.time = now,
+                              .request_id = call.request().id,
+                              .user = call.identity().user,
+                              .impersonated_by = asker.impersonated_by,
+                              .verb = info.verb,
+                              .resource = resource,
+                              .subresource = info.subresource,
+                              .ns = info.ns,
+                              .name = object_name.empty() ? std::string_view(info.name) : object_name,
+                              .code = call.status(),
+                              .allowed = allowed,
+                              .reason = asker.reason,
+                              .milliseconds = took.count()});
 }
 
 Task<void> ResourceApi::serve(server::Call& call, const RequestInfo& info, const Asker& asker,

@@ -85,8 +85,9 @@ class ResourceApi {
   Task<void> serve_resource(server::Call& call, const RequestInfo& info, const Resource& resource,
                             const api::KindVersion& version, const Asker& asker, std::string& object_name);
   Task<void> serve_review(server::Call& call, const RequestInfo& info, const Resource& review, const User& user);
-  void audit(const server::Call& call, const RequestInfo& info, const Asker& asker, bool allowed,
-             std::string_view object_name, Clock::Steady began) const;
+  struct Recorded;
+  std::string impersonator(const server::Call& call) const;
+  void audit(const Recorded& request, bool allowed, const Asker& asker, std::string_view object_name) const;
 
   ApiParts parts_;
   Backend backend_;

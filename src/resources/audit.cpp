@@ -1,24 +1,37 @@
 #include "resources/audit.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/compile.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <iterator>
 
+#include "base/budgets.h"
 #include "base/json_text.h"
 #include "base/log.h"
+#include "base/time_rfc3339.h"
 
 namespace vg::resources {
 namespace {
 
 // User names and paths come from requests.
 constexpr std::size_t text_bytes_max = 512;
+constexpr int retry_after_seconds = 5;
+
+struct Log {
+  std::string_view file;
+  std::size_t share;  // of all room, in quarters
+};
+// In the order of AuditKind.
+constexpr std::array<Log, 3> logs = {{{"audit.log", 2}, {"audit-reads.log", 1}, {"audit-attempts.log", 1}}};
+constexpr std::size_t shares = 4;
 
 void member(std::string& out, std::string_view name, std::string_view value) {
   if (value.empty()) return;
@@ -28,31 +41,21 @@ void member(std::string& out, std::string_view name, std::string_view value) {
   append_json_string(out, value, text_bytes_max);
 }
 
-int open_file(const std::string& path) { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600); }
-
-}  // namespace
-
-Result<std::unique_ptr<AuditLog>> AuditLog::open(std::string path, std::size_t file_bytes) {
-  const int fd = open_file(path);
-  if (fd < 0)
-    return fail(Status::internal_error(fmt::format("cannot open the audit log {}: {}", path, std::strerror(errno))));
-  struct stat file{};
-  const std::size_t bytes = ::fstat(fd, &file) == 0 ? static_cast<std::size_t>(file.st_size) : 0;
-  return std::unique_ptr<AuditLog>(new AuditLog(std::move(path), fd, bytes, file_bytes));
+void member(std::string& out, std::string_view name, std::uint64_t value) {
+  if (value > 0) fmt::format_to(std::back_inserter(out), FMT_COMPILE(R"(,"{}":{})"), name, value);
 }
 
-AuditLog::AuditLog(std::string path, int fd, std::size_t bytes, std::size_t file_bytes)
-    : path_(std::move(path)), file_bytes_(file_bytes), fd_(fd), bytes_(bytes) {}
+std::string time_text(Clock::Wall time) { return print_rfc3339_micro(Timestamp::from(time)); }
 
-AuditLog::~AuditLog() {
-  flush();
-  if (fd_ >= 0) ::close(fd_);
-}
-
-void AuditLog::write(const AuditEntry& entry) {
+std::string begin_line(std::string_view time) {
   std::string line = R"({"time":)";
   line.reserve(384);
-  append_json_string(line, entry.time);
+  append_json_string(line, time);
+  return line;
+}
+
+std::string line_of(const AuditEntry& entry) {
+  std::string line = begin_line(entry.time);
   member(line, "requestId", entry.request_id);
   member(line, "user", entry.user);
   member(line, "impersonatedBy", entry.impersonated_by);
@@ -65,42 +68,309 @@ void AuditLog::write(const AuditEntry& entry) {
                  entry.allowed ? "allow" : "forbid");
   member(line, "reason", entry.reason);
   fmt::format_to(std::back_inserter(line), FMT_COMPILE(",\"milliseconds\":{:.3f}}}\n"), entry.milliseconds);
-  const std::lock_guard lock(mutex_);
-  buffer_ += line;
-  if (buffer_.size() >= buffer_bytes_max) flush_locked();
+  return line;
+}
+
+// How often, of whom, and when: `who` and `allowed` are the names of these members.
+std::string line_of(const AuditSummary& summary, Clock::Wall now, std::string_view who, std::string_view refused,
+                    std::string_view allowed) {
+  std::string line = begin_line(time_text(now));
+  line += R"(,"summary":true)";
+  member(line, who, summary.who);
+  member(line, "what", summary.what);
+  member(line, refused, summary.refused);
+  member(line, allowed, summary.allowed);
+  member(line, "first", time_text(summary.first));
+  member(line, "last", time_text(summary.last));
+  line += "}\n";
+  return line;
+}
+
+// An IPv6 client has at least 2^64 addresses of its own: they count as one.
+std::string source_of(std::string_view address) {
+  const std::string text(address);
+  in6_addr parts{};
+  if (::inet_pton(AF_INET6, text.c_str(), &parts) != 1 || IN6_IS_ADDR_V4MAPPED(&parts)) return text;
+  std::fill(std::begin(parts.s6_addr) + 8, std::end(parts.s6_addr), 0);
+  std::array<char, INET6_ADDRSTRLEN> network{};
+  if (!::inet_ntop(AF_INET6, &parts, network.data(), network.size())) return text;
+  return fmt::format("{}/64", network.data());
+}
+
+constexpr std::array<std::string_view, 6> opened_subresources = {"console", "vnc",         "usbredir",
+                                                                 "vsock",   "portforward", "vnc/screenshot"};
+
+AuditLimiter::Options limits_of(double burst, double lines_per_second, bool full_table_limits) {
+  return {.burst = burst,
+          .lines_per_second = lines_per_second,
+          .summary_interval = budgets::audit_summary_interval,
+          .subjects_max = budgets::audit_subjects_max,
+          .full_table_limits = full_table_limits};
+}
+
+}  // namespace
+
+// --- what is recorded ------------------------------------------------------------------------------------------------
+
+bool is_write(std::string_view verb) {
+  return verb == "create" || verb == "update" || verb == "patch" || verb == "delete" || verb == "deletecollection";
+}
+
+bool is_sensitive_read(const RequestInfo& info) {
+  if (!info.resource_request || is_write(info.verb)) return false;
+  if (info.group.empty()) return info.resource == "secrets";
+  if (info.group != "subresources.kubevirt.io") return false;
+  return std::ranges::any_of(opened_subresources, [&](std::string_view name) {
+    return info.subresource == name || (name == "portforward" && info.subresource.starts_with("portforward/"));
+  });
+}
+
+std::optional<AuditKind> audit_kind(const RequestInfo& info, bool allowed, int code, bool dry_run) {
+  if (!allowed) return AuditKind::attempt;
+  if (!info.resource_request) return std::nullopt;
+  if (is_write(info.verb)) {
+    // Everybody may ask what they may do, as often as they like, and is answered "created".
+    const bool review = info.group == "authorization.k8s.io" || info.group == "authentication.k8s.io";
+    return code < 400 && !dry_run && !review ? AuditKind::change : AuditKind::attempt;
+  }
+  if (is_sensitive_read(info)) return code < 400 ? AuditKind::read : AuditKind::attempt;
+  return std::nullopt;
+}
+
+// --- one log of several files ----------------------------------------------------------------------------------------
+
+class AuditLog::File {
+ public:
+  File(std::string path, std::size_t file_bytes, const Clock& clock, metrics::Counter* dropped)
+      : path_(std::move(path)), file_bytes_(file_bytes), clock_(clock), dropped_(dropped) {}
+  ~File() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  Result<void> open() {
+    if (open_file()) return {};
+    return fail({.code = 500,
+                 .reason = "InternalError",
+                 .message = fmt::format("cannot open the audit log {}: {}", path_, failure_),
+                 .details = {}});
+  }
+
+  void append(std::string_view line, bool at_once) {
+    const std::lock_guard lock(mutex_);
+    if (buffer_.size() + line.size() > (failing() ? waiting_bytes_max : 2 * buffer_bytes_max)) {
+      ++lost_;
+      if (dropped_) dropped_->add();
+      return;
+    }
+    buffer_ += line;
+    // While the disk refuses, every line would try it again: the next flush does.
+    if (!failing() && (at_once || buffer_.size() >= buffer_bytes_max)) write_buffer();
+  }
+
+  void flush() {
+    const std::lock_guard lock(mutex_);
+    if (was_moved() && !open_file()) return;
+    if (buffer_.empty() && !failing()) return;
+    write_buffer();
+    if (!failing() && lost_ > 0) {
+      buffer_ = fmt::format("{},\"lost\":{}}}\n", begin_line(time_text(clock_.wall_now())), lost_);
+      lost_ = 0;
+      write_buffer();
+    }
+  }
+
+  std::optional<std::string> problem() const {
+    const std::lock_guard lock(mutex_);
+    if (!failing()) return std::nullopt;
+    const std::string_view name = std::string_view(path_).substr(path_.rfind('/') + 1);
+    return fmt::format("{} cannot be written: {}; {} lines were lost so far", name, failure_, lost_);
+  }
+
+ private:
+  bool failing() const { return !failure_.empty(); }
+
+  void failed(std::string_view what, int error) {
+    std::string failure = fmt::format("{}: {}", what, std::strerror(error));
+    if (failure != failure_) log::error("the audit log cannot be written", {{"file", path_}, {"reason", failure}});
+    failure_ = std::move(failure);
+  }
+
+  // A link or a pipe in its place would send the lines somewhere else, or wait for a reader.
+  bool open_file() {
+    const int fd =
+        ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+    struct stat info{};
+    if (fd < 0 || ::fstat(fd, &info) != 0) {
+      failed("open", errno);
+      if (fd >= 0) ::close(fd);
+      return false;
+    }
+    if (!S_ISREG(info.st_mode)) {
+      ::close(fd);
+      failure_ = "it is no plain file";
+      return false;
+    }
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = fd;
+    bytes_ = static_cast<std::size_t>(info.st_size);
+    device_ = info.st_dev;
+    inode_ = info.st_ino;
+    return true;
+  }
+
+  // Somebody renamed or removed the file: what is written there would not be found here.
+  bool was_moved() const {
+    struct stat info{};
+    return ::lstat(path_.c_str(), &info) != 0 || info.st_ino != inode_ || info.st_dev != device_;
+  }
+
+  // What was written leaves the buffer, so that a disk that refuses in the middle of a line gets the rest of it later.
+  void write_buffer() {
+    std::size_t done = 0;
+    bool good = true;
+    while (done < buffer_.size() && good) {
+      const ssize_t written = ::write(fd_, buffer_.data() + done, buffer_.size() - done);
+      if (written < 0 && errno == EINTR) continue;
+      good = written >= 0;
+      if (good)
+        done += static_cast<std::size_t>(written);
+      else
+        failed("write", errno);
+    }
+    buffer_.erase(0, done);
+    bytes_ += done;
+    if (!good) return;
+    if (failing()) log::info("the audit log is written again", {{"file", path_}});
+    failure_.clear();
+    if (bytes_ >= file_bytes_) rotate();
+  }
+
+  void rotate() {
+    const auto numbered = [&](std::size_t number) { return fmt::format("{}.{}", path_, number); };
+    for (std::size_t number = files - 1; number > 1; --number)
+      if (std::rename(numbered(number - 1).c_str(), numbered(number).c_str()) != 0 && errno != ENOENT)
+        return failed("rename", errno);
+    if (std::rename(path_.c_str(), numbered(1).c_str()) != 0) return failed("rename", errno);
+    open_file();
+  }
+
+  const std::string path_;
+  const std::size_t file_bytes_;
+  const Clock& clock_;
+  metrics::Counter* const dropped_;
+  mutable std::mutex mutex_;
+  std::string buffer_;
+  std::string failure_;  // empty: all is well
+  std::uint64_t lost_ = 0;
+  int fd_ = -1;
+  std::size_t bytes_ = 0;  // in the file
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+};
+
+// --- the logs --------------------------------------------------------------------------------------------------------
+
+AuditLog::AuditLog(const Options& options)
+    : options_(options),
+      users_(limits_of(budgets::audit_attempts_burst, budgets::audit_attempts_per_second, true)),
+      addresses_(limits_of(budgets::audit_attempts_burst, budgets::audit_attempts_per_second, true)),
+      // Which Secrets were read is not for a flood to hide: without room in the table, every read has its line.
+      reads_(limits_of(budgets::audit_same_read_burst, budgets::audit_same_read_per_second, false)) {
+  metrics::Counter* dropped = nullptr;
+  if (options.metrics) {
+    dropped = &options.metrics->counter("virtgate_audit_lines_dropped_total",
+                                        "Lines of the audit log that could not be written and are lost.");
+    summed_up_ = &options.metrics->counter("virtgate_audit_lines_summed_up_total",
+                                           "Lines of the audit log that were only counted, in lines that sum up.");
+  }
+  for (std::size_t i = 0; i < logs.size(); ++i)
+    logs_[i] = std::make_unique<File>(fmt::format("{}/{}", options.folder, logs[i].file),
+                                      options.bytes_max * logs[i].share / shares / files, options.clock, dropped);
+}
+
+Result<std::unique_ptr<AuditLog>> AuditLog::open(const Options& options) {
+  std::unique_ptr<AuditLog> made(new AuditLog(options));
+  for (const auto& log : made->logs_)
+    if (auto opened = log->open(); !opened) return fail(std::move(opened.error()));
+  return made;
+}
+
+AuditLog::~AuditLog() { finish(); }
+
+void AuditLog::append(AuditKind kind, std::string_view line) {
+  logs_[static_cast<std::size_t>(kind)]->append(line, options_.required && kind == AuditKind::change);
+}
+
+bool AuditLog::limit(AuditLimiter& limiter, AuditSubject subject, bool allowed) {
+  const std::lock_guard lock(limiters_mutex_);
+  if (limiter.take(subject, allowed, options_.clock)) return false;
+  if (summed_up_) summed_up_->add();
+  return true;
+}
+
+void AuditLog::write(AuditKind kind, const AuditEntry& entry) {
+  const std::string_view who = entry.impersonated_by.empty() ? entry.user : entry.impersonated_by;
+  if (kind == AuditKind::attempt && limit(users_, {.who = who, .what = {}}, entry.allowed)) return;
+  if (kind == AuditKind::read) {
+    const std::string what = fmt::format("{} {}{}{} {}/{}", entry.verb, entry.resource,
+                                         entry.subresource.empty() ? "" : "/", entry.subresource, entry.ns, entry.name);
+    if (limit(reads_, {.who = who, .what = what}, true)) return;
+  }
+  append(kind, line_of(entry));
+}
+
+void AuditLog::write(const FailedAuthenticationEntry& entry) {
+  const std::string source = source_of(entry.address);
+  if (limit(addresses_, {.who = source, .what = {}}, false)) return;
+  std::string line = begin_line(time_text(options_.clock.wall_now()));
+  member(line, "requestId", entry.request_id);
+  member(line, "address", entry.address);
+  member(line, "credential", entry.credential);
+  member(line, "method", entry.method);
+  member(line, "path", entry.path);
+  line += R"(,"code":401,"decision":"unauthenticated")";
+  member(line, "reason", entry.reason);
+  line += "}\n";
+  append(AuditKind::attempt, line);
+}
+
+void AuditLog::summarize(bool all) {
+  const auto now = options_.clock.steady_now();
+  const auto wall = options_.clock.wall_now();
+  const std::lock_guard lock(limiters_mutex_);
+  for (const AuditSummary& summary : users_.due(now, all))
+    append(AuditKind::attempt, line_of(summary, wall, "user", "refused", "failed"));
+  for (const AuditSummary& summary : addresses_.due(now, all))
+    append(AuditKind::attempt, line_of(summary, wall, "address", "unauthenticated", ""));
+  for (const AuditSummary& summary : reads_.due(now, all))
+    append(AuditKind::read, line_of(summary, wall, "user", "", "reads"));
 }
 
 void AuditLog::flush() {
-  const std::lock_guard lock(mutex_);
-  flush_locked();
+  summarize(false);
+  for (const auto& log : logs_) log->flush();
 }
 
-void AuditLog::flush_locked() {
-  std::string_view rest = buffer_;
-  while (!rest.empty() && fd_ >= 0) {
-    const ssize_t written = ::write(fd_, rest.data(), rest.size());
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      if (!failing_)
-        log::error("the audit log cannot be written; its lines are lost", {{"reason", std::strerror(errno)}});
-      failing_ = true;
-      break;
-    }
-    failing_ = false;
-    rest.remove_prefix(static_cast<std::size_t>(written));
-    bytes_ += static_cast<std::size_t>(written);
-  }
-  buffer_.clear();
-  if (bytes_ >= file_bytes_) rotate_locked();
+void AuditLog::finish() {
+  summarize(true);
+  for (const auto& log : logs_) log->flush();
 }
 
-void AuditLog::rotate_locked() {
-  if (std::rename(path_.c_str(), (path_ + ".1").c_str()) != 0) return;
-  if (const int fresh = open_file(path_); fresh >= 0) {
-    ::close(fd_);
-    fd_ = fresh;
-    bytes_ = 0;
-  }
+std::optional<std::string> AuditLog::problem() const {
+  for (const auto& log : logs_)
+    if (auto problem = log->problem()) return problem;
+  return std::nullopt;
+}
+
+Result<void> AuditLog::takes_changes() const {
+  if (!options_.required || !logs_[static_cast<std::size_t>(AuditKind::change)]->problem()) return {};
+  Status status = Status::unavailable(
+      "the audit log cannot be written and the server was started with --audit-required, so nothing may be changed "
+      "now; /readyz?verbose says why");
+  status.details.retry_after_seconds = retry_after_seconds;
+  return fail(std::move(status));
 }
 
 Task<void> AuditLog::keep_flushing(http::Core& core) {

@@ -1,71 +1,123 @@
-// The audit log: one JSON line for every request that wants to change something, allowed or not.
+// The audit log: one JSON line for every request that changed something, was refused, or read a secret.
 //
 //   {"time":"...","requestId":"...","user":"...","verb":"create","resource":"kubevirt.io/virtualmachines",
 //    "namespace":"default","name":"a","code":201,"decision":"allow","reason":"...","milliseconds":1.3}
 //
+// Three logs with a share of the room each, so that what anybody can cause never pushes out what only few can:
+//
+//   audit.log           what changed something, every single one
+//   audit-reads.log     reads of Secrets and opened consoles; the same one again and again is summed up
+//   audit-attempts.log  what changed nothing: refusals, failed authentication, requests that failed, dry runs, access
+//                       reviews; limited by user (failed authentication by source address) and summed up in a flood:
+//                       {"time":"...","summary":true,"user":"...","refused":12345,"first":"...","last":"..."}
+//
 // Lines are collected in memory and written together, at the latest after flush_interval: a write of its own for each
-// would cost more than the request. A file that is full is renamed to audit.log.1, in place of the one before, so the
-// log never takes more than two files' room.
+// would cost more than the request. Where the log is required, a change's line is with the kernel before the answer. A
+// file that is full is renamed to NAME.1, the one before to NAME.2 and so on. What the disk refuses stays in memory, up
+// to a bound; what is lost beyond it is counted, and the log says so once it is written again.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
-#include "base/limits.h"
+#include "base/clock.h"
+#include "base/metrics.h"
 #include "base/status.h"
 #include "base/task.h"
 #include "http/core.h"
+#include "resources/audit_limiter.h"
+#include "resources/request_info.h"
 
 namespace vg::resources {
+
+enum class AuditKind : std::uint8_t { change, read, attempt };
+
+// Which log a request belongs to; nothing for what is not recorded. `code` is 0 when it is not known how it ended.
+std::optional<AuditKind> audit_kind(const RequestInfo& info, bool allowed, int code, bool dry_run);
+bool is_write(std::string_view verb);
+// A read that shows what must not be seen by many: Secrets, and the consoles, displays and ports of guests.
+bool is_sensitive_read(const RequestInfo& info);
 
 struct AuditEntry {
   std::string_view time;
   std::string_view request_id;
   std::string_view user;
-  std::string_view impersonated_by;  // empty: nobody
+  std::string_view impersonated_by = {};  // empty: nobody
   std::string_view verb;
   std::string_view resource;  // group/plural
-  std::string_view subresource, ns, name;
-  int code = 0;
+  std::string_view subresource = {}, ns = {}, name = {};
+  int code = 0;  // 0: no answer yet, or none any more
   bool allowed = true;
-  std::string_view reason;  // the authorizer's
+  std::string_view reason = {};  // the authorizer's
   double milliseconds = 0;
+};
+
+// A request that said who it is from and was not believed, or did not say. Never with what it brought as proof.
+struct FailedAuthenticationEntry {
+  std::string_view request_id;
+  std::string_view address;
+  std::string_view credential;  // its kind
+  std::string_view method, path;
+  std::string_view reason;
 };
 
 class AuditLog {
  public:
-  static constexpr std::size_t file_bytes_max = 64 * limits::mib;
-  static constexpr std::size_t buffer_bytes_max = 256 * limits::kib;
+  struct Options {
+    std::string folder;
+    std::size_t bytes_max = bytes_max_default;  // of all files together
+    bool required = false;                      // a change that cannot be recorded must not happen
+    const Clock& clock;
+    metrics::Registry* metrics = nullptr;
+  };
+  static constexpr std::size_t bytes_max_default = std::size_t{1024} * 1024 * 1024;
+  static constexpr std::size_t bytes_max_least = std::size_t{16} * 1024 * 1024;
+  static constexpr std::size_t files = 8;  // of each log, so that one eighth of the room goes at a time
+  static constexpr std::size_t buffer_bytes_max = std::size_t{256} * 1024;
+  static constexpr std::size_t waiting_bytes_max = std::size_t{1024} * 1024;  // while the disk refuses
   static constexpr std::chrono::milliseconds flush_interval{250};
 
-  // Creates or continues the file, mode 0600.
-  static Result<std::unique_ptr<AuditLog>> open(std::string path, std::size_t file_bytes = file_bytes_max);
+  // Creates or continues the files, mode 0600. Refuses what is no plain file.
+  static Result<std::unique_ptr<AuditLog>> open(const Options& options);
   ~AuditLog();
   AuditLog(const AuditLog&) = delete;
   AuditLog& operator=(const AuditLog&) = delete;
 
-  // From any thread. When the disk refuses, lines are dropped and the log says so once.
-  void write(const AuditEntry& entry);
+  // From any thread.
+  void write(AuditKind kind, const AuditEntry& entry);
+  void write(const FailedAuthenticationEntry& entry);
+  // Everything that waits, with the summaries that are due.
   void flush();
+  // The same with all summaries: nothing comes any more.
+  void finish();
   // Flushes every flush_interval, for ever.
   Task<void> keep_flushing(http::Core& core);
 
- private:
-  AuditLog(std::string path, int fd, std::size_t bytes, std::size_t file_bytes);
-  void flush_locked();
-  void rotate_locked();
+  // Why lines cannot be written, in words for anybody; nothing while they can.
+  std::optional<std::string> problem() const;
+  bool required() const { return options_.required; }
+  // 503 while a change must not happen because it could not be recorded.
+  Result<void> takes_changes() const;
 
-  const std::string path_;
-  const std::size_t file_bytes_;
-  std::mutex mutex_;
-  std::string buffer_;
-  int fd_;
-  std::size_t bytes_;  // in the file
-  bool failing_ = false;
+ private:
+  class File;
+  explicit AuditLog(const Options& options);
+  void append(AuditKind kind, std::string_view line);
+  void summarize(bool all);
+  bool limit(AuditLimiter& limiter, AuditSubject subject, bool allowed);
+
+  const Options options_;
+  std::array<std::unique_ptr<File>, 3> logs_;
+  mutable std::mutex limiters_mutex_;
+  AuditLimiter users_, addresses_, reads_;
+  metrics::Counter* summed_up_ = nullptr;
 };
 
 }  // namespace vg::resources

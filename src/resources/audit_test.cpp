@@ -1,7 +1,12 @@
 #include "resources/audit.h"
 
-#include <gtest/gtest.h>
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -13,6 +18,10 @@
 namespace vg::resources {
 namespace {
 
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
 std::string content(const std::string& path) {
   std::ifstream file(path);
   std::stringstream text;
@@ -21,7 +30,7 @@ std::string content(const std::string& path) {
 }
 
 AuditEntry entry() {
-  AuditEntry one;
+  AuditEntry one{};
   one.time = "2026-01-01T00:00:00.000001Z";
   one.request_id = "r1";
   one.user = "a \"user\"";
@@ -34,33 +43,264 @@ AuditEntry entry() {
   return one;
 }
 
-TEST(AuditLog, WritesOneObjectALine) {
+AuditEntry refusal(std::string_view user) {
+  AuditEntry one = entry();
+  one.user = user;
+  one.allowed = false;
+  one.code = 403;
+  return one;
+}
+
+struct AuditLogTest : ::testing::Test {
   const store::TemporaryFolder folder;
-  const std::string path = folder.file("audit.log");
-  auto log = AuditLog::open(path);
-  ASSERT_TRUE(log);
-  (*log)->write(entry());
-  (*log)->flush();
-  const auto document = json::Document::parse(content(path));
-  ASSERT_TRUE(document) << content(path);
+  ManualClock clock{std::chrono::sys_days(std::chrono::year(2026) / 1 / 2), Clock::Steady(std::chrono::hours(1))};
+  metrics::Registry metrics;
+
+  std::unique_ptr<AuditLog> open(std::size_t bytes_max = AuditLog::bytes_max_default, bool required = false) {
+    auto log = AuditLog::open({.folder = folder.file(""),
+                               .bytes_max = bytes_max,
+                               .required = required,
+                               .clock = clock,
+                               .metrics = &metrics});
+    EXPECT_TRUE(log) << log.error().message;
+    return log ? std::move(*log) : nullptr;
+  }
+  std::string path(std::string_view name) const { return folder.file(std::string(name)); }
+  std::string changes() const { return content(path("audit.log")); }
+  std::string reads() const { return content(path("audit-reads.log")); }
+  std::string attempts() const { return content(path("audit-attempts.log")); }
+  static std::size_t lines(const std::string& text) {
+    return static_cast<std::size_t>(std::ranges::count(text, '\n'));
+  }
+  std::uint64_t dropped() { return metrics.counter("virtgate_audit_lines_dropped_total", "").value(); }
+};
+
+TEST_F(AuditLogTest, WritesOneObjectALine) {
+  const auto log = open();
+  log->write(AuditKind::change, entry());
+  log->flush();
+  const auto document = json::Document::parse(changes());
+  ASSERT_TRUE(document) << changes();
   EXPECT_EQ(json::get_string_or(document->root(), "user"), "a \"user\"");
   EXPECT_EQ(json::get_int_or(document->root(), "code", 0), 201);
   EXPECT_EQ(json::get_string_or(document->root(), "decision"), "allow");
-  using std::filesystem::perms;
-  EXPECT_EQ(std::filesystem::status(path).permissions() & (perms::group_all | perms::others_all), perms::none);
+  using fs::perms;
+  for (const char* name : {"audit.log", "audit-reads.log", "audit-attempts.log"})
+    EXPECT_EQ(fs::status(path(name)).permissions() & (perms::group_all | perms::others_all), perms::none);
 }
 
-TEST(AuditLog, NeverTakesMoreThanTwoFiles) {
-  const store::TemporaryFolder folder;
-  const std::string path = folder.file("audit.log");
-  auto log = AuditLog::open(path, 4096);
-  ASSERT_TRUE(log);
-  for (int i = 0; i < 200; ++i) {
-    (*log)->write(entry());
-    (*log)->flush();
+TEST_F(AuditLogTest, KeepsWithinItsRoom) {
+  constexpr std::size_t room = 8 * AuditLog::files * 1024;  // 4 KiB a file of changes
+  const auto log = open(room);
+  for (int i = 0; i < 2000; ++i) {
+    log->write(AuditKind::change, entry());
+    log->flush();
   }
-  EXPECT_LT(std::filesystem::file_size(path), 4096u + 1024u);
-  EXPECT_LT(std::filesystem::file_size(path + ".1"), 4096u + 1024u);
+  std::uintmax_t all = 0;
+  std::size_t count = 0;
+  for (const auto& file : fs::directory_iterator(folder.file(""))) {
+    all += file.file_size();
+    ++count;
+  }
+  EXPECT_LE(all, room / 2 + 1024);
+  EXPECT_GT(all, room / 2 * (AuditLog::files - 1) / AuditLog::files);
+  EXPECT_EQ(count, AuditLog::files + 2);  // and the two logs that hold nothing
+  EXPECT_TRUE(fs::exists(path("audit.log.7")));
+  EXPECT_FALSE(fs::exists(path("audit.log.8")));
+}
+
+TEST_F(AuditLogTest, RefusalsNeverPushOutWhatChanged) {
+  const auto log = open(AuditLog::bytes_max_least);
+  AuditEntry first = entry();
+  first.name = "the-one";
+  log->write(AuditKind::change, first);
+  for (int i = 0; i < 200'000; ++i) {
+    log->write(AuditKind::attempt, refusal("mallory"));
+    if (i % 1000 == 0) log->flush();
+  }
+  log->write(AuditKind::attempt, refusal("jane"));
+  log->finish();
+  EXPECT_THAT(changes(), HasSubstr("the-one"));
+  EXPECT_EQ(lines(changes()), 1u);
+  const std::string all = attempts();
+  EXPECT_LT(lines(all), 110u);
+  EXPECT_THAT(all, HasSubstr("\"user\":\"jane\"")) << "others are still heard";
+  EXPECT_THAT(all, HasSubstr(R"("summary":true,"user":"mallory","refused":199900,"first":"2026-01-02T00:00:00)"));
+  EXPECT_EQ(metrics.counter("virtgate_audit_lines_summed_up_total", "").value(), 199'900u);
+}
+
+TEST_F(AuditLogTest, AnImpersonatorIsOneUser) {
+  const auto log = open();
+  for (int i = 0; i < 1000; ++i) {
+    const std::string name = "made-up-" + std::to_string(i);
+    AuditEntry one = refusal(name);
+    one.impersonated_by = "mallory";
+    log->write(AuditKind::attempt, one);
+  }
+  log->finish();
+  EXPECT_EQ(lines(attempts()), 101u);
+}
+
+TEST_F(AuditLogTest, FailedAuthenticationIsLimitedByAddress) {
+  const auto log = open();
+  const auto failed = [&](std::string_view address) {
+    log->write(FailedAuthenticationEntry{.request_id = "r",
+                                         .address = address,
+                                         .credential = "bearer token",
+                                         .method = "GET",
+                                         .path = "/api",
+                                         .reason = "not known"});
+  };
+  for (int i = 0; i < 500; ++i) failed("192.0.2.1");
+  failed("192.0.2.2");
+  for (int i = 0; i < 500; ++i) failed(fmt::format("2001:db8::{:x}", i + 1));
+  log->finish();
+  EXPECT_EQ(lines(attempts()), 100u + 1u + 100u + 2u);
+  EXPECT_THAT(attempts(), HasSubstr(R"("summary":true,"address":"192.0.2.1","unauthenticated":400)"));
+  EXPECT_THAT(attempts(), HasSubstr(R"("summary":true,"address":"2001:db8::/64","unauthenticated":400)"));
+  EXPECT_THAT(attempts(), HasSubstr(R"("address":"192.0.2.2","credential":"bearer token","method":"GET")"));
+}
+
+TEST_F(AuditLogTest, EverySecretThatIsReadHasItsLine) {
+  const auto log = open();
+  AuditEntry read = entry();
+  read.verb = "get";
+  read.resource = "secrets";
+  read.code = 200;
+  for (int i = 0; i < 100; ++i) log->write(AuditKind::read, read);
+  std::vector<std::string> names;
+  for (int i = 0; i < 5000; ++i) names.push_back("secret-" + std::to_string(i));
+  for (const std::string& name : names) {
+    read.name = name;
+    log->write(AuditKind::read, read);
+  }
+  log->finish();
+  const std::string all = reads();
+  for (const std::string& name : names) ASSERT_THAT(all, HasSubstr('"' + name + '"'));
+  EXPECT_THAT(all, HasSubstr(R"("what":"get secrets default/p","reads":90)"));
+}
+
+TEST_F(AuditLogTest, TextsOfUsersStayTexts) {
+  const auto log = open();
+  AuditEntry bad = entry();
+  const std::string name = "a\n{\"time\":\"forged\"}\x1b[2J\xff" + std::string(100'000, 'x');
+  bad.name = name;
+  bad.user = name;
+  log->write(AuditKind::change, bad);
+  log->flush();
+  EXPECT_EQ(lines(changes()), 1u);
+  EXPECT_LT(changes().size(), 2000u);
+  EXPECT_TRUE(json::Document::parse(changes())) << changes();
+  EXPECT_THAT(changes(), Not(HasSubstr("\x1b")));
+}
+
+TEST_F(AuditLogTest, FollowsAFileThatSomebodyMoves) {
+  const auto log = open();
+  log->write(AuditKind::change, entry());
+  log->flush();
+  fs::rename(path("audit.log"), path("taken-away"));
+  log->write(AuditKind::change, entry());
+  log->flush();
+  EXPECT_EQ(lines(changes()), 1u);
+  EXPECT_EQ(lines(content(path("taken-away"))), 1u);
+}
+
+TEST_F(AuditLogTest, RefusesWhatIsNoPlainFile) {
+  const auto refused = [&] {
+    return AuditLog::open({.folder = folder.file(""), .clock = clock}).error().message;
+  };
+  ASSERT_EQ(::symlink("/dev/null", path("audit.log").c_str()), 0);
+  EXPECT_THAT(refused(), HasSubstr("cannot open the audit log"));
+  EXPECT_THAT(refused(), Not(HasSubstr("request")));
+  fs::remove(path("audit.log"));
+  ASSERT_EQ(::mkfifo(path("audit.log").c_str(), 0600), 0);
+  EXPECT_THAT(refused(), HasSubstr("cannot open the audit log"));
+}
+
+// The disk is full: files of this process may not grow.
+struct FullDisk {
+  FullDisk() {
+    ::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &before);
+    rlimit none = before;
+    none.rlim_cur = 0;
+    ::setrlimit(RLIMIT_FSIZE, &none);
+  }
+  ~FullDisk() { ::setrlimit(RLIMIT_FSIZE, &before); }
+  rlimit before{};
+};
+
+TEST_F(AuditLogTest, WhatCannotBeWrittenWaitsAndIsCountedAndTold) {
+  const auto log = open();
+  std::size_t written = 0;
+  {
+    const FullDisk full;
+    log->write(AuditKind::change, entry());
+    log->flush();
+    ASSERT_TRUE(log->problem());
+    EXPECT_THAT(*log->problem(), HasSubstr("audit.log cannot be written"));
+    EXPECT_TRUE(log->takes_changes()) << "only where it is asked for";
+    EXPECT_EQ(dropped(), 0u) << "it waits";
+    while (dropped() < 10) {
+      log->write(AuditKind::change, entry());
+      ++written;
+      ASSERT_LT(written, 100'000u);
+    }
+    log->flush();
+    EXPECT_EQ(changes(), "");
+  }
+  log->flush();
+  EXPECT_EQ(log->problem(), std::nullopt);
+  EXPECT_EQ(lines(changes()), 1 + written - 10 + 1);
+  EXPECT_THAT(changes(), HasSubstr("\"lost\":10}"));
+  EXPECT_GT(changes().size(), AuditLog::waiting_bytes_max / 2);
+}
+
+TEST_F(AuditLogTest, WhereItIsRequiredNothingChangesUnrecorded) {
+  const auto log = open(AuditLog::bytes_max_default, true);
+  log->write(AuditKind::change, entry());
+  EXPECT_EQ(lines(changes()), 1u) << "before the answer, not a moment later";
+  EXPECT_TRUE(log->takes_changes());
+  {
+    const FullDisk full;
+    log->write(AuditKind::change, entry());
+    const auto refused = log->takes_changes();
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, 503);
+    EXPECT_GT(refused.error().details.retry_after_seconds, 0);
+  }
+  log->flush();
+  EXPECT_TRUE(log->takes_changes());
+  EXPECT_EQ(lines(changes()), 2u) << "also the one that failed";
+}
+
+TEST(AuditKind, FollowsFromTheRequest) {
+  const auto kind = [](std::string_view method, std::string_view path, int code, bool allowed = true,
+                       bool dry_run = false, std::string_view query = {}) {
+    return audit_kind(request_info(method, path, query).value(), allowed, code, dry_run);
+  };
+  using enum AuditKind;
+  constexpr std::string_view maps = "/api/v1/namespaces/a/configmaps", secrets = "/api/v1/namespaces/a/secrets";
+  EXPECT_EQ(kind("POST", maps, 201), change);
+  EXPECT_EQ(kind("POST", maps, 0), change) << "it may have happened";
+  EXPECT_EQ(kind("DELETE", "/api/v1/namespaces/a/configmaps/x", 200), change);
+  EXPECT_EQ(kind("PUT", "/apis/subresources.kubevirt.io/v1/namespaces/a/virtualmachines/v/stop", 202), change);
+  EXPECT_EQ(kind("POST", "/api/v1/namespaces/a/serviceaccounts/s/token", 201), change);
+  EXPECT_EQ(kind("POST", maps, 409), attempt);
+  EXPECT_EQ(kind("POST", maps, 201, true, true), attempt);
+  EXPECT_EQ(kind("POST", maps, 403, false), attempt);
+  EXPECT_EQ(kind("GET", maps, 403, false), attempt);
+  EXPECT_EQ(kind("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", 201), attempt);
+  EXPECT_EQ(kind("GET", maps, 200), std::nullopt);
+  EXPECT_EQ(kind("GET", secrets, 200), read);
+  EXPECT_EQ(kind("GET", secrets, 200, true, false, "watch=1"), read);
+  EXPECT_EQ(kind("GET", "/api/v1/namespaces/a/secrets/s", 200), read);
+  EXPECT_EQ(kind("GET", "/api/v1/namespaces/a/secrets/s", 404), attempt);
+  constexpr std::string_view vmi = "/apis/subresources.kubevirt.io/v1/namespaces/a/virtualmachineinstances/v";
+  EXPECT_EQ(kind("GET", fmt::format("{}/console", vmi), 101), read);
+  EXPECT_EQ(kind("GET", fmt::format("{}/portforward/22", vmi), 101), read);
+  EXPECT_EQ(kind("GET", fmt::format("{}/guestosinfo", vmi), 200), std::nullopt);
+  EXPECT_EQ(kind("GET", "/version", 200), std::nullopt);
 }
 
 }  // namespace

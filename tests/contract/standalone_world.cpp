@@ -67,8 +67,12 @@ class StoredConfigUnderTest final : public ConfigUnderTest {
 
 std::unique_ptr<cmd::StandaloneApi> open_api(const std::string& state, const Clock& clock) {
   std::filesystem::create_directories(state + "/pki");
-  auto api = cmd::StandaloneApi::open(
-      {.state = state, .admin_token = admin_token, .authority_pem = "CA", .server_url = "https://127.0.0.1"}, clock);
+  cmd::StandaloneApiOptions options;
+  options.state = state;
+  options.admin_token = admin_token;
+  options.authority_pem = "CA";
+  options.server_url = "https://127.0.0.1";
+  auto api = cmd::StandaloneApi::open(options, clock);
   if (!api) {
     ADD_FAILURE() << api.error().message;
     std::abort();
