@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Deletions that somebody wants never to end, or to cost the others their time.
+
+VIRTGATE_BINARY names the program.
+"""
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+from harness import BINARY, DEADLINE_S, LONG, Attack, Bystander, Server
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+class WithControllers(Server):
+    def launch(self):
+        self.log = tempfile.TemporaryFile()
+        self.process = subprocess.Popen([BINARY, "serve", "--state", self.state, "--listen", self.listen, *self.flags],
+                                        stdout=subprocess.PIPE, stderr=self.log)
+        return self
+
+
+class Deletions(Attack):
+    def server(self, *flags, **more):
+        server = WithControllers(more.pop("state", self.state), *flags, **more)
+        self.addCleanup(server.clean_up)
+        return server
+
+    def create(self, name, *owners, **metadata):
+        references = [{"apiVersion": "v1", "kind": "ConfigMap", "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"],
+                       "blockOwnerDeletion": True} for owner in owners]
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "ownerReferences": references, **metadata}}
+
+    def gone(self, *names, seconds=DEADLINE_S):
+        end = time.monotonic() + seconds
+        for name in names:
+            while self.call("GET", f"{MAPS}/{name}")[0] != 404:
+                self.assertLess(time.monotonic(), end, f"{name} does not go")
+                time.sleep(0.01)
+
+    def circle(self, *names):
+        made = [self.must("POST", MAPS, self.create(name)) for name in names]
+        for i, one in enumerate(made):
+            one["metadata"]["ownerReferences"] = self.create("", made[(i + 1) % len(made)])["metadata"]["ownerReferences"]
+            self.must("PUT", f"{MAPS}/{one['metadata']['name']}", one)
+
+    def test_owners_of_each_other_go(self):
+        for names in (["alone"], ["one", "two"], [f"c{i}" for i in range(200 if LONG else 20)]):
+            self.circle(*names)
+            self.must("DELETE", f"{MAPS}/{names[0]}?propagationPolicy=Foreground")
+            self.gone(*names)
+
+    def test_owners_of_each_other_go_when_both_are_deleted(self):
+        self.circle("one", "two")
+        for name in ("one", "two"):
+            self.call("DELETE", f"{MAPS}/{name}?propagationPolicy=Foreground")
+        self.gone("one", "two")
+
+    def test_many_dependents_cost_others_little(self):
+        count = 20000 if LONG else 2000
+        owner = self.must("POST", MAPS, self.create("owner"))
+
+        def some(first):
+            connection = self.one.connect()
+            for i in range(first, count, 4):
+                connection.request("POST", MAPS, body=json.dumps(self.create(f"d{i}", owner)), headers=self.one.as_admin(**{"Content-Type": "application/json"}))
+                connection.getresponse().read()
+            connection.close()
+        threads = [threading.Thread(target=some, args=(i,)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        began = time.monotonic()
+        with Bystander(self.one) as others:
+            self.must("DELETE", f"{MAPS}/owner?propagationPolicy=Foreground")
+            self.gone("owner", seconds=120)
+        print(f"{count} dependents went in {time.monotonic() - began:.2f} s; others waited {1000 * others.percentile_s(0.99):.1f} ms (99 %), "
+              f"{1000 * others.percentile_s(1):.1f} ms at most", file=sys.stderr)
+        self.assertEqual(others.failures, [])
+        self.assertLess(others.percentile_s(0.99), 1)
+        self.assertEqual(self.must("GET", f"{MAPS}?limit=10")["items"], [])
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main(verbosity=1))
