@@ -159,7 +159,7 @@ Result<std::optional<TokenIdentity>> TokenFile::verify(std::string_view token,
   std::shared_ptr<const StaticTokens> tokens;
   {
     const std::lock_guard lock(mutex_);
-    look();
+    look(look_for_token_);
     tokens = tokens_;
   }
   if (!tokens) return std::nullopt;
@@ -168,15 +168,15 @@ Result<std::optional<TokenIdentity>> TokenFile::verify(std::string_view token,
 
 std::optional<std::string> TokenFile::problem() const {
   const std::lock_guard lock(mutex_);
-  look();
+  look(look_for_problem_);
   if (problem_.empty()) return std::nullopt;
   return fmt::format("none of the tokens in {} counts: {}", path_.substr(path_.rfind('/') + 1), problem_);
 }
 
-void TokenFile::look() const {
+void TokenFile::look(Clock::Steady& again) const {
   const auto now = clock_.steady_now();
-  if (look_again_ != Clock::Steady{} && now < look_again_) return;
-  look_again_ = now + look_interval;
+  if (again != Clock::Steady{} && now < again) return;
+  again = now + look_interval;
   refresh();
 }
 

@@ -70,8 +70,8 @@ class TokenFile final : public TokenVerifier {
     Version() = default;
     bool operator==(const Version& other) const;
   };
-  void look() const;     // with the lock
-  void refresh() const;  // with the lock
+  void look(Clock::Steady& again) const;  // with the lock
+  void refresh() const;                   // with the lock
   Result<std::string> read(int fd) const;
   void close(std::string why) const;
 
@@ -82,7 +82,8 @@ class TokenFile final : public TokenVerifier {
   mutable std::shared_ptr<const StaticTokens> tokens_;  // null: none counts
   mutable std::string problem_;
   mutable Version version_;  // of what tokens_ was read from
-  mutable Clock::Steady look_again_{};
+  // Each asker has a time of its own: a look for readiness does not make the next token wait.
+  mutable Clock::Steady look_for_token_{}, look_for_problem_{};
 };
 
 }  // namespace vg::auth

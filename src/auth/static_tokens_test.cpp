@@ -141,6 +141,7 @@ TEST_F(TokenFileTest, AnotherParserForAnotherFile) {
 
 TEST_F(TokenFileTest, LooksOnceASecond) {
   const TokenFile file(path(), clock);
+  EXPECT_EQ(file.problem(), std::nullopt) << "asked first, and no token waits for it";
   EXPECT_FALSE(file.verify("t1", ours)->has_value());
   write("t1,jane,u\n");
   EXPECT_FALSE(file.verify("t1", ours)->has_value());
