@@ -123,11 +123,15 @@ std::optional<Transaction> removal(const StoredObject& object, const Resource& r
   return deletion_transaction(object, std::move(*plan));
 }
 
-// The last of them that holds its owner.
+// The last of them, in the order in which they are looked at, that holds its owner.
 ObjectPtr last_that_blocks(const std::vector<ObjectPtr>& dependents, std::string_view owner_uid) {
-  const auto found = std::find_if(dependents.rbegin(), dependents.rend(),
-                                  [&](const ObjectPtr& object) { return blocks_owner(*object, owner_uid); });
-  return found == dependents.rend() ? nullptr : *found;
+  const auto order = [](const StoredObject& object) {
+    return std::make_tuple(object.resource(), object.ns(), object.name());
+  };
+  ObjectPtr last;
+  for (const ObjectPtr& object : dependents)
+    if ((!last || order(*last) < order(*object)) && blocks_owner(*object, owner_uid)) last = object;
+  return last;
 }
 
 // What is owned goes in its own turn, and what of it is waited for goes first.
