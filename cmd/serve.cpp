@@ -81,7 +81,7 @@ struct ServeOptions {
         {"requestheader-allowed-names", '\0', &requestheader_allowed_names, "NAMES",
          "common names of front proxies' certificates, separated by commas (default any)"},
         {"audit-log-mib", '\0', &audit_log_mib, "MIB",
-         "room for the audit log: half for changes, a quarter for reads of Secrets, a quarter for refused requests"},
+         "room for the audit log, of which changes, reads of Secrets and refused requests have a share each"},
         {"audit-required", '\0', &audit_required, "",
          "refuse changes (503) while the audit log cannot be written; a change is recorded before it is answered"},
         {"v", 'v', &verbosity, "LEVEL", "how much to log: 3 adds a line a request, 4 also webhooks"},

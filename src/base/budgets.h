@@ -12,7 +12,12 @@ namespace vg::budgets {
 inline constexpr std::size_t kib = 1024;
 inline constexpr std::size_t mib = 1024 * kib;
 
-// --- the audit log: lines about what changed nothing, of one user or one source address
+// --- the audit log
+// Changes of one user in the log that all users share: 2 KB/s, so that nobody rolls it over within days. What is more
+// is recorded beside it.
+inline constexpr double audit_changes_burst = 5000;
+inline constexpr double audit_changes_per_second = 5;
+// Lines about what changed nothing, of one user or one source address.
 // A person who tries things out stays below it; whoever goes on has a line every five seconds and a sum every ten.
 inline constexpr double audit_attempts_burst = 100;
 inline constexpr double audit_attempts_per_second = 0.2;

@@ -27,11 +27,12 @@ constexpr int retry_after_seconds = 5;
 
 struct Log {
   std::string_view file;
-  std::size_t share;  // of all room, in quarters
+  std::size_t share;  // of all room, in eighths
 };
-// In the order of AuditKind.
-constexpr std::array<Log, 3> logs = {{{"audit.log", 2}, {"audit-reads.log", 1}, {"audit-attempts.log", 1}}};
-constexpr std::size_t shares = 4;
+// In the order of AuditKind, and the busy ones.
+constexpr std::array<Log, 4> logs = {
+    {{"audit.log", 3}, {"audit-reads.log", 2}, {"audit-attempts.log", 1}, {"audit-busy.log", 2}}};
+constexpr std::size_t shares = 8;
 
 void member(std::string& out, std::string_view name, std::string_view value) {
   if (value.empty()) return;
@@ -274,6 +275,7 @@ class AuditLog::File {
 
 AuditLog::AuditLog(const Options& options)
     : options_(options),
+      writers_(limits_of(budgets::audit_changes_burst, budgets::audit_changes_per_second, true)),
       users_(limits_of(budgets::audit_attempts_burst, budgets::audit_attempts_per_second, true)),
       addresses_(limits_of(budgets::audit_attempts_burst, budgets::audit_attempts_per_second, true)),
       // Which Secrets were read is not for a flood to hide: without room in the table, every read has its line.
@@ -292,38 +294,42 @@ AuditLog::AuditLog(const Options& options)
 
 Result<std::unique_ptr<AuditLog>> AuditLog::open(const Options& options) {
   std::unique_ptr<AuditLog> made(new AuditLog(options));
-  for (const auto& log : made->logs_)
-    if (auto opened = log->open(); !opened) return fail(std::move(opened.error()));
+  for (const auto& file : made->logs_)
+    if (auto opened = file->open(); !opened) return fail(std::move(opened.error()));
   return made;
 }
 
 AuditLog::~AuditLog() { finish(); }
 
-void AuditLog::append(AuditKind kind, std::string_view line) {
-  logs_[static_cast<std::size_t>(kind)]->append(line, options_.required && kind == AuditKind::change);
+bool AuditLog::exceeds(AuditLimiter& limiter, AuditSubject subject, bool allowed) {
+  const std::lock_guard lock(limiters_mutex_);
+  return !limiter.take(subject, allowed, options_.clock);
 }
 
-bool AuditLog::limit(AuditLimiter& limiter, AuditSubject subject, bool allowed) {
-  const std::lock_guard lock(limiters_mutex_);
-  if (limiter.take(subject, allowed, options_.clock)) return false;
-  if (summed_up_) summed_up_->add();
-  return true;
+bool AuditLog::sums_up(AuditLimiter& limiter, AuditSubject subject, bool allowed) {
+  const bool counted = exceeds(limiter, subject, allowed);
+  if (counted && summed_up_) summed_up_->add();
+  return counted;
 }
 
 void AuditLog::write(AuditKind kind, const AuditEntry& entry) {
   const std::string_view who = entry.impersonated_by.empty() ? entry.user : entry.impersonated_by;
-  if (kind == AuditKind::attempt && limit(users_, {.who = who, .what = {}}, entry.allowed)) return;
+  if (kind == AuditKind::change) {
+    File& file = exceeds(writers_, {.who = who, .what = {}}, true) ? busy() : log(kind);
+    return file.append(line_of(entry), options_.required);
+  }
+  if (kind == AuditKind::attempt && sums_up(users_, {.who = who, .what = {}}, entry.allowed)) return;
   if (kind == AuditKind::read) {
     const std::string what = fmt::format("{} {}{}{} {}/{}", entry.verb, entry.resource,
                                          entry.subresource.empty() ? "" : "/", entry.subresource, entry.ns, entry.name);
-    if (limit(reads_, {.who = who, .what = what}, true)) return;
+    if (sums_up(reads_, {.who = who, .what = what}, true)) return;
   }
-  append(kind, line_of(entry));
+  log(kind).append(line_of(entry), false);
 }
 
 void AuditLog::write(const FailedAuthenticationEntry& entry) {
   const std::string source = source_of(entry.address);
-  if (limit(addresses_, {.who = source, .what = {}}, false)) return;
+  if (sums_up(addresses_, {.who = source, .what = {}}, false)) return;
   std::string line = begin_line(time_text(options_.clock.wall_now()));
   member(line, "requestId", entry.request_id);
   member(line, "address", entry.address);
@@ -333,39 +339,43 @@ void AuditLog::write(const FailedAuthenticationEntry& entry) {
   line += R"(,"code":401,"decision":"unauthenticated")";
   member(line, "reason", entry.reason);
   line += "}\n";
-  append(AuditKind::attempt, line);
+  log(AuditKind::attempt).append(line, false);
 }
 
 void AuditLog::summarize(bool all) {
   const auto now = options_.clock.steady_now();
   const auto wall = options_.clock.wall_now();
   const std::lock_guard lock(limiters_mutex_);
+  const auto tell = [&](AuditKind kind, const AuditSummary& summary, std::string_view who, std::string_view refused,
+                        std::string_view allowed) {
+    log(kind).append(line_of(summary, wall, who, refused, allowed), false);
+  };
+  for (const AuditSummary& summary : writers_.due(now, all)) tell(AuditKind::change, summary, "user", "", "busy");
   for (const AuditSummary& summary : users_.due(now, all))
-    append(AuditKind::attempt, line_of(summary, wall, "user", "refused", "failed"));
+    tell(AuditKind::attempt, summary, "user", "refused", "failed");
   for (const AuditSummary& summary : addresses_.due(now, all))
-    append(AuditKind::attempt, line_of(summary, wall, "address", "unauthenticated", ""));
-  for (const AuditSummary& summary : reads_.due(now, all))
-    append(AuditKind::read, line_of(summary, wall, "user", "", "reads"));
+    tell(AuditKind::attempt, summary, "address", "unauthenticated", "");
+  for (const AuditSummary& summary : reads_.due(now, all)) tell(AuditKind::read, summary, "user", "", "reads");
 }
 
 void AuditLog::flush() {
   summarize(false);
-  for (const auto& log : logs_) log->flush();
+  for (const auto& file : logs_) file->flush();
 }
 
 void AuditLog::finish() {
   summarize(true);
-  for (const auto& log : logs_) log->flush();
+  for (const auto& file : logs_) file->flush();
 }
 
 std::optional<std::string> AuditLog::problem() const {
-  for (const auto& log : logs_)
-    if (auto problem = log->problem()) return problem;
+  for (const auto& file : logs_)
+    if (auto problem = file->problem()) return problem;
   return std::nullopt;
 }
 
 Result<void> AuditLog::takes_changes() const {
-  if (!options_.required || !logs_[static_cast<std::size_t>(AuditKind::change)]->problem()) return {};
+  if (!options_.required || (!log(AuditKind::change).problem() && !busy().problem())) return {};
   Status status = Status::unavailable(
       "the audit log cannot be written and the server was started with --audit-required, so nothing may be changed "
       "now; /readyz?verbose says why");

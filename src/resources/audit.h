@@ -3,9 +3,12 @@
 //   {"time":"...","requestId":"...","user":"...","verb":"create","resource":"kubevirt.io/virtualmachines",
 //    "namespace":"default","name":"a","code":201,"decision":"allow","reason":"...","milliseconds":1.3}
 //
-// Three logs with a share of the room each, so that what anybody can cause never pushes out what only few can:
+// Four logs with a share of the room each, so that what anybody can cause never pushes out what only few can:
 //
-//   audit.log           what changed something, every single one
+//   audit.log           what changed something
+//   audit-busy.log      what changed something, of users who do so very often: everything is recorded, but who may
+//   write
+//                       a lot to their own objects must not push out what others did; audit.log says how many there are
 //   audit-reads.log     reads of Secrets and opened consoles; the same one again and again is summed up
 //   audit-attempts.log  what changed nothing: refusals, failed authentication, requests that failed, dry runs, access
 //                       reviews; limited by user (failed authentication by source address) and summed up in a flood:
@@ -78,7 +81,7 @@ class AuditLog {
     metrics::Registry* metrics = nullptr;
   };
   static constexpr std::size_t bytes_max_default = std::size_t{1024} * 1024 * 1024;
-  static constexpr std::size_t bytes_max_least = std::size_t{16} * 1024 * 1024;
+  static constexpr std::size_t bytes_max_least = std::size_t{32} * 1024 * 1024;
   static constexpr std::size_t files = 8;  // of each log, so that one eighth of the room goes at a time
   static constexpr std::size_t buffer_bytes_max = std::size_t{256} * 1024;
   static constexpr std::size_t waiting_bytes_max = std::size_t{1024} * 1024;  // while the disk refuses
@@ -109,14 +112,16 @@ class AuditLog {
  private:
   class File;
   explicit AuditLog(const Options& options);
-  void append(AuditKind kind, std::string_view line);
+  File& log(AuditKind kind) const { return *logs_[static_cast<std::size_t>(kind)]; }
+  File& busy() const { return *logs_.back(); }
   void summarize(bool all);
-  bool limit(AuditLimiter& limiter, AuditSubject subject, bool allowed);
+  bool exceeds(AuditLimiter& limiter, AuditSubject subject, bool allowed);
+  bool sums_up(AuditLimiter& limiter, AuditSubject subject, bool allowed);
 
   const Options options_;
-  std::array<std::unique_ptr<File>, 3> logs_;
+  std::array<std::unique_ptr<File>, 4> logs_;
   mutable std::mutex limiters_mutex_;
-  AuditLimiter users_, addresses_, reads_;
+  AuditLimiter writers_, users_, addresses_, reads_;
   metrics::Counter* summed_up_ = nullptr;
 };
 

@@ -80,9 +80,7 @@ TEST_F(AuditLimiterTest, AFullTableMayWriteEverything) {
                      .summary_interval = seconds(10),
                      .subjects_max = 2,
                      .full_table_limits = false}};
-  const auto read = [&](std::string_view what) {
-    return open.take({.who = "jane", .what = what}, true, clock);
-  };
+  const auto read = [&](std::string_view what) { return open.take({.who = "jane", .what = what}, true, clock); };
   EXPECT_TRUE(read("a"));
   EXPECT_FALSE(read("a"));
   EXPECT_TRUE(read("b"));
