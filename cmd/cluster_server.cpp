@@ -22,6 +22,7 @@
 #include "admission/admit.h"
 #include "admission/store_lookups.h"
 #include "auth/identify.h"
+#include "base/budgets.h"
 #include "base/clock.h"
 #include "base/guest_address.h"
 #include "base/limits.h"
@@ -52,6 +53,7 @@
 #include "node/pod_link.h"
 #include "profile/process_profiler.h"
 #include "resources/first_start.h"
+#include "server/fairness.h"
 #include "server/health.h"
 #include "server/process_metrics.h"
 #include "server/router.h"
@@ -138,6 +140,13 @@ class ClusterServer {
   metrics::Gauge& ready_ =
       metrics_.gauge("kubevirt_virt_api_ready_status", "1 while this server takes requests, else 0.");
   server::HealthRegistry health_;
+  server::Fairness fairness_{
+      {.clock = clock_,
+       .metrics = metrics_,
+       .cores = http::allowed_cpus(),
+       .options = server::fair::default_options(http::allowed_cpus(), budgets::aggregated_user_seats),
+       .own_namespace = own_namespace_,
+       .holds_max = {limits::watches_max, limits::streams_max}}};
   BackgroundCore background_;
   kube::Credentials credentials_;
   kube::RateLimiter api_limiter_, review_limiter_, health_limiter_;
@@ -386,8 +395,11 @@ node::HandlerLinkOptions ClusterServer::link_options(const ClusterOptions& optio
 }
 
 void ClusterServer::add_routes() {
-  router_ = std::make_unique<server::Router>(server::Router::Parts{
-      .identifier = identifier_, .clock = clock_, .metrics = metrics_, .request_verbosity = log::verbosity_default});
+  router_ = std::make_unique<server::Router>(server::Router::Parts{.identifier = identifier_,
+                                                                   .clock = clock_,
+                                                                   .metrics = metrics_,
+                                                                   .request_verbosity = log::verbosity_default,
+                                                                   .fairness = &fairness_});
   health_.add("serving-certificate", server::HealthScope::readiness, [this]() -> std::optional<std::string> {
     if (!certificates_->expired(clock_.wall_now())) return std::nullopt;
     return "there is no serving certificate that is valid now";
@@ -478,6 +490,7 @@ Result<void> ClusterServer::run() {
   server_->run();
   ready_.set(0);
   background_.stop();
+  fairness_.stop();
   streams_->tasks().clear();
   nodes_->close();
   client_.close();

@@ -34,6 +34,7 @@
 #include "local/state_folder.h"
 #include "memory.h"
 #include "resources/first_start.h"
+#include "server/fairness.h"
 #include "server/health.h"
 #include "server/process_metrics.h"
 #include "server/router.h"
@@ -252,6 +253,12 @@ class Standalone {
       metrics_.gauges("virtgate_certificate_expiration_timestamp_seconds",
                       "When a certificate of this server ends, in seconds since 1970.", {"certificate"});
   server::HealthRegistry health_;
+  server::Fairness fairness_{{.clock = clock_,
+                              .metrics = metrics_,
+                              .cores = http::allowed_cpus(),
+                              .options = server::fair::default_options(http::allowed_cpus()),
+                              .own_namespace = std::string(resources::kubevirt_namespace),
+                              .holds_max = {limits::watches_max, limits::streams_max}}};
   std::unique_ptr<StandaloneApi> api_;
   std::unique_ptr<Subresources> subresources_;
   std::unique_ptr<server::Router> router_;
@@ -308,8 +315,8 @@ Result<void> Standalone::open_api(const ServeOptions& options, std::string serve
                                  clock_);
   if (!api) return fail(std::move(api.error()));
   api_ = std::move(*api);
-  router_ = std::make_unique<server::Router>(
-      server::Router::Parts{.identifier = api_->identifier(), .clock = clock_, .metrics = metrics_});
+  router_ = std::make_unique<server::Router>(server::Router::Parts{
+      .identifier = api_->identifier(), .clock = clock_, .metrics = metrics_, .fairness = &fairness_});
   return {};
 }
 
@@ -360,6 +367,7 @@ void Standalone::run() {
   ProcessSignals::Watch watch(
       signals_, renewal_interval, [this](int signal) { on_signal(signal); }, [this] { renew(); });
   server_->run();
+  fairness_.stop();
   subresources_->stop();
   api_->stop();
   ready_.set(0);

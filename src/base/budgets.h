@@ -27,5 +27,46 @@ inline constexpr double audit_same_read_per_second = 0.1;
 inline constexpr std::chrono::seconds audit_summary_interval{10};
 // Users, addresses and reads that are told apart; a few hundred bytes each.
 inline constexpr std::size_t audit_subjects_max = 2048;
+// --- fairness between users ------------------------------------------------------------------------------------------
+
+// Requests of one class that run at once, on all cores together. A user may hold as many as are still free, that is
+// half of them alone, and less the more others there are. Reads run to their end, so they hardly ever hold one for
+// long; the others wait for the disk, a node or their own body.
+inline constexpr std::size_t quick_seats = 2048;
+// One user alone has 256 writes under way: more than a commit to disk takes along at full speed, and at 10,000 writes a
+// second somebody else's write waits 25 ms behind them. All classes together stay far below what may wait for the disk
+// (8192), so no user can make the store refuse another one.
+inline constexpr std::size_t user_seats = 512;
+// In a cluster each action asks the API server a few times, and all users share its rate (200/s): the half of these
+// that one user may hold keeps another one waiting for two seconds at most.
+inline constexpr std::size_t aggregated_user_seats = 256;
+inline constexpr std::size_t administrator_seats = 512;
+// virt-controller, nodes and their like ask in bursts, and what they do is what users wait for.
+inline constexpr std::size_t component_seats = 1024;
+// The API server sends as many as it has writes under way; each of them is somebody's write.
+inline constexpr std::size_t webhook_seats = 2048;
+inline constexpr std::size_t unauthenticated_seats = 64;
+// The deletion of a collection has 256 writes under way by itself.
+inline constexpr std::size_t bulk_seats = 8;
+// Requests that wait for their turn on one core: each holds its buffer (16 KiB) and its coroutines. A user alone fills
+// a quarter.
+inline constexpr std::size_t queued_requests_max = 4096;
+inline constexpr std::size_t queued_requests_of_user_max = 1024;
+// Longer than a burst of a thousand requests takes, shorter than clients wait (kube-apiserver: 15 s of 60 s).
+inline constexpr std::chrono::seconds queue_wait_max{10};
+// What a request that waits for something is taken to have cost a core at most; the rest was waiting.
+inline constexpr std::chrono::microseconds waiting_request_cost_max{300};
+// Credentials that do not hold, from one address: a client with an expired token asks a few times a second, and a
+// person mistypes; who guesses wants thousands.
+inline constexpr double failed_logins_per_second = 10;
+inline constexpr double failed_logins_burst = 100;
+inline constexpr std::size_t failed_login_sources_max = 4096;
+// Of all watches and streams, users together leave one in eight to administrators and components, and these leave one
+// in 64 to whoever has none yet.
+inline constexpr std::size_t held_by_users_of_8 = 7;
+inline constexpr std::size_t held_reserve_of = 64;
+// A line in the log about a user whose requests are refused, at most so often, and for so many users at once.
+inline constexpr std::chrono::seconds shed_log_interval{5};
+inline constexpr std::size_t shed_log_users_max = 256;
 
 }  // namespace vg::budgets

@@ -116,6 +116,12 @@ Task<bool> AggregatedApi::pass(server::Call& call, const AccessQuestion& questio
   auto user = user_of_headers(*proxy, call.request().headers);
   if (!user) co_return refuse(std::move(user.error().message));
   call.set_user_name(user->name);
+  auto seat = co_await call.turn(*user, server::fair::Kind::waits);
+  if (!seat) {
+    call.refuse(seat.error());
+    co_return false;
+  }
+  call.sit(std::move(*seat));
   if (question.need == AccessNeed::refused) co_return refuse(question.problem);
   auto decision = co_await parts_.authorizer.authorize(call.core(), *user, question.attributes);
   if (!decision) {

@@ -7,6 +7,8 @@
 
 namespace vg::resources {
 
+namespace fair = server::fair;
+
 AccessAttributes access_attributes(const RequestInfo& info) {
   AccessAttributes attributes{};
   attributes.verb = info.verb;
@@ -25,10 +27,21 @@ AccessAttributes access_attributes(const RequestInfo& info) {
   return attributes;
 }
 
+// Reads of this server's own memory run to their end; everything else waits for a body, the disk or a node.
+fair::Kind kind_of(const RequestInfo& info) {
+  if (info.verb == "deletecollection") return fair::Kind::bulk;
+  const bool reads = !info.resource_request || info.verb == "get" || info.verb == "list" || info.verb == "watch";
+  return reads && info.group != "subresources.kubevirt.io" ? fair::Kind::quick : fair::Kind::waits;
+}
+
 Task<Result<Asker>> Gate::pass(server::Call& call, const RequestInfo& info) const {
   auto user = identifier_.authenticate(call.request());
-  if (!user) co_return fail(std::move(user.error()));
+  if (!user) co_return fail(call.failed_login(std::move(user.error())));
+  call.good_login();
   call.set_user_name(user->name);
+  auto seat = co_await call.turn(*user, kind_of(info));
+  if (!seat) co_return fail(std::move(seat.error()));
+  call.sit(std::move(*seat));
   if (!user->in_group(auth::authenticated_group))
     co_return fail(Status::unauthorized(
         "this server wants to know who asks: use the admin.kubeconfig of its state folder, or send a token as "

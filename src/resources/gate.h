@@ -24,14 +24,17 @@ class Gate {
   // Both outlive this.
   Gate(const auth::Identifier& identifier, Authorizer& authorizer) : identifier_(identifier), authorizer_(authorizer) {}
 
-  // The answer to give instead: 401 without good credentials (anonymous is nobody), 403 for who may not, the
-  // authorizer's own error when it knows no answer.
+  // Waits until it is this user's turn. The answer to give instead: 429 for who has too many requests waiting, 401
+  // without good credentials (anonymous is nobody), 403 for who may not, the authorizer's own error when it knows no
+  // answer.
   Task<Result<Asker>> pass(server::Call& call, const RequestInfo& info) const;
 
  private:
   const auth::Identifier& identifier_;
   Authorizer& authorizer_;
 };
+
+server::fair::Kind kind_of(const RequestInfo& info);
 
 AccessAttributes access_attributes(const RequestInfo& info);
 

@@ -210,6 +210,8 @@ Task<void> serve_watch(Context& context) {
   if (!counted.entered())
     co_return respond_status(
         context, Status::too_many_requests("too many watches run at once; end some, or try again later", 5));
+  const auto held = context.call.hold(server::Hold::watch);
+  if (!held) co_return respond_status(context, held.error());
   // From the selector, or from the path of a deprecated /watch/ request.
   const std::string name = context.info.name;
   auto start = begin(context, *selection, *options, name);
@@ -235,6 +237,7 @@ Task<void> serve_watch(Context& context) {
   }
   if (!co_await send_initial(stream, *start, *options)) co_return;
   start->initial = {};
+  context.call.leave_seat();
 
   const Clock& clock = context.backend.clock;
   const seconds total = lifetime(*options);

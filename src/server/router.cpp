@@ -23,6 +23,11 @@ std::string_view shown_user(const auth::Identity& who) {
   return who.user == auth::anonymous_user ? std::string_view("-") : who.user;
 }
 
+// Who watches over the server must be answered above all when it is busy.
+bool is_exempt(RouteClass route_class) {
+  return route_class == RouteClass::health || route_class == RouteClass::metrics || route_class == RouteClass::version;
+}
+
 bool is_quiet(RouteClass route_class) {
   return route_class == RouteClass::webhook || route_class == RouteClass::metrics;
 }
@@ -57,6 +62,20 @@ Task<bool> Call::write(std::string_view chunk) {
 Task<Result<std::unique_ptr<http::Stream>>> Call::upgrade(http::Response head) {
   status_ = 101;
   return exchange_.upgrade(std::move(head));
+}
+
+Fairness::Turn Call::turn(const User& user, fair::Kind kind) {
+  const auto cls = fairness_ ? fairness_->classify(user.groups) : fair::Class::users;
+  return Fairness::Turn(fairness_, exchange_, cls, kind, user.name, began_);
+}
+
+Result<Fairness::Held> Call::hold(Hold hold) {
+  if (!fairness_ || !seat_.taken()) return Fairness::Held();
+  return fairness_->hold(hold, *seat_.flow());
+}
+
+Status Call::failed_login(Status answer) {
+  return fairness_ ? fairness_->failed_login(exchange_, std::move(answer)) : std::move(answer);
 }
 
 RouteHandler answer_with(std::function<http::Response(const Call&)> answer) {
@@ -118,11 +137,16 @@ bool Router::admit(Call& call, Access access) const {
   if (access == Access::anyone) return true;
   auto identity = parts_.identifier.identify(call.request());
   if (!identity) {
-    call.refuse(identity.error());
+    call.refuse(call.failed_login(std::move(identity.error())));
     return false;
   }
+  call.good_login();
   call.identity_ = std::move(*identity);
   const auth::Identity& who = call.identity_;
+  if (parts_.fairness) {
+    call.payer_class_ = parts_.fairness->classify(who.groups);
+    call.payer_ = who.user;
+  }
   if (who.is_administrator()) {
     auto other = auth::impersonated_by_administrator(call.request().headers);
     if (!other) {
@@ -178,6 +202,24 @@ const Router::Route* Router::choose(Call& call, RouteClass& route_class) const {
   return nullptr;
 }
 
+Task<bool> Router::pass_suspicion(Call& call) const {
+  const http::Request& request = call.request();
+  const std::string source = fair::source_of(request.peer ? std::string_view(request.peer->address) : "-");
+  auto seat = co_await Fairness::Turn(parts_.fairness, call.exchange_, fair::Class::unauthenticated, fair::Kind::quick,
+                                      source, call.began_);
+  if (!seat) {
+    call.refuse(seat.error());
+    co_return false;
+  }
+  call.sit(std::move(*seat));
+  co_return true;
+}
+
+// The resource API and the aggregated one find out by themselves who asks, and whose turn it is.
+bool Router::takes_turn(const Route& route) {
+  return route.route_class == RouteClass::webhook || (route.access != Access::anyone && !is_exempt(route.route_class));
+}
+
 Task<void> Router::handle(http::Exchange& exchange) {
   const auto began = parts_.clock.steady_now();
   const http::Request& request = exchange.request();
@@ -185,16 +227,31 @@ Task<void> Router::handle(http::Exchange& exchange) {
   std::optional<std::string> decoded;
   const bool encoded = request.path.contains('%');
   if (encoded) decoded = percent_decode(request.path);
-  Call call(exchange, decoded ? std::string_view(*decoded) : request.path);
+  Call call(exchange, decoded ? std::string_view(*decoded) : request.path, parts_.fairness, began);
   RouteClass route_class = RouteClass::unknown;
 
   if (encoded && !decoded) {
     call.refuse(Status::bad_request(
         "the path has a '%' that is not followed by two hexadecimal digits; write %25 for the character itself"));
+  } else if (parts_.fairness && parts_.fairness->suspicious(exchange) && !co_await pass_suspicion(call)) {
+    // it was refused
   } else if (const Route* route = choose(call, route_class)) {
     std::string failure;
     try {
-      co_await route->handler(call);
+      bool runs = true;
+      if (parts_.fairness && takes_turn(*route)) {
+        const bool known = route->access != Access::anyone;
+        auto seat = co_await Fairness::Turn(
+            parts_.fairness, exchange, known ? call.payer_class_ : fair::Class::webhooks, fair::Kind::waits,
+            known || !request.peer ? std::string_view(call.payer_) : std::string_view(request.peer->address), began);
+        runs = seat.has_value();
+        if (runs)
+          call.sit(std::move(*seat));
+        else
+          call.refuse(seat.error());
+      }
+      if (runs && route_class == RouteClass::metrics && parts_.fairness) parts_.fairness->show();
+      if (runs) co_await route->handler(call);
       if (call.status() == 0) failure = "its handler gave no answer";
     } catch (const std::exception& error) {
       failure = error.what();
@@ -206,7 +263,9 @@ Task<void> Router::handle(http::Exchange& exchange) {
         call.refuse(Status::internal_error(fmt::format("the log has the details under request id {}", request.id)));
     }
   }
-  const auto took = parts_.clock.steady_now() - began;
+  const auto ended = parts_.clock.steady_now();
+  call.seat_.leave(ended);
+  const auto took = ended - began;
   metrics_.count(route_class, call.status(), took);
   log(call, route_class, took);
 }

@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "base/task.h"
 #include "http/exchange.h"
+#include "server/fairness.h"
 #include "server/request_metrics.h"
 
 namespace vg::server {
@@ -30,7 +31,8 @@ enum class Access {
 // One request on its way, as a route's handler sees it. Answers go through here, so that they are counted and logged.
 class Call {
  public:
-  Call(http::Exchange& exchange, std::string_view path) : exchange_(exchange), path_(path) {}
+  Call(http::Exchange& exchange, std::string_view path, Fairness* fairness = nullptr, Clock::Steady began = {})
+      : exchange_(exchange), path_(path), fairness_(fairness), began_(began) {}
 
   const http::Request& request() const { return exchange_.request(); }
   http::Core& core() { return exchange_.core(); }
@@ -40,6 +42,20 @@ class Call {
   const auth::Identity& identity() const { return identity_; }
   // For a handler that finds out by itself who asks, so that the log knows it too.
   void set_user_name(std::string_view name) { identity_.user = name; }
+  // co_await: waits until it is the turn of a request of this user, who has shown who they are. The seat goes to sit(),
+  // an error is the answer to give. Who impersonates somebody asks as themselves.
+  Fairness::Turn turn(const User& user, fair::Kind kind);
+  void sit(Fairness::Seat seat) { seat_ = std::move(seat); }
+  // For a request that goes on for long without doing much: it does not count as running any more.
+  void leave_seat() { seat_.leave(); }
+  // One more of what is held for long, for as long as the result lives; 429 when this user has too many.
+  Result<Fairness::Held> hold(Hold hold);
+  // The answer to credentials that do not hold, and what is to be done about those that do.
+  Status failed_login(Status answer);
+  void good_login() {
+    if (fairness_) fairness_->good_login(exchange_);
+  }
+
   // As Exchange::on_cancel.
   void on_cancel(std::move_only_function<void()> fn) { exchange_.on_cancel(std::move(fn)); }
 
@@ -58,6 +74,11 @@ class Call {
   http::Exchange& exchange_;
   std::string_view path_, rest_;
   auth::Identity identity_;
+  Fairness* fairness_;  // null: everybody runs at once
+  Clock::Steady began_;
+  Fairness::Seat seat_;
+  fair::Class payer_class_{};  // of whoever is asked by the router itself
+  std::string payer_;
   int status_ = 0;
   std::uint64_t answered_bytes_ = 0;
 };
@@ -75,6 +96,7 @@ class Router final : public http::Handler {
     // From which verbosity on there is a line a request. Webhooks and scrapes alone would fill a disk: they have one
     // of their own, which is higher.
     int request_verbosity = 3;
+    Fairness* fairness = nullptr;  // null: everybody runs at once
   };
   explicit Router(Parts parts);
 
@@ -110,6 +132,9 @@ class Router final : public http::Handler {
   // The route to serve, after everything that may refuse; the refusal was sent when there is none.
   const Route* choose(Call& call, RouteClass& route_class) const;
   bool admit(Call& call, Access access) const;
+  // Waits among those who guess credentials, if the request may be one of them. False: it was refused.
+  Task<bool> pass_suspicion(Call& call) const;
+  static bool takes_turn(const Route& route);
   void log(const Call& call, RouteClass route_class, Clock::Steady::duration took) const;
 
   Parts parts_;
