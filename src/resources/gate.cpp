@@ -35,13 +35,19 @@ fair::Kind kind_of(const RequestInfo& info) {
 }
 
 Task<Result<Asker>> Gate::pass(server::Call& call, const RequestInfo& info) const {
+  const fair::Kind kind = kind_of(info);
+  auto expected = co_await call.expected_turn(kind);
+  if (!expected) co_return fail(std::move(expected.error()));
+  call.sit(std::move(*expected));
   auto user = identifier_.authenticate(call.request());
   if (!user) co_return fail(call.failed_login(std::move(user.error())));
-  call.good_login();
   call.set_user_name(user->name);
-  auto seat = co_await call.turn(*user, kind_of(info));
-  if (!seat) co_return fail(std::move(seat.error()));
-  call.sit(std::move(*seat));
+  if (!call.sits_as(*user)) {
+    call.good_login(*user);
+    auto seat = co_await call.turn(*user, kind);
+    if (!seat) co_return fail(std::move(seat.error()));
+    call.sit(std::move(*seat));
+  }
   if (!user->in_group(auth::authenticated_group))
     co_return fail(Status::unauthorized(
         "this server wants to know who asks: use the admin.kubeconfig of its state folder, or send a token as "

@@ -19,16 +19,16 @@ namespace fair {
 
 Class classify(std::span<const std::string> groups, std::string_view own_namespace) {
   constexpr std::string_view accounts = "system:serviceaccounts:";
-  bool authenticated = false, component = false;
+  bool nobody = false, component = false;
   for (const std::string& group : groups) {
     if (group == auth::administrators_group) return Class::administrators;
-    if (group == auth::authenticated_group) authenticated = true;
+    if (group == auth::unauthenticated_group) nobody = true;
     if (group == "system:nodes") component = true;
     if (!group.starts_with(accounts)) continue;
     const std::string_view ns = std::string_view(group).substr(accounts.size());
     component = component || ns == own_namespace || ns == "kube-system";
   }
-  if (!authenticated) return Class::unauthenticated;
+  if (nobody) return Class::unauthenticated;
   return component ? Class::components : Class::users;
 }
 
@@ -63,9 +63,10 @@ using std::chrono::milliseconds;
 constexpr std::chrono::milliseconds slice{2};
 // How often it is looked who has waited too long.
 constexpr milliseconds tick{250};
-// What one read can cost; the rest was waiting for the client.
+// What a read or the deletion of a collection can cost; the rest was waiting.
 constexpr milliseconds read_cost_max{50};
-constexpr std::size_t good_logins = 1024;
+// Credentials that held lately and are known again, on each core.
+constexpr std::size_t hints_max = 1024;
 constexpr std::array<std::string_view, hold_count> hold_names{"watches", "streams"};
 
 std::size_t hash_of(std::string_view text) { return std::hash<std::string_view>()(text) | 1; }
@@ -96,8 +97,8 @@ struct Fairness::PerCore {
   bool called = false;
   http::Background ticker;
   fair::FailedLogins failed;
-  bool calm = true;                             // nobody guesses credentials
-  std::array<std::size_t, good_logins> good{};  // hashes of credentials that held
+  bool calm = true;  // nobody guesses credentials
+  std::vector<Hint> hints{hints_max};
   struct Shown {
     std::atomic<std::uint32_t> in_use{0}, queued{0};
   };
@@ -214,7 +215,7 @@ void Fairness::Seat::leave() {
 void Fairness::Seat::leave(Time now) {
   if (!flow_) return;
   const std::chrono::nanoseconds most =
-      kind_ == Kind::quick ? std::chrono::nanoseconds(read_cost_max) : budgets::waiting_request_cost_max;
+      kind_ == Kind::waits ? std::chrono::nanoseconds(budgets::waiting_request_cost_max) : read_cost_max;
   const Class cls = fair::Scheduler::class_of(*flow_);
   core_->scheduler.leave(*std::exchange(flow_, nullptr), std::min<std::chrono::nanoseconds>(now - since_, most));
   core_->publish(cls);
@@ -362,11 +363,18 @@ bool Fairness::suspicious(http::Exchange& exchange) const {
   const Time now = core.clock.steady_now();
   core.calm = core.failed.quiet(now);
   if (core.calm || (request.peer && request.peer->certificate)) return false;
-  if (!core.failed.over(fair::source_of(address_of(request)), now)) return false;
+  return core.failed.over(fair::source_of(address_of(request)), now) && request.headers.find("authorization") &&
+         !hint(exchange);
+}
+
+const Fairness::Hint* Fairness::hint(http::Exchange& exchange) const {
+  const http::Request& request = exchange.request();
+  if (request.peer && request.peer->certificate) return nullptr;
   const auto shown = request.headers.find("authorization");
-  if (!shown) return false;
+  if (!shown) return nullptr;
   const std::size_t hash = hash_of(*shown);
-  return core.good[hash % good_logins] != hash;
+  const Hint& found = at(exchange.core()).hints[hash / 2 % hints_max];
+  return found.hash == hash ? &found : nullptr;
 }
 
 Status Fairness::failed_login(http::Exchange& exchange, Status answer) {
@@ -380,13 +388,14 @@ Status Fairness::failed_login(http::Exchange& exchange, Status answer) {
   return too_many(std::move(what));
 }
 
-void Fairness::good_login(http::Exchange& exchange) {
-  PerCore& core = at(exchange.core());
-  if (core.calm) return;
-  if (const auto shown = exchange.request().headers.find("authorization")) {
-    const std::size_t hash = hash_of(*shown);
-    core.good[hash % good_logins] = hash;
-  }
+void Fairness::good_login(http::Exchange& exchange, Class cls, std::string_view user) {
+  const http::Request& request = exchange.request();
+  if (request.peer && request.peer->certificate) return;
+  const auto shown = request.headers.find("authorization");
+  if (!shown) return;
+  const std::size_t hash = hash_of(*shown);
+  Hint& kept = at(exchange.core()).hints[hash / 2 % hints_max];
+  if (kept.hash != hash) kept = {.hash = hash, .cls = cls, .user = std::string(user)};
 }
 
 }  // namespace vg::server

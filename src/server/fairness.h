@@ -162,8 +162,16 @@ class Fairness {
   bool suspicious(http::Exchange& exchange) const;
   // The answer to credentials that did not hold: what was to be answered, or that there were too many of them.
   Status failed_login(http::Exchange& exchange, Status answer);
-  // They did hold. Only remembered while somebody guesses.
-  void good_login(http::Exchange& exchange);
+  // They did hold, and stand for this user.
+  void good_login(http::Exchange& exchange, fair::Class cls, std::string_view user);
+  // For whom the request's credentials stood when they last held here. To check a signature costs more than most
+  // requests: whose turn it is goes by this, before it is found out whether they still hold.
+  struct Hint {
+    std::size_t hash = 0;
+    fair::Class cls{};
+    std::string user;
+  };
+  const Hint* hint(http::Exchange& exchange) const;
 
  private:
   PerCore& at(http::Core& core) const;

@@ -40,8 +40,9 @@ TEST(FairClasses, GoByGroups) {
       {{"system:serviceaccounts", "system:serviceaccounts:kubevirt-x", "system:authenticated"}, Class::users},
       {{"system:serviceaccounts", "system:serviceaccounts:team", "system:authenticated"}, Class::users},
       {{"system:unauthenticated"}, Class::unauthenticated},
-      {{}, Class::unauthenticated},
-      {{"system:nodes"}, Class::unauthenticated},
+      {{"system:nodes", "system:unauthenticated"}, Class::unauthenticated},
+      {{"dev"}, Class::users},  // as a front proxy may name somebody
+      {{}, Class::users},
   };
   for (const auto& one : cases) EXPECT_EQ(fair::classify(one.groups, "kubevirt"), one.cls) << one.groups.size();
 }
@@ -318,6 +319,18 @@ TEST_F(FairnessTest, BoundsWhatOneUserHolds) {
   EXPECT_THAT(shown(), HasSubstr(R"(virtgate_fairness_shed_total{class="users",reason="watches"} 1)"));
   finish_one();
   EXPECT_EQ(ask("ann", "/watch").answer.status, 0) << "one was given back";
+}
+
+TEST_F(FairnessTest, KnowsCredentialsAgainThatHeld) {
+  WaitingExchange first(core, "token secret", "/wait"), other(core, "token secrets", "/wait"), bare(core, "", "/wait");
+  EXPECT_EQ(fairness->hint(first), nullptr);
+  fairness->good_login(first, Class::administrators, "kubernetes-admin");
+  ASSERT_NE(fairness->hint(first), nullptr);
+  EXPECT_EQ(fairness->hint(first)->user, "kubernetes-admin");
+  EXPECT_EQ(fairness->hint(first)->cls, Class::administrators);
+  EXPECT_EQ(fairness->hint(other), nullptr);
+  fairness->good_login(bare, Class::users, "ann");
+  EXPECT_EQ(fairness->hint(bare), nullptr);
 }
 
 TEST_F(FairnessTest, LimitsWrongCredentialsAndNotTheGoodOnes) {

@@ -69,6 +69,12 @@ Fairness::Turn Call::turn(const User& user, fair::Kind kind) {
   return Fairness::Turn(fairness_, exchange_, cls, kind, user.name, began_);
 }
 
+Fairness::Turn Call::expected_turn(fair::Kind kind) {
+  const Fairness::Hint* hint = fairness_ ? fairness_->hint(exchange_) : nullptr;
+  if (!hint) return Fairness::Turn(nullptr, exchange_, {}, kind, {}, began_);
+  return Fairness::Turn(fairness_, exchange_, hint->cls, kind, hint->user, began_);
+}
+
 Result<Fairness::Held> Call::hold(Hold hold) {
   if (!fairness_ || !seat_.taken()) return Fairness::Held();
   return fairness_->hold(hold, *seat_.flow());
@@ -140,12 +146,12 @@ bool Router::admit(Call& call, Access access) const {
     call.refuse(call.failed_login(std::move(identity.error())));
     return false;
   }
-  call.good_login();
   call.identity_ = std::move(*identity);
   const auth::Identity& who = call.identity_;
   if (parts_.fairness) {
     call.payer_class_ = parts_.fairness->classify(who.groups);
     call.payer_ = who.user;
+    parts_.fairness->good_login(call.exchange_, call.payer_class_, call.payer_);
   }
   if (who.is_administrator()) {
     auto other = auth::impersonated_by_administrator(call.request().headers);

@@ -45,15 +45,22 @@ class Call {
   // co_await: waits until it is the turn of a request of this user, who has shown who they are. The seat goes to sit(),
   // an error is the answer to give. Who impersonates somebody asks as themselves.
   Fairness::Turn turn(const User& user, fair::Kind kind);
-  void sit(Fairness::Seat seat) { seat_ = std::move(seat); }
+  // The same before the credentials are looked at, for whom they stood for the last time. When they are new the seat is
+  // none, and it is known only afterwards whose turn it would be.
+  Fairness::Turn expected_turn(fair::Kind kind);
+  void sit(Fairness::Seat seat) {
+    if (seat.taken()) seat_ = std::move(seat);
+  }
+  bool sits_as(const User& user) const { return seat_.taken() && fair::Scheduler::user_of(*seat_.flow()) == user.name; }
   // For a request that goes on for long without doing much: it does not count as running any more.
   void leave_seat() { seat_.leave(); }
   // One more of what is held for long, for as long as the result lives; 429 when this user has too many.
   Result<Fairness::Held> hold(Hold hold);
-  // The answer to credentials that do not hold, and what is to be done about those that do.
+  // The answer to credentials that do not hold.
   Status failed_login(Status answer);
-  void good_login() {
-    if (fairness_) fairness_->good_login(exchange_);
+  // They do hold.
+  void good_login(const User& user) {
+    if (fairness_) fairness_->good_login(exchange_, fairness_->classify(user.groups), user.name);
   }
 
   // As Exchange::on_cancel.

@@ -3,26 +3,24 @@
 
 VIRTGATE_LONG=1 adds half a minute of load from wrk, where it is installed, and prints what it cost the others.
 """
-import http.client
 import json
 import re
+import select
 import shutil
 import socket
-import ssl
 import subprocess
 import sys
-import threading
 import time
 import unittest
 
-from harness import DEADLINE_S, LONG, SANITIZED, Attack, Bystander
+from harness import DEADLINE_S, LONG, Attack, Bystander
+import streams_e2e_test as streams  # noqa: E402
 
 READS = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["*"]}]
 MAPS = "/api/v1/namespaces/{}/configmaps"
 # A scan of so many objects takes a core about a millisecond, and its answer is small.
 OBJECTS = 2000
 GREEDY_CONNECTIONS = 200
-SLOW = 8 if SANITIZED else 1
 
 
 def head(method, path, token, body=b""):
@@ -92,7 +90,7 @@ class Greedy(Attack):
         for one in many:
             self.assertEqual(self.ask_raw(one, "GET", MAPS.format("greedy") + "/map-1", self.greedy)[0], 200)
         mice = [self.connection() for _ in range(2)]  # one a core, where there are two
-        took = []
+        took, overtaken = [], []
         for _ in range(8):
             for mouse in mice:
                 self.assertEqual(self.ask_raw(mouse, "GET", MAPS.format("other"), self.other)[0], 200)
@@ -102,13 +100,15 @@ class Greedy(Attack):
                 began = time.monotonic()
                 status, first, _ = self.ask_raw(mouse, "GET", MAPS.format("other"), self.other)
                 took.append(time.monotonic() - began)
+                overtaken.append(len(many) - len(select.select(many, [], [], 0)[0]))
                 self.assertEqual(status, 200, first)
             for one in many:
                 self.assertEqual(self.answer(one)[0], 200, "who is greedy waits, but is served")
         took.sort()
         shown = ", ".join(f"{t * 1000:.1f}" for t in took)
-        print(f"  somebody else waited {shown} ms behind {GREEDY_CONNECTIONS} scans", file=sys.stderr)
-        self.assertLess(took[len(took) * 3 // 4], 0.05 * SLOW, shown)
+        print(f"  somebody else waited {shown} ms and overtook {overtaken} of {GREEDY_CONNECTIONS} scans", file=sys.stderr)
+        # Time depends on what else the computer does, the order does not.
+        self.assertGreater(sorted(overtaken)[len(overtaken) // 4], GREEDY_CONNECTIONS * 6 // 10, overtaken)
         self.assertGreater(sum(self.metric("virtgate_fairness_wait_seconds_count").values()), 0)
 
     def test_one_user_cannot_take_all_watches(self):
@@ -249,6 +249,36 @@ class Greedy(Attack):
             took.append(time.monotonic() - began)
             time.sleep(0.005)
         return sorted(took)
+
+
+@unittest.skipUnless(LONG, "a long run")
+class GreedyStreams(streams.Streams):
+    """As with watches: one user cannot take all streams."""
+
+    def account(self, name):
+        core, roles = f"/api/v1/namespaces/{streams.NAMESPACE}", f"/apis/rbac.authorization.k8s.io/v1/namespaces/{streams.NAMESPACE}"
+        self.world.call("POST", core + "/serviceaccounts", {"metadata": {"name": name}})
+        rules = [{"apiGroups": ["subresources.kubevirt.io"], "resources": ["virtualmachineinstances/console"], "verbs": ["get"]}]
+        self.world.call("POST", roles + "/roles", {"metadata": {"name": name}, "rules": rules})
+        self.world.call("POST", roles + "/rolebindings", {
+            "metadata": {"name": name}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": streams.NAMESPACE}]})
+        return {"Authorization": "Bearer " + self.world.call("POST", f"{core}/serviceaccounts/{name}/token", {"spec": {}})["status"]["token"]}
+
+    def test_one_user_cannot_take_all_streams(self):
+        greedy, other = self.account("glutton"), self.account("mouse")
+
+        async def work():
+            taken = []
+            with self.assertRaises(streams.Refused) as refused:
+                for _ in range(1500):
+                    taken.append(await self.world.open("console", headers=greedy))
+            self.assertEqual(refused.exception.status, 429)
+            self.assertGreaterEqual(len(taken), 512)
+            await (await self.world.open("console", headers=other)).echo(b"still here")
+            for one in taken:
+                one.abort()
+        self.run_async(work(), 300)
 
 
 if __name__ == "__main__":
