@@ -33,6 +33,11 @@ inline constexpr std::size_t audit_subjects_max = 2048;
 // half of them alone, and less the more others there are. Reads run to their end, so they hardly ever hold one for
 // long; the others wait for the disk, a node or their own body.
 inline constexpr std::size_t quick_seats = 2048;
+// Lists at once on each core. All of them take turns with the event loop, a millisecond or two each: what comes new waits
+// for one turn of all, and more at once makes none of them faster. A user alone has half of them, so that many on slow
+// links still pass; nodes list all they need when they start, under one name.
+inline constexpr std::size_t list_seats_each = 32;
+inline constexpr std::size_t component_list_seats_each = 64;
 // One user alone has 256 writes under way: more than a commit to disk takes along at full speed, and at 10,000 writes a
 // second somebody else's write waits 25 ms behind them. All classes together stay far below what may wait for the disk
 // (8192), so no user can make the store refuse another one.

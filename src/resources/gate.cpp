@@ -27,11 +27,12 @@ AccessAttributes access_attributes(const RequestInfo& info) {
   return attributes;
 }
 
-// Reads of this server's own memory run to their end; everything else waits for a body, the disk or a node.
 fair::Kind kind_of(const RequestInfo& info) {
-  if (info.verb == "deletecollection") return fair::Kind::bulk;
-  const bool reads = !info.resource_request || info.verb == "get" || info.verb == "list" || info.verb == "watch";
-  return reads && info.group != "subresources.kubevirt.io" ? fair::Kind::quick : fair::Kind::waits;
+  if (!info.resource_request) return fair::Kind::quick;
+  if (info.group == "subresources.kubevirt.io") return fair::Kind::waits;
+  if (info.verb == "get") return fair::Kind::quick;
+  if (info.verb == "list" || info.verb == "watch") return fair::Kind::list;
+  return info.verb == "deletecollection" ? fair::Kind::bulk : fair::Kind::waits;
 }
 
 Task<Result<Asker>> Gate::pass(server::Call& call, const RequestInfo& info) const {

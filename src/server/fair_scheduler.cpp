@@ -38,19 +38,23 @@ Options default_options(unsigned cores) { return default_options(cores, budgets:
 
 Options default_options(unsigned cores, std::size_t user_seats) {
   cores = std::max(1u, cores);
-  const auto levels = [&](std::size_t waiting_seats, unsigned weight) {
+  const auto levels = [&](std::size_t waiting_seats, std::size_t list_seats_each, unsigned weight) {
     const LevelOptions base{.seats = each(budgets::quick_seats, cores, 64),
                             .queue_max = budgets::queued_requests_max,
                             .flow_queue_max = budgets::queued_requests_of_user_max,
                             .weight = weight};
-    std::array<LevelOptions, kind_count> made{base, base, base};
+    std::array<LevelOptions, kind_count> made{base, base, base, base};
+    made[static_cast<std::size_t>(Kind::list)].seats = list_seats_each;
     made[static_cast<std::size_t>(Kind::waits)].seats = each(waiting_seats, cores, 32);
     made[static_cast<std::size_t>(Kind::bulk)].seats = each(budgets::bulk_seats, cores, 2);
     return made;
   };
   Options options;
-  options.levels = {levels(budgets::component_seats, 4), levels(budgets::administrator_seats, 2), levels(user_seats, 4),
-                    levels(budgets::webhook_seats, 8), levels(budgets::unauthenticated_seats, 1)};
+  options.levels = {levels(budgets::component_seats, budgets::component_list_seats_each, 4),
+                    levels(budgets::administrator_seats, budgets::list_seats_each, 2),
+                    levels(user_seats, budgets::list_seats_each, 4),
+                    levels(budgets::webhook_seats, budgets::list_seats_each, 8),
+                    levels(budgets::unauthenticated_seats, budgets::list_seats_each, 1)};
   options.wait_max = budgets::queue_wait_max;
   return options;
 }

@@ -28,11 +28,12 @@ inline constexpr std::size_t class_count = 5;
 std::string_view to_string(Class cls);
 
 enum class Kind : std::uint8_t {
-  quick,  // runs to its end: reads
+  quick,  // runs to its end: reads of one object
+  list,   // runs for long, in slices, and while its client reads: lists, and what watches begin with
   waits,  // waits for the store, a node, a body: writes and actions
   bulk,   // many writes at once: the deletion of a collection
 };
-inline constexpr std::size_t kind_count = 3;
+inline constexpr std::size_t kind_count = 4;
 
 enum class Reason : std::uint8_t { flow_queue_full, class_queue_full, waited_too_long };
 std::string_view to_string(Reason reason);

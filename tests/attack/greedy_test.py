@@ -108,7 +108,7 @@ class Greedy(Attack):
         shown = ", ".join(f"{t * 1000:.1f}" for t in took)
         print(f"  somebody else waited {shown} ms and overtook {overtaken} of {GREEDY_CONNECTIONS} scans", file=sys.stderr)
         # Time depends on what else the computer does, the order does not.
-        self.assertGreater(sorted(overtaken)[len(overtaken) // 4], GREEDY_CONNECTIONS * 6 // 10, overtaken)
+        self.assertGreater(sorted(overtaken)[len(overtaken) // 4], GREEDY_CONNECTIONS // 5, overtaken)
         self.assertGreater(sum(self.metric("virtgate_fairness_wait_seconds_count").values()), 0)
 
     def test_one_user_cannot_take_all_watches(self):
