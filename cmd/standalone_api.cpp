@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/files.h"
 #include "base/log.h"
 #include "local/bootstrap_roles.h"
 #include "local/pki.h"
@@ -15,6 +16,7 @@ namespace vg::cmd {
 namespace {
 
 constexpr std::chrono::seconds health_interval{1};
+constexpr std::size_t key_file_bytes_max = 16 * 1024;
 
 ObjectDraft draft_of(std::string_view key, const json::Object& object) {
   return resources::make_draft(object, *resources::find_resource(key));
@@ -46,7 +48,8 @@ auth::AuthenticationObserver recorded_in(resources::AuditLog& audit) {
 
 StandaloneApi::StandaloneApi(std::unique_ptr<store::EmbeddedStore> store, std::unique_ptr<resources::AuditLog> audit,
                              std::unique_ptr<local::ServiceAccountTokens> tokens,
-                             std::vector<std::shared_ptr<const auth::TokenVerifier>> verifiers, const Clock& clock)
+                             std::vector<std::shared_ptr<const auth::TokenVerifier>> verifiers,
+                             const resources::ContinueTokens& continue_tokens, const Clock& clock)
     : clock_(clock),
       store_(std::move(store)),
       commits_(*store_),
@@ -76,7 +79,8 @@ StandaloneApi::StandaloneApi(std::unique_ptr<store::EmbeddedStore> store, std::u
                                                                       .rules = &rbac_,
                                                                       .reviews = &reviews_,
                                                                       .audit = audit_.get(),
-                                                                      .table = resources::write_table});
+                                                                      .table = resources::make_table,
+                                                                      .continue_tokens = continue_tokens});
 }
 
 StandaloneApi::~StandaloneApi() = default;
@@ -99,6 +103,10 @@ Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOp
   auto tokens = local::ServiceAccountTokens::open(options.state / "pki" / "service-account.key",
                                                   local::lookup_in(**store), clock);
   if (!tokens) return fail(std::move(tokens.error()));
+  // Clients go on with their lists after a restart, so the key comes from a secret that stays.
+  const auto secret = read_file((options.state / "pki" / "service-account.key").native(), key_file_bytes_max);
+  if (!secret) return fail(secret.error());
+  const resources::ContinueTokens continue_tokens(*secret);
   auto audit = resources::AuditLog::open({.folder = options.state.native(),
                                           .bytes_max = options.audit_bytes_max,
                                           .required = options.audit_required,
@@ -115,8 +123,8 @@ Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOp
   if (!options.admin_token.empty()) verifiers.push_back(fixed_administrator(options.admin_token));
   // Owned by the result, which also owns the identifier that asks it.
   verifiers.push_back(std::shared_ptr<const auth::TokenVerifier>(std::shared_ptr<void>(), tokens->get()));
-  std::unique_ptr<StandaloneApi> made(
-      new StandaloneApi(std::move(*store), std::move(*audit), std::move(*tokens), std::move(verifiers), clock));
+  std::unique_ptr<StandaloneApi> made(new StandaloneApi(std::move(*store), std::move(*audit), std::move(*tokens),
+                                                        std::move(verifiers), continue_tokens, clock));
   made->token_files_ = std::move(files);
   made->metrics_ = options.metrics;
   made->add_token_documents(options.server_url);

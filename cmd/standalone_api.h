@@ -58,7 +58,8 @@ class StandaloneApi {
  private:
   StandaloneApi(std::unique_ptr<store::EmbeddedStore> store, std::unique_ptr<resources::AuditLog> audit,
                 std::unique_ptr<local::ServiceAccountTokens> tokens,
-                std::vector<std::shared_ptr<const auth::TokenVerifier>> verifiers, const Clock& clock);
+                std::vector<std::shared_ptr<const auth::TokenVerifier>> verifiers,
+                const resources::ContinueTokens& continue_tokens, const Clock& clock);
   Task<void> keep_showing_health(http::Core& core);
   void add_token_documents(std::string_view server_url);
 

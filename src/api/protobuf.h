@@ -25,6 +25,8 @@ struct ProtobufObject {
 // 400 when the bytes are none of Kubernetes'; 413 when there are too many.
 Result<ProtobufObject> open_protobuf(std::string_view bytes);
 std::string close_protobuf(const ProtobufObject& object);
+// What stands before a message of so many bytes, for one that is too long to be held as a whole.
+std::string protobuf_head(std::string_view api_version, std::string_view kind, std::size_t message_bytes);
 
 // The message as an object in canonical form, in `storage`; without apiVersion and kind, which are not in it. As in
 // Kubernetes, fields that are unknown here are skipped, fields that occur again replace (scalars) or add to (messages,

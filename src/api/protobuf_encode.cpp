@@ -124,14 +124,20 @@ Message message_of(const Object& object, const Type& type) {
 
 std::string encode_protobuf(const Object& object, const Type& type) { return message_of(object, type).take(); }
 
-std::string close_protobuf(const ProtobufObject& object) {
+std::string protobuf_head(std::string_view api_version, std::string_view kind, std::size_t message_bytes) {
   using layout::Envelope, layout::Names;
   Message names, envelope;
-  names.text(Names::api_version, object.api_version);
-  names.text(Names::kind, object.kind);
+  names.text(Names::api_version, api_version);
+  names.text(Names::kind, kind);
   envelope.message(Envelope::names, names);
-  envelope.text(Envelope::message, object.message);
+  envelope.begin_text(Envelope::message, message_bytes);
   return std::string(layout::object_prefix) + envelope.take();
+}
+
+std::string close_protobuf(const ProtobufObject& object) {
+  std::string out = protobuf_head(object.api_version, object.kind, object.message.size());
+  out += object.message;
+  return out;
 }
 
 }  // namespace vg::api

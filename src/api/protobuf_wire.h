@@ -74,9 +74,13 @@ std::optional<Parts<N>> read_parts(std::string_view bytes, const std::array<Form
 class Message {
  public:
   void text(std::uint32_t number, std::string_view value) {
-    key(number, Form::bytes);
-    varint(value.size());
+    begin_text(number, value.size());
     out_.append(value);
+  }
+  // The value itself follows elsewhere.
+  void begin_text(std::uint32_t number, std::size_t bytes) {
+    key(number, Form::bytes);
+    varint(bytes);
   }
   void message(std::uint32_t number, const Message& value) { text(number, value.out_); }
   // Negative numbers take ten bytes, whatever their type.

@@ -177,7 +177,8 @@ ResourceApi::ResourceApi(ApiParts parts)
                .clock = parts_.clock,
                .admission = parts_.admission,
                .rules = parts_.rules,
-               .table = parts_.table},
+               .table = parts_.table,
+               .continue_tokens = parts_.continue_tokens},
       gate_(parts_.identifier, parts_.authorizer) {}
 
 ResourceApi::~ResourceApi() = default;
@@ -324,7 +325,7 @@ Task<void> ResourceApi::serve_resource(server::Call& call, const RequestInfo& in
       serve_get(context);
       break;
     case Operation::list:
-      serve_list(context);
+      co_await serve_list(context);
       break;
     case Operation::watch:
       co_await serve_watch(context);

@@ -52,7 +52,8 @@ struct ApiParts {
   const auth::RuleResolver* rules = nullptr;   // null: no checks against escalation
   const auth::ReviewParts* reviews = nullptr;  // null: access reviews and tokens are not offered
   AuditLog* audit = nullptr;                   // null: none
-  TableWriter table = nullptr;                 // null: tables are answered with the objects themselves
+  TableMaker table = nullptr;                  // null: tables are answered with the objects themselves
+  ContinueTokens continue_tokens = {};         // of its own, which the next process does not know
 };
 
 // Everything in the parts outlives this; this outlives the router's use.

@@ -2,7 +2,12 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <chrono>
+
 #include "resources/api_test_support.h"
+#include "resources/draft.h"
+#include "resources/output.h"
 
 namespace vg::resources::testing {
 namespace {
@@ -537,6 +542,111 @@ TEST_F(ApiTest, ListsComeInPages) {
   EXPECT_EQ(named.at({"metadata", "continue"}), "(absent)");
   const auto everywhere = get("/apis/kubevirt.io/v1/virtualmachines?limit=1&fieldSelector=metadata.name%3Da");
   EXPECT_NE(everywhere.at({"metadata", "continue"}), "(absent)");
+}
+
+TEST_F(ApiTest, AContinueTokenIsGoodForItsListAlone) {
+  post("/api/v1/namespaces", R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"other"}})");
+  const std::string others = "/api/v1/namespaces/other/configmaps";
+  for (const char* name : {"a", "b", "c"}) {
+    post(config_maps, config_map(name));
+    post(others, config_map(name));
+  }
+  const std::string token = get(others + "?limit=1").at({"metadata", "continue"});
+  EXPECT_THAT(get(others + "?limit=1&continue=" + token).item_names(), ElementsAre("b"));
+  for (const std::string& elsewhere : {std::string(config_maps) + "?", std::string("/api/v1/configmaps?"),
+                                       std::string("/api/v1/namespaces/other/pods?"), others + "?labelSelector=x&",
+                                       others + "?fieldSelector=metadata.name%3Db&"}) {
+    const auto refused = get(elsewhere + "limit=1&continue=" + token);
+    EXPECT_EQ(refused.status, 400) << elsewhere;
+    EXPECT_EQ(refused.reason(), "BadRequest");
+    EXPECT_THAT(refused.at({"message"}), HasSubstr("continue key is not valid"));
+  }
+  EXPECT_EQ(call("DELETE", std::string(config_maps) + "?continue=" + token).status, 400);
+  EXPECT_EQ(get(std::string(config_maps) + "/c").status, 200);
+  EXPECT_EQ(call("DELETE", others + "?continue=" + token).status, 200);
+  EXPECT_EQ(get(others + "/c").status, 404);
+  EXPECT_EQ(get(others + "/a").status, 200);
+}
+
+TEST_F(ApiTest, LongListsComeInPieces) {
+  constexpr int count = 60;
+  const std::string text(20'000, 'x');
+  for (int i = 0; i < count; ++i) {
+    const auto made = post(config_maps, config_map(fmt::format("c{:03}", i), R"(,"labels":{"l":"x"})",
+                                                   fmt::format(R"("n":"{}","t":"{}")", i, text)));
+    ASSERT_EQ(made.status, 201);
+  }
+  for (const char* query : {"?labelSelector=l%3Dx", ""}) {
+    auto served = exchange("GET", std::string(config_maps) + query);
+    start(*served).get();
+    EXPECT_GE(served->writes(), count * text.size() / (piece_bytes + 2 * text.size()));
+    const auto whole = reply_of(*served);
+    std::string joined;
+    std::string next;
+    do {
+      const auto page =
+          get(std::string(config_maps) + "?labelSelector=l%3Dx&limit=5" + (next.empty() ? "" : "&continue=" + next));
+      const std::string items = page.at({"items"});
+      joined += (joined.empty() ? "" : ",") + items.substr(1, items.size() - 2);
+      next = page.at({"metadata", "continue"});
+    } while (next != "(absent)");
+    if (*query) EXPECT_EQ(whole.at({"items"}), "[" + joined + "]");
+    EXPECT_GE(whole.item_names().size(), count);
+  }
+  EXPECT_EQ(get(std::string(config_maps) + "/c001").status, 200);
+}
+
+// Asks again and again to be run, and remembers how long it ever had to wait.
+struct Bystander : std::enable_shared_from_this<Bystander> {
+  using Clock = std::chrono::steady_clock;
+  http::Core& core;
+  std::atomic<bool> stopped = false;
+  std::atomic<Clock::duration> longest = Clock::duration(0);
+  Clock::time_point last = Clock::now();
+  explicit Bystander(http::Core& of) : core(of) {}
+  void run() {
+    core.post([self = shared_from_this()] {
+      const auto now = Clock::now();
+      if (now - self->last > self->longest.load()) self->longest = now - self->last;
+      self->last = now;
+      if (!self->stopped) self->run();
+    });
+  }
+};
+
+TEST_F(ApiTest, OthersAreServedWhileALongListIsLookedThrough) {
+  constexpr int count = 20'000;
+  Transaction all;
+  const Resource& resource = *find_resource("configmaps");
+  for (int i = 0; i < count; ++i) {
+    const auto document = json::Document::parse(
+        fmt::format(R"({{"metadata":{{"name":"c{}","namespace":"default","uid":"u{}"}},"data":{{"a":"b"}}}})", i, i));
+    all.writes.push_back({.kind = WriteKind::create,
+                          .key = {"configmaps", "default", fmt::format("c{}", i)},
+                          .object = make_draft(document->root().get_object(), resource)});
+  }
+  std::promise<bool> written;
+  commits_->submit(std::move(all), [&](Result<CommitOutcome> done) { written.set_value(done.has_value()); });
+  ASSERT_TRUE(written.get_future().get());
+  const auto bystander = std::make_shared<Bystander>((*cores_)[0]);
+  bystander->run();
+  // Had it been served in one go, the bystander would have waited for as long as it took, every time.
+  const auto lets_others_in = [&](const std::string& method, const std::string& query) {
+    for (int attempt = 0; attempt < 10; ++attempt) {
+      auto served = exchange(method, std::string(config_maps) + query);
+      bystander->longest = Bystander::Clock::duration(0);
+      const auto began = Bystander::Clock::now();
+      start(*served).get();
+      const auto took = Bystander::Clock::now() - began;
+      EXPECT_EQ(served->response().status, 200);
+      if (bystander->longest.load() * 2 < took) return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(lets_others_in("GET", "?labelSelector=no%3Dmatch"));
+  EXPECT_TRUE(lets_others_in("GET", ""));
+  EXPECT_TRUE(lets_others_in("DELETE", "?dryRun=All"));
+  bystander->stopped = true;
 }
 
 TEST_F(ApiTest, ListsShowTheVersionThatWasAskedFor) {

@@ -220,7 +220,7 @@ class ApiTest : public ::testing::Test {
   static Reply reply_of(TestExchange& served) {
     Reply reply;
     reply.status = served.response().status;
-    reply.text = served.response().body;
+    reply.text = served.response().body + served.bytes(0);
     reply.content_type = served.response().content_type;
     reply.headers = served.response().headers;
     if (auto parsed = json::Document::parse(reply.text)) reply.body = std::move(*parsed);

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@
 #include "ports/object_store.h"
 #include "resources/catalog.h"
 #include "resources/commit.h"
+#include "resources/continue_token.h"
 #include "resources/negotiate.h"
 #include "resources/options.h"
 #include "resources/request_info.h"
@@ -27,18 +29,25 @@
 namespace vg::resources {
 
 struct ListMeta;
-// What a table is made of.
+// What a table is made of, besides its rows. Everything in it outlives the table.
 struct TableCall {
   const Resource& resource;
   std::string_view api_version;     // in which the client speaks
   std::string_view table_version;   // "v1" or "v1beta1" of meta.k8s.io
   std::string_view include_object;  // "None", "Metadata" (also when empty) or "Object"
-  const ObjectList& objects;
   const ListMeta& meta;
   bool with_columns = true;
   Clock::Wall now;
 };
-using TableWriter = void (*)(std::string& out, const TableCall& call);
+// Objects that are written one after the other, between a beginning and an end.
+class ListText {
+ public:
+  virtual ~ListText() = default;
+  virtual void open(std::string& out) = 0;
+  virtual void add(std::string& out, const StoredObject& object) = 0;
+  virtual void close(std::string& out) = 0;
+};
+using TableMaker = std::unique_ptr<ListText> (*)(const TableCall& call);
 
 // Everything outlives the requests.
 struct Backend {
@@ -48,8 +57,9 @@ struct Backend {
   const Clock& clock;
   const admission::Environment& admission;    // what the admission rules know beside the object
   const auth::RuleResolver* rules = nullptr;  // null: roles are written without the checks against escalation
-  TableWriter table = nullptr;                // null: tables are answered with the objects themselves
-  std::atomic<std::size_t> watches = 0;       // that run now
+  TableMaker table = nullptr;                 // null: tables are answered with the objects themselves
+  ContinueTokens continue_tokens;
+  std::atomic<std::size_t> watches = 0;  // that run now
 };
 
 // One request to a resource, after it was authorized.

@@ -23,6 +23,7 @@
 #include "resources/draft.h"
 #include "resources/object_meta.h"
 #include "resources/scan.h"
+#include "resources/turn.h"
 #include "resources/wakeup.h"
 
 namespace vg::resources {
@@ -272,14 +273,14 @@ class Controllers::Work {
 
   Task<void> run() {
     if (!follow()) co_return;
-    look_at_everything();
+    co_await look_at_everything();
     roles_changed_ = true;
     while (true) {
-      read_changes();
+      co_await read_changes();
       // Not before there is room again: what did not fit would not fit a second time either.
       if (overflowed_ && objects_.empty()) {
         overflowed_ = false;
-        look_at_everything();
+        co_await look_at_everything();
       }
       const bool worked = co_await one_round();
       if (worked) continue;
@@ -325,7 +326,8 @@ class Controllers::Work {
     return true;
   }
 
-  void read_changes() {
+  Task<void> read_changes() {
+    Turn turn(parts_.core);
     for (auto& [key, followed] : followed_) {
       if (!followed.changed->exchange(false, std::memory_order_acquire)) continue;
       while (true) {
@@ -336,7 +338,10 @@ class Controllers::Work {
           overflowed_ = true;
           break;
         }
-        for (const auto& change : batch->changes) note(change);
+        for (const auto& change : batch->changes) {
+          note(change);
+          if (turn.over()) co_await turn.pass();
+        }
         if (!batch->more) break;
       }
     }
@@ -423,7 +428,8 @@ class Controllers::Work {
   }
 
   // One object after another: unlike the memory of single objects this can be resumed, so it needs no bound.
-  void look_at_everything() {
+  Task<void> look_at_everything() {
+    Turn turn(parts_.core);
     for (const std::string& key : parts_.store.resources()) {
       if (!find_resource(key)) continue;
       auto page = parts_.store.list({.resource = key});
@@ -431,6 +437,7 @@ class Controllers::Work {
       for (const auto& object : page->objects) {
         if (key == namespaces_key) note_namespace(*object, false);
         note_present(*object);
+        if (turn.over()) co_await turn.pass();
       }
     }
   }

@@ -15,6 +15,8 @@ namespace vg::resources {
 namespace {
 
 constexpr std::int64_t pod_grace_seconds_default = 30;
+// More than a hundred years: whoever asks for more gets a time that can still be written down.
+constexpr std::int64_t grace_seconds_max = std::int64_t{1} << 32;
 
 bool is_namespace(const Resource& resource) { return resource.key == "namespaces"; }
 bool is_pod(const Resource& resource) { return resource.key == "pods"; }
@@ -83,8 +85,9 @@ std::int64_t grace_seconds(const json::Object& object, const Resource& resource,
   const auto* status = json::get_object(object, "status");
   const std::string_view phase = status ? json::get_string_or(*status, "phase") : std::string_view();
   if (!spec || json::get_string_or(*spec, "nodeName").empty() || phase == "Succeeded" || phase == "Failed") return 0;
-  if (options.grace_period_seconds) return *options.grace_period_seconds;
-  return json::get_int_or(*spec, "terminationGracePeriodSeconds", pod_grace_seconds_default);
+  const std::int64_t asked = options.grace_period_seconds.value_or(
+      json::get_int_or(*spec, "terminationGracePeriodSeconds", pod_grace_seconds_default));
+  return asked < 0 ? 1 : std::min(asked, grace_seconds_max);  // as for a deletion that says so
 }
 
 void mark(json::Object& object, const Resource& resource, std::int64_t now_seconds, std::int64_t grace) {

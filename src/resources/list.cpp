@@ -1,8 +1,14 @@
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
 #include "resources/output.h"
 #include "resources/read.h"
 #include "resources/selection.h"
+#include "resources/turn.h"
 
 namespace vg::resources {
 namespace {
@@ -13,12 +19,12 @@ struct Plan {
   std::string after_ns, after_name;
 };
 
-Result<Plan> plan_list(const ObjectStore& store, const ListOptions& options) {
+Result<Plan> plan_list(const Backend& backend, const ListScope& scope, const ListOptions& options) {
   Plan plan;
   if (!options.continue_token.empty()) {
     if (!options.resource_version.empty() && options.resource_version != "0")
       return fail(Status::bad_request("a continued list already has its resource version; leave out resourceVersion"));
-    auto token = read_continue_token(options.continue_token);
+    auto token = backend.continue_tokens.read(options.continue_token, scope);
     if (!token) return fail(std::move(token.error()));
     plan = {.at_revision = token->revision, .after_ns = std::move(token->ns), .after_name = std::move(token->name)};
     return plan;
@@ -27,10 +33,41 @@ Result<Plan> plan_list(const ObjectStore& store, const ListOptions& options) {
   // A page of a stated version has always been that version exactly, since the pages that follow continue it.
   const bool exact =
       options.match == VersionMatch::exact || (options.match == VersionMatch::unset && options.limit != 0);
-  if (const Revision newest = store.revision(); options.revision > newest)
+  if (const Revision newest = backend.store.revision(); options.revision > newest)
     return fail(version_too_large(options.revision, newest));
   if (exact) plan.at_revision = options.revision;
   return plan;
+}
+
+// Some objects of another list, by their places there: nothing of them is held.
+class Chosen final : public ObjectList::Source {
+ public:
+  Chosen(ObjectList from, std::vector<std::uint32_t> places) : from_(std::move(from)), places_(std::move(places)) {}
+  std::size_t size() const override { return places_.size(); }
+  ObjectPtr open(std::size_t at) const override { return from_[places_[at]]; }
+  std::size_t bytes() const override {
+    std::size_t bytes = 0;
+    for (const std::uint32_t place : places_) bytes += from_[place]->memory_bytes();
+    return bytes;
+  }
+
+ private:
+  ObjectList from_;
+  std::vector<std::uint32_t> places_;
+};
+
+// What of the page the selection takes, up to `limit` objects (0: all). Every object must be opened to know that.
+Task<ListPage> choose(http::Core& core, ListPage page, const Selection& selection, std::size_t limit) {
+  std::vector<std::uint32_t> places;
+  const std::size_t size = page.objects.size();
+  std::size_t at = 0;
+  for (Turn turn(core); at < size && (limit == 0 || places.size() < limit); ++at) {
+    if (selection.matches(*page.objects[at])) places.push_back(static_cast<std::uint32_t>(at));
+    if (turn.over()) co_await turn.pass();
+  }
+  page.remaining = size - at;
+  page.objects = ObjectList(std::make_unique<Chosen>(std::move(page.objects), std::move(places)));
+  co_return page;
 }
 
 }  // namespace
@@ -45,39 +82,41 @@ Status version_too_large(Revision asked, Revision newest) {
   return status;
 }
 
-std::expected<Listed, ListRefusal> list_objects(const ObjectStore& store, const Resource& resource, std::string_view ns,
-                                                const ListOptions& options) {
-  auto selection = Selection::make(resource, options.labels, options.fields);
-  if (!selection) return std::unexpected(ListRefusal{std::move(selection.error()), {}});
-  const auto plan = plan_list(store, options);
-  if (!plan) return std::unexpected(ListRefusal{plan.error(), {}});
+Task<std::expected<Listed, ListRefusal>> list_objects(const Backend& backend, http::Core& core,
+                                                      const Resource& resource, std::string_view ns,
+                                                      const ListOptions& options) {
+  const auto selection = Selection::make(resource, options.labels, options.fields);
+  if (!selection) co_return std::unexpected(ListRefusal{selection.error(), {}});
+  const ListScope scope{.resource = resource.key, .ns = ns, .labels = options.labels, .fields = options.fields};
+  const auto plan = plan_list(backend, scope, options);
+  if (!plan) co_return std::unexpected(ListRefusal{plan.error(), {}});
 
-  ListQuery query{.resource = resource.key,
-                  .ns = ns,
-                  .at_revision = plan->at_revision,
-                  .after_ns = plan->after_ns,
-                  .after_name = plan->after_name,
-                  .limit = options.limit};
-  if (!selection->everything()) query.matches = [&](const StoredObject& object) { return selection->matches(object); };
-  auto page = store.list(query);
+  auto page = backend.store.list({.resource = resource.key,
+                                  .ns = ns,
+                                  .at_revision = plan->at_revision,
+                                  .after_ns = plan->after_ns,
+                                  .after_name = plan->after_name,
+                                  .limit = selection->everything() ? options.limit : 0});
   if (!page) {
     ListRefusal refusal{std::move(page.error()), {}};
     // The rest of the list can still be had, only not as it was when the list began.
     if (refusal.status.code == 410 && !options.continue_token.empty())
-      refusal.continue_token = write_continue_token({.revision = 0, .ns = plan->after_ns, .name = plan->after_name});
-    return std::unexpected(std::move(refusal));
+      refusal.continue_token =
+          backend.continue_tokens.write({.revision = 0, .ns = plan->after_ns, .name = plan->after_name}, scope);
+    co_return std::unexpected(std::move(refusal));
   }
+  if (!selection->everything()) *page = co_await choose(core, std::move(*page), *selection, options.limit);
   Listed listed{.objects = std::move(page->objects), .revision = page->revision};
   // There is but one object of a name, so no page follows the one that has it.
   const bool single = selection->exact_name() && (!ns.empty() || !resource.kind->namespaced);
   if (page->remaining > 0 && !listed.objects.empty() && !single) {
     const ObjectPtr last = listed.objects.back();
-    listed.continue_token = write_continue_token(
-        {.revision = page->revision, .ns = std::string(last->ns()), .name = std::string(last->name())});
+    listed.continue_token = backend.continue_tokens.write(
+        {.revision = page->revision, .ns = std::string(last->ns()), .name = std::string(last->name())}, scope);
     // With a selector nobody knows how many of the rest match.
     if (selection->everything()) listed.remaining = page->remaining;
   }
-  return listed;
+  co_return listed;
 }
 
 namespace {
@@ -96,17 +135,15 @@ void refuse_list(Context& context, const ListRefusal& refusal) {
 
 }  // namespace
 
-void serve_list(Context& context) {
-  auto options = read_list_options(context.query, false);
-  if (!options) return respond_status(context, options.error());
-  auto listed = list_objects(context.backend.store, context.resource, context.key_ns(), *options);
-  if (!listed) return refuse_list(context, listed.error());
-  std::string body;
-  append_list(body, context, listed->objects,
-              {.revision = listed->revision,
-               .continue_token = std::move(listed->continue_token),
-               .remaining = listed->remaining});
-  respond_text(context, 200, std::move(body));
+Task<void> serve_list(Context& context) {
+  const auto options = read_list_options(context.query, false);
+  if (!options) co_return respond_status(context, options.error());
+  const auto listed =
+      co_await list_objects(context.backend, context.call.core(), context.resource, context.key_ns(), *options);
+  if (!listed) co_return refuse_list(context, listed.error());
+  co_await respond_list(
+      context, listed->objects,
+      {.revision = listed->revision, .continue_token = listed->continue_token, .remaining = listed->remaining});
 }
 
 void serve_get(Context& context) {

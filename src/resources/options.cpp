@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/base64.h"
 #include "base/limits.h"
 #include "json/access.h"
 #include "server/path.h"
@@ -268,31 +267,6 @@ Result<ListOptions> read_list_options(const Query& query, bool watch) {
   if (!revision) return fail(std::move(revision.error()));
   options.revision = *revision;
   return options;
-}
-
-// "1 REVISION NAMESPACE NAME", none of which can hold a blank.
-std::string write_continue_token(const ContinueToken& token) {
-  return base64_encode(fmt::format("1 {} {} {}", token.revision, token.ns, token.name), Base64::url_raw);
-}
-
-Result<ContinueToken> read_continue_token(std::string_view text) {
-  const auto refusal = [] {
-    return fail(Status::bad_request("the continue token is not one of this server's; begin the list anew"));
-  };
-  const auto plain = base64_decode(text, Base64::url_raw);
-  if (!plain) return refusal();
-  std::string_view rest = *plain;
-  if (!rest.starts_with("1 ")) return refusal();
-  rest.remove_prefix(2);
-  const auto first = rest.find(' ');
-  if (first == std::string_view::npos) return refusal();
-  const auto second = rest.find(' ', first + 1);
-  if (second == std::string_view::npos || second + 1 == rest.size()) return refusal();
-  const auto revision = read_number<Revision>(rest.substr(0, first));
-  if (!revision) return refusal();
-  return ContinueToken{.revision = *revision,
-                       .ns = std::string(rest.substr(first + 1, second - first - 1)),
-                       .name = std::string(rest.substr(second + 1))};
 }
 
 }  // namespace vg::resources

@@ -69,12 +69,4 @@ struct ListOptions {
 };
 Result<ListOptions> read_list_options(const Query& query, bool watch);
 
-// The key behind which a list goes on, and the state it goes on with. Opaque to clients.
-struct ContinueToken {
-  Revision revision = 0;  // 0: whatever is newest, for a client that was told that its state is gone
-  std::string ns, name;
-};
-std::string write_continue_token(const ContinueToken& token);
-Result<ContinueToken> read_continue_token(std::string_view text);
-
 }  // namespace vg::resources

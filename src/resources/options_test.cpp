@@ -9,7 +9,6 @@ namespace vg::resources {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 std::vector<std::string> causes(const Status& status) {
   std::vector<std::string> out;
@@ -114,19 +113,6 @@ TEST(ListOptions, AreBounded) {
   EXPECT_EQ(read_list_options(Query("limit=999999999"), false)->limit, limits::list_page_objects_max);
   EXPECT_EQ(read_list_options(Query("limit=-4"), false)->limit, 0u);
   EXPECT_EQ(read_list_options(Query("timeoutSeconds=999999999"), true)->timeout, limits::watch_timeout_max);
-}
-
-TEST(ContinueToken, ComesBackAsItWent) {
-  const ContinueToken token{.revision = 42, .ns = "default", .name = "a"};
-  const auto read = read_continue_token(write_continue_token(token));
-  ASSERT_TRUE(read);
-  EXPECT_EQ(read->revision, 42u);
-  EXPECT_EQ(read->ns, "default");
-  EXPECT_EQ(read->name, "a");
-  const auto cluster = read_continue_token(write_continue_token({.revision = 0, .ns = "", .name = "n"}));
-  ASSERT_TRUE(cluster);
-  EXPECT_THAT(cluster->ns, IsEmpty());
-  for (const char* bad : {"garbage", "", "MSAx", "MSB4IGEgYg"}) EXPECT_FALSE(read_continue_token(bad)) << bad;
 }
 
 }  // namespace

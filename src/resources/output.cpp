@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
+#include <utility>
 
 #include "base/time_rfc3339.h"
 #include "resources/draft.h"
 #include "resources/output_protobuf.h"
+#include "resources/turn.h"
 
 namespace vg::resources {
 namespace {
@@ -16,6 +19,9 @@ namespace {
 // kube-apiserver also stops somewhere; whoever sends an object with a thousand unknown fields has seen enough.
 constexpr std::size_t warnings_max = 50;
 constexpr std::size_t warning_bytes_max = 256;
+
+// Up to here a list in protobuf is made once and sent as a whole. Pages of clients that ask for pages are shorter.
+constexpr std::size_t protobuf_kept_bytes_max = 1024 * 1024;
 
 std::string warning_header(std::string_view text) {
   std::string out = "299 - \"";
@@ -30,17 +36,15 @@ std::string warning_header(std::string_view text) {
   return out;
 }
 
-void append_table(std::string& out, const Context& context, const ObjectList& objects, const ListMeta& meta,
-                  bool with_columns) {
+std::unique_ptr<ListText> make_table(const Context& context, const ListMeta& meta, bool with_columns) {
   const std::string* include = context.query.find("includeObject");
-  context.backend.table(out, {.resource = context.resource,
-                              .api_version = context.api_version,
-                              .table_version = context.answer.meta_version,
-                              .include_object = include ? std::string_view(*include) : std::string_view(),
-                              .objects = objects,
-                              .meta = meta,
-                              .with_columns = with_columns,
-                              .now = context.backend.clock.wall_now()});
+  return context.backend.table({.resource = context.resource,
+                                .api_version = context.api_version,
+                                .table_version = context.answer.meta_version,
+                                .include_object = include ? std::string_view(*include) : std::string_view(),
+                                .meta = meta,
+                                .with_columns = with_columns,
+                                .now = context.backend.clock.wall_now()});
 }
 
 bool as_table(const Context& context) { return context.answer.form == Form::table && context.backend.table; }
@@ -52,10 +56,116 @@ void append_json(std::string& out, const Context& context, const StoredObject& o
     append_object(out, object, context.resource, context.api_version, revision);
 }
 
-// About what the objects take, so that a list of ten thousand is written without growing.
+class JsonList final : public ListText {
+ public:
+  JsonList(const Context& context, const ListMeta& meta) : context_(context), meta_(meta) {}
+
+  void open(std::string& out) override {
+    fmt::format_to(std::back_inserter(out), FMT_COMPILE(R"({{"apiVersion":"{}","kind":"{}","metadata":)"),
+                   partial_ ? "meta.k8s.io/" + std::string(context_.answer.meta_version) : context_.api_version,
+                   partial_ ? std::string_view("PartialObjectMetadataList") : context_.resource.kind->list_kind);
+    append_list_meta(out, meta_);
+    out.append(R"(,"items":[)");
+  }
+  void add(std::string& out, const StoredObject& object) override {
+    if (!std::exchange(first_, false)) out.push_back(',');
+    if (partial_ || context_.resource.kind->custom)
+      append_json(out, context_, object, object.revision());
+    else
+      append_untyped_object(out, object, context_.resource);
+  }
+  void close(std::string& out) override { out.append("]}"); }
+
+ private:
+  const Context& context_;
+  const ListMeta& meta_;
+  const bool partial_ = context_.answer.form == Form::partial;
+  bool first_ = true;
+};
+
+// About what a short list takes, so that it is written without growing.
 std::size_t size_hint(const ObjectList& objects) {
-  constexpr std::size_t list_bytes = 512;
-  return list_bytes + objects.bytes();
+  constexpr std::size_t list_bytes = 512, object_bytes = 1536;
+  return list_bytes + std::min(objects.size() * object_bytes, piece_bytes);
+}
+
+http::Response head_of(const Context& context) {
+  http::Response head{.status = 200, .content_type = context.answer.content_type, .headers = {}, .body = {}};
+  add_warnings(head, context);
+  return head;
+}
+
+// An answer that becomes a stream when it turns out to be long.
+class Pieces {
+ public:
+  explicit Pieces(Context& context) : context_(context) {}
+
+  std::string& out() { return out_; }
+  bool full() const { return out_.size() >= piece_bytes; }
+  // False when the client is gone.
+  Task<bool> send() {
+    if (!std::exchange(streaming_, true) && !co_await context_.call.begin_stream(head_of(context_))) co_return false;
+    const bool there = co_await context_.call.write(out_);
+    out_.clear();
+    co_return there;
+  }
+  Task<void> finish() {
+    if (streaming_)
+      co_await send();
+    else
+      respond_text(context_, 200, std::move(out_));
+  }
+
+ private:
+  Context& context_;
+  std::string out_;
+  bool streaming_ = false;
+};
+
+Task<void> respond_text_list(Context& context, const ObjectList& objects, const ListMeta& meta) {
+  const std::unique_ptr<ListText> text =
+      as_table(context) ? make_table(context, meta, true) : std::make_unique<JsonList>(context, meta);
+  Pieces pieces(context);
+  Turn turn(context.call.core());
+  pieces.out().reserve(size_hint(objects));
+  text->open(pieces.out());
+  for (const auto& object : objects) {
+    text->add(pieces.out(), *object);
+    if (pieces.full() && !co_await pieces.send()) co_return;
+    if (turn.over()) co_await turn.pass();
+  }
+  text->close(pieces.out());
+  co_await pieces.finish();
+}
+
+// The length of a protobuf list stands before it. So a long one is made twice, first to measure it: that takes time,
+// but keeping it would take as much memory as it is long, for as long as the client likes.
+Task<void> respond_protobuf_list(Context& context, const ObjectList& objects, const ListMeta& meta) {
+  ProtobufList list(context, meta);
+  Pieces pieces(context);
+  Turn turn(context.call.core());
+  std::string beginning, item;
+  list.open(beginning);
+  std::size_t bytes = beginning.size();
+  std::size_t kept = 0;  // objects that are in `beginning`
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    item.clear();
+    list.add(item, *objects[i]);
+    bytes += item.size();
+    if (kept == i && beginning.size() + item.size() <= protobuf_kept_bytes_max) {
+      beginning += item;
+      ++kept;
+    }
+    if (turn.over()) co_await turn.pass();
+  }
+  pieces.out() = list.head(bytes) + beginning;
+  beginning = {};
+  for (std::size_t i = kept; i < objects.size(); ++i) {
+    if (pieces.full() && !co_await pieces.send()) co_return;
+    list.add(pieces.out(), *objects[i]);
+    if (turn.over()) co_await turn.pass();
+  }
+  co_await pieces.finish();
 }
 
 }  // namespace
@@ -77,38 +187,19 @@ void append_answer(std::string& out, const Context& context, const ObjectPtr& ob
     append_json(json, context, *object, revision);
     append_as_protobuf(out, json, answer_type(context));
   } else if (as_table(context)) {
-    append_table(out, context, ObjectList({object}), {.revision = revision}, with_columns);
+    const ListMeta meta{.revision = revision};
+    const auto table = make_table(context, meta, with_columns);
+    table->open(out);
+    table->add(out, *object);
+    table->close(out);
   } else {
     append_json(out, context, *object, revision);
   }
 }
 
-void append_list(std::string& out, const Context& context, const ObjectList& objects, const ListMeta& meta) {
-  if (context.answer.protobuf) {
-    append_list_as_protobuf(out, context, objects, meta);
-    return;
-  }
-  if (as_table(context)) {
-    append_table(out, context, objects, meta, true);
-    return;
-  }
-  const bool partial = context.answer.form == Form::partial;
-  if (!partial) out.reserve(size_hint(objects));
-  fmt::format_to(std::back_inserter(out), FMT_COMPILE(R"({{"apiVersion":"{}","kind":"{}","metadata":)"),
-                 partial ? "meta.k8s.io/" + std::string(context.answer.meta_version) : context.api_version,
-                 partial ? std::string_view("PartialObjectMetadataList") : context.resource.kind->list_kind);
-  append_list_meta(out, meta);
-  out.append(R"(,"items":[)");
-  bool first = true;
-  for (const auto& object : objects) {
-    if (!first) out.push_back(',');
-    first = false;
-    if (partial || context.resource.kind->custom)
-      append_json(out, context, *object, object->revision());
-    else
-      append_untyped_object(out, *object, context.resource);
-  }
-  out.append("]}");
+Task<void> respond_list(Context& context, const ObjectList& objects, const ListMeta& meta) {
+  return context.answer.protobuf ? respond_protobuf_list(context, objects, meta)
+                                 : respond_text_list(context, objects, meta);
 }
 
 void add_warnings(http::Response& response, const Context& context) {

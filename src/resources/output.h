@@ -26,7 +26,11 @@ void append_list_meta(std::string& out, const ListMeta& meta);
 void append_answer(std::string& out, const Context& context, const ObjectPtr& object, Revision revision,
                    bool with_columns = true);
 
-void append_list(std::string& out, const Context& context, const ObjectList& objects, const ListMeta& meta);
+// Answers with a list. One that is long goes out in pieces, as fast as the client takes them and in turns with
+// everybody else on the core; what is held of it is one piece.
+Task<void> respond_list(Context& context, const ObjectList& objects, const ListMeta& meta);
+// The body of such an answer is sent as a whole up to here, and in pieces of this size beyond.
+inline constexpr std::size_t piece_bytes = 128 * 1024;
 
 // A Status that was written as JSON.
 std::string status_body(const Context& context, std::string json);

@@ -73,22 +73,29 @@ void append_as_protobuf(std::string& out, std::string_view json, const api::Type
   append_as_protobuf(out, read(json).root().get_object(), type);
 }
 
-void append_list_as_protobuf(std::string& out, const Context& context, const ObjectList& objects,
-                             const ListMeta& meta) {
-  const bool partial = context.answer.form == Form::partial;
-  const api::Type& type = answer_type(context);
-  Message list;
+ProtobufList::ProtobufList(const Context& context, const ListMeta& meta)
+    : context_(context), meta_(meta), type_(answer_type(context)) {}
+
+std::string ProtobufList::head(std::size_t bytes) const {
+  const bool partial = context_.answer.form == Form::partial;
+  return api::protobuf_head(partial ? std::string_view("meta.k8s.io/v1") : context_.api_version,
+                            partial ? "PartialObjectMetadataList" : context_.resource.kind->list_kind, bytes);
+}
+
+void ProtobufList::open(std::string& out) const {
   std::string json;
-  append_list_meta(json, meta);
+  append_list_meta(json, meta_);
+  Message list;
   list.text(list_metadata, message_of(json, meta_type("meta.ListMeta")));
-  for (const auto& object : objects) {  // one after the other: a list may be larger than what a request should hold
-    json.clear();
-    append_object(json, *object, context.resource, context.api_version);
-    list.text(list_items, message_of(json, type));
-  }
-  out += api::close_protobuf({.api_version = partial ? std::string_view("meta.k8s.io/v1") : context.api_version,
-                              .kind = partial ? "PartialObjectMetadataList" : context.resource.kind->list_kind,
-                              .message = list.take()});
+  out += list.take();
+}
+
+void ProtobufList::add(std::string& out, const StoredObject& object) const {
+  std::string json;
+  append_object(json, object, context_.resource, context_.api_version);
+  Message list;
+  list.text(list_items, message_of(json, type_));
+  out += list.take();
 }
 
 void append_watch_frame(std::string& out, std::string_view event, std::string_view object) {

@@ -15,7 +15,19 @@ const api::Type& answer_type(const Context& context);
 void append_as_protobuf(std::string& out, std::string_view json, const api::Type& type);
 void append_as_protobuf(std::string& out, const json::Object& object, const api::Type& type);
 
-void append_list_as_protobuf(std::string& out, const Context& context, const ObjectList& objects, const ListMeta& meta);
+// A list, object by object; only its head must know how long the rest is.
+class ProtobufList {
+ public:
+  ProtobufList(const Context& context, const ListMeta& meta);
+  std::string head(std::size_t bytes) const;  // of what open() and add() write
+  void open(std::string& out) const;
+  void add(std::string& out, const StoredObject& object) const;
+
+ private:
+  const Context& context_;
+  const ListMeta& meta_;
+  const api::Type& type_;
+};
 
 // An event of a watch, with the object that it is about: its length in four bytes, then a message.
 void append_watch_frame(std::string& out, std::string_view event, std::string_view object);

@@ -15,6 +15,7 @@
 #include "resources/options.h"
 #include "resources/read.h"
 #include "resources/selection.h"
+#include "resources/turn.h"
 #include "resources/write.h"
 
 namespace vg::resources {
@@ -134,30 +135,31 @@ Task<Result<json::Value>> OwnObjects::get(http::Core&, ObjectName object, json::
   co_return load_as(*found, object.resource, storage);
 }
 
-Task<Result<std::vector<json::Value>>> OwnObjects::list(http::Core&, ResourceName name, std::string_view ns,
+Task<Result<std::vector<json::Value>>> OwnObjects::list(http::Core& core, ResourceName name, std::string_view ns,
                                                         Selectors selectors, json::StoragePtr storage) {
   const Resource* resource = find_resource(name.group, name.version, name.plural);
   if (!resource) co_return fail(unknown(name));
   const auto selection = read_selectors(*resource, selectors);
   if (!selection) co_return fail(selection.error());
-  const auto page =
-      backend_.store.list({.resource = resource->key, .ns = ns, .matches = [&](const StoredObject& object) {
-                             return selection->matches(object);
-                           }});
+  const auto page = backend_.store.list({.resource = resource->key, .ns = ns});
   if (!page) co_return fail(page.error());
-  const std::size_t bytes = page->objects.bytes();
-  if (bytes > limits::lookup_list_bytes_max)
-    co_return fail(Status::internal_error(
-        fmt::format("there are too many of {} to look through: {} bytes, and at most {} are read", resource->plural(),
-                    bytes, limits::lookup_list_bytes_max)));
   std::vector<json::Value> values;
-  values.reserve(page->objects.size());
-  for (const ObjectPtr& object : page->objects) values.push_back(load_as(*object, name, storage));
+  std::size_t bytes = 0;
+  Turn turn(core);
+  for (const ObjectPtr& object : page->objects) {
+    if (turn.over()) co_await turn.pass();
+    if (!selection->matches(*object)) continue;
+    bytes += object->memory_bytes();
+    if (bytes > limits::lookup_list_bytes_max)
+      co_return fail(Status::internal_error(fmt::format("there are too many {} to look through: more than {} bytes",
+                                                        resource->plural(), limits::lookup_list_bytes_max)));
+    values.push_back(load_as(*object, name, storage));
+  }
   co_return values;
 }
 
-Task<Result<ObjectPage>> OwnObjects::list_page(http::Core&, ResourceName name, std::string_view ns, PageRequest page,
-                                               json::StoragePtr storage) {
+Task<Result<ObjectPage>> OwnObjects::list_page(http::Core& core, ResourceName name, std::string_view ns,
+                                               PageRequest page, json::StoragePtr storage) {
   const Resource* resource = find_resource(name.group, name.version, name.plural);
   if (!resource) co_return fail(unknown(name));
   auto selectors = parse_selectors(page.selectors);
@@ -167,7 +169,7 @@ Task<Result<ObjectPage>> OwnObjects::list_page(http::Core&, ResourceName name, s
   options.fields = std::move(selectors->fields);
   options.limit = page.limit;
   options.continue_token = page.continue_token;
-  auto listed = list_objects(backend_.store, *resource, ns, options);
+  auto listed = co_await list_objects(backend_, core, *resource, ns, options);
   if (!listed) co_return fail(std::move(listed.error().status));
   ObjectPage made{.objects = {}, .continue_token = std::move(listed->continue_token)};
   made.objects.reserve(listed->objects.size());

@@ -100,6 +100,24 @@ TEST_F(ApiTest, AnswersComeInProtobufToWhoPrefersIt) {
   EXPECT_EQ(gone.content_type, "application/json");
 }
 
+TEST_F(ApiTest, ALongListInProtobufComesInPieces) {
+  // Some of it is made once and kept, the rest is measured first.
+  const std::string text(60'000, 'x');
+  for (int i = 0; i < 40; ++i) {
+    const auto made = post(config_maps, config_map(fmt::format("c{:03}", i), R"(,"labels":{"l":"x"})",
+                                                   fmt::format(R"("n":"{}","t":"{}")", i, text)));
+    ASSERT_EQ(made.status, 201);
+  }
+  for (const auto& [limit, streamed] : {std::pair(5, false), std::pair(100, true)}) {
+    const std::string at = fmt::format("{}?labelSelector=l%3Dx&limit={}", config_maps, limit);
+    auto served = exchange("GET", at, {}, asks);
+    start(*served).get();
+    EXPECT_EQ(served->writes() > 1, streamed);
+    EXPECT_EQ(served->response().content_type, "application/vnd.kubernetes.protobuf");
+    EXPECT_EQ(unpacked(reply_of(*served).text, "k8s.ConfigMapList"), without_names(get(at)));
+  }
+}
+
 TEST_F(ApiTest, CustomKindsHaveNoProtobufButTheirMetadata) {
   const auto created = post(vms, vm("a"));
   EXPECT_EQ(call("POST", vms, packed(vm("b"), "k8s.ConfigMap"), sends).status, 415);

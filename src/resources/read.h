@@ -2,12 +2,13 @@
 #pragma once
 
 #include "base/task.h"
+#include "http/core.h"
 #include "resources/context.h"
 
 namespace vg::resources {
 
 void serve_get(Context& context);
-void serve_list(Context& context);
+Task<void> serve_list(Context& context);
 Task<void> serve_watch(Context& context);
 
 // What a list shows, for lists and for deleting collections.
@@ -22,8 +23,10 @@ struct ListRefusal {
   Status status;
   std::string continue_token;
 };
-std::expected<Listed, ListRefusal> list_objects(const ObjectStore& store, const Resource& resource, std::string_view ns,
-                                                const ListOptions& options);
+// On the core, and in turns with everybody else there when there is much to look at.
+Task<std::expected<Listed, ListRefusal>> list_objects(const Backend& backend, http::Core& core,
+                                                      const Resource& resource, std::string_view ns,
+                                                      const ListOptions& options);
 
 // 504 with the cause by which clients know that they asked for a version from the future.
 Status version_too_large(Revision asked, Revision newest);

@@ -16,6 +16,7 @@
 #include "resources/output.h"
 #include "resources/read.h"
 #include "resources/rules.h"
+#include "resources/turn.h"
 #include "resources/write.h"
 
 namespace vg::resources {
@@ -23,6 +24,8 @@ namespace {
 
 // Deletions of a collection that wait for the disk together.
 constexpr std::size_t deletions_at_once = 256;
+// Some of them stay, marked, and are written again: large ones must not fill the store's queue.
+constexpr std::size_t deletions_bytes_at_once = 2 * limits::mib;
 
 std::int64_t now_seconds(const Context& context) {
   return std::chrono::duration_cast<std::chrono::seconds>(context.backend.clock.wall_now().time_since_epoch()).count();
@@ -102,7 +105,9 @@ Task<Result<std::vector<ObjectPtr>>> delete_round(Context& context, std::span<co
                                                   const DeleteOptions& options) {
   std::vector<Transaction> transactions;
   std::vector<ObjectPtr> written;
+  Turn turn(context.call.core());
   for (const auto& object : objects) {
+    if (turn.over()) co_await turn.pass();
     // Not the request's own memory: a collection may be larger than everything a request should hold.
     json::Document memory;
     auto plan = plan_deletion(*object, context.resource, options, now_seconds(context), memory.storage());
@@ -125,7 +130,11 @@ Task<Result<std::vector<ObjectPtr>>> delete_round(Context& context, std::span<co
 Task<Result<void>> delete_all(Context& context, const ObjectList& objects, const DeleteOptions& options) {
   for (std::size_t done = 0; done < objects.size();) {
     std::vector<ObjectPtr> left;
-    for (; done < objects.size() && left.size() < deletions_at_once; ++done) left.push_back(objects[done]);
+    for (std::size_t bytes = 0;
+         done < objects.size() && left.size() < deletions_at_once && bytes < deletions_bytes_at_once; ++done) {
+      left.push_back(objects[done]);
+      bytes += left.back()->memory_bytes();
+    }
     for (int attempt = 1; !left.empty() && attempt <= write_attempts_max; ++attempt) {
       auto again = co_await delete_round(context, left, options);
       if (!again) co_return fail(std::move(again.error()));
@@ -159,14 +168,14 @@ Task<void> serve_delete_collection(Context& context) {
   if (!options) co_return respond_status(context, options.error());
   const auto list_options = read_list_options(context.query, false);
   if (!list_options) co_return respond_status(context, list_options.error());
-  const auto listed = list_objects(context.backend.store, context.resource, context.key_ns(), *list_options);
+  const auto listed =
+      co_await list_objects(context.backend, context.call.core(), context.resource, context.key_ns(), *list_options);
   if (!listed) co_return respond_status(context, listed.error().status);
   const auto done = co_await delete_all(context, listed->objects, *options);
   if (!done) co_return respond_status(context, done.error());
-  std::string body;
-  append_list(body, context, listed->objects,
-              {.revision = listed->revision, .continue_token = listed->continue_token, .remaining = listed->remaining});
-  respond_text(context, 200, std::move(body));
+  co_await respond_list(
+      context, listed->objects,
+      {.revision = listed->revision, .continue_token = listed->continue_token, .remaining = listed->remaining});
 }
 
 Task<void> serve_eviction(Context& context) {

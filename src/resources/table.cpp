@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <iterator>
+#include <utility>
 #include <vector>
 
 #include "json/access.h"
@@ -93,67 +94,6 @@ void custom_cell(Cells& row, std::string_view type, const json::Value* value) {
   row.none();
 }
 
-class RowWriter {
- public:
-  RowWriter(std::string& out, const TableRequest& request) : out_(out), request_(request) {
-    if (request.resource.kind->custom) {
-      paths_ = read_paths(custom_columns(*request.resource.kind));
-    } else if (const BuiltinTable* found = find_builtin_table(request.resource.key)) {
-      builtin_ = found;
-    }
-  }
-
-  void write(const StoredObject& object) {
-    arena_.reset();
-    const auto parsed = json::parse(object.json(), arena_.storage());
-    static const json::Value unreadable{json::Object{}};  // only a damaged store has such a text; its name is known
-    const json::Value& root = parsed && parsed->is_object() ? *parsed : unreadable;
-    out_.append(R"({"cells":[)");
-    Cells row(out_, request_.now);
-    if (request_.resource.kind->custom)
-      custom_row(row, object, root);
-    else
-      builtin_->cells(row, root.get_object());
-    out_.push_back(']');
-    append_conditions(root);
-    append_row_object(object);
-    out_.push_back('}');
-  }
-
- private:
-  void custom_row(Cells& row, const StoredObject& object, const json::Value& root) {
-    row.text(object.name());
-    const auto columns = custom_columns(*request_.resource.kind);
-    for (std::size_t i = 0; i < columns.size(); ++i)
-      custom_cell(row, columns[i].type, paths_[i] ? paths_[i]->find_first(root) : nullptr);
-  }
-
-  // kubectl get --watch and dashboards tell by it that a pod is over.
-  void append_conditions(const json::Value& root) {
-    if (request_.resource.key != "pods") return;
-    const auto phase = json::as_string(json::find_path(root, {"status", "phase"})).value_or("");
-    if (phase != "Succeeded" && phase != "Failed") return;
-    fmt::format_to(std::back_inserter(out_),
-                   FMT_COMPILE(R"(,"conditions":[{{"type":"Completed","status":"True","reason":"{}"}}])"), phase);
-  }
-
-  void append_row_object(const StoredObject& object) {
-    if (request_.include_object == "None") return;
-    const Revision revision = request_.row_revision.value_or(object.revision());
-    out_.append(R"(,"object":)");
-    if (request_.include_object == "Object")
-      append_object(out_, object, request_.resource, request_.api_version, revision);
-    else
-      append_partial_metadata(out_, object, revision, request_.table_version);
-  }
-
-  std::string& out_;
-  const TableRequest& request_;
-  Paths paths_;
-  const BuiltinTable* builtin_ = &default_table;
-  json::Arena arena_;
-};
-
 void append_metadata(std::string& out, const TableRequest& request) {
   fmt::format_to(std::back_inserter(out), FMT_COMPILE(R"("metadata":{{"resourceVersion":"{}")"), request.revision);
   if (!request.continue_token.empty()) {
@@ -165,35 +105,91 @@ void append_metadata(std::string& out, const TableRequest& request) {
   out.append("},");
 }
 
-// A row with metadata is about this long; whole objects are as long as they are.
-std::size_t size_hint(const TableRequest& request) {
-  constexpr std::size_t columns_bytes = 2048, row_bytes = 640;
-  const std::size_t bytes = columns_bytes + request.objects.size() * row_bytes;
-  return request.include_object == "Object" ? bytes + request.objects.bytes() : bytes;
-}
-
 }  // namespace
 
-void append_table(std::string& out, const TableRequest& request) {
-  out.reserve(out.size() + size_hint(request));
+class Table::Rows {
+ public:
+  explicit Rows(const TableRequest& request) : request_(request) {
+    if (request.resource.kind->custom) {
+      paths_ = read_paths(custom_columns(*request.resource.kind));
+    } else if (const BuiltinTable* found = find_builtin_table(request.resource.key)) {
+      builtin_ = found;
+    }
+  }
+
+  void write(std::string& out, const StoredObject& object) {
+    if (!std::exchange(first_, false)) out.push_back(',');
+    write_row(out, object);
+    arena_.reset();  // a slow client keeps the table for long, and a large object takes much
+  }
+
+ private:
+  void write_row(std::string& out, const StoredObject& object) {
+    const auto parsed = json::parse(object.json(), arena_.storage());
+    static const json::Value unreadable{json::Object{}};  // only a damaged store has such a text; its name is known
+    const json::Value& root = parsed && parsed->is_object() ? *parsed : unreadable;
+    out.append(R"({"cells":[)");
+    Cells row(out, request_.now);
+    if (request_.resource.kind->custom)
+      custom_row(row, object, root);
+    else
+      builtin_->cells(row, root.get_object());
+    out.push_back(']');
+    append_conditions(out, root);
+    append_row_object(out, object);
+    out.push_back('}');
+  }
+
+  void custom_row(Cells& row, const StoredObject& object, const json::Value& root) {
+    row.text(object.name());
+    const auto columns = custom_columns(*request_.resource.kind);
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      custom_cell(row, columns[i].type, paths_[i] ? paths_[i]->find_first(root) : nullptr);
+  }
+
+  // kubectl get --watch and dashboards tell by it that a pod is over.
+  void append_conditions(std::string& out, const json::Value& root) {
+    if (request_.resource.key != "pods") return;
+    const auto phase = json::as_string(json::find_path(root, {"status", "phase"})).value_or("");
+    if (phase != "Succeeded" && phase != "Failed") return;
+    fmt::format_to(std::back_inserter(out),
+                   FMT_COMPILE(R"(,"conditions":[{{"type":"Completed","status":"True","reason":"{}"}}])"), phase);
+  }
+
+  void append_row_object(std::string& out, const StoredObject& object) {
+    if (request_.include_object == "None") return;
+    const Revision revision = request_.row_revision.value_or(object.revision());
+    out.append(R"(,"object":)");
+    if (request_.include_object == "Object")
+      append_object(out, object, request_.resource, request_.api_version, revision);
+    else
+      append_partial_metadata(out, object, revision, request_.table_version);
+  }
+
+  const TableRequest& request_;
+  bool first_ = true;
+  Paths paths_;
+  const BuiltinTable* builtin_ = &default_table;
+  json::Arena arena_;
+};
+
+Table::Table(const TableRequest& request) : request_(request), rows_(std::make_unique<Rows>(request_)) {}
+
+Table::~Table() = default;
+
+void Table::open(std::string& out) {
   fmt::format_to(std::back_inserter(out), FMT_COMPILE(R"({{"kind":"Table","apiVersion":"meta.k8s.io/{}",)"),
-                 request.table_version);
-  append_metadata(out, request);
-  if (request.with_columns)
-    append_columns(out, request.resource);
+                 request_.table_version);
+  append_metadata(out, request_);
+  if (request_.with_columns)
+    append_columns(out, request_.resource);
   else
     out.append(R"("columnDefinitions":null,)");
   out.append(R"("rows":[)");
-  if (!request.objects.empty()) {
-    RowWriter rows(out, request);
-    bool first = true;
-    for (const ObjectPtr& object : request.objects) {
-      if (!first) out.push_back(',');
-      first = false;
-      rows.write(*object);
-    }
-  }
-  out.append("]}");
 }
+
+void Table::add(std::string& out, const StoredObject& object) { rows_->write(out, object); }
+
+void Table::close(std::string& out) { out.append("]}"); }
 
 }  // namespace vg::resources

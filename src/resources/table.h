@@ -3,12 +3,13 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/time_rfc3339.h"
-#include "ports/object_list.h"
+#include "ports/stored_object.h"
 #include "resources/catalog.h"
 
 namespace vg::resources {
@@ -18,7 +19,6 @@ struct TableRequest {
   std::string_view api_version;           // in which whole objects are shown
   std::string_view table_version = "v1";  // of meta.k8s.io: v1, or v1beta1 for old clients
   std::string_view include_object = {};   // "None", "Object"; anything else is "Metadata", the default
-  const ObjectList& objects;
   // The table's own metadata: that of the list, or the resource version of the one object.
   Revision revision = 0;
   std::string_view continue_token = {};
@@ -29,6 +29,19 @@ struct TableRequest {
   Timestamp now;             // what ages are counted from
 };
 
-void append_table(std::string& out, const TableRequest& request);
+// Row by row. What the request refers to outlives it.
+class Table {
+ public:
+  explicit Table(const TableRequest& request);
+  ~Table();
+  void open(std::string& out);
+  void add(std::string& out, const StoredObject& object);
+  void close(std::string& out);
+
+ private:
+  class Rows;
+  const TableRequest request_;
+  std::unique_ptr<Rows> rows_;
+};
 
 }  // namespace vg::resources

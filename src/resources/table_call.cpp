@@ -4,18 +4,31 @@
 #include "resources/table.h"
 
 namespace vg::resources {
+namespace {
 
-void write_table(std::string& out, const TableCall& call) {
-  append_table(out, {.resource = call.resource,
-                     .api_version = call.api_version,
-                     .table_version = call.table_version,
-                     .include_object = call.include_object,
-                     .objects = call.objects,
-                     .revision = call.meta.revision,
-                     .continue_token = call.meta.continue_token,
-                     .remaining = call.meta.remaining,
-                     .with_columns = call.with_columns,
-                     .now = Timestamp::from(call.now)});
+class TableText final : public ListText {
+ public:
+  explicit TableText(const TableRequest& request) : table_(request) {}
+  void open(std::string& out) override { table_.open(out); }
+  void add(std::string& out, const StoredObject& object) override { table_.add(out, object); }
+  void close(std::string& out) override { table_.close(out); }
+
+ private:
+  Table table_;
+};
+
+}  // namespace
+
+std::unique_ptr<ListText> make_table(const TableCall& call) {
+  return std::make_unique<TableText>(TableRequest{.resource = call.resource,
+                                                  .api_version = call.api_version,
+                                                  .table_version = call.table_version,
+                                                  .include_object = call.include_object,
+                                                  .revision = call.meta.revision,
+                                                  .continue_token = call.meta.continue_token,
+                                                  .remaining = call.meta.remaining,
+                                                  .with_columns = call.with_columns,
+                                                  .now = Timestamp::from(call.now)});
 }
 
 }  // namespace vg::resources

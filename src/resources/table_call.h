@@ -7,6 +7,6 @@
 
 namespace vg::resources {
 
-void write_table(std::string& out, const TableCall& call);
+std::unique_ptr<ListText> make_table(const TableCall& call);
 
 }  // namespace vg::resources

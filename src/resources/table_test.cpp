@@ -44,9 +44,12 @@ ObjectPtr stored(const Resource& resource, std::string_view json, Revision revis
                              .stamp = {.revision = revision}});
 }
 
-std::string table(const TableRequest& request) {
+std::string table(const TableRequest& request, const std::vector<ObjectPtr>& objects) {
   std::string out;
-  append_table(out, request);
+  Table table(request);
+  table.open(out);
+  for (const auto& object : objects) table.add(out, *object);
+  table.close(out);
   return out;
 }
 
@@ -55,11 +58,8 @@ std::string cells(std::string_view key, std::string_view json) {
   const Resource* resource = find_resource(key);
   EXPECT_TRUE(resource) << key;
   const ObjectPtr object = stored(*resource, json);
-  const json::Document out = parsed(table({.resource = *resource,
-                                           .api_version = resource->storage_api_version,
-                                           .objects = ObjectList({object}),
-                                           .revision = 7,
-                                           .now = now}));
+  const json::Document out = parsed(table(
+      {.resource = *resource, .api_version = resource->storage_api_version, .revision = 7, .now = now}, {object}));
   const Array& rows = *json::get_array(out.root(), "rows");
   const Array& row = *json::get_array(rows.at(0), "cells");
   EXPECT_EQ(row.size(), json::get_array(out.root(), "columnDefinitions")->size()) << key;
@@ -70,7 +70,7 @@ std::string columns(std::string_view key) {
   const Resource* resource = find_resource(key);
   EXPECT_TRUE(resource) << key;
   const json::Document out =
-      parsed(table({.resource = *resource, .api_version = resource->storage_api_version, .objects = {}, .now = now}));
+      parsed(table({.resource = *resource, .api_version = resource->storage_api_version, .now = now}, {}));
   std::string names;
   for (const Value& column : *json::get_array(out.root(), "columnDefinitions")) {
     names += json::get_string_or(column, "name");
@@ -142,9 +142,9 @@ TEST(Table, RowsCarryWhatWasAskedFor) {
                                              .api_version = "kubevirt.io/v1alpha3",
                                              .table_version = version,
                                              .include_object = include,
-                                             .objects = ObjectList({object}),
                                              .revision = 12,
-                                             .now = now}));
+                                             .now = now},
+                                            {object}));
     EXPECT_EQ(json::get_string_or(out.root(), "apiVersion"), "meta.k8s.io/" + std::string(version));
     const Value* shown = json::find(json::get_array(out.root(), "rows")->at(0), "object");
     return shown ? json::to_text(*shown) : "none";
@@ -164,22 +164,22 @@ TEST(Table, MetadataAndLaterEvents) {
   const ObjectPtr object = stored(resource, R"({"metadata":{"name":"a"}})", 9);
   const json::Document page = parsed(table({.resource = resource,
                                             .api_version = "v1",
-                                            .objects = {},
                                             .revision = 12,
                                             .continue_token = "to\"ken",
                                             .remaining = 3,
-                                            .now = now}));
+                                            .now = now},
+                                           {}));
   EXPECT_EQ(json::to_text(*json::find(page.root(), "metadata")),
             R"({"resourceVersion":"12","continue":"to\"ken","remainingItemCount":3})");
   EXPECT_TRUE(json::get_array(page.root(), "rows")->empty());
 
   const json::Document event = parsed(table({.resource = resource,
                                              .api_version = "v1",
-                                             .objects = ObjectList({object}),
                                              .revision = 15,
                                              .row_revision = 15,
                                              .with_columns = false,
-                                             .now = now}));
+                                             .now = now},
+                                            {object}));
   EXPECT_TRUE(json::find(event.root(), "columnDefinitions")->is_null());
   const Value& row = json::get_array(event.root(), "rows")->at(0);
   EXPECT_EQ(json::as_string(json::find_path(row, {"object", "metadata", "resourceVersion"})), "15");
@@ -385,11 +385,8 @@ TEST(Table, AnswersAsRecorded) {
         const Object whole{{"metadata", metadata}, {"spec", Object{{"running", false}}}};
         objects.push_back(stored(resource, json::to_text(Value(whole))));
       }
-      const json::Document got = parsed(table({.resource = resource,
-                                               .api_version = "kubevirt.io/v1",
-                                               .objects = ObjectList(std::move(objects)),
-                                               .revision = 20,
-                                               .now = now}));
+      const json::Document got =
+          parsed(table({.resource = resource, .api_version = "kubevirt.io/v1", .revision = 20, .now = now}, objects));
       EXPECT_EQ(comparable(got.root()), comparable(*want));
       ++compared;
     }

@@ -15,6 +15,7 @@
 #include "resources/output_protobuf.h"
 #include "resources/read.h"
 #include "resources/selection.h"
+#include "resources/turn.h"
 #include "resources/wakeup.h"
 
 namespace vg::resources {
@@ -101,6 +102,8 @@ class Stream {
     put("ERROR", [&](std::string& out) { out.append(status_body(context_, to_json(status))); });
   }
 
+  bool takes(const StoredObject& object) const { return selection_.everything() || selection_.matches(object); }
+
   bool full() const { return out_.size() >= write_bytes; }
   Task<bool> flush() {
     if (out_.empty()) co_return true;
@@ -124,8 +127,6 @@ class Stream {
     out_.append("}\n");
   }
 
-  bool takes(const StoredObject& object) const { return selection_.everything() || selection_.matches(object); }
-
   Context& context_;
   const Selection& selection_;
   std::string out_;
@@ -148,12 +149,11 @@ bool begins_with_list(const ListOptions& options) {
 }
 
 struct Begin {
-  ObjectList initial;
+  ObjectList initial;  // everything; what is wanted of it is found out on the way
   Revision from = 0;
 };
 
-Result<Begin> begin(const Context& context, const Selection& selection, const ListOptions& options,
-                    std::string_view name) {
+Result<Begin> begin(const Context& context, const ListOptions& options) {
   const ObjectStore& store = context.backend.store;
   if (const Revision newest = store.revision(); options.revision > newest)
     return fail(version_too_large(options.revision, newest));
@@ -162,18 +162,13 @@ Result<Begin> begin(const Context& context, const Selection& selection, const Li
     result.from = options.revision != 0 ? options.revision : store.revision();
     return result;
   }
-  ListQuery query{.resource = context.resource.key, .ns = context.key_ns()};
-  if (!selection.everything() || !name.empty())
-    query.matches = [&](const StoredObject& object) {
-      return (name.empty() || object.name() == name) && selection.matches(object);
-    };
-  auto page = store.list(query);
+  auto page = store.list({.resource = context.resource.key, .ns = context.key_ns()});
   if (!page) return fail(std::move(page.error()));
   return Begin{.initial = std::move(page->objects), .from = page->revision};
 }
 
 // Everything that changed and was not told yet. Nothing when the watch is over.
-Task<std::optional<Revision>> drain(Watch& watch, Stream& stream) {
+Task<std::optional<Revision>> drain(Watch& watch, Stream& stream, Turn& turn) {
   while (true) {
     auto batch = watch.next(batch_changes);
     if (!batch) {
@@ -184,16 +179,20 @@ Task<std::optional<Revision>> drain(Watch& watch, Stream& stream) {
     for (const auto& change : batch->changes) {
       stream.change(change);
       if (stream.full() && !co_await stream.flush()) co_return std::nullopt;
+      if (turn.over()) co_await turn.pass();
     }
     if (!co_await stream.flush()) co_return std::nullopt;
     if (!batch->more) co_return batch->progress;
   }
 }
 
-Task<bool> send_initial(Stream& stream, const Begin& begin, const ListOptions& options) {
+Task<bool> send_initial(Stream& stream, const Begin& begin, const ListOptions& options, std::string_view name,
+                        Turn& turn) {
   for (const auto& object : begin.initial) {
-    stream.event("ADDED", object, object->revision());
+    if ((name.empty() || object->name() == name) && stream.takes(*object))
+      stream.event("ADDED", object, object->revision());
     if (stream.full() && !co_await stream.flush()) co_return false;
+    if (turn.over()) co_await turn.pass();
   }
   if (options.send_initial_events.value_or(false) && options.bookmarks) stream.bookmark(begin.from, true);
   co_return co_await stream.flush();
@@ -214,7 +213,7 @@ Task<void> serve_watch(Context& context) {
   if (!held) co_return respond_status(context, held.error());
   // From the selector, or from the path of a deprecated /watch/ request.
   const std::string name = context.info.name;
-  auto start = begin(context, *selection, *options, name);
+  auto start = begin(context, *options);
   if (!start) co_return respond_status(context, start.error());
 
   http::Core& core = context.call.core();
@@ -235,7 +234,7 @@ Task<void> serve_watch(Context& context) {
     co_await stream.flush();
     co_return;
   }
-  if (!co_await send_initial(stream, *start, *options)) co_return;
+  if (Turn turn(core); !co_await send_initial(stream, *start, *options, name, turn)) co_return;
   start->initial = {};
   context.call.leave_seat();
 
@@ -248,7 +247,8 @@ Task<void> serve_watch(Context& context) {
   context.call.on_cancel([wakeup] { wakeup->signal(); });
   Revision progress = start->from;
   while (true) {
-    const auto drained = co_await drain(**watch, stream);
+    Turn turn(core);
+    const auto drained = co_await drain(**watch, stream, turn);
     if (!drained) co_return;
     progress = *drained;
     const auto now = clock.steady_now();

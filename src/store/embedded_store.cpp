@@ -343,6 +343,62 @@ Result<void> EmbeddedStore::check_revision(const ResourceState* state, Revision 
   return {};
 }
 
+// The objects of a range as they were at an earlier revision: what changed since then is undone where it comes along.
+class EmbeddedStore::Walk {
+ public:
+  Walk(ObjectIndex::Range range, std::vector<LogEntry> later) : range_(std::move(range)) {
+    if (later.empty()) return;
+    // Going back in time, the oldest change of a name has the last word.
+    std::ranges::sort(later, [](const LogEntry& a, const LogEntry& b) {
+      const auto order = name_of(*a.object) <=> name_of(*b.object);
+      return order != 0 ? order < 0 : a.revision < b.revision;
+    });
+    const auto same = [](const LogEntry& a, const LogEntry& b) { return name_of(*a.object) == name_of(*b.object); };
+    later.erase(std::unique(later.begin(), later.end(), same), later.end());
+    undone_ = std::make_shared<const std::vector<LogEntry>>(std::move(later));
+  }
+
+  // Null at the end.
+  KeptPtr next() {
+    while (!range_.empty() || undo_ < undone_size()) {
+      const auto order = range_.empty()           ? std::strong_ordering::greater
+                         : undo_ == undone_size() ? std::strong_ordering::less
+                                                  : name_of(*range_.front()) <=> name_of(*(*undone_)[undo_].object);
+      KeptPtr object = order < 0 ? range_.front() : (*undone_)[undo_].previous;  // null: it was not there
+      if (order <= 0) range_.pop_front();
+      if (order >= 0) ++undo_;
+      if (object) return object;
+    }
+    return nullptr;
+  }
+
+  void skip(std::size_t objects) {
+    if (objects > 0 && undo_ == undone_size()) {
+      range_ = range_.without_first(objects);
+      return;
+    }
+    for (; objects > 0 && next(); --objects) continue;
+  }
+
+  std::size_t left() const {
+    auto count = range_.size();
+    for (auto undo = undo_; undo < undone_size(); ++undo) {
+      const auto& change = (*undone_)[undo];
+      const bool now = range_.find(name_of(*change.object)) != nullptr;
+      if (now && !change.previous) --count;
+      if (!now && change.previous) ++count;
+    }
+    return count;
+  }
+
+ private:
+  std::size_t undone_size() const { return undone_ ? undone_->size() : 0; }
+
+  ObjectIndex::Range range_;
+  std::shared_ptr<const std::vector<LogEntry>> undone_;  // by name, each once
+  std::size_t undo_ = 0;
+};
+
 // What a list found.
 class EmbeddedStore::Page final : public ObjectList::Source {
  public:
@@ -360,10 +416,44 @@ class EmbeddedStore::Page final : public ObjectList::Source {
   std::size_t bytes_ = 0;
 };
 
+// A list of everything, which may be long: nothing is looked at before its turn comes. Made to be read from the
+// beginning to the end.
+class EmbeddedStore::LongPage final : public ObjectList::Source {
+ public:
+  explicit LongPage(const Walk& walk) : size_(walk.left()), start_(walk), walk_(walk) {}
+  std::size_t size() const override { return size_; }
+  ObjectPtr open(std::size_t at) const override {
+    if (at < at_) {
+      walk_ = start_;
+      at_ = 0;
+    }
+    walk_.skip(at - at_);
+    at_ = at + 1;
+    return walk_.next()->open();
+  }
+  std::size_t bytes() const override {
+    std::size_t bytes = 0;
+    auto walk = start_;
+    while (const auto object = walk.next()) bytes += object->open_bytes();
+    return bytes;
+  }
+
+ private:
+  const std::size_t size_;
+  const Walk start_;
+  mutable Walk walk_;
+  mutable std::size_t at_ = 0;  // which one walk_ gives next
+};
+
 Result<ListPage> EmbeddedStore::list(const ListQuery& query) const {
   ListPage page;
   ObjectIndex::Snapshot snapshot;
   std::vector<LogEntry> later;
+  const NameView after{query.after_ns, query.after_name};
+  const bool continued = !after.name.empty();
+  const auto concerned = [&](NameView name) {
+    return (query.ns.empty() || name.ns == query.ns) && (!continued || after < name);
+  };
   {
     const std::shared_lock lock(mutex_);
     const auto* state = find_resource(query.resource);
@@ -371,53 +461,28 @@ Result<ListPage> EmbeddedStore::list(const ListQuery& query) const {
     if (auto possible = check_revision(state, page.revision); !possible) return fail(std::move(possible.error()));
     if (state == nullptr) return page;
     snapshot = state->index.snapshot();
-    for (auto entry = state->log.rbegin(); entry != state->log.rend() && entry->revision > page.revision; ++entry)
-      later.push_back(*entry);
+    for (auto entry = state->log.rbegin(); entry != state->log.rend() && entry->revision > page.revision; ++entry) {
+      if (concerned(name_of(*entry->object))) later.push_back(*entry);
+    }
   }
   // From here on nothing is locked.
-  NameView first{query.ns, {}};
-  bool behind_first = false;
-  if (!query.after_name.empty() && first < NameView{query.after_ns, query.after_name}) {
-    first = {query.after_ns, query.after_name};
-    behind_first = true;
+  auto range = query.ns.empty() ? snapshot.all() : snapshot.of_namespace(query.ns);
+  if (continued) range = range.behind(after);
+  Walk walk(std::move(range), std::move(later));
+  if (!query.matches && query.limit == 0) {
+    page.objects = ObjectList(std::make_unique<LongPage>(walk));
+    return page;
   }
-  auto position = behind_first ? snapshot.upper_bound(first) : snapshot.lower_bound(first);
-  const auto end = query.ns.empty() ? snapshot.end() : snapshot.namespace_end(query.ns);
-
-  // What the page's revision had in place of what is there now: going back in time, the oldest change of a key has the
-  // last word. Null: it was not there.
-  std::map<NameView, KeptPtr> undone;
-  for (const auto& change : later) {
-    const auto name = name_of(*change.object);
-    if (!query.ns.empty() && name.ns != query.ns) continue;
-    if (name < first || (behind_first && name == first)) continue;
-    undone[name] = change.previous;
-  }
-  auto undo = undone.begin();
-
   auto found = std::make_unique<Page>();
-  if (!query.matches) {
-    const auto available = snapshot.distance(position, end) + undone.size();
-    found->reserve(query.limit == 0 ? available : std::min(query.limit, available));
-  }
+  if (!query.matches) found->reserve(std::min(query.limit, walk.left()));
   KeptObject::Reader reader;
-  while (position != end || undo != undone.end()) {
-    if (query.limit != 0 && found->size() == query.limit) break;
-    const auto order = position == end        ? std::strong_ordering::greater
-                       : undo == undone.end() ? std::strong_ordering::less
-                                              : name_of(*snapshot.at(position)) <=> undo->first;
-    KeptPtr object = order < 0 ? snapshot.at(position) : undo->second;
-    if (order <= 0) position = snapshot.next(position);
-    if (order >= 0) ++undo;
-    if (object && (!query.matches || query.matches(reader.open(*object)))) found->add(std::move(object));
+  while (query.limit == 0 || found->size() < query.limit) {
+    auto object = walk.next();
+    if (!object) break;
+    if (!query.matches || query.matches(reader.open(*object))) found->add(std::move(object));
   }
   page.objects = ObjectList(std::move(found));
-  page.remaining = snapshot.distance(position, end);
-  for (; undo != undone.end(); ++undo) {
-    const bool now = snapshot.find(undo->first) != nullptr;
-    if (now && undo->second == nullptr) --page.remaining;
-    if (!now && undo->second != nullptr) ++page.remaining;
-  }
+  page.remaining = walk.left();
   return page;
 }
 

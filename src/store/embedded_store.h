@@ -102,7 +102,9 @@ class EmbeddedStore final : public ObjectStore {
  private:
   class Cursor;
   friend class Cursor;
+  class Walk;
   class Page;
+  class LongPage;
 
   // A change as it is kept. There is one for nearly every object, so it is small.
   struct LogEntry {

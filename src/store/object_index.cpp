@@ -27,25 +27,28 @@ std::size_t item_for(const std::vector<KeptPtr>& objects, NameView name) {
 
 }  // namespace
 
-ObjectIndex::Snapshot::Position ObjectIndex::Snapshot::lower_bound(NameView name) const {
-  if (size() == 0) return end();
-  const auto chunk = chunk_for(root_->chunks, name);
-  const auto item = item_for(root_->chunks[chunk]->objects, name);
-  return item < root_->chunks[chunk]->objects.size() ? Position{chunk, item} : Position{chunk + 1, 0};
+// --- places ---------------------------------------------------------------------------------------------------------
+
+ObjectIndex::Position ObjectIndex::lower_bound(const Root& root, NameView name) {
+  if (root.chunks.empty()) return end_of(root);
+  const auto chunk = chunk_for(root.chunks, name);
+  const auto item = item_for(root.chunks[chunk]->objects, name);
+  return item < root.chunks[chunk]->objects.size() ? Position{chunk, item} : Position{chunk + 1, 0};
 }
 
-ObjectIndex::Snapshot::Position ObjectIndex::Snapshot::upper_bound(NameView name) const {
-  const auto position = lower_bound(name);
-  return position != end() && name_of(*at(position)) == name ? next(position) : position;
+ObjectIndex::Position ObjectIndex::upper_bound(const Root& root, NameView name) {
+  const auto position = lower_bound(root, name);
+  if (position == end_of(root)) return position;
+  const auto& found = *root.chunks[position.chunk_]->objects[position.item_];
+  return name_of(found) == name ? next(root, position) : position;
 }
 
-ObjectIndex::Snapshot::Position ObjectIndex::Snapshot::namespace_end(std::string_view ns) const {
-  if (size() == 0) return end();
-  const auto& chunks = root_->chunks;
+ObjectIndex::Position ObjectIndex::namespace_end(const Root& root, std::string_view ns) {
+  const auto& chunks = root.chunks;
   const auto behind = std::upper_bound(
       chunks.begin(), chunks.end(), ns,
       [](std::string_view wanted, const auto& chunk) { return wanted < chunk->objects.front()->ns(); });
-  if (behind == chunks.begin()) return begin();
+  if (behind == chunks.begin()) return {};
   const auto chunk = static_cast<std::size_t>(behind - chunks.begin()) - 1;
   const auto& objects = chunks[chunk]->objects;
   const auto item = std::upper_bound(objects.begin(), objects.end(), ns,
@@ -54,23 +57,63 @@ ObjectIndex::Snapshot::Position ObjectIndex::Snapshot::namespace_end(std::string
                                : Position{chunk, static_cast<std::size_t>(item - objects.begin())};
 }
 
-ObjectIndex::Snapshot::Position ObjectIndex::Snapshot::next(Position position) const {
-  if (++position.item < root_->chunks[position.chunk]->objects.size()) return position;
-  return {position.chunk + 1, 0};
+ObjectIndex::Position ObjectIndex::next(const Root& root, Position position) {
+  if (position >= end_of(root)) return end_of(root);
+  if (++position.item_ < root.chunks[position.chunk_]->objects.size()) return position;
+  return {position.chunk_ + 1, 0};
 }
 
-std::size_t ObjectIndex::Snapshot::distance(Position from, Position to) const {
-  if (from.chunk == to.chunk) return to.item > from.item ? to.item - from.item : 0;
-  if (from.chunk > to.chunk) return 0;
-  auto count = root_->chunks[from.chunk]->objects.size() - from.item;
-  for (auto chunk = from.chunk + 1; chunk < to.chunk; ++chunk) count += root_->chunks[chunk]->objects.size();
-  return count + to.item;
+// --- ranges ---------------------------------------------------------------------------------------------------------
+
+ObjectIndex::Range ObjectIndex::Snapshot::all() const {
+  return root_ ? Range(root_, Position(), end_of(*root_)) : Range();
 }
 
-const KeptPtr* ObjectIndex::Snapshot::find(NameView name) const {
-  const auto position = lower_bound(name);
-  return position != end() && name_of(*at(position)) == name ? &at(position) : nullptr;
+ObjectIndex::Range ObjectIndex::Snapshot::of_namespace(std::string_view ns) const {
+  return root_ ? Range(root_, lower_bound(*root_, {ns, {}}), namespace_end(*root_, ns)) : Range();
 }
+
+std::size_t ObjectIndex::Range::size() const {
+  if (empty()) return 0;
+  if (first_.chunk_ == last_.chunk_) return last_.item_ - first_.item_;
+  auto count = root_->chunks[first_.chunk_]->objects.size() - first_.item_;
+  for (auto chunk = first_.chunk_ + 1; chunk < last_.chunk_; ++chunk) count += root_->chunks[chunk]->objects.size();
+  return count + last_.item_;
+}
+
+void ObjectIndex::Range::pop_front() {
+  if (!empty()) first_ = next(*root_, first_);
+}
+
+ObjectIndex::Range ObjectIndex::Range::without_first(std::size_t objects) const {
+  Range rest = *this;
+  while (objects > 0 && !rest.empty()) {
+    const auto in_chunk = root_->chunks[rest.first_.chunk_]->objects.size() - rest.first_.item_;
+    if (objects < in_chunk) {
+      rest.first_.item_ += objects;
+      break;
+    }
+    objects -= in_chunk;
+    rest.first_ = {rest.first_.chunk_ + 1, 0};
+  }
+  rest.first_ = std::min(rest.first_, last_);
+  return rest;
+}
+
+ObjectIndex::Range ObjectIndex::Range::behind(NameView name) const {
+  if (empty()) return *this;
+  return {root_, std::clamp(upper_bound(*root_, name), first_, last_), last_};
+}
+
+const KeptPtr* ObjectIndex::Range::find(NameView name) const {
+  if (empty()) return nullptr;
+  const auto position = lower_bound(*root_, name);
+  if (position < first_ || position >= last_) return nullptr;
+  const auto& found = root_->chunks[position.chunk_]->objects[position.item_];
+  return name_of(*found) == name ? &found : nullptr;
+}
+
+// --- the index ------------------------------------------------------------------------------------------------------
 
 ObjectIndex::ObjectIndex() : root_(std::make_shared<Root>()) {}
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <atomic>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -39,28 +40,52 @@ class ObjectIndex {
   };
 
  public:
+  // A place between two objects, of one snapshot. Nobody outside can make one or move it: there are only ranges.
+  class Position {
+   public:
+    auto operator<=>(const Position&) const = default;
+
+   private:
+    friend class ObjectIndex;
+    Position() = default;
+    Position(std::size_t chunk, std::size_t item) : chunk_(chunk), item_(item) {}
+    std::size_t chunk_ = 0;
+    std::size_t item_ = 0;  // always one of the chunk's, so that every place has one name; 0 behind the last chunk
+  };
+
+  // Neighbouring objects of a snapshot, which stays as long as the range does. A range can only become smaller:
+  // whatever names its parts are cut by, a reader of one namespace never comes to an object of another, nor past the
+  // end.
+  class Range {
+   public:
+    Range() = default;
+    bool empty() const { return first_ >= last_; }
+    // Takes a look at each chunk, not at each object.
+    std::size_t size() const;
+    // Of a range that is not empty.
+    const KeptPtr& front() const { return root_->chunks[first_.chunk_]->objects[first_.item_]; }
+    void pop_front();
+    // Without so many objects at its beginning; empty when it has no more than that.
+    Range without_first(std::size_t objects) const;
+    // What of the range sorts behind `name`, which need not be in it or anywhere near.
+    Range behind(NameView name) const;
+    const KeptPtr* find(NameView name) const;
+
+   private:
+    friend class ObjectIndex;
+    Range(std::shared_ptr<const Root> root, Position first, Position last)
+        : root_(std::move(root)), first_(first), last_(last) {}
+    std::shared_ptr<const Root> root_;
+    Position first_, last_;
+  };
+
   // Everything as it was when the snapshot was taken. Any thread may read it, without a lock, for as long as it likes.
   class Snapshot {
    public:
-    struct Position {
-      std::size_t chunk = 0;
-      std::size_t item = 0;
-      bool operator==(const Position&) const = default;
-    };
     Snapshot() = default;
     std::size_t size() const { return root_ ? root_->size : 0; }
-    Position begin() const { return {}; }
-    Position end() const { return {root_ ? root_->chunks.size() : 0, 0}; }
-    // The first object that does not sort before `name`.
-    Position lower_bound(NameView name) const;
-    // The first object behind `name`.
-    Position upper_bound(NameView name) const;
-    // The first object behind all of this namespace.
-    Position namespace_end(std::string_view ns) const;
-    const KeptPtr& at(Position position) const { return root_->chunks[position.chunk]->objects[position.item]; }
-    Position next(Position position) const;
-    std::size_t distance(Position from, Position to) const;
-    const KeptPtr* find(NameView name) const;
+    Range all() const;
+    Range of_namespace(std::string_view ns) const;
 
    private:
     friend class ObjectIndex;
@@ -80,6 +105,15 @@ class ObjectIndex {
   KeptPtr erase(NameView name);
 
  private:
+  static Position end_of(const Root& root) { return {root.chunks.size(), 0}; }
+  // The first object that does not sort before `name`.
+  static Position lower_bound(const Root& root, NameView name);
+  // The first object behind `name`.
+  static Position upper_bound(const Root& root, NameView name);
+  // The first object behind all of this namespace.
+  static Position namespace_end(const Root& root, std::string_view ns);
+  static Position next(const Root& root, Position position);
+
   void make_root_own();
   Chunk& own_chunk(std::size_t at);
 

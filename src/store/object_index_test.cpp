@@ -22,15 +22,16 @@ using Model = std::map<std::pair<std::string, std::string>, Revision>;
 
 void expect_equal(const ObjectIndex::Snapshot& snapshot, const Model& model) {
   ASSERT_EQ(snapshot.size(), model.size());
-  auto position = snapshot.begin();
+  auto range = snapshot.all();
+  EXPECT_EQ(range.size(), model.size());
   for (const auto& [key, revision] : model) {
-    ASSERT_NE(position, snapshot.end());
-    EXPECT_EQ(snapshot.at(position)->ns(), key.first);
-    EXPECT_EQ(snapshot.at(position)->name(), key.second);
-    EXPECT_EQ(snapshot.at(position)->revision(), revision);
-    position = snapshot.next(position);
+    ASSERT_FALSE(range.empty());
+    EXPECT_EQ(range.front()->ns(), key.first);
+    EXPECT_EQ(range.front()->name(), key.second);
+    EXPECT_EQ(range.front()->revision(), revision);
+    range.pop_front();
   }
-  EXPECT_EQ(position, snapshot.end());
+  EXPECT_TRUE(range.empty());
 }
 
 TEST(ObjectIndex, agrees_with_a_map_and_leaves_snapshots_alone) {
@@ -57,42 +58,71 @@ TEST(ObjectIndex, agrees_with_a_map_and_leaves_snapshots_alone) {
   for (const auto& [snapshot, then] : taken) expect_equal(snapshot, then);
 
   const auto snapshot = index.snapshot();
-  for (int i = 0; i < 2000; i += 7) {
-    const auto name = fmt::format("{}", i);
-    const auto lower = model.lower_bound({"n1", name});
-    const auto position = snapshot.lower_bound({"n1", name});
-    ASSERT_EQ(position == snapshot.end(), lower == model.end());
-    if (position != snapshot.end()) {
-      EXPECT_EQ(snapshot.at(position)->revision(), lower->second);
-      EXPECT_EQ(snapshot.distance(snapshot.begin(), position),
-                static_cast<std::size_t>(std::distance(model.begin(), lower)));
-    }
-    const auto upper = model.upper_bound({"n1", name});
-    EXPECT_EQ(snapshot.distance(snapshot.upper_bound({"n1", name}), snapshot.end()),
-              static_cast<std::size_t>(std::distance(upper, model.end())));
-    EXPECT_EQ(snapshot.find({"n1", name}) != nullptr, model.contains({"n1", name}));
-  }
   for (const auto* ns : {"", "n0", "n1", "n11", "n2", "n3"}) {
-    const auto expected =
-        std::count_if(model.begin(), model.end(), [&](const auto& item) { return item.first.first <= ns; });
-    EXPECT_EQ(snapshot.distance(snapshot.begin(), snapshot.namespace_end(ns)), static_cast<std::size_t>(expected));
+    const auto inside = [&](const auto& item) { return item.first.first == ns; };
+    const auto range = snapshot.of_namespace(ns);
+    EXPECT_EQ(range.size(), static_cast<std::size_t>(std::count_if(model.begin(), model.end(), inside)));
+    // Names of every other namespace too: they cut nothing, or everything.
+    for (const auto* other : {"", "a", "n0", "n1", "n10", "n2", "zz"}) {
+      for (int i = 0; i < 2000; i += 37) {
+        const auto name = fmt::format("{}", i);
+        const auto behind = [&](const auto& item) {
+          return inside(item) && item.first > std::pair(std::string(other), name);
+        };
+        auto rest = range.behind({other, name});
+        ASSERT_EQ(rest.size(), static_cast<std::size_t>(std::count_if(model.begin(), model.end(), behind)));
+        if (!rest.empty()) {
+          const auto first = std::find_if(model.begin(), model.end(), behind);
+          EXPECT_EQ(name_of(*rest.front()), (NameView{first->first.first, first->first.second}));
+        }
+        EXPECT_EQ(range.find({other, name}) != nullptr, ns == std::string_view(other) && model.contains({ns, name}));
+      }
+    }
   }
+}
+
+TEST(ObjectIndex, a_range_cannot_be_left) {
+  ObjectIndex index;
+  for (const auto* ns : {"a", "b", "c"}) {
+    for (int i = 0; i < 100; ++i) index.put(object(ns, fmt::format("{:03}", i), 1));
+  }
+  const auto range = index.snapshot().of_namespace("b");
+  EXPECT_EQ(range.behind({"c", "050"}).size(), 0u);
+  EXPECT_TRUE(range.behind({"zz", "zz"}).empty());
+  EXPECT_EQ(range.behind({"a", "050"}).size(), 100u);
+  EXPECT_EQ(range.behind({"", ""}).size(), 100u);
+  EXPECT_EQ(range.behind({"b", "098"}).size(), 1u);
+  EXPECT_EQ(range.behind({"b", "098"}).behind({"a", "000"}).size(), 1u) << "a range only becomes smaller";
+  EXPECT_EQ(range.behind({"b", "099"}).size(), 0u);
+  auto rest = range;
+  for (int i = 0; i < 1000; ++i) rest.pop_front();
+  EXPECT_TRUE(rest.empty());
+  EXPECT_EQ(rest.size(), 0u);
+  for (std::size_t i = 0; i <= 100; ++i) {
+    const auto left = range.without_first(i);
+    ASSERT_EQ(left.size(), 100 - i);
+    if (!left.empty()) EXPECT_EQ(left.front()->name(), fmt::format("{:03}", i));
+  }
+  EXPECT_TRUE(range.without_first(101).empty());
+  EXPECT_TRUE(range.without_first(SIZE_MAX).empty());
 }
 
 TEST(ObjectIndex, an_empty_one_answers_too) {
   ObjectIndex index;
   const auto snapshot = index.snapshot();
-  EXPECT_EQ(snapshot.begin(), snapshot.end());
-  EXPECT_EQ(snapshot.lower_bound({"a", "b"}), snapshot.end());
-  EXPECT_EQ(snapshot.upper_bound({"a", "b"}), snapshot.end());
-  EXPECT_EQ(snapshot.namespace_end("a"), snapshot.end());
-  EXPECT_EQ(snapshot.find({"a", "b"}), nullptr);
+  EXPECT_TRUE(snapshot.all().empty());
+  EXPECT_TRUE(snapshot.of_namespace("a").empty());
+  EXPECT_TRUE(snapshot.all().behind({"a", "b"}).empty());
+  EXPECT_EQ(snapshot.all().find({"a", "b"}), nullptr);
   EXPECT_EQ(index.get({"a", "b"}), nullptr);
   EXPECT_EQ(index.erase({"a", "b"}), nullptr);
   index.put(object("a", "b", 1));
   EXPECT_EQ(index.erase({"a", "b"})->revision(), 1u);
   EXPECT_EQ(index.size(), 0u);
   EXPECT_EQ(ObjectIndex::Snapshot().size(), 0u);
+  EXPECT_TRUE(ObjectIndex::Snapshot().all().empty());
+  EXPECT_EQ(ObjectIndex::Snapshot().of_namespace("a").size(), 0u);
+  EXPECT_EQ(ObjectIndex::Range().without_first(3).find({"a", "b"}), nullptr);
 }
 
 TEST(StoredObject, puts_the_revision_where_it_belongs) {

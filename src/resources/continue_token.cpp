@@ -1,0 +1,104 @@
+#include "resources/continue_token.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <vector>
+
+#include "base/base64.h"
+#include "base/random.h"
+
+namespace vg::resources {
+namespace {
+
+// A token is VERSION SEAL CONTENT, in base64url. Another layout takes another version, and a purpose of its own.
+constexpr char version = 2;
+constexpr std::string_view purpose = "virtgate continue token 2";
+constexpr std::size_t seal_bytes = 16;  // of the HMAC's 32: nobody guesses 128 bits
+// A revision, a namespace and a name. What is longer needs no look.
+constexpr std::size_t token_chars_max = 4096;
+
+// With its length in front, so that no two lists of texts look the same.
+void add(std::string& out, std::string_view text) {
+  fmt::format_to(std::back_inserter(out), "{}:", text.size());
+  out.append(text);
+}
+
+// Selectors that ask for the same in another order are the same. Label selectors are kept in order.
+void add(std::string& out, const FieldSelector& selector) {
+  std::vector<std::string> terms;
+  for (const auto& term : selector.terms()) {
+    std::string& text = terms.emplace_back(term.equal ? "=" : "!");
+    add(text, term.field);
+    add(text, term.value);
+  }
+  std::ranges::sort(terms);
+  for (const auto& term : terms) add(out, term);
+}
+
+// "REVISION NAMESPACE NAME", none of which can hold a blank.
+std::optional<ContinueToken> read_content(std::string_view content) {
+  const auto first = content.find(' ');
+  if (first == std::string_view::npos) return std::nullopt;
+  const auto second = content.find(' ', first + 1);
+  if (second == std::string_view::npos || second + 1 == content.size()) return std::nullopt;
+  ContinueToken token{.ns = std::string(content.substr(first + 1, second - first - 1)),
+                      .name = std::string(content.substr(second + 1))};
+  const char* end = content.data() + first;
+  const auto [stop, error] = std::from_chars(content.data(), end, token.revision);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return token;
+}
+
+std::string random_secret() {
+  std::array<std::uint8_t, 32> bytes;
+  fill_random(bytes);
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace
+
+ContinueTokens::ContinueTokens(std::string_view secret) : key_(auth::derive_key(secret, purpose)) {}
+
+ContinueTokens::ContinueTokens() : ContinueTokens(random_secret()) {}
+
+std::string ContinueTokens::seal(std::string_view content, const ListScope& scope) const {
+  std::string all;
+  add(all, scope.resource);
+  add(all, scope.ns);
+  add(all, scope.labels.to_string());
+  add(all, scope.fields);
+  all.push_back(';');
+  all.append(content);
+  const auth::Digest code = auth::hmac_sha256({reinterpret_cast<const char*>(key_.data()), key_.size()}, all);
+  return {code.begin(), code.begin() + seal_bytes};
+}
+
+std::string ContinueTokens::write(const ContinueToken& token, const ListScope& scope) const {
+  const std::string content = fmt::format("{} {} {}", token.revision, token.ns, token.name);
+  return base64_encode(version + seal(content, scope) + content, Base64::url_raw);
+}
+
+Result<ContinueToken> ContinueTokens::read(std::string_view text, const ListScope& scope) const {
+  const auto refusal = [] {
+    return fail(
+        Status::bad_request("continue key is not valid: this server did not issue it for a list of this resource, "
+                            "namespace and selectors; list again without continue"));
+  };
+  if (text.size() > token_chars_max) return refusal();
+  const auto bytes = base64_decode(text, Base64::url_raw);
+  if (!bytes || bytes->size() <= 1 + seal_bytes || bytes->front() != version) return refusal();
+  const std::string_view sealed = std::string_view(*bytes).substr(1, seal_bytes);
+  const std::string_view content = std::string_view(*bytes).substr(1 + seal_bytes);
+  if (!auth::equal_in_constant_time(sealed, seal(content, scope))) return refusal();
+  auto token = read_content(content);
+  if (!token) return refusal();
+  return std::move(*token);
+}
+
+}  // namespace vg::resources
