@@ -340,7 +340,7 @@ class Controllers::Work {
         }
         for (const auto& change : batch->changes) {
           note(change);
-          if (turn.over()) co_await turn.pass();
+          if (turn.over(*change.object)) co_await turn.pass();
         }
         if (!batch->more) break;
       }
@@ -437,7 +437,7 @@ class Controllers::Work {
       for (const auto& object : page->objects) {
         if (key == namespaces_key) note_namespace(*object, false);
         note_present(*object);
-        if (turn.over()) co_await turn.pass();
+        if (turn.over(*object)) co_await turn.pass();
       }
     }
   }

@@ -62,8 +62,9 @@ Task<ListPage> choose(http::Core& core, ListPage page, const Selection& selectio
   const std::size_t size = page.objects.size();
   std::size_t at = 0;
   for (Turn turn(core); at < size && (limit == 0 || places.size() < limit); ++at) {
-    if (selection.matches(*page.objects[at])) places.push_back(static_cast<std::uint32_t>(at));
-    if (turn.over()) co_await turn.pass();
+    const ObjectPtr object = page.objects[at];
+    if (selection.matches(*object)) places.push_back(static_cast<std::uint32_t>(at));
+    if (turn.over(*object)) co_await turn.pass();
   }
   page.remaining = size - at;
   page.objects = ObjectList(std::make_unique<Chosen>(std::move(page.objects), std::move(places)));

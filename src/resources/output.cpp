@@ -132,7 +132,7 @@ Task<void> respond_text_list(Context& context, const ObjectList& objects, const 
   for (const auto& object : objects) {
     text->add(pieces.out(), *object);
     if (pieces.full() && !co_await pieces.send()) co_return;
-    if (turn.over()) co_await turn.pass();
+    if (turn.over(*object)) co_await turn.pass();
   }
   text->close(pieces.out());
   co_await pieces.finish();
@@ -149,21 +149,23 @@ Task<void> respond_protobuf_list(Context& context, const ObjectList& objects, co
   std::size_t bytes = beginning.size();
   std::size_t kept = 0;  // objects that are in `beginning`
   for (std::size_t i = 0; i < objects.size(); ++i) {
+    const ObjectPtr object = objects[i];
     item.clear();
-    list.add(item, *objects[i]);
+    list.add(item, *object);
     bytes += item.size();
     if (kept == i && beginning.size() + item.size() <= protobuf_kept_bytes_max) {
       beginning += item;
       ++kept;
     }
-    if (turn.over()) co_await turn.pass();
+    if (turn.over(*object)) co_await turn.pass();
   }
   pieces.out() = list.head(bytes) + beginning;
   beginning = {};
   for (std::size_t i = kept; i < objects.size(); ++i) {
     if (pieces.full() && !co_await pieces.send()) co_return;
-    list.add(pieces.out(), *objects[i]);
-    if (turn.over()) co_await turn.pass();
+    const ObjectPtr object = objects[i];
+    list.add(pieces.out(), *object);
+    if (turn.over(*object)) co_await turn.pass();
   }
   co_await pieces.finish();
 }

@@ -147,7 +147,7 @@ Task<Result<std::vector<json::Value>>> OwnObjects::list(http::Core& core, Resour
   std::size_t bytes = 0;
   Turn turn(core);
   for (const ObjectPtr& object : page->objects) {
-    if (turn.over()) co_await turn.pass();
+    if (turn.over(*object)) co_await turn.pass();
     if (!selection->matches(*object)) continue;
     bytes += object->memory_bytes();
     if (bytes > limits::lookup_list_bytes_max)

@@ -107,7 +107,7 @@ Task<Result<std::vector<ObjectPtr>>> delete_round(Context& context, std::span<co
   std::vector<ObjectPtr> written;
   Turn turn(context.call.core());
   for (const auto& object : objects) {
-    if (turn.over()) co_await turn.pass();
+    if (turn.over(*object)) co_await turn.pass();
     // Not the request's own memory: a collection may be larger than everything a request should hold.
     json::Document memory;
     auto plan = plan_deletion(*object, context.resource, options, now_seconds(context), memory.storage());

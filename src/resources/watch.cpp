@@ -179,7 +179,7 @@ Task<std::optional<Revision>> drain(Watch& watch, Stream& stream, Turn& turn) {
     for (const auto& change : batch->changes) {
       stream.change(change);
       if (stream.full() && !co_await stream.flush()) co_return std::nullopt;
-      if (turn.over()) co_await turn.pass();
+      if (turn.over(*change.object)) co_await turn.pass();
     }
     if (!co_await stream.flush()) co_return std::nullopt;
     if (!batch->more) co_return batch->progress;
@@ -192,7 +192,7 @@ Task<bool> send_initial(Stream& stream, const Begin& begin, const ListOptions& o
     if ((name.empty() || object->name() == name) && stream.takes(*object))
       stream.event("ADDED", object, object->revision());
     if (stream.full() && !co_await stream.flush()) co_return false;
-    if (turn.over()) co_await turn.pass();
+    if (turn.over(*object)) co_await turn.pass();
   }
   if (options.send_initial_events.value_or(false) && options.bookmarks) stream.bookmark(begin.from, true);
   co_return co_await stream.flush();

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Long lists: they are held by nobody, neither while they are read nor afterwards, and others are served meanwhile."""
+import json
+import os
+import socket
+import subprocess
+import time
+import unittest
+
+from harness import DEADLINE_S, LONG, SANITIZED, Attack, Bystander
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+MIB = 1024 * 1024
+OBJECTS, OBJECT_BYTES = 208, 64 * 1024  # 13 MiB
+READERS = 20
+LISTERS = 4
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+
+
+class Lists(Attack):
+    def setUp(self):
+        super().setUp()
+        connection = self.one.connect()
+        for number in range(OBJECTS):
+            # Text that packs badly, as what fills memory in earnest does.
+            text = os.urandom(OBJECT_BYTES // 2).hex()
+            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"m{number:04}", "labels": {"n": str(number % 10)}}, "data": {"text": text}}
+            connection.request("POST", MAPS, body=json.dumps(body), headers=self.one.as_admin(**{"Content-Type": "application/json"}))
+            answer = connection.getresponse()
+            answer.read()
+            self.assertEqual(answer.status, 201)
+        connection.close()
+
+    def list(self, connection, path=MAPS, accept="application/json", method="GET"):
+        connection.request(method, path, headers=self.one.as_admin(Accept=accept))
+        return connection.getresponse()
+
+    def body(self, path=MAPS, accept="application/json"):
+        connection = self.one.connect()
+        answer = self.list(connection, path, accept)
+        body = answer.read()
+        connection.close()
+        self.assertEqual(answer.status, 200)
+        return body
+
+    def items(self, *arguments, key="items"):
+        return json.loads(self.body(*arguments))[key]
+
+    def pages(self, path, accept, key):
+        """The same in pages that are short enough to be answered as a whole."""
+        found, token = [], ""
+        while True:
+            page = json.loads(self.body(f"{path}{'&' if '?' in path else '?'}limit=1&continue={token}", accept))
+            found += page[key]
+            token = page["metadata"].get("continue", "")
+            if not token:
+                return found
+
+    def grown_mib(self, act):
+        before = self.one.resident_mib()
+        act()
+        return self.one.resident_mib() - before
+
+    def test_pieces_make_the_same_list(self):
+        for accept, key, query in (("application/json", "items", ""), ("application/json", "items", "?labelSelector=n+in+(3,4)"), (TABLE, "rows", "?includeObject=Object")):
+            whole, pages = self.items(MAPS + query, accept, key=key), self.pages(MAPS + query, accept, key)
+            for row in whole + pages:
+                row.get("cells", [None]).pop()  # its age
+            self.assertTrue(whole == pages, (accept, query))
+        self.assertGreater(len(self.body(MAPS, PROTOBUF)), OBJECTS * OBJECT_BYTES)
+        connection = self.one.connect()
+        self.assertEqual(self.list(connection).headers["Transfer-Encoding"], "chunked")
+        connection.close()
+        code, headers, text = self.one.get(MAPS + "?limit=1", headers=self.one.as_admin())
+        self.assertEqual((code, int(headers["Content-Length"])), (200, len(text)))
+
+    def test_old_clients_and_those_who_leave(self):
+        old = self.raw()
+        old.sendall(f"GET {MAPS} HTTP/1.0\r\nAuthorization: Bearer {self.one.token()}\r\n\r\n".encode())
+        answer = b"".join(iter(lambda: old.recv(65536), b""))
+        head, _, body = answer.partition(b"\r\n\r\n")
+        self.assertNotIn(b"chunked", head.lower())
+        self.assertGreaterEqual(len(json.loads(body)["items"]), OBJECTS)
+        old.close()
+        for accept in ("application/json", TABLE, PROTOBUF):
+            gone = self.raw()
+            gone.sendall(f"GET {MAPS} HTTP/1.1\r\nHost: x\r\nAccept: {accept}\r\nAuthorization: Bearer {self.one.token()}\r\n\r\n".encode())
+            gone.recv(1000)
+            gone.close()
+        connection = self.one.connect()
+        answer = self.list(connection, "/apis/kubevirt.io/v1/namespaces/default/virtualmachines", method="HEAD")
+        self.assertEqual((answer.status, answer.read()), (200, b""))
+        connection.close()
+        self.alive()
+
+    @unittest.skipIf(SANITIZED, "memory means nothing here")
+    def test_readers_leave_nothing_behind(self):
+        self.body()
+        readers = [self.one.connect() for _ in range(READERS)]
+        for reader in readers:
+            reader.connect()
+
+        def read_all():
+            for reader in readers:
+                self.assertGreater(len(self.list(reader).read()), OBJECTS * OBJECT_BYTES)
+
+        self.assertLess(self.grown_mib(read_all), 16)
+        for reader in readers:
+            reader.close()
+
+    @unittest.skipIf(SANITIZED, "memory means nothing here")
+    def test_readers_who_stall_hold_little(self):
+        self.body()
+        stalled = []
+
+        def stall():
+            for accept in ("application/json", PROTOBUF):
+                for _ in range(READERS):
+                    plain = socket.socket()
+                    plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                    plain.settimeout(DEADLINE_S)
+                    plain.connect((self.one.host, self.one.port))
+                    reader = self.one.context().wrap_socket(plain, server_hostname=self.one.host)
+                    reader.sendall(f"GET {MAPS} HTTP/1.1\r\nHost: x\r\nAccept: {accept}\r\nAuthorization: Bearer {self.one.token()}\r\n\r\n".encode())
+                    self.assertTrue(reader.recv(1).startswith(b"H"))
+                    stalled.append(reader)
+
+        self.assertLess(self.grown_mib(stall), 2 * READERS * 1.5)
+        for reader in stalled:
+            reader.close()
+
+    @unittest.skipIf(SANITIZED, "times mean nothing here")
+    def test_others_are_served_meanwhile(self):
+        seconds = 8 if LONG else 2
+        for accept, query in (("application/json", ""), (TABLE, ""), (PROTOBUF, ""), ("application/json", "?labelSelector=no%3Dmatch")):
+            # Other processes, so that only the server is what everybody waits for.
+            url = f"https://{self.one.host}:{self.one.port}{MAPS}{query}{'&' if query else '?'}again=[1-99999]"
+            command = ["nice", "-n", "19", "curl", "-s", "--cacert", self.one.pki("ca.crt"), "-H", f"Accept: {accept}", "-H", f"Authorization: Bearer {self.one.token()}", "-o", "/dev/null", url]
+            listers = [subprocess.Popen(command) for _ in range(LISTERS)]
+            with Bystander(self.one) as bystander:
+                time.sleep(seconds)  # what is measured, not what is waited for
+            self.assertEqual([lister.poll() for lister in listers], [None] * LISTERS)
+            for lister in listers:
+                lister.kill()
+                lister.wait()
+            self.assertEqual(bystander.failures, [])
+            late = bystander.percentile_s(0.99)
+            print(f"{accept[:40]} {query}: {len(bystander.took_s)} asked, median {bystander.percentile_s(0.5) * 1000:.1f} ms, p99 {late * 1000:.1f} ms", flush=True)
+            self.assertLess(late, 0.050, (accept, query))
+        self.alive()
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
