@@ -102,12 +102,11 @@ Status success(const Context& context, const StoredObject& object) {
 // One round: every object of [first, last) is planned and all writes wait together. Returns those that somebody else
 // changed meanwhile, for another round.
 Task<Result<std::vector<ObjectPtr>>> delete_round(Context& context, std::span<const ObjectPtr> objects,
-                                                  const DeleteOptions& options) {
+                                                  const DeleteOptions& options, Turn& turn) {
   std::vector<Transaction> transactions;
   std::vector<ObjectPtr> written;
-  Turn turn(context.call.core());
   for (const auto& object : objects) {
-    if (turn.over(*object)) co_await turn.pass();
+    if (turn.over()) co_await turn.pass();
     // Not the request's own memory: a collection may be larger than everything a request should hold.
     json::Document memory;
     auto plan = plan_deletion(*object, context.resource, options, now_seconds(context), memory.storage());
@@ -128,6 +127,7 @@ Task<Result<std::vector<ObjectPtr>>> delete_round(Context& context, std::span<co
 }
 
 Task<Result<void>> delete_all(Context& context, const ObjectList& objects, const DeleteOptions& options) {
+  Turn turn(context.call.core());
   for (std::size_t done = 0; done < objects.size();) {
     std::vector<ObjectPtr> left;
     for (std::size_t bytes = 0;
@@ -136,7 +136,7 @@ Task<Result<void>> delete_all(Context& context, const ObjectList& objects, const
       bytes += left.back()->memory_bytes();
     }
     for (int attempt = 1; !left.empty() && attempt <= write_attempts_max; ++attempt) {
-      auto again = co_await delete_round(context, left, options);
+      auto again = co_await delete_round(context, left, options, turn);
       if (!again) co_return fail(std::move(again.error()));
       left = std::move(*again);
     }

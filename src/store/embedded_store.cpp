@@ -474,15 +474,16 @@ Result<ListPage> EmbeddedStore::list(const ListQuery& query) const {
     return page;
   }
   auto found = std::make_unique<Page>();
-  if (!query.matches) found->reserve(std::min(query.limit, walk.left()));
+  const auto available = query.matches ? 0 : walk.left();
+  found->reserve(std::min(query.limit, available));
   KeptObject::Reader reader;
   while (query.limit == 0 || found->size() < query.limit) {
     auto object = walk.next();
     if (!object) break;
     if (!query.matches || query.matches(reader.open(*object))) found->add(std::move(object));
   }
+  page.remaining = query.matches ? walk.left() : available - found->size();
   page.objects = ObjectList(std::move(found));
-  page.remaining = walk.left();
   return page;
 }
 
