@@ -29,6 +29,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "http/certificates.h"
+#include "http/descriptors.h"
 #include "http/server.h"
 #include "json/access.h"
 #include "json/arena.h"
@@ -537,6 +538,8 @@ Result<void> find_proxy(const kube::Environment& environment, kube::ClusterAcces
 Result<void> serve_cluster(const ClusterOptions& options) {
   log::set_component("virt-api");
   log::set_verbosity(static_cast<int>(std::clamp<std::int64_t>(options.verbosity, 0, 100)));
+  return_large_blocks();
+  if (const auto enough = http::allow_descriptors(limits::connections_max); !enough) return fail(enough.error());
   const auto environment = kube::process_environment();
   auto access = kube::find_cluster(options.kubeconfig, options.master, environment);
   if (!access) return fail(std::move(access.error()));

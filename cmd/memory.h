@@ -3,6 +3,10 @@
 
 namespace vg::cmd {
 
+// To be called first of all. Large blocks go back to the system when they are freed, instead of being kept for the next
+// one of their size, which may never come.
+void return_large_blocks();
+
 // To be called once when start-up is over. It has built documents, keys and lists that are gone by now; the allocator
 // would keep their memory for allocations of their size, which never come again.
 void return_start_up_memory();

@@ -28,6 +28,7 @@
 #include "base/metrics.h"
 #include "flags.h"
 #include "http/certificates.h"
+#include "http/descriptors.h"
 #include "http/server.h"
 #include "listen_address.h"
 #include "local/pki.h"
@@ -430,6 +431,8 @@ int serve(const ServeOptions& options, const ListenAddress& listen, Output outpu
   // What is written below is for the user who runs the server, unless its code says otherwise.
   ::umask(077);
   log::set_verbosity(static_cast<int>(std::clamp<std::int64_t>(options.verbosity, 0, 100)));
+  return_large_blocks();
+  if (const auto enough = http::allow_descriptors(limits::connections_max); !enough) return failed(enough.error());
   auto server = Standalone::create(options, listen);
   if (!server) return failed(server.error());
   if (auto listening = (*server)->listen(); !listening) return failed(listening.error());

@@ -73,5 +73,37 @@ inline constexpr std::size_t held_reserve_of = 64;
 // A line in the log about a user whose requests are refused, at most so often, and for so many users at once.
 inline constexpr std::chrono::seconds shed_log_interval{5};
 inline constexpr std::size_t shed_log_users_max = 256;
+// --- memory of requests in flight -----------------------------------------------------------------------------------
+
+// Bodies that arrive and answers that wait for their readers, all together, beyond the 16 KiB that every connection has
+// for itself: 32 of the largest bodies at once. A site's everyday load is a hundredth of it.
+inline constexpr std::size_t bytes_in_flight_max = 256 * mib;
+// Of that for one user, or for one source of requests that nobody has signed: eight of the largest bodies, hundreds of
+// everyday reviews.
+inline constexpr std::size_t bytes_in_flight_share_max = bytes_in_flight_max / 4;
+// After which a client that was refused for this may come again: the time that a body or an answer usually takes.
+inline constexpr int bytes_retry_after_seconds = 1;
+
+// How fast an answer must be taken while it waits for its reader: a link of 256 kbit/s is slow enough for a list of
+// VMs.
+inline constexpr std::size_t answer_bytes_per_second_min = 32 * kib;
+
+// --- connections ----------------------------------------------------------------------------------------------------
+
+// Parts of limits::connections_max. Connections on which somebody has said who they are do not count against their
+// source: proxies and NAT have many users behind one address.
+inline constexpr std::size_t source_connections_divisor = 4;
+// Handshakes cost a millisecond and 30 KiB each, and nobody has said anything yet.
+inline constexpr std::size_t handshakes_divisor = 4;
+inline constexpr std::size_t source_handshakes_divisor = 8;
+// The last places are taken only in exchange for an idle connection, or by sources that hold few.
+inline constexpr std::size_t reserved_connections_divisor = 16;
+inline constexpr std::size_t reserved_connections_source_max = 64;
+// However small the limits are, a source has at least so many.
+inline constexpr std::size_t source_connections_min = 16;
+// What the program needs beside connections: store, event loops, log, connections to nodes and to Kubernetes.
+inline constexpr std::size_t own_descriptors = 64;
+// Below this nothing useful can be served.
+inline constexpr std::size_t descriptors_min = 128;
 
 }  // namespace vg::budgets

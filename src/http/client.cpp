@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/release.h"
 #include "http/client_pool.h"
 #include "http/proxy.h"
 #include "http/request_parser.h"
@@ -130,7 +131,7 @@ class ReplayStream final : public Stream {
   void set_deadline(Clock::time_point when) override { stream_->set_deadline(when); }
   Task<void> shutdown_write() override { return stream_->shutdown_write(); }
   void close() override {
-    ahead_ = {};
+    release(ahead_);
     stream_->close();
   }
   Core& core() override { return stream_->core(); }
@@ -140,7 +141,7 @@ class ReplayStream final : public Stream {
     const std::size_t count = std::min(into.size(), ahead_.size());
     ahead_.copy(into.data(), count);
     ahead_.erase(0, count);
-    if (ahead_.empty()) ahead_ = {};  // gives the memory back
+    if (ahead_.empty()) release(ahead_);
     co_return IoResult{.bytes = count};
   }
   std::unique_ptr<Stream> stream_;

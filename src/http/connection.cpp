@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "base/log.h"
+#include "base/release.h"
 #include "http/connection_status.h"
 
 namespace vg::http {
@@ -24,6 +25,13 @@ constexpr std::size_t lingered_bytes_max = 1 * limits::mib;
 constexpr std::size_t room_behind_head_bytes = 1 * limits::kib;
 // A body grows by doubling and not by what its length claims: memory is given for bytes that came.
 constexpr std::size_t first_body_bytes = 64 * limits::kib;
+// What a connection keeps of a body's memory while requests follow each other.
+constexpr std::size_t kept_body_bytes_max = 64 * limits::kib;
+// Answers that wait for their reader are charged beyond this.
+constexpr std::size_t free_answer_bytes = 16 * limits::kib;
+
+constexpr const char* no_room_message =
+    "too many requests: large requests and answers in flight take all the memory that is meant for them; try again";
 
 bool looks_like_http(std::string_view bytes) {
   for (const std::string_view method :
@@ -31,20 +39,6 @@ bool looks_like_http(std::string_view bytes) {
     if (bytes.starts_with(method)) return true;
   }
   return false;
-}
-
-Closed reason_of(IoError error) {
-  switch (error) {
-    case IoError::end:
-    case IoError::reset:
-      return Closed::peer;
-    case IoError::timed_out:
-      return Closed::slow;
-    case IoError::closed:
-      return Closed::drained;
-    default:
-      return Closed::broken;
-  }
 }
 
 // Fields that frame the message are ours to write; a handler that sets one would contradict us.
@@ -63,14 +57,65 @@ void append_field(std::string& out, std::string_view name, std::string_view valu
 
 }  // namespace
 
-Connection::Connection(ServerCore& server, Socket socket, Peer peer)
-    : server_(server), channel_(std::move(socket)), peer_(std::move(peer)) {}
+Connection::Connection(ServerCore& server, Socket socket, Peer peer, ByteBudget::Account account,
+                       ConnectionLedger::SeatPtr seat)
+    : server_(server),
+      channel_(std::move(socket)),
+      peer_(std::move(peer)),
+      seat_(std::move(seat)),
+      own_account_(account),
+      account_(account) {
+  seat_->connection = this;
+}
 
 Connection::~Connection() {
   if (driver_) driver_.destroy();
   server_.metrics().closed[static_cast<std::size_t>(closing_)]->add();
+  hold(0);
   if (work_) server_.give_back(std::move(work_));
-  if (counted_) server_.closed();
+  if (!seat_) return;
+  seat_->connection = nullptr;
+  server_.closed(*seat_);
+}
+
+Closed Connection::reason_of(IoError error) const {
+  switch (error) {
+    case IoError::end:
+    case IoError::reset:
+      return Closed::peer;
+    case IoError::timed_out:
+      return Closed::slow;
+    case IoError::closed:
+      return evicted_ ? Closed::evicted : Closed::drained;
+    default:
+      return Closed::broken;
+  }
+}
+
+void Connection::evict() {
+  if (!seat_->waits.load(std::memory_order_relaxed)) {
+    server_.shared().ledger.come_back(seat_, known_ ? Standing::known : Standing::stranger);
+    return;
+  }
+  evicted_ = true;
+  closing_ = Closed::evicted;
+  if (phase_ == Phase::idle) channel_.try_shutdown_write();
+  channel_.close();
+}
+
+void Connection::charge_to(std::string_view user) {
+  account_ = server_.shared().budget.of_user(user);
+  charge_.move_to(account_);
+  if (std::exchange(known_, true)) return;
+  server_.shared().ledger.rise(*seat_, Standing::known);
+}
+
+bool Connection::hold(std::size_t bytes, ByteBudget::Rule rule) {
+  const std::size_t before = charge_.bytes();
+  if (bytes == before) return true;
+  if (!charge_.resize(server_.shared().budget, account_, bytes, rule)) return false;
+  server_.metrics().bytes_held.add(static_cast<double>(bytes) - static_cast<double>(before));
+  return true;
 }
 
 // --- the life of a connection ---------------------------------------------------------------------------------------
@@ -79,6 +124,10 @@ Connection::Life Connection::run(std::unique_ptr<Connection> self) {
   Connection& c = *self;
   Socket& socket = c.channel_.socket();
   if (!c.server_.config().plain && !co_await c.secure()) co_return;
+  // Whoever has a verified certificate is not measured by their address: a front proxy speaks for many.
+  c.known_ = c.peer_.certificate.has_value();
+  if (c.known_) c.own_account_ = c.account_ = ByteBudget::nobody;
+  c.server_.shared().ledger.rise(*c.seat_, c.known_ ? Standing::known : Standing::stranger);
 
   bool look = c.channel_.has_pending();  // whether bytes may be there, so that a read is worth a system call
   std::size_t in_a_row = 0;
@@ -94,16 +143,18 @@ Connection::Life Connection::run(std::unique_ptr<Connection> self) {
         }
         in_a_row = 0;
         c.phase_ = Phase::idle;
+        c.seat_->waits.store(true, std::memory_order_relaxed);
         if (timed == Timed::nothing) c.set_deadline(c.server_.config().times.idle);
         timed = Timed::idle;
         const IoError waited = co_await socket.until(Direction::read);
         if (waited != IoError::none) {
-          c.closing_ = waited == IoError::timed_out ? Closed::idle : reason_of(waited);
+          c.closing_ = waited == IoError::timed_out ? Closed::idle : c.reason_of(waited);
           break;
         }
         look = true;
       }
       c.phase_ = Phase::busy;
+      if (c.known_) c.seat_->waits.store(false, std::memory_order_relaxed);
       c.work_ = c.server_.take_work();
     }
 
@@ -116,14 +167,21 @@ Connection::Life Connection::run(std::unique_ptr<Connection> self) {
         c.release_work();
         continue;
       }
-      const Attempt attempt = c.channel_.try_read(c.room());
+      const std::span<char> room = c.room();
+      if (room.empty()) {
+        c.answer_error(429, no_room_message);
+        if (c.flush_now() || co_await c.flush_rest()) co_await c.linger();
+        c.closing_ = Closed::refused;
+        break;
+      }
+      const Attempt attempt = c.channel_.try_read(room);
       if (attempt.bytes > 0) {
         c.work_->end += attempt.bytes;
         c.server_.metrics().bytes_in.add(attempt.bytes);
         continue;
       }
       if (attempt.error != IoError::none) {
-        c.closing_ = reason_of(attempt.error);
+        c.closing_ = c.reason_of(attempt.error);
         break;
       }
       if (!begun) {
@@ -140,7 +198,7 @@ Connection::Life Connection::run(std::unique_ptr<Connection> self) {
         break;
       }
       if (waited != IoError::none) {
-        c.closing_ = reason_of(waited);
+        c.closing_ = c.reason_of(waited);
         break;
       }
       continue;
@@ -170,7 +228,7 @@ Connection::Life Connection::run(std::unique_ptr<Connection> self) {
     if (c.answer_ == Answer::upgraded) co_return;
     // Answers that follow each other without a pause leave together, but not without end: others want this core too.
     const bool pause = ++in_a_row % limits::pipelined_requests_max == 0 || c.work_->out.size() > copied_body_bytes_max;
-    if (c.answer_ == Answer::complete && c.body_complete_ && !c.close_after_ && c.big_body_.empty() && !pause) {
+    if (c.answer_ == Answer::complete && c.body_complete_ && !c.close_after_ && c.charge_.bytes() == 0 && !pause) {
       c.work_->begin += c.head_bytes_ + c.body_used_;
       c.work_->parser.reset();
       continue;
@@ -231,8 +289,12 @@ Task<bool> Connection::secure() {
 
 void Connection::begin_request() {
   Work& work = *work_;
+  seat_->waits.store(false, std::memory_order_relaxed);
+  seat_->used.store(true, std::memory_order_relaxed);
+  account_ = own_account_;
   // Views are handed out from here on, so the buffer must not move any more.
-  if (work.capacity - work.end < room_behind_head_bytes && work.parser.body() == RequestParser::Body::chunked) room();
+  if (work.capacity - work.end < room_behind_head_bytes && work.parser.body() == RequestParser::Body::chunked)
+    room(ByteBudget::Rule::must);
   work.parser.fill(work.unused(), work.request);
   work.request.peer = &peer_;
   work.request.id = server_.next_id(work.id);
@@ -245,6 +307,8 @@ void Connection::begin_request() {
   linger_after_ = false;
   answer_ = Answer::none;
   chunked_answer_ = stream_broken_ = false;
+  waited_for_reader_ = {};
+  taken_bytes_ = 0;
 }
 
 Connection::Driver Connection::drive() {
@@ -288,8 +352,12 @@ Task<bool> Connection::end_request() {
   if (answer_ == Answer::streaming && chunked_answer_) work.out += "0\r\n\r\n";
   if (!flush_now() && !co_await flush_rest()) co_return false;
   if (!big_body_.empty()) {
+    // The handler is done, so the request's body need not wait for the answer's reader.
+    clear_keeping(work.body, kept_body_bytes_max);
+    hold(large_head_bytes() + big_body_.size());
     const bool written = co_await write_through(big_body_);
-    big_body_ = {};
+    release(big_body_);
+    hold(large_head_bytes());
     if (!written) co_return false;
   }
   if (!body_complete_ && !close_after_ && !co_await discard_body()) close_after_ = linger_after_ = true;
@@ -300,15 +368,17 @@ Task<bool> Connection::end_request() {
     co_return false;
   }
   work.begin += head_bytes_ + body_used_;
-  work.body.clear();
+  clear_keeping(work.body, kept_body_bytes_max);
+  hold(large_head_bytes());
   work.parser.reset();
   co_return true;
 }
 
 // --- buffers --------------------------------------------------------------------------------------------------------
 
-// Where the next bytes go. Moves or enlarges the buffer when it is full, so no views may be out.
-std::span<char> Connection::room() {
+// Where the next bytes go. Moves or enlarges the buffer when it is full, so no views may be out. Empty when a larger
+// one is more than may be held.
+std::span<char> Connection::room(ByteBudget::Rule rule) {
   Work& work = *work_;
   if (work.begin == work.end) work.begin = work.end = 0;
   if (work.capacity - work.end < room_behind_head_bytes) {
@@ -316,6 +386,7 @@ std::span<char> Connection::room() {
     if (used + room_behind_head_bytes <= work.capacity) {
       std::memmove(work.buffer.get(), work.buffer.get() + work.begin, used);
     } else {
+      if (!hold(charge_.bytes() + work.capacity, rule)) return {};
       // The parser fails when the head is over its limit, so this ends.
       auto larger = std::make_unique_for_overwrite<char[]>(work.capacity * 2);
       std::memcpy(larger.get(), work.buffer.get() + work.begin, used);
@@ -330,6 +401,7 @@ std::span<char> Connection::room() {
 
 void Connection::release_work() {
   out_written_ = 0;
+  hold(0);
   server_.give_back(std::move(work_));
 }
 
@@ -348,28 +420,20 @@ bool Connection::flush_now() {
 
 Task<bool> Connection::flush_rest() {
   std::string& out = work_->out;
-  while (!out.empty()) {
-    const Attempt attempt = channel_.try_write(std::string_view(out).substr(out_written_));
-    server_.metrics().bytes_out.add(attempt.bytes);
-    out_written_ += attempt.bytes;
-    if (out_written_ == out.size()) {
-      out.clear();
-      out_written_ = 0;
-      break;
-    }
-    IoError error = attempt.error;
-    if (attempt.blocked) {
-      // Stalled means that nothing moves; a slow reader that reads is fine.
-      set_deadline(server_.config().times.write);
-      error = co_await channel_.socket().until(*attempt.blocked);
-    }
-    if (error != IoError::none) {
-      closing_ = reason_of(error);
-      channel_.close();
-      co_return false;
-    }
-  }
-  co_return true;
+  const std::size_t held = charge_.bytes();
+  if (out.size() > free_answer_bytes) hold(held + out.size(), ByteBudget::Rule::must);
+  const bool written = co_await write_through(std::string_view(out).substr(out_written_));
+  hold(held);
+  out.clear();
+  out_written_ = 0;
+  co_return written;
+}
+
+// How long the reader may let the answer wait from now on: stalled means that nothing moves, slow that too little does.
+std::chrono::milliseconds Connection::patience() const {
+  const ServerTimes& times = server_.config().times;
+  const std::chrono::milliseconds earned(taken_bytes_ * 1000 / std::max<std::size_t>(1, times.write_bytes_per_second));
+  return std::min(times.write, times.write_grace + earned - waited_for_reader_);
 }
 
 Task<bool> Connection::write_through(std::string_view bytes) {
@@ -377,11 +441,14 @@ Task<bool> Connection::write_through(std::string_view bytes) {
     const Attempt attempt = channel_.try_write(bytes);
     server_.metrics().bytes_out.add(attempt.bytes);
     bytes.remove_prefix(attempt.bytes);
+    taken_bytes_ += attempt.bytes;
     if (bytes.empty()) break;
     IoError error = attempt.error;
     if (attempt.blocked) {
-      set_deadline(server_.config().times.write);
+      const auto began = coarse_now();
+      channel_.socket().set_deadline(began + patience());
       error = co_await channel_.socket().until(*attempt.blocked);
+      waited_for_reader_ += std::chrono::duration_cast<std::chrono::milliseconds>(coarse_now() - began);
     }
     if (error != IoError::none) {
       closing_ = reason_of(error);
@@ -396,6 +463,7 @@ Task<bool> Connection::write_through(std::string_view bytes) {
 // overtake our last answer.
 Task<void> Connection::linger() {
   static thread_local char scratch[16 * limits::kib];
+  if (work_) release_work();  // nothing of the request is needed for this
   channel_.try_shutdown_write();
   set_deadline(server_.config().times.linger);
   for (std::size_t dropped = 0; dropped < lingered_bytes_max;) {
@@ -432,7 +500,12 @@ Task<Result<std::string_view>> Connection::read_body(std::size_t limit) {
     continue_pending_ = false;
     co_return body_view_;
   }
+  // Before the client is invited to send it. Nothing is kept free for it: memory is given for bytes that came.
+  if (sized && !charge_.could_be(server_.shared().budget, account_,
+                                 large_head_bytes() + static_cast<std::size_t>(work.parser.content_length())))
+    co_return over_budget();
   reading_body_ = true;
+  if (!known_) seat_->waits.store(true, std::memory_order_relaxed);
   update_monitor();
   Result<std::string_view> result = std::string_view();
   if (!co_await send_continue()) {
@@ -442,6 +515,7 @@ Task<Result<std::string_view>> Connection::read_body(std::size_t limit) {
     result = sized ? co_await read_sized() : co_await read_chunked(limit);
   }
   reading_body_ = false;
+  seat_->waits.store(false, std::memory_order_relaxed);
   update_monitor();
   if (result) {
     body_view_ = *result;
@@ -479,6 +553,7 @@ Task<Result<std::string_view>> Connection::read_sized() {
   while (have < total) {
     if (have == work.body.size()) {
       const std::size_t next = std::min(total, std::max(first_body_bytes, 2 * have));
+      if (!hold(large_head_bytes() + next)) co_return over_budget();
       // Not the size that is passed in: libstdc++ 12 passes the capacity it chose instead.
       work.body.resize_and_overwrite(next, [next](char*, std::size_t) { return next; });
     }
@@ -488,6 +563,22 @@ Task<Result<std::string_view>> Connection::read_sized() {
     have += got;
   }
   co_return std::string_view(work.body);
+}
+
+// Room for so many bytes of a body whose length nobody knows.
+bool Connection::grow_body(std::size_t bytes) {
+  std::string& body = work_->body;
+  if (bytes <= body.capacity()) return true;
+  const std::size_t next = std::max({bytes, 2 * body.capacity(), Work::buffer_bytes});
+  if (!hold(large_head_bytes() + next)) return false;
+  body.reserve(next);
+  return true;
+}
+
+Failed Connection::over_budget() {
+  close_after_ = linger_after_ = true;
+  server_.metrics().over_budget.add();
+  return fail(Status::too_many_requests(no_room_message, budgets::bytes_retry_after_seconds));
 }
 
 Task<Result<std::string_view>> Connection::read_chunked(std::size_t limit) {
@@ -506,6 +597,7 @@ Task<Result<std::string_view>> Connection::read_chunked(std::size_t limit) {
           close_after_ = linger_after_ = true;
           co_return fail(Status::too_large(fmt::format("the body has more than {} bytes", limit)));
         }
+        if (!grow_body(work.body.size() + step.data.size())) co_return over_budget();
         work.body += step.data;
         break;
       case ChunkedDecoder::Progress::done:
@@ -629,6 +721,13 @@ void Connection::respond(Response response) {
     return;
   }
   if (response.status < 200 || response.status > 599) response.status = 500;
+  if (response.body.size() > copied_body_bytes_max) {
+    // What was changed has to be told; what was only read can be read again.
+    const bool read_only = work_->request.method == "GET" || work_->request.method == "HEAD";
+    if (!hold(charge_.bytes() + response.body.size(),
+              read_only ? ByteBudget::Rule::may_refuse : ByteBudget::Rule::must))
+      response = refused_answer();
+  }
   answer_ = Answer::complete;
   close_after_ = !keeps_alive();
   char framing[48] = "Content-Length: ";
@@ -647,6 +746,16 @@ void Connection::respond(Response response) {
   }
 }
 
+// In place of an answer that is too large to wait for its reader now.
+Response Connection::refused_answer() {
+  server_.metrics().over_budget.add();
+  const Status status = Status::too_many_requests(no_room_message, budgets::bytes_retry_after_seconds);
+  return {.status = status.code,
+          .content_type = "application/json",
+          .headers = {{"Retry-After", std::to_string(budgets::bytes_retry_after_seconds)}},
+          .body = to_json(status)};
+}
+
 void Connection::answer_error(int code, std::string_view message) {
   if (!driver_) work_->request.id = server_.next_id(work_->id);
   Response response{
@@ -655,6 +764,7 @@ void Connection::answer_error(int code, std::string_view message) {
       .headers = {},
       .body = to_json(Status{
           .code = code, .reason = std::string(status_reason(code)), .message = std::string(message), .details = {}})};
+  if (code == 429) response = refused_answer();
   answer_ = Answer::none;
   close_after_ = close_after_ || !driver_;
   if (!driver_) {
@@ -718,9 +828,11 @@ Task<Result<std::unique_ptr<Stream>>> Connection::upgrade(Response head) {
   std::string ahead(work_->buffer.get() + used, work_->end - used);
   work_->end = used;
   channel_.socket().set_deadline(Stream::Clock::time_point::max());
-  counted_ = false;
   closing_ = Closed::finished;
-  co_return std::make_unique<UpgradedStream>(std::move(channel_), std::move(ahead), server_);
+  // Nobody is asked to leave a stream, so it has no connection to ask.
+  seat_->connection = nullptr;
+  seat_->waits.store(false, std::memory_order_relaxed);
+  co_return std::make_unique<UpgradedStream>(std::move(channel_), std::move(ahead), std::move(seat_), server_);
 }
 
 // --- watching the client --------------------------------------------------------------------------------------------

@@ -15,7 +15,8 @@ namespace vg::http {
 
 class Connection final : public Exchange, public ListLink<Connection> {
  public:
-  Connection(ServerCore& server, Socket socket, Peer peer);
+  // `account` is whose memory it takes until a request's user is known.
+  Connection(ServerCore& server, Socket socket, Peer peer, ByteBudget::Account account, ConnectionLedger::SeatPtr seat);
   ~Connection() override;
 
   // Its whole life, as a coroutine that owns itself and the connection.
@@ -41,6 +42,8 @@ class Connection final : public Exchange, public ListLink<Connection> {
     closing_ = Closed::drained;
     channel_.close();
   }
+  // Its seat is somebody else's: it ends now, unless a request is being worked on.
+  void evict();
 
   const Request& request() const override { return work_->request; }
   Core& core() override { return server_.loop(); }
@@ -49,6 +52,7 @@ class Connection final : public Exchange, public ListLink<Connection> {
   Task<bool> begin_stream(Response head) override;
   Task<bool> write(std::string_view chunk) override;
   Task<Result<std::unique_ptr<Stream>>> upgrade(Response head) override;
+  void charge_to(std::string_view user) override;
   bool cancelled() const override { return peer_gone_ || server_.draining(); }
   void on_cancel(std::move_only_function<void()> fn) override;
 
@@ -119,12 +123,21 @@ class Connection final : public Exchange, public ListLink<Connection> {
   bool keeps_alive() const;
   bool body_forbidden(int status) const;
 
+  // Has this much memory charged, beside what every connection may take; false: there is no room for it.
+  bool hold(std::size_t bytes, ByteBudget::Rule rule = ByteBudget::Rule::may_refuse);
+  std::size_t large_head_bytes() const { return work_->capacity - Work::buffer_bytes; }
+  Failed over_budget();
+  bool grow_body(std::size_t bytes);
+  Response refused_answer();
+  Closed reason_of(IoError error) const;
+  std::chrono::milliseconds patience() const;
+
   bool flush_now();
   Task<bool> flush_rest();
   Task<bool> write_through(std::string_view bytes);
   Task<void> linger();
 
-  std::span<char> room();
+  std::span<char> room(ByteBudget::Rule rule = ByteBudget::Rule::may_refuse);
   void release_work();
   std::size_t body_in_buffer() const;
   Task<Result<std::string_view>> read_sized();
@@ -143,6 +156,10 @@ class Connection final : public Exchange, public ListLink<Connection> {
   ServerCore& server_;
   Channel channel_;
   Peer peer_;
+  ConnectionLedger::SeatPtr seat_;  // null once the connection became a stream
+  ByteBudget::Account own_account_;
+  ByteBudget::Account account_;  // of the present request
+  ByteBudget::Charge charge_;
   std::unique_ptr<Work> work_;
   Monitor monitor_{*this};
   std::coroutine_handle<> life_;
@@ -156,6 +173,9 @@ class Connection final : public Exchange, public ListLink<Connection> {
   std::size_t body_used_ = 0;
   std::string_view body_view_;
   Stream::Clock::time_point body_began_{};
+  // Of the present answer: how long it has waited for its reader, and how much was taken since the first wait.
+  std::chrono::milliseconds waited_for_reader_{0};
+  std::uint64_t taken_bytes_ = 0;
   Closed closing_ = Closed::finished;
   Phase phase_ = Phase::idle;
   Answer answer_ = Answer::none;
@@ -168,8 +188,9 @@ class Connection final : public Exchange, public ListLink<Connection> {
   bool linger_after_ = false;
   bool chunked_answer_ = false;
   bool stream_broken_ = false;
-  bool counted_ = true;
   bool peer_gone_ = false;
+  bool known_ = false;    // somebody has proved who they are
+  bool evicted_ = false;  // closed in favour of another connection
 };
 
 }  // namespace vg::http

@@ -29,6 +29,10 @@ class Headers {
   std::optional<std::string_view> find(std::string_view name) const;
   std::span<const HeaderField> fields() const { return fields_; }
   void clear() { fields_.clear(); }
+  // Gives memory back that is for more than so many.
+  void keep(std::size_t fields) {
+    if (fields_.capacity() > fields) std::vector<HeaderField>().swap(fields_);
+  }
   void add(std::string_view name, std::string_view value) { fields_.push_back({name, value}); }
 
  private:
@@ -77,6 +81,8 @@ class Exchange {
   virtual Task<Result<std::unique_ptr<Stream>>> upgrade(Response head) = 0;
   // True once the client has gone away or the server drains: long-running handlers end soon after.
   virtual bool cancelled() const = 0;
+  // The request is this user's: from now on its memory counts as theirs, and its connection as that of somebody known.
+  virtual void charge_to(std::string_view user) { (void)user; }
   // Calls fn once, on this core, when cancelled() becomes true (now, if it is already); for handlers that wait for
   // something else than the client. Nothing is called after the handler has returned. One at a time: the last one
   // counts, and an empty one takes it back.

@@ -287,6 +287,27 @@ bool ChunkedDecoder::count_overhead() {
   return true;
 }
 
+// A trailer's name, of which a fold, an empty name and a missing colon are refused as in the header. So are fields that
+// frame a message: whoever reads them behind us might take the next request for something else.
+bool ChunkedDecoder::trailer_name(unsigned char c) {
+  if (c == '\r' || c == '\n') return refuse("a trailer has no colon");
+  if (c != ':') {
+    if ((kinds[c] & token_bit) == 0) return refuse("the name of a trailer is malformed");
+    if (name_bytes_ < name_.size()) name_[name_bytes_] = static_cast<char>(c);
+    ++name_bytes_;
+    return count_overhead();
+  }
+  if (name_bytes_ == 0) return refuse("the name of a trailer is malformed");
+  if (name_bytes_ <= name_.size()) {
+    const std::string_view name(name_.data(), name_bytes_);
+    for (const std::string_view framing : {"Content-Length", "Transfer-Encoding", "Host", "Connection"}) {
+      if (equal_ignoring_case(name, framing)) return refuse("a trailer must not say how the message is framed");
+    }
+  }
+  state_ = State::trailer;
+  return count_overhead();
+}
+
 // One byte outside of data. False when it must not be there.
 bool ChunkedDecoder::byte(unsigned char c) {
   switch (state_) {
@@ -338,10 +359,11 @@ bool ChunkedDecoder::byte(unsigned char c) {
         state_ = State::last_lf;
         return true;
       }
-      // A trailer begins with its name; a fold or an empty name is refused as in the header.
-      if ((kinds[c] & token_bit) == 0) return refuse("a trailer is malformed");
-      state_ = State::trailer;
-      return count_overhead();
+      name_bytes_ = 0;
+      state_ = State::trailer_name;
+      return trailer_name(c);
+    case State::trailer_name:
+      return trailer_name(c);
     case State::trailer:
       if (c == '\r') {
         state_ = State::trailer_lf;

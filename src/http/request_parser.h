@@ -10,6 +10,7 @@
 // in a list), leniency is what request smuggling is made of, and no client of ours needs it: all of it is refused.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -36,6 +37,10 @@ class RequestParser {
 
   // For the next request. Keeps memory.
   void reset();
+  // Gives memory back that is for more than so many fields. After reset.
+  void keep_fields(std::size_t fields) {
+    if (fields_.capacity() > fields) std::vector<Field>().swap(fields_);
+  }
   // `data` begins where the request begins and holds every byte of it that has arrived; it may have moved since the
   // last call. Each byte is looked at once.
   Progress parse(std::string_view data);
@@ -118,6 +123,7 @@ class ChunkedDecoder {
     data_cr,
     data_lf,
     trailer_first,
+    trailer_name,
     trailer,
     trailer_lf,
     last_lf,
@@ -127,10 +133,13 @@ class ChunkedDecoder {
   bool byte(unsigned char c);
   bool refuse(const char* why);
   bool count_overhead();
+  bool trailer_name(unsigned char c);
 
   State state_ = State::size_first;
   std::uint64_t left_ = 0;
   std::size_t line_bytes_ = 0;
+  std::array<char, 17> name_{};  // of a trailer, as far as it matters: the longest is Transfer-Encoding
+  std::size_t name_bytes_ = 0;
   std::size_t overhead_bytes_ = 0;  // of extensions and trailers: bytes that carry nothing must not go on for ever
   const char* error_ = "";
 };

@@ -206,11 +206,32 @@ TEST(ChunkedDecoder, Decodes) {
 }
 
 TEST(ChunkedDecoder, Refuses) {
-  for (const std::string& text : std::vector<std::string>{
-           "\r\n", "x\r\n", "-1\r\n", " 1\r\na\r\n", "1 \r\na\r\n", "0x1\r\na\r\n", "1\na\n0\n\n", "1\r\nab\r\n",
-           "1\r\na\n0\r\n\r\n", "1\r\na\rX", "10000000000000000\r\n", "ffffffffffffffff1\r\n", "1;a\x01\r\na\r\n",
-           "0\r\nA: b\n\r\n", "0\r\n folded\r\n\r\n", "0\r\n: x\r\n\r\n", "0\r\n\rX",
-           "1;" + std::string(400, 'e') + "\r\na\r\n", "0\r\nA: " + std::string(20000, 'b') + "\r\n\r\n"}) {
+  for (const std::string& text : std::vector<std::string>{"\r\n",
+                                                          "x\r\n",
+                                                          "-1\r\n",
+                                                          " 1\r\na\r\n",
+                                                          "1 \r\na\r\n",
+                                                          "0x1\r\na\r\n",
+                                                          "1\na\n0\n\n",
+                                                          "1\r\nab\r\n",
+                                                          "1\r\na\n0\r\n\r\n",
+                                                          "1\r\na\rX",
+                                                          "10000000000000000\r\n",
+                                                          "ffffffffffffffff1\r\n",
+                                                          "1;a\x01\r\na\r\n",
+                                                          "0\r\nno colon\r\n\r\n",
+                                                          "0\r\nnocolon\r\n\r\n",
+                                                          "0\r\nA: b\r\nnocolon\r\n\r\n",
+                                                          "0\r\na b: c\r\n\r\n",
+                                                          "0\r\ncontent-length: 5\r\n\r\n",
+                                                          "0\r\nTransfer-Encoding: chunked\r\n\r\n",
+                                                          "0\r\nHost: h\r\n\r\n",
+                                                          "0\r\nA: b\n\r\n",
+                                                          "0\r\n folded\r\n\r\n",
+                                                          "0\r\n: x\r\n\r\n",
+                                                          "0\r\n\rX",
+                                                          "1;" + std::string(400, 'e') + "\r\na\r\n",
+                                                          "0\r\nA: " + std::string(20000, 'b') + "\r\n\r\n"}) {
     for (const std::size_t piece : {std::size_t{1}, std::size_t{3}, text.size()}) {
       const auto result = decode(text, piece);
       ASSERT_TRUE(result) << text.substr(0, 40);

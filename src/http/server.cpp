@@ -4,8 +4,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -16,6 +16,7 @@
 
 #include "base/log.h"
 #include "http/core_socket.h"
+#include "http/descriptors.h"
 #include "http/server_core.h"
 #include "http/tcp.h"
 
@@ -26,8 +27,9 @@ using namespace std::chrono_literals;
 
 // Connections taken before others get their turn on core 0.
 constexpr int accepts_in_a_row = 64;
-// How long the listener rests when the process is out of descriptors.
-constexpr auto accept_pause = 100ms;
+// How long the listener rests when the process is out of descriptors, and how many connections are closed meanwhile.
+constexpr auto accept_pause = 20ms;
+constexpr std::size_t evicted_at_once = 8;
 // After everything was cut: the time that handlers have to notice.
 constexpr auto cut_grace = 1s;
 
@@ -50,7 +52,6 @@ class ServerImpl final : public Server {
     auto fd = listen_tcp(shared_.config.host, shared_.config.port, limits::listen_backlog_connections);
     if (!fd) return fail(std::move(fd.error()));
     port_ = local_port(*fd);
-    allow_descriptors();
     listener_ = Socket(*loops_[0], *fd);
     keep_spare_fd();
     // Queued, so that it runs on its core.
@@ -127,15 +128,21 @@ class ServerImpl final : public Server {
         case ENOMEM:
           // No std::error_category here: UBSan looks at an object through a pipe, and there is no descriptor left for
           // it.
-          log::error("cannot accept a connection", {{"reason", std::string_view(::strerrordesc_np(errno))}});
-          relieve();
+          // The system looks for a descriptor before it looks for a connection, so there may be none that waits.
+          if (const int error = errno; somebody_waits()) {
+            complain(::strerrordesc_np(error));
+            make_room();
+          }
           exhausted = true;
           return false;
         default:  // this one went away again
           return true;
       }
     }
-    if (shared_.open.load(std::memory_order_relaxed) >= shared_.config.connections_max) {
+    const std::uint64_t source = source_of(address);
+    auto [seat, leaves] = shared_.ledger.enter(source);
+    if (leaves) send_away(std::move(leaves));
+    if (!seat) {
       turn_away(fd);
       return true;
     }
@@ -147,13 +154,22 @@ class ServerImpl final : public Server {
     shared_.metrics.accepted.add();
     auto [host, port] = name_of(address);
     // In turn: connections of the same client do about the same work, and no core has to ask another one.
-    ServerCore& core = *cores_[next_core_++ % cores_.size()];
-    if (&core == cores_[0].get()) {
-      core.adopt(fd, std::move(host), port);
+    seat->core = static_cast<unsigned>(next_core_++ % cores_.size());
+    ServerCore& core = *cores_[seat->core];
+    if (seat->core == 0) {
+      core.adopt(fd, std::move(host), port, source, std::move(seat));
     } else {
-      core.loop().post([&core, fd, name = std::move(host), port]() mutable { core.adopt(fd, std::move(name), port); });
+      core.loop().post([&core, fd, name = std::move(host), port, source, taken = std::move(seat)]() mutable {
+        core.adopt(fd, std::move(name), port, source, std::move(taken));
+      });
     }
     return true;
+  }
+
+  // A connection whose place is somebody else's. It is queued behind its own coming, so it is there by then.
+  void send_away(ConnectionLedger::SeatPtr seat) {
+    ServerCore& core = *cores_[seat->core];
+    core.loop().post([&core, leaving = std::move(seat)] { core.evict(leaving); });
   }
 
   static std::pair<std::string, std::uint16_t> name_of(const sockaddr_storage& address) {
@@ -170,18 +186,27 @@ class ServerImpl final : public Server {
     return {std::string(shown), ntohs(v6.sin6_port)};
   }
 
-  // Shells give a process 1024 descriptors, whatever it is; it may ask for more by itself.
-  void allow_descriptors() {
-    // A stream holds two, one to each side, and the store and its helpers some.
-    const rlim_t wanted = 2 * shared_.config.connections_max + 256;
-    rlimit limit{};
-    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
-    limit.rlim_cur = std::min(wanted, limit.rlim_max);
-    ::setrlimit(RLIMIT_NOFILE, &limit);
-    if (limit.rlim_cur < wanted) {
-      log::info("fewer descriptors are allowed than connections may need",
-                {{"allowed", limit.rlim_cur}, {"wanted", wanted}});
+  bool somebody_waits() const {
+    pollfd listening{.fd = listener_.fd(), .events = POLLIN, .revents = 0};
+    return ::poll(&listening, 1, 0) > 0;
+  }
+
+  void complain(const char* reason) {
+    const auto now = Stream::Clock::now();
+    if (now - complained_ < 1s) return;
+    complained_ = now;
+    log::error("cannot accept a connection; idle ones are closed to make room", {{"reason", std::string_view(reason)}});
+  }
+
+  // The system has no room for another connection: idle ones leave, so that those who wait can be taken after a rest.
+  void make_room() {
+    std::size_t left = 0;
+    for (; left < evicted_at_once; ++left) {
+      auto seat = shared_.ledger.make_room();
+      if (!seat) break;
+      send_away(std::move(seat));
     }
+    if (left == 0) relieve();
   }
 
   // Too many connections. A closed connection is the clearest answer there is before TLS.
@@ -190,7 +215,8 @@ class ServerImpl final : public Server {
     const auto now = Stream::Clock::now();
     if (now - turned_away_logged_ > 1s) {
       turned_away_logged_ = now;
-      log::warning("too many connections are open; new ones are closed", {{"limit", shared_.config.connections_max}});
+      log::warning("too many connections are open and none is idle; new ones are closed",
+                   {{"limit", shared_.config.connections_max}});
     }
     if (shared_.config.plain) {
       static constexpr std::string_view answer =
@@ -250,6 +276,7 @@ class ServerImpl final : public Server {
   int spare_fd_ = -1;
   std::size_t next_core_ = 0;
   Stream::Clock::time_point turned_away_logged_{};
+  Stream::Clock::time_point complained_{};
   bool draining_ = false;
   Stream::Clock::time_point cut_at_{};
   std::atomic<std::size_t> cores_left_{0};
@@ -261,6 +288,14 @@ class ServerImpl final : public Server {
 
 Result<std::unique_ptr<Server>> Server::create(ServerConfig config, Handler& handler) {
   const auto tls = config.tls;
+  const auto descriptors = allow_descriptors(config.connections_max);
+  if (!descriptors) return fail(descriptors.error());
+  if (descriptors->allowed < descriptors->recommended) {
+    log::warning(fmt::format("open file limit is {}, {} recommended; raise ulimit -n", descriptors->allowed,
+                             descriptors->recommended),
+                 {{"connectionsMax", descriptors->connections}});
+  }
+  config.connections_max = descriptors->connections;
   auto server = std::make_unique<ServerImpl>(std::move(config), handler);
   if (tls) {
     if (auto set = server->set_tls(*tls); !set) return fail(std::move(set.error()));

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "base/byte_budget.h"
 #include "base/limits.h"
 #include "base/metrics.h"
 #include "base/status.h"
@@ -31,6 +32,10 @@ struct ServerTimes {
   std::size_t body_bytes_per_second = 4 * limits::kib;
   std::chrono::milliseconds idle = limits::idle_deadline;
   std::chrono::milliseconds write = limits::write_deadline;
+  // While an answer waits for its reader, it may do so for write_grace altogether; beyond it, bytes must have gone at
+  // this rate on average. Who reads a byte now and then would hold a large answer for ever.
+  std::chrono::milliseconds write_grace = limits::write_deadline;
+  std::size_t write_bytes_per_second = budgets::answer_bytes_per_second_min;
   // After the last answer: how long we read on, so that what the client still sends does not reset the connection
   // before it has read the answer.
   std::chrono::milliseconds linger{2000};
@@ -44,8 +49,9 @@ struct ServerConfig {
   bool plain = false;  // HTTP without TLS, for tests and tools
   // May come later through set_tls; until then every handshake fails.
   std::optional<TlsServerConfig> tls = {};
-  unsigned cores = 0;  // 0 = as many as the process may use CPUs
-  std::size_t connections_max = limits::connections_max;
+  unsigned cores = 0;                                     // 0 = as many as the process may use CPUs
+  std::size_t connections_max = limits::connections_max;  // fewer if the system allows fewer descriptors
+  ByteBudget::Limits budget = {};
   HeadLimits head = {};
   ServerTimes times = {};
   metrics::Registry* metrics = nullptr;  // must outlive the server; null: a registry that nobody reads

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/log.h"
+#include "base/release.h"
 #include "http/connection.h"
 
 namespace vg::http {
@@ -17,6 +18,7 @@ namespace {
 // Work of so many requests at once is kept; what a burst needed beyond it is given back to the system.
 constexpr std::size_t spare_work_max = 32;
 constexpr std::size_t kept_string_bytes_max = 64 * limits::kib;
+constexpr std::size_t kept_fields_max = 128;
 
 std::shared_ptr<metrics::Counter> closed_counter(metrics::Registry& registry, const char* reason) {
   return registry
@@ -29,23 +31,15 @@ std::shared_ptr<metrics::Counter> request_counter(metrics::Registry& registry, c
       .with({kind});
 }
 
-void trim(std::string& text) {
-  if (text.capacity() > kept_string_bytes_max) {
-    text = {};
-  } else {
-    text.clear();
-  }
-}
-
 }  // namespace
 
 ServerMetrics::ServerMetrics(metrics::Registry& registry)
     : open(registry.gauge("virtgate_http_connections_open", "Connections open now, upgraded streams included.")),
       accepted(registry.counter("virtgate_http_connections_accepted_total", "Connections taken from the listener.")),
-      closed{closed_counter(registry, "peer"),   closed_counter(registry, "idle"),
-             closed_counter(registry, "slow"),   closed_counter(registry, "refused"),
-             closed_counter(registry, "broken"), closed_counter(registry, "finished"),
-             closed_counter(registry, "drained")},
+      closed{closed_counter(registry, "peer"),    closed_counter(registry, "idle"),
+             closed_counter(registry, "slow"),    closed_counter(registry, "refused"),
+             closed_counter(registry, "broken"),  closed_counter(registry, "finished"),
+             closed_counter(registry, "drained"), closed_counter(registry, "evicted")},
       turned_away(registry.counter("virtgate_http_connections_turned_away_total",
                                    "Connections closed at once because too many were open.")),
       handshake_failures(registry.counter("virtgate_http_handshake_failures_total", "TLS handshakes that failed.")),
@@ -55,38 +49,52 @@ ServerMetrics::ServerMetrics(metrics::Registry& registry)
           registry.gauge("virtgate_http_requests_in_flight",
                          "Requests whose handlers wait for something. Handlers that never wait are not seen here.")),
       bytes_in(registry.counter("virtgate_http_received_bytes_total", "Bytes of requests, after decryption.")),
-      bytes_out(registry.counter("virtgate_http_sent_bytes_total", "Bytes of answers, before encryption.")) {}
+      bytes_out(registry.counter("virtgate_http_sent_bytes_total", "Bytes of answers, before encryption.")),
+      bytes_held(registry.gauge("virtgate_http_held_bytes",
+                                "Memory of large requests and answers in flight, as charged to users and sources.")),
+      over_budget(registry.counter("virtgate_http_over_budget_total",
+                                   "Requests refused with 429 because too much memory was held already.")) {}
 
 ServerShared::ServerShared(ServerConfig given, Handler& given_handler)
-    : config(std::move(given)), handler(given_handler), metrics(config.metrics ? *config.metrics : own_registry) {
+    : config(std::move(given)),
+      handler(given_handler),
+      metrics(config.metrics ? *config.metrics : own_registry),
+      ledger(ConnectionLedger::limits_for(config.connections_max)),
+      budget(config.budget) {
   std::random_device random;
   id_prefix = fmt::format("{:08x}-", random());
 }
 
-UpgradedStream::UpgradedStream(Channel channel, std::string ahead, ServerCore& server)
-    : ChannelStream(std::move(channel), std::move(ahead)), server_(server) {
+UpgradedStream::UpgradedStream(Channel channel, std::string ahead, ConnectionLedger::SeatPtr seat, ServerCore& server)
+    : ChannelStream(std::move(channel), std::move(ahead)), server_(server), seat_(std::move(seat)) {
   server_.upgraded.push_back(*this);
 }
 UpgradedStream::~UpgradedStream() {
   channel_.try_shutdown_write();
-  server_.closed();
+  server_.closed(*seat_);
 }
 
-void ServerCore::adopt(int fd, std::string address, std::uint16_t port) {
+void ServerCore::adopt(int fd, std::string address, std::uint16_t port, std::uint64_t source,
+                       ConnectionLedger::SeatPtr seat) {
   if (draining_) {
     ::close(fd);
-    closed();
+    closed(*seat);
     return;
   }
   try {
-    auto connection = std::make_unique<Connection>(
-        *this, Socket(loop_, fd), Peer{.address = std::move(address), .port = port, .certificate = {}});
+    auto connection = std::make_unique<Connection>(*this, Socket(loop_, fd),
+                                                   Peer{.address = std::move(address), .port = port, .certificate = {}},
+                                                   shared_.budget.of_source(source), seat);
     connections_.push_back(*connection);
     Connection::run(std::move(connection));
   } catch (const std::system_error& error) {  // the reactor takes no more descriptors; it has closed this one
     log::error("cannot watch a new connection", {{"reason", error.what()}});
-    closed();
+    closed(*seat);
   }
+}
+
+void ServerCore::evict(const ConnectionLedger::SeatPtr& seat) {
+  if (seat->connection) seat->connection->evict();
 }
 
 void UpgradedStream::on_drain(std::move_only_function<void()> fn) {
@@ -115,7 +123,8 @@ void ServerCore::abandon() {
   while (Connection* connection = connections_.pop_front()) connection->abandon();
 }
 
-void ServerCore::closed() {
+void ServerCore::closed(ConnectionLedger::Seat& seat) {
+  shared_.ledger.leave(seat);
   shared_.metrics.open.sub();
   if (shared_.open.fetch_sub(1) == 1 && draining_) shared_.all_closed();
 }
@@ -136,8 +145,10 @@ void ServerCore::give_back(std::unique_ptr<Work> work) {
   if (spare_.size() >= spare_work_max || work->capacity > Work::buffer_bytes) return;
   work->begin = work->end = 0;
   work->parser.reset();
-  trim(work->out);
-  trim(work->body);
+  work->parser.keep_fields(kept_fields_max);
+  work->request.headers.keep(kept_fields_max);
+  clear_keeping(work->out, kept_string_bytes_max);
+  clear_keeping(work->body, kept_string_bytes_max);
   spare_.push_back(std::move(work));
 }
 

@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "base/byte_budget.h"
 #include "base/metrics.h"
+#include "http/connection_ledger.h"
 #include "http/core.h"
 #include "http/core_list.h"
 #include "http/exchange.h"
@@ -26,8 +28,8 @@ class Connection;
 inline constexpr std::size_t requests_together_max = 16;
 
 // Why a connection ended, as metrics show it.
-enum class Closed : std::uint8_t { peer, idle, slow, refused, broken, finished, drained };
-inline constexpr std::size_t closed_count = 7;
+enum class Closed : std::uint8_t { peer, idle, slow, refused, broken, finished, drained, evicted };
+inline constexpr std::size_t closed_count = 8;
 
 struct ServerMetrics {
   explicit ServerMetrics(metrics::Registry& registry);
@@ -40,6 +42,8 @@ struct ServerMetrics {
   metrics::Gauge& waiting;
   metrics::Counter& bytes_in;
   metrics::Counter& bytes_out;
+  metrics::Gauge& bytes_held;
+  metrics::Counter& over_budget;
 };
 
 // The same for all cores.
@@ -50,6 +54,8 @@ struct ServerShared {
   metrics::Registry own_registry;
   ServerMetrics metrics;
   std::string id_prefix;
+  ConnectionLedger ledger;
+  ByteBudget budget;
   std::atomic<std::size_t> open{0};            // connections and upgraded streams
   std::move_only_function<void()> all_closed;  // called, on any core, when a draining server has no connection left
 
@@ -85,7 +91,7 @@ struct Work {
 // A connection that became something else, for instance a WebSocket. Known here so that a drain can end it.
 class UpgradedStream final : public ChannelStream, public ListLink<UpgradedStream> {
  public:
-  UpgradedStream(Channel channel, std::string ahead, class ServerCore& server);
+  UpgradedStream(Channel channel, std::string ahead, ConnectionLedger::SeatPtr seat, class ServerCore& server);
   ~UpgradedStream() override;
   void on_drain(std::move_only_function<void()> fn) override;
   void drain() {
@@ -94,6 +100,7 @@ class UpgradedStream final : public ChannelStream, public ListLink<UpgradedStrea
 
  private:
   ServerCore& server_;
+  ConnectionLedger::SeatPtr seat_;
   std::move_only_function<void()> on_drain_;
 };
 
@@ -102,7 +109,9 @@ class ServerCore {
   ServerCore(ServerShared& shared, EventLoop& loop, unsigned cores) : shared_(shared), loop_(loop), cores_(cores) {}
 
   // On this core: a new connection begins.
-  void adopt(int fd, std::string address, std::uint16_t port);
+  void adopt(int fd, std::string address, std::uint16_t port, std::uint64_t source, ConnectionLedger::SeatPtr seat);
+  // On this core: a connection that had to give its seat to another one ends, unless it is at work by now.
+  void evict(const ConnectionLedger::SeatPtr& seat);
   void drain();
   // Ends everything at once.
   void cut();
@@ -125,7 +134,7 @@ class ServerCore {
   Stage& sending() { return sending_; }
 
   // A connection or an upgraded stream is gone.
-  void closed();
+  void closed(ConnectionLedger::Seat& seat);
   List<UpgradedStream> upgraded;
 
  private:

@@ -138,33 +138,43 @@ TEST(Drain, AHandlerThatNeverEndsDoesNotHoldTheServer) {
   EXPECT_TRUE(destroyed) << "what the handler holds is let go";
 }
 
+// With and without an idle connection whose descriptor the newcomer can have.
 TEST(Accept, SurvivesRunningOutOfDescriptors) {
-  TestServer server;
-  TestClient before(server.port(), server.client());
-  EXPECT_EQ(before.ask(get("/")).status, 200);
-  rlimit limit{};
-  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
-  {
-    // One descriptor for the client's own socket, none for the server's side of it.
-    std::vector<int> held;
-    rlimit small = limit;
-    const int probe = ::dup(0);
-    small.rlim_cur = static_cast<rlim_t>(probe) + 16;
-    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &small), 0);
-    ::close(probe);
-    int fd = -1;
-    while ((fd = ::dup(0)) >= 0) held.push_back(fd);
-    ::close(held.back());
-    held.pop_back();
-    TestClient refused(server.port(), server.client());
-    EXPECT_TRUE(refused.connected()) << "the kernel completes the connection";
-    EXPECT_TRUE(refused.ended()) << "and the server ends it instead of leaving it waiting";
-    for (const int one : held) ::close(one);
+  for (const bool one_is_idle : {true, false}) {
+    TestServer server;
+    std::optional<TestClient> before;
+    if (one_is_idle) {
+      before.emplace(server.port(), server.client());
+      EXPECT_EQ(before->ask(get("/")).status, 200);
+    }
+    rlimit limit{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+    {
+      // One descriptor for the client's own socket, none for the server's side of it.
+      std::vector<int> held;
+      rlimit small = limit;
+      const int probe = ::dup(0);
+      small.rlim_cur = static_cast<rlim_t>(probe) + 16;
+      ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &small), 0);
+      ::close(probe);
+      int fd = -1;
+      while ((fd = ::dup(0)) >= 0) held.push_back(fd);
+      ::close(held.back());
+      held.pop_back();
+      TestClient newcomer(server.port(), server.client());
+      EXPECT_TRUE(newcomer.connected()) << "the kernel completes the connection";
+      if (one_is_idle) {
+        EXPECT_EQ(newcomer.ask(get("/")).status, 200);
+        EXPECT_TRUE(before->ended());
+      } else {
+        EXPECT_TRUE(newcomer.ended()) << "the server ends it instead of leaving it waiting";
+      }
+      for (const int one : held) ::close(one);
+    }
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+    TestClient after(server.port(), server.client());
+    EXPECT_EQ(after.ask(get("/")).status, 200);
   }
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
-  TestClient after(server.port(), server.client());
-  EXPECT_EQ(after.ask(get("/")).status, 200);
-  EXPECT_EQ(before.ask(get("/")).status, 200);
 }
 
 }  // namespace

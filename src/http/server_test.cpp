@@ -460,18 +460,59 @@ TEST(Server, PlainHttpOnTheTlsPortIsTold) {
   EXPECT_FALSE(client.broken());
 }
 
-TEST(Server, ConnectionsOverTheLimitAreClosed) {
+TEST(Server, ConnectionsOverTheLimitTakeThePlaceOfAnIdleOne) {
   ServerConfig config = plain_config();
   config.connections_max = 3;
   TestServer server(config);
   std::vector<std::unique_ptr<TestClient>> clients;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 5; ++i) {
     clients.push_back(std::make_unique<TestClient>(server.port(), server.client()));
     EXPECT_EQ(clients.back()->ask(get("/")).status, 200);
   }
+  server.stop();
+  EXPECT_EQ(server.closed("evicted"), 2u);
+}
+
+TEST(Server, ConnectionsOverTheLimitAreClosedWhileNoneIsIdle) {
+  ServerConfig config = plain_config();
+  config.connections_max = 2;
+  std::atomic<int> begun{0};
+  Event both, go_on;
+  TestServer server(config, [&](Exchange& exchange) -> Task<void> {
+    if (exchange.request().path == "/wait") {
+      if (++begun == 2) both.set();
+      while (!exchange.cancelled()) co_await exchange.core().sleep(1ms);
+    }
+    exchange.respond(text("done"));
+  });
+  TestClient first(server.port(), server.client()), second(server.port(), server.client());
+  first.send(get("/wait"));
+  second.send(get("/wait"));
+  ASSERT_TRUE(both.wait());
   TestClient refused(server.port(), server.client());
   EXPECT_EQ(refused.answer().status, 503);
-  EXPECT_EQ(clients[0]->ask(get("/")).status, 200);
+}
+
+TEST(Server, ConnectionsOfSomebodyKnownStayWhenStrangersCome) {
+  ServerConfig config = plain_config();
+  config.connections_max = 4;
+  TestServer server(config, [](Exchange& exchange) -> Task<void> {
+    if (exchange.request().path == "/known") exchange.charge_to("jane");
+    exchange.respond(text("done"));
+    co_return;
+  });
+  TestClient known(server.port(), server.client());
+  EXPECT_EQ(known.ask(get("/known")).status, 200);
+  for (int i = 0; i < 20; ++i) {
+    TestClient stranger(server.port(), server.client());
+    EXPECT_EQ(stranger.ask(get("/")).status, 200);
+  }
+  std::vector<std::unique_ptr<TestClient>> strangers;
+  for (int i = 0; i < 20; ++i) {
+    strangers.push_back(std::make_unique<TestClient>(server.port(), server.client()));
+    EXPECT_EQ(strangers.back()->ask(get("/")).status, 200);
+  }
+  EXPECT_EQ(known.ask(get("/known")).status, 200);
 }
 
 TEST(Server, CountsWhatHappens) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "base/release.h"
 #include "http/core.h"
 #include "http/splice_buffer.h"
 #include "http/splice_fairness.h"
@@ -162,7 +163,7 @@ class MessageSplice {
           break;
         }
       }
-      gathered = {};
+      release(gathered);
     }
     left_is_over();
     if (!concluded_right_) co_await right_.shutdown_write();

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 
+#include "base/release.h"
 #include "http/tls_certificate.h"
 
 namespace vg::http {
@@ -229,7 +230,7 @@ Task<IoResult> ChannelStream::read_some(std::span<char> into) {
     ahead_.copy(into.data(), count, ahead_used_);
     ahead_used_ += count;
     if (ahead_used_ == ahead_.size()) {
-      ahead_ = {};
+      release(ahead_);
       ahead_used_ = 0;
     }
     co_return IoResult{.bytes = count};

@@ -53,6 +53,7 @@ Task<Result<Asker>> Gate::pass(server::Call& call, const RequestInfo& info) cons
     co_return fail(Status::unauthorized(
         "this server wants to know who asks: use the admin.kubeconfig of its state folder, or send a token as "
         "\"Authorization: Bearer TOKEN\""));
+  call.charge_to(user->name);
   Asker asker;
   auto other = co_await auth::impersonated(call.core(), *user, call.request().headers, authorizer_);
   if (!other) co_return fail(std::move(other.error()));

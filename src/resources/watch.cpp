@@ -10,6 +10,7 @@
 
 #include "base/limits.h"
 #include "base/random.h"
+#include "base/release.h"
 #include "http/core.h"
 #include "resources/output.h"
 #include "resources/output_protobuf.h"
@@ -108,7 +109,7 @@ class Stream {
   Task<bool> flush() {
     if (out_.empty()) co_return true;
     const bool there = co_await context_.call.write(out_);
-    out_.clear();
+    clear_keeping(out_, 2 * write_bytes);  // a watch lives long, and one large object is no reason to keep its room
     co_return there;
   }
 

@@ -167,6 +167,7 @@ bool Router::admit(Call& call, Access access) const {
         "pki/admin.token as \"Authorization: Bearer TOKEN\""));
     return false;
   }
+  call.charge_to(who.user);
   if (access == Access::administrators && !who.is_administrator()) {
     call.refuse(Status::forbidden("", "", "",
                                   fmt::format("user \"{}\" may not {} {}: it is for members of the group {}", who.user,

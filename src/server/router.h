@@ -42,6 +42,8 @@ class Call {
   const auth::Identity& identity() const { return identity_; }
   // For a handler that finds out by itself who asks, so that the log knows it too.
   void set_user_name(std::string_view name) { identity_.user = name; }
+  // As Exchange::charge_to.
+  void charge_to(std::string_view user) { exchange_.charge_to(user); }
   // co_await: waits until it is the turn of a request of this user, who has shown who they are. The seat goes to sit(),
   // an error is the answer to give. Who impersonates somebody asks as themselves.
   Fairness::Turn turn(const User& user, fair::Kind kind);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/release.h"
 #include "store/identifiers.h"
 
 namespace vg::store {
@@ -66,7 +67,7 @@ std::size_t Packer::shorten(std::string_view image) {
 }
 
 void Packer::release_large_buffers() {
-  if (shortened_.capacity() > buffer_bytes_max) shortened_ = {};
+  if (shortened_.capacity() > buffer_bytes_max) release(shortened_);
   if (buffer_size_ <= buffer_bytes_max) return;
   buffer_.reset();
   buffer_size_ = 0;
