@@ -484,6 +484,10 @@ std::size_t Connection::body_in_buffer() const {
   return static_cast<std::size_t>(std::min<std::uint64_t>(behind, work_->parser.content_length()));
 }
 
+bool Connection::fits_buffer() const {
+  return work_->parser.content_length() <= work_->capacity - work_->begin - head_bytes_;
+}
+
 Task<Result<std::string_view>> Connection::read_body(std::size_t limit) {
   if (body_read_) co_return body_view_;
   Work& work = *work_;
@@ -501,8 +505,8 @@ Task<Result<std::string_view>> Connection::read_body(std::size_t limit) {
     co_return body_view_;
   }
   // Before the client is invited to send it. Nothing is kept free for it: memory is given for bytes that came.
-  if (sized && !charge_.could_be(server_.shared().budget, account_,
-                                 large_head_bytes() + static_cast<std::size_t>(work.parser.content_length())))
+  if (sized && !fits_buffer() &&
+      !charge_.could_be(server_.shared().budget, account_, large_head_bytes() + work.parser.content_length()))
     co_return over_budget();
   reading_body_ = true;
   if (!known_) seat_->waits.store(true, std::memory_order_relaxed);
@@ -537,7 +541,7 @@ Task<Result<std::string_view>> Connection::read_sized() {
   const std::size_t total = static_cast<std::size_t>(work.parser.content_length());
   const std::size_t start = work.begin + head_bytes_;
   std::size_t have = body_in_buffer();
-  if (total <= work.capacity - start) {
+  if (fits_buffer()) {
     while (have < total) {
       std::size_t got = 0;
       const IoError error = co_await read_more({work.buffer.get() + work.end, work.capacity - work.end}, got, have);

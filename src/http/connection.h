@@ -140,6 +140,7 @@ class Connection final : public Exchange, public ListLink<Connection> {
   std::span<char> room(ByteBudget::Rule rule = ByteBudget::Rule::may_refuse);
   void release_work();
   std::size_t body_in_buffer() const;
+  bool fits_buffer() const;
   Task<Result<std::string_view>> read_sized();
   Task<Result<std::string_view>> read_chunked(std::size_t limit);
   Task<bool> discard_body();

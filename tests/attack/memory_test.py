@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""Memory: what clients make the server hold is bounded while they do it, and is given back when they are done.
+
+VIRTGATE_BINARY names the program.
+"""
+import os
+import re
+import socket
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import cluster_e2e_test as cluster  # noqa: E402
+from harness import DEADLINE_S, LONG, SANITIZED, Attack  # noqa: E402
+
+MIB = 1 << 20
+
+
+def memory_mib(pid, field="VmRSS"):
+    with open(f"/proc/{pid}/status") as file:
+        return int(re.search(field + r":\s+(\d+)", file.read()).group(1)) / 1024
+
+
+def forget_peak(pid):
+    with open(f"/proc/{pid}/clear_refs", "w") as file:
+        file.write("5")
+
+
+def head_of_answer(connection):
+    """The status of the next answer on a raw connection, without its body; 0 when the connection ended."""
+    answer = b""
+    while b"\r\n\r\n" not in answer:
+        try:
+            more = connection.recv(1)
+        except OSError:
+            more = b""
+        if not more:
+            return 0
+        answer += more
+    return int(answer.split()[1])
+
+
+@unittest.skipIf(SANITIZED, "sanitizers keep freed memory for a while")
+class Lists(Attack):
+    """Readers of a list of 13 MB, by a user who may read it."""
+    READERS = 100 if LONG else 20
+    PATH = "/api/v1/namespaces/attacked/configmaps"
+
+    def setUp(self):
+        super().setUp()
+        self.namespace("attacked")
+        for number in range(13):
+            self.must("POST", self.PATH, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"large-{number}"},
+                                          "data": {"text": os.urandom(MIB // 2).hex()}})
+        self.token = self.user("attacked", "reader", [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]}])
+        self.ask_list = {"Authorization": "Bearer " + self.token}
+        self.assertGreater(len(self.one.ask("GET", self.PATH, headers=self.ask_list)[2]), 13 * MIB)
+        self.before = memory_mib(self.one.process.pid)
+        forget_peak(self.one.process.pid)
+
+    def grown(self, field="VmRSS"):
+        return memory_mib(self.one.process.pid, field) - self.before
+
+    def test_connections_that_stay_hold_nothing_of_what_they_read(self):
+        readers = [self.one.connect() for _ in range(self.READERS)]
+        for reader in readers:
+            reader.request("GET", self.PATH, headers=self.ask_list)
+            answer = reader.getresponse()
+            self.assertEqual(answer.status, 200)
+            self.assertGreater(len(answer.read()), 13 * MIB)
+        self.assertLess(self.grown(), 40, "MiB more after everything was read")
+        for reader in readers:
+            reader.close()
+
+    def test_readers_that_do_not_read_hold_a_bounded_share(self):
+        request = f"GET {self.PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {self.token}\r\n\r\n".encode()
+        context, readers = self.one.context(), []
+        for _ in range(self.READERS):
+            plain = socket.socket()
+            plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            plain.settimeout(DEADLINE_S)
+            plain.connect((self.one.host, self.one.port))
+            readers.append(context.wrap_socket(plain, server_hostname=self.one.host))
+            readers[-1].sendall(request)
+        statuses = [head_of_answer(reader) for reader in readers]
+        self.assertTrue(set(statuses) <= {200, 429}, statuses)
+        self.assertIn(200, statuses)
+        # A quarter of 256 MiB for answers that wait, the one that is being made, and the connections themselves.
+        self.assertLess(self.grown(), 120, "MiB more while nobody reads")
+        # Another user is not concerned.
+        code, answer = self.call("GET", self.PATH + "/large-1")
+        self.assertEqual(code, 200, answer)
+        for reader in readers:
+            reader.close()
+        cluster.until("the answers are given up", lambda: self.grown() < 40)
+        self.assertEqual(self.one.ask("GET", self.PATH, headers=self.ask_list)[0], 200)
+
+
+@unittest.skipIf(SANITIZED, "sanitizers keep freed memory for a while")
+class Webhooks(cluster.Cluster):
+    """Bodies for a cluster's webhooks, from somebody who has no certificate."""
+    BODIES = 80
+    PATH = "/virtualmachines-validate"
+
+    def begin(self, length, certificate=None):
+        """A connection on which a body of that length was offered, and what the server says to it."""
+        plain = socket.create_connection(("127.0.0.1", self.gateway.port), timeout=DEADLINE_S)
+        connection = (self.gateway.context(certificate) if certificate else self.context).wrap_socket(plain, server_hostname="127.0.0.1")
+        connection.sendall((f"POST {self.PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                            f"Content-Length: {length}\r\nExpect: 100-continue\r\n\r\n").encode())
+        return connection, head_of_answer(connection)
+
+    def test_large_bodies_are_bounded_and_given_back(self):
+        pid = self.gateway.process.pid
+        self.context = self.gateway.context()
+        before = memory_mib(pid)
+        forget_peak(pid)
+        body = b'{"a":"' + b"x" * (8 * MIB - 8) + b'"}'
+        taken, refused = [], []
+        for _ in range(self.BODIES):
+            connection, status = self.begin(len(body))
+            self.assertIn(status, (100, 429))
+            (taken if status == 100 else refused).append(connection)
+            if status == 100:
+                connection.sendall(body[:-1])
+        # Their share is used up by now; those who prove who they are, and small reviews, have theirs.
+        self.assertEqual(self.gateway.ask("POST", self.PATH, {"small": "x" * 5000})[0], 400)
+        large, status = self.begin(MIB, certificate="front")
+        self.assertEqual(status, 100)
+        large.close()
+        self.assertLess(memory_mib(pid) - before, 160, "MiB more while bodies arrive")
+        self.assertGreater(len(refused), 0)
+        for connection in taken:
+            connection.sendall(body[-1:])
+        for connection in taken:
+            self.assertIn(head_of_answer(connection), (200, 400))
+        # Connections stay, and so does none of what came over them.
+        cluster.until("the bodies are given back", lambda: memory_mib(pid) - before < 60, seconds=5)
+        self.assertLess(memory_mib(pid, "VmHWM") - before, 250, "MiB more at most")
+        for connection in taken + refused:
+            connection.close()
+        self.assertEqual(self.gateway.ask("POST", self.PATH, {"large": "x" * (4 * MIB)})[0], 400)
+
+
+if __name__ == "__main__":
+    unittest.main()
