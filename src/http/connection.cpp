@@ -154,7 +154,6 @@ Connection::Life Connection::run(std::unique_ptr<Connection> self) {
         look = true;
       }
       c.phase_ = Phase::busy;
-      if (c.known_) c.seat_->waits.store(false, std::memory_order_relaxed);
       c.work_ = c.server_.take_work();
     }
 
@@ -447,7 +446,9 @@ Task<bool> Connection::write_through(std::string_view bytes) {
     if (attempt.blocked) {
       const auto began = coarse_now();
       channel_.socket().set_deadline(began + patience());
+      seat_->waits.store(true, std::memory_order_relaxed);
       error = co_await channel_.socket().until(*attempt.blocked);
+      seat_->waits.store(false, std::memory_order_relaxed);
       waited_for_reader_ += std::chrono::duration_cast<std::chrono::milliseconds>(coarse_now() - began);
     }
     if (error != IoError::none) {
@@ -509,7 +510,7 @@ Task<Result<std::string_view>> Connection::read_body(std::size_t limit) {
       !charge_.could_be(server_.shared().budget, account_, large_head_bytes() + work.parser.content_length()))
     co_return over_budget();
   reading_body_ = true;
-  if (!known_) seat_->waits.store(true, std::memory_order_relaxed);
+  seat_->waits.store(true, std::memory_order_relaxed);
   update_monitor();
   Result<std::string_view> result = std::string_view();
   if (!co_await send_continue()) {

@@ -4,7 +4,7 @@
 // their handshake, strangers, or known (a verified certificate, or a request whose user was authenticated). When there
 // are too many of a kind, or altogether, one that waits for its client is closed in favour of the newcomer: of the
 // source that has most of them, strangers first, the one that was not used for the longest time (nearly: second chance,
-// so that a request costs no lock). Each step takes O(log sources) and one lock, once or thrice in a connection's life.
+// so that a request costs no lock). Nothing that is being worked on is cut off. Each step takes O(log sources) and one lock, once or thrice in a connection's life.
 #pragma once
 
 #include <sys/socket.h>
@@ -45,7 +45,7 @@ class ConnectionLedger {
   struct Source;
   struct Seat {
     // Written by the connection's core, read by whoever looks for a place.
-    std::atomic<bool> waits{true};  // for its client. Who works for it is never sent away.
+    std::atomic<bool> waits{true};  // for its client: to speak, to go on, or to read. While it is worked for, it stays.
     std::atomic<bool> used{false};  // since somebody looked last
     // For the connection's core alone.
     Connection* connection = nullptr;

@@ -61,15 +61,16 @@ class Held(Attack):
         answer.read()
         return answer.status
 
-    def hold(self, count, greeted):
+    def hold(self, count, greeted, request=b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"):
         """Opens so many and leaves them; greeted ones after a handshake and a request. The server may close any."""
         for _ in range(count):
             try:
                 one = self.plain()
                 if greeted:
                     one = self.context.wrap_socket(one, server_hostname=self.one.host)
-                    one.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
-                    one.recv(4096)
+                    one.sendall(request)
+                    if request.endswith(b"\r\n\r\n"):
+                        one.recv(4096)
                 self.held.append(one)
             except OSError:
                 pass  # that, too, is an answer
@@ -114,6 +115,16 @@ class FewFiles(Held):
         self.others_are_served(known)
         self.assertGreater(self.metric('virtgate_http_connections_closed_total{reason="evicted"}'), 300)
         self.assertLess(self.metric("virtgate_http_connections_open"), 200)
+
+    def test_connections_of_a_user_with_few_rights(self):
+        """Known users are not counted by their source, so these take every place there is; others are served all the same."""
+        self.namespace("small")
+        token = self.user("small", "guest", [])
+        said = f"Host: x\r\nAuthorization: Bearer {token}\r\n".encode()
+        self.hold(450, greeted=True, request=b"GET /api/v1/namespaces HTTP/1.1\r\n" + said + b"\r\n")
+        # A body that never comes is no work either.
+        self.hold(300, greeted=True, request=b"POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews HTTP/1.1\r\n" + said + b"Content-Length: 9\r\n\r\n{")
+        self.others_are_served(self.known())
 
     def test_out_of_files_in_spite_of_all(self):
         known = self.known()
