@@ -16,6 +16,11 @@ using std::string_view;
 
 constexpr string_view itself = ".";
 
+string_view utf8_prefix(string_view text, std::size_t bytes) {
+  while (bytes > 0 && bytes < text.size() && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) --bytes;
+  return text.substr(0, bytes);
+}
+
 bool is_element(string_view text) {
   return text.size() >= 2 && text[1] == ':' && string_view("fkvi").contains(text[0]);
 }
@@ -30,7 +35,12 @@ std::string print_keys(string_view keys) {
   return text;
 }
 
+// One name may stand above many fields, and would be printed for each of them.
+constexpr std::size_t shown_element_bytes_max = 256;
+
 std::string print_element(string_view element) {
+  if (element.size() > shown_element_bytes_max)
+    return fmt::format("[{}...]", utf8_prefix(element.substr(2), shown_element_bytes_max));
   const string_view rest = element.substr(2);
   switch (element.front()) {
     case 'f':
@@ -45,32 +55,13 @@ std::string print_element(string_view element) {
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): as deep as the document, which the parser bounds
-void collect(const FieldSet& set, const std::string& path, std::vector<std::string>& out) {
+void collect(const FieldSet& set, const std::string& path, std::size_t most, std::vector<std::string>& out) {
   for (const FieldSet::Child& child : set.children) {
+    if (out.size() >= most) return;
     const std::string here = path + print_element(child.element);
     if (child.below.member) out.push_back(here);
-    collect(child.below, here, out);
+    collect(child.below, here, most, out);
   }
-}
-
-// Two trees side by side: `both` combines what stands at the same place, null for what only one of them has.
-template <class Combine>
-FieldSet zip(const FieldSet& one, const FieldSet& other, const Combine& combine) {
-  FieldSet result;
-  auto left = one.children.begin();
-  auto right = other.children.begin();
-  while (left != one.children.end() || right != other.children.end()) {
-    const bool take_left =
-        right == other.children.end() || (left != one.children.end() && left->element <= right->element);
-    const bool take_right =
-        left == one.children.end() || (right != other.children.end() && right->element <= left->element);
-    const std::string& element = take_left ? left->element : right->element;
-    FieldSet below = combine(take_left ? &left->below : nullptr, take_right ? &right->below : nullptr);
-    if (below.member || !below.children.empty()) result.children.push_back({element, std::move(below)});
-    if (take_left) ++left;
-    if (take_right) ++right;
-  }
-  return result;
 }
 
 }  // namespace
@@ -105,38 +96,79 @@ FieldSet& FieldSet::at(string_view element) {
   return children.insert(found, {std::string(element), {}})->below;
 }
 
+void FieldSet::sort_children() {
+  if (!std::ranges::is_sorted(children, {}, &Child::element)) std::ranges::sort(children, {}, &Child::element);
+}
+
+std::size_t FieldSet::written_bytes_min() const {
+  static constexpr std::size_t around = std::string_view(R"("":{},)").size();
+  std::size_t bytes = 0;
+  for (const Child& child : children) bytes += child.element.size() + around + child.below.written_bytes_min();
+  return bytes;
+}
+
 void FieldSet::trim() {
   for (Child& child : children) child.below.trim();
   std::erase_if(children, [](const Child& child) { return !child.below.member && child.below.children.empty(); });
 }
 
 FieldSet FieldSet::united_with(const FieldSet& other) const {
-  FieldSet result = zip(*this, other, [](const FieldSet* one, const FieldSet* two) {
-    return one && two ? one->united_with(*two) : one ? *one : *two;
-  });
+  FieldSet result;
   result.member = member || other.member;
+  auto left = children.begin();
+  auto right = other.children.begin();
+  while (left != children.end() && right != other.children.end()) {
+    const int order = left->element.compare(right->element);
+    if (order < 0) {
+      result.children.push_back(*left++);
+    } else if (order > 0) {
+      result.children.push_back(*right++);
+    } else {
+      result.children.push_back({left->element, left->below.united_with(right->below)});
+      ++left, ++right;
+    }
+  }
+  result.children.insert(result.children.end(), left, children.end());
+  result.children.insert(result.children.end(), right, other.children.end());
   return result;
 }
 
+// Both look for what this set has in the other one: there may be many owners of a few fields each, and one large
+// change that is taken from all of them.
+
 FieldSet FieldSet::without(const FieldSet& other) const {
-  FieldSet result = zip(*this, other, [](const FieldSet* one, const FieldSet* two) {
-    return one && two ? one->without(*two) : one ? *one : FieldSet();
-  });
+  FieldSet result;
   result.member = member && !other.member;
+  for (const Child& child : children) {
+    const FieldSet* found = other.find(child.element);
+    FieldSet below = found ? child.below.without(*found) : child.below;
+    if (below.member || !below.children.empty()) result.children.push_back({child.element, std::move(below)});
+  }
   return result;
 }
 
 FieldSet FieldSet::common_with(const FieldSet& other) const {
-  FieldSet result = zip(*this, other, [](const FieldSet* one, const FieldSet* two) {
-    return one && two ? one->common_with(*two) : FieldSet();
-  });
+  FieldSet result;
   result.member = member && other.member;
+  for (const Child& child : children) {
+    const FieldSet* found = other.find(child.element);
+    if (!found) continue;
+    FieldSet below = child.below.common_with(*found);
+    if (below.member || !below.children.empty()) result.children.push_back({child.element, std::move(below)});
+  }
   return result;
 }
 
-std::vector<std::string> FieldSet::paths() const {
+FieldSet FieldSet::union_of(std::span<const FieldSet* const> sets) {
+  if (sets.empty()) return {};
+  if (sets.size() == 1) return *sets.front();
+  const std::size_t half = sets.size() / 2;
+  return union_of(sets.first(half)).united_with(union_of(sets.subspan(half)));
+}
+
+std::vector<std::string> FieldSet::paths(std::size_t most) const {
   std::vector<std::string> all;
-  collect(*this, "", all);
+  collect(*this, "", most, all);
   return all;
 }
 
@@ -164,8 +196,9 @@ Result<FieldSet> FieldSet::from_fields_v1(const json::Value& fields) {
     if (!below) return below;
     // What has nothing below it is itself in the set.
     if (below->children.empty()) below->member = true;
-    set.at(element) = std::move(*below);
+    set.children.push_back({std::string(element), std::move(*below)});
   }
+  set.sort_children();
   return set;
 }
 

@@ -3,6 +3,9 @@
 // "v:..." an element of a set, "i:3" an index.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,16 +33,23 @@ class FieldSet {
   bool operator==(const FieldSet& other) const;
   // Null when nothing starts with this element.
   const FieldSet* find(std::string_view element) const;
-  // Makes the way there; what is left empty in the end is dropped by trim().
+  // Makes the way there; what is left empty in the end is dropped by trim(). For a few elements: each new one moves
+  // those behind it.
   FieldSet& at(std::string_view element);
   void trim();
+  // For many: children are pushed in any order, each element once, and put in order at the end.
+  void sort_children();
+  // What FieldsV1 will at least take as text.
+  std::size_t written_bytes_min() const;
 
   FieldSet united_with(const FieldSet& other) const;
   FieldSet without(const FieldSet& other) const;
   FieldSet common_with(const FieldSet& other) const;
+  // All of them together. Two by two: one after the other would copy the first as often as there are sets.
+  static FieldSet union_of(std::span<const FieldSet* const> sets);
 
-  // Every path, as Kubernetes prints it in a conflict: .spec.disks[name="root"].bootOrder
-  std::vector<std::string> paths() const;
+  // Every path, as Kubernetes prints it in a conflict: .spec.disks[name="root"].bootOrder; at most so many.
+  std::vector<std::string> paths(std::size_t most = SIZE_MAX) const;
 
   // FieldsV1. Reading refuses what is not one.
   json::Value to_fields_v1(const json::StoragePtr& storage) const;

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "api/canonical_place.h"
@@ -82,19 +84,46 @@ bool same_keys(const Value& a, const Value& b, std::span<const std::string_view>
   });
 }
 
-// The list that elements of `array` may be looked up in. They can be told apart only in lists with keys. Each is looked
-// for among all old ones, so lists much longer than any real one get no such leniency.
-const Array* old_list(const Value* old_value, const Array& array, const Node& node) {
-  static constexpr std::size_t comparisons_max = std::size_t{1} << 18;
-  const Array* old_array = node.list_type == ListType::map ? json::as_array(old_value) : nullptr;
-  return old_array && old_array->size() * array.size() <= comparisons_max ? old_array : nullptr;
+// What makes an element of a list with keys the same as another one. A missing key differs from every value, and so
+// must its text from every JSON text.
+std::string identity_of(const Value& item, std::span<const std::string_view> keys) {
+  static constexpr json::WriteOptions in_order{.sort_keys = true};
+  std::string text;
+  for (const std::string_view key : keys) {
+    if (const Value* value = json::find(item, key)) json::write(*value, text, in_order);
+    text += ',';
+  }
+  return text;
 }
 
-const Value* old_item(const Array* old_array, const Value& item, std::span<const std::string_view> keys) {
-  if (!old_array || !item.is_object()) return nullptr;
-  const auto found = std::ranges::find_if(*old_array, [&](const Value& old) { return same_keys(old, item, keys); });
-  return found == old_array->end() ? nullptr : &*found;
-}
+// The list that elements of a new one are looked up in. They can be told apart only in lists with keys. Short lists are
+// gone through; long ones get an index, or looking would cost the square of their length.
+class OldItems {
+ public:
+  OldItems(const Value* old_value, const Array& array, const Node& node, std::span<const std::string_view> keys)
+      : old_(node.list_type == ListType::map ? json::as_array(old_value) : nullptr), keys_(keys) {
+    static constexpr std::size_t comparisons_max = 1024;
+    indexed_ = old_ && old_->size() * array.size() > comparisons_max;
+    if (!indexed_) return;
+    for (const Value& old : *old_) by_identity_.try_emplace(identity_of(old, keys_), &old);
+  }
+
+  const Value* find(const Value& item) const {
+    if (!old_ || !item.is_object()) return nullptr;
+    if (indexed_) {
+      const auto found = by_identity_.find(identity_of(item, keys_));
+      return found == by_identity_.end() ? nullptr : found->second;
+    }
+    const auto found = std::ranges::find_if(*old_, [&](const Value& old) { return same_keys(old, item, keys_); });
+    return found == old_->end() ? nullptr : &*found;
+  }
+
+ private:
+  const Array* old_;
+  std::span<const std::string_view> keys_;
+  bool indexed_ = false;
+  std::map<std::string, const Value*> by_identity_;  // ordered: no choice of names makes it slow
+};
 
 // --- types and values
 // -------------------------------------------------------------------------------------------------
@@ -297,10 +326,10 @@ class SchemaCheck {
   void list(const Array& array, const Node& node, std::span<const std::string_view> keys, const Place& place,
             const Value* old) {
     if (node.shape == Shape::list) {
-      const Array* old_array = old_list(old, array, node);
+      const OldItems old_items(old, array, node, keys);
       Place at = place.item(0);
       for (const Value& item : array) {
-        this->node(item, *node.element, {}, at, old_item(old_array, item, keys));
+        this->node(item, *node.element, {}, at, old_items.find(item));
         ++at.index;
       }
     }
@@ -403,17 +432,9 @@ class UniqueListCheck {
   }
 
   static std::string identity(const Value& item, std::span<const std::string_view> keys) {
-    static constexpr json::WriteOptions in_order{.sort_keys = true};
+    if (!keys.empty()) return identity_of(item, keys);
     std::string text;
-    if (keys.empty()) {
-      json::write(item, text, in_order);
-      return text;
-    }
-    for (const std::string_view key : keys) {
-      // A missing key differs from every value, and so must its text from every JSON text.
-      if (const Value* value = json::find(item, key)) json::write(*value, text, in_order);
-      text += ',';
-    }
+    json::write(item, text, {.sort_keys = true});
     return text;
   }
 
@@ -457,10 +478,10 @@ class RuleWalk {
         this->node(member.value(), *node.element, {}, place.key(key), old_member(old, node, key));
       }
     } else if (const Array* array = value.if_array(); array && node.shape == Shape::list) {
-      const Array* old_array = old_list(old, *array, node);
+      const OldItems old_items(old, *array, node, keys);
       Place at = place.item(0);
       for (const Value& item : *array) {
-        this->node(item, *node.element, {}, at, old_item(old_array, item, keys));
+        this->node(item, *node.element, {}, at, old_items.find(item));
         ++at.index;
       }
     }

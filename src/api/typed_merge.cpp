@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "api/canonical_place.h"
+#include "base/limits.h"
 #include "json/access.h"
 #include "json/parse.h"
 #include "json/write.h"
@@ -120,6 +122,28 @@ std::string list_element(const Part& list, const Value& item) {
   return text + '}';
 }
 
+// Elements of a list that cannot be told apart, with their places in it. Those with no text of their own are one group,
+// the first.
+struct ElementGroup {
+  std::string element;
+  std::vector<std::size_t> places;
+};
+
+// In the order of their texts. Sorted rather than hashed: no choice of elements makes it slow.
+std::vector<ElementGroup> group_elements(const Part& part, const Array& items) {
+  std::vector<std::pair<std::string, std::size_t>> all;
+  all.reserve(items.size());
+  for (const Value& item : items) all.emplace_back(list_element(part, item), all.size());
+  std::ranges::sort(all);
+  std::vector<ElementGroup> groups;
+  groups.reserve(all.size());
+  for (auto& [element, place] : all) {
+    if (groups.empty() || groups.back().element != element) groups.push_back({std::move(element), {}});
+    groups.back().places.push_back(place);
+  }
+  return groups;
+}
+
 bool is_nothing(const Value* value) {
   if (!value || value->is_null()) return true;
   if (const Object* object = value->if_object()) return object->empty();
@@ -136,7 +160,7 @@ const Array* array_of(const Value* value) { return value ? value->if_array() : n
 
 class FieldFinder {
  public:
-  void visit(const Part& part, const Value& value, FieldSet& here, const std::string& path) {
+  void visit(const Part& part, const Value& value, FieldSet& here, const Place& path) {
     switch (part.way(value)) {
       case Way::leaf:
         here.member = true;
@@ -152,144 +176,157 @@ class FieldFinder {
   std::vector<std::string> problems;
 
  private:
-  void visit_members(const Part& part, const Object& members, FieldSet& here, const std::string& path) {
+  void visit_members(const Part& part, const Object& members, FieldSet& here, const Place& path) {
+    here.children.reserve(members.size());
     for (const auto& member : members) {
       const string_view name = member.key();
-      const std::string where = fmt::format("{}.{}", path, name);
+      const Place where = path.field(name);
       if (!part.knows(name)) {
-        problems.push_back(fmt::format("{}: the kind has no such field", where));
+        problem(where, "the kind has no such field");
         continue;
       }
-      FieldSet& below = here.at(member_element(name));
+      FieldSet& below = here.children.emplace_back(member_element(name)).below;
       visit(part.member(name), member.value(), below, where);
       const Object* inside = member.value().if_object();
       if (member.value().is_null() || (inside && inside->empty()) || !part.names(name)) below.member = true;
     }
+    here.sort_children();
   }
 
-  void visit_elements(const Part& part, const Array& items, FieldSet& here, const std::string& path) {
-    std::set<std::string> seen, repeated;
-    std::vector<std::string> elements;
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      std::string element = list_element(part, items[i]);
-      if (element.empty())
-        problems.push_back(fmt::format("{}[{}]: the element lacks {}, by which it is told from others", path, i,
-                                       fmt::join(part.keys(), ", ")));
-      else if (!seen.insert(element).second)
-        repeated.insert(element);
-      elements.push_back(std::move(element));
-    }
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      if (elements[i].empty()) continue;
-      FieldSet& below = here.at(elements[i]);
+  void visit_elements(const Part& part, const Array& items, FieldSet& here, const Place& path) {
+    const auto groups = group_elements(part, items);
+    here.children.reserve(groups.size());
+    for (const ElementGroup& group : groups) {
+      if (group.element.empty()) {
+        for (const std::size_t index : group.places)
+          problem(path.item(index),
+                  fmt::format("the element lacks {}, by which it is told from others", fmt::join(part.keys(), ", ")));
+        continue;
+      }
+      FieldSet& below = here.children.emplace_back(group.element).below;
       below.member = true;
-      if (!repeated.contains(elements[i])) visit(part.element(), items[i], below, fmt::format("{}[{}]", path, i));
+      const std::size_t index = group.places.front();
+      if (group.places.size() == 1) visit(part.element(), items[index], below, path.item(index));
     }
+  }
+
+  void problem(const Place& place, string_view what) {
+    if (problems.size() < limits::causes_max)
+      problems.push_back(fmt::format(".{}: {}", print_place(place, PlaceStyle::dotted_keys), what));
   }
 };
 
 // --- what differs ----------------------------------------------------------------------------------------------------
 
+// Builds the three sets from below: what is found out about a member or an element becomes a child of what is found out
+// about the whole. Children come in the order of the objects and are sorted once.
 class Comparer {
  public:
-  explicit Comparer(Difference& difference) : difference_(difference) {}
-
-  void compare(const Part& part, const Value* before, const Value* after) {
+  // `here` is about the place itself and everything below it.
+  static void compare(const Part& part, const Value* before, const Value* after, Difference& here) {
     const Value& either = after ? *after : *before;
     const bool same_way = !before || !after || part.way(*before) == part.way(*after);
     const Way way = same_way ? part.way(either) : Way::leaf;
-    if (way == Way::leaf || (is_nothing(before) && is_nothing(after))) return leaf(before, after);
+    if (way == Way::leaf || (is_nothing(before) && is_nothing(after))) return leaf(before, after, here);
     if (way == Way::members)
-      members(part, object_of(before), object_of(after));
+      members(part, object_of(before), object_of(after), here);
     else
-      elements(part, array_of(before), array_of(after));
-    if (!before) insert(difference_.added);
-    if (!after) insert(difference_.removed);
+      elements(part, array_of(before), array_of(after), here);
+    sort(here);
+    if (!before) here.added.member = true;
+    if (!after) here.removed.member = true;
   }
 
  private:
-  void leaf(const Value* before, const Value* after) {
+  static void leaf(const Value* before, const Value* after, Difference& here) {
     if (!before)
-      insert(difference_.added);
+      here.added.member = true;
     else if (!after)
-      insert(difference_.removed);
+      here.removed.member = true;
     else if (*before != *after)
-      insert(difference_.changed);
+      here.changed.member = true;
   }
 
-  void below(std::string element, const Part& part, const Value* before, const Value* after) {
-    path_.push_back(std::move(element));
-    compare(part, before, after);
-    path_.pop_back();
+  static void sort(Difference& here) {
+    here.added.sort_children();
+    here.changed.sort_children();
+    here.removed.sort_children();
   }
 
-  void members(const Part& part, const Object* before, const Object* after) {
+  static void attach(FieldSet& to, string_view element, FieldSet& below) {
+    if (below.member || !below.children.empty()) to.children.push_back({std::string(element), std::move(below)});
+  }
+  static void attach(Difference& to, string_view element, Difference& below) {
+    attach(to.added, element, below.added);
+    attach(to.changed, element, below.changed);
+    attach(to.removed, element, below.removed);
+  }
+
+  static void members(const Part& part, const Object* before, const Object* after, Difference& here) {
+    const auto member = [&](string_view name, const Value* old_value, const Value* new_value) {
+      Difference below;
+      compare(part.member(name), old_value, new_value, below);
+      attach(here, member_element(name), below);
+    };
     if (before)
-      for (const auto& member : *before)
-        below(member_element(member.key()), part.member(member.key()), &member.value(),
-              after ? json::find(*after, member.key()) : nullptr);
+      for (const auto& each : *before)
+        member(each.key(), &each.value(), after ? json::find(*after, each.key()) : nullptr);
     if (after)
-      for (const auto& member : *after)
-        if (!before || !json::find(*before, member.key()))
-          below(member_element(member.key()), part.member(member.key()), nullptr, &member.value());
+      for (const auto& each : *after)
+        if (!before || !json::find(*before, each.key())) member(each.key(), nullptr, &each.value());
   }
 
-  using Items = std::vector<std::pair<std::string, std::vector<const Value*>>>;  // by element, with repetitions
-
-  static Items gather(const Part& part, const Array* array) {
-    Items items;
-    if (!array) return items;
-    for (const Value& item : *array) {
-      const std::string element = list_element(part, item);
-      if (element.empty()) continue;
-      auto found = std::ranges::find(items, element, &Items::value_type::first);
-      if (found == items.end()) found = items.insert(items.end(), {element, {}});
-      found->second.push_back(&item);
+  // The elements of both lists side by side; both are in the order of their texts.
+  static void elements(const Part& part, const Array* before, const Array* after, Difference& here) {
+    const auto old_groups = groups_of(part, before), new_groups = groups_of(part, after);
+    auto old_group = old_groups.begin();
+    auto new_group = new_groups.begin();
+    while (old_group != old_groups.end() || new_group != new_groups.end()) {
+      const bool take_old =
+          new_group == new_groups.end() || (old_group != old_groups.end() && old_group->element <= new_group->element);
+      const bool take_new =
+          old_group == old_groups.end() || (new_group != new_groups.end() && new_group->element <= old_group->element);
+      Difference below;
+      pair(part.element(), take_old ? values_of(*old_group, *before) : std::vector<const Value*>(),
+           take_new ? values_of(*new_group, *after) : std::vector<const Value*>(), below);
+      attach(here, take_old ? old_group->element : new_group->element, below);
+      if (take_old) ++old_group;
+      if (take_new) ++new_group;
     }
-    return items;
   }
 
-  void elements(const Part& part, const Array* before, const Array* after) {
-    const Items old_items = gather(part, before), new_items = gather(part, after);
-    static const std::vector<const Value*> none;
-    for (const auto& [element, old_values] : old_items) {
-      const auto found = std::ranges::find(new_items, element, &Items::value_type::first);
-      element_pair(part, element, old_values, found == new_items.end() ? none : found->second);
-    }
-    for (const auto& [element, new_values] : new_items)
-      if (std::ranges::find(old_items, element, &Items::value_type::first) == old_items.end())
-        element_pair(part, element, none, new_values);
+  static std::vector<ElementGroup> groups_of(const Part& part, const Array* array) {
+    if (!array) return {};
+    auto groups = group_elements(part, *array);
+    // What cannot be told apart comes first, and is not compared.
+    if (!groups.empty() && groups.front().element.empty()) groups.erase(groups.begin());
+    return groups;
+  }
+
+  static std::vector<const Value*> values_of(const ElementGroup& group, const Array& array) {
+    std::vector<const Value*> values;
+    values.reserve(group.places.size());
+    for (const std::size_t index : group.places) values.push_back(&array[index]);
+    return values;
   }
 
   // Elements that repeat cannot be told apart: they count as one leaf.
-  void element_pair(const Part& part, const std::string& element, const std::vector<const Value*>& before,
-                    const std::vector<const Value*>& after) {
+  static void pair(const Part& part, const std::vector<const Value*>& before, const std::vector<const Value*>& after,
+                   Difference& here) {
     const auto first = [](const auto& values) { return values.empty() ? nullptr : values.front(); };
     const bool was_repeated = before.size() > 1, is_repeated = after.size() > 1;
-    if (!was_repeated && !is_repeated) return below(element, part.element(), first(before), first(after));
-    path_.push_back(element);
+    if (!was_repeated && !is_repeated) return compare(part, first(before), first(after), here);
     if (was_repeated && is_repeated) {
       if (!std::ranges::equal(before, after, [](const Value* one, const Value* two) { return *one == *two; }))
-        insert(difference_.changed);
+        here.changed.member = true;
     } else if (was_repeated) {
-      if (!after.empty()) compare(part.element(), nullptr, after.front());
-      insert(difference_.removed);
+      if (!after.empty()) compare(part, nullptr, after.front(), here);
+      here.removed.member = true;
     } else {
-      if (!before.empty()) compare(part.element(), before.front(), nullptr);
-      insert(difference_.added);
+      if (!before.empty()) compare(part, before.front(), nullptr, here);
+      here.added.member = true;
     }
-    path_.pop_back();
   }
-
-  void insert(FieldSet& set) {
-    if (path_.empty()) return;
-    FieldSet* at = &set;
-    for (const std::string& element : path_) at = &at->at(element);
-    at->member = true;
-  }
-
-  Difference& difference_;
-  std::vector<std::string> path_;
 };
 
 // --- merging ---------------------------------------------------------------------------------------------------------
@@ -319,40 +356,44 @@ class Merger {
     return Value(std::move(merged));
   }
 
-  struct Item {
-    std::string element;
-    const Value* value;
+  // The elements of a list in their order, and where each stands first.
+  struct Items {
+    std::vector<string_view> elements;
+    std::map<std::string, std::size_t> places;
   };
-  static std::vector<Item> gather(const Part& part, const Array& array) {
-    std::vector<Item> items;
-    for (const Value& item : array) items.push_back({list_element(part, item), &item});
+  static Items gather(const Part& part, const Array& array) {
+    Items items;
+    items.elements.reserve(array.size());
+    for (const Value& item : array)
+      items.elements.push_back(items.places.try_emplace(list_element(part, item), items.elements.size()).first->first);
     return items;
   }
-  static const Item* find(const std::vector<Item>& items, const std::string& element) {
-    const auto found = std::ranges::find(items, element, &Item::element);
-    return found == items.end() ? nullptr : &*found;
+  static std::optional<std::size_t> place_of(const Items& items, string_view element) {
+    const auto found = items.places.find(std::string(element));
+    return found == items.places.end() ? std::nullopt : std::optional(found->second);
   }
 
   // What both have stands in the order of `wanted`; what only `live` has stays where it was, as far as that is known.
   Value elements(const Part& part, const Value& live, const Value& wanted) {
     if (!live.is_array() || !wanted.is_array()) return Value(wanted, storage_);
-    const auto old_items = gather(part, live.get_array()), new_items = gather(part, wanted.get_array());
+    const Array& old_array = live.get_array();
+    const Array& new_array = wanted.get_array();
+    const Items old_items = gather(part, old_array), new_items = gather(part, new_array);
     Array merged(storage_);
-    std::size_t next = 0;  // of new_items
+    std::size_t next = 0;  // of new_array
     const auto take_new = [&] {
-      const Item& item = new_items[next++];
-      const Item* old = find(old_items, item.element);
-      merged.push_back(merge(part.element(), old ? old->value : nullptr, item.value));
+      const auto old = place_of(old_items, new_items.elements[next]);
+      merged.push_back(merge(part.element(), old ? &old_array[*old] : nullptr, &new_array[next]));
+      ++next;
     };
-    for (const Item& item : old_items) {
-      if (!find(new_items, item.element)) {
-        merged.push_back(Value(*item.value, storage_));
-        continue;
-      }
-      const auto place = std::ranges::find(new_items, item.element, &Item::element) - new_items.begin();
-      while (next <= static_cast<std::size_t>(place)) take_new();
+    for (std::size_t i = 0; i < old_array.size(); ++i) {
+      const auto place = place_of(new_items, old_items.elements[i]);
+      if (!place)
+        merged.push_back(Value(old_array[i], storage_));
+      else
+        while (next <= *place) take_new();
     }
-    while (next < new_items.size()) take_new();
+    while (next < new_array.size()) take_new();
     return Value(std::move(merged));
   }
 
@@ -429,7 +470,7 @@ Result<FieldSet> fields_of(const Value& object, const Kind& kind) {
   const Root root(kind);
   FieldFinder finder;
   FieldSet found;
-  finder.visit(root.part, object, found, "");
+  finder.visit(root.part, object, found, Place{});
   if (!finder.problems.empty()) return fail(Status::bad_request(fmt::format("{}", fmt::join(finder.problems, "; "))));
   found.trim();  // a list whose elements have keys, and that has none
   return found;
@@ -438,7 +479,9 @@ Result<FieldSet> fields_of(const Value& object, const Kind& kind) {
 Difference compare_objects(const Value& before, const Value& after, const Kind& kind) {
   const Root root(kind);
   Difference difference;
-  Comparer(difference).compare(root.part, &before, &after);
+  Comparer::compare(root.part, &before, &after, difference);
+  // The object as a whole is no field of it.
+  difference.added.member = difference.changed.member = difference.removed.member = false;
   return difference;
 }
 

@@ -99,7 +99,7 @@ class DuplicateFinder : public HandlerBase {
     std::string key = std::exchange(partial_key_, {}).append(rest);
     auto [place, fresh] = levels_.back().keys.insert(std::move(key));
     levels_.back().key = &*place;
-    if (!fresh) record();
+    if (!fresh && levels_.back().reported.insert(&*place).second) record();
     return true;
   }
   bool on_int64(std::int64_t, string_view, ErrorCode&) { return value_done(); }
@@ -114,6 +114,7 @@ class DuplicateFinder : public HandlerBase {
     std::size_t index = 0;
     const std::string* key = nullptr;
     std::set<std::string> keys = {};  // ordered: no choice of names makes it slow
+    std::set<const std::string*> reported = {};
   };
 
   bool open(bool is_array) { return levels_.push_back({.is_array = is_array}), true; }
@@ -130,13 +131,25 @@ class DuplicateFinder : public HandlerBase {
         fmt::format_to(std::back_inserter(path), "[{}]", level.index);
       } else {
         if (!path.empty()) path += '.';
-        path += *level.key;
+        append_clipped(*level.key, path);
       }
     }
-    if (std::ranges::find(found_, path) == found_.end()) found_.push_back(std::move(path));
+    if (seen_.insert(path).second) found_.push_back(std::move(path));
+  }
+  // Names may be as long as the document, and stand above many duplicates.
+  static void append_clipped(std::string_view name, std::string& out) {
+    static constexpr std::size_t shown_name_bytes_max = 256;
+    if (name.size() <= shown_name_bytes_max) {
+      out += name;
+      return;
+    }
+    std::size_t end = shown_name_bytes_max;  // not in the middle of a character
+    while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;
+    out.append(name.substr(0, end)).append("...");
   }
 
   std::vector<std::string>& found_;
+  std::set<std::string> seen_;  // the same, to look in
   std::vector<Level> levels_;
   std::string partial_key_;
 };

@@ -22,6 +22,10 @@ constexpr std::string_view retain_keys = "$retainKeys";
 constexpr std::string_view delete_prefix = "$deleteFromPrimitiveList";
 constexpr std::string_view order_prefix = "$setElementOrder";
 
+// A patch may name the same element of a list again and again, and each time everything in a list below it is looked
+// at. This bounds what one patch may look at: some 100 ms, far more than a patch that names each element once.
+constexpr std::size_t steps_max = 2'000'000;
+
 bool is_directive(std::string_view key) {
   return key == patch_marker || key == retain_keys || key.starts_with(delete_prefix) || key.starts_with(order_prefix);
 }
@@ -156,8 +160,16 @@ class StrategicMerge {
     std::vector<std::string_view>& path_;
   };
 
+  // Counts what is about to be looked at.
+  Result<void> spend(std::size_t steps) {
+    steps_ += steps;
+    if (steps_ <= steps_max) return {};
+    return unmergeable("the patch goes over too many list elements; send it in parts");
+  }
+
   StoragePtr storage_;
   std::vector<std::string_view> path_;
+  std::size_t steps_ = 0;
 };
 
 MergeRule rule_for(const MergeRules* rules, std::string_view key) { return rules ? rules->field(key) : MergeRule{}; }
@@ -219,6 +231,7 @@ Result<void> StrategicMerge::retain(Object& live, const Object& patch) {
   if (!directive) return {};
   const Array* names = directive->if_array();
   if (!names) return malformed("\"$retainKeys\" must be a list of member names");
+  if (auto spent = spend(live.size()); !spent) return spent;
   std::set<std::string_view> kept;
   for (const Value& name : *names) kept.insert(as_string(&name).value_or(""));
   for (const auto& entry : patch) {
@@ -242,6 +255,7 @@ Result<void> StrategicMerge::delete_scalars(Object& live, std::string_view key, 
   }
   Array* array = get_array(live, *field);
   if (!array) return {};
+  if (auto spent = spend(array->size()); !spent) return spent;
   std::set<std::string> ids;
   for (const Value& scalar : *unwanted) ids.insert(to_text(scalar));
   Array rest(storage_);
@@ -385,6 +399,7 @@ Result<std::string> StrategicMerge::id_of(const Value& element, std::string_view
 }
 
 Result<std::vector<std::string>> StrategicMerge::ids_of(const Array& list, std::string_view merge_key) {
+  if (auto spent = spend(list.size()); !spent) return fail(std::move(spent.error()));
   std::vector<std::string> ids;
   ids.reserve(list.size());
   for (const Value& element : list) {
@@ -396,6 +411,7 @@ Result<std::vector<std::string>> StrategicMerge::ids_of(const Array& list, std::
 }
 
 Result<Elements> StrategicMerge::take_elements(Array& list, std::string_view merge_key) {
+  if (auto spent = spend(list.size()); !spent) return fail(std::move(spent.error()));
   Elements elements;
   elements.reserve(list.size());
   for (Value& element : list) {

@@ -230,7 +230,13 @@ class Reader {
 
   Result<json::Value> keep(std::string_view anchor, Result<json::Value> value) {
     if (anchor.empty() || !value) return value;
-    anchors_.insert_or_assign(std::string(anchor), Anchor{json::Value(*value, storage_), count(*value)});
+    // What an anchor keeps is a copy, and anchors may stand inside one another.
+    const std::size_t size = count(*value);
+    values_ += size;
+    if (values_ > values_max)
+      return fail(
+          Status::bad_request("the body cannot be read as YAML: too many values below anchors; write them out"));
+    anchors_.insert_or_assign(std::string(anchor), Anchor{json::Value(*value, storage_), size});
     return value;
   }
 

@@ -136,16 +136,29 @@ struct Change {
   FieldSet removed;
 };
 
-Change find_change(const json::Value& before, const json::Value& after, const api::Kind& kind,
-                   const FieldWriter& writer) {
-  auto difference = api::compare_objects(before, after, kind);
+Change change_of(api::Difference difference, const api::Kind& kind, const FieldWriter& writer) {
   return {.written = owned_part(difference.added.united_with(difference.changed), kind, writer),
           .removed = owned_part(std::move(difference.removed), kind, writer)};
 }
 
-bool same_objects(const json::Value& before, const json::Value& after, const api::Kind& kind) {
-  const auto difference = api::compare_objects(before, after, kind);
+Change find_change(const json::Value& before, const json::Value& after, const api::Kind& kind,
+                   const FieldWriter& writer) {
+  return change_of(api::compare_objects(before, after, kind), kind, writer);
+}
+
+bool is_empty(const api::Difference& difference) {
   return difference.added.empty() && difference.changed.empty() && difference.removed.empty();
+}
+
+// Everything that an apply says is written down as its manager's, so an object whose fields alone take more than an
+// object may take cannot be stored. Said here, before all the work that it would be for nothing.
+std::optional<Status> find_excess(const FieldSet& said) {
+  const std::size_t bytes = said.written_bytes_min();
+  if (bytes <= limits::stored_object_bytes_max) return std::nullopt;
+  return Status::too_large(
+      fmt::format("the object would be larger than {} bytes: the list of the fields that it sets takes {} or more; "
+                  "apply it in parts, or use fewer fields and list elements",
+                  limits::stored_object_bytes_max, bytes));
 }
 
 Owner owner_of(const FieldWriter& writer, string_view operation) {
@@ -182,9 +195,26 @@ void merge_oldest(Owners& owners) {
                .subresource = owners[updates.back()].subresource,
                .time = owners[updates.back()].time,
                .fields = {}};
-  for (const std::size_t i : updates) merged.fields = merged.fields.united_with(std::exchange(owners[i].fields, {}));
+  std::vector<const FieldSet*> sets;
+  for (const std::size_t i : updates) sets.push_back(&owners[i].fields);
+  merged.fields = FieldSet::union_of(sets);
+  for (const std::size_t i : updates) owners[i].fields = {};
   drop_empty(owners);
   owners.push_back(std::move(merged));
+}
+
+void take_over_versions(Owners& owners, Owner& self) {
+  std::vector<const FieldSet*> sets = {&self.fields};
+  std::vector<Owner*> taken;
+  for (Owner& owner : owners) {
+    if (owner.manager != self.manager || owner.operation != self.operation || owner.subresource != self.subresource)
+      continue;
+    sets.push_back(&owner.fields);
+    taken.push_back(&owner);
+  }
+  if (taken.empty()) return;
+  self.fields = FieldSet::union_of(sets);
+  for (Owner* owner : taken) owner->fields = {};
 }
 
 // Notes after `writer` wrote: what it wrote is its own and nobody else's, what it removed is nobody's.
@@ -198,10 +228,7 @@ void note_update(Owners& owners, const Change& change, const FieldWriter& writer
   std::erase_if(owners, [&](const Owner& owner) { return owner.identity() == self.identity(); });
   for (Owner& owner : owners) owner.fields = owner.fields.without(change.written).without(change.removed);
   // What the same manager said in another version of the API is said in this one from now on.
-  if (changed)
-    for (Owner& owner : owners)
-      if (owner.manager == self.manager && owner.operation == self.operation && owner.subresource == self.subresource)
-        self.fields = self.fields.united_with(std::exchange(owner.fields, {}));
+  if (changed) take_over_versions(owners, self);
   owners.push_back(std::move(self));
   drop_empty(owners);
   merge_oldest(owners);
@@ -219,9 +246,9 @@ json::Value prune(const json::Value& merged, const Owners& owners, const FieldSe
     return api::with_named_fields(fields ? *fields : FieldSet(), kind);
   };
   const FieldSet last_named = api::with_named_fields(last, kind);
-  FieldSet managed = said;
-  for (const Owner& owner : owners) managed = managed.united_with(owner.fields);
-  managed = api::with_named_fields(managed, kind);
+  std::vector<const FieldSet*> sets = {&said};
+  for (const Owner& owner : owners) sets.push_back(&owner.fields);
+  const FieldSet managed = api::with_named_fields(FieldSet::union_of(sets), kind);
   const FieldSet all = fields_named(merged);
   // Back comes what is owned.
   json::Value pruned = api::remove_fields(merged, last_named, kind, storage);
@@ -237,7 +264,11 @@ Status conflict_status(const std::vector<std::pair<const Owner*, FieldSet>>& con
   status.details = {};
   std::string lines;
   for (const auto& [owner, fields] : conflicts) {
-    const auto paths = fields.paths();
+    if (status.details.causes.size() >= limits::causes_max) {
+      lines += "\nand more";
+      break;
+    }
+    const auto paths = fields.paths(limits::causes_max - status.details.causes.size());
     lines += fmt::format("\n\"{}\" ({}) owns {}", owner->manager, owner->operation, fmt::join(paths, ", "));
     for (const std::string& path : paths)
       status.details.causes.push_back(
@@ -297,6 +328,7 @@ Result<Applied> apply_configuration(const json::Value& live, const json::Value& 
                                     const FieldWriter& writer, bool force, const json::StoragePtr& storage) {
   auto said = api::fields_of(configuration, kind);
   if (!said) return fail(std::move(said.error()));
+  if (auto excess = find_excess(*said)) return fail(std::move(*excess));
   const json::Value before = without_notes(live, storage);
   Owners owners = read_owners(live, kind).value_or(Owners());
   if (owners.empty()) {
@@ -319,9 +351,10 @@ Result<Applied> apply_configuration(const json::Value& live, const json::Value& 
   json::Value merged = api::merge_objects(before, configuration, kind, storage);
   json::Value object = prune(merged, owners, asked, last, kind, storage);
   // Whoever only says what is so already has done nothing that has a time.
-  if (!same_objects(before, object, kind)) owners.back().time = std::string(writer.now);
-  if (auto settled = settle_conflicts(owners, self, find_change(before, object, kind, writer), force); !settled)
-    return fail(std::move(settled.error()));
+  auto difference = api::compare_objects(before, object, kind);
+  if (!is_empty(difference)) owners.back().time = std::string(writer.now);
+  const Change change = change_of(std::move(difference), kind, writer);
+  if (auto settled = settle_conflicts(owners, self, change, force); !settled) return fail(std::move(settled.error()));
   drop_empty(owners);
   return Applied{.object = std::move(object), .managed_fields = write_owners(std::move(owners), storage)};
 }

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string>
-#include <unordered_set>
 
 #include "base/limits.h"
 #include "base/names.h"
@@ -151,6 +151,14 @@ bool same(const json::Value* a, const json::Value* b) {
   return no_a || no_b ? no_a == no_b : *a == *b;
 }
 
+// Ordered sets, here and below: no choice of names makes them slow.
+std::set<std::string_view> finalizer_names(const json::Object& metadata) {
+  std::set<std::string_view> names;
+  if (const auto* finalizers = json::get_array(metadata, "finalizers"))
+    for (const auto& finalizer : *finalizers) names.insert(json::as_string(&finalizer).value_or(""));
+  return names;
+}
+
 void copy_member(json::Object& to, const json::Object& from, std::string_view name) {
   if (const json::Value* value = json::find(from, name); value && !value->is_null())
     to[name] = *value;
@@ -204,7 +212,7 @@ void drop_unkept_metadata(json::Object& metadata) {
 bool drop_repeated_owners(json::Object& metadata) {
   auto* owners = json::get_array(metadata, "ownerReferences");
   if (!owners || owners->size() < 2) return false;
-  std::unordered_set<std::string> seen;
+  std::set<std::string> seen;
   json::Array kept(owners->storage());
   for (json::Value& owner : *owners)
     if (seen.insert(json::to_text(owner)).second) kept.push_back(std::move(owner));
@@ -215,11 +223,14 @@ bool drop_repeated_owners(json::Object& metadata) {
 void add_finalizer_warnings(const json::Object& metadata, const json::Object& old, std::vector<std::string>& warnings) {
   const auto* finalizers = json::get_array(metadata, "finalizers");
   if (!finalizers) return;
-  for (const auto& finalizer : *finalizers)
-    if (const auto name = json::as_string(&finalizer).value_or("");
-        !is_whole_finalizer(name) && !has_finalizer(old, name))
-      warnings.push_back(fmt::format(
-          "metadata.finalizers: \"{}\" could be anybody's; give it a domain, as in example.com/{}", name, name));
+  const auto known = finalizer_names(old);
+  for (const auto& finalizer : *finalizers) {
+    const auto name = json::as_string(&finalizer).value_or("");
+    if (is_whole_finalizer(name) || known.contains(name)) continue;
+    if (warnings.size() >= limits::causes_max) return;
+    warnings.push_back(fmt::format(
+        "metadata.finalizers: \"{}\" could be anybody's; give it a domain, as in example.com/{}", name, name));
+  }
 }
 
 void stamp_new_object(json::Object& metadata, std::string_view uid, std::string_view now) {
@@ -263,9 +274,7 @@ void check_metadata_change(const json::Object& metadata, const json::Object& old
   if (!json::get_string(old, "deletionTimestamp")) return;
   const auto* finalizers = json::get_array(metadata, "finalizers");
   if (!finalizers) return;
-  std::unordered_set<std::string_view> before;
-  if (const auto* old_finalizers = json::get_array(old, "finalizers"))
-    for (const auto& finalizer : *old_finalizers) before.insert(json::as_string(&finalizer).value_or(""));
+  const auto before = finalizer_names(old);
   for (const auto& finalizer : *finalizers) {
     const std::string_view name = json::as_string(&finalizer).value_or("");
     if (!before.contains(name))

@@ -1,0 +1,146 @@
+#include "http/off_loop.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace vg::http {
+namespace {
+
+// Two: one long job does not keep all others waiting. Not more: loops come first, and they have a CPU each.
+constexpr unsigned workers_max = 2;
+// A tenth of the share of a loop when both want the same CPU.
+constexpr int worker_nice = 10;
+constexpr int retry_after_seconds = 1;
+
+// Loops answer everybody, workers one request each: where the CPU is short, loops go first.
+void yield_to_loops() {
+  const auto thread = static_cast<id_t>(::syscall(SYS_gettid));
+  (void)::setpriority(PRIO_PROCESS, thread, worker_nice);  // less is always allowed
+  sched_param none{};
+  (void)::pthread_setschedparam(::pthread_self(), SCHED_BATCH, &none);
+}
+
+void block_signals() {
+  sigset_t others;
+  ::sigfillset(&others);
+  ::sigdelset(&others, SIGPROF);  // a profiler's, for the thread that runs
+  ::pthread_sigmask(SIG_BLOCK, &others, nullptr);
+}
+
+}  // namespace
+
+// The threads, made with the first job and kept until the process ends: a job may outlive the server that it is for.
+class OffLoopWorkers {
+ public:
+  static OffLoopWorkers& shared() {
+    static OffLoopWorkers instance;
+    return instance;
+  }
+  ~OffLoopWorkers() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    arrived_.notify_all();
+  }
+
+  bool add(std::move_only_function<void()> job) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (jobs_.size() >= off_loop_jobs_max || stopping_) {
+        ++refused_;
+        return false;
+      }
+      jobs_.push_back(std::move(job));
+      // As many as there is work for at once, so that a server of small requests has none.
+      if (idle_ < jobs_.size() && threads_.size() < std::clamp(allowed_cpus(), 1u, workers_max))
+        threads_.emplace_back([this] { run(); });
+    }
+    arrived_.notify_one();
+    return true;
+  }
+
+  OffLoopCounts counts() {
+    const std::lock_guard lock(mutex_);
+    return {.waiting = jobs_.size(), .finished = finished_, .refused = refused_};
+  }
+
+ private:
+  void run() {
+    block_signals();
+    yield_to_loops();
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      ++idle_;
+      arrived_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
+      --idle_;
+      if (jobs_.empty()) return;  // stopping
+      auto job = std::move(jobs_.front());
+      jobs_.pop_front();
+      lock.unlock();
+      job();
+      job = nullptr;  // with everything it holds, before the lock is taken
+      lock.lock();
+      ++finished_;
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::deque<std::move_only_function<void()>> jobs_;
+  std::size_t idle_ = 0;
+  std::uint64_t finished_ = 0, refused_ = 0;
+  bool stopping_ = false;
+  std::vector<std::jthread> threads_;  // the last member: joined while the others are still there
+};
+
+bool OffLoopJob::submit(const std::shared_ptr<OffLoopJob>& job, std::coroutine_handle<> waiting) {
+  job->waiting_ = waiting;
+  return OffLoopWorkers::shared().add([job] { run(job); });
+}
+
+void OffLoopJob::run(const std::shared_ptr<OffLoopJob>& job) {
+  int expected = queued;
+  if (!job->phase_.compare_exchange_strong(expected, running, std::memory_order_acq_rel)) return;
+  job->work();
+  // Posted while it still counts as running: whoever destroys the core's coroutines waits for it, and so the core is
+  // there.
+  job->core_.post([job] {
+    if (job->waiting_) std::exchange(job->waiting_, nullptr).resume();
+  });
+  job->phase_.store(done, std::memory_order_release);
+  job->phase_.notify_all();
+}
+
+void OffLoopJob::leave() {
+  waiting_ = nullptr;
+  int expected = queued;
+  if (phase_.compare_exchange_strong(expected, dropped, std::memory_order_acq_rel)) return;
+  while (expected == running) {
+    phase_.wait(running, std::memory_order_acquire);
+    expected = phase_.load(std::memory_order_acquire);
+  }
+}
+
+Status off_loop_refusal() {
+  return Status::too_many_requests("too many requests: too many large objects are being worked on; try again later",
+                                   retry_after_seconds);
+}
+
+bool run_off_loop(std::move_only_function<void()> fn) { return OffLoopWorkers::shared().add(std::move(fn)); }
+
+OffLoopCounts off_loop_counts() { return OffLoopWorkers::shared().counts(); }
+
+}  // namespace vg::http
