@@ -401,6 +401,7 @@ void ClusterServer::add_routes() {
                                                                    .metrics = metrics_,
                                                                    .request_verbosity = log::verbosity_default,
                                                                    .fairness = &fairness_});
+  health_.add("event-loops", server::HealthScope::both, [this] { return server_->stall(); });
   health_.add("serving-certificate", server::HealthScope::readiness, [this]() -> std::optional<std::string> {
     if (!certificates_->expired(clock_.wall_now())) return std::nullopt;
     return "there is no serving certificate that is valid now";

@@ -322,6 +322,7 @@ Result<void> Standalone::open_api(const ServeOptions& options, std::string serve
 }
 
 void Standalone::add_routes() {
+  health_.add("event-loops", server::HealthScope::both, [this] { return server_->stall(); });
   health_.add("serving-certificate", server::HealthScope::readiness, [this]() -> std::optional<std::string> {
     if (!certificates_->expired(clock_.wall_now())) return std::nullopt;
     return "the serving certificate is not valid now";

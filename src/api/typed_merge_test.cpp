@@ -1,7 +1,11 @@
 #include "api/typed_merge.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <chrono>
+
+#include "json/access.h"
 #include "json/document.h"
 #include "json/parse.h"
 #include "json/write.h"
@@ -124,6 +128,56 @@ TEST_F(TypedMerge, StructMembersOnTheWayAreNamed) {
   const auto named = with_named_fields(set(R"({"f:spec":{"f:template":{"f:spec":{"f:hostname":{}}}}})"), machine());
   EXPECT_THAT(named.paths(),
               ElementsAre(".spec", ".spec.template", ".spec.template.spec", ".spec.template.spec.hostname"));
+}
+
+// Sizes that took a square of their number before: seconds each, and now some tens of milliseconds.
+class LargeMerge : public TypedMerge {
+ protected:
+  static constexpr int many = 40'000;
+  static constexpr std::chrono::seconds bound{5};  // for a sanitized build on a busy machine
+
+  // From last to first, so that each would be inserted in front of all others.
+  std::string machine_with_finalizers(int step) {
+    std::string text = R"({"metadata":{"finalizers":[)";
+    for (int i = many; i > 0; i -= step) text += fmt::format(R"({}"a/{}")", i == many ? "" : ",", i + 100'000);
+    return text + "]}}";
+  }
+  void TearDown() override { EXPECT_LT(std::chrono::steady_clock::now() - began_, bound); }
+
+ private:
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+};
+
+TEST_F(LargeMerge, SetsOfManyElements) {
+  const json::Value all = read(machine_with_finalizers(1)), some = read(machine_with_finalizers(2));
+  EXPECT_EQ(fields_of(all, machine())->find("f:metadata")->find("f:finalizers")->children.size(), std::size_t{many});
+  const Difference difference = compare_objects(some, all, machine());
+  EXPECT_EQ(difference.added.find("f:metadata")->find("f:finalizers")->children.size(), std::size_t{many / 2});
+  EXPECT_TRUE(difference.removed.empty());
+  const json::Value together = merge_objects(some, all, machine(), document_.storage());
+  EXPECT_EQ(json::find_path(together, {"metadata", "finalizers"})->get_array().size(), std::size_t{many});
+  EXPECT_TRUE(FieldSet::from_fields_v1(difference.added.to_fields_v1(document_.storage())));
+}
+
+TEST_F(LargeMerge, ManyProblemsBelowOneLongName) {
+  std::string text = R"({"spec":{")" + std::string(500'000, 'x') + R"(":{)";
+  for (int i = 0; i < many; ++i) text += fmt::format(R"({}"{}":1)", i == 0 ? "" : ",", i);
+  const auto refused = fields_of(read(text + "}}}"), machine());
+  ASSERT_FALSE(refused);
+  EXPECT_LT(refused.error().message.size(), 1'000'000u);
+}
+
+TEST_F(LargeMerge, ManySetsBecomeOne) {
+  std::vector<FieldSet> sets(many);
+  std::vector<const FieldSet*> all;
+  for (int i = 0; i < many; ++i) {
+    sets[static_cast<std::size_t>(i)].at(fmt::format("f:{}", i)).member = true;
+    all.push_back(&sets[static_cast<std::size_t>(i)]);
+  }
+  const FieldSet united = FieldSet::union_of(all);
+  EXPECT_EQ(united.children.size(), std::size_t{many});
+  for (const FieldSet& set : sets) ASSERT_TRUE(set.without(united).empty());
+  EXPECT_EQ(united.paths(10).size(), 10u);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "auth/identify.h"
+#include "http/off_loop.h"
 #include "json/access.h"
 
 namespace vg::auth {
@@ -46,21 +47,33 @@ Task<Result<bool>> may(http::Core& core, const User& user, std::string_view verb
   co_return decision->allowed;
 }
 
+std::optional<Status> compare_role(const User& user, RbacWrite write, const RuleResolver& rules) {
+  const std::vector<PolicyRule> owned = rules.rules_for(user, write.ns);
+  const std::vector<PolicyRule> wanted = policy_rules_of(*write.object);
+  const std::string_view name = object_name(*write.object);
+  if (auto refused = check_role_rules(user, write.resource, name, owned, wanted)) return refused;
+  // An aggregation rule gathers whatever anybody labels later, so only who holds everything may write one.
+  if ((aggregates(write.object) || aggregates(write.old)) && !uncovered_rules(owned, everything()).pieces.empty())
+    return Status::forbidden(std::string(rbac_group), std::string(write.resource), std::string(name),
+                             fmt::format("user \"{}\" may not use an aggregationRule: it can gather any rule, so it "
+                                         "is for those who hold all of them, as cluster-admin does",
+                                         user.name));
+  return std::nullopt;
+}
+
 Task<std::optional<Status>> check_role(http::Core& core, const User& user, RbacWrite write, Authorizer& authorizer,
                                        const RuleResolver& rules) {
   auto escalates = co_await may(core, user, "escalate", write.resource, write.ns, write.request_name, authorizer);
   if (!escalates) co_return std::move(escalates.error());
   if (*escalates) co_return std::nullopt;
-  const std::vector<PolicyRule> owned = rules.rules_for(user, write.ns);
-  const std::vector<PolicyRule> wanted = policy_rules_of(*write.object);
-  const std::string_view name = object_name(*write.object);
-  if (auto refused = check_role_rules(user, write.resource, name, owned, wanted)) co_return refused;
-  // An aggregation rule gathers whatever anybody labels later, so only who holds everything may write one.
-  if ((aggregates(write.object) || aggregates(write.old)) && !uncovered_rules(owned, everything()).pieces.empty())
-    co_return Status::forbidden(std::string(rbac_group), std::string(write.resource), std::string(name),
-                                fmt::format("user \"{}\" may not use an aggregationRule: it can gather any rule, so it "
-                                            "is for those who hold all of them, as cluster-admin does",
-                                            user.name));
+  // Both sides may be as long as an object can be.
+  const std::size_t bytes = write.bytes + rules.bytes_for(user, write.ns);
+  auto checked = co_await http::off_loop(core, bytes, [&]() -> Result<void> {
+    auto refused = compare_role(user, write, rules);
+    if (refused) return fail(std::move(*refused));
+    return {};
+  });
+  if (!checked) co_return std::move(checked.error());
   co_return std::nullopt;
 }
 
@@ -74,10 +87,17 @@ Task<std::optional<Status>> check_binding(http::Core& core, const User& user, Rb
   auto binds = co_await may(core, user, "bind", resource, write.ns, role, authorizer);
   if (!binds) co_return std::move(binds.error());
   if (*binds) co_return std::nullopt;
-  const auto wanted = rules.rules_of_role(kind, role, write.ns);
-  if (!wanted) co_return wanted.error();
-  co_return check_role_rules(user, write.resource, object_name(*write.object), rules.rules_for(user, write.ns),
-                             *wanted);
+  const std::size_t bytes = rules.bytes_for(user, write.ns) + rules.bytes_of_role(kind, role, write.ns);
+  auto checked = co_await http::off_loop(core, bytes, [&]() -> Result<void> {
+    const auto wanted = rules.rules_of_role(kind, role, write.ns);
+    if (!wanted) return fail(wanted.error());
+    auto missing =
+        check_role_rules(user, write.resource, object_name(*write.object), rules.rules_for(user, write.ns), *wanted);
+    if (missing) return fail(std::move(*missing));
+    return {};
+  });
+  if (!checked) co_return std::move(checked.error());
+  co_return std::nullopt;
 }
 
 // Equal but for the members that `ignored` names.

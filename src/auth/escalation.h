@@ -1,6 +1,7 @@
 // Nobody gives away more than they have: the checks before a role or a binding is written.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -20,6 +21,7 @@ struct RbacWrite {
   std::string_view request_name = {};  // of the request's path; empty for a create
   const json::Object* object = nullptr;
   const json::Object* old = nullptr;  // null for a create
+  std::size_t bytes = 0;              // of the object: large ones are compared off the loop
 };
 
 // The refusal, if there is one: 403 when the role holds, or the binding gives, what the user does not hold and the user

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <chrono>
+
 #include "auth/testing.h"
 #include "json/write.h"
 
@@ -186,6 +189,85 @@ TEST(PolicyRuleTest, ReadsAsASentence) {
                       .resource_names = {"a"}}),
             "get, list on virtualmachines.kubevirt.io named a");
   EXPECT_EQ(describe({.verbs = {"get"}, .non_resource_urls = {"/x"}}), "get on /x");
+}
+
+// The index says of every question what the rules say one by one.
+TEST(RuleIndexTest, AgreesWithTheRules) {
+  const std::vector<std::string> verbs = {"get", "list", "*"}, groups = {"", "apps", "*"}, names = {"", "a", "b"};
+  const std::vector<std::string> resources = {"pods", "pods/log", "*/scale", "*", "deployments/scale", "nodes"};
+  std::vector<PolicyRule> rules;
+  for (std::size_t i = 0; i < 200; ++i) {
+    PolicyRule rule{.verbs = {verbs[i % 3]}, .api_groups = {groups[i / 3 % 3]}, .resources = {resources[i % 6]}};
+    if (i % 4 == 0) rule.resource_names = {names[1 + i % 2]};
+    if (i % 5 == 0) rule = {.verbs = {"get"}, .non_resource_urls = {"/x", "/y*"}};
+    if (i % 7 == 0)
+      for (int more = 0; more < 100; ++more) rule.resources.push_back("r" + std::to_string(more));
+    rules.push_back(std::move(rule));
+  }
+  const auto ask = [&](std::span<const PolicyRule> some, const AccessAttributes& attributes) {
+    const bool expected = std::ranges::any_of(some, [&](const PolicyRule& rule) { return allows(rule, attributes); });
+    EXPECT_EQ(RuleIndex(some).allows(RuleQuery(attributes)), expected)
+        << attributes.verb << ' ' << attributes.group << ' ' << attributes.resource << '/' << attributes.subresource
+        << ' ' << attributes.name << attributes.path;
+  };
+  for (std::size_t first = 0; first < rules.size(); ++first) {
+    const std::span<const PolicyRule> some = std::span(rules).subspan(first, 1);
+    for (const std::string_view verb : {"get", "list", "watch"}) {
+      for (const std::string_view group : {"", "apps"})
+        for (const std::string_view resource : {"pods", "deployments", "nodes", "r7"})
+          for (const std::string_view sub : {"", "log", "scale"})
+            for (const std::string& name : names)
+              ask(some, {.verb = verb,
+                         .resource_request = true,
+                         .path = {},
+                         .group = group,
+                         .version = "v1",
+                         .resource = resource,
+                         .subresource = sub,
+                         .ns = {},
+                         .name = name});
+      for (const std::string_view path : {"/x", "/x/1", "/y1"})
+        ask(some, {.verb = verb,
+                   .resource_request = false,
+                   .path = path,
+                   .group = {},
+                   .version = {},
+                   .resource = {},
+                   .subresource = {},
+                   .ns = {},
+                   .name = {}});
+    }
+  }
+}
+
+TEST(RuleIndexTest, ALongRoleAnswersSoon) {
+  std::vector<PolicyRule> rules;
+  for (int i = 0; i < 20'000; ++i)
+    rules.push_back(
+        {.verbs = {"get"}, .api_groups = {""}, .resources = {"pods"}, .resource_names = {fmt::format("n{}", i)}});
+  PolicyRule names{.verbs = {"get"}, .api_groups = {""}, .resources = {"secrets"}};
+  for (int i = 0; i < 200'000; ++i) names.resource_names.push_back(fmt::format("n{}", i));
+  rules.push_back(std::move(names));
+  const RuleIndex index(rules);
+  const auto began = std::chrono::steady_clock::now();
+  const auto may = [&](std::string_view resource, std::string_view name) {
+    const AccessAttributes attributes{.verb = "get",
+                                      .resource_request = true,
+                                      .path = {},
+                                      .group = {},
+                                      .version = "v1",
+                                      .resource = resource,
+                                      .subresource = {},
+                                      .ns = {},
+                                      .name = name};
+    return index.allows(RuleQuery(attributes));
+  };
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_FALSE(may("pods", "other"));
+    ASSERT_TRUE(may("secrets", "n199999"));
+    ASSERT_FALSE(may("secrets", "other"));
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(10));  // 30 s and more, one by one
 }
 
 }  // namespace

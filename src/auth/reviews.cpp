@@ -11,6 +11,7 @@
 #include "base/names.h"
 #include "base/selector.h"
 #include "base/time_rfc3339.h"
+#include "http/off_loop.h"
 #include "json/access.h"
 #include "json/document.h"
 
@@ -396,7 +397,8 @@ Task<Result<json::Value>> answer_review(std::string_view kind, json::Value objec
   const api::Kind* shape = known == std::end(review_kinds) ? nullptr : api::find_kind(known->group, "v1", kind);
   if (!shape) co_return fail(Status::internal_error(fmt::format("{} is not a kind of review", kind)));
   // Fields of other types are refused here, so that below whatever is there has its type.
-  if (auto canonical = api::canonicalize(object, *shape->type); !canonical)
+  const auto canonicalize = [&] { return api::canonicalize(object, *shape->type); };
+  if (auto canonical = co_await http::off_loop(request.core, request.body_bytes, canonicalize); !canonical)
     co_return fail(std::move(canonical.error()));
   json::Object& review = object.as_object();
   json::erase(review, "status");
@@ -404,22 +406,30 @@ Task<Result<json::Value>> answer_review(std::string_view kind, json::Value objec
   json::ensure_object(review, "metadata");
   json::ensure_object(review, "spec");
 
+  // An answer about rules is as long as the roles are.
+  const json::Object* spec = json::get_object(review, "spec");
+  const std::size_t bytes =
+      request.body_bytes + (kind == "SelfSubjectRulesReview"
+                                ? parts.rules.bytes_for(request.user, json::get_string_or(*spec, "namespace"))
+                                : 0);
   Result<void> answered;
   if (kind == "SelfSubjectRulesReview")
-    answered = answer_rules(review, request, parts);
+    answered = co_await http::off_loop(request.core, bytes, [&] { return answer_rules(review, request, parts); });
   else if (kind == "SelfSubjectReview")
     answered = answer_self(review, request, parts);
   else if (kind == "TokenReview")
-    answered = answer_token_review(review, parts);
+    answered =
+        co_await http::off_loop(request.core, request.body_bytes, [&] { return answer_token_review(review, parts); });
   else if (kind == "TokenRequest")
-    answered = answer_token_request(review, request, parts);
+    answered = co_await http::off_loop(request.core, request.body_bytes,
+                                       [&] { return answer_token_request(review, request, parts); });
   else
     answered = co_await answer_access(kind, review, request, parts);
   if (!answered) co_return fail(std::move(answered.error()));
 
   review["kind"] = kind;
   review["apiVersion"] = fmt::format("{}/v1", known->group);
-  if (auto canonical = api::canonicalize(object, *shape->type); !canonical)
+  if (auto canonical = co_await http::off_loop(request.core, bytes, canonicalize); !canonical)
     co_return fail(std::move(canonical.error()));
   co_return std::move(object);
 }

@@ -34,6 +34,7 @@ struct ReviewRequest {
   const User& user;            // who asks
   std::string_view ns = {};    // of the request's path
   std::string_view name = {};  // TokenRequest: the service account
+  std::size_t body_bytes = 0;  // that were posted: large ones are worked on off the loop
 };
 
 // True for the kinds below; all but TokenRequest (which is posted to serviceaccounts/token) are resources of their own.

@@ -312,6 +312,7 @@ void Connection::begin_request() {
 
 Connection::Driver Connection::drive() {
   try {
+    server_.current.set(work_->request.id, work_->request.path);
     co_await server_.shared().handler.handle(*this);
     if (answer_ == Answer::none) {
       log::error("a handler gave no answer", {{"requestId", work_->request.id}, {"path", work_->request.path}});
@@ -522,6 +523,7 @@ Task<Result<std::string_view>> Connection::read_body(std::size_t limit) {
   reading_body_ = false;
   seat_->waits.store(false, std::memory_order_relaxed);
   update_monitor();
+  server_.current.set(work.request.id, work.request.path);  // others may have begun meanwhile
   if (result) {
     body_view_ = *result;
     body_complete_ = body_read_ = true;

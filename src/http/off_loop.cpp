@@ -20,8 +20,8 @@ namespace {
 
 // Two: one long job does not keep all others waiting. Not more: loops come first, and they have a CPU each.
 constexpr unsigned workers_max = 2;
-// A tenth of the share of a loop when both want the same CPU.
-constexpr int worker_nice = 10;
+// A third of the share of a loop when both want the same CPU, and a loop that wakes up goes first.
+constexpr int worker_nice = 5;
 constexpr int retry_after_seconds = 1;
 
 // Loops answer everybody, workers one request each: where the CPU is short, loops go first.

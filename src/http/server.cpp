@@ -66,7 +66,13 @@ class ServerImpl final : public Server {
   Core& core(std::size_t index) override { return *loops_.at(index); }
   std::size_t open_connections() const override { return shared_.open.load(); }
 
+  std::optional<std::string> stall() const override {
+    const std::lock_guard lock(watchdog_mutex_);
+    return watchdog_ ? watchdog_->problem() : std::nullopt;
+  }
+
   void run() override {
+    watch_loops();
     std::vector<std::jthread> threads;
     for (std::size_t i = 1; i < loops_.size(); ++i) {
       threads.emplace_back([loop = loops_[i].get()] {
@@ -79,6 +85,10 @@ class ServerImpl final : public Server {
       });
     }
     loops_[0]->run();
+    {
+      const std::lock_guard lock(watchdog_mutex_);
+      watchdog_.reset();
+    }
     for (auto& loop : loops_) loop->stop();
   }
 
@@ -95,6 +105,14 @@ class ServerImpl final : public Server {
   }
 
  private:
+  void watch_loops() {
+    std::vector<LoopWatchdog::Watched> watched;
+    for (auto& core : cores_) watched.push_back({core->loop(), core->current});
+    const std::lock_guard lock(watchdog_mutex_);
+    watchdog_.emplace(std::move(watched), shared_.config.metrics ? *shared_.config.metrics : shared_.own_registry,
+                      LoopWatchdog::Options());
+  }
+
   Task<void> accept_all() {
     for (;;) {
       if (co_await listener_.until(Direction::read) != IoError::none) co_return;
@@ -282,6 +300,8 @@ class ServerImpl final : public Server {
   std::atomic<std::size_t> cores_left_{0};
   Background accepting_;
   Background cutting_;
+  mutable std::mutex watchdog_mutex_;
+  std::optional<LoopWatchdog> watchdog_;  // while loops run
 };
 
 }  // namespace

@@ -82,6 +82,8 @@ class Server {
   virtual std::size_t core_count() const = 0;
   virtual Core& core(std::size_t index) = 0;
   virtual std::size_t open_connections() const = 0;
+  // Why the process should be started again: an event loop has stood still for long. Nothing while all is well.
+  virtual std::optional<std::string> stall() const { return std::nullopt; }
 };
 
 }  // namespace vg::http

@@ -15,6 +15,7 @@
 #include "http/core.h"
 #include "http/core_list.h"
 #include "http/exchange.h"
+#include "http/loop_watchdog.h"
 #include "http/request_parser.h"
 #include "http/server.h"
 #include "http/stage.h"
@@ -136,6 +137,7 @@ class ServerCore {
   // A connection or an upgraded stream is gone.
   void closed(ConnectionLedger::Seat& seat);
   List<UpgradedStream> upgraded;
+  CurrentRequest current;  // for the watchdog
 
  private:
   ServerShared& shared_;

@@ -1,8 +1,10 @@
 #include "json/parse.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <limits>
 
@@ -200,6 +202,22 @@ TEST(Document, OwnsItsMemoryAndMoves) {
   other.root().as_object()["b"] = Value({1, 2}, other.storage());
   EXPECT_EQ(to_text(other.root()), R"({"a":["long enough to need memory outside of the value"],"b":[1,2]})");
   EXPECT_FALSE(Document::parse("{"));
+}
+
+// One long name above many duplicates: written out for each of them this would be a hundred gigabytes.
+TEST(Parse, DuplicatesBelowOneLongNameAreNamedOnceAndShort) {
+  const std::string name(1'000'000, 'x');
+  std::string text = "{\"" + name + "\":{";
+  for (int i = 0; i < 100'000; ++i) text += "\"a\":1,";
+  for (int i = 0; i < 20'000; ++i) text += fmt::format("\"{0}\":1,\"{0}\":1,", i);
+  text += "\"a\":1}}";
+  Arena arena;
+  std::vector<std::string> duplicates;
+  const auto began = std::chrono::steady_clock::now();
+  ASSERT_TRUE(parse(text, arena.storage(), {.duplicate_fields = &duplicates}));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
+  EXPECT_EQ(duplicates.size(), ParseOptions::duplicates_max);
+  EXPECT_EQ(duplicates.front(), name.substr(0, 256) + "....a");
 }
 
 }  // namespace

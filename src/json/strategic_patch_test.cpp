@@ -1,8 +1,10 @@
 #include "json/strategic_patch.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <map>
 
 #include "json/document.h"
@@ -192,6 +194,19 @@ TEST(StrategicPatch, RefusesListsThatCannotBeMerged) {
   expect_refused(document, R"({"metadata":{"$deleteFromPrimitiveList/finalizers":"a"}})", 400, "list scalars");
   expect_refused(document, R"({"metadata":{"$deleteFromPrimitiveList/finalizers":[{}]}})", 400, "list scalars");
   expect_refused(document, "[]", 400, "is an object");
+}
+
+// Each mention of the element goes over the whole list below it.
+TEST(StrategicPatch, RefusesToGoOverOneListAgainAndAgain) {
+  std::string document = R"({"spec":{"containers":[{"name":"a","ports":[)";
+  for (int i = 0; i < 10'000; ++i) document += fmt::format(R"({}{{"containerPort":{}}})", i == 0 ? "" : ",", i);
+  document += "]}]}}";
+  std::string patch = R"({"spec":{"containers":[)";
+  for (int i = 0; i < 10'000; ++i) patch += fmt::format(R"({}{{"name":"a","ports":[]}})", i == 0 ? "" : ",");
+  patch += "]}}";
+  const auto began = std::chrono::steady_clock::now();
+  expect_refused(document.c_str(), patch.c_str(), 422, "too many list elements");
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(10));
 }
 
 }  // namespace

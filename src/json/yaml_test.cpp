@@ -59,5 +59,16 @@ TEST(Yaml, ReportsDuplicates) {
   EXPECT_THAT(duplicates, ElementsAre("a"));
 }
 
+TEST(Yaml, AnchorsInsideAnchorsCountAsCopies) {
+  std::string text = "x: ";
+  for (int i = 0; i < 100; ++i) text += "&a" + std::to_string(i) + " [";
+  for (int i = 0; i < 50'000; ++i) text += "1,";
+  text += std::string(100, ']');
+  json::Arena arena;
+  const auto refused = parse_yaml(text, arena.storage());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, 400);
+}
+
 }  // namespace
 }  // namespace vg::json

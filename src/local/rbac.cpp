@@ -4,18 +4,19 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <map>
 #include <optional>
 #include <set>
-#include <unordered_map>
 #include <utility>
 
 #include "auth/identify.h"
 #include "auth/service_account.h"
 #include "base/log.h"
 #include "base/selector.h"
+#include "http/off_loop.h"
 #include "json/access.h"
 #include "json/document.h"
 
@@ -29,20 +30,36 @@ constexpr std::size_t changes_a_batch = 1000;
 // Each further one means that the store dropped changes while they were read.
 constexpr int attempts_max = 3;
 
-struct TextHash : std::hash<std::string_view> {
-  using is_transparent = void;
-};
+// What a core reads by itself: a millisecond's worth. The rest is for a worker.
+constexpr std::size_t bytes_here_max = 64 * 1024;
+constexpr auto snapshot_time_max = std::chrono::milliseconds(2);
+// How often a writer asks for a worker before it is told that its role is written; each waits for those before it.
+constexpr int settle_attempts_max = 100;
+constexpr auto settle_pause = std::chrono::milliseconds(20);
+
+// Ordered: names come from clients, and no choice of names makes it slow.
 template <class T>
-using ByText = std::unordered_map<std::string, T, TextHash, std::equal_to<>>;
+using ByText = std::map<std::string, T, std::less<>>;
+
+// Rules with their index, which refers to them.
+struct Grants {
+  explicit Grants(std::vector<PolicyRule> given)
+      : rules(std::move(given)), index(rules), bytes(auth::text_bytes(rules)) {}
+  Grants(const Grants&) = delete;
+  Grants& operator=(const Grants&) = delete;
+  const std::vector<PolicyRule> rules;
+  const auth::RuleIndex index;
+  const std::size_t bytes;
+};
+using GrantsPtr = std::shared_ptr<const Grants>;
 
 struct Role {
-  std::vector<PolicyRule> rules;  // as stored
+  GrantsPtr grants;  // as stored
   std::vector<std::pair<std::string, std::string>> labels;
   std::optional<std::vector<LabelSelector>> selectors;  // of an aggregation rule that can be read
   Revision revision = 0;
 };
 using RolePtr = std::shared_ptr<const Role>;
-using RulesPtr = std::shared_ptr<const std::vector<PolicyRule>>;
 
 struct Subject {
   bool group = false;
@@ -88,10 +105,15 @@ struct NamespacePolicy {
 }  // namespace
 
 struct RbacSnapshot {
-  std::shared_ptr<const ByText<RulesPtr>> cluster_roles;  // what they grant, gathered rules included
+  std::shared_ptr<const ByText<GrantsPtr>> cluster_roles;  // what they grant, gathered rules included
   std::shared_ptr<const SubjectIndex> cluster_bindings;
   std::shared_ptr<const ByText<std::shared_ptr<const NamespacePolicy>>> namespaces;
-  std::vector<StaleAggregation> stale;
+  struct Stale {
+    std::string name;
+    Revision revision = 0;
+    GrantsPtr grants;
+  };
+  std::vector<Stale> stale;
 
   const NamespacePolicy* in_namespace(std::string_view ns) const {
     const auto found = namespaces->find(ns);
@@ -99,7 +121,7 @@ struct RbacSnapshot {
   }
 
   // Null where there is no such role; a binding to one that comes later is allowed and gives nothing until then.
-  const std::vector<PolicyRule>* rules_of(std::string_view kind, std::string_view name, std::string_view ns) const {
+  const Grants* grants_of(std::string_view kind, std::string_view name, std::string_view ns) const {
     if (kind == "ClusterRole") {
       const auto found = cluster_roles->find(name);
       return found == cluster_roles->end() ? nullptr : found->second.get();
@@ -107,15 +129,15 @@ struct RbacSnapshot {
     const NamespacePolicy* policy = kind == "Role" && !ns.empty() ? in_namespace(ns) : nullptr;
     if (!policy) return nullptr;
     const auto found = policy->roles.find(name);
-    return found == policy->roles.end() ? nullptr : &found->second->rules;
+    return found == policy->roles.end() ? nullptr : found->second->grants.get();
   }
 
-  // visit(binding, is_group, subject, rules) for everything that binds the user there, until it says true.
+  // visit(binding, is_group, subject, grants) for everything that binds the user there, until it says true.
   template <class Visit>
   bool any_grant(const User& user, std::string_view ns, Visit&& visit) const {
     const auto resolve = [&](const Binding& binding, bool group, const std::string& subject) {
-      const auto* rules = rules_of(binding.role_kind, binding.role_name, binding.ns);
-      return rules && visit(binding, group, subject, *rules);
+      const Grants* grants = grants_of(binding.role_kind, binding.role_name, binding.ns);
+      return grants && visit(binding, group, subject, *grants);
     };
     if (cluster_bindings->any(user, resolve)) return true;
     const NamespacePolicy* policy = ns.empty() ? nullptr : in_namespace(ns);
@@ -164,7 +186,7 @@ std::optional<std::vector<LabelSelector>> selectors_of(const json::Object& role)
 
 RolePtr parse_role(const StoredObject& object, const json::Object& json) {
   auto role = std::make_shared<Role>();
-  role->rules = auth::policy_rules_of(json);
+  role->grants = std::make_shared<const Grants>(auth::policy_rules_of(json));
   role->selectors = selectors_of(json);
   role->revision = object.revision();
   object.for_each_label([&](std::string_view key, std::string_view value) { role->labels.emplace_back(key, value); });
@@ -205,6 +227,7 @@ class Gatherer {
   std::vector<PolicyRule> gather(const std::string& name, const Role& role) {
     entered_ = {name};
     rules_.clear();
+    known_.clear();
     enter(role);
     return std::move(rules_);
   }
@@ -217,7 +240,7 @@ class Gatherer {
         if (other->selectors)
           enter(*other);
         else
-          add(other->rules);
+          add(other->grants->rules);
       }
   }
   static bool selects(const LabelSelector& selector, const Role& role) {
@@ -228,11 +251,15 @@ class Gatherer {
   }
   void add(const std::vector<PolicyRule>& rules) {
     for (const PolicyRule& rule : rules)
-      if (std::ranges::find(rules_, rule) == rules_.end()) rules_.push_back(rule);
+      if (known_.insert(&rule).second) rules_.push_back(rule);
   }
+  struct ByContent {
+    bool operator()(const PolicyRule* one, const PolicyRule* other) const { return *one < *other; }
+  };
 
   const std::map<std::string, RolePtr, std::less<>>& roles_;
   std::set<std::string, std::less<>> entered_;
+  std::set<const PolicyRule*, ByContent> known_;  // in the roles, which stay where they are
   std::vector<PolicyRule> rules_;
 };
 
@@ -259,7 +286,9 @@ class Rbac::Mirror {
 
   // Brings all four resources to one and the same revision, this one or a later one, and says which. Not each as far as
   // it goes: a role read before it was narrowed, with a binding made only afterwards, would grant what nobody ever had.
-  Result<Revision> read_until(Revision wanted) {
+  // Nothing, and nothing done, when changes of more than `bytes_max` would have to be read. A list is read at once: it
+  // is the first, or ten thousand changes were missed, and there is no telling what they were.
+  Result<std::optional<Revision>> read_until(Revision wanted, std::size_t bytes_max) {
     for (int attempt = 0; attempt < attempts_max; ++attempt) {
       for (Source& source : sources_) {
         if (source.watch) continue;
@@ -268,11 +297,16 @@ class Rbac::Mirror {
       }
       bool complete = true;
       for (Source& source : sources_) {
-        auto read = advance(source, wanted);
+        auto read = fetch(source, wanted);
         if (!read) return fail(std::move(read.error()));
         complete = complete && *read;
       }
-      if (complete) return wanted;
+      if (!complete) continue;
+      if (bytes_until(wanted) > bytes_max) return std::nullopt;
+      for (Source& source : sources_)
+        for (; !source.ahead.empty() && source.ahead.front().revision <= wanted; source.ahead.pop_front())
+          apply(source, source.ahead.front());
+      return wanted;
     }
     return fail(Status::unavailable("roles and bindings change faster than they can be read"));
   }
@@ -299,17 +333,16 @@ class Rbac::Mirror {
     void (Mirror::*take)(const StoredObject& object, const json::Object* json);  // null: it is gone
     std::unique_ptr<Watch> watch = {};
     Revision progress = 0;          // every change up to here was handed out
-    std::deque<Change> ahead = {};  // of them, those that are newer than the snapshot may be
+    std::deque<Change> ahead = {};  // of them, those that were not read yet
   };
   struct NamespaceObjects {
     std::map<std::string, RolePtr, std::less<>> roles;
     std::map<std::string, BindingPtr, std::less<>> bindings;
   };
 
-  // False when the watch fell behind what the store keeps: the resource must be listed again.
-  Result<bool> advance(Source& source, Revision wanted) {
-    for (; !source.ahead.empty() && source.ahead.front().revision <= wanted; source.ahead.pop_front())
-      apply(source, source.ahead.front());
+  // Takes changes up to there from the watch. False when it fell behind what the store keeps: the resource must be
+  // listed again.
+  Result<bool> fetch(Source& source, Revision wanted) {
     while (source.progress < wanted) {
       auto batch = source.watch->next(changes_a_batch);
       if (!batch) {
@@ -317,15 +350,21 @@ class Rbac::Mirror {
         if (batch.error().code != 410) return fail(std::move(batch.error()));
         return false;
       }
-      for (Change& change : batch->changes) {
-        if (change.revision <= wanted)
-          apply(source, change);
-        else
-          source.ahead.push_back(std::move(change));
-      }
+      std::ranges::move(batch->changes, std::back_inserter(source.ahead));
       source.progress = batch->progress;
     }
     return true;
+  }
+
+  // How much text there is to read.
+  std::size_t bytes_until(Revision wanted) const {
+    std::size_t bytes = 0;
+    for (const Source& source : sources_)
+      for (const Change& change : source.ahead) {
+        if (change.revision > wanted) break;
+        if (change.type != ChangeType::removed) bytes += change.object->json().size();
+      }
+    return bytes;
   }
 
   Result<void> list(Source& source) {
@@ -405,21 +444,22 @@ class Rbac::Mirror {
   }
 
   void make_cluster_roles(RbacSnapshot& snapshot) const {
-    auto granted = std::make_shared<ByText<RulesPtr>>();
+    auto granted = std::make_shared<ByText<GrantsPtr>>();
     snapshot.stale.clear();
     Gatherer gatherer(cluster_roles_);
     for (const auto& [name, role] : cluster_roles_) {
       if (!role->selectors) {
-        granted->emplace(name, RulesPtr(role, &role->rules));
+        granted->emplace(name, role->grants);
         continue;
       }
       auto rules = gatherer.gather(name, *role);
-      if (rules == role->rules) {  // as it should be: one copy does for both
-        granted->emplace(name, RulesPtr(role, &role->rules));
+      if (rules == role->grants->rules) {  // as it should be: one copy does for both
+        granted->emplace(name, role->grants);
         continue;
       }
-      snapshot.stale.push_back({.name = name, .revision = role->revision, .rules = rules});
-      granted->emplace(name, std::make_shared<const std::vector<PolicyRule>>(std::move(rules)));
+      auto grants = std::make_shared<const Grants>(std::move(rules));
+      snapshot.stale.push_back({.name = name, .revision = role->revision, .grants = grants});
+      granted->emplace(name, std::move(grants));
     }
     snapshot.cluster_roles = std::move(granted);
   }
@@ -478,36 +518,91 @@ Status unreadable() { return Status::unavailable("the roles cannot be read at pr
 
 Rbac::Rbac(ObjectStore& store) : store_(store), id_(next_id.fetch_add(1)), mirror_(std::make_unique<Mirror>(store)) {}
 Rbac::~Rbac() {
+  for (auto left = working_.load(); left != 0; left = working_.load()) working_.wait(left);
   if (kept.id == id_) kept = {};  // the roles of the first start would stay with the thread that wrote them
 }
 
-bool Rbac::catch_up(Revision wanted) const {
-  const std::lock_guard lock(mutex_);
-  if (snapshot_ && checked_.load(std::memory_order_relaxed) >= wanted) return true;
-  const auto read = mirror_->read_until(wanted);
+// With the mirror locked. False when the store cannot be read.
+bool Rbac::read_changes(Revision wanted, Effort effort, bool& postponed) const {
+  if (version_.load(std::memory_order_relaxed) != 0 && checked_.load(std::memory_order_relaxed) >= wanted) return true;
+  // At the start there is no snapshot to go on with.
+  const bool may_postpone = effort == Effort::core && version_.load(std::memory_order_relaxed) != 0;
+  const auto read = mirror_->read_until(wanted, may_postpone ? bytes_here_max : SIZE_MAX);
   if (!read) {
     log::error("roles and bindings cannot be read; nobody is allowed anything by them until they can",
                {{"reason", read.error().message}});
     return false;
   }
-  if (mirror_->changed() || !snapshot_) {
-    snapshot_ = mirror_->make_snapshot(snapshot_.get());
-    version_.fetch_add(1, std::memory_order_release);
+  const bool changed = mirror_->changed() || version_.load(std::memory_order_relaxed) == 0;
+  postponed = !*read || (may_postpone && slow_ && changed);
+  if (postponed) return true;
+  if (changed) {
+    const auto began = std::chrono::steady_clock::now();
+    publish(mirror_->make_snapshot(snapshot_.get()));
+    slow_ = std::chrono::steady_clock::now() - began > snapshot_time_max;
   }
-  checked_.store(*read, std::memory_order_release);
+  checked_.store(**read, std::memory_order_release);
   return true;
+}
+
+void Rbac::publish(std::shared_ptr<const RbacSnapshot> snapshot) const {
+  {
+    const std::lock_guard lock(snapshot_mutex_);
+    snapshot_.swap(snapshot);
+  }
+  version_.fetch_add(1, std::memory_order_release);
+  // The snapshot before goes here, outside of the lock.
+}
+
+bool Rbac::catch_up(Revision wanted, Effort effort) const {
+  bool postponed = false;
+  {
+    const std::lock_guard lock(mirror_mutex_);
+    if (!read_changes(wanted, effort, postponed)) return false;
+  }
+  if (postponed) hand_to_worker();
+  return true;
+}
+
+void Rbac::hand_to_worker() const {
+  unsigned none = 0;
+  if (!working_.compare_exchange_strong(none, 1, std::memory_order_acq_rel)) return;  // one is at it
+  const auto work = [this] {
+    catch_up(store_.revision(), Effort::worker);
+    working_.fetch_sub(1, std::memory_order_acq_rel);
+    working_.notify_all();
+  };
+  if (!http::run_off_loop(work)) work();
 }
 
 const RbacSnapshot* Rbac::current() const {
   const Revision wanted = store_.revision();
-  if ((version_.load(std::memory_order_acquire) == 0 || checked_.load(std::memory_order_acquire) < wanted) &&
-      !catch_up(wanted))
+  const bool first = version_.load(std::memory_order_acquire) == 0;
+  // While a worker reads changes, the snapshot before is good: nobody was told yet that they are written.
+  const bool in_work = !first && working_.load(std::memory_order_acquire) != 0;
+  if ((first || checked_.load(std::memory_order_acquire) < wanted) && !in_work && !catch_up(wanted, Effort::core))
     return nullptr;
   if (kept.id != id_ || kept.version != version_.load(std::memory_order_acquire)) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(snapshot_mutex_);
     kept = {.id = id_, .version = version_.load(std::memory_order_relaxed), .snapshot = snapshot_};
   }
   return kept.snapshot.get();
+}
+
+Task<void> Rbac::settle(http::Core& core) {
+  const Revision wanted = store_.revision();
+  for (int attempt = 0; attempt < settle_attempts_max; ++attempt) {
+    if (working_.load(std::memory_order_acquire) == 0 && !catch_up(wanted, Effort::core)) co_return;
+    if (checked_.load(std::memory_order_acquire) >= wanted) co_return;
+    const auto worked = co_await http::off_loop(core, http::off_loop_bytes_min, [&]() -> Result<void> {
+      working_.fetch_add(1, std::memory_order_acq_rel);
+      catch_up(wanted, Effort::worker);
+      working_.fetch_sub(1, std::memory_order_acq_rel);
+      working_.notify_all();
+      return {};
+    });
+    if (!worked) co_await core.sleep(settle_pause);
+  }
 }
 
 Result<AccessDecision> Rbac::decide(const User& user, const AccessAttributes& attributes) const {
@@ -518,14 +613,13 @@ Result<AccessDecision> Rbac::decide(const User& user, const AccessAttributes& at
   if (!snapshot) return fail(unreadable());
   AccessDecision decision;
   const std::string_view ns = attributes.resource_request ? attributes.ns : std::string_view();
-  snapshot->any_grant(
-      user, ns,
-      [&](const Binding& binding, bool group, const std::string& subject, const std::vector<PolicyRule>& rules) {
-        decision.allowed =
-            std::ranges::any_of(rules, [&](const PolicyRule& rule) { return auth::allows(rule, attributes); });
-        if (decision.allowed) decision.reason = describe_grant(binding, subject, group);
-        return decision.allowed;
-      });
+  const auth::RuleQuery query(attributes);
+  snapshot->any_grant(user, ns,
+                      [&](const Binding& binding, bool group, const std::string& subject, const Grants& grants) {
+                        decision.allowed = grants.index.allows(query);
+                        if (decision.allowed) decision.reason = describe_grant(binding, subject, group);
+                        return decision.allowed;
+                      });
   return decision;
 }
 
@@ -540,8 +634,8 @@ std::vector<PolicyRule> Rbac::rules_for(const User& user, std::string_view ns) c
     all.push_back({.verbs = {"*"}, .non_resource_urls = {"*"}});
   }
   if (const RbacSnapshot* snapshot = current())
-    snapshot->any_grant(user, ns, [&](const Binding&, bool, const std::string&, const std::vector<PolicyRule>& rules) {
-      all.insert(all.end(), rules.begin(), rules.end());
+    snapshot->any_grant(user, ns, [&](const Binding&, bool, const std::string&, const Grants& grants) {
+      all.insert(all.end(), grants.rules.begin(), grants.rules.end());
       return false;
     });
   return all;
@@ -551,14 +645,33 @@ Result<std::vector<PolicyRule>> Rbac::rules_of_role(std::string_view kind, std::
                                                     std::string_view ns) const {
   const RbacSnapshot* snapshot = current();
   if (!snapshot) return fail(unreadable());
-  if (const auto* rules = snapshot->rules_of(kind, name, ns)) return *rules;
+  if (const Grants* grants = snapshot->grants_of(kind, name, ns)) return grants->rules;
   return fail(
       Status::not_found(std::string(auth::rbac_group), kind == "Role" ? "roles" : "clusterroles", std::string(name)));
 }
 
-std::vector<StaleAggregation> Rbac::stale_aggregations() const {
+std::size_t Rbac::bytes_for(const User& user, std::string_view ns) const {
+  std::size_t bytes = 0;
+  if (const RbacSnapshot* snapshot = current())
+    snapshot->any_grant(user, ns, [&](const Binding&, bool, const std::string&, const Grants& grants) {
+      bytes += grants.bytes;
+      return false;
+    });
+  return bytes;
+}
+
+std::size_t Rbac::bytes_of_role(std::string_view kind, std::string_view name, std::string_view ns) const {
   const RbacSnapshot* snapshot = current();
-  return snapshot ? snapshot->stale : std::vector<StaleAggregation>();
+  const Grants* grants = snapshot ? snapshot->grants_of(kind, name, ns) : nullptr;
+  return grants ? grants->bytes : 0;
+}
+
+std::vector<StaleAggregation> Rbac::stale_aggregations() const {
+  std::vector<StaleAggregation> all;
+  if (const RbacSnapshot* snapshot = current())
+    for (const RbacSnapshot::Stale& stale : snapshot->stale)
+      all.push_back({.name = stale.name, .revision = stale.revision, .rules = stale.grants->rules});
+  return all;
 }
 
 }  // namespace vg::local

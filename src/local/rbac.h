@@ -4,6 +4,9 @@
 // takes no lock. A snapshot is brought up to date when it is asked and the store has moved on: whoever was told that a
 // binding was written, and asks afterwards, gets an answer that knows it. Only what changed is parsed and indexed
 // again.
+//
+// Changes that take long to read (a role may have 20,000 rules) are read by a worker. Until it is done everybody is
+// answered from the snapshot before, and the one who wrote waits (settle) before they are told that it is written.
 #pragma once
 
 #include <atomic>
@@ -42,6 +45,7 @@ class Rbac final : public Authorizer, public auth::RuleResolver {
 
   Task<Result<AccessDecision>> authorize(http::Core& core, const User& user,
                                          const AccessAttributes& attributes) override;
+  Task<void> settle(http::Core& core) override;
   // The same without a coroutine, from any thread. 503 while the store cannot be read.
   Result<AccessDecision> decide(const User& user, const AccessAttributes& attributes) const;
 
@@ -49,22 +53,33 @@ class Rbac final : public Authorizer, public auth::RuleResolver {
   Result<std::vector<auth::PolicyRule>> rules_of_role(std::string_view kind, std::string_view name,
                                                       std::string_view ns) const override;
 
+  std::size_t bytes_for(const User& user, std::string_view ns) const override;
+  std::size_t bytes_of_role(std::string_view kind, std::string_view name, std::string_view ns) const override;
+
   // Decisions never wait for it, but clients read the stored roles: somebody should write these rules there.
   std::vector<StaleAggregation> stale_aggregations() const;
 
  private:
   class Mirror;
+  // Where changes are read: on a core only what is read at once.
+  enum class Effort : std::uint8_t { core, worker };
   // Null when the store could not be read: then only the group that needs no role gets an answer.
   // Good until the next call on the same thread.
   const RbacSnapshot* current() const;
-  bool catch_up(Revision wanted) const;
+  bool catch_up(Revision wanted, Effort effort) const;
+  bool read_changes(Revision wanted, Effort effort, bool& postponed) const;
+  void hand_to_worker() const;
+  void publish(std::shared_ptr<const RbacSnapshot> snapshot) const;
 
   ObjectStore& store_;
   const std::uint64_t id_;                         // tells instances apart in the threads' memory
   mutable std::atomic<Revision> checked_{0};       // the snapshot knows everything up to here
   mutable std::atomic<std::uint64_t> version_{0};  // of the snapshot
-  mutable std::mutex mutex_;                       // for what is below
+  mutable std::atomic<unsigned> working_{0};       // workers that read changes or are about to
+  mutable std::mutex mirror_mutex_;                // held while changes are read: by a worker for long
   mutable std::unique_ptr<Mirror> mirror_;
+  mutable bool slow_ = false;          // the last snapshot took long to make, and so will the next
+  mutable std::mutex snapshot_mutex_;  // held for a moment
   mutable std::shared_ptr<const RbacSnapshot> snapshot_;
 };
 

@@ -47,6 +47,12 @@ class Authorizer {
   // asked must not go on then. User and attributes stay valid until the task has ended.
   virtual Task<Result<AccessDecision>> authorize(http::Core& core, const User& user,
                                                  const AccessAttributes& attributes) = 0;
+  // Ends once decisions know everything that is written by now. Whoever wrote a role or a binding waits for it before
+  // they say that it is written.
+  virtual Task<void> settle(http::Core& core) {
+    (void)core;
+    co_return;
+  }
 };
 
 }  // namespace vg

@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "base/time_rfc3339.h"
+#include "http/off_loop.h"
 #include "json/access.h"
 #include "json/write.h"
 #include "resources/decode.h"
@@ -372,17 +373,23 @@ Task<void> ResourceApi::serve_review(server::Call& call, const RequestInfo& info
   const auto options = read_write_options(Query(call.request().query), "CreateOptions");
   if (!options) co_return call.refuse(options.error());
   server::LeasedArena arena;
-  FieldProblems problems;
-  auto object = read_object(*body, *format, type, arena.storage(), &problems);
+  arena.expect(body->size());
+  auto object = co_await http::off_loop(call.core(), body->size(), [&]() -> Result<json::Value> {
+    FieldProblems problems;
+    auto sent = read_object(*body, *format, type, arena.storage(), &problems);
+    if (!sent) return sent;
+    if (auto typed = check_type(sent->get_object(), review, review.storage_api_version); !typed)
+      return fail(std::move(typed.error()));
+    if (auto shaped = shape_typed(*sent, type, &problems.unknown); !shaped) return fail(std::move(shaped.error()));
+    std::vector<std::string> warnings;  // a review is asked by programs, which do not read them
+    if (auto judged = judge_problems(problems, options->field_validation, review, warnings); !judged)
+      return fail(std::move(judged.error()));
+    return sent;
+  });
   if (!object) co_return call.refuse(object.error());
-  if (auto typed = check_type(object->get_object(), review, review.storage_api_version); !typed)
-    co_return call.refuse(typed.error());
-  if (auto shaped = shape_typed(*object, type, &problems.unknown); !shaped) co_return call.refuse(shaped.error());
-  std::vector<std::string> warnings;  // a review is asked by programs, which do not read them
-  if (auto judged = judge_problems(problems, options->field_validation, review, warnings); !judged)
-    co_return call.refuse(judged.error());
   const auto answer = co_await auth::answer_review(
-      review.kind->kind, std::move(*object), {.core = call.core(), .user = user, .ns = info.ns, .name = info.name},
+      review.kind->kind, std::move(*object),
+      {.core = call.core(), .user = user, .ns = info.ns, .name = info.name, .body_bytes = body->size()},
       *parts_.reviews);
   if (!answer) co_return call.refuse(answer.error());
   http::Response response{.status = 201, .content_type = form->content_type, .headers = {}, .body = {}};

@@ -6,6 +6,7 @@
 
 #include "auth/forbidden.h"
 #include "base/limits.h"
+#include "http/off_loop.h"
 #include "json/access.h"
 #include "json/yaml.h"
 #include "resources/change.h"
@@ -61,20 +62,26 @@ Result<void> check_identity(const Context& context, json::Object& object) {
   return settle_namespace(object, context.resource, context.info.ns);
 }
 
+Result<json::Value> decode_configuration(Context& context, std::string_view body, FieldValidation validation) {
+  FieldProblems problems;
+  const bool judge = validation != FieldValidation::ignore;
+  auto configuration = json::parse_yaml(body, context.storage(), judge ? &problems.duplicate : nullptr);
+  if (!configuration) return configuration;
+  if (!configuration->is_object()) return fail(Status::bad_request("what is applied must be an object"));
+  if (auto checked = check_configuration(context, configuration->get_object()); !checked)
+    return fail(std::move(checked.error()));
+  if (auto judged = judge_problems(problems, validation, context.resource, context.warnings); !judged)
+    return fail(std::move(judged.error()));
+  return configuration;
+}
+
 Task<Result<json::Value>> read_configuration(Context& context, const WriteOptions& options) {
   const auto body = co_await context.call.read_body(limits::object_body_bytes_max);
   if (!body) co_return fail(body.error());
   if (body->empty()) co_return fail(Status::bad_request("the body is empty; send the object to apply"));
-  FieldProblems problems;
-  const bool judge = options.field_validation != FieldValidation::ignore;
-  auto configuration = json::parse_yaml(*body, context.storage(), judge ? &problems.duplicate : nullptr);
-  if (!configuration) co_return fail(std::move(configuration.error()));
-  if (!configuration->is_object()) co_return fail(Status::bad_request("what is applied must be an object"));
-  if (auto checked = check_configuration(context, configuration->get_object()); !checked)
-    co_return fail(std::move(checked.error()));
-  if (auto judged = judge_problems(problems, options.field_validation, context.resource, context.warnings); !judged)
-    co_return fail(std::move(judged.error()));
-  co_return std::move(*configuration);
+  context.body_bytes = body->size();
+  co_return co_await http::off_loop(context.call.core(), work_bytes(context),
+                                    [&] { return decode_configuration(context, *body, options.field_validation); });
 }
 
 // kube-apiserver has no reason of its own for a configuration that cannot be merged.
@@ -104,14 +111,17 @@ Task<Settled> apply_new(Context& context, const json::Value& configuration, cons
     co_return refused(Status::conflict(
         std::string(context.group()), std::string(context.plural()), context.info.name,
         "the configuration names a uid, but there is no such object; leave metadata.uid out to create one"));
-  auto applied = apply_configuration(json::Value(json::Object(context.storage())), configuration,
-                                     *context.resource.kind, writer, false, context.storage());
-  if (!applied) co_return refused(unmergeable(std::move(applied.error())));
-  if (auto same = check_identity(context, applied->object.get_object()); !same)
-    co_return refused(std::move(same.error()));
-  json::erase(metadata_of(applied->object.get_object()), "resourceVersion");  // of an object that is not there
-  if (auto shaped = shape_object(applied->object, context.resource, write, nullptr); !shaped)
-    co_return refused(std::move(shaped.error()));
+  auto applied = co_await http::off_loop(context.call.core(), work_bytes(context), [&]() -> Result<Applied> {
+    auto made = apply_configuration(json::Value(json::Object(context.storage())), configuration, *context.resource.kind,
+                                    writer, false, context.storage());
+    if (!made) return fail(unmergeable(std::move(made.error())));
+    if (auto same = check_identity(context, made->object.get_object()); !same) return fail(std::move(same.error()));
+    json::erase(metadata_of(made->object.get_object()), "resourceVersion");  // of an object that is not there
+    if (auto shaped = shape_object(made->object, context.resource, write, nullptr); !shaped)
+      return fail(std::move(shaped.error()));
+    return made;
+  });
+  if (!applied) co_return refused(std::move(applied.error()));
   auto created = co_await create_object(context, std::move(applied->object), options.dry_run, write,
                                         std::move(applied->managed_fields));
   if (!created) {
@@ -123,19 +133,23 @@ Task<Settled> apply_new(Context& context, const json::Value& configuration, cons
 
 Task<Settled> apply_to(Context& context, const ObjectPtr& current, const json::Value& configuration,
                        const WriteOptions& options, const FieldWriter& writer, const WriteContext& write) {
-  const json::Value old = load_object(*current, context.storage());
-  auto applied = apply_configuration(old, configuration, *context.resource.kind, writer, options.force.value_or(false),
-                                     context.storage());
-  if (!applied) co_return refused(unmergeable(std::move(applied.error())));
-  if (auto same = check_identity(context, applied->object.get_object()); !same)
-    co_return refused(std::move(same.error()));
-  if (auto missing = find_missing_version(context, applied->object.get_object()))
-    co_return refused(std::move(*missing));
-  if (auto conflict = find_version_conflict(context, configuration.get_object(), *current))
-    co_return refused(std::move(*conflict));
-  applied->object.get_object()["apiVersion"] = context.api_version;
-  if (auto shaped = shape_object(applied->object, context.resource, write, nullptr); !shaped)
-    co_return refused(std::move(shaped.error()));
+  json::Value old(context.storage());
+  auto applied =
+      co_await http::off_loop(context.call.core(), work_bytes(context, current.get()), [&]() -> Result<Applied> {
+        old = load_object(*current, context.storage());
+        auto made = apply_configuration(old, configuration, *context.resource.kind, writer,
+                                        options.force.value_or(false), context.storage());
+        if (!made) return fail(unmergeable(std::move(made.error())));
+        if (auto same = check_identity(context, made->object.get_object()); !same) return fail(std::move(same.error()));
+        if (auto missing = find_missing_version(context, made->object.get_object())) return fail(std::move(*missing));
+        if (auto conflict = find_version_conflict(context, configuration.get_object(), *current))
+          return fail(std::move(*conflict));
+        made->object.get_object()["apiVersion"] = context.api_version;
+        if (auto shaped = shape_object(made->object, context.resource, write, nullptr); !shaped)
+          return fail(std::move(shaped.error()));
+        return made;
+      });
+  if (!applied) co_return refused(std::move(applied.error()));
   auto written = co_await change_object(context, current, old, std::move(applied->object), options.dry_run, write,
                                         std::move(applied->managed_fields));
   if (!written) co_return std::unexpected(std::move(written.error()));
@@ -166,9 +180,9 @@ Task<Settled> apply(Context& context) {
 }  // namespace
 
 Task<void> serve_apply(Context& context) {
-  const auto outcome = co_await apply(context);
+  auto outcome = co_await apply(context);
   if (!outcome) co_return respond_status(context, outcome.error().status);
-  respond_object(context, outcome->created ? 201 : 200, outcome->object);
+  co_await answer_object(context, outcome->created ? 201 : 200, std::move(outcome->object));
 }
 
 }  // namespace vg::resources

@@ -6,6 +6,7 @@
 
 #include "auth/escalation.h"
 #include "base/limits.h"
+#include "http/off_loop.h"
 #include "json/access.h"
 #include "resources/admission_stage.h"
 #include "resources/commit.h"
@@ -14,6 +15,7 @@
 #include "resources/draft.h"
 #include "resources/managed_fields.h"
 #include "resources/object_meta.h"
+#include "resources/output.h"
 #include "resources/rules.h"
 
 namespace vg::resources {
@@ -50,6 +52,52 @@ std::optional<json::Value> track(Context& context, const json::Value& old, const
   return track_change(old, wanted, *context.resource.kind, writer, context.storage());
 }
 
+Result<json::Value> decode_body(Context& context, std::string_view body, BodyFormat format, FieldValidation validation,
+                                const WriteContext& write) {
+  const bool judge = validation != FieldValidation::ignore;
+  FieldProblems problems;
+  auto object = read_object(body, format, *context.resource.kind->type, context.storage(), judge ? &problems : nullptr);
+  if (!object) return object;
+  if (auto typed = check_type(object->get_object(), context.resource, context.api_version); !typed)
+    return fail(std::move(typed.error()));
+  if (auto shaped = shape_object(*object, context.resource, write, judge ? &problems.unknown : nullptr); !shaped)
+    return fail(std::move(shaped.error()));
+  if (auto judged = judge_problems(problems, validation, context.resource, context.warnings); !judged)
+    return fail(std::move(judged.error()));
+  return object;
+}
+
+// What is decided about a changed object without asking anybody: pure, and as long as the object is large.
+Result<void> prepare(Context& context, const StoredObject& current, const json::Value& old, json::Value& wanted,
+                     bool dry_run, const WriteContext& write, std::optional<json::Value>& managed_fields) {
+  drop_repetitions(context, wanted);
+  if (!managed_fields) managed_fields = track(context, old, wanted, write);
+  const auto mutated = run_admission(admission_request(context, Stage::mutate, wanted, old, dry_run),
+                                     context.backend.admission, context.storage(), context.warnings);
+  if (!mutated) return fail(mutated.error());
+  if (mutated->changed)
+    if (auto shaped = reshape_object(wanted, context.resource, write); !shaped) return shaped;
+
+  prepare_changed(wanted, old, context.resource, write);
+  if (managed_fields) metadata_of(wanted.get_object())["managedFields"] = std::move(*managed_fields);
+  auto causes = find_causes(wanted, &old, context.resource, write);
+  if (causes.empty()) return {};
+  return fail(Status::invalid(std::string(context.group()), std::string(context.resource.kind->kind),
+                              std::string(current.name()), std::move(causes)));
+}
+
+// What shall be written; nothing when it is what stands there already.
+Result<std::optional<ObjectDraft>> judge(Context& context, const json::Value& old, json::Value& wanted, bool dry_run) {
+  const auto judged = run_admission(admission_request(context, Stage::validate, wanted, old, dry_run),
+                                    context.backend.admission, context.storage(), context.warnings);
+  if (!judged) return fail(judged.error());
+  if (context.resource.kind->custom)
+    add_finalizer_warnings(metadata_of(std::as_const(wanted.get_object())), metadata_of(old.get_object()),
+                           context.warnings);
+  if (same_object(wanted.get_object(), old.get_object())) return std::nullopt;
+  return make_draft(wanted.get_object(), context.resource);
+}
+
 }  // namespace
 
 WriteContext write_context(const Context& context, std::string_view now) {
@@ -59,23 +107,36 @@ WriteContext write_context(const Context& context, std::string_view now) {
           .kind = context.resource.kind};
 }
 
+std::size_t work_bytes(Context& context, const StoredObject* current) {
+  const std::size_t bytes = context.body_bytes + (current ? current->json().size() : 0);
+  (void)context.storage();
+  context.arena->expect(bytes);
+  return bytes;
+}
+
+Task<void> answer_object(Context& context, int code, ObjectPtr object) {
+  // As JSON it only has to be copied; a table or protobuf is made of what it says.
+  const bool copied = !context.answer.protobuf && context.answer.form != Form::table;
+  const std::size_t bytes = copied ? 0 : object->json().size();
+  auto body = co_await http::off_loop(context.call.core(), bytes, [&]() -> Result<std::string> {
+    std::string text;
+    text.reserve(object->json().size() + 64);
+    append_answer(text, context, object, object->revision());
+    return text;
+  });
+  if (!body) co_return respond_status(context, body.error());
+  respond_text(context, code, std::move(*body));
+}
+
 Task<Result<json::Value>> read_body_object(Context& context, FieldValidation validation, const WriteContext& write) {
-  const api::Type& type = *context.resource.kind->type;
-  const auto format = body_format(context.call.request().headers.find("content-type"), protobuf_of(type));
+  const auto format =
+      body_format(context.call.request().headers.find("content-type"), protobuf_of(*context.resource.kind->type));
   if (!format) co_return fail(format.error());
   const auto body = co_await context.call.read_body(limits::object_body_bytes_max);
   if (!body) co_return fail(body.error());
-  const bool judge = validation != FieldValidation::ignore;
-  FieldProblems problems;
-  auto object = read_object(*body, *format, type, context.storage(), judge ? &problems : nullptr);
-  if (!object) co_return fail(std::move(object.error()));
-  if (auto typed = check_type(object->get_object(), context.resource, context.api_version); !typed)
-    co_return fail(std::move(typed.error()));
-  if (auto shaped = shape_object(*object, context.resource, write, judge ? &problems.unknown : nullptr); !shaped)
-    co_return fail(std::move(shaped.error()));
-  if (auto judged = judge_problems(problems, validation, context.resource, context.warnings); !judged)
-    co_return fail(std::move(judged.error()));
-  co_return std::move(*object);
+  context.body_bytes = body->size();
+  co_return co_await http::off_loop(context.call.core(), work_bytes(context),
+                                    [&] { return decode_body(context, *body, *format, validation, write); });
 }
 
 bool names_version(const json::Object& object) {
@@ -124,40 +185,27 @@ void drop_repetitions(Context& context, json::Value& object) {
 
 Task<Written> change_object(Context& context, const ObjectPtr& current, const json::Value& old, json::Value wanted,
                             bool dry_run, const WriteContext& write, std::optional<json::Value> managed_fields) {
-  drop_repetitions(context, wanted);
-  if (!managed_fields) managed_fields = track(context, old, wanted, write);
-  const auto mutated = run_admission(admission_request(context, Stage::mutate, wanted, old, dry_run),
-                                     context.backend.admission, context.storage(), context.warnings);
-  if (!mutated) co_return refused(mutated.error());
-  if (mutated->changed)
-    if (auto shaped = reshape_object(wanted, context.resource, write); !shaped)
-      co_return refused(std::move(shaped.error()));
-
-  prepare_changed(wanted, old, context.resource, write);
-  if (managed_fields) metadata_of(wanted.get_object())["managedFields"] = std::move(*managed_fields);
-  auto causes = find_causes(wanted, &old, context.resource, write);
-  if (!causes.empty())
-    co_return refused(Status::invalid(std::string(context.group()), std::string(context.resource.kind->kind),
-                                      std::string(current->name()), std::move(causes)));
+  http::Core& core = context.call.core();
+  const std::size_t bytes = work_bytes(context, current.get());
+  if (auto prepared = co_await http::off_loop(
+          core, bytes, [&] { return prepare(context, *current, old, wanted, dry_run, write, managed_fields); });
+      !prepared)
+    co_return refused(std::move(prepared.error()));
   if (context.backend.rules && context.group() == auth::rbac_group) {
-    auto escalation = co_await auth::check_rbac_write(context.call.core(), context.user,
+    auto escalation = co_await auth::check_rbac_write(core, context.user,
                                                       {.resource = context.plural(),
                                                        .ns = context.key_ns(),
                                                        .request_name = context.info.name,
                                                        .object = &wanted.get_object(),
-                                                       .old = &old.get_object()},
+                                                       .old = &old.get_object(),
+                                                       .bytes = bytes},
                                                       context.backend.authorizer, *context.backend.rules);
     if (escalation) co_return refused(std::move(*escalation));
   }
-  const auto judged = run_admission(admission_request(context, Stage::validate, wanted, old, dry_run),
-                                    context.backend.admission, context.storage(), context.warnings);
-  if (!judged) co_return refused(judged.error());
-  if (context.resource.kind->custom)
-    add_finalizer_warnings(metadata_of(std::as_const(wanted.get_object())), metadata_of(old.get_object()),
-                           context.warnings);
-
-  if (same_object(wanted.get_object(), old.get_object())) co_return current;
-  ObjectDraft draft = make_draft(wanted.get_object(), context.resource);
+  auto judged = co_await http::off_loop(core, bytes, [&] { return judge(context, old, wanted, dry_run); });
+  if (!judged) co_return refused(std::move(judged.error()));
+  if (!*judged) co_return current;
+  ObjectDraft& draft = **judged;
   const bool goes = deletion_completes(wanted.get_object(), context.resource);
   if (dry_run) co_return unstored_object(current->key(), draft, current->revision());
 
@@ -167,11 +215,12 @@ Task<Written> change_object(Context& context, const ObjectPtr& current, const js
                                 .expected_revision = current->revision(),
                                 .expected_uid = {},
                                 .object = goes ? ObjectDraft{} : std::move(draft)});
-  auto outcome = co_await commit(context.backend.commits, context.call.core(), std::move(transaction));
+  auto outcome = co_await commit(context.backend.commits, core, std::move(transaction));
   if (!outcome) {
     const bool raced = outcome.error().code == 409;
     co_return refused(std::move(outcome.error()), raced);
   }
+  if (context.group() == auth::rbac_group) co_await context.backend.authorizer.settle(core);
   if (goes) co_return unstored_object(current->key(), draft, outcome->revision);
   co_return std::move(outcome->objects.front());
 }

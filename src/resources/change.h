@@ -26,6 +26,13 @@ inline std::unexpected<Refused> refused(Status status, bool raced = false) {
 // How often a write that names no version is tried again on the newest one, as kube-apiserver does.
 inline constexpr int write_attempts_max = 5;
 
+// How much a write goes over: what the client sent, and what stands in the store. Decides whether it is worked on here
+// or off the loop. Also takes the request's arena, which must happen on the core.
+std::size_t work_bytes(Context& context, const StoredObject* current = nullptr);
+
+// Answers with the object as it stands now.
+Task<void> answer_object(Context& context, int code, ObjectPtr object);
+
 // What a strategy is told about the write; its views live as long as the context and `now`.
 WriteContext write_context(const Context& context, std::string_view now);
 

@@ -74,6 +74,7 @@ struct Context {
   Query query;
   Answer answer;
   std::optional<server::LeasedArena> arena;  // taken by whoever needs it: a watch would hold it for an hour
+  std::size_t body_bytes = 0;                // of the client's, once it was read: large ones are worked on off the loop
   std::vector<std::string> warnings;
   std::string object_name;  // for the audit line: the name that the server made, when it made one
 

@@ -7,6 +7,7 @@
 #include "auth/identify.h"
 #include "base/names.h"
 #include "base/random.h"
+#include "http/off_loop.h"
 #include "json/access.h"
 #include "resources/admission_stage.h"
 #include "resources/change.h"
@@ -106,14 +107,16 @@ Task<Result<ObjectPtr>> store_new(Context& context, json::Object& object, bool g
     const std::string name(json::get_string_or(metadata, "name"));
     context.object_name = name;
     Result<CommitOutcome> outcome;
+    auto draft = co_await http::off_loop(context.call.core(), work_bytes(context),
+                                         [&] { return Result<ObjectDraft>(make_draft(object, context.resource)); });
+    if (!draft) co_return fail(std::move(draft.error()));
     if (dry_run) {
       if (!context.find(name))
-        co_return unstored_object({context.resource.key, std::string(context.key_ns()), name},
-                                  make_draft(object, context.resource), 0);
+        co_return unstored_object({context.resource.key, std::string(context.key_ns()), name}, *draft, 0);
       outcome = fail(Status::already_exists(std::string(context.group()), std::string(context.plural()), name));
     } else {
       outcome = co_await commit(context.backend.commits, context.call.core(),
-                                create_transaction(context, name, make_draft(object, context.resource)));
+                                create_transaction(context, name, std::move(*draft)));
     }
     if (outcome) co_return std::move(outcome->objects.front());
     const bool taken = outcome.error().reason == "AlreadyExists";
@@ -144,20 +147,23 @@ Task<Result<ObjectPtr>> create(Context& context) {
   co_return co_await create_object(context, std::move(*object), options->dry_run, write);
 }
 
-}  // namespace
+struct Named {
+  std::string name;
+  bool generated = false;
+};
 
-Task<Result<ObjectPtr>> create_object(Context& context, json::Value object, bool dry_run, const WriteContext& write,
-                                      std::optional<json::Value> managed_fields) {
-  if (auto settled = settle(context, object.get_object()); !settled) co_return fail(std::move(settled.error()));
+// What is decided about a new object without asking anybody: pure, and as long as the object is large.
+Result<Named> prepare(Context& context, json::Value& object, bool dry_run, const WriteContext& write,
+                      std::optional<json::Value>& managed_fields) {
+  if (auto settled = settle(context, object.get_object()); !settled) return fail(std::move(settled.error()));
   drop_foreign_status(context, object.get_object());
   drop_repetitions(context, object);
   const std::string asked_name(json::get_string_or(metadata_of(std::as_const(object.get_object())), "name"));
   const auto mutated = run_admission(admission_request(context, Stage::mutate, asked_name, object, dry_run),
                                      context.backend.admission, context.storage(), context.warnings);
-  if (!mutated) co_return fail(mutated.error());
+  if (!mutated) return fail(mutated.error());
   if (mutated->changed)
-    if (auto shaped = reshape_object(object, context.resource, write); !shaped)
-      co_return fail(std::move(shaped.error()));
+    if (auto shaped = reshape_object(object, context.resource, write); !shaped) return fail(std::move(shaped.error()));
 
   json::Object& members = object.get_object();
   json::Object& metadata = metadata_of(members);
@@ -166,30 +172,56 @@ Task<Result<ObjectPtr>> create_object(Context& context, json::Value object, bool
   if (generated) metadata["name"] = expand_generate_name(prefix, random_u64());
   prepare_new(members, context.resource, write, uuid_v4());
   if (managed_fields) metadata_of(members)["managedFields"] = std::move(*managed_fields);
-  const std::string name(json::get_string_or(metadata_of(members), "name"));
+  std::string name(json::get_string_or(metadata_of(members), "name"));
   auto causes = find_causes(object, nullptr, context.resource, write);
   if (!causes.empty())
-    co_return fail(Status::invalid(std::string(context.group()), std::string(context.resource.kind->kind), name,
-                                   std::move(causes)));
-  if (context.backend.rules && context.group() == auth::rbac_group) {
-    auto escalation = co_await auth::check_rbac_write(
-        context.call.core(), context.user,
-        {.resource = context.plural(), .ns = context.key_ns(), .request_name = {}, .object = &members, .old = nullptr},
-        context.backend.authorizer, *context.backend.rules);
-    if (escalation) co_return fail(std::move(*escalation));
-  }
+    return fail(Status::invalid(std::string(context.group()), std::string(context.resource.kind->kind), name,
+                                std::move(causes)));
+  return Named{.name = std::move(name), .generated = generated};
+}
+
+Result<void> judge(Context& context, std::string_view name, json::Value& object, bool dry_run) {
   const auto judged = run_admission(admission_request(context, Stage::validate, name, object, dry_run),
                                     context.backend.admission, context.storage(), context.warnings);
-  if (!judged) co_return fail(judged.error());
+  if (!judged) return fail(judged.error());
   if (context.resource.kind->custom)
-    add_finalizer_warnings(metadata_of(std::as_const(members)), json::Object(), context.warnings);
-  co_return co_await store_new(context, members, generated, dry_run);
+    add_finalizer_warnings(metadata_of(std::as_const(object.get_object())), json::Object(), context.warnings);
+  return {};
+}
+
+}  // namespace
+
+Task<Result<ObjectPtr>> create_object(Context& context, json::Value object, bool dry_run, const WriteContext& write,
+                                      std::optional<json::Value> managed_fields) {
+  http::Core& core = context.call.core();
+  const std::size_t bytes = work_bytes(context);
+  const auto named =
+      co_await http::off_loop(core, bytes, [&] { return prepare(context, object, dry_run, write, managed_fields); });
+  if (!named) co_return fail(named.error());
+  json::Object& members = object.get_object();
+  if (context.backend.rules && context.group() == auth::rbac_group) {
+    auto escalation = co_await auth::check_rbac_write(core, context.user,
+                                                      {.resource = context.plural(),
+                                                       .ns = context.key_ns(),
+                                                       .request_name = {},
+                                                       .object = &members,
+                                                       .old = nullptr,
+                                                       .bytes = bytes},
+                                                      context.backend.authorizer, *context.backend.rules);
+    if (escalation) co_return fail(std::move(*escalation));
+  }
+  if (auto judged = co_await http::off_loop(core, bytes, [&] { return judge(context, named->name, object, dry_run); });
+      !judged)
+    co_return fail(std::move(judged.error()));
+  auto stored = co_await store_new(context, members, named->generated, dry_run);
+  if (stored && !dry_run && context.group() == auth::rbac_group) co_await context.backend.authorizer.settle(core);
+  co_return stored;
 }
 
 Task<void> serve_create(Context& context) {
-  const auto created = co_await create(context);
+  auto created = co_await create(context);
   if (!created) co_return respond_status(context, created.error());
-  respond_object(context, 201, *created);
+  co_await answer_object(context, 201, std::move(*created));
 }
 
 }  // namespace vg::resources

@@ -188,5 +188,13 @@ TEST(ManagerName, IsWhatTheClientSaysOrItsProgram) {
   EXPECT_EQ(manager_name("", ""), "unknown");
 }
 
+TEST_F(ManagedFields, AnApplyThatCannotBeStoredIsRefusedBeforeTheWork) {
+  std::string text = R"({"metadata":{"name":"v","finalizers":[)";
+  for (int i = 0; i < 200'000; ++i) text += fmt::format(R"({}"a/{}")", i == 0 ? "" : ",", i);
+  const auto refused = apply(json::Value(json::Object()), text + "]}}", writer("one"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, 413);
+}
+
 }  // namespace
 }  // namespace vg::resources

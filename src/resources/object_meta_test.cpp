@@ -1,7 +1,11 @@
 #include "resources/object_meta.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <chrono>
+
+#include "base/limits.h"
 #include "json/access.h"
 #include "json/document.h"
 #include "json/write.h"
@@ -139,6 +143,20 @@ TEST(Finalizers, AreASet) {
   EXPECT_FALSE(remove_finalizer(metadata, "a"));
   EXPECT_TRUE(remove_finalizer(metadata, "b"));
   EXPECT_FALSE(metadata.contains("finalizers"));
+}
+
+TEST(Finalizers, ManyAreWarnedOfSoonAndNotAllOfThem) {
+  std::string text = R"({"finalizers":[)";
+  for (int i = 0; i < 100'000; ++i) text += fmt::format(R"({}"f{}")", i == 0 ? "" : ",", i);
+  const auto document = json::Document::parse(text + "]}");
+  const json::Object& metadata = document->root().get_object();
+  std::vector<std::string> warnings;
+  const auto began = std::chrono::steady_clock::now();
+  add_finalizer_warnings(metadata, metadata, warnings);
+  EXPECT_TRUE(warnings.empty());
+  add_finalizer_warnings(metadata, json::Object(), warnings);
+  EXPECT_EQ(warnings.size(), limits::causes_max);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "http/off_loop.h"
 #include "json/access.h"
 #include "json/document.h"
 #include "resources/admission_stage.h"
@@ -38,12 +39,18 @@ Task<Result<std::optional<json::Value>>> read_options_body(Context& context, con
   if (body->empty()) co_return std::nullopt;
   const auto format = body_format(context.call.request().headers.find("content-type"), Protobuf::objects);
   if (!format) co_return fail(format.error());
-  auto object = read_object(*body, *format, type, context.storage(), nullptr);
-  if (!object) co_return fail(std::move(object.error()));
-  // Only for what has the wrong shape: canonical form would drop an empty text that says something.
-  json::Value shaped(*object, context.storage());
-  if (auto fits = shape_typed(shaped, type, nullptr); !fits) co_return fail(std::move(fits.error()));
-  co_return std::optional<json::Value>(std::move(*object));
+  context.body_bytes = body->size();
+  co_return co_await http::off_loop(context.call.core(), work_bytes(context),
+                                    [&]() -> Result<std::optional<json::Value>> {
+                                      auto object = read_object(*body, *format, type, context.storage(), nullptr);
+                                      if (!object) return fail(std::move(object.error()));
+                                      // Only for what has the wrong shape: canonical form would drop an empty text that
+                                      // says something.
+                                      json::Value shaped(*object, context.storage());
+                                      if (auto fits = shape_typed(shaped, type, nullptr); !fits)
+                                        return fail(std::move(fits.error()));
+                                      return std::optional<json::Value>(std::move(*object));
+                                    });
 }
 
 Task<Result<DeleteOptions>> read_options(Context& context) {
@@ -60,7 +67,9 @@ struct Deleted {
 
 Task<std::expected<Deleted, Refused>> delete_once(Context& context, const ObjectPtr& current,
                                                   const DeleteOptions& options) {
-  auto plan = plan_deletion(*current, context.resource, options, now_seconds(context), context.storage());
+  auto plan = co_await http::off_loop(context.call.core(), work_bytes(context, current.get()), [&] {
+    return plan_deletion(*current, context.resource, options, now_seconds(context), context.storage());
+  });
   if (!plan) co_return refused(std::move(plan.error()));
   const bool removed = plan->removal == Removal::remove;
   const bool shows_last = removed && !plan->marked.json.empty();
@@ -75,6 +84,7 @@ Task<std::expected<Deleted, Refused>> delete_once(Context& context, const Object
     const bool raced = outcome.error().code == 409;
     co_return refused(std::move(outcome.error()), raced);
   }
+  if (context.group() == auth::rbac_group) co_await context.backend.authorizer.settle(context.call.core());
   co_return Deleted{.object = shows_last ? last : std::move(outcome->objects.front()), .removed = removed};
 }
 
@@ -141,6 +151,7 @@ Task<Result<void>> delete_all(Context& context, const ObjectList& objects, const
       left = std::move(*again);
     }
   }
+  if (context.group() == auth::rbac_group) co_await context.backend.authorizer.settle(context.call.core());
   co_return Result<void>();
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "http/off_loop.h"
 #include "json/access.h"
 #include "json/parse.h"
 #include "json/patch.h"
@@ -46,10 +47,15 @@ Task<Written> update(Context& context) {
     if (auto conflict = find_uid_conflict(context, members, *current)) co_return refused(std::move(*conflict));
     if (auto missing = find_missing_version(context, members)) co_return refused(std::move(*missing));
     if (auto conflict = find_version_conflict(context, members, *current)) co_return refused(std::move(*conflict));
-    const json::Value old = load_object(*current, context.storage());
-    // Only an update that may be tried again needs its object a second time.
-    json::Value wanted = conditional ? std::move(*object) : json::Value(*object, context.storage());
-    auto written = co_await change_object(context, current, old, std::move(wanted), options->dry_run, write);
+    json::Value wanted(context.storage());
+    auto old =
+        co_await http::off_loop(context.call.core(), work_bytes(context, current.get()), [&]() -> Result<json::Value> {
+          // Only an update that may be tried again needs its object a second time.
+          wanted = conditional ? std::move(*object) : json::Value(*object, context.storage());
+          return load_object(*current, context.storage());
+        });
+    if (!old) co_return refused(std::move(old.error()));
+    auto written = co_await change_object(context, current, *old, std::move(wanted), options->dry_run, write);
     if (written || conditional || !written.error().raced || attempt == write_attempts_max) co_return written;
   }
 }
@@ -99,25 +105,30 @@ void find_unknown_members(const json::Array& operations, std::vector<std::string
   }
 }
 
+Result<Patch> decode_patch(Context& context, std::string_view body, PatchFormat format, FieldValidation validation) {
+  FieldProblems problems;
+  const bool judge = validation != FieldValidation::ignore;
+  auto document = json::parse(
+      body, context.storage(),
+      {.bytes_max = limits::object_body_bytes_max, .duplicate_fields = judge ? &problems.duplicate : nullptr});
+  if (!document) return fail(std::move(document.error()));
+  const bool list = format == PatchFormat::json_patch;
+  if (list != document->is_array() || (!list && !document->is_object()))
+    return fail(Status::bad_request(list ? "a JSON patch is a list of operations" : "this patch must be an object"));
+  if (list) find_unknown_members(document->get_array(), problems.unknown);
+  if (auto judged = judge_patch(context, problems, validation); !judged) return fail(std::move(judged.error()));
+  return Patch{.format = format, .document = std::move(*document)};
+}
+
 Task<Result<Patch>> read_patch(Context& context, const WriteOptions& options) {
   const auto format = supported_format(context);
   if (!format) co_return fail(format.error());
   const auto body = co_await context.call.read_body(limits::object_body_bytes_max);
   if (!body) co_return fail(body.error());
   if (body->empty()) co_return fail(Status::bad_request("the body is empty; send the patch"));
-  FieldProblems problems;
-  const bool judge = options.field_validation != FieldValidation::ignore;
-  auto document = json::parse(
-      *body, context.storage(),
-      {.bytes_max = limits::object_body_bytes_max, .duplicate_fields = judge ? &problems.duplicate : nullptr});
-  if (!document) co_return fail(std::move(document.error()));
-  const bool list = *format == PatchFormat::json_patch;
-  if (list != document->is_array() || (!list && !document->is_object()))
-    co_return fail(Status::bad_request(list ? "a JSON patch is a list of operations" : "this patch must be an object"));
-  if (list) find_unknown_members(document->get_array(), problems.unknown);
-  if (auto judged = judge_patch(context, problems, options.field_validation); !judged)
-    co_return fail(std::move(judged.error()));
-  co_return Patch{.format = *format, .document = std::move(*document)};
+  context.body_bytes = body->size();
+  co_return co_await http::off_loop(context.call.core(), work_bytes(context),
+                                    [&] { return decode_patch(context, *body, *format, options.field_validation); });
 }
 
 Result<void> apply(json::Value& object, const Patch& patch, const api::Type& type) {
@@ -196,8 +207,11 @@ Task<Written> patch_object(Context& context) {
     const ObjectPtr current = context.find(context.info.name);
     if (!current) co_return refused(context.not_found(context.info.name));
     context.warnings.resize(warnings);  // those of the last attempt are about an older version
-    const json::Value old = load_object(*current, context.storage());
-    auto wanted = patched(context, old, *patch, *options, write);
+    json::Value old(context.storage());
+    auto wanted = co_await http::off_loop(context.call.core(), work_bytes(context, current.get()), [&] {
+      old = load_object(*current, context.storage());
+      return patched(context, old, *patch, *options, write);
+    });
     if (!wanted) co_return refused(std::move(wanted.error()));
     // A uid that a patch puts there is a field like any other, and one that cannot be changed.
     if (auto missing = find_missing_version(context, wanted->get_object())) co_return refused(std::move(*missing));
@@ -297,15 +311,18 @@ Task<Written> change_scale(Context& context, const json::Value* sent, const Patc
   for (int attempt = 1;; ++attempt) {
     const ObjectPtr current = context.find(context.info.name);
     if (!current) co_return refused(context.not_found(context.info.name));
-    const json::Value old = load_object(*current, context.storage());
-    json::Value asked =
-        sent ? json::Value(*sent, context.storage()) : make_scale(old.get_object(), scale, context.storage());
-    if (patch)
-      if (auto applied = apply(asked, *patch, scale_type()); !applied) co_return refused(std::move(applied.error()));
     context.warnings.resize(warnings);  // those of the last attempt
-    if (auto shaped = shape_scale(context, asked, patch != nullptr, options.field_validation); !shaped)
-      co_return refused(std::move(shaped.error()));
-    const auto replicas = wanted_replicas(context, asked);
+    json::Value old(context.storage()), asked(context.storage());
+    const auto replicas =
+        co_await http::off_loop(context.call.core(), work_bytes(context, current.get()), [&]() -> Result<std::int64_t> {
+          old = load_object(*current, context.storage());
+          asked = sent ? json::Value(*sent, context.storage()) : make_scale(old.get_object(), scale, context.storage());
+          if (patch)
+            if (auto applied = apply(asked, *patch, scale_type()); !applied) return fail(std::move(applied.error()));
+          if (auto shaped = shape_scale(context, asked, patch != nullptr, options.field_validation); !shaped)
+            return fail(std::move(shaped.error()));
+          return wanted_replicas(context, asked);
+        });
     if (!replicas) co_return refused(replicas.error());
     if (auto conflict = find_conflict(context, asked.get_object(), *current)) co_return refused(std::move(*conflict));
     json::Value wanted(old, context.storage());
@@ -337,7 +354,10 @@ Task<Written> write_scale(Context& context) {
   if (!format) co_return refused(format.error());
   const auto body = co_await context.call.read_body(limits::object_body_bytes_max);
   if (!body) co_return refused(body.error());
-  const auto sent = read_object(*body, *format, scale_type(), context.storage(), nullptr);
+  context.body_bytes = body->size();
+  const auto sent = co_await http::off_loop(context.call.core(), work_bytes(context), [&] {
+    return read_object(*body, *format, scale_type(), context.storage(), nullptr);
+  });
   if (!sent) co_return refused(sent.error());
   co_return co_await change_scale(context, &*sent, nullptr, *options);
 }
@@ -345,17 +365,17 @@ Task<Written> write_scale(Context& context) {
 }  // namespace
 
 Task<void> serve_update(Context& context) {
-  const auto written = co_await update(context);
+  auto written = co_await update(context);
   if (!written) co_return respond_status(context, written.error().status);
-  respond_object(context, 200, *written);
+  co_await answer_object(context, 200, std::move(*written));
 }
 
 Task<void> serve_patch(Context& context) {
   const auto format = patch_format(context.call.request().headers.find("content-type"));
   if (format && *format == PatchFormat::apply) co_return co_await serve_apply(context);
-  const auto written = co_await patch_object(context);
+  auto written = co_await patch_object(context);
   if (!written) co_return respond_status(context, written.error().status);
-  respond_object(context, 200, *written);
+  co_await answer_object(context, 200, std::move(*written));
 }
 
 Task<void> serve_scale(Context& context) {

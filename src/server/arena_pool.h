@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "http/off_loop.h"
 #include "json/arena.h"
 
 namespace vg::server {
@@ -23,6 +24,11 @@ class LeasedArena {
     }
   }
   ~LeasedArena() {
+    // Giving a hundred megabytes back to the system takes milliseconds, which a worker has and the loop has not.
+    if (large_) {
+      http::run_off_loop([arena = std::move(arena_)] {});
+      return;
+    }
     auto& free = free_list();
     if (free.size() >= kept_max) return;
     arena_->reset();
@@ -32,6 +38,8 @@ class LeasedArena {
   LeasedArena& operator=(const LeasedArena&) = delete;
 
   json::StoragePtr storage() { return arena_->storage(); }
+  // Says how much of a client's data comes to stand in it; values take several times as much.
+  void expect(std::size_t bytes) { large_ = large_ || bytes >= http::off_loop_bytes_min; }
 
  private:
   // Requests that wait for something hold theirs meanwhile; more than a few at once are rare, and each costs 64 KiB.
@@ -41,6 +49,7 @@ class LeasedArena {
     return list;
   }
   std::unique_ptr<json::Arena> arena_;
+  bool large_ = false;
 };
 
 }  // namespace vg::server

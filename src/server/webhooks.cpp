@@ -10,6 +10,7 @@
 #include "admission/webhook.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "http/off_loop.h"
 #include "json/parse.h"
 #include "server/arena_pool.h"
 
@@ -50,15 +51,22 @@ void log_refusal(const Call& call, const Webhook& webhook, const admission::Revi
 
 // What the rules say once they know everything they ask for. They change objects where they lie, so each time they are
 // asked they get the review as it was sent.
-Task<admission::Verdict> judge(Call& call, const Webhook& webhook, const admission::Environment& environment,
-                               std::string_view body, json::Value& document, admission::Review& review,
-                               const json::StoragePtr& storage) {
-  if (!environment.sessions) co_return admission::admit(webhook, review, environment, storage);
+Task<Result<admission::Verdict>> judge(Call& call, const Webhook& webhook, const admission::Environment& environment,
+                                       std::string_view body, json::Value& document, admission::Review& review,
+                                       const json::StoragePtr& storage) {
+  using Judged = Result<admission::Verdict>;
+  if (!environment.sessions)
+    co_return co_await http::off_loop(call.core(), body.size(),
+                                      [&] { return Judged(admission::admit(webhook, review, environment, storage)); });
   const auto session = environment.sessions->open();
   for (;;) {
-    auto verdict = admission::admit(webhook, review, environment, session->lookups(), storage);
-    if (!co_await session->fetch(call.core())) co_return verdict;
-    document = std::move(*json::parse(body, storage));
+    auto verdict = co_await http::off_loop(call.core(), body.size(), [&] {
+      return Judged(admission::admit(webhook, review, environment, session->lookups(), storage));
+    });
+    if (!verdict || !co_await session->fetch(call.core())) co_return verdict;
+    auto again = co_await http::off_loop(call.core(), body.size(), [&] { return json::parse(body, storage); });
+    if (!again) co_return fail(std::move(again.error()));
+    document = std::move(*again);
     review = *admission::read_review(document);
   }
 }
@@ -76,8 +84,11 @@ Task<void> serve(Call& call, const Webhook& webhook, const admission::Environmen
     co_return;
   }
   LeasedArena arena;
-  auto document = json::parse(*body, arena.storage());
+  arena.expect(body->size());
+  auto document =
+      co_await http::off_loop(call.core(), body->size(), [&] { return json::parse(*body, arena.storage()); });
   if (!document) {
+    if (document.error().code == 429) co_return call.refuse(document.error());  // no worker for it at present
     refuse_unreadable(call, counters);
     co_return;
   }
@@ -94,7 +105,9 @@ Task<void> serve(Call& call, const Webhook& webhook, const admission::Environmen
     }
     co_return;
   }
-  admission::Verdict verdict = co_await judge(call, webhook, environment, *body, *document, *review, arena.storage());
+  auto judged = co_await judge(call, webhook, environment, *body, *document, *review, arena.storage());
+  if (!judged) co_return call.refuse(judged.error());
+  admission::Verdict& verdict = *judged;
   if (!verdict.effects.empty())
     if (auto undone = co_await carry_out_all(verdict.effects, call, carry_out))
       verdict = admission::Verdict::refuse(std::move(*undone));
