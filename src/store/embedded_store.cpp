@@ -56,6 +56,25 @@ Status conflict(const ObjectKey& key, std::string message) {
   return Status::conflict(std::move(group), std::move(resource), key.name, std::move(message));
 }
 
+// A start that is refused: there is no request to blame, so no words of one either.
+Status refusal(std::string_view path, std::string_view reason, bool damaged) {
+  constexpr std::string_view way_out =
+      ". Nothing was changed. \"virtgate state check\" says what is wrong, \"virtgate state export\" saves what can be "
+      "read; then put back the file that is missing, or a backup (\"virtgate restore\"), or go on without what is lost "
+      "(\"virtgate state accept-loss\")";
+  return {.code = 500,
+          .reason = std::string(damaged ? lost_or_damaged : "InternalError"),
+          .message = fmt::format("cannot open the store {}: {}{}", path, reason, damaged ? way_out : ""),
+          .details = {}};
+}
+
+Status not_written(std::string_view reason, bool unknown) {
+  if (!unknown) return Status::unavailable(fmt::format("nothing was changed: {}", reason));
+  // After a sync that failed nobody can say what is on the disk: a crash before the next write may bring it back.
+  return Status::internal_error(
+      fmt::format("the outcome of this write is unknown: {}; read the object before trying again", reason));
+}
+
 // What an update, a removal and a precondition share: the object must be the one, and the version, that was meant.
 Result<void> check_expected(const ObjectKey& key, const KeptObject& found, Revision revision, std::string_view uid) {
   if (const auto object = uid.empty() ? nullptr : found.open(); object && object->uid() != uid) {
@@ -131,12 +150,12 @@ EmbeddedStore::EmbeddedStore(Options options) : options_(std::move(options)) {}
 
 Result<std::unique_ptr<EmbeddedStore>> EmbeddedStore::open(Options options) {
   std::unique_ptr<EmbeddedStore> store(new EmbeddedStore(std::move(options)));
-  auto file = RecordFile::open({.path = store->options_.path, .vfs = store->options_.vfs});
-  if (!file) return fail(std::move(file.error()));
+  auto& own = store->options_;
+  auto file = RecordFile::open({.path = own.path, .vfs = own.vfs, .boot = own.boot});
+  if (!file) return fail(refusal(own.path, file.error().message, file.error().reason == lost_or_damaged));
   store->file_ = std::move(*file);
   if (auto loaded = store->load(); !loaded) {
-    return fail(
-        Status::internal_error(fmt::format("cannot read the store {}: {}", store->options_.path, loaded.error())));
+    return fail(refusal(own.path, loaded.error(), store->file_->damaged()));
   }
   store->writer_ = std::thread([self = store.get()] { self->run(); });
   return store;
@@ -153,13 +172,10 @@ EmbeddedStore::~EmbeddedStore() {
 }
 
 DiskResult EmbeddedStore::load() {
-  const auto floor = file_->revision_floor();
-  if (!floor) return std::unexpected(floor.error().message);
-  revision_ = *floor;
-  auto compacted = file_->compacted();
-  if (!compacted) return std::unexpected(compacted.error().message);
-  for (const auto& [resource, revision] : *compacted) resource_entry(resource).second->compacted = revision;
-  return file_->load([this](const Record& record) { return load_record(record); });
+  revision_ = file_->seal().revision;
+  for (const auto& [resource, revision] : file_->compacted()) resource_entry(resource).second->compacted = revision;
+  if (auto loaded = file_->load([this](const Record& record) { return load_record(record); }); !loaded) return loaded;
+  return file_->accept();
 }
 
 DiskResult EmbeddedStore::load_record(const Record& record) {
@@ -172,9 +188,9 @@ DiskResult EmbeddedStore::load_record(const Record& record) {
     change.previous = state.index.erase({record.object.ns, record.object.name});
     change.object = change.previous;
     if (!change.object) {
-      return std::unexpected(
-          fmt::format("the record of {} {}/{} that was deleted at revision {} is missing; restore a backup",
-                      record.object.resource, record.object.ns, record.object.name, stamp.revision));
+      file_->damage({});
+      return std::unexpected(fmt::format("the record of {} {}/{} that was deleted at revision {} is missing",
+                                         record.object.resource, record.object.ns, record.object.name, stamp.revision));
     }
   } else {
     auto parts = record.object;
@@ -662,7 +678,7 @@ void EmbeddedStore::run() {
       auto patience = std::chrono::steady_clock::duration(idle_interval);
       if (!health_.ok) {
         patience = options_.probe_interval;
-      } else if (file_->wal_bytes() >= options_.wal_bytes_max / 4) {
+      } else if (shrinking_ || file_->wal_bytes() >= options_.wal_bytes_max / 4) {
         patience = quiet_interval;
       }
       queue_filled_.wait_for(lock, patience, [this] { return stopping_ || !queue_.empty(); });
@@ -771,7 +787,7 @@ void EmbeddedStore::run_batch(std::vector<Pending>& pending) {
       failed_.fetch_add(batch.answers.size(), std::memory_order_relaxed);
       write_problem_ = std::move(written.error());
       report_health();
-      const auto status = Status::unavailable(fmt::format("nothing was changed: {}", write_problem_));
+      const auto status = not_written(write_problem_, file_->outcome_unknown());
       for (auto& answer : batch.answers) answer.done(fail(status));
       return;
     }
@@ -798,8 +814,9 @@ DiskResult EmbeddedStore::write(const Batch& batch) {
       if (auto done = file_->add(record_of(change)); !done) return done;
     }
     // More than the batch can add to the backlog, so that it shrinks.
-    if (auto done = write_obsolete(2 * batch.changes.size() + 64, batch.revision); !done) return done;
-    return file_->commit();
+    if (auto done = write_obsolete(2 * batch.changes.size() + 64); !done) return done;
+    // Also where rows go that are the newest there are: revisions must not start again below them.
+    return file_->commit(batch.revision);
   };
   auto done = work();
   if (!done) {
@@ -810,7 +827,7 @@ DiskResult EmbeddedStore::write(const Batch& batch) {
   return done;
 }
 
-DiskResult EmbeddedStore::write_obsolete(std::size_t rows_max, Revision newest) {
+DiskResult EmbeddedStore::write_obsolete(std::size_t rows_max) {
   obsolete_written_ = 0;
   if (obsolete_.empty()) return {};
   std::map<const std::string*, Revision> compacted;
@@ -826,8 +843,7 @@ DiskResult EmbeddedStore::write_obsolete(std::size_t rows_max, Revision newest) 
   for (const auto& [resource, revision] : compacted) {
     if (auto done = file_->set_compacted(*resource, revision); !done) return done;
   }
-  // The rows that go may be the newest there are, and revisions must not start again below them.
-  return file_->set_revision_floor(newest);
+  return {};
 }
 
 void EmbeddedStore::forget_obsolete() {
@@ -884,7 +900,21 @@ void EmbeddedStore::when_idle() {
       return;
     }
   }
+  give_back_pages();
   checkpoint_if(options_.wal_bytes_max / 4);
+}
+
+// Some at a time, so that a write that comes now waits for some milliseconds only.
+void EmbeddedStore::give_back_pages() {
+  const bool before = shrinking_;
+  const auto more = file_->shrink();
+  shrinking_ = more.value_or(false);
+  if (!more) {
+    write_problem_ = more.error();
+    report_health();
+  } else if (before && !shrinking_) {
+    checkpoint_if(0);  // which is when the file gets shorter
+  }
 }
 
 // Writes something that means nothing. Besides finding out whether the disk works again, it overwrites what a failed
@@ -892,8 +922,7 @@ void EmbeddedStore::when_idle() {
 void EmbeddedStore::probe() {
   const auto work = [&]() -> DiskResult {
     if (auto done = file_->begin(); !done) return done;
-    if (auto done = file_->set_revision_floor(revision_); !done) return done;
-    return file_->commit();
+    return file_->commit(revision_);
   };
   auto done = work();
   if (!done) file_->roll_back();

@@ -3,7 +3,11 @@
 // One thread writes. It takes all transactions that wait, checks each against the newest state (with those before it
 // in the same batch), writes them into one SQLite transaction and commits: one sync for the whole batch, which is what
 // makes many small writes cheap. Only then the batch becomes readable, at once and in order, watches are woken, and the
-// writers get their answers. When the commit fails, every transaction of the batch fails and memory stays as it was.
+// writers get their answers. When the commit fails, every transaction of the batch fails and memory stays as it was; if
+// it failed in the sync, nobody can say what a crash would bring back, and the writers are told so.
+//
+// Beside the file lies a mark of how far it had come (high_water_mark.h), and the file carries a seal over all of its
+// rows (seal.h): a store that lacks anything that was acknowledged is not opened.
 #pragma once
 
 #include <atomic>
@@ -36,7 +40,8 @@ namespace vg::store {
 
 struct Options {
   std::string path;
-  const char* vfs = nullptr;  // SQLite's file layer; tests put one that fails underneath
+  const char* vfs = nullptr;       // SQLite's file layer; tests put one that fails underneath
+  std::string boot = this_boot();  // see store/high_water_mark.h
 
   // What may wait for the disk. At 10,000 writes/s this is under a second; a client is better off hearing 429 than
   // waiting longer.
@@ -172,12 +177,13 @@ class EmbeddedStore final : public ObjectStore {
   KeptPtr newest(const ObjectKey& key, const Batch& batch) const;
   Result<void> check(const Pending& pending, const Batch& batch) const;
   DiskResult write(const Batch& batch);
-  DiskResult write_obsolete(std::size_t rows_max, Revision newest);
+  DiskResult write_obsolete(std::size_t rows_max);
   void forget_obsolete();
   void publish(Batch& batch);
   void when_idle();
   void probe();
   void checkpoint_if(std::size_t wal_bytes_at_least);
+  void give_back_pages();
   void report_health();
 
   // With mutex_ held exclusively, or before the writer runs.
@@ -207,6 +213,7 @@ class EmbeddedStore final : public ObjectStore {
   std::map<std::string, Packer, std::less<>> packers_;
   std::deque<Obsolete> obsolete_;
   std::size_t obsolete_written_ = 0;  // of obsolete_: part of the SQLite transaction that is open
+  bool shrinking_ = false;            // the file has more pages to give back
   std::string write_problem_;
   std::string checkpoint_problem_;
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -16,53 +16,7 @@ namespace vg::store {
 namespace {
 
 constexpr int application_id = 0x76677374;  // "vgst": what the `file` command and other programs can tell us by
-constexpr int schema_version = 1;
-
-// Detects bytes that changed under us. Four independent lanes, because a load checks everything there is and should be
-// bound by the disk. Not meant to stand against intent.
-class Checksum {
- public:
-  void number(std::uint64_t value) { state_ = std::rotl(state_ ^ value * multiplier, 29) * multiplier; }
-  void text(std::string_view bytes) {
-    number(bytes.size());
-    std::uint64_t lanes[4] = {state_, state_ + multiplier, state_ ^ multiplier, ~state_};
-    while (bytes.size() >= 32) {
-      for (int lane = 0; lane < 4; ++lane) {
-        lanes[lane] = std::rotl(lanes[lane] ^ word(bytes.data() + lane * 8, 8) * multiplier, 29) * multiplier;
-      }
-      bytes.remove_prefix(32);
-    }
-    for (const auto lane : lanes) number(lane);
-    for (; !bytes.empty(); bytes.remove_prefix(std::min<std::size_t>(8, bytes.size()))) {
-      number(word(bytes.data(), std::min<std::size_t>(8, bytes.size())));
-    }
-  }
-  std::int64_t value() const { return static_cast<std::int64_t>(state_ ^ state_ >> 31); }
-
- private:
-  static constexpr std::uint64_t multiplier = 0x9e3779b97f4a7c15;
-  // Little endian on every machine, so that a file can be carried to another.
-  static std::uint64_t word(const char* from, std::size_t size) {
-    std::uint64_t value = 0;
-    std::memcpy(&value, from, size);
-    if constexpr (std::endian::native == std::endian::big) value = __builtin_bswap64(value);
-    return value;
-  }
-  std::uint64_t state_ = 0x243f6a8885a308d3;
-};
-
-std::int64_t checksum_of(const Record& record) {
-  const auto& object = record.object;
-  Checksum sum;
-  sum.number(record_id(object.stamp.revision, object.stamp.ordinal));
-  sum.number(record.tombstone ? 1 : 0);
-  sum.number(object.stamp.created_revision);
-  sum.number(object.revision_offset);
-  for (const auto part : {object.resource, object.ns, object.name, object.uid, object.facts, object.json}) {
-    sum.text(part);
-  }
-  return sum.value();
-}
+constexpr int schema_version = 2;           // 1: without a seal
 
 int bind(sqlite3_stmt* statement, int at, std::string_view text) {
   // A null pointer would bind NULL instead of an empty text. The bytes outlive the step, so SQLite need not copy them.
@@ -80,6 +34,16 @@ std::string_view text_column(sqlite3_stmt* row, int at) {
 
 std::uint64_t number_column(sqlite3_stmt* row, int at) {
   return static_cast<std::uint64_t>(sqlite3_column_int64(row, at));
+}
+
+bool exists(const std::string& path) {
+  struct stat info{};
+  return ::stat(path.c_str(), &info) == 0;
+}
+
+std::size_t size_of(const std::string& path) {
+  struct stat info{};
+  return ::stat(path.c_str(), &info) == 0 ? static_cast<std::size_t>(info.st_size) : 0;
 }
 
 // The store holds secrets, so the file is made private before SQLite sees it; the write-ahead log inherits its mode.
@@ -115,19 +79,74 @@ constexpr const char* schema = R"sql(
     checksum INTEGER NOT NULL
   ) STRICT;
   CREATE TABLE compacted(resource TEXT PRIMARY KEY, revision INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-  CREATE TABLE revision_floor(one INTEGER PRIMARY KEY CHECK (one = 1), revision INTEGER NOT NULL) STRICT;
 )sql";
+
+// One row that every commit replaces: what the store holds after it, and what it held before.
+constexpr const char* seal_schema = R"sql(
+  CREATE TABLE seal(
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    sequence INTEGER NOT NULL, revision INTEGER NOT NULL, rows INTEGER NOT NULL,
+    low INTEGER NOT NULL, high INTEGER NOT NULL,
+    previous_sequence INTEGER NOT NULL, previous_revision INTEGER NOT NULL, previous_rows INTEGER NOT NULL,
+    previous_low INTEGER NOT NULL, previous_high INTEGER NOT NULL,
+    checksum INTEGER NOT NULL
+  ) STRICT;
+)sql";
+constexpr int seal_numbers = 5;
+
+std::array<std::uint64_t, 2 * seal_numbers> numbers_of(const Seal& now, const Seal& before) {
+  return {now.sequence,    now.revision,    now.rows,    now.contents.sum().low,    now.contents.sum().high,
+          before.sequence, before.revision, before.rows, before.contents.sum().low, before.contents.sum().high};
+}
+
+std::uint64_t checksum_of(const std::array<std::uint64_t, 2 * seal_numbers>& numbers) {
+  Checksum sum;
+  for (const auto number : numbers) sum.number(number);
+  return sum.value();
+}
+
+Seal seal_from(const std::uint64_t* numbers) {
+  return {.sequence = numbers[0],
+          .revision = numbers[1],
+          .rows = numbers[2],
+          .contents = SetHash({.low = numbers[3], .high = numbers[4]})};
+}
+
+SetHash::Element element_of(std::string_view resource, Revision compacted) {
+  Checksum sum;
+  sum.text(resource);
+  return SetHash::element(sum.value(), compacted);
+}
+
+std::string told(const Seal& seal) { return fmt::format("revision {} with {} rows", seal.revision, seal.rows); }
+
+// Pages of 8 KiB at a time: some milliseconds.
+constexpr int shrink_pages = 64;
+// A file may be an eighth of free pages, and some: they are used again, and giving them back is work.
+constexpr std::int64_t free_share_of_pages = 8;
+constexpr std::int64_t free_pages_least = 128;
+// While somebody copies the files the log may grow to this before it is moved all the same.
+constexpr std::size_t wal_bytes_while_copied_max = std::size_t{256} << 20;
+// How much a store without gaps may need in memory while it is written anew.
+constexpr std::int64_t rewrite_bytes_max = std::int64_t{256} << 20;
+constexpr std::size_t wal_header_bytes = 32;
 
 }  // namespace
 
 void RecordFile::Finalizer::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 
-std::string RecordFile::error(int code) const {
+std::unexpected<std::string> RecordFile::damage(std::string what) {
+  damaged_ = true;
+  return std::unexpected(std::move(what));
+}
+
+std::string RecordFile::error(int code) {
   switch (code & 0xff) {
     case SQLITE_FULL:
       return "the disk that holds the store is full";
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
+      damaged_ = true;
       return fmt::format("the store's file is damaged ({})", sqlite3_errmsg(db_));
     case SQLITE_BUSY:
       return "another process has the store open";
@@ -172,46 +191,127 @@ DiskResult RecordFile::run(sqlite3_stmt* statement) {
   return {};
 }
 
+// SQLite's own methods for the write-ahead log, but for two: the mark is written while the log is synced. The object
+// itself stays SQLite's, so every method gets what it expects.
+struct RecordFile::LogHook {
+  sqlite3_io_methods methods;  // first: a file's pointer to its methods leads here
+  const sqlite3_io_methods* real;
+  RecordFile* owner;
+
+  static LogHook& of(sqlite3_file* file) {
+    return *reinterpret_cast<LogHook*>(const_cast<sqlite3_io_methods*>(file->pMethods));
+  }
+  static int write(sqlite3_file* file, const void* bytes, int size, sqlite3_int64 at) {
+    auto& hook = of(file);
+    if (at >= static_cast<sqlite3_int64>(wal_header_bytes)) hook.owner->frames_written_ = true;
+    return hook.real->xWrite(file, bytes, size, at);
+  }
+  static int sync(sqlite3_file* file, int flags) {
+    auto& hook = of(file);
+    return hook.owner->sync_log([&] { return hook.real->xSync(file, flags); });
+  }
+};
+
+RecordFile::RecordFile(Options options) : options_(std::move(options)) {}
+
 Result<std::unique_ptr<RecordFile>> RecordFile::open(const Options& options) {
-  auto refuse = [&](const std::string& reason) {
-    return fail(Status::internal_error(fmt::format("cannot use the store {}: {}", options.path, reason)));
-  };
-  if (auto created = create_private(options.path); !created) return refuse(created.error());
-  std::unique_ptr<RecordFile> file(new RecordFile());
-  // No mutex of SQLite's own: this class is used by one thread at a time.
-  const int code = sqlite3_open_v2(options.path.c_str(), &file->db_,
-                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, options.vfs);
-  if (code != SQLITE_OK) return refuse(file->db_ == nullptr ? "out of memory" : file->error(code));
-  sqlite3_extended_result_codes(file->db_, 1);
-  if (auto ready = file->set_up(options.path); !ready) return refuse(ready.error());
+  std::unique_ptr<RecordFile> file(new RecordFile(options));
+  auto ready = file->open_files();
+  if (ready) ready = file->set_up();
+  if (!ready) {
+    return fail({.code = 500,
+                 .reason = std::string(file->damaged_ ? lost_or_damaged : "InternalError"),
+                 .message = std::move(ready.error()),
+                 .details = {}});
+  }
   return file;
 }
 
-DiskResult RecordFile::set_up(const std::string& path) {
-  // Exclusive before the first access: the log's index then lives in our memory, not in a shared file, and nobody else
-  // can change rows under the memory that mirrors them.
-  if (auto done = execute("PRAGMA locking_mode=EXCLUSIVE"); !done) return done;
+DiskResult RecordFile::open_files() {
+  const auto& path = options_.path;
+  auto mark = read_mark(mark_path(path));
+  if (!mark) return std::unexpected(std::move(mark.error()));
+  found_mark_ = std::move(*mark);
+  if (found_mark_.exists && !found_mark_.newest) {
+    return damage(
+        fmt::format("the mark beside it, {}, is damaged, so it cannot be told whether something is "
+                    "missing",
+                    mark_path(path)));
+  }
+  const auto bytes = size_of(path);
+  if (bytes == 0) {
+    const bool none = found_mark_.newest ? found_mark_.newest->nothing_acknowledged() : size_of(path + "-wal") == 0;
+    if (!none) {
+      return damage(fmt::format(
+          "it is {}, but it held {}", exists(path) ? "empty" : "missing",
+          found_mark_.newest ? told(found_mark_.newest->intended) : std::string("what its log is the rest of")));
+    }
+    // Before the store: whoever finds a store without a mark knows that one was lost.
+    if (!found_mark_.exists) {
+      if (auto put = put_mark(mark_path(path), {.confirmed = {}, .intended = {}, .boot = options_.boot}); !put)
+        return put;
+      found_mark_ = {.exists = true, .newest = Mark{}, .slot_damaged = false, .writes = 1};
+    }
+  }
+  if (auto created = create_private(path); !created) return created;
+  // No mutex of SQLite's own: this class is used by one thread at a time.
+  const int code = sqlite3_open_v2(path.c_str(), &db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+                                   options_.vfs);
+  if (code != SQLITE_OK) return std::unexpected(db_ == nullptr ? "out of memory" : error(code));
+  sqlite3_extended_result_codes(db_, 1);
+  // Until the store is found to be whole, closing it must not move the log: what lies behind a damaged place in it
+  // would be gone.
+  sqlite3_db_config(db_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  return {};
+}
+
+DiskResult RecordFile::check_identity(bool& fresh) {
   const auto found_application = number("PRAGMA application_id");
   if (!found_application) return std::unexpected(found_application.error());
   const auto found_version = number("PRAGMA user_version");
   if (!found_version) return std::unexpected(found_version.error());
   const auto tables = number("SELECT count(*) FROM sqlite_schema");
   if (!tables) return std::unexpected(tables.error());
-  const bool fresh = *tables == 0 && *found_application == 0;
+  fresh = *tables == 0 && *found_application == 0;
+  format_ = fresh ? schema_version : *found_version;
+  const bool nothing_lost = !found_mark_.newest || found_mark_.newest->nothing_acknowledged();
+  if (fresh && !nothing_lost)
+    return damage(fmt::format("it is empty, but it held {}", told(found_mark_.newest->intended)));
   if (!fresh && *found_application != application_id) {
-    return std::unexpected(fmt::format("{} is some other program's database; name another state folder", path));
+    return std::unexpected(
+        fmt::format("{} is some other program's database; name another state folder", options_.path));
   }
-  if (!fresh && *found_version > schema_version) {
+  if (format_ > schema_version) {
     return std::unexpected(
         fmt::format("it was written by a newer virtgate (format {}, this program knows formats up to {}); run that "
                     "version, or restore a backup made by this one",
                     *found_version, schema_version));
   }
-  if (!fresh && *found_version < 1) return std::unexpected("it says no format version; restore a backup");
+  if (format_ < 1) return damage("it says no format version");
+  if (format_ == 1 && !nothing_lost) {
+    return damage(fmt::format("it is of an older format, but its mark says that it held {} in the present one",
+                              told(found_mark_.newest->intended)));
+  }
+  if (format_ > 1 && !found_mark_.exists) {
+    return damage(
+        fmt::format("the mark beside it, {}, is missing, so it cannot be told whether the store is "
+                    "the newest there was",
+                    mark_path(options_.path)));
+  }
+  return {};
+}
+
+DiskResult RecordFile::set_up() {
+  // Exclusive before the first access: the log's index then lives in our memory, not in a shared file, and nobody else
+  // can change rows under the memory that mirrors them.
+  if (auto done = execute("PRAGMA locking_mode=EXCLUSIVE"); !done) return done;
+  bool fresh = false;
+  if (auto known = check_identity(fresh); !known) return known;
   // 8 KiB pages: four typical machines to a page instead of two with SQLite's 4 KiB, and still small commits.
   // The page cache stays small because all reading after the start is from memory: it holds the pages of a batch.
   for (const char* pragma : {
            "PRAGMA page_size=8192",
+           "PRAGMA auto_vacuum=INCREMENTAL",
            "PRAGMA journal_mode=WAL",
            "PRAGMA synchronous=FULL",
            "PRAGMA cache_size=-512",
@@ -224,29 +324,34 @@ DiskResult RecordFile::set_up(const std::string& path) {
     if (auto done = execute(pragma); !done) return done;
   }
   if (fresh) {
-    // In one transaction: a crash in the middle leaves an empty file, which is fresh again.
-    for (const std::string& sql :
-         {std::string("BEGIN"), std::string(schema), fmt::format("PRAGMA application_id={}", application_id),
-          fmt::format("PRAGMA user_version={}", schema_version), std::string("COMMIT")}) {
-      if (auto done = execute(sql.c_str()); !done) return done;
-    }
+    if (auto done = create_tables(); !done) return done;
   }
   const auto page_bytes = number("PRAGMA page_size");
   if (!page_bytes) return std::unexpected(page_bytes.error());
   page_bytes_ = static_cast<std::size_t>(*page_bytes);
-  sqlite3_wal_hook(
-      db_,
-      [](void* self, sqlite3*, const char*, int pages) {
-        static_cast<RecordFile*>(self)->wal_pages_ = static_cast<std::size_t>(pages);
-        return SQLITE_OK;
-      },
-      this);
+  if (auto done = read_seal(); !done) return done;
+  return read_compacted();
+}
+
+DiskResult RecordFile::create_tables() {
+  // In one transaction: a crash in the middle leaves an empty file, which is fresh again.
+  for (const std::string& sql : {std::string("BEGIN"), std::string(schema), std::string(seal_schema),
+                                 fmt::format("INSERT INTO seal VALUES(1,0,0,0,0,0,0,0,0,0,0,{})",
+                                             static_cast<std::int64_t>(checksum_of(numbers_of({}, {})))),
+                                 fmt::format("PRAGMA application_id={}", application_id),
+                                 fmt::format("PRAGMA user_version={}", schema_version), std::string("COMMIT")}) {
+    if (auto done = execute(sql.c_str()); !done) return done;
+  }
+  return {};
+}
+
+DiskResult RecordFile::prepare_statements() {
   for (auto [statement, sql] : {
            std::pair{&begin_, "BEGIN IMMEDIATE"},
            std::pair{&add_, "INSERT INTO versions VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)"},
-           std::pair{&remove_, "DELETE FROM versions WHERE id=?1"},
+           std::pair{&remove_, "DELETE FROM versions WHERE id=?1 RETURNING checksum"},
            std::pair{&set_compacted_, "INSERT OR REPLACE INTO compacted VALUES(?1,?2)"},
-           std::pair{&set_floor_, "INSERT OR REPLACE INTO revision_floor VALUES(1,?1)"},
+           std::pair{&set_seal_, "INSERT OR REPLACE INTO seal VALUES(1,?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)"},
            std::pair{&commit_, "COMMIT"},
            std::pair{&roll_back_, "ROLLBACK"},
        }) {
@@ -258,11 +363,52 @@ DiskResult RecordFile::set_up(const std::string& path) {
 }
 
 RecordFile::~RecordFile() {
-  for (auto* statement : {&begin_, &add_, &remove_, &set_compacted_, &set_floor_, &commit_, &roll_back_}) {
+  for (auto* statement : {&begin_, &add_, &remove_, &set_compacted_, &set_seal_, &commit_, &roll_back_}) {
     statement->reset();
   }
-  // SQLite moves the rest of the log into the database here and removes the log.
+  // SQLite moves the rest of the log into the database here and removes the log, unless the store was not accepted or
+  // somebody copies it.
+  const bool may_move = mark_ && mark_->begin_moving();
+  if (db_ != nullptr && !may_move) sqlite3_db_config(db_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   sqlite3_close(db_);
+}
+
+DiskResult RecordFile::read_seal() {
+  if (!has_seal()) {
+    const auto floor = number("SELECT revision FROM revision_floor");
+    if (!floor) return std::unexpected(floor.error());
+    seal_.revision = static_cast<Revision>(*floor);
+    return {};
+  }
+  auto found = prepare(
+      "SELECT sequence, revision, rows, low, high, previous_sequence, previous_revision, previous_rows, previous_low, "
+      "previous_high, checksum FROM seal");
+  if (!found) return std::unexpected(found.error());
+  const int code = sqlite3_step(found->get());
+  if (code == SQLITE_DONE) return damage("its seal is missing");
+  if (code != SQLITE_ROW) return std::unexpected(error(sqlite3_extended_errcode(db_)));
+  std::array<std::uint64_t, 2 * seal_numbers> numbers{};
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = number_column(found->get(), static_cast<int>(i));
+  if (checksum_of(numbers) != number_column(found->get(), 2 * seal_numbers)) {
+    return damage("its seal is damaged");
+  }
+  seal_ = seal_from(numbers.data());
+  previous_ = seal_from(numbers.data() + seal_numbers);
+  return {};
+}
+
+DiskResult RecordFile::read_compacted() {
+  auto rows = prepare("SELECT resource, revision FROM compacted");
+  if (!rows) return std::unexpected(rows.error());
+  int code = 0;
+  while ((code = sqlite3_step(rows->get())) == SQLITE_ROW) {
+    const auto resource = text_column(rows->get(), 0);
+    const auto revision = number_column(rows->get(), 1);
+    contents_.add(element_of(resource, revision));
+    compacted_.insert_or_assign(std::string(resource), revision);
+  }
+  if (code != SQLITE_DONE) return std::unexpected(error(sqlite3_extended_errcode(db_)));
+  return {};
 }
 
 DiskResult RecordFile::load(const std::function<DiskResult(const Record&)>& take) {
@@ -271,10 +417,9 @@ DiskResult RecordFile::load(const std::function<DiskResult(const Record&)>& take
       "FROM versions ORDER BY id");
   if (!rows) return std::unexpected(rows.error());
   auto* row = rows->get();
-  for (;;) {
-    const int code = sqlite3_step(row);
-    if (code == SQLITE_DONE) return {};
-    if (code != SQLITE_ROW) return std::unexpected(error(sqlite3_extended_errcode(db_)));
+  std::string scratch;
+  int code = 0;
+  while ((code = sqlite3_step(row)) == SQLITE_ROW) {
     const auto id = number_column(row, 0);
     Record record;
     record.tombstone = sqlite3_column_type(row, 8) == SQLITE_NULL;
@@ -288,39 +433,165 @@ DiskResult RecordFile::load(const std::function<DiskResult(const Record&)>& take
                      .stamp = {.revision = id >> ordinal_bits,
                                .created_revision = number_column(row, 5),
                                .ordinal = static_cast<std::uint16_t>(id & (transaction_writes_max - 1))}};
-    if (checksum_of(record) != sqlite3_column_int64(row, 9)) {
-      return std::unexpected(fmt::format("the record of {} {}/{} at revision {} is damaged; restore a backup",
-                                         record.object.resource, record.object.ns, record.object.name,
-                                         record.object.stamp.revision));
+    const auto checksum = checksum_of(record);
+    if (checksum != number_column(row, 9)) {
+      return damage(fmt::format("the record of {} {}/{} at revision {} is damaged", record.object.resource,
+                                record.object.ns, record.object.name, record.object.stamp.revision));
     }
+    ++rows_;
+    contents_.add(SetHash::element(id, checksum));
+    record.object.json = decode_value(record.object.resource, record.object.json, scratch);
     if (auto taken = take(record); !taken) return taken;
   }
+  if (code != SQLITE_DONE) return std::unexpected(error(sqlite3_extended_errcode(db_)));
+  if (has_seal() && (rows_ != seal_.rows || contents_ != seal_.contents)) {
+    return damage(rows_ == seal_.rows ? fmt::format("one or more of its {} rows are not those that were written", rows_)
+                                      : fmt::format("it has {} rows, and should have {}", rows_, seal_.rows));
+  }
+  return {};
 }
 
-Result<Revision> RecordFile::revision_floor() {
-  const auto found = number("SELECT revision FROM revision_floor");
-  if (!found) return fail(Status::internal_error(found.error()));
-  return static_cast<Revision>(*found);
+DiskResult RecordFile::compare_with_mark() {
+  const auto& mark = *found_mark_.newest;
+  const bool same_boot = !options_.boot.empty() && mark.boot == options_.boot;
+  // A slot is torn when the power goes, or when the disk fails and nobody can write it again. Else somebody changed it.
+  if (found_mark_.slot_damaged && same_boot) {
+    return damage(
+        fmt::format("the mark beside it, {}, is damaged, so it cannot be told whether something is "
+                    "missing; what is there is whole, up to revision {}",
+                    mark_path(options_.path), seal_.revision));
+  }
+  if (seal_ == mark.intended) return {};
+  // The power went before the log was synced: that commit was not acknowledged.
+  if (seal_ == mark.confirmed && !same_boot) return {};
+  // The process ended after it wrote the log and before it wrote the mark: not acknowledged either, but there.
+  if (previous_ == mark.intended || previous_ == mark.confirmed) return {};
+  return damage(fmt::format(
+      "acknowledged changes are missing: it holds {}, commit {}, and the mark says {}, commit {}; its log was lost or "
+      "damaged, or the store is an older copy",
+      told(seal_), seal_.sequence, told(mark.intended), mark.intended.sequence));
 }
 
-Result<std::vector<std::pair<std::string, Revision>>> RecordFile::compacted() {
-  auto rows = prepare("SELECT resource, revision FROM compacted");
-  if (!rows) return fail(Status::internal_error(rows.error()));
-  std::vector<std::pair<std::string, Revision>> found;
+DiskResult RecordFile::accept() {
+  if (has_seal()) {
+    if (auto whole = compare_with_mark(); !whole) return whole;
+  }
+  if (!found_mark_.exists) {
+    if (auto put = put_mark(mark_path(options_.path), {.confirmed = {}, .intended = {}, .boot = options_.boot}); !put)
+      return put;
+    found_mark_ = {.exists = true, .newest = Mark{}, .slot_damaged = false, .writes = 1};
+  }
+  auto mark = HighWaterMark::open(mark_path(options_.path), options_.vfs, found_mark_);
+  if (!mark) return std::unexpected(mark.error());
+  mark_ = std::move(*mark);
+  sqlite3_db_config(db_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, nullptr);
+  sqlite3_wal_hook(
+      db_,
+      [](void* self, sqlite3*, const char*, int pages) {
+        static_cast<RecordFile*>(self)->wal_pages_ = static_cast<std::size_t>(pages);
+        return SQLITE_OK;
+      },
+      this);
+  if (!has_seal()) {
+    if (auto done = upgrade(); !done) return done;
+  }
+  if (auto done = rewrite_without_gaps(); !done) return done;
+  if (auto done = hook_log(); !done) return done;
+  if (auto done = prepare_statements(); !done) return done;
+  mark_->settle(seal_, options_.boot);
+  return {};
+}
+
+DiskResult RecordFile::upgrade() {
+  const Seal before;
+  const auto newest = number("SELECT max(id) FROM versions");
+  if (!newest) return std::unexpected(newest.error());
+  const Seal now{.sequence = 1,
+                 .revision = std::max(seal_.revision, static_cast<Revision>(*newest) >> ordinal_bits),
+                 .rows = rows_,
+                 .contents = contents_};
+  const auto numbers = numbers_of(now, before);
+  std::string values;
+  for (const auto value : numbers) values += fmt::format("{},", static_cast<std::int64_t>(value));
+  for (const std::string& sql :
+       {std::string("BEGIN IMMEDIATE"), std::string("DROP TABLE revision_floor"), std::string(seal_schema),
+        fmt::format("INSERT INTO seal VALUES(1,{}{})", values, static_cast<std::int64_t>(checksum_of(numbers))),
+        fmt::format("PRAGMA user_version={}", schema_version), std::string("COMMIT")}) {
+    if (auto done = execute(sql.c_str()); !done) return done;
+  }
+  format_ = schema_version;
+  seal_ = now;
+  previous_ = before;
+  return {};
+}
+
+// A store of an older format cannot give pages back one by one; where it is worth it, it is written anew, once.
+DiskResult RecordFile::rewrite_without_gaps() {
+  const auto mode = number("PRAGMA auto_vacuum");
+  const auto pages = number("PRAGMA page_count");
+  const auto free = number("PRAGMA freelist_count");
+  if (!mode || !pages || !free) return std::unexpected((!mode ? mode : !pages ? pages : free).error());
+  const auto live_bytes = (*pages - *free) * static_cast<std::int64_t>(page_bytes_);
+  if (*mode != 0 || *free < free_pages_least || *free < *pages / 4 || live_bytes > rewrite_bytes_max) return {};
+  if (auto done = execute("PRAGMA auto_vacuum=INCREMENTAL"); !done) return done;
+  if (auto done = execute("VACUUM"); !done) return done;
+  return checkpoint();
+}
+
+DiskResult RecordFile::hook_log() {
+  sqlite3_file* log = nullptr;
+  const int code = sqlite3_file_control(db_, "main", SQLITE_FCNTL_JOURNAL_POINTER, static_cast<void*>(&log));
+  if (code != SQLITE_OK || log == nullptr || log->pMethods == nullptr) {
+    return std::unexpected("SQLite does not show its write-ahead log");
+  }
+  hook_ = std::make_unique<LogHook>(LogHook{.methods = *log->pMethods, .real = log->pMethods, .owner = this});
+  hook_->methods.xWrite = LogHook::write;
+  hook_->methods.xSync = LogHook::sync;
+  log->pMethods = &hook_->methods;
+  return {};
+}
+
+// Called by SQLite within a commit. Its first sync may be for the header of a log that starts anew, before any row is
+// in it.
+int RecordFile::sync_log(const std::function<int()>& sync) {
+  if (intended_ == nullptr || !frames_written_) return sync();
+  outcome_unknown_ = true;
+  mark_->begin({.confirmed = seal_, .intended = *intended_, .boot = options_.boot});
+  const int code = sync();
+  auto marked = mark_->wait();
+  if (code != SQLITE_OK || marked) return code;
+  mark_problem_ = std::move(marked.error());
+  return SQLITE_IOERR_FSYNC;
+}
+
+std::vector<std::string> RecordFile::problems_of_structure() {
+  std::vector<std::string> problems;
+  auto rows = prepare("PRAGMA integrity_check(20)");
+  if (!rows) return {rows.error()};
   int code = 0;
   while ((code = sqlite3_step(rows->get())) == SQLITE_ROW) {
-    found.emplace_back(text_column(rows->get(), 0), number_column(rows->get(), 1));
+    if (const auto text = text_column(rows->get(), 0); text != "ok") problems.emplace_back(text);
   }
-  if (code != SQLITE_DONE) return fail(Status::internal_error(error(sqlite3_extended_errcode(db_))));
-  return found;
+  if (code != SQLITE_DONE) problems.push_back(error(sqlite3_extended_errcode(db_)));
+  return problems;
 }
 
-DiskResult RecordFile::begin() { return run(begin_.get()); }
+DiskResult RecordFile::begin() {
+  compacted_before_.clear();
+  rows_ = seal_.rows;
+  contents_ = seal_.contents;
+  outcome_unknown_ = false;
+  return run(begin_.get());
+}
 
 DiskResult RecordFile::add(const Record& record) {
-  const auto& object = record.object;
+  std::string scratch;
+  auto stored = record;
+  stored.object.json = encode_value(record.object.resource, record.object.json, scratch);
+  const auto& object = stored.object;
+  const auto checksum = checksum_of(stored);
   auto* row = add_.get();
-  bind(row, 1, record_id(object.stamp.revision, object.stamp.ordinal));
+  bind(row, 1, id_of(stored));
   bind(row, 2, object.resource);
   bind(row, 3, object.ns);
   bind(row, 4, object.name);
@@ -328,45 +599,118 @@ DiskResult RecordFile::add(const Record& record) {
   bind(row, 6, object.stamp.created_revision);
   sqlite3_bind_blob64(row, 7, object.facts.empty() ? "" : object.facts.data(), object.facts.size(), SQLITE_STATIC);
   bind(row, 8, std::uint64_t{object.revision_offset});
-  if (record.tombstone) {
+  if (stored.tombstone) {
     sqlite3_bind_null(row, 9);
   } else {
     bind(row, 9, object.json);
   }
-  bind(row, 10, static_cast<std::uint64_t>(checksum_of(record)));
-  return run(row);
+  bind(row, 10, checksum);
+  if (auto done = run(row); !done) return done;
+  ++rows_;
+  contents_.add(SetHash::element(id_of(stored), checksum));
+  return {};
 }
 
 DiskResult RecordFile::remove(std::uint64_t id) {
-  bind(remove_.get(), 1, id);
-  return run(remove_.get());
+  auto* row = remove_.get();
+  bind(row, 1, id);
+  int code = sqlite3_step(row);
+  bool found = false;
+  if (code == SQLITE_ROW) {
+    found = true;
+    contents_.remove(SetHash::element(id, number_column(row, 0)));
+    --rows_;
+    code = sqlite3_step(row);
+  }
+  std::string reason = code == SQLITE_DONE ? std::string() : error(sqlite3_extended_errcode(db_));
+  sqlite3_reset(row);
+  if (reason.empty() && !found) {
+    reason = fmt::format("the store's file is damaged: a row of revision {} is missing", id >> ordinal_bits);
+  }
+  if (!reason.empty()) return std::unexpected(std::move(reason));
+  return {};
 }
 
 DiskResult RecordFile::set_compacted(std::string_view resource, Revision revision) {
   bind(set_compacted_.get(), 1, resource);
   bind(set_compacted_.get(), 2, revision);
-  return run(set_compacted_.get());
+  if (auto done = run(set_compacted_.get()); !done) return done;
+  auto known = compacted_.find(resource);
+  if (known == compacted_.end()) known = compacted_.emplace(std::string(resource), 0).first;
+  // 0: there was no row. A revision is never 0.
+  if (known->second != 0) contents_.remove(element_of(resource, known->second));
+  contents_.add(element_of(resource, revision));
+  compacted_before_.emplace(resource, known->second);
+  known->second = revision;
+  return {};
 }
 
-DiskResult RecordFile::set_revision_floor(Revision revision) {
-  bind(set_floor_.get(), 1, revision);
-  return run(set_floor_.get());
+DiskResult RecordFile::write_seal(const Seal& now, const Seal& before) {
+  const auto numbers = numbers_of(now, before);
+  for (std::size_t i = 0; i < numbers.size(); ++i) bind(set_seal_.get(), static_cast<int>(i + 1), numbers[i]);
+  bind(set_seal_.get(), 2 * seal_numbers + 1, checksum_of(numbers));
+  return run(set_seal_.get());
 }
 
-DiskResult RecordFile::commit() { return run(commit_.get()); }
+DiskResult RecordFile::commit(Revision revision) {
+  const Seal next{.sequence = seal_.sequence + 1, .revision = revision, .rows = rows_, .contents = contents_};
+  if (auto done = write_seal(next, seal_); !done) return done;
+  intended_ = &next;
+  frames_written_ = false;
+  mark_problem_.clear();
+  auto done = run(commit_.get());
+  intended_ = nullptr;
+  if (done) {
+    outcome_unknown_ = false;
+    compacted_before_.clear();
+    previous_ = seal_;
+    seal_ = next;
+  } else if (!mark_problem_.empty()) {
+    done = std::unexpected(mark_problem_);
+  }
+  // After a failure this takes back what the mark intended.
+  mark_->settle(seal_, options_.boot);
+  return done;
+}
 
 void RecordFile::roll_back() {
   // Some failures make SQLite roll back by itself.
   if (sqlite3_get_autocommit(db_) == 0) (void)run(roll_back_.get());
+  for (const auto& [resource, revision] : compacted_before_) {
+    if (revision == 0) {
+      compacted_.erase(resource);
+    } else {
+      compacted_[resource] = revision;
+    }
+  }
+  compacted_before_.clear();
 }
 
 DiskResult RecordFile::checkpoint() {
+  if (!mark_->begin_moving()) {
+    if (wal_bytes() < wal_bytes_while_copied_max) return {};
+  }
   int log_pages = 0;
   int moved_pages = 0;
   const int code = sqlite3_wal_checkpoint_v2(db_, nullptr, SQLITE_CHECKPOINT_PASSIVE, &log_pages, &moved_pages);
+  mark_->end_moving();
   if (code != SQLITE_OK) return std::unexpected(error(sqlite3_extended_errcode(db_)));
   wal_pages_ = log_pages > moved_pages ? static_cast<std::size_t>(log_pages - moved_pages) : 0;
   return {};
+}
+
+std::expected<bool, std::string> RecordFile::shrink() {
+  const auto pages = number("PRAGMA page_count");
+  const auto free = number("PRAGMA freelist_count");
+  if (!pages || !free) return std::unexpected((!pages ? pages : free).error());
+  const auto kept = std::max(free_pages_least, *pages / free_share_of_pages);
+  if (*free <= kept) return false;
+  if (auto done = execute(fmt::format("PRAGMA incremental_vacuum({})", shrink_pages).c_str()); !done) {
+    return std::unexpected(done.error());
+  }
+  const auto left = number("PRAGMA freelist_count");
+  // The same number: a store of an older format that was not worth to be written anew.
+  return left && *left < *free && *left > kept;
 }
 
 }  // namespace vg::store

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <expected>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,58 +19,69 @@
 
 #include "base/status.h"
 #include "ports/stored_object.h"
+#include "store/high_water_mark.h"
+#include "store/row.h"
+#include "store/seal.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
 
 namespace vg::store {
 
-// What the disk or SQLite says, as a sentence for people.
-using DiskResult = std::expected<void, std::string>;
-
-// A row's id carries its revision and its place within the transaction.
-inline constexpr int ordinal_bits = 10;
-inline constexpr std::size_t transaction_writes_max = std::size_t{1} << ordinal_bits;
-inline std::uint64_t record_id(Revision revision, std::uint16_t ordinal) { return revision << ordinal_bits | ordinal; }
-
-struct Record {
-  StoredObject::Parts object;
-  bool tombstone = false;  // the key is gone as of this revision; only key, revision and ordinal are set
-};
+inline constexpr std::string_view lost_or_damaged = "LostOrDamaged";
 
 class RecordFile {
  public:
   struct Options {
     std::string path;
-    const char* vfs = nullptr;  // SQLite's default when null
+    const char* vfs = nullptr;       // SQLite's default when null
+    std::string boot = this_boot();  // see Mark; tests play a new start of the system
   };
-  // Refuses a file that is not a store, that a newer program wrote, or that is damaged.
+  // Refuses a file that is not a store, that a newer program wrote, or that is lost: a mark without a store (the reason
+  // of the Status is `lost_or_damaged`). Creates a new store only where there was none. Nothing of an existing one is
+  // changed before accept().
   static Result<std::unique_ptr<RecordFile>> open(const Options& options);
   ~RecordFile();
   RecordFile(const RecordFile&) = delete;
   RecordFile& operator=(const RecordFile&) = delete;
 
-  // Every record in order of revision. Each is compared with its checksum: a full scan that is needed anyway finds more
-  // than SQLite's quick check would, at no further cost.
+  // Every record in order of revision. Each is compared with its checksum, and all of them with the seal: a full scan
+  // that is needed anyway finds more than SQLite's quick check would, at no further cost.
   DiskResult load(const std::function<DiskResult(const Record&)>& take);
-  // The highest revision that was ever used, as far as rows that are gone would be needed to know it.
-  Result<Revision> revision_floor();
-  // For each resource the revision up to which changes are gone.
-  Result<std::vector<std::pair<std::string, Revision>>> compacted();
+  // After load(): compares the seal with the mark, brings a store of an older format to the present one, and makes the
+  // file ready to be written. Says what is missing otherwise.
+  DiskResult accept();
+  // Everything that SQLite itself can say about the file's structure, most important first; empty: nothing is wrong.
+  std::vector<std::string> problems_of_structure();
 
-  // A batch. After any failure call roll_back(); nothing of the batch is kept then.
+  // The last refusal was about the store's content, and not about who has it open or wrote it.
+  bool damaged() const { return damaged_; }
+  std::unexpected<std::string> damage(std::string what);
+
+  // What the store holds, as it says itself.
+  const Seal& seal() const { return seal_; }
+  bool has_seal() const { return format_ >= 2; }
+  // For each resource the revision up to which changes are gone.
+  const std::map<std::string, Revision, std::less<>>& compacted() const { return compacted_; }
+
+  // A batch. After any failure call roll_back(); nothing of the batch is kept then, unless outcome_unknown().
   DiskResult begin();
   DiskResult add(const Record& record);
   DiskResult remove(std::uint64_t id);
   DiskResult set_compacted(std::string_view resource, Revision revision);
-  DiskResult set_revision_floor(Revision revision);
-  DiskResult commit();  // durable when it returns
+  // Durable, in log and mark, when it returns. `revision` is the highest that was ever given out.
+  DiskResult commit(Revision revision);
   void roll_back();
+  // The last commit() failed when everything had been written: after a crash it may turn out to have happened. The next
+  // commit that works writes over it.
+  bool outcome_unknown() const { return outcome_unknown_; }
 
   // Bytes in the write-ahead log that are not in the database yet.
   std::size_t wal_bytes() const { return wal_pages_ * page_bytes_; }
-  // Moves the write-ahead log into the database.
+  // Moves the write-ahead log into the database, unless somebody copies the files: then it is left, within reason.
   DiskResult checkpoint();
+  // Gives some pages that nobody needs back to the file system, as of the next checkpoint. True: there are more.
+  std::expected<bool, std::string> shrink();
 
  private:
   struct Finalizer {
@@ -77,18 +89,51 @@ class RecordFile {
   };
   using Statement = std::unique_ptr<sqlite3_stmt, Finalizer>;
 
-  RecordFile() = default;
-  DiskResult set_up(const std::string& path);
+  struct LogHook;
+
+  explicit RecordFile(Options options);
+  DiskResult open_files();
+  DiskResult set_up();
+  DiskResult check_identity(bool& fresh);
+  DiskResult create_tables();
+  DiskResult prepare_statements();
+  DiskResult read_seal();
+  DiskResult read_compacted();
+  DiskResult compare_with_mark();
+  DiskResult upgrade();
+  DiskResult rewrite_without_gaps();
+  DiskResult write_seal(const Seal& now, const Seal& before);
+  DiskResult hook_log();
+  int sync_log(const std::function<int()>& sync);
   DiskResult execute(const char* sql);
   std::expected<std::int64_t, std::string> number(const char* sql);
   std::expected<Statement, std::string> prepare(const char* sql);
   DiskResult run(sqlite3_stmt* statement);
-  std::string error(int code) const;
+  std::string error(int code);
 
+  const Options options_;
   sqlite3* db_ = nullptr;
   std::size_t page_bytes_ = 0;
   std::size_t wal_pages_ = 0;
-  Statement begin_, add_, remove_, set_compacted_, set_floor_, commit_, roll_back_;
+  std::int64_t format_ = 0;
+  Statement begin_, add_, remove_, set_compacted_, set_seal_, commit_, roll_back_;
+
+  Seal seal_;      // of the last commit
+  Seal previous_;  // of the one before
+  std::map<std::string, Revision, std::less<>> compacted_;
+  // What the seal will be if the batch in hand is committed.
+  std::uint64_t rows_ = 0;
+  SetHash contents_;
+  std::map<std::string, Revision, std::less<>> compacted_before_;  // what roll_back() brings back
+
+  MarkReading found_mark_;
+  std::unique_ptr<HighWaterMark> mark_;
+  std::unique_ptr<LogHook> hook_;
+  const Seal* intended_ = nullptr;  // while a commit runs
+  bool frames_written_ = false;     // of the commit that runs
+  std::string mark_problem_;
+  bool damaged_ = false;
+  bool outcome_unknown_ = false;
 };
 
 }  // namespace vg::store

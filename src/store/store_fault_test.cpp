@@ -86,7 +86,7 @@ TEST_F(StoreFault, many_writes_share_one_sync) {
   Revision last = 1;
   for (auto& write : rest) EXPECT_EQ(write.get()->revision, ++last) << "in the order of submission";
   EXPECT_EQ(store_->stats().commits, 2u);
-  EXPECT_EQ(disk_.syncs - syncs, 2);
+  EXPECT_LE(disk_.syncs - syncs, 5) << "log and mark, once for each of the two batches, and the mark when all is quiet";
 }
 
 TEST_F(StoreFault, concurrent_submitters_need_fewer_syncs_than_writes) {
@@ -149,9 +149,12 @@ TEST_F(StoreFault, a_failed_batch_fails_whole_with_the_answers_that_rested_on_it
   auto independent = start(*store_, one(update(machine_key("nothing"), "1")));
   disk_.fail_sync = SQLITE_IOERR_FSYNC;
   disk_.release_syncs();
-  EXPECT_EQ(first.get().error().code, 503);
-  EXPECT_EQ(created.get().error().code, 503);
-  EXPECT_EQ(again.get().error().code, 503) << "\"already exists\" would not have been true";
+  const auto failed = first.get().error();
+  EXPECT_EQ(failed.code, 500);
+  EXPECT_THAT(failed.message, HasSubstr("the outcome of this write is unknown"));
+  EXPECT_THAT(failed.message, HasSubstr("read the object before trying again"));
+  EXPECT_EQ(created.get().error().code, 500);
+  EXPECT_EQ(again.get().error().code, 500) << "\"already exists\" would not have been true";
   EXPECT_EQ(independent.get().error().code, 404);
   EXPECT_FALSE(get("a"));
   disk_.fail_sync = 0;
@@ -171,7 +174,8 @@ TEST_P(FailingDisk, is_an_error_for_the_request_and_for_readiness_until_it_recov
   for (int i = 0; i < 3; ++i) {
     const auto outcome = commit(*store_, create(machine_key("during"), std::string(20'000, 'x')));
     ASSERT_FALSE(outcome.has_value());
-    EXPECT_EQ(outcome.error().code, 503);
+    EXPECT_EQ(outcome.error().code, GetParam().first ? 500 : 503) << "after a failed sync nobody can say";
+    EXPECT_EQ(outcome.error().message.contains("nothing was changed"), !GetParam().first);
     EXPECT_THAT(outcome.error().message, HasSubstr("disk"));
   }
   ill_.wait();
@@ -298,7 +302,7 @@ TEST_F(StoreFault, acknowledged_is_kept_and_refused_is_not_whatever_the_disk_doe
                                              : removing             ? remove(machine_key(name))
                                                                     : update(machine_key(name), content));
         if (!outcome) {
-          EXPECT_EQ(outcome.error().code, 503) << outcome.error().message;
+          EXPECT_THAT(outcome.error().code, ::testing::AnyOf(503, 500)) << outcome.error().message;
           ++failures;
         } else if (removing) {
           kept[t].erase(name);
@@ -333,6 +337,7 @@ TEST_F(StoreFault, acknowledged_is_kept_and_refused_is_not_whatever_the_disk_doe
 TEST_F(StoreFault, survives_power_cuts) {
   store_.reset();
   std::filesystem::remove(folder_.file("store.db"));
+  std::filesystem::remove(folder_.file("store.db-mark"));
   disk_.remember = true;
   auto small = options();
   small.wal_bytes_max = 64 * limits::kib;  // so that many cuts hit a checkpoint
@@ -365,6 +370,7 @@ TEST_F(StoreFault, survives_power_cuts) {
     disk_.power_cut(into, random);
     Options after;
     after.path = into + "/store.db";
+    after.boot = "after the cut";
     auto opened = EmbeddedStore::open(std::move(after));
     EXPECT_TRUE(opened.has_value()) << opened.error().message;
     for (int t = 0; t < threads && opened; ++t) {
@@ -492,9 +498,9 @@ std::string refusal(Options options) {
 TEST_F(StoreFault, refuses_a_file_of_a_newer_program) {
   ASSERT_TRUE(commit(*store_, create(machine_key("a"), "1")));
   store_.reset();
+  change_file(folder_.file("store.db"), "PRAGMA user_version=3");
+  EXPECT_THAT(refusal(options()), HasSubstr("newer virtgate (format 3, this program knows formats up to 2)"));
   change_file(folder_.file("store.db"), "PRAGMA user_version=2");
-  EXPECT_THAT(refusal(options()), HasSubstr("newer virtgate (format 2, this program knows formats up to 1)"));
-  change_file(folder_.file("store.db"), "PRAGMA user_version=1");
   open();
   EXPECT_TRUE(get("a")) << "refusing changes nothing";
 }
