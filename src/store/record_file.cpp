@@ -452,6 +452,7 @@ DiskResult RecordFile::load(const std::function<DiskResult(const Record&)>& take
 }
 
 DiskResult RecordFile::compare_with_mark() {
+  if (!has_seal()) return {};
   const auto& mark = *found_mark_.newest;
   const bool same_boot = !options_.boot.empty() && mark.boot == options_.boot;
   // A slot is torn when the power goes, or when the disk fails and nobody can write it again. Else somebody changed it.
@@ -473,9 +474,7 @@ DiskResult RecordFile::compare_with_mark() {
 }
 
 DiskResult RecordFile::accept() {
-  if (has_seal()) {
-    if (auto whole = compare_with_mark(); !whole) return whole;
-  }
+  if (auto whole = compare_with_mark(); !whole) return whole;
   if (!found_mark_.exists) {
     if (auto put = put_mark(mark_path(options_.path), {.confirmed = {}, .intended = {}, .boot = options_.boot}); !put)
       return put;

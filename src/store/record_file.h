@@ -51,6 +51,8 @@ class RecordFile {
   // After load(): compares the seal with the mark, brings a store of an older format to the present one, and makes the
   // file ready to be written. Says what is missing otherwise.
   DiskResult accept();
+  // Whether the seal is that of the mark: what accept() begins with. Says what is missing otherwise.
+  DiskResult compare_with_mark();
   // Everything that SQLite itself can say about the file's structure, most important first; empty: nothing is wrong.
   std::vector<std::string> problems_of_structure();
 
@@ -99,7 +101,7 @@ class RecordFile {
   DiskResult prepare_statements();
   DiskResult read_seal();
   DiskResult read_compacted();
-  DiskResult compare_with_mark();
+
   DiskResult upgrade();
   DiskResult rewrite_without_gaps();
   DiskResult write_seal(const Seal& now, const Seal& before);
