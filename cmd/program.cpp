@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "actions.h"
+#include "backup.h"
 #include "cluster.h"
 #include "rules.h"
 #include "serve.h"
 #include "server/version.h"
+#include "state.h"
 
 namespace vg::cmd {
 namespace {
@@ -47,6 +49,12 @@ constexpr std::array commands = std::to_array<Command>({
      [](const Command&, Arguments arguments, Output output) { return run_rules(arguments, output); }},
     {"actions", "[-o json]", "every action on a machine, and the permission it needs",
      [](const Command&, Arguments arguments, Output output) { return run_actions(arguments, output); }},
+    {"backup", "[--state DIR] [--objects-only] FILE", "the state of a server in one file, while it runs",
+     [](const Command&, Arguments arguments, Output output) { return run_backup(arguments, output); }},
+    {"restore", "[--state DIR] [--replace] FILE", "a state folder from a backup",
+     [](const Command&, Arguments arguments, Output output) { return run_restore(arguments, output); }},
+    {"state", "check | export | accept-loss [--state DIR]", "look after the state of a server that is stopped",
+     [](const Command&, Arguments arguments, Output output) { return run_state(arguments, output); }},
     {"version", "", "the version of this program", print_version},
 });
 
@@ -54,7 +62,7 @@ std::string usage() {
   std::string text = "usage: virtgate COMMAND [FLAGS]\n\n";
   for (const Command& command : commands)
     text += fmt::format("  {:<8} {:<52} {}\n", command.name, command.synopsis, command.help);
-  text += "\nvirtgate COMMAND --help tells the flags of serve and cluster.\n";
+  text += "\nvirtgate COMMAND --help tells its flags.\n";
   return text;
 }
 

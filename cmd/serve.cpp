@@ -43,6 +43,7 @@
 #include "server/webhooks.h"
 #include "signals.h"
 #include "standalone_api.h"
+#include "store/state_files.h"
 #include "subresources.h"
 
 namespace vg::cmd {
@@ -283,6 +284,7 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
   }
   auto folder = local::StateFolder::open(state);
   if (!folder) return fail(folder.error());
+  if (auto may = store::check_state(folder->path()); !may) return fail(may.error());
   local::PkiOptions pki_options{.state = folder->path(), .hosts = served_hosts(listen), .server_url = listen.url()};
   auto pki = local::Pki::open(std::move(pki_options), now(SystemClock()));
   if (!pki) return fail(pki.error());

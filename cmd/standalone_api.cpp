@@ -11,6 +11,7 @@
 #include "resources/draft.h"
 #include "resources/first_start.h"
 #include "resources/table_call.h"
+#include "store/state_files.h"
 
 namespace vg::cmd {
 namespace {
@@ -87,7 +88,7 @@ StandaloneApi::~StandaloneApi() = default;
 
 Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOptions& options, const Clock& clock) {
   store::Options store_options;
-  store_options.path = (options.state / "store.db").native();
+  store_options.path = store::store_path(options.state);
   store_options.health_changed = [](const StoreHealth& health) {
     if (health.ok)
       log::info("the store takes writes again");

@@ -311,7 +311,8 @@ DiskResult RecordFile::set_up() {
   // The page cache stays small because all reading after the start is from memory: it holds the pages of a batch.
   for (const char* pragma : {
            "PRAGMA page_size=8192",
-           "PRAGMA auto_vacuum=INCREMENTAL",
+           // Only before there is anything: on an existing store it would write.
+           fresh ? "PRAGMA auto_vacuum=INCREMENTAL" : "",
            "PRAGMA journal_mode=WAL",
            "PRAGMA synchronous=FULL",
            "PRAGMA cache_size=-512",
@@ -463,8 +464,9 @@ DiskResult RecordFile::compare_with_mark() {
                     mark_path(options_.path), seal_.revision));
   }
   if (seal_ == mark.intended) return {};
-  // The power went before the log was synced: that commit was not acknowledged.
-  if (seal_ == mark.confirmed && !same_boot) return {};
+  // The power went before the log was synced: that commit was not acknowledged. Not so if the other slot is torn: it
+  // was being written for the next commit then, and this one had ended.
+  if (seal_ == mark.confirmed && !same_boot && !found_mark_.slot_damaged) return {};
   // The process ended after it wrote the log and before it wrote the mark: not acknowledged either, but there.
   if (previous_ == mark.intended || previous_ == mark.confirmed) return {};
   return damage(fmt::format(

@@ -1,0 +1,252 @@
+#include "state.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <chrono>
+#include <system_error>
+
+#include "base/files.h"
+#include "base/time_rfc3339.h"
+#include "local/state_folder.h"
+#include "store/salvage.h"
+#include "store/state_files.h"
+
+namespace vg::cmd {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int exit_could_not_run = 2;
+// Names after which a list of what is wrong is cut short.
+constexpr std::size_t shown_max = 50;
+// How far versions jump when nobody knows which were given out.
+constexpr Revision revision_gap = Revision{1} << 32;
+
+Flag state_flag(std::string& state) {
+  return {"state", '\0', &state, "DIR", "the state folder of the server (default as for serve)"};
+}
+
+struct Opened {
+  local::StateFolder folder;
+  store::Salvage found;
+};
+
+// Nobody else may use the folder meanwhile.
+Result<Opened> open_stopped(const std::string& state) {
+  auto path = existing_state(state);
+  if (!path) return fail(std::move(path.error()));
+  auto folder = local::StateFolder::open(*path);
+  if (!folder) return fail(std::move(folder.error()));
+  auto found = store::salvage(store::store_path(folder->path()));
+  if (auto may = store::check_state(folder->path()); !may) {
+    found.problems.push_back(may.error().message);
+    found.whole = false;
+  }
+  return Opened{.folder = std::move(*folder), .found = std::move(found)};
+}
+
+void print_some(std::FILE* out, std::string_view what, const std::vector<std::string>& lines) {
+  for (std::size_t i = 0; i < lines.size() && i < shown_max; ++i) fmt::print(out, "{}: {}\n", what, lines[i]);
+  if (lines.size() > shown_max) fmt::print(out, "{}: and {} more\n", what, lines.size() - shown_max);
+}
+
+// What is wrong, and how much is left.
+void print_findings(std::FILE* out, const store::Salvage& found) {
+  print_some(out, "damaged", found.problems);
+  print_some(out, "cannot be read", found.damaged);
+  if (const auto& mark = found.mark.newest; mark && !mark->nothing_acknowledged()) {
+    fmt::print(out, "acknowledged: revision {} with {} rows; readable: revision {} with {} rows\n",
+               mark->intended.revision, mark->intended.rows, found.newest, found.rows);
+  }
+}
+
+int run_check(std::span<const std::string_view> arguments, Output output) {
+  std::string state;
+  const auto parsed =
+      read_command({.name = "state check",
+                    .synopsis = "[--state DIR]",
+                    .about = "Checks every row of the store, its seal, its log and its mark. The server "
+                             "must be stopped. Exit code 0: all is well, 1: something is damaged or "
+                             "missing, 2: it could not be checked."},
+                   {state_flag(state)}, arguments, output);
+  if (!parsed) return parsed.error();
+  const auto opened = open_stopped(state);
+  if (!opened) {
+    fmt::print(output.err, "virtgate state check: {}\n", opened.error().message);
+    return exit_could_not_run;
+  }
+  const auto& found = opened->found;
+  if (found.whole) {
+    fmt::print(output.out, "the store is whole: revision {}, {} rows, {} objects\n", found.newest, found.rows,
+               found.objects.size());
+    return exit_ok;
+  }
+  print_findings(output.out, found);
+  fmt::print(
+      output.out,
+      "{} objects can be read: save them with \"virtgate state export\"; then \"virtgate restore\" a backup, or go "
+      "on with them with \"virtgate state accept-loss\"\n",
+      found.objects.size());
+  return exit_failed;
+}
+
+int run_export(std::span<const std::string_view> arguments, Output output) {
+  std::string state, file = "-";
+  const auto parsed =
+      read_command({.name = "state export",
+                    .synopsis = "[--state DIR] [-o FILE]",
+                    .about = "Writes all objects that can be read, Secrets too, as one List that kubectl "
+                             "takes, also from a damaged store. The server must be stopped. Exit code "
+                             "0: these are all, 1: something could not be read."},
+                   {state_flag(state), {"output", 'o', &file, "FILE", "where to; - is stdout"}}, arguments, output);
+  if (!parsed) return parsed.error();
+  const auto opened = open_stopped(state);
+  if (!opened) {
+    fmt::print(output.err, "virtgate state export: {}; of a server that runs, take a \"virtgate backup\"\n",
+               opened.error().message);
+    return exit_could_not_run;
+  }
+  std::string text;
+  store::append_as_list(text, opened->found.objects);
+  if (file == "-") {
+    fmt::print(output.out, "{}", text);
+    std::fflush(output.out);
+  } else if (auto written = write_file(file, text, S_IRUSR | S_IWUSR); !written) {
+    fmt::print(output.err, "virtgate state export: {}\n", written.error().message);
+    return exit_could_not_run;
+  }
+  if (opened->found.whole) return exit_ok;
+  print_findings(output.err, opened->found);
+  fmt::print(output.err, "{} objects were exported\n", opened->found.objects.size());
+  return exit_failed;
+}
+
+// The objects that can be read as a new store, in the place of the damaged one, which is kept.
+Result<fs::path> accept_loss(const Opened& opened) {
+  const auto& state = opened.folder.path();
+  const auto aside = state / fmt::format("damaged-{}", file_stamp());
+  const auto fresh = state / "exchange.new";
+  std::error_code error;
+  fs::remove_all(fresh, error);
+  fs::create_directory(aside, error);
+  if (!error) fs::create_directory(fresh, error);
+  if (error) return fail(Status::internal_error(fmt::format("cannot create {}: {}", aside.native(), error.message())));
+  std::string text;
+  store::append_as_list(text, opened.found.objects);
+  if (auto saved = write_file((aside / "objects.json").native(), text, S_IRUSR | S_IWUSR); !saved)
+    return fail(std::move(saved.error()));
+  const auto& mark = opened.found.mark.newest;
+  const auto revision = std::max(opened.found.newest, mark ? mark->intended.revision : 0) + revision_gap;
+  auto done = store::write_store(store::store_path(fresh), opened.found.objects, revision);
+  if (done) done = store::exchange_files(state, fresh, aside);
+  if (!done) return fail(Status::internal_error(done.error()));
+  return aside;
+}
+
+int run_accept_loss(std::span<const std::string_view> arguments, Output output) {
+  std::string state;
+  const auto parsed =
+      read_command({.name = "state accept-loss",
+                    .synopsis = "[--state DIR]",
+                    .about = "Makes a new store of the objects that can be read, so that the server "
+                             "starts again without those that are lost. The damaged files and an export "
+                             "are kept in a folder damaged-TIME. The server must be stopped."},
+                   {state_flag(state)}, arguments, output);
+  if (!parsed) return parsed.error();
+  const auto failed = [&](std::string_view why) {
+    fmt::print(output.err, "virtgate state accept-loss: {}\n", why);
+    return exit_failed;
+  };
+  const auto opened = open_stopped(state);
+  if (!opened) return failed(opened.error().message);
+  if (opened->found.whole) return failed("the store is whole: there is no loss to accept");
+  print_findings(output.out, opened->found);
+  const auto kept = accept_loss(*opened);
+  if (!kept) return failed(kept.error().message);
+  fmt::print(output.out, "the store now has the {} objects that could be read; what was there is in {}\n",
+             opened->found.objects.size(), kept->native());
+  return exit_ok;
+}
+
+struct Subcommand {
+  std::string_view name;
+  std::string_view help;
+  int (*run)(std::span<const std::string_view> arguments, Output output);
+};
+
+constexpr std::array subcommands = std::to_array<Subcommand>({
+    {"check", "is everything there, and as it was written", run_check},
+    {"export", "all objects that can be read, as JSON", run_export},
+    {"accept-loss", "go on with what can be read of a damaged store", run_accept_loss},
+});
+
+std::string usage() {
+  std::string text = "usage: virtgate state COMMAND [--state DIR]\n\n";
+  for (const auto& command : subcommands) text += fmt::format("  {:<12} {}\n", command.name, command.help);
+  return text;
+}
+
+}  // namespace
+
+std::string file_stamp() {
+  // To the microsecond, so that two in a row differ; without what file names are better off without.
+  auto text = print_rfc3339_micro(Timestamp::from(std::chrono::system_clock::now()));
+  std::erase_if(text, [](char c) { return c == ':' || c == '-'; });
+  return text;
+}
+
+Result<fs::path> existing_state(const std::string& given) {
+  fs::path state = given;
+  if (state.empty()) {
+    auto place = local::default_state_folder(local::process_environment());
+    if (!place) return fail(std::move(place.error()));
+    state = std::move(*place);
+  }
+  if (std::error_code error; !fs::is_directory(state, error)) {
+    return fail({.code = 404,
+                 .reason = "NotFound",
+                 .message = fmt::format("there is no state folder {}; pass --state DIR", state.native()),
+                 .details = {}});
+  }
+  return state;
+}
+
+std::expected<std::vector<std::string>, int> read_command(const CommandLine& command, const std::vector<Flag>& flags,
+                                                          std::span<const std::string_view> arguments, Output output) {
+  const auto usage = fmt::format("usage: virtgate {} {}\n\n{}\n\n{}", command.name, command.synopsis, command.about,
+                                 describe_flags(flags));
+  auto parsed = parse_flags(flags, arguments);
+  if (parsed && parsed->help) {
+    fmt::print(output.out, "{}", usage);
+    return std::unexpected(exit_ok);
+  }
+  std::string why;
+  if (!parsed) {
+    why = parsed.error();
+  } else if (parsed->positional.size() > command.positional) {
+    why = fmt::format("unexpected argument \"{}\"", parsed->positional[command.positional]);
+  } else if (parsed->positional.size() < command.positional) {
+    why = "the name of the file is missing";
+  }
+  if (why.empty()) return std::move(parsed->positional);
+  fmt::print(output.err, "virtgate {}: {}\n\n{}", command.name, why, usage);
+  return std::unexpected(exit_usage);
+}
+
+int run_state(std::span<const std::string_view> arguments, Output output) {
+  const auto name = arguments.empty() ? std::string_view() : arguments.front();
+  if (name == "--help" || name == "-h" || name == "help") {
+    fmt::print(output.out, "{}", usage());
+    return exit_ok;
+  }
+  for (const auto& command : subcommands) {
+    if (command.name == name) return command.run(arguments.subspan(1), output);
+  }
+  if (!name.empty()) fmt::print(output.err, "virtgate state: unknown command \"{}\"\n\n", name);
+  fmt::print(output.err, "{}", usage());
+  return exit_usage;
+}
+
+}  // namespace vg::cmd
