@@ -847,6 +847,7 @@ DiskResult EmbeddedStore::write_obsolete(std::size_t rows_max) {
 }
 
 void EmbeddedStore::forget_obsolete() {
+  shrinking_ = shrinking_ || obsolete_written_ > 0;
   obsolete_.erase(obsolete_.begin(), obsolete_.begin() + static_cast<std::ptrdiff_t>(obsolete_written_));
   obsolete_written_ = 0;
 }

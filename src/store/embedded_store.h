@@ -213,7 +213,7 @@ class EmbeddedStore final : public ObjectStore {
   std::map<std::string, Packer, std::less<>> packers_;
   std::deque<Obsolete> obsolete_;
   std::size_t obsolete_written_ = 0;  // of obsolete_: part of the SQLite transaction that is open
-  bool shrinking_ = false;            // the file has more pages to give back
+  bool shrinking_ = false;            // the file may have pages to give back
   std::string write_problem_;
   std::string checkpoint_problem_;
 

@@ -54,7 +54,7 @@ class RecordFile {
   // Whether the seal is that of the mark: what accept() begins with. Says what is missing otherwise.
   DiskResult compare_with_mark();
   // Everything that SQLite itself can say about the file's structure, most important first; empty: nothing is wrong.
-  std::vector<std::string> problems_of_structure();
+  std::vector<std::string> problems_of_structure(int most = 20);
 
   // The last refusal was about the store's content, and not about who has it open or wrote it.
   bool damaged() const { return damaged_; }

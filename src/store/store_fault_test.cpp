@@ -526,11 +526,108 @@ TEST_F(StoreFault, refuses_records_that_changed) {
   open();
 }
 
+// As the program before seals and marks wrote it.
+void make_old_format(const std::string& path, Revision revision) {
+  change_file(path, fmt::format("DROP TABLE seal; CREATE TABLE revision_floor(one INTEGER PRIMARY KEY CHECK (one = 1), "
+                                "revision INTEGER NOT NULL) STRICT; INSERT INTO revision_floor VALUES(1,{}); "
+                                "PRAGMA user_version=1",
+                                revision)
+                        .c_str());
+  std::filesystem::remove(path + "-mark");
+}
+
+TEST_F(StoreFault, a_store_of_the_format_before_is_taken_over_once) {
+  const auto path = folder_.file("store.db");
+  ASSERT_TRUE(commit(*store_, create(machine_key("a"), "1")));
+  ASSERT_TRUE(commit(*store_, create(machine_key("b"), "1")));
+  store_.reset();
+  make_old_format(path, 1);
+  open();
+  EXPECT_TRUE(get("a") && get("b"));
+  EXPECT_EQ(store_->revision(), 2u);
+  ASSERT_TRUE(commit(*store_, create(machine_key("c"), "1")));
+  store_.reset();
+  std::filesystem::remove(path + "-mark");
+  EXPECT_THAT(refusal(options()), HasSubstr("is missing, so it cannot be told")) << "from then on it is sealed";
+}
+
+TEST_F(StoreFault, an_old_store_in_the_place_of_a_sealed_one_is_refused) {
+  ASSERT_TRUE(commit(*store_, create(machine_key("a"), "1")));
+  store_.reset();
+  const auto mark = read_mark(folder_.file("store.db-mark"));
+  make_old_format(folder_.file("store.db"), 1);
+  ASSERT_TRUE(put_mark(folder_.file("store.db-mark"), *mark->newest));
+  EXPECT_THAT(refusal(options()), HasSubstr("older format"));
+}
+
+TEST_F(StoreFault, a_mark_that_cannot_be_written_is_as_bad_as_the_log) {
+  ASSERT_TRUE(commit(*store_, create(machine_key("before"), "1")));
+  disk_.fail_suffix = "-mark";
+  disk_.fail_sync = SQLITE_IOERR_FSYNC;
+  const auto outcome = commit(*store_, create(machine_key("during"), "1"));
+  ASSERT_FALSE(outcome.has_value());
+  EXPECT_EQ(outcome.error().code, 500);
+  EXPECT_THAT(outcome.error().message, HasSubstr("the store's mark"));
+  ill_.wait();
+  EXPECT_FALSE(get("during"));
+  disk_.fail_sync = 0;
+  well_.wait();
+  ASSERT_TRUE(commit(*store_, create(machine_key("during"), "2")));
+  open();
+  EXPECT_EQ(store_->count(machines), 2u);
+}
+
+TEST_F(StoreFault, the_file_gets_shorter_when_much_of_it_is_free) {
+  auto small = options();
+  small.log_changes_max = 1;
+  small.wal_bytes_max = 64 * limits::kib;  // so that the writer looks around soon
+  open(std::move(small));
+  const auto path = folder_.file("store.db");
+  for (int i = 0; i < 400; ++i)
+    ASSERT_TRUE(commit(*store_, create(machine_key(fmt::format("m{}", i)), std::string(20'000, 'x'))));
+  const auto full = std::filesystem::file_size(path);
+  EXPECT_GT(full, 5'000'000u);
+  for (int i = 0; i < 400; ++i) ASSERT_TRUE(commit(*store_, remove(machine_key(fmt::format("m{}", i)))));
+  for (int wait = 0; wait < 2000 && std::filesystem::file_size(path) > full / 3; ++wait)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_LT(std::filesystem::file_size(path), full / 3);
+  ASSERT_TRUE(commit(*store_, create(machine_key("after"), "1")));
+  open();
+  EXPECT_EQ(store_->count(machines), 1u);
+}
+
+TEST_F(StoreFault, an_old_store_with_large_gaps_is_written_anew) {
+  auto small = options();
+  small.log_changes_max = 1;
+  open(std::move(small));
+  const auto path = folder_.file("store.db");
+  for (int i = 0; i < 200; ++i)
+    ASSERT_TRUE(commit(*store_, create(machine_key(fmt::format("m{}", i)), std::string(20'000, 'x'))));
+  ASSERT_TRUE(commit(*store_, create(machine_key("kept"), "1")));
+  for (int i = 0; i < 200; ++i) ASSERT_TRUE(commit(*store_, remove(machine_key(fmt::format("m{}", i)))));
+  ASSERT_TRUE(commit(*store_, create(machine_key("last"), "1")));
+  store_.reset();
+  change_file(path,
+              "PRAGMA journal_mode=DELETE; PRAGMA auto_vacuum=NONE; VACUUM; CREATE TABLE gap(x); "
+              "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<400) "
+              "INSERT INTO gap SELECT zeroblob(8000) FROM n; DROP TABLE gap");
+  const auto full = std::filesystem::file_size(path);
+  open();
+  EXPECT_TRUE(get("kept"));
+  store_.reset();
+  EXPECT_LT(std::filesystem::file_size(path), full / 3);
+  open();
+  EXPECT_EQ(store_->count(machines), 2u);
+}
+
 TEST_F(StoreFault, one_process_at_a_time) { EXPECT_THAT(refusal(options()), HasSubstr("another process")); }
 
-TEST_F(StoreFault, the_file_is_private) {
-  const auto mode = std::filesystem::status(folder_.file("store.db")).permissions();
-  EXPECT_EQ(mode, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+TEST_F(StoreFault, the_files_are_private) {
+  ASSERT_TRUE(commit(*store_, create(machine_key("a"), "1")));
+  for (const char* name : {"store.db", "store.db-wal", "store.db-mark"}) {
+    const auto mode = std::filesystem::status(folder_.file(name)).permissions();
+    EXPECT_EQ(mode, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write) << name;
+  }
 }
 
 }  // namespace
