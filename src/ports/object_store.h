@@ -119,7 +119,7 @@ class ObjectStore {
   virtual ~ObjectStore() = default;
 
   // already_exists, not_found or conflict when the newest state says so; 429 when too much waits; 413 for an object
-  // over the limit; 503 when the disk refuses.
+  // over the limit; 503 when the disk refuses; 500 when it failed so that nobody can say whether the write happened.
   virtual void submit(Transaction transaction, Completion done) = 0;
 
   virtual Revision revision() const = 0;
