@@ -1,0 +1,21 @@
+// Landlock: a process gives up access to all files but those it names. The C library has no functions for it.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "sandbox/plan.h"
+
+namespace vg::sandbox {
+
+// What the kernel offers: 0 for nothing, else the version of its interface.
+int landlock_abi();
+
+// For the calling thread and those that it starts. Needs no_new_privs.
+std::expected<void, std::string> apply_landlock(std::span<const PathRule> paths, std::optional<std::uint16_t> bind_port,
+                                                int abi);
+
+}  // namespace vg::sandbox

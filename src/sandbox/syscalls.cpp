@@ -1,0 +1,341 @@
+#include "sandbox/syscalls.h"
+
+#include <asm/termbits.h>
+#include <fmt/format.h>
+#include <linux/sched.h>
+#include <seccomp.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+namespace vg::sandbox {
+namespace {
+
+constexpr std::string_view allowed[] = {
+    // Requests: sockets, event loops, timers, locks.
+    "read",
+    "write",
+    "readv",
+    "writev",
+    "recvfrom",
+    "recvmsg",
+    "recvmmsg",
+    "sendto",
+    "sendmsg",
+    "sendmmsg",
+    "epoll_wait",
+    "epoll_pwait",
+    "epoll_pwait2",
+    "epoll_ctl",
+    "epoll_create1",
+    "epoll_create",
+    "poll",
+    "ppoll",
+    "select",
+    "pselect6",
+    "eventfd2",
+    "eventfd",
+    "timerfd_create",
+    "timerfd_settime",
+    "timerfd_gettime",
+    "accept",
+    "accept4",
+    "bind",
+    "connect",
+    "listen",
+    "shutdown",
+    "getsockname",
+    "getpeername",
+    "getsockopt",
+    "setsockopt",
+    "socketpair",
+    "pipe",
+    "pipe2",
+    "splice",
+    "sendfile",
+    "close",
+    "close_range",
+    "dup",
+    "dup2",
+    "dup3",
+    "fcntl",
+    "futex",
+    "futex_waitv",
+    "signalfd4",
+    "inotify_init1",
+    "inotify_add_watch",
+    "inotify_rm_watch",
+    // Files: the store, certificates, logs.
+    "open",
+    "openat",
+    "openat2",
+    "pread64",
+    "pwrite64",
+    "preadv",
+    "pwritev",
+    "preadv2",
+    "pwritev2",
+    "lseek",
+    "fsync",
+    "fdatasync",
+    "sync_file_range",
+    "ftruncate",
+    "truncate",
+    "fallocate",
+    "fadvise64",
+    "readahead",
+    "flock",
+    "stat",
+    "fstat",
+    "lstat",
+    "newfstatat",
+    "statx",
+    "statfs",
+    "fstatfs",
+    "access",
+    "faccessat",
+    "faccessat2",
+    "getdents64",
+    "getdents",
+    "readlink",
+    "readlinkat",
+    "mkdir",
+    "mkdirat",
+    "rmdir",
+    "unlink",
+    "unlinkat",
+    "rename",
+    "renameat",
+    "renameat2",
+    "link",
+    "linkat",
+    "symlink",
+    "symlinkat",
+    "chmod",
+    "fchmod",
+    "fchmodat",
+    "chown",
+    "fchown",
+    "fchownat",
+    "lchown",
+    "utimensat",
+    "umask",
+    "getcwd",
+    "chdir",
+    "fchdir",
+    "copy_file_range",
+    // Memory.
+    "brk",
+    "munmap",
+    "mremap",
+    "madvise",
+    "mincore",
+    "msync",
+    "mlock",
+    "mlock2",
+    "munlock",
+    "membarrier",
+    "get_mempolicy",
+    // Threads, signals, profilers.
+    "set_robust_list",
+    "get_robust_list",
+    "set_tid_address",
+    "rseq",
+    "arch_prctl",
+    "exit",
+    "exit_group",
+    "gettid",
+    "getpid",
+    "getppid",
+    "sched_yield",
+    "sched_getaffinity",
+    "sched_setaffinity",
+    "sched_getparam",
+    "sched_getscheduler",
+    "getpriority",
+    "rt_sigaction",
+    "rt_sigprocmask",
+    "rt_sigreturn",
+    "rt_sigpending",
+    "rt_sigsuspend",
+    "rt_sigtimedwait",
+    "sigaltstack",
+    "restart_syscall",
+    "timer_create",
+    "timer_settime",
+    "timer_gettime",
+    "timer_getoverrun",
+    "timer_delete",
+    "setitimer",
+    "getitimer",
+    "wait4",
+    "waitid",
+    "getcpu",
+    // Time, chance, and who and where we are.
+    "clock_gettime",
+    "clock_getres",
+    "clock_nanosleep",
+    "nanosleep",
+    "gettimeofday",
+    "time",
+    "times",
+    "getrandom",
+    "uname",
+    "sysinfo",
+    "getuid",
+    "geteuid",
+    "getgid",
+    "getegid",
+    "getresuid",
+    "getresgid",
+    "getgroups",
+    "getpgrp",
+    "getpgid",
+    "getsid",
+    "getrusage",
+    "getrlimit",
+    "setrlimit",
+    "capget",
+};
+
+constexpr std::string_view deadly[] = {
+    // Other programs and other processes.
+    "execve",
+    "execveat",
+    "ptrace",
+    "process_vm_readv",
+    "process_vm_writev",
+    "pidfd_getfd",
+    "kcmp",
+    // Other views of the machine.
+    "mount",
+    "umount2",
+    "pivot_root",
+    "chroot",
+    "move_mount",
+    "open_tree",
+    "fsopen",
+    "fsmount",
+    "fsconfig",
+    "fspick",
+    "mount_setattr",
+    "setns",
+    "unshare",
+    "open_by_handle_at",
+    // The kernel itself.
+    "bpf",
+    "perf_event_open",
+    "kexec_load",
+    "kexec_file_load",
+    "init_module",
+    "finit_module",
+    "delete_module",
+    "userfaultfd",
+    "keyctl",
+    "add_key",
+    "request_key",
+    "io_uring_setup",
+    "io_uring_enter",
+    "io_uring_register",
+    "reboot",
+    "swapon",
+    "swapoff",
+    "iopl",
+    "ioperm",
+    "acct",
+    "quotactl",
+    "settimeofday",
+    "clock_settime",
+    "adjtimex",
+    "clock_adjtime",
+    "modify_ldt",
+};
+
+// A call that may be made with some arguments only.
+struct Conditional {
+  const char* call;
+  scmp_arg_cmp when;
+};
+
+scmp_arg_cmp equals(unsigned argument, scmp_datum_t value) { return {argument, SCMP_CMP_EQ, value, 0}; }
+scmp_arg_cmp bits(unsigned argument, scmp_datum_t mask, scmp_datum_t value) {
+  return {argument, SCMP_CMP_MASKED_EQ, mask, value};
+}
+
+// Several rows of one call: any of them.
+std::span<const Conditional> conditional_calls() {
+  static const Conditional rows[] = {
+      // Threads, but no processes.
+      {"clone", bits(0, CLONE_THREAD, CLONE_THREAD)},
+      // No memory that is both written and run: what was written stays data.
+      {"mmap", bits(2, PROT_WRITE | PROT_EXEC, 0)},
+      {"mmap", bits(2, PROT_WRITE | PROT_EXEC, PROT_WRITE)},
+      {"mmap", bits(2, PROT_WRITE | PROT_EXEC, PROT_EXEC)},
+      {"mprotect", bits(2, PROT_EXEC, 0)},
+      {"socket", equals(0, AF_UNIX)},
+      {"socket", equals(0, AF_INET)},
+      {"socket", equals(0, AF_INET6)},
+      {"socket", equals(0, AF_NETLINK)},  // which addresses this host has, for name look-ups
+      // Never what types into somebody's terminal.
+      {"ioctl", equals(1, FIONBIO)},
+      {"ioctl", equals(1, FIONREAD)},
+      {"ioctl", equals(1, FIOCLEX)},
+      {"ioctl", equals(1, FIONCLEX)},
+      {"ioctl", equals(1, TCGETS)},
+      {"ioctl", equals(1, TIOCGWINSZ)},
+      {"prctl", equals(0, PR_SET_NAME)},
+      {"prctl", equals(0, PR_GET_NAME)},
+      {"prctl", equals(0, 0x53564d41)},  // names of memory areas
+      // Other limits of our own only: process 0 is the caller.
+      {"prlimit64", equals(0, 0)},
+      // abort() and timers of threads.
+      {"tgkill", equals(0, static_cast<scmp_datum_t>(::getpid()))},
+  };
+  return rows;
+}
+
+// Names that this architecture or this version of the library does not know are passed over: there is nothing to allow.
+int add(scmp_filter_ctx filter, std::uint32_t action, const char* name, std::span<const scmp_arg_cmp> when = {}) {
+  const int number = seccomp_syscall_resolve_name(name);
+  if (number == __NR_SCMP_ERROR || number < 0) return 0;
+  return seccomp_rule_add_array(filter, action, number, static_cast<unsigned>(when.size()), when.data());
+}
+
+int fill(scmp_filter_ctx filter) {
+  // A tree over the numbers. The kernel remembers for each number whether the answer depends on the arguments, so the
+  // calls of the first table cost no walk at all.
+  (void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+  (void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_LOG, 1);  // refusals stand in the kernel's audit log
+  if (const int code = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1); code != 0) return code;
+  // Another architecture's calls (32-bit ones) mean something else by the same numbers.
+  if (const int code = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS); code != 0) return code;
+  for (const auto name : allowed)
+    if (const int code = add(filter, SCMP_ACT_ALLOW, name.data()); code != 0) return code;
+  for (const auto name : deadly)
+    if (const int code = add(filter, SCMP_ACT_KILL_PROCESS, name.data()); code != 0) return code;
+  for (const auto& row : conditional_calls())
+    if (const int code = add(filter, SCMP_ACT_ALLOW, row.call, {&row.when, 1}); code != 0) return code;
+  return 0;
+}
+
+}  // namespace
+
+std::span<const std::string_view> allowed_calls() { return allowed; }
+std::span<const std::string_view> deadly_calls() { return deadly; }
+
+std::expected<void, std::string> apply_seccomp() {
+  // clone3, whose flags a filter cannot see, must fail this way for clone to be taken in its place.
+  const std::unique_ptr<void, void (*)(scmp_filter_ctx)> filter(seccomp_init(SCMP_ACT_ERRNO(ENOSYS)), seccomp_release);
+  if (!filter) return std::unexpected("no memory for the filter");
+  if (const int code = fill(filter.get()); code != 0) return std::unexpected(std::strerror(-code));
+  if (const int code = seccomp_load(filter.get()); code != 0) return std::unexpected(std::strerror(-code));
+  return {};
+}
+
+}  // namespace vg::sandbox

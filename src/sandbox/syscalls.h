@@ -1,0 +1,20 @@
+// The system calls of a server: which it needs, which end it, and the filter that the kernel is given.
+//
+// A call that is in neither table fails with ENOSYS, as on an older kernel: a C library that is newer than the tables
+// then takes another way, and a rare call that was forgotten fails one request instead of the server.
+#pragma once
+
+#include <expected>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace vg::sandbox {
+
+std::span<const std::string_view> allowed_calls();  // whatever their arguments
+std::span<const std::string_view> deadly_calls();   // nothing that serves makes them: whoever does is an intruder
+
+// For all threads of the process, and for good. Needs no_new_privs.
+std::expected<void, std::string> apply_seccomp();
+
+}  // namespace vg::sandbox
