@@ -46,6 +46,7 @@ std::vector<Flag> flags_of(ClusterOptions& options) {
        "call them (default: anybody may)"},
       {"webhook-allowed-names", '\0', &options.webhook_allowed_names, "NAMES",
        "common names of that certificate, separated by commas (default any)"},
+      {"sandbox", '\0', &options.confine.sandbox, "on|off|required", sandbox_help},
   };
 }
 
@@ -62,6 +63,7 @@ std::optional<std::string> check(const ClusterOptions& options) {
     return "--guest-networks: " + networks.error();
   if (options.webhook_client_ca_file.empty() && !options.webhook_allowed_names.empty())
     return "--webhook-allowed-names needs --webhook-client-ca-file";
+  if (const auto problem = options.confine.problem()) return std::string(*problem);
   return std::nullopt;
 }
 

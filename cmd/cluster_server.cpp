@@ -103,12 +103,18 @@ class BackgroundCore {
 
 kube::Rate rate_of(const config::RateLimit& limit) { return {.per_second = limit.qps, .burst = limit.burst}; }
 
+// The unspecified address means every address of both families (Q1).
+std::string listen_host(const ClusterOptions& options) {
+  return options.listen == "0.0.0.0" || options.listen == "::" ? std::string() : options.listen;
+}
+
 class ClusterServer {
  public:
   ClusterServer(const ClusterOptions& options, kube::ClusterAccess access, std::string own_namespace);
   ~ClusterServer();
 
-  Result<void> run();
+  // `bound`: see http::ServerConfig.
+  Result<void> run(int bound);
 
  private:
   using Reflectors = std::vector<std::unique_ptr<kube::Reflector>>;
@@ -128,7 +134,7 @@ class ClusterServer {
   node::HandlerLinkOptions link_options(const ClusterOptions& options);
   kube::KubeLookups::Copies copies() const;
   void add_routes();
-  Result<void> start_server();
+  Result<void> start_server(int bound);
   void on_signal(int signal);
   static Task<void> drain_later(http::Core& core, http::Server& server);
 
@@ -420,12 +426,12 @@ void ClusterServer::add_routes() {
   api_->add_routes(*router_);
 }
 
-Result<void> ClusterServer::start_server() {
+Result<void> ClusterServer::start_server(int bound) {
   add_routes();
   http::ServerConfig config;
-  // The unspecified address means every address of both families (Q1).
-  config.host = options_.listen == "0.0.0.0" || options_.listen == "::" ? std::string() : options_.listen;
+  config.host = listen_host(options_);
   config.port = static_cast<std::uint16_t>(options_.port);
+  config.bound = bound;
   config.metrics = &metrics_;
   auto server = http::Server::create(std::move(config), *router_);
   if (!server) return fail(std::move(server.error()));
@@ -473,7 +479,7 @@ void ClusterServer::wait_for_copies() {
   }
 }
 
-Result<void> ClusterServer::run() {
+Result<void> ClusterServer::run(int bound) {
   ProcessSignals::Watch watch(signals_, std::chrono::hours(1), [this](int signal) { on_signal(signal); }, [] {});
   background_.core().post([this] {
     for (const auto& reflector : reflectors_) reflector->start(background_.core());
@@ -482,7 +488,7 @@ Result<void> ClusterServer::run() {
   });
   background_.start();
   wait_for_copies();
-  if (auto started = start_server(); !started) return started;
+  if (auto started = start_server(bound); !started) return started;
   certificates_->start();
   if (webhook_client_file_) webhook_client_file_->start();
   serving_ = true;
@@ -534,6 +540,14 @@ Result<void> find_proxy(const kube::Environment& environment, kube::ClusterAcces
   return {};
 }
 
+// The files that are read again while the server runs.
+sandbox::Needs needs_of(const ClusterOptions& options, const kube::ClusterAccess& access) {
+  return {
+      .read_files = {options.tls_cert_file, options.tls_key_file, options.handler_cert_file, options.handler_key_file,
+                     access.authorities.file, access.certificate.file, access.key.file, access.token.file},
+      .listen_port = static_cast<std::uint16_t>(options.port)};
+}
+
 }  // namespace
 
 Result<void> serve_cluster(const ClusterOptions& options) {
@@ -547,7 +561,10 @@ Result<void> serve_cluster(const ClusterOptions& options) {
   if (auto found = find_proxy(environment, *access); !found) return fail(std::move(found.error()));
   auto own_namespace = kube::own_namespace();
   if (!own_namespace) return fail(std::move(own_namespace.error()));
-  return ClusterServer(options, std::move(*access), std::move(*own_namespace)).run();
+  const auto bound = bind_privileged(listen_host(options), options.port);
+  if (!bound) return fail(bound.error());
+  if (auto confined = confine(options.confine, needs_of(options, *access)); !confined) return confined;
+  return ClusterServer(options, std::move(*access), std::move(*own_namespace)).run(*bound);
 }
 
 }  // namespace vg::cmd

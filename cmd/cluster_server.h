@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "base/status.h"
+#include "confine.h"
 
 namespace vg::cmd {
 
@@ -29,6 +30,7 @@ struct ClusterOptions {
   // Who may call webhooks: whoever shows a certificate of these authorities, with one of these common names (separated
   // by commas, none: any). Without a file: anybody.
   std::string webhook_client_ca_file = {}, webhook_allowed_names = {};
+  ConfineOptions confine;
 };
 
 // Serves until a signal ends it. An error means that it could not begin.

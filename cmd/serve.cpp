@@ -26,6 +26,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "confine.h"
 #include "flags.h"
 #include "http/certificates.h"
 #include "http/descriptors.h"
@@ -58,6 +59,7 @@ struct ServeOptions {
   std::string listen = "127.0.0.1:6443";
   bool api_only = false;
   NodeOptions node;
+  ConfineOptions confine;
   std::string requestheader_client_ca_file;
   std::string requestheader_allowed_names;
   std::int64_t audit_log_mib = resources::AuditLog::bytes_max_default / limits::mib;
@@ -69,6 +71,9 @@ struct ServeOptions {
         {"state", '\0', &state, "DIR",
          "where keys and objects are kept (default $XDG_STATE_HOME/virtgate, else ~/.local/state/virtgate)"},
         {"listen", '\0', &listen, "HOST:PORT", "where to listen"},
+        {"sandbox", '\0', &confine.sandbox, "on|off|required", sandbox_help},
+        {"user", '\0', &confine.user, "NAME",
+         "whom to become when started as root (default virtgate, if it owns the state folder)"},
         {"api-only", '\0', &api_only, "", "run no controllers and no node: objects change only when somebody does it"},
         {"console-server-port", '\0', &node.console_server_port, "PORT", "port of the handlers on the nodes"},
         {"handler-cert-file", '\0', &node.handler_cert_file, "FILE", "client certificate shown to the handlers"},
@@ -225,6 +230,7 @@ void print_welcome(std::FILE* out, const ServeOptions& options, const ListenAddr
 // The composition root of the standalone mode: everything that exists is made here, and lives until the server ends.
 class Standalone {
  public:
+  // Gives up the privileges of the process first.
   static Result<std::unique_ptr<Standalone>> create(const ServeOptions& options, const ListenAddress& listen);
 
   const local::Pki& pki() const { return *pki_; }
@@ -269,6 +275,14 @@ class Standalone {
   std::atomic<bool> stopping_{false};
 };
 
+// The files and folders that the server opens while it runs.
+sandbox::Needs needs_of(const ServeOptions& options, const ListenAddress& listen, const std::filesystem::path& state) {
+  return {.write_folders = {state.native()},
+          .read_files = {options.node.handler_cert_file, options.node.handler_key_file,
+                         options.requestheader_client_ca_file},
+          .listen_port = listen.port};
+}
+
 Standalone::Standalone(local::StateFolder folder, std::unique_ptr<local::Pki> pki, const ServeOptions& options)
     : folder_(std::move(folder)),
       pki_(std::move(pki)),
@@ -276,20 +290,21 @@ Standalone::Standalone(local::StateFolder folder, std::unique_ptr<local::Pki> pk
       front_proxies_(front_proxies(options)) {}
 
 Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& options, const ListenAddress& listen) {
-  std::filesystem::path state = options.state;
-  if (state.empty()) {
-    auto place = local::default_state_folder(local::process_environment());
-    if (!place) return fail(place.error());
-    state = std::move(*place);
-  }
-  auto folder = local::StateFolder::open(state);
+  auto address = resolve(listen.host);
+  if (!address) return fail(address.error());
+  const auto bound = bind_privileged(*address, listen.port);
+  if (!bound) return fail(bound.error());
+  const auto state = settle_user(options.confine, options.state);
+  if (!state) return fail(state.error());
+  auto folder = local::StateFolder::open(*state);
   if (!folder) return fail(folder.error());
+  // A process that runs guests (virtgate-node) will need more than this one: it is to be started here.
+  if (auto confined = confine(options.confine, needs_of(options, listen, folder->path())); !confined)
+    return fail(confined.error());
   if (auto may = store::check_state(folder->path()); !may) return fail(may.error());
   local::PkiOptions pki_options{.state = folder->path(), .hosts = served_hosts(listen), .server_url = listen.url()};
   auto pki = local::Pki::open(std::move(pki_options), now(SystemClock()));
   if (!pki) return fail(pki.error());
-  auto address = resolve(listen.host);
-  if (!address) return fail(address.error());
 
   std::unique_ptr<Standalone> made(new Standalone(std::move(*folder), std::move(*pki), options));
   if (auto opened = made->open_api(options, listen.url()); !opened) return fail(opened.error());
@@ -299,6 +314,7 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
   http::ServerConfig config;
   config.host = std::move(*address);
   config.port = listen.port;
+  config.bound = *bound;
   config.metrics = &made->metrics_;
   auto server = http::Server::create(std::move(config), *made->router_);
   if (!server) return fail(server.error());
@@ -471,6 +487,7 @@ int run_serve(std::span<const std::string_view> arguments, Output output) {
   constexpr auto audit_least_mib = resources::AuditLog::bytes_max_least / limits::mib;
   if (options.audit_log_mib < std::int64_t{audit_least_mib} || options.audit_log_mib > audit_log_mib_max)
     return refuse(fmt::format("--audit-log-mib must be from {} to {}", audit_least_mib, audit_log_mib_max));
+  if (const auto problem = options.confine.problem()) return refuse(*problem);
   const auto listen = parse_listen_address(options.listen);
   if (!listen) return refuse(listen.error());
   return serve(options, *listen, output);

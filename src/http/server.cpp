@@ -49,7 +49,11 @@ class ServerImpl final : public Server {
   }
 
   Result<void> listen() override {
-    auto fd = listen_tcp(shared_.config.host, shared_.config.port, limits::listen_backlog_connections);
+    const auto& config = shared_.config;
+    auto fd = config.bound < 0 ? listen_tcp(config.host, config.port, limits::listen_backlog_connections)
+                               : Result<int>(config.bound);
+    if (fd && config.bound >= 0 && ::listen(*fd, limits::listen_backlog_connections) != 0)
+      fd = fail(Status::unavailable(fmt::format("cannot listen on port {}: {}", config.port, std::strerror(errno))));
     if (!fd) return fail(std::move(fd.error()));
     port_ = local_port(*fd);
     listener_ = Socket(*loops_[0], *fd);

@@ -46,6 +46,7 @@ struct ServerTimes {
 struct ServerConfig {
   std::string host = {};  // an address; empty = every address
   std::uint16_t port = 0;
+  int bound = -1;      // a socket of bind_tcp in place of the two above; the server's from listen() on
   bool plain = false;  // HTTP without TLS, for tests and tools
   // May come later through set_tls; until then every handshake fails.
   std::optional<TlsServerConfig> tls = {};

@@ -120,7 +120,7 @@ std::unique_ptr<Stream> adopt_tcp(Core& core, int fd) {
   return std::make_unique<ChannelStream>(Channel(Socket(core, fd)));
 }
 
-Result<int> listen_tcp(const std::string& host, std::uint16_t port, int backlog) {
+Result<int> bind_tcp(const std::string& host, std::uint16_t port) {
   const std::string literal = host == "localhost" ? "127.0.0.1" : host.empty() ? "::" : host;
   auto address = detail::numeric_address(literal, port);
   if (!address) {
@@ -138,11 +138,20 @@ Result<int> listen_tcp(const std::string& host, std::uint16_t port, int backlog)
   if (address->family == AF_INET6) {
     ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, host.empty() ? &off : &on, sizeof on);
   }
-  if (::bind(fd, reinterpret_cast<const sockaddr*>(address->bytes), address->length) != 0 ||
-      ::listen(fd, backlog) != 0) {
+  if (::bind(fd, reinterpret_cast<const sockaddr*>(address->bytes), address->length) != 0) {
     const int code = errno;
     ::close(fd);
     return fail(Status::unavailable(fmt::format("cannot listen on {}:{}: {}", literal, port, error_text(code))));
+  }
+  return fd;
+}
+
+Result<int> listen_tcp(const std::string& host, std::uint16_t port, int backlog) {
+  auto fd = bind_tcp(host, port);
+  if (fd && ::listen(*fd, backlog) != 0) {
+    const int code = errno;
+    ::close(*fd);
+    return fail(Status::unavailable(fmt::format("cannot listen on {}:{}: {}", host, port, error_text(code))));
   }
   return fd;
 }

@@ -26,6 +26,8 @@ std::unique_ptr<Stream> adopt_tcp(Core& core, int fd);
 // A listening, non-blocking, close-on-exec descriptor. host is an address or "localhost"; empty means every address,
 // IPv6 and IPv4. SO_REUSEPORT is left out on purpose: with it, another process of the same user could take a share of
 // our connections without anybody noticing.
+// bind_tcp only takes the address, so that the right to take it can be given up before anybody is let in.
+Result<int> bind_tcp(const std::string& host, std::uint16_t port);
 Result<int> listen_tcp(const std::string& host, std::uint16_t port, int backlog);
 std::uint16_t local_port(int fd);
 

@@ -1,0 +1,80 @@
+#include "confine.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/log.h"
+#include "http/tcp.h"
+#include "local/state_folder.h"
+#include "sandbox/enter.h"
+
+namespace vg::cmd {
+namespace {
+
+constexpr std::int64_t first_port_for_everybody = 1024;
+
+std::optional<uid_t> owner_of(const std::filesystem::path& path) {
+  struct stat info{};
+  if (::stat(path.c_str(), &info) != 0) return std::nullopt;
+  return info.st_uid;
+}
+
+Result<std::filesystem::path> place_of(const std::string& flag, const local::Environment& environment) {
+  if (!flag.empty()) return std::filesystem::path(flag);
+  return local::default_state_folder(environment);
+}
+
+// The account's own: what stands in the environment is root's.
+local::Environment home_of(const sandbox::Account& account) {
+  return [home = account.home](const char* name) -> std::optional<std::string> {
+    return std::string_view(name) == "HOME" ? std::optional(home) : std::nullopt;
+  };
+}
+
+}  // namespace
+
+std::optional<std::string_view> ConfineOptions::problem() const {
+  if (!sandbox::parse_mode(sandbox)) return "--sandbox must be on, off or required";
+  return std::nullopt;
+}
+
+Result<std::filesystem::path> settle_user(const ConfineOptions& options, const std::string& flag) {
+  auto place = place_of(flag, local::process_environment());
+  if (!place) return fail(std::move(place.error()));
+  const bool off = sandbox::parse_mode(options.sandbox) == sandbox::Mode::off;
+  if (options.user.empty() && (off || ::geteuid() != 0)) return place;
+  auto decision = sandbox::decide_user(
+      {.started_as = ::geteuid(),
+       .asked = options.user,
+       .account = sandbox::find_account(options.user.empty() ? std::string(sandbox::default_user) : options.user),
+       .state = place->native(),
+       .state_given = !flag.empty(),
+       .state_owner = owner_of(*place)});
+  if (!decision) return fail(std::move(decision.error()));
+  if (!decision->advice.empty()) log::info(decision->advice);
+  if (!decision->become) return place;
+  place = place_of(flag, home_of(*decision->become));
+  if (!place) return fail(std::move(place.error()));
+  if (auto became = sandbox::become(*decision->become, *place); !became) return fail(std::move(became.error()));
+  return place;
+}
+
+Result<int> bind_privileged(const std::string& host, std::int64_t port) {
+  if (port == 0 || port >= first_port_for_everybody) return -1;
+  return http::bind_tcp(host, static_cast<std::uint16_t>(port));
+}
+
+Result<void> confine(const ConfineOptions& options, sandbox::Needs needs) {
+  // OpenSSL's own ways to say where its files are.
+  const auto environment = local::process_environment();
+  for (const char* name : {"SSL_CERT_FILE", "OPENSSL_CONF"})
+    if (auto file = environment(name)) needs.read_files.push_back(std::move(*file));
+  if (auto folder = environment("SSL_CERT_DIR")) needs.read_files.push_back(*folder + "/any");
+  needs.read_files = sandbox::reachable(needs.read_files);
+  const auto mode = sandbox::parse_mode(options.sandbox).value_or(sandbox::Mode::required);
+  return sandbox::enter(sandbox::make_plan(mode, needs, sandbox::this_machine()));
+}
+
+}  // namespace vg::cmd
