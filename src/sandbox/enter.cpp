@@ -93,7 +93,7 @@ std::vector<std::string> reachable(const std::vector<std::string>& files) {
     for (auto path : {std::filesystem::absolute(file, ignored), std::filesystem::weakly_canonical(file, ignored)}) {
       while (path.has_relative_path() && !std::filesystem::is_directory(path.parent_path(), ignored))
         path = path.parent_path();
-      if (path.parent_path() != path.root_path()) found.push_back(path.native());
+      found.push_back(path.native());
     }
   }
   return found;

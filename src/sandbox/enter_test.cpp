@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,7 +60,7 @@ struct SandboxTest : ::testing::Test {
   Plan plan() const {
     return make_plan(Mode::on,
                      {.write_folders = {(root / "state").native()},
-                      .read_files = reachable({(root / "certs/tls.crt").native()}),
+                      .read_files = reachable({(root / "certs/tls.crt").native(), "/etc/no-such/folder/tls.crt"}),
                       .listen_port = 0},
                      this_machine());
   }
@@ -113,6 +114,17 @@ TEST_F(SandboxFilterTest, ADeadlyCallEndsTheProcess) {
   EXPECT_EQ(inside([] { return ::unshare(CLONE_NEWUSER); }), -SIGSYS);
   EXPECT_EQ(inside([] { return static_cast<int>(::syscall(SYS_bpf, 0, nullptr, 0)); }), -SIGSYS);
   EXPECT_EQ(inside([] { return static_cast<int>(::syscall(SYS_io_uring_setup, 1, nullptr)); }), -SIGSYS);
+}
+
+// The profiler reads stacks this way; an intruder would read the memory of other processes.
+TEST_F(SandboxFilterTest, OnlyOurOwnMemoryIsRead) {
+  const auto read_from = [](pid_t process) {
+    int from = 7, to = 0;
+    iovec here{.iov_base = &to, .iov_len = sizeof to}, there{.iov_base = &from, .iov_len = sizeof from};
+    return ::process_vm_readv(process, &here, 1, &there, 1, 0) == sizeof to && to == 7 ? 0 : 1;
+  };
+  EXPECT_EQ(inside([&] { return read_from(::getpid()); }), 0);
+  EXPECT_EQ(inside([&] { return read_from(::getppid()); }), -SIGSYS);
 }
 
 TEST_F(SandboxFilterTest, OtherCallsAreNotThere) {
@@ -182,7 +194,7 @@ TEST_F(LandlockTest, OnlyNamedFilesCanBeOpened) {
               if (::open((root / "new").c_str(), O_CREAT | O_WRONLY, 0600) >= 0) return 2;
               if (!read_file((root / "certs/tls.crt").native(), 100)) return 3;
               if (::open((root / "certs/tls.crt").c_str(), O_WRONLY) >= 0) return 4;
-              if (::open("/etc/shadow", O_RDONLY) >= 0) return 5;
+              if (::geteuid() == 0 && ::open("/etc/shadow", O_RDONLY) >= 0) return 5;
               if (::open("/", O_RDONLY | O_DIRECTORY) >= 0) return 6;
               if (::open("/proc/1/cmdline", O_RDONLY) >= 0) return 7;
               return read_file("/etc/hosts", 100'000) || errno == ENOENT ? 0 : 8;
@@ -234,7 +246,6 @@ TEST_F(SandboxTest, FilesThatComeLaterAndLinksAreReachable) {
   const auto later = reachable({(root / "later/on/tls.crt").native()});
   ASSERT_FALSE(later.empty());
   EXPECT_EQ(fs::path(later[0]).parent_path(), root);
-  EXPECT_TRUE(reachable({"/no-such-folder/tls.crt"}).empty());
 }
 
 TEST_F(SandboxTest, BecomesAnotherUser) {

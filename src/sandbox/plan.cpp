@@ -22,15 +22,19 @@ constexpr std::string_view etc_for_root[] = {
     "/etc/timezone", "/etc/ld.so.cache", "/etc/ssl",         "/etc/ca-certificates", "/etc/pki",
 };
 
-// Our own process, the CPUs that there are, and settings of the kernel that the C library asks for.
-constexpr std::string_view kernel_folders[] = {"/proc/self", "/proc/sys/vm", "/proc/sys/net",
-                                               "/sys/devices/system/cpu"};
+// Our own process, the CPUs that there are, and settings of the kernel.
+constexpr std::string_view kernel_folders[] = {"/proc/self", "/proc/sys", "/sys/devices/system/cpu"};
 
 constexpr std::string_view devices[] = {"/dev/null", "/dev/zero", "/dev/urandom", "/dev/random"};
 
 std::string folder_of(const std::string& file) {
   const auto folder = std::filesystem::path(file).parent_path();
   return folder.empty() ? "." : folder.native();
+}
+
+// Such as /etc: too much to be given away for one file in it.
+bool is_top_level(const std::filesystem::path& folder) {
+  return folder.is_absolute() && folder.relative_path().parent_path().empty();
 }
 
 std::vector<PathRule> path_rules(const Needs& needs, const Machine& machine) {
@@ -52,7 +56,7 @@ std::vector<PathRule> path_rules(const Needs& needs, const Machine& machine) {
   if (!machine.resolver.empty() && folder_of(machine.resolver) != "/etc")
     add(folder_of(machine.resolver), Access::read);
   for (const auto& file : needs.read_files)
-    if (!file.empty()) add(folder_of(file), Access::read);
+    if (!file.empty()) add(is_top_level(folder_of(file)) ? file : folder_of(file), Access::read);
   for (const auto& folder : needs.write_folders) add(folder, Access::write);
   return rules;
 }

@@ -13,7 +13,7 @@ using Access = PathRule::Access;
 
 PathRule reads(std::string path) { return {.path = std::move(path), .access = Access::read}; }
 
-const Needs needs{.write_folders = {"/var/lib/virtgate"}, .read_files = {"/certs/tls.crt"}, .listen_port = 6443};
+const Needs needs{.write_folders = {"/var/lib/virtgate"}, .read_files = {"/srv/certs/tls.crt"}, .listen_port = 6443};
 
 TEST(SandboxPlan, ModesAreReadByName) {
   EXPECT_EQ(parse_mode("on"), Mode::on);
@@ -41,7 +41,7 @@ TEST(SandboxPlan, AllowsWhatTheServerNeedsAndNoMore) {
   if (sanitized_build) GTEST_SKIP() << "no Landlock in this build";
   const auto plan = make_plan(Mode::on, needs, {.landlock_abi = 7, .program = "/opt/virtgate"});
   EXPECT_THAT(plan.paths, Contains(PathRule{.path = "/var/lib/virtgate", .access = Access::write}));
-  EXPECT_THAT(plan.paths, Contains(reads("/certs")));
+  EXPECT_THAT(plan.paths, Contains(reads("/srv/certs")));
   EXPECT_THAT(plan.paths, Contains(reads("/opt/virtgate")));
   EXPECT_EQ(plan.bind_port, 6443);
   for (const auto& rule : plan.paths) {
@@ -57,6 +57,15 @@ TEST(SandboxPlan, RootGetsNotAllOfEtc) {
   EXPECT_THAT(root.paths, Not(Contains(reads("/etc"))));
   EXPECT_THAT(root.paths, Contains(reads("/etc/hosts")));
   EXPECT_THAT(make_plan(Mode::on, needs, {.landlock_abi = 1}).paths, Contains(reads("/etc")));
+}
+
+TEST(SandboxPlan, OneFileDoesNotOpenAFolderOfTheTop) {
+  if (sanitized_build) GTEST_SKIP() << "no Landlock in this build";
+  const Needs few{.read_files = {"/etc/ca.crt", "/tls.crt"}};
+  const auto plan = make_plan(Mode::on, few, {.root = true, .landlock_abi = 1});
+  EXPECT_THAT(plan.paths, Contains(reads("/etc/ca.crt")));
+  EXPECT_THAT(plan.paths, Not(Contains(reads("/etc"))));
+  EXPECT_THAT(plan.paths, Not(Contains(reads("/"))));
 }
 
 TEST(SandboxPlan, FollowsTheResolversFile) {
