@@ -66,7 +66,7 @@ class Flags(unittest.TestCase):
         self.assertLessEqual(VIRT_API_FLAGS, self.known())
         for flag in self.known() - VIRT_API_FLAGS:
             self.assertIn(f"`--{flag}", text, "deploy/README.md says nothing of it")
-        for flag in re.findall(r"`--([\w-]+)", text):
+        for flag in re.findall(r"`--([\w-]+)", text.partition("## Alone on one host")[0]):
             self.assertIn(flag, self.known(), "deploy/README.md names a flag that there is not")
 
 
@@ -137,6 +137,55 @@ class Image(unittest.TestCase):
         base = {"libc6", "libgcc-s1", "libstdc++6", ""}  # of every Debian; and what no package owns
         for package in set(needed) - base - installed:
             self.assertTrue(any(package in run("apt-cache", "depends", "-i", other).stdout for other in installed), f"{package}, for {needed[package]}")
+
+
+class Unit(unittest.TestCase):
+    def settings(self):
+        """Section and name of each setting, with its values."""
+        section, found = "", {}
+        for line in e2e.read(DEPLOY, "virtgate.service").splitlines():
+            if line.startswith("["):
+                section = line
+            elif line and not line.startswith("#"):
+                name, _, value = line.partition("=")
+                found.setdefault((section, name), []).append(value)
+        return found
+
+    def command(self):
+        (command,) = self.settings()["[Service]", "ExecStart"]
+        return command.split()
+
+    def test_every_flag_is_one(self):
+        program, mode, *arguments = self.command()
+        self.assertEqual((os.path.basename(program), mode), ("virtgate", "serve"))
+        self.assertEqual(run(e2e.BINARY, mode, *arguments, "--help").returncode, 0, "the program does not take the unit's flags")
+        known = run(e2e.BINARY, mode, "--help").stdout
+        for text in (e2e.read(DEPLOY, "virtgate.service"), e2e.read(DEPLOY, "README.md").partition("## Alone on one host")[2]):
+            for flag in re.findall(r"(?<![\w-])--(secrets-key-file|sandbox|state|listen|user)\b", text):
+                self.assertRegex(known, rf"--{flag}\b")
+
+    def test_it_runs_as_a_user_who_owns_only_the_state(self):
+        settings, command = self.settings(), self.command()
+        service = {name: values[-1] for (section, name), values in settings.items() if section == "[Service]"}
+        self.assertEqual(command[command.index("--state") + 1], "/var/lib/" + service["StateDirectory"])
+        self.assertEqual(service["StateDirectoryMode"], "0700")
+        self.assertNotIn(service["User"], ("", "root"))
+        self.assertEqual((service["CapabilityBoundingSet"], service["AmbientCapabilities"]), ("", ""))
+        for name in ("NoNewPrivileges", "MemoryDenyWriteExecute", "PrivateTmp", "PrivateDevices", "ProtectHome", "RestrictNamespaces", "LockPersonality"):
+            self.assertEqual(service[name], "yes", name)
+        self.assertEqual(service["ProtectSystem"], "strict")
+        self.assertIn("MemoryMax", service)
+
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "no systemd here")
+    def test_systemd_takes_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            unit = os.path.join(folder, "virtgate.service")
+            with open(unit, "w") as out:  # the program is not installed where the unit looks for it
+                out.write(e2e.read(DEPLOY, "virtgate.service").replace("/usr/bin/virtgate", os.path.abspath(e2e.BINARY)))
+            done = run("systemd-analyze", "verify", unit)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            done = run("systemd-analyze", "security", "--offline=true", "--threshold=20", unit)
+            self.assertEqual(done.returncode, 0, "exposed more than 2.0: " + done.stdout[-300:])
 
 
 if __name__ == "__main__":
