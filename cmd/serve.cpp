@@ -44,6 +44,7 @@
 #include "server/webhooks.h"
 #include "signals.h"
 #include "standalone_api.h"
+#include "store/value_cipher.h"
 #include "store/state_files.h"
 #include "subresources.h"
 
@@ -60,6 +61,7 @@ struct ServeOptions {
   bool api_only = false;
   NodeOptions node;
   ConfineOptions confine;
+  std::string secrets_key_file;  // empty: Secrets are stored as they are
   std::string requestheader_client_ca_file;
   std::string requestheader_allowed_names;
   std::int64_t audit_log_mib = resources::AuditLog::bytes_max_default / limits::mib;
@@ -74,6 +76,9 @@ struct ServeOptions {
         {"sandbox", '\0', &confine.sandbox, "on|off|required", sandbox_help},
         {"user", '\0', &confine.user, "NAME",
          "whom to become when started as root (default virtgate, if it owns the state folder)"},
+        {"secrets-key-file", '\0', &secrets_key_file, "FILE",
+         "seal Secrets in the store with the first key of this file (base64, 32 bytes, a line each); the others open "
+         "what they sealed"},
         {"api-only", '\0', &api_only, "", "run no controllers and no node: objects change only when somebody does it"},
         {"console-server-port", '\0', &node.console_server_port, "PORT", "port of the handlers on the nodes"},
         {"handler-cert-file", '\0', &node.handler_cert_file, "FILE", "client certificate shown to the handlers"},
@@ -239,7 +244,8 @@ class Standalone {
 
  private:
   Standalone(local::StateFolder folder, std::unique_ptr<local::Pki> pki, const ServeOptions& options);
-  Result<void> open_api(const ServeOptions& options, std::string server_url);
+  Result<void> open_api(const ServeOptions& options, std::string server_url,
+                        std::shared_ptr<const store::ValueCipher> cipher);
   void add_routes();
   Result<void> load_certificates();
   Result<void> set_tls(std::string certificate_pem, std::string key_pem);
@@ -292,6 +298,13 @@ Standalone::Standalone(local::StateFolder folder, std::unique_ptr<local::Pki> pk
 Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& options, const ListenAddress& listen) {
   auto address = resolve(listen.host);
   if (!address) return fail(address.error());
+  // While we may be root: the file need not be within reach of the server.
+  std::shared_ptr<const store::ValueCipher> cipher;
+  if (!options.secrets_key_file.empty()) {
+    auto read = store::ValueCipher::read(options.secrets_key_file);
+    if (!read) return fail(read.error());
+    cipher = std::move(*read);
+  }
   const auto bound = bind_privileged(*address, listen.port);
   if (!bound) return fail(bound.error());
   const auto state = settle_user(options.confine, options.state);
@@ -307,7 +320,7 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
   if (!pki) return fail(pki.error());
 
   std::unique_ptr<Standalone> made(new Standalone(std::move(*folder), std::move(*pki), options));
-  if (auto opened = made->open_api(options, listen.url()); !opened) return fail(opened.error());
+  if (auto opened = made->open_api(options, listen.url(), std::move(cipher)); !opened) return fail(opened.error());
   made->subresources_ = std::make_unique<Subresources>(*made->api_, options.node, made->metrics_);
   made->add_routes();
   made->show_expiry();
@@ -323,14 +336,16 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
   return made;
 }
 
-Result<void> Standalone::open_api(const ServeOptions& options, std::string server_url) {
+Result<void> Standalone::open_api(const ServeOptions& options, std::string server_url,
+                                  std::shared_ptr<const store::ValueCipher> cipher) {
   auto api = StandaloneApi::open({.state = folder_.path(),
                                   .admin_token = {},
                                   .authority_pem = pki_->authority_pem(),
                                   .server_url = std::move(server_url),
                                   .audit_bytes_max = static_cast<std::size_t>(options.audit_log_mib) * limits::mib,
                                   .audit_required = options.audit_required,
-                                  .metrics = &metrics_},
+                                  .metrics = &metrics_,
+                                  .cipher = std::move(cipher)},
                                  clock_);
   if (!api) return fail(std::move(api.error()));
   api_ = std::move(*api);

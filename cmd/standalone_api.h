@@ -33,8 +33,9 @@ struct StandaloneApiOptions {
   std::string authority_pem;    // trusted by and for the nodes
   std::string server_url;       // under which this server is known
   std::size_t audit_bytes_max = resources::AuditLog::bytes_max_default;
-  bool audit_required = false;           // refuse changes that cannot be recorded
-  metrics::Registry* metrics = nullptr;  // outlives the API; null: not counted
+  bool audit_required = false;                                 // refuse changes that cannot be recorded
+  metrics::Registry* metrics = nullptr;                        // outlives the API; null: not counted
+  std::shared_ptr<const store::ValueCipher> cipher = nullptr;  // for Secrets in the store's file
 };
 
 class StandaloneApi {

@@ -151,7 +151,7 @@ EmbeddedStore::EmbeddedStore(Options options) : options_(std::move(options)) {}
 Result<std::unique_ptr<EmbeddedStore>> EmbeddedStore::open(Options options) {
   std::unique_ptr<EmbeddedStore> store(new EmbeddedStore(std::move(options)));
   auto& own = store->options_;
-  auto file = RecordFile::open({.path = own.path, .vfs = own.vfs, .boot = own.boot});
+  auto file = RecordFile::open({.path = own.path, .vfs = own.vfs, .boot = own.boot, .cipher = own.cipher});
   if (!file) return fail(refusal(own.path, file.error().message, file.error().reason == lost_or_damaged));
   store->file_ = std::move(*file);
   if (auto loaded = store->load(); !loaded) {

@@ -40,8 +40,9 @@ namespace vg::store {
 
 struct Options {
   std::string path;
-  const char* vfs = nullptr;       // SQLite's file layer; tests put one that fails underneath
-  std::string boot = this_boot();  // see store/high_water_mark.h
+  const char* vfs = nullptr;                            // SQLite's file layer; tests put one that fails underneath
+  std::shared_ptr<const ValueCipher> cipher = nullptr;  // for Secrets in the file; in memory they are as others
+  std::string boot = this_boot();                       // see store/high_water_mark.h
 
   // What may wait for the disk. At 10,000 writes/s this is under a second; a client is better off hearing 429 than
   // waiting longer.

@@ -118,6 +118,11 @@ SetHash::Element element_of(std::string_view resource, Revision compacted) {
   return SetHash::element(sum.value(), compacted);
 }
 
+// There since values are sealed, and until they are not any more: nothing in the file, not even in free places of it,
+// is readable that should not be, or by another key than this.
+constexpr const char* sealing_schema =
+    "CREATE TABLE IF NOT EXISTS sealing(one INTEGER PRIMARY KEY CHECK (one = 1), key TEXT NOT NULL) STRICT";
+
 std::string told(const Seal& seal) { return fmt::format("revision {} with {} rows", seal.revision, seal.rows); }
 
 // Pages of 8 KiB at a time: some milliseconds.
@@ -330,6 +335,7 @@ DiskResult RecordFile::set_up() {
   const auto page_bytes = number("PRAGMA page_size");
   if (!page_bytes) return std::unexpected(page_bytes.error());
   page_bytes_ = static_cast<std::size_t>(*page_bytes);
+  if (auto done = read_sealing(); !done) return done;
   if (auto done = read_seal(); !done) return done;
   return read_compacted();
 }
@@ -441,7 +447,12 @@ DiskResult RecordFile::load(const std::function<DiskResult(const Record&)>& take
     }
     ++rows_;
     contents_.add(SetHash::element(id, checksum));
-    record.object.json = decode_value(record.object.resource, record.object.json, scratch);
+    if (options_.cipher && options_.cipher->is_stale(record.object.resource, record.object.json) && !record.tombstone)
+      stale_ids_.push_back(id);
+    const auto value = decode_value(options_.cipher.get(), record, scratch);
+    if (!value && value.error().code == 400) return std::unexpected(value.error().message);  // for lack of a key
+    if (!value) return damage(value.error().message);
+    record.object.json = *value;
     if (auto taken = take(record); !taken) return taken;
   }
   if (code != SQLITE_DONE) return std::unexpected(error(sqlite3_extended_errcode(db_)));
@@ -505,7 +516,7 @@ DiskResult RecordFile::accept() {
   if (auto done = hook_log(); !done) return done;
   if (auto done = prepare_statements(); !done) return done;
   mark_->settle(seal_, options_.boot);
-  return {};
+  return apply_sealing();
 }
 
 DiskResult RecordFile::upgrade() {
@@ -542,6 +553,93 @@ DiskResult RecordFile::rewrite_without_gaps() {
   if (auto done = execute("PRAGMA auto_vacuum=INCREMENTAL"); !done) return done;
   if (auto done = execute("VACUUM"); !done) return done;
   return checkpoint();
+}
+
+DiskResult RecordFile::read_sealing() {
+  const auto there = number("SELECT count(*) FROM sqlite_schema WHERE name='sealing'");
+  if (!there) return std::unexpected(there.error());
+  if (*there == 0) return {};
+  auto found = prepare("SELECT key FROM sealing");
+  if (!found) return std::unexpected(found.error());
+  const int code = sqlite3_step(found->get());
+  if (code != SQLITE_ROW && code != SQLITE_DONE) return std::unexpected(error(sqlite3_extended_errcode(db_)));
+  if (code == SQLITE_ROW) sealed_by_ = text_column(found->get(), 0);
+  // Also where no such object is left: new ones must not be stored in plain because somebody forgot a flag.
+  if (!sealed_by_.empty() && !options_.cipher) {
+    return std::unexpected(fmt::format(
+        "Secrets in it are sealed by key {}; pass the file that holds it: --secrets-key-file FILE", sealed_by_));
+  }
+  return {};
+}
+
+// Brings the whole file to what the cipher says. A crash on the way leaves it to the next start.
+DiskResult RecordFile::apply_sealing() {
+  const auto* cipher = options_.cipher.get();
+  if (cipher == nullptr) return {};
+  const std::string wanted = cipher->seals() ? cipher->key_names().front() : std::string();
+  if (wanted == sealed_by_ && stale_ids_.empty()) return {};
+  if (auto done = encode_again(std::exchange(stale_ids_, {})); !done) {
+    roll_back();
+    return done;
+  }
+  if (!wanted.empty()) {
+    if (auto done = forget_remnants(); !done) return done;
+  }
+  if (auto done = execute(wanted.empty() ? "DROP TABLE IF EXISTS sealing" : sealing_schema); !done) return done;
+  if (!wanted.empty()) {
+    const auto put = fmt::format("INSERT OR REPLACE INTO sealing VALUES(1,'{}')", wanted);  // hexadecimal digits
+    if (auto done = execute(put.c_str()); !done) return done;
+  }
+  sealed_by_ = wanted;
+  return {};
+}
+
+// The rows stay the same to everybody but the file.
+DiskResult RecordFile::encode_again(const std::vector<std::uint64_t>& ids) {
+  if (ids.empty()) return {};
+  auto rows = prepare(
+      "SELECT resource, namespace, name, uid, created_revision, facts, revision_offset, json FROM versions "
+      "WHERE id=?1");
+  if (!rows) return std::unexpected(rows.error());
+  if (auto done = begin(); !done) return done;
+  auto* row = rows->get();
+  for (const auto id : ids) {
+    sqlite3_reset(row);
+    bind(row, 1, id);
+    if (sqlite3_step(row) != SQLITE_ROW) return std::unexpected(error(sqlite3_extended_errcode(db_)));
+    std::array<std::string, 6> texts;  // of their own, since the row goes before it comes back
+    for (int i = 0; const int column : {0, 1, 2, 3, 5, 7})
+      texts[static_cast<std::size_t>(i++)] = text_column(row, column);
+    Record record{.object = {.resource = texts[0],
+                             .ns = texts[1],
+                             .name = texts[2],
+                             .uid = texts[3],
+                             .facts = texts[4],
+                             .json = texts[5],
+                             .revision_offset = static_cast<std::uint32_t>(number_column(row, 6)),
+                             .stamp = {.revision = id >> ordinal_bits,
+                                       .created_revision = number_column(row, 4),
+                                       .ordinal = static_cast<std::uint16_t>(id & (transaction_writes_max - 1))}}};
+    std::string scratch;
+    const auto value = decode_value(options_.cipher.get(), record, scratch);
+    if (!value) return std::unexpected(value.error().message);
+    record.object.json = *value;
+    sqlite3_reset(row);
+    if (auto done = remove(id); !done) return done;
+    if (auto done = add(record); !done) return done;
+  }
+  return commit(seal_.revision);
+}
+
+// What was deleted or replaced still stands in free places of the file and in the log: both are written anew.
+DiskResult RecordFile::forget_remnants() {
+  if (!mark_->begin_moving()) return std::unexpected("somebody copies the store; start again when that is done");
+  auto done = execute("VACUUM");
+  if (done && sqlite3_wal_checkpoint_v2(db_, nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr) != SQLITE_OK)
+    done = std::unexpected(error(sqlite3_extended_errcode(db_)));
+  mark_->end_moving();
+  if (done) wal_pages_ = 0;
+  return done;
 }
 
 DiskResult RecordFile::hook_log() {
@@ -593,7 +691,9 @@ DiskResult RecordFile::begin() {
 DiskResult RecordFile::add(const Record& record) {
   std::string scratch;
   auto stored = record;
-  stored.object.json = encode_value(record.object.resource, record.object.json, scratch);
+  const auto value = encode_value(options_.cipher.get(), record, scratch);
+  if (!value) return std::unexpected(value.error().message);
+  stored.object.json = *value;
   const auto& object = stored.object;
   const auto checksum = checksum_of(stored);
   auto* row = add_.get();

@@ -36,6 +36,8 @@ class RecordFile {
     std::string path;
     const char* vfs = nullptr;       // SQLite's default when null
     std::string boot = this_boot();  // see Mark; tests play a new start of the system
+    // Opens what is sealed, and seals. Without one, a store that was ever sealed is refused.
+    std::shared_ptr<const ValueCipher> cipher = nullptr;
   };
   // Refuses a file that is not a store, that a newer program wrote, or that is lost: a mark without a store (the reason
   // of the Status is `lost_or_damaged`). Creates a new store only where there was none. Nothing of an existing one is
@@ -106,6 +108,10 @@ class RecordFile {
   DiskResult rewrite_without_gaps();
   DiskResult write_seal(const Seal& now, const Seal& before);
   DiskResult hook_log();
+  DiskResult read_sealing();
+  DiskResult apply_sealing();
+  DiskResult encode_again(const std::vector<std::uint64_t>& ids);
+  DiskResult forget_remnants();
   int sync_log(const std::function<int()>& sync);
   DiskResult execute(const char* sql);
   std::expected<std::int64_t, std::string> number(const char* sql);
@@ -127,6 +133,9 @@ class RecordFile {
   std::uint64_t rows_ = 0;
   SetHash contents_;
   std::map<std::string, Revision, std::less<>> compacted_before_;  // what roll_back() brings back
+
+  std::string sealed_by_;                 // the key by which everything that should be is sealed; empty: nothing is
+  std::vector<std::uint64_t> stale_ids_;  // rows that are sealed otherwise than they should be
 
   MarkReading found_mark_;
   std::unique_ptr<HighWaterMark> mark_;

@@ -7,6 +7,7 @@
 
 #include "ports/stored_object.h"
 #include "store/checksum.h"
+#include "store/value_cipher.h"
 
 namespace vg::store {
 
@@ -24,14 +25,25 @@ inline std::uint64_t id_of(const Record& record) {
   return record_id(record.object.stamp.revision, record.object.stamp.ordinal);
 }
 
-// The place for another form of an object's JSON in the file, by resource: all rows are written and read through these
-// two. They return the text itself or put the other form into `scratch` and return that. The checksum of a row is over
-// the bytes in the file, so a row can be checked by those who cannot read it.
-inline std::string_view encode_value(std::string_view /*resource*/, std::string_view json, std::string& /*scratch*/) {
-  return json;
+// An object's JSON may stand in the file in another form, by resource: all rows are written and read through these two.
+// They return the text itself or put the other form into `scratch` and return that. The checksum of a row is over the
+// bytes in the file, so a row can be checked by those who cannot read it. The cipher may be null.
+inline ValueIdentity identity_of(const Record& record) {
+  const auto& object = record.object;
+  return {.resource = object.resource, .ns = object.ns, .name = object.name, .uid = object.uid, .row = id_of(record)};
 }
-inline std::string_view decode_value(std::string_view /*resource*/, std::string_view stored, std::string& /*scratch*/) {
-  return stored;
+inline Result<std::string_view> encode_value(const ValueCipher* cipher, const Record& record, std::string& scratch) {
+  if (cipher == nullptr || record.tombstone || !ValueCipher::is_secret(record.object.resource))
+    return record.object.json;
+  auto sealed = cipher->seal(identity_of(record), record.object.json);
+  if (!sealed) return fail(std::move(sealed.error()));
+  return std::string_view(scratch = std::move(*sealed));
+}
+inline Result<std::string_view> decode_value(const ValueCipher* cipher, const Record& stored, std::string& scratch) {
+  if (!ValueCipher::is_sealed(stored.object.json)) return stored.object.json;
+  auto opened = open_value(cipher, identity_of(stored), stored.object.json);
+  if (!opened) return fail(std::move(opened.error()));
+  return std::string_view(scratch = std::move(*opened));
 }
 
 // Of a record whose json is as it stands in the file.

@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
-#include <stdexcept>
 
 namespace vg::store {
 namespace {
@@ -175,7 +174,7 @@ bool ValueCipher::is_stale(std::string_view resource, std::string_view value) co
   return !wanted || find(value.substr(magic.size(), id_bytes)) != &keys_.front();
 }
 
-std::string ValueCipher::seal(const ValueIdentity& identity, std::string_view plain) const {
+Result<std::string> ValueCipher::seal(const ValueIdentity& identity, std::string_view plain) const {
   if (!seals_ || !is_secret(identity.resource)) return std::string(plain);
   const Entry& entry = keys_.front();
   const std::string row = authenticated(identity);
@@ -193,8 +192,7 @@ std::string ValueCipher::seal(const ValueIdentity& identity, std::string_view pl
       EVP_EncryptUpdate(context.get(), value, &size, bytes_of(plain), static_cast<int>(plain.size())) == 1 &&
       EVP_EncryptFinal_ex(context.get(), value + size, &rest) == 1 &&
       EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_GET_TAG, tag_bytes, value + plain.size()) == 1;
-  // Without memory or chance nothing can be sealed, and nothing must be stored in plain in its place.
-  if (!done) throw std::runtime_error("OpenSSL cannot encrypt");
+  if (!done) return fail(Status::internal_error("OpenSSL cannot encrypt"));
   return sealed;
 }
 

@@ -44,8 +44,8 @@ class ValueCipher {
   // True when a value of that resource should be stored otherwise than it is: not sealed yet, sealed by an older key,
   // or sealed although that is not wanted any more.
   bool is_stale(std::string_view resource, std::string_view value) const;
-  // What to store: sealed, where the resource and the keys say so.
-  std::string seal(const ValueIdentity& identity, std::string_view plain) const;
+  // What to store: sealed, where the resource and the keys say so. An error only where memory or randomness is out.
+  Result<std::string> seal(const ValueIdentity& identity, std::string_view plain) const;
   // What was stored. The error is a sentence for people, and says which key is missing.
   Result<std::string> open(const ValueIdentity& identity, std::string_view sealed) const;
 
