@@ -45,13 +45,14 @@ Result<std::filesystem::path> settle_user(const ConfineOptions& options, const s
   if (!place) return fail(std::move(place.error()));
   const bool off = sandbox::parse_mode(options.sandbox) == sandbox::Mode::off;
   if (options.user.empty() && (off || ::geteuid() != 0)) return place;
-  auto decision = sandbox::decide_user(
-      {.started_as = ::geteuid(),
-       .asked = options.user,
-       .account = sandbox::find_account(options.user.empty() ? std::string(sandbox::default_user) : options.user),
-       .state = place->native(),
-       .state_given = !flag.empty(),
-       .state_owner = owner_of(*place)});
+  auto decision =
+      sandbox::decide_user({.started_as = ::geteuid(),
+                            .asked = options.user,
+                            .account = options.user.empty() ? sandbox::find_local_account(sandbox::default_user)
+                                                            : sandbox::find_account(options.user),
+                            .state = place->native(),
+                            .state_given = !flag.empty(),
+                            .state_owner = owner_of(*place)});
   if (!decision) return fail(std::move(decision.error()));
   if (!decision->advice.empty()) log::info(decision->advice);
   if (!decision->become) return place;

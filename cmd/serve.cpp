@@ -281,6 +281,12 @@ class Standalone {
   std::atomic<bool> stopping_{false};
 };
 
+bool is_below(const std::filesystem::path& file, const std::filesystem::path& folder) {
+  std::error_code ignored;
+  const auto from_folder = std::filesystem::proximate(file, folder, ignored);
+  return !from_folder.empty() && *from_folder.begin() != "..";
+}
+
 // The files and folders that the server opens while it runs.
 sandbox::Needs needs_of(const ServeOptions& options, const ListenAddress& listen, const std::filesystem::path& state) {
   return {.write_folders = {state.native()},
@@ -311,6 +317,9 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
   if (!state) return fail(state.error());
   auto folder = local::StateFolder::open(*state);
   if (!folder) return fail(folder.error());
+  if (cipher && is_below(options.secrets_key_file, folder->path()))
+    log::warning("the key of Secrets lies in the state folder: who gets hold of that has both; put it elsewhere",
+                 {{"file", options.secrets_key_file}});
   // A process that runs guests (virtgate-node) will need more than this one: it is to be started here.
   if (auto confined = confine(options.confine, needs_of(options, listen, folder->path())); !confined)
     return fail(confined.error());

@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <expected>
+#include <memory>
 #include <system_error>
 #include <vector>
 
@@ -63,6 +65,14 @@ Result<void> make_folders(const Account& account, const std::filesystem::path& p
   return {};
 }
 
+std::optional<Account> account_of(const passwd* entry) {
+  if (entry == nullptr) return std::nullopt;
+  return Account{.name = entry->pw_name,
+                 .uid = entry->pw_uid,
+                 .gid = entry->pw_gid,
+                 .home = entry->pw_dir != nullptr ? entry->pw_dir : ""};
+}
+
 std::string text_of(const std::vector<std::string>& parts) {
   std::string text;
   for (const auto& part : parts) text += (text.empty() ? "" : ", ") + part;
@@ -79,10 +89,16 @@ Machine this_machine() {
   return machine;
 }
 
-std::optional<Account> find_account(const std::string& name) {
-  const passwd* entry = ::getpwnam(name.c_str());
-  if (entry == nullptr) return std::nullopt;
-  return Account{.name = name, .uid = entry->pw_uid, .gid = entry->pw_gid, .home = entry->pw_dir ? entry->pw_dir : ""};
+std::optional<Account> find_account(const std::string& name) { return account_of(::getpwnam(name.c_str())); }
+
+std::optional<Account> find_local_account(std::string_view name) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen("/etc/passwd", "re"), std::fclose);
+  if (!file) return std::nullopt;
+  const passwd* entry = nullptr;
+  do {
+    entry = ::fgetpwent(file.get());
+  } while (entry != nullptr && name != entry->pw_name);
+  return account_of(entry);
 }
 
 std::vector<std::string> reachable(const std::vector<std::string>& files) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -14,6 +15,8 @@ namespace vg::sandbox {
 
 Machine this_machine();
 std::optional<Account> find_account(const std::string& name);
+// Of /etc/passwd alone: nothing is loaded, and nobody asked, for a user that most hosts do not have.
+std::optional<Account> find_local_account(std::string_view name);
 
 // The files and, where they are symbolic links, what they stand for now. A file in a folder that does not exist yet is
 // stood for by the nearest folder that does, so that it can be read once it is there.

@@ -252,6 +252,8 @@ TEST_F(SandboxTest, BecomesAnotherUser) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can";
   const auto nobody = find_account("nobody");
   ASSERT_TRUE(nobody);
+  EXPECT_EQ(find_local_account("nobody"), nobody);
+  EXPECT_EQ(find_local_account("no-such-user"), std::nullopt);
   fs::permissions(root, fs::perms::owner_all | fs::perms::others_exec);
   EXPECT_EQ(in_child([&] {
               if (!become(*nobody, root / "made/for/it")) return 1;

@@ -138,6 +138,12 @@ class AtRest(Scratch):
         self.assertIn("openssl rand -base64 32", self.refused("--secrets-key-file", self.keys))
         self.assertIn("No such file", self.refused("--secrets-key-file", self.keys + "-none"))
 
+    def test_a_key_beside_the_store_is_warned_of(self):
+        os.mkdir(self.state, 0o700)
+        self.keys = os.path.join(self.state, "keys")
+        self.write_keys(self.first)
+        self.assertIn("put it elsewhere", self.run_server().errors())
+
     def test_a_copy_of_the_folder_stays_sealed(self):
         self.write_keys(self.first)
         one = self.run_server()
