@@ -447,6 +447,10 @@ DiskResult RecordFile::load(const std::function<DiskResult(const Record&)>& take
     }
     ++rows_;
     contents_.add(SetHash::element(id, checksum));
+    if (options_.as_they_stand) {
+      if (auto taken = take(record); !taken) return taken;
+      continue;
+    }
     if (options_.cipher && options_.cipher->is_stale(record.object.resource, record.object.json) && !record.tombstone)
       stale_ids_.push_back(id);
     const auto value = decode_value(options_.cipher.get(), record, scratch);
@@ -565,7 +569,7 @@ DiskResult RecordFile::read_sealing() {
   if (code != SQLITE_ROW && code != SQLITE_DONE) return std::unexpected(error(sqlite3_extended_errcode(db_)));
   if (code == SQLITE_ROW) sealed_by_ = text_column(found->get(), 0);
   // Also where no such object is left: new ones must not be stored in plain because somebody forgot a flag.
-  if (!sealed_by_.empty() && !options_.cipher) {
+  if (!sealed_by_.empty() && !options_.cipher && !options_.as_they_stand) {
     return std::unexpected(fmt::format(
         "Secrets in it are sealed by key {}; pass the file that holds it: --secrets-key-file FILE", sealed_by_));
   }

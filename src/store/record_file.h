@@ -38,6 +38,8 @@ class RecordFile {
     std::string boot = this_boot();  // see Mark; tests play a new start of the system
     // Opens what is sealed, and seals. Without one, a store that was ever sealed is refused.
     std::shared_ptr<const ValueCipher> cipher = nullptr;
+    // Values are handed out and taken as they stand in the file: for those who check or copy rows, and need no key.
+    bool as_they_stand = false;
   };
   // Refuses a file that is not a store, that a newer program wrote, or that is lost: a mark without a store (the reason
   // of the Status is `lost_or_damaged`). Creates a new store only where there was none. Nothing of an existing one is

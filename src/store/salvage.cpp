@@ -304,7 +304,7 @@ SalvagedRow copy_of(const Record& record) {
 
 // As the store itself would read it; false with the reason in `problems`.
 bool read_whole(const std::string& path, Salvage& into) {
-  auto file = RecordFile::open({.path = path});
+  auto file = RecordFile::open({.path = path, .as_they_stand = true});
   if (!file) {
     into.problems.push_back(file.error().message);
     return false;
@@ -378,19 +378,27 @@ Salvage salvage(const std::string& path) {
   return found;
 }
 
-void append_as_list(std::string& out, const std::vector<SalvagedRow>& objects) {
+std::vector<std::string> append_as_list(std::string& out, const std::vector<SalvagedRow>& objects,
+                                        const ValueCipher* cipher) {
+  std::vector<std::string> closed;
   out += R"({"apiVersion":"v1","kind":"List","metadata":{},"items":[)";
   std::string scratch;
   bool first = true;
   for (const auto& object : objects) {
+    const auto json = decode_value(cipher, object.record(), scratch);
+    if (!json) {
+      closed.push_back(json.error().message);
+      continue;
+    }
     out += std::exchange(first, false) ? "\n" : ",\n";
-    out += decode_value(object.resource, object.json, scratch);
+    out += *json;
   }
   out += "\n]}\n";
+  return closed;
 }
 
 DiskResult write_store(const std::string& path, const std::vector<SalvagedRow>& objects, Revision newest) {
-  auto file = RecordFile::open({.path = path});
+  auto file = RecordFile::open({.path = path, .as_they_stand = true});
   if (!file) return std::unexpected(file.error().message);
   auto& store = **file;
   if (auto done = store.load([](const Record&) -> DiskResult { return std::unexpected("there is a store already"); });

@@ -41,8 +41,10 @@ struct Salvage {
 // open.
 Salvage salvage(const std::string& path);
 
-// All objects as one document of kind List, without resource versions: what `kubectl apply -f` takes.
-void append_as_list(std::string& out, const std::vector<SalvagedRow>& objects);
+// All objects as one document of kind List, without resource versions: what `kubectl apply -f` takes. Those that are
+// sealed need the cipher, which may be null; those that cannot be opened are left out and returned, each in words.
+std::vector<std::string> append_as_list(std::string& out, const std::vector<SalvagedRow>& objects,
+                                        const ValueCipher* cipher = nullptr);
 
 // Writes a new store with these objects and nothing else at `path`, where none may be, and its mark. Revisions go on
 // after `newest`; watches cannot resume from before it.

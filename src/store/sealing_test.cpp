@@ -9,6 +9,7 @@
 
 #include "ports/object_store_testing.h"
 #include "store/embedded_store.h"
+#include "store/salvage.h"
 #include "store/testing.h"
 
 namespace vg::store {
@@ -169,6 +170,30 @@ TEST_F(Sealing, rows_cannot_be_swapped) {
       "UPDATE versions SET json=(SELECT json FROM versions WHERE name='theirs'), "
       "checksum=(SELECT checksum FROM versions WHERE name='theirs') WHERE name='mine'");
   EXPECT_THAT(refusal(key_a), HasSubstr("damaged"));
+}
+
+TEST_F(Sealing, rows_are_checked_and_copied_without_a_key_and_read_with_it) {
+  open(key_a);
+  put("s", "hunter2");
+  store_.reset();
+  const auto found = salvage(folder_.file("store.db"));
+  EXPECT_TRUE(found.whole) << ::testing::PrintToString(found.problems);
+  std::string list;
+  EXPECT_THAT(append_as_list(list, found.objects), ::testing::ElementsAre(HasSubstr("--secrets-key-file")));
+  EXPECT_FALSE(list.contains("hunter2"));
+  list.clear();
+  EXPECT_THAT(append_as_list(list, found.objects, keys(key_a).get()), ::testing::IsEmpty());
+  EXPECT_THAT(list, HasSubstr("hunter2"));
+
+  const TemporaryFolder other;
+  Options copy;
+  copy.path = other.file("store.db");
+  ASSERT_TRUE(write_store(copy.path, found.objects, found.newest));
+  EXPECT_FALSE(EmbeddedStore::open(copy)) << "what was sealed stays so";
+  copy.cipher = keys(key_a);
+  const auto object = must_open(copy)->get("secrets", "default", "s");
+  ASSERT_TRUE(object);
+  EXPECT_THAT(std::string(object->json()), HasSubstr("hunter2"));
 }
 
 TEST_F(Sealing, a_crash_after_turning_it_on_is_made_good) {
