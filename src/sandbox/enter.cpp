@@ -145,7 +145,7 @@ Result<void> enter(const Plan& plan) {
   take(plan.capabilities, "no capabilities", drop_capabilities);
   take(plan.landlock, fmt::format("Landlock {}", abi), [&] { return apply_landlock(plan.paths, plan.bind_port, abi); });
   // Last, because it forbids the calls of the others.
-  take(plan.seccomp, "seccomp", apply_seccomp);
+  take(plan.seccomp, "seccomp", [&] { return apply_seccomp({.unix_sockets = plan.unix_sockets}); });
   if (plan.mode == Mode::required && !missing.empty())
     return fail(Status::internal_error(
         fmt::format("--sandbox=required, but these parts are missing: {}; use a kernel that has them, or --sandbox=on",

@@ -136,6 +136,27 @@ TEST_F(SandboxFilterTest, OtherCallsAreNotThere) {
   EXPECT_EQ(inside([] { return ::syscall(SYS_sethostname, "x", 1) != 0 && errno == ENOSYS ? 0 : 1; }), 0);
 }
 
+// Landlock does not look at these, and a root without capabilities still owns most of the system.
+TEST_F(SandboxFilterTest, FilesAreNotOpenedForOthers) {
+  const auto file = root / "outside";
+  EXPECT_EQ(inside([&] { return ::chmod(file.c_str(), 0644) != 0 && errno == ENOSYS ? 0 : 1; }), 0);
+  EXPECT_EQ(inside([&] { return ::fchmodat(AT_FDCWD, file.c_str(), 0640, 0) != 0 && errno == ENOSYS ? 0 : 1; }), 0);
+  EXPECT_EQ(inside([&] { return ::lchown(file.c_str(), 1, 1) != 0 && errno == ENOSYS ? 0 : 1; }), 0);
+  EXPECT_EQ(inside([&] {
+              const int own = ::open((root / "state/x").c_str(), O_CREAT | O_RDWR, 0600);
+              if (own < 0) return 1;
+              if (::open((root / "state/y").c_str(), O_CREAT | O_RDWR, 04755) >= 0) return 2;
+              if (::fchmod(own, 04755) == 0 || ::fchmod(own, 0666) == 0) return 3;
+              return ::fchmod(own, 0644) == 0 ? 0 : 4;
+            }),
+            0);
+}
+
+TEST_F(SandboxFilterTest, RootAsksNobodyOverSockets) {
+  const bool expected = ::geteuid() != 0;
+  EXPECT_EQ(inside([&] { return (::socket(AF_UNIX, SOCK_STREAM, 0) >= 0) == expected ? 0 : 1; }), 0);
+}
+
 TEST_F(SandboxFilterTest, MemoryIsWrittenOrRunNeverBoth) {
   EXPECT_EQ(inside([] {
               void* both =

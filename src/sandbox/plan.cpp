@@ -79,6 +79,7 @@ Plan make_plan(Mode mode, const Needs& needs, const Machine& machine) {
     return plan;
   }
   plan.seccomp = true;
+  plan.unix_sockets = !machine.root;
   plan.landlock = machine.landlock_abi > 0;
   if (!plan.landlock) {
     plan.missing.emplace_back("Landlock (the kernel has none, or a container runtime forbids it)");

@@ -58,6 +58,7 @@ struct Plan {
   bool capabilities = false;  // none are left, and none come back
   bool landlock = false;
   bool seccomp = false;
+  bool unix_sockets = false;         // for name services; a root would be obeyed by everybody who listens on one
   std::vector<PathRule> paths = {};  // those that do not exist are passed over
   std::optional<std::uint16_t> bind_port = {};
   std::vector<std::string> missing = {};  // what this machine does not have

@@ -28,12 +28,11 @@ constexpr std::string_view allowed[] = {
     "socketpair", "pipe", "pipe2", "splice", "sendfile", "close", "close_range", "dup", "dup2", "dup3", "fcntl",
     "futex", "futex_waitv", "signalfd4", "inotify_init1", "inotify_add_watch", "inotify_rm_watch",
     // Files: the store, certificates, logs.
-    "open", "openat", "openat2", "pread64", "pwrite64", "preadv", "pwritev", "preadv2", "pwritev2", "lseek", "fsync",
+    "pread64", "pwrite64", "preadv", "pwritev", "preadv2", "pwritev2", "lseek", "fsync",
     "fdatasync", "sync_file_range", "ftruncate", "truncate", "fallocate", "fadvise64", "readahead", "flock", "stat",
     "fstat", "lstat", "newfstatat", "statx", "statfs", "fstatfs", "access", "faccessat", "faccessat2", "getdents64",
     "getdents", "readlink", "readlinkat", "mkdir", "mkdirat", "rmdir", "unlink", "unlinkat", "rename", "renameat",
-    "renameat2", "link", "linkat", "symlink", "symlinkat", "chmod", "fchmod", "fchmodat", "chown", "fchown",
-    "fchownat", "lchown", "utimensat", "umask", "getcwd", "chdir", "fchdir", "copy_file_range",
+    "renameat2", "link", "linkat", "symlink", "symlinkat", "umask", "getcwd", "chdir", "fchdir", "copy_file_range",
     // Memory.
     "brk", "munmap", "mremap", "madvise", "mincore", "msync", "mlock", "mlock2", "munlock", "membarrier",
     "get_mempolicy",
@@ -76,9 +75,11 @@ scmp_arg_cmp bits(unsigned argument, scmp_datum_t mask, scmp_datum_t value) {
 }
 
 // Several rows of one call: any of them.
-std::vector<Conditional> conditional_calls() {
+constexpr scmp_datum_t set_id_bits = 06000, special_bits = 07000, others_write = 022, others_all = 077;
+
+std::vector<Conditional> conditional_calls(const Allowed& more) {
   const auto self = static_cast<scmp_datum_t>(::getpid());
-  return {
+  std::vector<Conditional> rows = {
       // Threads, but no processes.
       {"clone", bits(0, CLONE_THREAD, CLONE_THREAD)},
       // No memory that is both written and run: what was written stays data.
@@ -86,10 +87,16 @@ std::vector<Conditional> conditional_calls() {
       {"mmap", bits(2, PROT_WRITE | PROT_EXEC, PROT_WRITE)},
       {"mmap", bits(2, PROT_WRITE | PROT_EXEC, PROT_EXEC)},
       {"mprotect", bits(2, PROT_EXEC, 0)},
-      {"socket", equals(0, AF_UNIX)},
       {"socket", equals(0, AF_INET)},
       {"socket", equals(0, AF_INET6)},
       {"socket", equals(0, AF_NETLINK)},  // which addresses this host has, for name look-ups
+      // Landlock says nothing of modes, and root without capabilities still owns the system's files: no program may
+      // become one that runs as its owner, nothing may be opened for others by name, and nothing become writable.
+      {"open", bits(2, set_id_bits, 0)},
+      {"openat", bits(3, set_id_bits, 0)},
+      {"fchmod", bits(1, special_bits | others_write, 0)},
+      {"chmod", bits(1, special_bits | others_all, 0)},
+      {"fchmodat", bits(2, special_bits | others_all, 0)},
       // Never what types into somebody's terminal.
       {"ioctl", equals(1, FIONBIO)},
       {"ioctl", equals(1, FIONREAD)},
@@ -108,6 +115,8 @@ std::vector<Conditional> conditional_calls() {
       {"process_vm_readv", equals(0, self)},
       {"process_vm_readv", {0, SCMP_CMP_NE, self, 0}, SCMP_ACT_KILL_PROCESS},
   };
+  if (more.unix_sockets) rows.push_back({"socket", equals(0, AF_UNIX)});
+  return rows;
 }
 
 // Names that this architecture or this version of the library does not know are passed over: there is nothing to allow.
@@ -117,7 +126,7 @@ int add(scmp_filter_ctx filter, std::uint32_t action, const char* name, std::spa
   return seccomp_rule_add_array(filter, action, number, static_cast<unsigned>(when.size()), when.data());
 }
 
-int fill(scmp_filter_ctx filter) {
+int fill(scmp_filter_ctx filter, const Allowed& more) {
   // A tree over the numbers. The kernel remembers for each number whether the answer depends on the arguments, so the
   // calls of the first table cost no walk at all.
   (void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
@@ -129,7 +138,7 @@ int fill(scmp_filter_ctx filter) {
     if (const int code = add(filter, SCMP_ACT_ALLOW, name.data()); code != 0) return code;
   for (const auto name : deadly)
     if (const int code = add(filter, SCMP_ACT_KILL_PROCESS, name.data()); code != 0) return code;
-  for (const auto& row : conditional_calls())
+  for (const auto& row : conditional_calls(more))
     if (const int code = add(filter, row.action, row.call, {&row.when, 1}); code != 0) return code;
   return 0;
 }
@@ -139,11 +148,11 @@ int fill(scmp_filter_ctx filter) {
 std::span<const std::string_view> allowed_calls() { return allowed; }
 std::span<const std::string_view> deadly_calls() { return deadly; }
 
-std::expected<void, std::string> apply_seccomp() {
+std::expected<void, std::string> apply_seccomp(const Allowed& more) {
   // clone3, whose flags a filter cannot see, must fail this way for clone to be taken in its place.
   const std::unique_ptr<void, void (*)(scmp_filter_ctx)> filter(seccomp_init(SCMP_ACT_ERRNO(ENOSYS)), seccomp_release);
   if (!filter) return std::unexpected("no memory for the filter");
-  if (const int code = fill(filter.get()); code != 0) return std::unexpected(std::strerror(-code));
+  if (const int code = fill(filter.get(), more); code != 0) return std::unexpected(std::strerror(-code));
   if (const int code = seccomp_load(filter.get()); code != 0) return std::unexpected(std::strerror(-code));
   return {};
 }

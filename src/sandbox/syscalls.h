@@ -14,7 +14,12 @@ namespace vg::sandbox {
 std::span<const std::string_view> allowed_calls();  // whatever their arguments
 std::span<const std::string_view> deadly_calls();   // nothing that serves makes them: whoever does is an intruder
 
+struct Allowed {
+  // Name services may be asked through them. They are also the way to whoever does things for root.
+  bool unix_sockets = false;
+};
+
 // For all threads of the process, and for good. Needs no_new_privs.
-std::expected<void, std::string> apply_seccomp();
+std::expected<void, std::string> apply_seccomp(const Allowed& more);
 
 }  // namespace vg::sandbox
