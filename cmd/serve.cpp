@@ -44,8 +44,8 @@
 #include "server/webhooks.h"
 #include "signals.h"
 #include "standalone_api.h"
-#include "store/value_cipher.h"
 #include "store/state_files.h"
+#include "store/value_cipher.h"
 #include "subresources.h"
 
 namespace vg::cmd {

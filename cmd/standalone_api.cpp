@@ -88,7 +88,6 @@ StandaloneApi::~StandaloneApi() = default;
 
 Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOptions& options, const Clock& clock) {
   store::Options store_options;
-  store_options.path = (options.state / "store.db").native();
   store_options.cipher = options.cipher;
   store_options.path = store::store_path(options.state);
   store_options.health_changed = [](const StoreHealth& health) {

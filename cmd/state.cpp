@@ -5,6 +5,7 @@
 
 #include <array>
 #include <chrono>
+#include <memory>
 #include <system_error>
 
 #include "base/files.h"
@@ -12,6 +13,7 @@
 #include "local/state_folder.h"
 #include "store/salvage.h"
 #include "store/state_files.h"
+#include "store/value_cipher.h"
 
 namespace vg::cmd {
 namespace {
@@ -93,15 +95,27 @@ int run_check(std::span<const std::string_view> arguments, Output output) {
 }
 
 int run_export(std::span<const std::string_view> arguments, Output output) {
-  std::string state, file = "-";
-  const auto parsed =
-      read_command({.name = "state export",
-                    .synopsis = "[--state DIR] [-o FILE]",
-                    .about = "Writes all objects that can be read, Secrets too, as one List that kubectl "
-                             "takes, also from a damaged store. The server must be stopped. Exit code "
-                             "0: these are all, 1: something could not be read."},
-                   {state_flag(state), {"output", 'o', &file, "FILE", "where to; - is stdout"}}, arguments, output);
+  std::string state, file = "-", secrets_key_file;
+  const auto parsed = read_command(
+      {.name = "state export",
+       .synopsis = "[--state DIR] [-o FILE] [--secrets-key-file FILE]",
+       .about = "Writes all objects that can be read, Secrets too, as one List that kubectl "
+                "takes, also from a damaged store. The server must be stopped. Exit code "
+                "0: these are all, 1: something could not be read."},
+      {state_flag(state),
+       {"output", 'o', &file, "FILE", "where to; - is stdout"},
+       {"secrets-key-file", '\0', &secrets_key_file, "FILE", "opens Secrets that are sealed, as for serve"}},
+      arguments, output);
   if (!parsed) return parsed.error();
+  std::shared_ptr<const store::ValueCipher> cipher;
+  if (!secrets_key_file.empty()) {
+    auto read = store::ValueCipher::read(secrets_key_file);
+    if (!read) {
+      fmt::print(output.err, "virtgate state export: {}\n", read.error().message);
+      return exit_could_not_run;
+    }
+    cipher = std::move(*read);
+  }
   const auto opened = open_stopped(state);
   if (!opened) {
     fmt::print(output.err, "virtgate state export: {}; of a server that runs, take a \"virtgate backup\"\n",
@@ -109,7 +123,7 @@ int run_export(std::span<const std::string_view> arguments, Output output) {
     return exit_could_not_run;
   }
   std::string text;
-  store::append_as_list(text, opened->found.objects);
+  const auto closed = store::append_as_list(text, opened->found.objects, cipher.get());
   if (file == "-") {
     fmt::print(output.out, "{}", text);
     std::fflush(output.out);
@@ -117,9 +131,10 @@ int run_export(std::span<const std::string_view> arguments, Output output) {
     fmt::print(output.err, "virtgate state export: {}\n", written.error().message);
     return exit_could_not_run;
   }
-  if (opened->found.whole) return exit_ok;
-  print_findings(output.err, opened->found);
-  fmt::print(output.err, "{} objects were exported\n", opened->found.objects.size());
+  if (opened->found.whole && closed.empty()) return exit_ok;
+  if (!opened->found.whole) print_findings(output.err, opened->found);
+  print_some(output.err, "left out", closed);
+  fmt::print(output.err, "{} objects were exported\n", opened->found.objects.size() - closed.size());
   return exit_failed;
 }
 
@@ -134,7 +149,7 @@ Result<fs::path> accept_loss(const Opened& opened) {
   if (!error) fs::create_directory(fresh, error);
   if (error) return fail(Status::internal_error(fmt::format("cannot create {}: {}", aside.native(), error.message())));
   std::string text;
-  store::append_as_list(text, opened.found.objects);
+  (void)store::append_as_list(text, opened.found.objects);  // what is sealed stays in the store, and stays so
   if (auto saved = write_file((aside / "objects.json").native(), text, S_IRUSR | S_IWUSR); !saved)
     return fail(std::move(saved.error()));
   const auto& mark = opened.found.mark.newest;

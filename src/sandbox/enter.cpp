@@ -26,6 +26,11 @@ namespace {
 
 using Step = std::expected<void, std::string>;
 
+// A start that fails has no request to blame: the message is all there is to say.
+Failed refuse_start(std::string message) {
+  return fail({.code = 500, .reason = "InternalError", .message = std::move(message), .details = {}});
+}
+
 Step failure(std::string_view what) { return std::unexpected(fmt::format("{}: {}", what, std::strerror(errno))); }
 
 Step forbid_new_privileges() {
@@ -48,9 +53,8 @@ Step drop_capabilities() {
 // Makes what is missing of the path, for the account.
 Result<void> make_folders(const Account& account, const std::filesystem::path& path) {
   const auto refuse = [&](const std::filesystem::path& at) {
-    return fail(
-        Status::internal_error(fmt::format("cannot create {} for user {}: {}; create it, or pass another --state",
-                                           at.native(), account.name, std::strerror(errno))));
+    return refuse_start(fmt::format("cannot create {} for user {}: {}; create it, or pass another --state", at.native(),
+                                    account.name, std::strerror(errno)));
   };
   std::filesystem::path built;
   for (const auto& part : path) {
@@ -122,8 +126,8 @@ Result<void> become(const Account& account, const std::filesystem::path& state) 
   // In this order: each step needs the rights that the next one gives up.
   if (::initgroups(account.name.c_str(), account.gid) != 0 || ::setresgid(account.gid, account.gid, account.gid) != 0 ||
       ::setresuid(account.uid, account.uid, account.uid) != 0)
-    return fail(Status::internal_error(
-        fmt::format("cannot become user {}: {}; start the server as that user", account.name, std::strerror(errno))));
+    return refuse_start(
+        fmt::format("cannot become user {}: {}; start the server as that user", account.name, std::strerror(errno)));
   return {};
 }
 
@@ -147,9 +151,9 @@ Result<void> enter(const Plan& plan) {
   // Last, because it forbids the calls of the others.
   take(plan.seccomp, "seccomp", [&] { return apply_seccomp({.unix_sockets = plan.unix_sockets}); });
   if (plan.mode == Mode::required && !missing.empty())
-    return fail(Status::internal_error(
+    return refuse_start(
         fmt::format("--sandbox=required, but these parts are missing: {}; use a kernel that has them, or --sandbox=on",
-                    text_of(missing))));
+                    text_of(missing)));
   log::info("sandbox", {{"inForce", text_of(in_force)}, {"missing", text_of(missing)}, {"user", ::geteuid()}});
   return {};
 }

@@ -95,7 +95,7 @@ Result<void> copy(const std::string& from, const std::string& to) {
 // Every row of a store that lies there alone, and its structure.
 Result<Seal> verify(const std::string& path) {
   if (auto put = put_mark(mark_path(path), {}); !put) return refuse(put.error());
-  auto file = RecordFile::open({.path = path});
+  auto file = RecordFile::open({.path = path, .as_they_stand = true});
   if (!file) return refuse(file.error().message);
   if (auto read = (*file)->load([](const Record&) -> DiskResult { return {}; }); !read) return refuse(read.error());
   if (!(*file)->has_seal()) {
@@ -239,7 +239,7 @@ Result<void> unpack_files(sqlite3* db, const fs::path& folder, const Seal& seal,
 Result<void> move_on(const std::string& store, const Seal& seal, Revision revision) {
   if (auto put = put_mark(mark_path(store), {.confirmed = seal, .intended = seal, .boot = {}}); !put)
     return refuse(put.error());
-  auto file = RecordFile::open({.path = store});
+  auto file = RecordFile::open({.path = store, .as_they_stand = true});
   if (!file) return refuse(file.error().message);
   std::set<std::string, std::less<>> resources;
   auto done = (*file)->load([&](const Record& record) -> DiskResult {

@@ -24,6 +24,11 @@ constexpr std::size_t key_file_bytes_max = 16 * 1024;
 constexpr std::size_t keys_max = 64;
 constexpr std::string_view advice = "make one with: openssl rand -base64 32 > FILE && chmod 600 FILE";
 
+// Nobody's request is to blame: the message is all there is to say.
+Failed failed(std::string message) {
+  return fail({.code = 500, .reason = "InternalError", .message = std::move(message), .details = {}});
+}
+
 const unsigned char* bytes_of(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
 unsigned char* bytes_of(std::string& text) { return reinterpret_cast<unsigned char*>(text.data()); }
 
@@ -93,7 +98,7 @@ Result<void> ValueCipher::add(std::span<const unsigned char> key) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   const bool done = EVP_Digest(hashed.data(), hashed.size(), digest.data(), nullptr, EVP_sha256(), nullptr) == 1;
   OPENSSL_cleanse(hashed.data(), hashed.size());
-  if (!done) return fail(Status::internal_error("OpenSSL cannot hash"));
+  if (!done) return failed("OpenSSL cannot hash");
   std::copy_n(digest.begin(), id_bytes, entry.id.begin());
   const auto same = [&](const Entry& other) { return other.id == entry.id; };
   if (std::ranges::any_of(keys_, same)) return fail(Status::bad_request("a key is there twice"));
@@ -192,15 +197,14 @@ Result<std::string> ValueCipher::seal(const ValueIdentity& identity, std::string
       EVP_EncryptUpdate(context.get(), value, &size, bytes_of(plain), static_cast<int>(plain.size())) == 1 &&
       EVP_EncryptFinal_ex(context.get(), value + size, &rest) == 1 &&
       EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_GET_TAG, tag_bytes, value + plain.size()) == 1;
-  if (!done) return fail(Status::internal_error("OpenSSL cannot encrypt"));
+  if (!done) return failed("OpenSSL cannot encrypt");
   return sealed;
 }
 
 Result<std::string> ValueCipher::open(const ValueIdentity& identity, std::string_view sealed) const {
   const auto damaged = [&] {
-    return fail(Status::internal_error(
-        fmt::format("the sealed value of {} {}/{} is damaged or belongs to another row; restore a backup",
-                    identity.resource, identity.ns, identity.name)));
+    return failed(fmt::format("the sealed value of {} {}/{} is damaged or belongs to another row; restore a backup",
+                              identity.resource, identity.ns, identity.name));
   };
   if (!is_sealed(sealed) || sealed.size() < header_bytes + tag_bytes) return damaged();
   const Entry* entry = find(sealed.substr(magic.size(), id_bytes));

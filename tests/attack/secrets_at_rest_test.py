@@ -8,6 +8,7 @@ import base64
 import os
 import shutil
 import sqlite3
+import subprocess
 import sys
 import unittest
 
@@ -143,6 +144,35 @@ class AtRest(Scratch):
         self.keys = os.path.join(self.state, "keys")
         self.write_keys(self.first)
         self.assertIn("put it elsewhere", self.run_server().errors())
+
+    def test_backups_and_exports_need_the_key_too(self):
+        self.write_keys(self.first)
+        one = self.run_server()
+        self.call(one, "POST", SECRETS, secret("a"))
+        backup = os.path.join(self.folder, "backup")
+        tool = lambda *arguments: subprocess.run([BINARY, *arguments], capture_output=True, text=True)  # noqa: E731
+        done = tool("backup", "--state", self.state, backup)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(backup, "rb") as file:
+            content = file.read()
+        self.assertNotIn(CODED[:30].encode(), content)
+        self.assertEqual(one.stop(), 0)
+
+        self.assertEqual(tool("state", "check", "--state", self.state).returncode, 0, "rows can be checked without reading them")
+        done = tool("state", "export", "--state", self.state)
+        self.assertEqual(done.returncode, 1)
+        self.assertNotIn(CODED[:30], done.stdout)
+        self.assertIn("--secrets-key-file", done.stderr)
+        done = tool("state", "export", "--state", self.state, "--secrets-key-file", self.keys)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(CODED[:30], done.stdout)
+
+        self.state = os.path.join(self.folder, "restored")
+        done = tool("restore", "--state", self.state, backup)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.found(PLAIN, CODED[:30]), [])
+        self.assertIn("--secrets-key-file", self.refused())
+        self.assertEqual(self.password(self.run_server(), "a"), PLAIN)
 
     def test_a_copy_of_the_folder_stays_sealed(self):
         self.write_keys(self.first)
