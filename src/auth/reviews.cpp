@@ -213,7 +213,11 @@ Task<Result<void>> answer_access(std::string_view kind, json::Object& review, Re
   }
   if (!causes.empty()) co_return fail(invalid_review(kind, std::move(causes)));
 
-  const User other = self ? User() : user_of(spec);
+  // May have as many groups and extras as a body holds.
+  auto named = co_await http::off_loop(request.core, request.body_bytes,
+                                       [&] { return Result<User>(self ? User() : user_of(spec)); });
+  if (!named) co_return fail(std::move(named.error()));
+  const User& other = *named;
   const AccessAttributes attributes = attributes_of(spec);
   const auto decision = co_await parts.authorizer.authorize(request.core, self ? request.user : other, attributes);
   json::Object status(review.storage());

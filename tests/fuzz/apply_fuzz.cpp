@@ -45,17 +45,6 @@ class Choices {
 
 std::string text_of(unsigned number) { return std::string(1, static_cast<char>('a' + number)); }
 
-Value scalar(Choices& choices, const StoragePtr& storage) {
-  switch (choices.next(4)) {
-    case 0:
-      return Value(nullptr, storage);
-    case 1:
-      return Value(choices.next(3), storage);
-    default:
-      return Value(text_of(choices.next(4)), storage);
-  }
-}
-
 Object disk(Choices& choices, const StoragePtr& storage) {
   Object made(storage);
   if (choices.next(8) != 0) made["name"] = text_of(choices.next(5));
@@ -73,16 +62,16 @@ Value configuration(Choices& choices, const StoragePtr& storage) {
   for (unsigned left = choices.next(16); left > 0; --left) {
     switch (choices.next(5)) {
       case 0:
-        vg::json::ensure_object(metadata, "labels")[text_of(choices.next(6))] = scalar(choices, storage);
+        vg::json::ensure_object(metadata, "labels")[text_of(choices.next(6))] = text_of(choices.next(4));
         break;
       case 1:
         vg::json::ensure_array(metadata, "finalizers").push_back(Value("a/" + text_of(choices.next(6)), storage));
         break;
       case 2:
-        vg::json::ensure_object(object, "spec")[choices.next(2) ? "running" : "unknown"] = scalar(choices, storage);
+        vg::json::ensure_object(object, "spec")[choices.next(8) ? "runStrategy" : "unknown"] = text_of(choices.next(3));
         break;
       case 3:
-        vg::json::ensure_path(object, {"spec", "template", "spec", "domain"})["cpu"] = scalar(choices, storage);
+        vg::json::ensure_path(object, {"spec", "template", "spec", "domain", "cpu"})["cores"] = choices.next(3);
         break;
       default:
         vg::json::ensure_array(vg::json::ensure_path(object, {"spec", "template", "spec", "domain", "devices"}),
@@ -105,7 +94,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Choices choices({reinterpret_cast<const char*>(data), size});
   Document memory(1 << 16);
   const StoragePtr storage = memory.storage();
-  Value live{Object(storage)};
+  Value live(Object(storage), storage);
   for (int step = 0; step < 6 && choices.left(); ++step) {
     const FieldWriter writer{.manager = choices.next(2) ? "one" : "two",
                              .api_version = "kubevirt.io/v1",
