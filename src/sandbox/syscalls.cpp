@@ -109,6 +109,8 @@ std::vector<Conditional> conditional_calls(const Allowed& more) {
       {"prctl", equals(0, 0x53564d41)},  // names of memory areas
       // Other limits of our own only: process 0 is the caller.
       {"prlimit64", equals(0, 0)},
+      // Threads that give way to the event loops: thread 0 is the caller, which may only lower itself.
+      {"sched_setattr", equals(0, 0)},
       // abort() and timers of threads.
       {"tgkill", equals(0, self)},
       // The profiler follows stacks that may end anywhere; of other processes it has nothing to read.
