@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 
 #include "auth/testing.h"
 #include "json/write.h"
@@ -249,7 +249,7 @@ TEST(RuleIndexTest, ALongRoleAnswersSoon) {
   for (int i = 0; i < 200'000; ++i) names.resource_names.push_back(fmt::format("n{}", i));
   rules.push_back(std::move(names));
   const RuleIndex index(rules);
-  const auto began = std::chrono::steady_clock::now();
+  const std::clock_t began = std::clock();  // CPU time: a busy machine is no defect
   const auto may = [&](std::string_view resource, std::string_view name) {
     const AccessAttributes attributes{.verb = "get",
                                       .resource_request = true,
@@ -267,7 +267,7 @@ TEST(RuleIndexTest, ALongRoleAnswersSoon) {
     ASSERT_TRUE(may("secrets", "n199999"));
     ASSERT_FALSE(may("secrets", "other"));
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(10));  // 30 s and more, one by one
+  EXPECT_LT(std::clock() - began, 10 * CLOCKS_PER_SEC);  // 30 s and more, one by one
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <limits>
 
 #include "json/arena.h"
@@ -213,9 +213,9 @@ TEST(Parse, DuplicatesBelowOneLongNameAreNamedOnceAndShort) {
   text += "\"a\":1}}";
   Arena arena;
   std::vector<std::string> duplicates;
-  const auto began = std::chrono::steady_clock::now();
+  const std::clock_t began = std::clock();  // CPU time: a busy machine is no defect
   ASSERT_TRUE(parse(text, arena.storage(), {.duplicate_fields = &duplicates}));
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
+  EXPECT_LT(std::clock() - began, 5 * CLOCKS_PER_SEC);
   EXPECT_EQ(duplicates.size(), ParseOptions::duplicates_max);
   EXPECT_EQ(duplicates.front(), name.substr(0, 256) + "....a");
 }

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <map>
 
 #include "json/document.h"
@@ -204,9 +204,9 @@ TEST(StrategicPatch, RefusesToGoOverOneListAgainAndAgain) {
   std::string patch = R"({"spec":{"containers":[)";
   for (int i = 0; i < 10'000; ++i) patch += fmt::format(R"({}{{"name":"a","ports":[]}})", i == 0 ? "" : ",");
   patch += "]}}";
-  const auto began = std::chrono::steady_clock::now();
+  const std::clock_t began = std::clock();  // CPU time: a busy machine is no defect
   expect_refused(document.c_str(), patch.c_str(), 422, "too many list elements");
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(10));
+  EXPECT_LT(std::clock() - began, 10 * CLOCKS_PER_SEC);
 }
 
 }  // namespace

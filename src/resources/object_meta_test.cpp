@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <chrono>
+#include <ctime>
 
 #include "base/limits.h"
 #include "json/access.h"
@@ -151,12 +151,12 @@ TEST(Finalizers, ManyAreWarnedOfSoonAndNotAllOfThem) {
   const auto document = json::Document::parse(text + "]}");
   const json::Object& metadata = document->root().get_object();
   std::vector<std::string> warnings;
-  const auto began = std::chrono::steady_clock::now();
+  const std::clock_t began = std::clock();  // CPU time: a busy machine is no defect
   add_finalizer_warnings(metadata, metadata, warnings);
   EXPECT_TRUE(warnings.empty());
   add_finalizer_warnings(metadata, json::Object(), warnings);
   EXPECT_EQ(warnings.size(), limits::causes_max);
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
+  EXPECT_LT(std::clock() - began, 5 * CLOCKS_PER_SEC);
 }
 
 }  // namespace

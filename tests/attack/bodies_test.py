@@ -468,7 +468,7 @@ class Bodies(Attack):
         before, cpu_before = [len(other.took_s) for other in others], self.cpu_s()
         code, took = self.measure(wanted)
         cpu = self.cpu_s() - cpu_before
-        if BUSY:
+        if BUSY and isinstance(code, int):
             took = min(took, cpu)
         worst = max([max(other.took_s[at:], default=0) for other, at in zip(others, before)])
         self.results.append((took, worst, code, wanted.name))
