@@ -249,7 +249,10 @@ std::vector<Transaction> plan_namespace(const ObjectStore& store, const StoredOb
                                   .ns = ns.name(),
                                   .limit = writes_max - writes.size(),
                                   .matches = [](const StoredObject& object) { return !object.deleting(); }});
-    if (!page) continue;
+    if (!page) {
+      empty = false;  // nobody knows
+      continue;
+    }
     for (const auto& object : page->objects)
       if (auto write = removal(*object, resource, Propagation::background, now_seconds))
         writes.push_back(std::move(*write));
