@@ -57,10 +57,13 @@ class AuditLog(Attack):
         self.namespace("a")
         token = self.user("a", "mallory", [])
         count = 20000 if LONG else 2000
-        self.assertEqual(self.flood(count, "POST", "/api/v1/namespaces/a/configmaps", CONFIG_MAP, token), {403: count})
+        codes = self.flood(count, "POST", "/api/v1/namespaces/a/configmaps", CONFIG_MAP, token)
+        self.assertLessEqual(set(codes), {403, 429}, "some may be turned away unread")
+        self.assertGreater(codes[403], 300, "enough to be limited")
         # What is answered "created" to everybody changes nothing either.
         review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview", "spec": {"namespace": "a"}}
-        self.assertEqual(self.flood(400, "POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", review, token), {201: 400})
+        reviews = self.flood(400, "POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", review, token)
+        self.assertLessEqual(set(reviews), {201, 429})
         self.one.stop()
         changes = self.lines("audit.log")
         who = "system:serviceaccount:a:mallory"
@@ -73,7 +76,8 @@ class AuditLog(Attack):
         self.assertEqual((written[0]["decision"], written[0]["code"]), ("forbid", 403))
         sums = [line for line in theirs if line.get("summary")]
         self.assertGreater(len(sums), 0)
-        self.assertEqual(len(written) + sum(line.get("refused", 0) + line.get("failed", 0) for line in sums), count + 400, "nothing is forgotten")
+        self.assertEqual(len(written) + sum(line.get("refused", 0) + line.get("failed", 0) for line in sums), codes[403] + reviews.get(201, 0),
+                         "nothing is forgotten")
         for line in sums:
             self.assertLessEqual(line["first"], line["last"])
 
@@ -118,10 +122,14 @@ class AuditLog(Attack):
         self.assertEqual([line["path"] for line in failed], ["/api/v1/namespaces", "/metrics", "/api/v1/namespaces", "/api/v1/namespaces"])
         self.assertTrue(all(line["reason"] for line in failed))
         count = 2000 if LONG else 800
-        self.assertEqual(self.flood(count, "GET", "/api/v1/namespaces", token=opaque), {401: count})
+        codes = self.flood(count, "GET", "/api/v1/namespaces", token=opaque)
+        self.assertLessEqual(set(codes), {401, 429}, "some may be turned away unread")
+        self.assertGreater(codes[401], 150, "enough to be limited")
         self.one.stop()
         self.assertLess(len(self.failed()), 200)
-        self.assertEqual(len(self.failed()) + sum(line.get("unauthenticated", 0) for line in self.lines()), count + 4)
+        counted = len(self.failed()) + sum(line.get("unauthenticated", 0) for line in self.lines())
+        self.assertGreaterEqual(counted, codes[401] + 4, "nothing is forgotten")
+        self.assertLessEqual(counted, count + 4)
         self.no_secrets(opaque)
 
     def failed(self):
