@@ -187,13 +187,14 @@ class Loop final : public EventLoop {
     next_sweep_ = watched_.empty() ? Clock::time_point::max() : now + options_.tick;
   }
 
+  // Before the context: what was posted and never ran is destroyed with it, and leaves these lists.
+  std::multimap<Clock::time_point, Sleeper*> sleepers_;
+  List<SocketState> watched_;
   asio::io_context context_;
   Timer timer_;
   asio::executor_work_guard<Executor> guard_;
   unsigned index_;
   Options options_;
-  std::multimap<Clock::time_point, Sleeper*> sleepers_;
-  List<SocketState> watched_;
   Clock::time_point next_sweep_ = Clock::time_point::max();
   Clock::time_point armed_until_ = Clock::time_point::max();
 };
