@@ -41,6 +41,12 @@ class ByteBudget {
 
   std::size_t used_bytes() const { return used_.load(std::memory_order_relaxed); }
   std::size_t used_bytes(Account account) const;
+  // Whether nothing more should be begun for it, because it holds more than its share: answers that had to be given do
+  // that, bodies cannot. What others hold is no reason to refuse what is small. One load while less than a share is
+  // held by all.
+  bool overdrawn(Account account) const {
+    return used_bytes() > limits_.share_bytes && account != nobody && used_bytes(account) > limits_.share_bytes;
+  }
   const Limits& limits() const { return limits_; }
 
   // What one request holds. Gives everything back at its end.

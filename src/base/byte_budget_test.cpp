@@ -69,6 +69,22 @@ TEST(ByteBudget, WhatMustBeIsCounted) {
   EXPECT_FALSE(first.resize(budget, jane, 31));
 }
 
+TEST(ByteBudget, WhoHoldsTheirShareIsOverdrawn) {
+  ByteBudget budget({.total_bytes = 100, .share_bytes = 30});
+  const auto jane = budget.of_user("jane"), joe = budget.of_user("joe");
+  ByteBudget::Charge first, second, third;
+  EXPECT_FALSE(budget.overdrawn(jane));
+  EXPECT_TRUE(first.resize(budget, jane, 29));
+  EXPECT_FALSE(budget.overdrawn(jane));
+  EXPECT_TRUE(second.resize(budget, jane, 20, Rule::must));
+  EXPECT_TRUE(budget.overdrawn(jane));
+  EXPECT_FALSE(budget.overdrawn(joe));
+  EXPECT_FALSE(budget.overdrawn(ByteBudget::nobody));
+  EXPECT_TRUE(third.resize(budget, ByteBudget::nobody, 51));
+  EXPECT_FALSE(budget.overdrawn(joe)) << "what others hold is theirs";
+  EXPECT_FALSE(budget.overdrawn(ByteBudget::nobody));
+}
+
 TEST(ByteBudget, AChargeMovesToWhoeverAnswersForIt) {
   ByteBudget budget({.total_bytes = 100, .share_bytes = 30});
   const auto source = budget.of_source(7);

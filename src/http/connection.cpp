@@ -355,7 +355,7 @@ Task<bool> Connection::end_request() {
     // The handler is done, so the request's body need not wait for the answer's reader.
     clear_keeping(work.body, kept_body_bytes_max);
     hold(large_head_bytes() + big_body_.size());
-    const bool written = co_await write_through(big_body_);
+    const bool written = co_await write_through(big_body_, Charged::yes);
     release(big_body_);
     hold(large_head_bytes());
     if (!written) co_return false;
@@ -420,10 +420,7 @@ bool Connection::flush_now() {
 
 Task<bool> Connection::flush_rest() {
   std::string& out = work_->out;
-  const std::size_t held = charge_.bytes();
-  if (out.size() > free_answer_bytes) hold(held + out.size(), ByteBudget::Rule::must);
-  const bool written = co_await write_through(std::string_view(out).substr(out_written_));
-  hold(held);
+  const bool written = co_await write_through(std::string_view(out).substr(out_written_), Charged::no);
   out.clear();
   out_written_ = 0;
   co_return written;
@@ -436,7 +433,10 @@ std::chrono::milliseconds Connection::patience() const {
   return std::min(times.write, times.write_grace + earned - waited_for_reader_);
 }
 
-Task<bool> Connection::write_through(std::string_view bytes) {
+// What was not charged yet is, as soon as it has to wait. When it is more than may be held, the client that does not
+// read it is cut off: its memory is wanted by those who do.
+Task<bool> Connection::write_through(std::string_view bytes, Charged charged) {
+  const std::size_t held = charge_.bytes();
   while (!bytes.empty()) {
     const Attempt attempt = channel_.try_write(bytes);
     server_.metrics().bytes_out.add(attempt.bytes);
@@ -444,7 +444,11 @@ Task<bool> Connection::write_through(std::string_view bytes) {
     taken_bytes_ += attempt.bytes;
     if (bytes.empty()) break;
     IoError error = attempt.error;
-    if (attempt.blocked) {
+    if (attempt.blocked && std::exchange(charged, Charged::yes) == Charged::no && bytes.size() > free_answer_bytes &&
+        !hold(held + bytes.size())) {
+      server_.metrics().over_budget.add();
+      error = IoError::timed_out;
+    } else if (attempt.blocked) {
       const auto began = coarse_now();
       channel_.socket().set_deadline(began + patience());
       seat_->waits.store(true, std::memory_order_relaxed);
@@ -458,6 +462,7 @@ Task<bool> Connection::write_through(std::string_view bytes) {
       co_return false;
     }
   }
+  hold(held);
   co_return true;
 }
 
@@ -491,6 +496,8 @@ bool Connection::fits_buffer() const {
 }
 
 Task<Result<std::string_view>> Connection::read_body(std::size_t limit) {
+  // What is done has to be told, however large its answer is. So nothing is begun for whoever holds too much already.
+  if (server_.shared().budget.overdrawn(account_)) co_return over_budget();
   if (body_read_) co_return body_view_;
   Work& work = *work_;
   const bool sized = work.parser.body() == RequestParser::Body::length;
@@ -806,7 +813,7 @@ Task<bool> Connection::write(std::string_view chunk) {
   if (chunk.size() <= copied_body_bytes_max) {
     out += chunk;
   } else {
-    written = (flush_now() || co_await flush_rest()) && co_await write_through(chunk);
+    written = (flush_now() || co_await flush_rest()) && co_await write_through(chunk, Charged::no);
   }
   if (chunked_answer_) out += "\r\n";
   written = written && (flush_now() || co_await flush_rest());

@@ -134,7 +134,8 @@ class Connection final : public Exchange, public ListLink<Connection> {
 
   bool flush_now();
   Task<bool> flush_rest();
-  Task<bool> write_through(std::string_view bytes);
+  enum class Charged : bool { no, yes };
+  Task<bool> write_through(std::string_view bytes, Charged charged);
   Task<void> linger();
 
   std::span<char> room(ByteBudget::Rule rule = ByteBudget::Rule::may_refuse);

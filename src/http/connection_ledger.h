@@ -4,7 +4,8 @@
 // their handshake, strangers, or known (a verified certificate, or a request whose user was authenticated). When there
 // are too many of a kind, or altogether, one that waits for its client is closed in favour of the newcomer: of the
 // source that has most of them, strangers first, the one that was not used for the longest time (nearly: second chance,
-// so that a request costs no lock). Nothing that is being worked on is cut off. Each step takes O(log sources) and one lock, once or thrice in a connection's life.
+// so that a request costs no lock). Nothing that is being worked on is cut off. Each step takes O(log sources) and one
+// lock, once or thrice in a connection's life.
 #pragma once
 
 #include <sys/socket.h>

@@ -154,6 +154,50 @@ TEST(Memory, AnswersThatWaitAreChargedAndOthersRefused) {
   reader.close();
 }
 
+TEST(Memory, NothingIsBegunForWhoHoldsTooMuch) {
+  std::atomic<int> done{0};
+  TestServer server(with_budget(64 * mib, 8 * mib), [&](Exchange& exchange) -> Task<void> {
+    exchange.charge_to(exchange.request().path);
+    const auto body = co_await exchange.read_body(100);
+    if (!body) {
+      exchange.respond(from(body.error()));
+      co_return;
+    }
+    ++done;
+    exchange.respond(text(std::string(16 * mib, 'z')));
+  });
+  auto options = server.client();
+  options.receive_buffer = 8192;
+  TestClient reader(server.port(), options);
+  reader.send(post("/jane", "change it"));
+  EXPECT_EQ(reader.receive(1), "H");
+  TestClient second(server.port(), server.client());
+  EXPECT_EQ(second.ask(post("/jane", "change it")).status, 429);
+  EXPECT_EQ(done, 1) << "told before it was done";
+  TestClient other(server.port(), server.client());
+  EXPECT_EQ(other.ask(post("/joe", "change it")).status, 200);
+  reader.close();
+}
+
+TEST(Memory, WhoDoesNotReadIsCutOffWhenMemoryIsWanted) {
+  Event cut;
+  std::atomic<int> streams{0};
+  TestServer server(with_budget(64 * mib, mib), [&](Exchange& exchange) -> Task<void> {
+    exchange.charge_to("jane");
+    (void)co_await exchange.begin_stream({});
+    const std::string chunk(mib * 3 / 4, 'x');
+    while (co_await exchange.write(chunk)) {
+    }
+    if (++streams == 1) cut.set();
+  });
+  auto options = server.client();
+  options.receive_buffer = 8192;
+  TestClient first(server.port(), options), second(server.port(), options);
+  first.send(get("/"));
+  second.send(get("/"));
+  EXPECT_TRUE(cut.wait()) << "both together are more than a share";
+}
+
 TEST(Memory, AnAnswerLargerThanTheBudgetIsServedAlone) {
   TestServer server(with_budget(mib, mib / 4), large_answer);
   TestClient client(server.port(), server.client());
