@@ -51,6 +51,8 @@ inline constexpr std::size_t component_seats = 1024;
 // The API server sends as many as it has writes under way; each of them is somebody's write.
 inline constexpr std::size_t webhook_seats = 2048;
 inline constexpr std::size_t unauthenticated_seats = 64;
+// Large bodies are read and judged by a few threads, for which 64 may wait: one user alone has 16 of them under way.
+inline constexpr std::size_t large_body_seats = 32;
 // The deletion of a collection has 256 writes under way by itself.
 inline constexpr std::size_t bulk_seats = 8;
 // Requests that wait for their turn on one core: each holds its buffer (16 KiB) and its coroutines. A user alone fills

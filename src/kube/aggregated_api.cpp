@@ -116,7 +116,7 @@ Task<bool> AggregatedApi::pass(server::Call& call, const AccessQuestion& questio
   auto user = user_of_headers(*proxy, call.request().headers);
   if (!user) co_return refuse(std::move(user.error().message));
   call.set_user_name(user->name);
-  auto seat = co_await call.turn(*user, server::fair::Kind::waits);
+  auto seat = co_await call.turn(*user, server::fair::with_body(server::fair::Kind::waits, call.request()));
   if (!seat) {
     call.refuse(seat.error());
     co_return false;

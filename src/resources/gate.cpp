@@ -36,7 +36,7 @@ fair::Kind kind_of(const RequestInfo& info) {
 }
 
 Task<Result<Asker>> Gate::pass(server::Call& call, const RequestInfo& info) const {
-  const fair::Kind kind = kind_of(info);
+  const fair::Kind kind = fair::with_body(kind_of(info), call.request());
   auto expected = co_await call.expected_turn(kind);
   if (!expected) co_return fail(std::move(expected.error()));
   call.sit(std::move(*expected));

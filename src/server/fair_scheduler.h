@@ -31,9 +31,10 @@ enum class Kind : std::uint8_t {
   quick,  // runs to its end: reads of one object
   list,   // runs for long, in slices, and while its client reads: lists, and what watches begin with
   waits,  // waits for the store, a node, a body: writes and actions
+  large,  // the same with a large body, which few threads read
   bulk,   // many writes at once: the deletion of a collection
 };
-inline constexpr std::size_t kind_count = 4;
+inline constexpr std::size_t kind_count = 5;
 
 enum class Reason : std::uint8_t { flow_queue_full, class_queue_full, waited_too_long };
 std::string_view to_string(Reason reason);

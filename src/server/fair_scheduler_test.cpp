@@ -343,6 +343,7 @@ TEST(FairScheduler, KeepsTheStoreFromBeingFilledByOneUser) {
     const std::size_t bulk = users[std::size_t(Kind::bulk)].seats / 2 * cores * writes_of_a_bulk;
     EXPECT_LT(writes + bulk, store_queue) << cores;
     EXPECT_GE(writes, 256u) << "enough for one user at full speed";
+    EXPECT_LE(users[std::size_t(Kind::large)].seats / 2 * cores, 32u) << "half of the large bodies that may wait";
   }
 }
 

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
 #include <optional>
 
@@ -12,6 +13,7 @@
 #include "base/budgets.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "http/off_loop.h"
 #include "server/failed_logins.h"
 
 namespace vg::server {
@@ -30,6 +32,16 @@ Class classify(std::span<const std::string> groups, std::string_view own_namespa
   }
   if (nobody) return Class::unauthenticated;
   return component ? Class::components : Class::users;
+}
+
+Kind with_body(Kind kind, const http::Request& request) {
+  if (kind != Kind::waits) return kind;
+  if (const auto length = request.headers.find("content-length")) {
+    std::size_t bytes = 0;
+    std::from_chars(length->data(), length->data() + length->size(), bytes);
+    return bytes < http::off_loop_bytes_min ? Kind::waits : Kind::large;
+  }
+  return request.headers.find("transfer-encoding") ? Kind::large : Kind::waits;
 }
 
 bool may_hold(Class cls, const HoldState& state) {
@@ -214,8 +226,9 @@ void Fairness::Seat::leave() {
 
 void Fairness::Seat::leave(Time now) {
   if (!flow_) return;
-  const std::chrono::nanoseconds most =
-      kind_ == Kind::waits ? std::chrono::nanoseconds(budgets::waiting_request_cost_max) : read_cost_max;
+  const std::chrono::nanoseconds most = kind_ == Kind::waits || kind_ == Kind::large
+                                            ? std::chrono::nanoseconds(budgets::waiting_request_cost_max)
+                                            : read_cost_max;
   const Class cls = fair::Scheduler::class_of(*flow_);
   core_->scheduler.leave(*std::exchange(flow_, nullptr), std::min<std::chrono::nanoseconds>(now - since_, most));
   core_->publish(cls);

@@ -41,6 +41,9 @@ namespace fair {
 // The class of a user who has proved to be somebody. `own_namespace`: where KubeVirt's service accounts are.
 Class classify(std::span<const std::string> groups, std::string_view own_namespace);
 
+// Kind::large in place of Kind::waits for a request whose body is large, or does not say how large it is.
+Kind with_body(Kind kind, const http::Request& request);
+
 // Whether one more may be held. Users may have as many as are free, and leave some to those who run the cluster.
 struct HoldState {
   std::size_t max = 0;

@@ -47,6 +47,22 @@ TEST(FairClasses, GoByGroups) {
   for (const auto& one : cases) EXPECT_EQ(fair::classify(one.groups, "kubevirt"), one.cls) << one.groups.size();
 }
 
+TEST(FairKinds, KnowLargeBodies) {
+  const struct {
+    const char *name, *value;
+    Kind kind;
+  } cases[] = {{"Content-Length", "65535", Kind::waits},      {"Content-Length", "65536", Kind::large},
+               {"content-length", "999999", Kind::large},     {"Content-Length", "x", Kind::waits},
+               {"Transfer-Encoding", "chunked", Kind::large}, {"Accept", "*/*", Kind::waits}};
+  for (const auto& one : cases) {
+    http::Request request;
+    request.headers.add(one.name, one.value);
+    EXPECT_EQ(fair::with_body(Kind::waits, request), one.kind) << one.name << one.value;
+    EXPECT_EQ(fair::with_body(Kind::quick, request), Kind::quick);
+    EXPECT_EQ(fair::with_body(Kind::bulk, request), Kind::bulk);
+  }
+}
+
 std::size_t take_all(Class cls, fair::HoldState& state) {
   state.own = 0;
   while (fair::may_hold(cls, state)) {

@@ -249,7 +249,8 @@ Task<void> Router::handle(http::Exchange& exchange) {
       if (parts_.fairness && takes_turn(*route)) {
         const bool known = route->access != Access::anyone;
         auto seat = co_await Fairness::Turn(
-            parts_.fairness, exchange, known ? call.payer_class_ : fair::Class::webhooks, fair::Kind::waits,
+            parts_.fairness, exchange, known ? call.payer_class_ : fair::Class::webhooks,
+            fair::with_body(fair::Kind::waits, request),
             known || !request.peer ? std::string_view(call.payer_) : std::string_view(request.peer->address), began);
         runs = seat.has_value();
         if (runs)
