@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/release.h"
 #include "base/time_rfc3339.h"
 #include "resources/draft.h"
 #include "resources/output_protobuf.h"
@@ -106,7 +107,7 @@ class Pieces {
   Task<bool> send() {
     if (!std::exchange(streaming_, true) && !co_await context_.call.begin_stream(head_of(context_))) co_return false;
     const bool there = co_await context_.call.write(out_);
-    out_.clear();
+    clear_keeping(out_, 4 * piece_bytes);  // a large object is no reason to keep its room
     co_return there;
   }
   Task<void> finish() {

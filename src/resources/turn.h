@@ -19,7 +19,8 @@ class Turn {
 
   // After work that took long.
   bool over() const { return now() >= end_; }
-  // After a little work on this object. Looking at the clock takes as long as opening a small one, so few of them go together.
+  // After a little work on this object. Looking at the clock takes as long as opening a small one, so few of them go
+  // together.
   bool over(const StoredObject& object) {
     done_bytes_ += object.memory_bytes();
     if (done_bytes_ < looked_after_bytes) return false;
