@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import subprocess
+import time
 import unittest
 
 from harness import DEADLINE_S, LONG, SANITIZED, Attack, Bystander
@@ -131,26 +132,30 @@ class Lists(Attack):
         for reader in stalled:
             reader.close()
 
-    def late_s(self, accept, query):
-        """How long the unluckiest of those waited who asked for something else while lists were written."""
+    def lets_others_in(self, accept, query):
+        """Whether those who ask for something else while lists are written are answered soon: within 50 ms, or, on a
+        host that is busy otherwise, in a fraction of the time that a list takes there."""
+        rounds = 10 if LONG else 2
         # Other processes, which give way, so that only the server is what everybody waits for.
-        url = f"https://{self.one.host}:{self.one.port}{MAPS}{query}{'&' if query else '?'}again=[1-{10 if LONG else 2}]"
+        url = f"https://{self.one.host}:{self.one.port}{MAPS}{query}{'&' if query else '?'}again=[1-{rounds}]"
         command = ["nice", "-n", "19", "curl", "-sS", "--cacert", self.one.pki("ca.crt"), "-H", f"Accept: {accept}", "-H", f"Authorization: Bearer {self.one.token()}", "-o", "/dev/null", url]
         with Bystander(self.one) as one, Bystander(self.one) as another:  # the next connection is on the next core
+            began = time.monotonic()
             listers = [subprocess.Popen(command) for _ in range(LISTERS)]
             self.assertEqual([lister.wait() for lister in listers], [0] * LISTERS)
+            list_s = (time.monotonic() - began) / rounds
         self.assertEqual(one.failures + another.failures, [])
         took_s = sorted(one.took_s + another.took_s)
         late = took_s[int(len(took_s) * 0.99)]
-        print(f"{accept[:40]} {query}: {len(took_s)} asked, p99 {late * 1000:.1f} ms, last {took_s[-1] * 1000:.1f} ms", flush=True)
-        return late
+        print(f"{accept[:40]} {query}: {len(took_s)} asked, p99 {late * 1000:.1f} ms, a list {list_s * 1000:.1f} ms", flush=True)
+        return late < max(0.050, list_s / 6)
 
     @unittest.skipIf(SANITIZED, "times mean nothing here")
     def test_others_are_served_meanwhile(self):
         for accept, query in ((TABLE, ""), (PROTOBUF, ""), ("application/json", ""), ("application/json", "?labelSelector=no%3Dmatch")):
             # The best of a few: what else the host does is not the server's doing, and a server that lets nobody in
             # while it works does so every time.
-            self.assertTrue(any(self.late_s(accept, query) < 0.050 for _ in range(3)), (accept, query))
+            self.assertTrue(any(self.lets_others_in(accept, query) for _ in range(3)), (accept, query))
         self.alive()
 
 
