@@ -542,10 +542,10 @@ Result<void> find_proxy(const kube::Environment& environment, kube::ClusterAcces
 
 // The files that are read again while the server runs.
 sandbox::Needs needs_of(const ClusterOptions& options, const kube::ClusterAccess& access) {
-  return {
-      .read_files = {options.tls_cert_file, options.tls_key_file, options.handler_cert_file, options.handler_key_file,
-                     access.authorities.file, access.certificate.file, access.key.file, access.token.file},
-      .listen_port = static_cast<std::uint16_t>(options.port)};
+  return {.read_files = {options.tls_cert_file, options.tls_key_file, options.handler_cert_file,
+                         options.handler_key_file, access.authorities.file, access.certificate.file, access.key.file,
+                         access.token.file, options.webhook_client_ca_file},
+          .listen_port = static_cast<std::uint16_t>(options.port)};
 }
 
 }  // namespace

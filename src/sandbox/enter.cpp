@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <expected>
+#include <iterator>
 #include <memory>
 #include <system_error>
 #include <vector>
@@ -75,6 +76,12 @@ std::optional<Account> account_of(const passwd* entry) {
                  .uid = entry->pw_uid,
                  .gid = entry->pw_gid,
                  .home = entry->pw_dir != nullptr ? entry->pw_dir : ""};
+}
+
+std::ptrdiff_t other_threads() {
+  std::error_code none;
+  const std::filesystem::directory_iterator threads("/proc/self/task", none);
+  return none ? 0 : std::distance(begin(threads), end(threads)) - 1;
 }
 
 std::string text_of(const std::vector<std::string>& parts) {
@@ -144,6 +151,9 @@ Result<void> enter(const Plan& plan) {
     else
       missing.push_back(fmt::format("{} ({})", name, done.error()));
   };
+  // They would keep what the others give up.
+  if (const auto others = other_threads(); others > 0)
+    missing.push_back(fmt::format("{} threads that were started before", others));
   const int abi = plan.landlock ? landlock_abi() : 0;
   take(true, "no new privileges", forbid_new_privileges);
   take(plan.capabilities, "no capabilities", drop_capabilities);

@@ -20,6 +20,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <stop_token>
 #include <thread>
 
 #include "base/files.h"
@@ -83,6 +84,17 @@ TEST_F(SandboxTest, TakesEveryPrivilegeAway) {
               for (const char* set : {"CapInh", "CapPrm", "CapEff", "CapAmb"})
                 if (status_line(set) != "0000000000000000") return 2;
               return status_line("Seccomp") == (sanitized_build ? "0" : "2") ? 0 : 3;
+            }),
+            0);
+}
+
+TEST_F(SandboxTest, ThreadsThatWereThereBeforeAreFound) {
+  EXPECT_EQ(in_child([&] {
+              std::jthread early([](const std::stop_token& stop) {
+                while (!stop.stop_requested()) std::this_thread::yield();
+              });
+              const auto entered = enter({.mode = Mode::required});
+              return !entered && entered.error().message.contains("1 threads") ? 0 : 1;
             }),
             0);
 }

@@ -40,6 +40,7 @@ class Privileges(Attack):
         lines = [line for line in self.one.errors().splitlines() if '"msg":"sandbox"' in line]
         self.assertEqual(len(lines), 1, self.one.errors())
         self.assertIn("no capabilities", lines[0])
+        self.assertNotIn("threads that were started before", lines[0])
 
     def test_off_is_off(self):
         other = self.server("--sandbox", "off", state=os.path.join(self.folder, "other")).start()
