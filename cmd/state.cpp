@@ -81,8 +81,10 @@ int run_check(std::span<const std::string_view> arguments, Output output) {
   }
   const auto& found = opened->found;
   if (found.whole) {
-    fmt::print(output.out, "the store is whole: revision {}, {} rows, {} objects\n", found.newest, found.rows,
-               found.objects.size());
+    fmt::print(
+        output.out, "the store is whole: revision {}, {} rows, {} objects{}\n", found.newest, found.rows,
+        found.objects.size(),
+        found.sealed ? "" : " (of an older format: whether a row is missing can be told once the server has run)");
     return exit_ok;
   }
   print_findings(output.out, found);

@@ -329,7 +329,9 @@ bool read_whole(const std::string& path, Salvage& into) {
   if (!whole) return false;
   into.rows = rows;
   into.newest = (*file)->seal().revision;
+  into.sealed = (*file)->has_seal();
   for (auto& [key, row] : newest) {
+    into.newest = std::max(into.newest, row.stamp.revision);
     if (!row.tombstone) into.objects.push_back(std::move(row));
   }
   return true;

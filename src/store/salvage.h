@@ -34,7 +34,8 @@ struct Salvage {
   Revision newest = 0;                // the highest revision that was found
   std::uint64_t rows = 0;             // rows of any version that were read
   MarkReading mark;
-  bool whole = false;  // the store is as it was written, and all of it is in `objects`
+  bool whole = false;   // the store is as it was written, and all of it is in `objects`
+  bool sealed = false;  // else of an older format: that no row is missing cannot be told
 };
 
 // `path` is the store's file; it, its log and its mark may be missing. Changes nothing. Nobody else may have the store
