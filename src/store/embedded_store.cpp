@@ -678,7 +678,7 @@ void EmbeddedStore::run() {
       auto patience = std::chrono::steady_clock::duration(idle_interval);
       if (!health_.ok) {
         patience = options_.probe_interval;
-      } else if (shrinking_ || file_->wal_bytes() >= options_.wal_bytes_max / 4) {
+      } else if (rows_went_ || shrinking_ || file_->wal_bytes() >= options_.wal_bytes_max / 4) {
         patience = quiet_interval;
       }
       queue_filled_.wait_for(lock, patience, [this] { return stopping_ || !queue_.empty(); });
@@ -847,7 +847,7 @@ DiskResult EmbeddedStore::write_obsolete(std::size_t rows_max) {
 }
 
 void EmbeddedStore::forget_obsolete() {
-  shrinking_ = shrinking_ || obsolete_written_ > 0;
+  rows_went_ = rows_went_ || obsolete_written_ > 0;
   obsolete_.erase(obsolete_.begin(), obsolete_.begin() + static_cast<std::ptrdiff_t>(obsolete_written_));
   obsolete_written_ = 0;
 }
@@ -908,6 +908,7 @@ void EmbeddedStore::when_idle() {
 // Some at a time, so that a write that comes now waits for some milliseconds only.
 void EmbeddedStore::give_back_pages() {
   const bool before = shrinking_;
+  rows_went_ = false;
   const auto more = file_->shrink();
   shrinking_ = more.value_or(false);
   if (!more) {

@@ -214,7 +214,8 @@ class EmbeddedStore final : public ObjectStore {
   std::map<std::string, Packer, std::less<>> packers_;
   std::deque<Obsolete> obsolete_;
   std::size_t obsolete_written_ = 0;  // of obsolete_: part of the SQLite transaction that is open
-  bool shrinking_ = false;            // the file may have pages to give back
+  bool rows_went_ = false;            // so the file may have pages to give back
+  bool shrinking_ = false;            // it has given some back, and has more
   std::string write_problem_;
   std::string checkpoint_problem_;
 
