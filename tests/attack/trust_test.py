@@ -61,8 +61,9 @@ class Listener:
     def send_away(self):
         while True:
             try:
-                self.socket.accept()[0].close()
-                self.hung_up += 1
+                caller = self.socket.accept()[0]
+                self.hung_up += 1  # before the caller can know it
+                caller.close()
             except OSError:
                 return
 
