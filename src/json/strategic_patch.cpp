@@ -23,8 +23,8 @@ constexpr std::string_view delete_prefix = "$deleteFromPrimitiveList";
 constexpr std::string_view order_prefix = "$setElementOrder";
 
 // A patch may name the same element of a list again and again, and each time everything in a list below it is looked
-// at. This bounds what one patch may look at: some 50 ms, far more than a patch that names each element once.
-constexpr std::size_t steps_max = 500'000;
+// at. This bounds what one patch may look at, far more than a patch that names each element once.
+constexpr std::size_t steps_max = 200'000;
 
 bool is_directive(std::string_view key) {
   return key == patch_marker || key == retain_keys || key.starts_with(delete_prefix) || key.starts_with(order_prefix);

@@ -401,6 +401,23 @@ TEST_F(ApiTest, ConcurrentPatchesAllArrive) {
 
 // --- dry runs --------------------------------------------------------------------------------------------------------
 
+TEST_F(ApiTest, DryRunsPromiseNothingThatCannotBeKept) {
+  const auto rules = [](std::string_view name) {
+    return fmt::format(R"([{{"verbs":["get"],"apiGroups":[""],"resources":["pods"],"resourceNames":["{}"]}}])", name);
+  };
+  const auto role = [&](std::string_view name) {
+    return fmt::format(
+        R"({{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{{"name":"a"}},"rules":{}}})",
+        rules(name));
+  };
+  const std::string large(limits::stored_object_bytes_max, 'x');
+  const std::string roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
+  EXPECT_EQ(post(roles + "?dryRun=All", role(large)).status, 413);
+  EXPECT_EQ(post(roles + "?dryRun=All", role("x")).status, 201);
+  EXPECT_EQ(post(roles, role("x")).status, 201);
+  EXPECT_EQ(merge(roles + "/a?dryRun=All", fmt::format(R"({{"rules":{}}})", rules(large))).status, 413);
+}
+
 TEST_F(ApiTest, DryRunsLeaveNothingBehind) {
   const auto revision = store_->revision();
   const auto created = post(std::string(vms) + "?dryRun=All", vm("a"));

@@ -207,7 +207,10 @@ Task<Written> change_object(Context& context, const ObjectPtr& current, const js
   if (!*judged) co_return current;
   ObjectDraft& draft = **judged;
   const bool goes = deletion_completes(wanted.get_object(), context.resource);
-  if (dry_run) co_return unstored_object(current->key(), draft, current->revision());
+  if (dry_run) {
+    if (auto fits = check_stored_size(current->name(), draft); !fits) co_return refused(std::move(fits.error()));
+    co_return unstored_object(current->key(), draft, current->revision());
+  }
 
   Transaction transaction;
   transaction.writes.push_back({.kind = goes ? WriteKind::remove : WriteKind::update,

@@ -111,6 +111,7 @@ Task<Result<ObjectPtr>> store_new(Context& context, json::Object& object, bool g
                                          [&] { return Result<ObjectDraft>(make_draft(object, context.resource)); });
     if (!draft) co_return fail(std::move(draft.error()));
     if (dry_run) {
+      if (auto fits = check_stored_size(name, *draft); !fits) co_return fail(std::move(fits.error()));
       if (!context.find(name))
         co_return unstored_object({context.resource.key, std::string(context.key_ns()), name}, *draft, 0);
       outcome = fail(Status::already_exists(std::string(context.group()), std::string(context.plural()), name));

@@ -6,6 +6,7 @@
 #include <array>
 #include <stdexcept>
 
+#include "base/limits.h"
 #include "json/access.h"
 #include "json/parse.h"
 #include "json/write.h"
@@ -138,6 +139,12 @@ void append_partial_metadata(std::string& out, const StoredObject& object, Revis
   fmt::format_to(std::back_inserter(out), FMT_COMPILE(R"("resourceVersion":"{}")"), revision);
   if (!last) out.push_back(',');
   out.append(metadata->substr(offset)).push_back('}');
+}
+
+Result<void> check_stored_size(std::string_view name, const ObjectDraft& draft) {
+  if (draft.json.size() <= limits::stored_object_bytes_max) return {};
+  return fail(Status::too_large(fmt::format("the object \"{}\" is {} bytes long as JSON; at most {} can be kept", name,
+                                            draft.json.size(), limits::stored_object_bytes_max)));
 }
 
 ObjectPtr unstored_object(const ObjectKey& key, const ObjectDraft& draft, Revision revision) {

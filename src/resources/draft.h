@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/status.h"
 #include "json/value.h"
 #include "ports/stored_object.h"
 #include "resources/catalog.h"
@@ -30,6 +31,9 @@ void append_untyped_object(std::string& out, const StoredObject& object, const R
 // Only what every object has: {"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{...}}.
 void append_partial_metadata(std::string& out, const StoredObject& object, Revision revision,
                              std::string_view meta_version = "v1");
+
+// Whether it is small enough to be kept: a dry run does not promise what the store would refuse.
+Result<void> check_stored_size(std::string_view name, const ObjectDraft& draft);
 
 // An object that was not stored, for the answer to a dry run. `revision` is that of the version it would replace; 0
 // when it would be new.

