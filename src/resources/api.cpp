@@ -29,10 +29,13 @@ Status nothing_here(const RequestInfo& info) {
           .details = {}};
 }
 
-// A namespaced resource is reached through a namespace, except to see all of them; others never.
+// A namespaced resource is reached through a namespace, except to see all of them; others never: whoever may do
+// something in one namespace would be allowed to do it to what belongs to none. A namespace is in itself, and in no
+// other one.
 bool scope_fits(const RequestInfo& info, const Resource& resource) {
-  if (resource.kind->namespaced) return !info.ns.empty() || info.verb == "list" || info.verb == "watch";
-  return info.ns.empty() || resource.key == "namespaces";
+  if (resource.kind->namespaced)
+    return !info.ns.empty() || (resource.stored && (info.verb == "list" || info.verb == "watch"));
+  return info.ns.empty() || (resource.key == "namespaces" && info.ns == info.name);
 }
 
 enum class Operation : std::uint8_t {
@@ -294,7 +297,7 @@ Task<void> ResourceApi::serve(server::Call& call, const RequestInfo& info, const
   if (!resource) co_return call.refuse(nothing_here(info));
   if (!resource->stored) {
     if (!parts_.reviews || !is_posted_review(*resource)) co_return call.refuse(nothing_here(info));
-    if (!info.name.empty()) co_return call.refuse(nothing_here(info));
+    if (!info.name.empty() || !scope_fits(info, *resource)) co_return call.refuse(nothing_here(info));
     if (info.verb != "create") co_return call.refuse(not_allowed(info, *resource));
     co_await serve_review(call, info, *resource, asker.user);
     co_return;
