@@ -58,6 +58,13 @@ std::string lower(std::string_view text) {
   return out;
 }
 
+std::string upper(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  return out;
+}
+
 std::string_view verb_of_method(std::string_view method) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 6> table = {{{"GET", "get"},
                                                                                    {"HEAD", "get"},
@@ -164,7 +171,9 @@ Result<RequestInfo> request_info(std::string_view method, std::string_view raw_p
   if (grouped) info.group = (*parts)[1];
   info.version = (*parts)[head - 1];
   const std::string_view verb = verb_of_method(method);
-  if (!verb.empty()) info.verb = verb;
+  // Methods are no verbs: LIST or DELETECOLLECTION at the path of one object would be allowed for that object and done
+  // to all of them.
+  info.verb = verb.empty() ? upper(method) : std::string(verb);
   std::size_t at = head;
   const bool watch_prefix = (*parts)[at] == "watch" && info.verb == "get";
   if (watch_prefix) {

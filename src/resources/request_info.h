@@ -13,7 +13,8 @@ namespace vg::resources {
 struct RequestInfo {
   bool resource_request = false;
   std::string path;   // percent-decoded
-  std::string verb;   // get, list, watch, create, update, patch, delete, deletecollection; else the lower-case method
+  std::string verb;   // get, list, watch, create, update, patch, delete, deletecollection; else the method: in
+                      // capitals for a resource, where no such verb exists, in small letters for a path
   std::string group;  // empty: the core group
   std::string version;
   std::string ns;           // the namespace; also set for requests to a namespace object itself, as Kubernetes does

@@ -59,7 +59,14 @@ TEST(RequestInfo, EverythingElseIsAPath) {
   EXPECT_EQ(shown("GET", "/apis/kubevirt.io/v1"), "get /apis/kubevirt.io/v1");
   EXPECT_EQ(shown("GET", "/api/v1"), "get /api/v1");
   EXPECT_EQ(shown("POST", "/metrics"), "post /metrics");
-  EXPECT_EQ(shown("OPTIONS", "/api/v1/pods"), "options -/v1 - pods/- -");
+  EXPECT_EQ(shown("OPTIONS", "/api/v1/pods"), "OPTIONS -/v1 - pods/- -");
+}
+
+TEST(RequestInfo, AMethodIsNoVerb) {
+  for (const std::string method : {"LIST", "WATCH", "CREATE", "UPDATE", "DELETECOLLECTION"})
+    EXPECT_EQ(shown(method, "/api/v1/namespaces/a/pods/p"), method + " -/v1 a pods/- p");
+  EXPECT_EQ(shown("list", "/api/v1/namespaces/a/pods/p"), "LIST -/v1 a pods/- p");
+  EXPECT_EQ(shown("get", "/api/v1/namespaces/a/pods/p"), "GET -/v1 a pods/- p");
 }
 
 TEST(RequestInfo, DecodesAndRefuses) {

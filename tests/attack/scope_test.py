@@ -9,6 +9,11 @@ from harness import Attack
 
 EVERYTHING = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
 MERGE = {"Content-Type": "application/merge-patch+json"}
+NO_VERBS = ("LIST", "list", "WATCH", "CREATE", "UPDATE", "DELETECOLLECTION", "DeleteCollection", "get", "OPTIONS")
+
+
+def secret(name):
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "data": {"k": "c2VlbiBvbmx5IGJ5IGZldw=="}}
 
 
 class Scope(Attack):
@@ -42,6 +47,19 @@ class Scope(Attack):
             self.assertEqual(self.call("POST", f"/apis/{group}.k8s.io/v1/{plural}", review, token)[0], 403, kind)
         local = {"apiVersion": "authorization.k8s.io/v1", "kind": "LocalSubjectAccessReview", "spec": asked}
         self.assertEqual(self.call("POST", "/apis/authorization.k8s.io/v1/namespaces/mine/localsubjectaccessreviews", local, token)[0], 201)
+
+    def test_a_method_is_no_verb(self):
+        """Allowed for one name, done to all."""
+        secrets = "/api/v1/namespaces/mine/secrets"
+        for name in ("allowed", "hidden"):
+            self.must("POST", secrets, secret(name))
+        token = self.user("mine", "few", [{"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["allowed"], "verbs": [
+            "get", "list", "watch", "create", "update", "delete", "deletecollection"]}])
+        for method in NO_VERBS:
+            self.assertEqual(self.call(method, secrets + "/allowed", None, token)[0], 403, method)
+            self.assertEqual(self.call(method, secrets + "/allowed")[0], 405, method)
+        self.assertEqual(self.call("GET", secrets + "/hidden")[0], 200)
+        self.assertEqual(self.call("GET", secrets + "/allowed", None, token)[0], 200)
 
 
 if __name__ == "__main__":
