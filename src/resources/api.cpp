@@ -216,7 +216,7 @@ struct ResourceApi::Recorded {
   const Asker* asker = nullptr;  // from when it is served until it is answered
 
   ~Recorded() {
-    if (asker) api.audit(*this, true, *asker, {});
+    if (asker) api.audit(*this, true, *asker);
   }
 };
 
@@ -230,19 +230,18 @@ Task<void> ResourceApi::handle(server::Call& call) {
   if (!asker) {
     call.refuse(asker.error());
     if (asker.error().code == 403)
-      audit(recorded, false, {.user = {}, .impersonated_by = impersonator(call), .reason = asker.error().message},
-            info->name);
+      audit(recorded, false, {.user = {}, .impersonated_by = impersonator(call), .reason = asker.error().message});
     co_return;
   }
   if (parts_.audit && is_write(info->verb))
     if (auto takes = parts_.audit->takes_changes(); !takes) co_return call.refuse(takes.error());
   // A watch goes on for long, and what it showed was seen even if it never ends in order.
-  if (info->verb == "watch") audit(recorded, true, *asker, info->name);
+  if (info->verb == "watch") audit(recorded, true, *asker);
   recorded.asker = &*asker;
-  std::string object_name;
-  co_await serve(call, *info, *asker, object_name);
+  Deed deed;
+  co_await serve(call, *info, *asker, deed);
   recorded.asker = nullptr;
-  audit(recorded, true, *asker, object_name);
+  audit(recorded, true, *asker, deed);
 }
 
 // Who acts as somebody else, when it is known already that the request was refused: the one it is refused as must not
@@ -253,13 +252,11 @@ std::string ResourceApi::impersonator(const server::Call& call) const {
   return user && user->name != call.identity().user ? std::move(user->name) : std::string();
 }
 
-void ResourceApi::audit(const Recorded& request, bool allowed, const Asker& asker, std::string_view object_name) const {
+void ResourceApi::audit(const Recorded& request, bool allowed, const Asker& asker, const Deed& deed) const {
   if (!parts_.audit) return;
   const RequestInfo& info = request.info;
   const server::Call& call = request.call;
-  const bool dry_run =
-      call.request().query.contains("dryRun") && query_value(call.request().query, "dryRun") == std::optional("All");
-  const auto kind = audit_kind(info, allowed, call.status(), dry_run);
+  const auto kind = audit_kind(info, allowed, call.status(), deed);
   if (!kind) return;
   std::string resource = info.group;
   if (!resource.empty()) resource += '/';
@@ -274,15 +271,14 @@ void ResourceApi::audit(const Recorded& request, bool allowed, const Asker& aske
                               .resource = resource,
                               .subresource = info.subresource,
                               .ns = info.ns,
-                              .name = object_name.empty() ? std::string_view(info.name) : object_name,
+                              .name = deed.name.empty() ? info.name : deed.name,
                               .code = call.status(),
                               .allowed = allowed,
                               .reason = asker.reason,
                               .milliseconds = took.count()});
 }
 
-Task<void> ResourceApi::serve(server::Call& call, const RequestInfo& info, const Asker& asker,
-                              std::string& object_name) {
+Task<void> ResourceApi::serve(server::Call& call, const RequestInfo& info, const Asker& asker, Deed& deed) {
   if (!info.resource_request) {
     const auto own = documents_.find(info.path);
     if (own != documents_.end()) co_return serve_own_document(call, own->second);
@@ -304,11 +300,11 @@ Task<void> ResourceApi::serve(server::Call& call, const RequestInfo& info, const
   }
   if (!scope_fits(info, *resource) || !knows_subresource(info, *resource))
     co_return call.refuse(nothing_at(info, *resource));
-  co_await serve_resource(call, info, *resource, *resource->kind->version(info.version), asker, object_name);
+  co_await serve_resource(call, info, *resource, *resource->kind->version(info.version), asker, deed);
 }
 
 Task<void> ResourceApi::serve_resource(server::Call& call, const RequestInfo& info, const Resource& resource,
-                                       const api::KindVersion& version, const Asker& asker, std::string& object_name) {
+                                       const api::KindVersion& version, const Asker& asker, Deed& deed) {
   const Operation operation = operation_of(info, resource);
   const bool bodyless = call.request().method == "HEAD" && !resource.kind->custom;
   if (operation == Operation::none || bodyless) co_return call.refuse(not_allowed(info, resource));
@@ -360,7 +356,7 @@ Task<void> ResourceApi::serve_resource(server::Call& call, const RequestInfo& in
     case Operation::token:
       break;  // answered above
   }
-  object_name = std::move(context.object_name);
+  deed = std::move(context.deed);
 }
 
 Task<void> ResourceApi::serve_review(server::Call& call, const RequestInfo& info, const Resource& review,

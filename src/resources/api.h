@@ -82,13 +82,13 @@ class ResourceApi {
   server::CarryOut effects() { return effects_in(backend_); }
 
  private:
-  Task<void> serve(server::Call& call, const RequestInfo& info, const Asker& asker, std::string& object_name);
+  Task<void> serve(server::Call& call, const RequestInfo& info, const Asker& asker, Deed& deed);
   Task<void> serve_resource(server::Call& call, const RequestInfo& info, const Resource& resource,
-                            const api::KindVersion& version, const Asker& asker, std::string& object_name);
+                            const api::KindVersion& version, const Asker& asker, Deed& deed);
   Task<void> serve_review(server::Call& call, const RequestInfo& info, const Resource& review, const User& user);
   struct Recorded;
   std::string impersonator(const server::Call& call) const;
-  void audit(const Recorded& request, bool allowed, const Asker& asker, std::string_view object_name) const;
+  void audit(const Recorded& request, bool allowed, const Asker& asker, const Deed& deed = {}) const;
 
   ApiParts parts_;
   Backend backend_;

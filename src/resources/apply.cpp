@@ -159,6 +159,7 @@ Task<Settled> apply_to(Context& context, const ObjectPtr& current, const json::V
 Task<Settled> apply(Context& context) {
   const auto options = read_apply_options(context);
   if (!options) co_return refused(options.error());
+  context.deed.dry_run = options->dry_run;
   const auto configuration = co_await read_configuration(context, *options);
   if (!configuration) co_return refused(configuration.error());
   const std::string now = context.now();

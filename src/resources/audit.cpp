@@ -98,6 +98,8 @@ std::string source_of(std::string_view address) {
   return fmt::format("{}/64", network.data());
 }
 
+bool is_about_secrets(const RequestInfo& info) { return info.group.empty() && info.resource == "secrets"; }
+
 constexpr std::array<std::string_view, 6> opened_subresources = {"console", "vnc",         "usbredir",
                                                                  "vsock",   "portforward", "vnc/screenshot"};
 
@@ -119,20 +121,22 @@ bool is_write(std::string_view verb) {
 
 bool is_sensitive_read(const RequestInfo& info) {
   if (!info.resource_request || is_write(info.verb)) return false;
-  if (info.group.empty()) return info.resource == "secrets";
+  if (info.group.empty()) return is_about_secrets(info);
   if (info.group != "subresources.kubevirt.io") return false;
   return std::ranges::any_of(opened_subresources, [&](std::string_view name) {
     return info.subresource == name || (name == "portforward" && info.subresource.starts_with("portforward/"));
   });
 }
 
-std::optional<AuditKind> audit_kind(const RequestInfo& info, bool allowed, int code, bool dry_run) {
+std::optional<AuditKind> audit_kind(const RequestInfo& info, bool allowed, int code, const Deed& deed) {
   if (!allowed) return AuditKind::attempt;
   if (!info.resource_request) return std::nullopt;
   if (is_write(info.verb)) {
     // Everybody may ask what they may do, as often as they like, and is answered "created".
     const bool review = info.group == "authorization.k8s.io" || info.group == "authentication.k8s.io";
-    return code < 400 && !dry_run && !review ? AuditKind::change : AuditKind::attempt;
+    if (deed.changed || (code < 400 && !deed.dry_run && !review)) return AuditKind::change;
+    // Its answer shows the object.
+    return code < 400 && deed.dry_run && is_about_secrets(info) ? AuditKind::read : AuditKind::attempt;
   }
   if (is_sensitive_read(info)) return code < 400 ? AuditKind::read : AuditKind::attempt;
   return std::nullopt;

@@ -9,8 +9,9 @@
 //   audit-busy.log      what changed something, of users who do so very often: everything is recorded, but who may
 //   write
 //                       a lot to their own objects must not push out what others did; audit.log says how many there are
-//   audit-reads.log     reads of Secrets and opened consoles; the same one again and again is summed up
-//   audit-attempts.log  what changed nothing: refusals, failed authentication, requests that failed, dry runs, access
+//   audit-reads.log     reads of Secrets (also by a dry run) and opened consoles; the same one again and again is
+//   summed up audit-attempts.log  what changed nothing: refusals, failed authentication, requests that failed, dry
+//   runs, access
 //                       reviews; limited by user (failed authentication by source address) and summed up in a flood:
 //                       {"time":"...","summary":true,"user":"...","refused":12345,"first":"...","last":"..."}
 //
@@ -42,8 +43,15 @@ namespace vg::resources {
 
 enum class AuditKind : std::uint8_t { change, read, attempt };
 
+// What a request did. Whoever carried it out says so: a query that asks for a dry run may not be what counted.
+struct Deed {
+  std::string name = {};  // of the object, when the server made it up
+  bool dry_run = false;   // it changed nothing on purpose
+  bool changed = false;   // it changed something, even if it was refused in the end
+};
+
 // Which log a request belongs to; nothing for what is not recorded. `code` is 0 when it is not known how it ended.
-std::optional<AuditKind> audit_kind(const RequestInfo& info, bool allowed, int code, bool dry_run);
+std::optional<AuditKind> audit_kind(const RequestInfo& info, bool allowed, int code, const Deed& deed = {});
 bool is_write(std::string_view verb);
 // A read that shows what must not be seen by many: Secrets, and the consoles, displays and ports of guests.
 bool is_sensitive_read(const RequestInfo& info);

@@ -289,7 +289,7 @@ TEST_F(AuditLogTest, WhereItIsRequiredNothingChangesUnrecorded) {
 TEST(AuditKind, FollowsFromTheRequest) {
   const auto kind = [](std::string_view method, std::string_view path, int code, bool allowed = true,
                        bool dry_run = false, std::string_view query = {}) {
-    return audit_kind(request_info(method, path, query).value(), allowed, code, dry_run);
+    return audit_kind(request_info(method, path, query).value(), allowed, code, {.dry_run = dry_run});
   };
   using enum AuditKind;
   constexpr std::string_view maps = "/api/v1/namespaces/a/configmaps", secrets = "/api/v1/namespaces/a/secrets";
@@ -300,6 +300,12 @@ TEST(AuditKind, FollowsFromTheRequest) {
   EXPECT_EQ(kind("POST", "/api/v1/namespaces/a/serviceaccounts/s/token", 201), change);
   EXPECT_EQ(kind("POST", maps, 409), attempt);
   EXPECT_EQ(kind("POST", maps, 201, true, true), attempt);
+  EXPECT_EQ(kind("PATCH", "/api/v1/namespaces/a/secrets/s", 200, true, true), read) << "it was shown";
+  EXPECT_EQ(kind("DELETE", secrets, 200, true, true), read);
+  EXPECT_EQ(kind("DELETE", secrets, 404, true, true), attempt);
+  const auto eviction = request_info("POST", "/api/v1/namespaces/a/pods/p/eviction", {}).value();
+  EXPECT_EQ(audit_kind(eviction, true, 429), attempt);
+  EXPECT_EQ(audit_kind(eviction, true, 429, {.changed = true}), change) << "the machine has to leave its node";
   EXPECT_EQ(kind("POST", maps, 403, false), attempt);
   EXPECT_EQ(kind("GET", maps, 403, false), attempt);
   EXPECT_EQ(kind("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", 201), attempt);

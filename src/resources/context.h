@@ -17,6 +17,7 @@
 #include "http/exchange.h"
 #include "ports/authorizer.h"
 #include "ports/object_store.h"
+#include "resources/audit.h"
 #include "resources/catalog.h"
 #include "resources/commit.h"
 #include "resources/continue_token.h"
@@ -76,7 +77,7 @@ struct Context {
   std::optional<server::LeasedArena> arena;  // taken by whoever needs it: a watch would hold it for an hour
   std::size_t body_bytes = 0;                // of the client's, once it was read: large ones are worked on off the loop
   std::vector<std::string> warnings;
-  std::string object_name;  // for the audit line: the name that the server made, when it made one
+  Deed deed;  // for the audit line
 
   Context(Backend& shared, server::Call& served, const RequestInfo& asked, const Resource& found,
           const api::KindVersion& spoken, const User& asking, Answer form)

@@ -105,7 +105,7 @@ Task<Result<ObjectPtr>> store_new(Context& context, json::Object& object, bool g
   json::Object& metadata = metadata_of(object);
   for (int attempt = 1;; ++attempt) {
     const std::string name(json::get_string_or(metadata, "name"));
-    context.object_name = name;
+    context.deed.name = name;
     Result<CommitOutcome> outcome;
     auto draft = co_await http::off_loop(context.call.core(), work_bytes(context),
                                          [&] { return Result<ObjectDraft>(make_draft(object, context.resource)); });
@@ -140,6 +140,7 @@ Result<void> check_path_name(const Context& context, const json::Object& object)
 Task<Result<ObjectPtr>> create(Context& context) {
   const auto options = read_write_options(context.query, "CreateOptions");
   if (!options) co_return fail(options.error());
+  context.deed.dry_run = options->dry_run;
   const std::string now = context.now();
   const WriteContext write = write_context(context, now);
   auto object = co_await read_body_object(context, options->field_validation, write);

@@ -128,6 +128,7 @@ Task<Result<std::vector<ObjectPtr>>> delete_round(Context& context, std::span<co
   const auto results = co_await Commit(context.backend.commits, context.call.core(), std::move(transactions));
   std::vector<ObjectPtr> again;
   for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i]) context.deed.changed = true;
     if (results[i] || results[i].error().code == 404) continue;
     if (results[i].error().code != 409) co_return fail(results[i].error());
     if (auto newer = context.backend.store.get(context.resource.key, written[i]->ns(), written[i]->name()))
@@ -166,6 +167,7 @@ Result<DeleteOptions> eviction_options(const Context& context, const json::Objec
 Task<void> serve_delete(Context& context) {
   const auto options = co_await read_options(context);
   if (!options) co_return respond_status(context, options.error());
+  context.deed.dry_run = options->dry_run;
   const auto deleted = co_await delete_named(context, *options);
   if (!deleted) co_return respond_status(context, deleted.error().status);
   if (deleted->removed && !answers_with_deleted_object(context.resource))
@@ -177,6 +179,7 @@ Task<void> serve_delete(Context& context) {
 Task<void> serve_delete_collection(Context& context) {
   const auto options = co_await read_options(context);
   if (!options) co_return respond_status(context, options.error());
+  context.deed.dry_run = options->dry_run;
   const auto list_options = read_list_options(context.query, false);
   if (!list_options) co_return respond_status(context, list_options.error());
   const auto listed =
@@ -196,6 +199,7 @@ Task<void> serve_eviction(Context& context) {
   json::Value eviction = *body ? std::move(**body) : json::Value(json::Object(context.storage()));
   const auto options = eviction_options(context, eviction.get_object());
   if (!options) co_return respond_status(context, options.error());
+  context.deed.dry_run = options->dry_run;
   if (!context.find(context.info.name)) co_return respond_status(context, context.not_found(context.info.name));
   std::vector<admission::Effect> effects;
   const auto judged = run_admission({.stage = Stage::validate,
@@ -210,6 +214,7 @@ Task<void> serve_eviction(Context& context) {
                                      .object = &eviction,
                                      .effects = &effects},
                                     context.backend.admission, context.storage(), context.warnings);
+  context.deed.changed = std::ranges::any_of(effects, [](const auto& effect) { return !effect.dry_run; });
   const auto undone = co_await server::carry_out_all(effects, context.call, effects_in(context.backend));
   if (undone) co_return respond_status(context, *undone);
   if (!judged) co_return respond_status(context, judged.error());

@@ -31,6 +31,7 @@ Result<void> check_name(const json::Object& object, std::string_view name) {
 Task<Written> update(Context& context) {
   const auto options = read_write_options(context.query, "UpdateOptions");
   if (!options) co_return refused(options.error());
+  context.deed.dry_run = options->dry_run;
   const std::string now = context.now();
   const WriteContext write = write_context(context, now);
   auto object = co_await read_body_object(context, options->field_validation, write);
@@ -193,6 +194,7 @@ Result<json::Value> patched(Context& context, const json::Value& old, const Patc
 Task<Written> patch_object(Context& context) {
   const auto options = read_write_options(context.query, "PatchOptions");
   if (!options) co_return refused(options.error());
+  context.deed.dry_run = options->dry_run;
   if (options->force)
     co_return refused(Status::invalid("meta.k8s.io", "PatchOptions", "",
                                       {{.reason = "FieldValueForbidden",
@@ -345,6 +347,7 @@ Task<Written> write_scale(Context& context) {
   const bool whole = context.info.verb == "update";
   const auto options = read_write_options(context.query, whole ? "UpdateOptions" : "PatchOptions");
   if (!options) co_return refused(options.error());
+  context.deed.dry_run = options->dry_run;
   if (!whole) {
     const auto patch = co_await read_patch(context, *options);
     if (!patch) co_return refused(patch.error());
