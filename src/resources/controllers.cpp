@@ -135,12 +135,18 @@ ObjectPtr last_that_blocks(const std::vector<ObjectPtr>& dependents, std::string
   return last;
 }
 
+// Whoever knows a uid can name it as owner. What belongs to a namespace owns nothing outside of it, so nobody out there
+// keeps it from going.
+bool can_own(const StoredObject& owner, const StoredObject& dependent) {
+  return owner.ns().empty() || owner.ns() == dependent.ns();
+}
+
 // What is owned goes in its own turn, and what of it is waited for goes first.
 Collection clear_dependents(const ObjectStore& store, const StoredObject& owner, const Resource& resource) {
   Collection result;
   std::vector<ObjectPtr> staying, leaving, waiting;
   for (auto& dependent : store.owned_by(owner.uid())) {
-    if (!find_resource(dependent->resource())) continue;
+    if (!find_resource(dependent->resource()) || !can_own(owner, *dependent)) continue;
     if (!dependent->deleting()) result.look_at.push_back(dependent->key());
     auto& kept = !dependent->deleting() ? staying : waits_for_dependents(*dependent) ? waiting : leaving;
     kept.push_back(std::move(dependent));
@@ -157,7 +163,7 @@ Collection clear_dependents(const ObjectStore& store, const StoredObject& owner,
 Collection orphan_dependents(const ObjectStore& store, const StoredObject& owner, const Resource& resource) {
   Collection result;
   for (const auto& dependent : store.owned_by(owner.uid())) {
-    if (!find_resource(dependent->resource())) continue;
+    if (!find_resource(dependent->resource()) || !can_own(owner, *dependent)) continue;
     result.look_at.push_back(dependent->key());
     result.held_by = dependent->uid();
   }

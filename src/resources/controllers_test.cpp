@@ -98,6 +98,20 @@ TEST_F(ControllersTest, OneOfTwoOwnersIsEnoughToStay) {
   EXPECT_TRUE(gone(map("leaf")));
 }
 
+TEST_F(ControllersTest, NobodyOutsideOfItsNamespaceHoldsAnOwner) {
+  start_controllers();
+  post("/api/v1/namespaces", R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"elsewhere"}})");
+  for (const char* policy : {"Foreground", "Orphan"}) {
+    const auto owner = post(config_maps, config_map("owner"));
+    const std::string leech = fmt::format(
+        R"({{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"leech-{}","finalizers":["x/hold"]{}}}}})",
+        policy[0] == 'F' ? "f" : "o", owned_by(owner, true));
+    EXPECT_EQ(post("/api/v1/namespaces/elsewhere/configmaps", leech).status, 201);
+    EXPECT_EQ(call("DELETE", map("owner") + "?propagationPolicy=" + policy).status, 200);
+    EXPECT_TRUE(gone(map("owner"))) << policy;
+  }
+}
+
 TEST_F(ControllersTest, ForegroundWaitsForWhatBlocks) {
   start_controllers();
   const auto owner = post(config_maps, config_map("owner"));
