@@ -27,7 +27,8 @@ namespace fs = std::filesystem;
 constexpr std::size_t state_file_bytes_max = limits::mib;
 
 bool goes_along(const std::string& name) {
-  for (const std::string_view other : {"store.db", "audit.log", "exchange.", "damaged-", "replaced-", "pki.new"}) {
+  for (const std::string_view other :
+       {"store.db", "audit.log", "audit-", "exchange.", "damaged-", "replaced-", "pki.new"}) {
     if (name.starts_with(other)) return false;
   }
   return name != "lock" && !name.ends_with(".tmp") && !name.ends_with(".partial");

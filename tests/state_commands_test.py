@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """`virtgate backup`, `restore` and `state`, as an administrator runs them."""
+import contextlib
 import json
 import os
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -72,6 +74,30 @@ class StateCommands(Scratch):
         self.assertEqual(self.one.token(), two.token())
         newest = int(self.call("GET", MAPS)[1]["metadata"]["resourceVersion"])
         self.assertGreater(int(self.call("GET", MAPS, server=two)[1]["metadata"]["resourceVersion"]), newest)
+
+    def test_a_backup_leaves_the_audit_logs_alone(self):
+        """Users fill them with what they do, beyond what a file of the state folder may have."""
+        for log in ("audit-attempts.log", "audit-busy.log", "audit-reads.log", "audit-reads.log.1", "audit.log.2"):
+            with open(os.path.join(self.one.state, log), "a") as file:
+                file.write("{}\n" * 500000)
+        made = run("backup", "--state", self.one.state, self.backup_file)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        with contextlib.closing(sqlite3.connect(self.backup_file)) as db:
+            names = [name for name, in db.execute("SELECT name FROM backup_files")]
+        self.assertIn("pki/ca.key", names)
+        self.assertFalse([name for name in names if name.startswith("audit")])
+
+    def test_a_backup_with_programs_is_refused(self):
+        """A view without end would be read for ever."""
+        self.assertEqual(run("backup", "--state", self.one.state, self.backup_file).returncode, 0)
+        with contextlib.closing(sqlite3.connect(self.backup_file)) as db:
+            db.execute("DROP TABLE backup")
+            db.execute("CREATE VIEW backup(made,files,checksum) AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) "
+                       "SELECT x,x,x FROM c WHERE x<0")
+            db.commit()
+        refused = run("restore", "--state", os.path.join(self.folder, "other"), self.backup_file)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("views or triggers", refused.stderr)
 
     def test_a_damaged_backup_is_refused_and_nothing_is_changed(self):
         self.create("a")

@@ -152,6 +152,16 @@ Result<Statement> prepare(sqlite3* db, const char* sql) {
   return Statement(statement);
 }
 
+// Views and triggers are programs that would run while the file is looked at, for as long as they like. No store has
+// one. What cannot be read at all is left to the check of its rows, which says why.
+Result<void> refuse_programs(const std::string& path) {
+  auto db = open_database(path);
+  if (!db) return fail(std::move(db.error()));
+  const auto found = prepare(db->get(), "SELECT name FROM sqlite_schema WHERE type NOT IN ('table','index')");
+  if (!found || sqlite3_step(found->get()) != SQLITE_ROW) return {};
+  return refuse("it holds views or triggers, which no backup does; somebody changed it");
+}
+
 std::uint64_t checksum_of(const StateFile& file) {
   Checksum sum;
   sum.text(file.name);
@@ -289,6 +299,7 @@ Result<BackupContent> unpack_backup(const std::string& backup, const fs::path& f
     return refuse(fmt::format("there is no file {}", backup));
   const auto store = store_path(folder);
   if (auto copied = copy(backup, store); !copied) return fail(std::move(copied.error()));
+  if (auto plain = refuse_programs(store); !plain) return damaged(plain.error());
   auto seal = verify(store);
   if (!seal) return damaged(seal.error());
   BackupContent content{.seal = *seal, .files = 0, .made = {}};
