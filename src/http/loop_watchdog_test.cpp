@@ -79,8 +79,8 @@ TEST_F(Watchdog, TellsOfALoopThatStands) {
 }
 
 TEST_F(Watchdog, EndsWhileALoopStands) {
+  std::binary_semaphore go_on(0);  // outlives the loop that waits for it
   CoreThreads cores(1);
-  std::binary_semaphore go_on(0);
   {
     LoopWatchdog watchdog({{cores[0], current}}, registry, {.interval = 5ms, .stall = 20ms});
     cores[0].post([&] { go_on.acquire(); });
