@@ -9,8 +9,10 @@
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -64,17 +66,14 @@ class OffLoopWorkers {
     arrived_.notify_all();
   }
 
+  // Does not throw when the system is short of threads or memory: large arenas come here from a destructor.
   bool add(std::move_only_function<void()> job) {
     {
       const std::lock_guard lock(mutex_);
-      if (jobs_.size() >= off_loop_jobs_max || stopping_) {
+      if (jobs_.size() >= off_loop_jobs_max || stopping_ || !have_worker() || !queue(std::move(job))) {
         ++refused_;
         return false;
       }
-      jobs_.push_back(std::move(job));
-      // As many as there is work for at once, so that a server of small requests has none.
-      if (idle_ < jobs_.size() && threads_.size() < std::clamp(allowed_cpus(), 1u, workers_max))
-        threads_.emplace_back([this] { run(); });
     }
     arrived_.notify_one();
     return true;
@@ -86,6 +85,26 @@ class OffLoopWorkers {
   }
 
  private:
+  // Whether somebody will take one more job. There are as many threads as there is work for at once, so that a server
+  // of small requests has none.
+  bool have_worker() {
+    if (idle_ > jobs_.size() || threads_.size() >= std::clamp(allowed_cpus(), 1u, workers_max)) return true;
+    try {
+      threads_.emplace_back([this] { run(); });
+    } catch (const std::exception&) {  // there is none to be had now; the next job tries again
+    }
+    return !threads_.empty();
+  }
+
+  bool queue(std::move_only_function<void()> job) {
+    try {
+      jobs_.push_back(std::move(job));
+      return true;
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  }
+
   void run() {
     block_signals();
     yield_to_loops();

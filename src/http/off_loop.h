@@ -36,7 +36,7 @@ class OffLoopJob {
   OffLoopJob(const OffLoopJob&) = delete;
   OffLoopJob& operator=(const OffLoopJob&) = delete;
 
-  // On the core. False when too much waits already; nothing happens then.
+  // On the core. False when too much waits already, or no thread can be had; nothing happens then.
   static bool submit(const std::shared_ptr<OffLoopJob>& job, std::coroutine_handle<> waiting);
   // On the core, or after its loop has stopped: the coroutine goes away. Returns when no worker uses what it holds.
   void leave();
@@ -57,7 +57,7 @@ class OffLoopJob {
 // What was refused because too much waits: 429, to be tried again in a second.
 Status off_loop_refusal();
 
-// Runs something on a worker that nobody waits for. False when too much waits already.
+// Runs something on a worker that nobody waits for. False when too much waits already, or no thread can be had.
 bool run_off_loop(std::move_only_function<void()> fn);
 
 struct OffLoopCounts {

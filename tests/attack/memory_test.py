@@ -5,6 +5,7 @@ VIRTGATE_BINARY names the program.
 """
 import os
 import re
+import resource
 import socket
 import sys
 import unittest
@@ -95,6 +96,25 @@ class Lists(Attack):
             reader.close()
         cluster.until("the answers are given up", lambda: self.grown() < 40)
         self.assertEqual(self.one.ask("GET", self.PATH, headers=self.ask_list)[0], 200)
+
+
+@unittest.skipIf(SANITIZED, "sanitizers need more of the address space than any limit leaves")
+class Threads(Attack):
+    """A system that has no thread for the first large body."""
+
+    def test_a_thread_that_cannot_be_had_is_asked_for_again(self):
+        pid = self.one.process.pid
+        document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "large"}, "data": {"text": "x" * (MIB // 12)}}
+        path = "/api/v1/namespaces/default/configmaps?dryRun=All"
+        _, hard = resource.prlimit(pid, resource.RLIMIT_AS)
+        # Enough for a body, and less than a thread's stack.
+        resource.prlimit(pid, resource.RLIMIT_AS, (int(memory_mib(pid, "VmSize") * MIB) + 3 * MIB // 2, hard))
+        for _ in range(70):  # more than may wait for a thread
+            code, answer = self.call("POST", path, document)
+            self.assertEqual(code, 429, answer)
+        resource.prlimit(pid, resource.RLIMIT_AS, (hard, hard))
+        self.must("POST", path, document)
+        self.alive()
 
 
 @unittest.skipIf(SANITIZED, "sanitizers keep freed memory for a while")
