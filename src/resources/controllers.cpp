@@ -9,6 +9,7 @@
 #include <deque>
 #include <map>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <unordered_set>
@@ -46,6 +47,20 @@ constexpr std::chrono::milliseconds retry_pause{20};
 constexpr std::chrono::seconds failure_pause{2};
 
 // --- owners ----------------------------------------------------------------------------------------------------------
+
+// What the plan says, or nothing when it cannot be made because a stored object is not readable. Others must not wait
+// for that one, and the server must not end over it at every start.
+template <class Plan>
+auto plan_if_readable(const StoredObject& object, Plan plan) -> decltype(plan()) {
+  try {
+    return plan();
+  } catch (const std::runtime_error& error) {
+    log::error(
+        "an object is not looked after",
+        {{"object", fmt::format("{} {}/{}", object.resource(), object.ns(), object.name())}, {"reason", error.what()}});
+    return {};
+  }
+}
 
 bool has_finalizer_text(const StoredObject& object, std::string_view name) {
   static constexpr std::array<std::string_view, 2> path = {"metadata", "finalizers"};
@@ -260,7 +275,8 @@ std::vector<Transaction> plan_namespace(const ObjectStore& store, const StoredOb
       continue;
     }
     for (const auto& object : page->objects)
-      if (auto write = removal(*object, resource, Propagation::background, now_seconds))
+      if (auto write = plan_if_readable(
+              *object, [&] { return removal(*object, resource, Propagation::background, now_seconds); }))
         writes.push_back(std::move(*write));
     if (writes.size() >= writes_max) return writes;
     if (!empty || !page->objects.empty()) {
@@ -506,7 +522,7 @@ class Controllers::Work {
     for (std::size_t looks = 0; !objects_.empty() && writes.size() < writes_at_once && looks < looks_at_once; ++looks) {
       const Key key = std::move(objects_.extract(objects_.begin()).value());
       if (const auto object = parts_.store.get(std::get<0>(key), std::get<1>(key), std::get<2>(key)))
-        add(plan_object(*object, now));
+        add(plan_if_readable(*object, [&] { return plan_object(*object, now); }));
     }
     if (std::exchange(roles_changed_, false) && parts_.gather_roles)
       for (Write& write : parts_.gather_roles()) {

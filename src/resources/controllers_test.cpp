@@ -253,5 +253,42 @@ TEST_F(ControllersTest, ANamespaceGoesWithItsContent) {
   EXPECT_TRUE(gone("/api/v1/namespaces/n"));
 }
 
+// An owned object with a finalizer whose text nobody can read, as a damaged store may have it.
+void put_unreadable(ObjectStore& store, std::string ns) {
+  Transaction transaction;
+  transaction.writes.push_back({.kind = WriteKind::create,
+                                .key = {.resource = "configmaps", .ns = std::move(ns), .name = "damaged"},
+                                .expected_revision = {},
+                                .object = ObjectDraft{.uid = "d",
+                                                      .json = R"({"metadata":{"finalizers":["x/hold"]})",
+                                                      .revision_offset = 13,
+                                                      .labels = {},
+                                                      .owner_uids = {"gone"}}});
+  std::promise<bool> done;
+  store.submit(std::move(transaction), [&](const auto& result) { done.set_value(result.has_value()); });
+  ASSERT_TRUE(done.get_future().get());
+}
+
+TEST_F(ControllersTest, AnObjectThatIsNotReadableIsLeftAlone) {
+  put_unreadable(*store_, "default");
+  start_controllers();
+  const auto owner = post(config_maps, config_map("owner"));
+  post(config_maps, config_map("leaf", owned_by(owner)));
+  call("DELETE", map("owner"));
+  EXPECT_TRUE(gone(map("leaf")));
+}
+
+TEST_F(ControllersTest, ANamespaceWithAnObjectThatIsNotReadableLosesTheOthers) {
+  start_controllers();
+  post("/api/v1/namespaces", R"({"metadata":{"name":"n"}})");
+  put_unreadable(*store_, "n");
+  const std::string maps = "/api/v1/namespaces/n/configmaps";
+  for (const char* name : {"a", "z"}) post(maps, config_map(name));
+  EXPECT_EQ(call("DELETE", "/api/v1/namespaces/n").status, 200);
+  EXPECT_TRUE(gone(maps + "/a"));
+  EXPECT_TRUE(gone(maps + "/z"));
+  EXPECT_EQ(get("/api/v1/namespaces/n").status, 200);
+}
+
 }  // namespace
 }  // namespace vg::resources::testing

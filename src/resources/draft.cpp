@@ -160,7 +160,7 @@ ObjectPtr unstored_object(const ObjectKey& key, const ObjectDraft& draft, Revisi
 }
 
 json::Value load_object(const StoredObject& object, const json::StoragePtr& storage) {
-  auto parsed = json::parse(object.json(), storage);
+  auto parsed = json::parse(object.json(), storage, own_text);
   // The text was written by make_draft: only a damaged store can make this fail.
   if (!parsed || !parsed->is_object())
     throw std::runtime_error(

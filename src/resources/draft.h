@@ -1,15 +1,22 @@
 // From a document to what the store keeps, and from what it keeps to what clients get.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "base/limits.h"
 #include "base/status.h"
+#include "json/parse.h"
 #include "json/value.h"
 #include "ports/stored_object.h"
 #include "resources/catalog.h"
 
 namespace vg::resources {
+
+// How to read what this server wrote itself: objects as they are stored, and answers with them. They nest deeper than
+// what a client may send, because managed fields name every level of an object, some levels below its metadata.
+inline constexpr json::ParseOptions own_text{.bytes_max = SIZE_MAX, .depth_max = 2 * limits::json_depth_max};
 
 // Writes the object once, always in one layout: apiVersion (the storage version), kind, metadata with its members in a
 // fixed order, then everything else as it stands. Members of metadata that the server does not keep (selfLink,

@@ -59,7 +59,7 @@ class OwnExchange final : public http::Exchange {
 
 // The object that was answered, or the refusal.
 Result<json::Value> read_answer(const http::Response& response, const json::StoragePtr& storage) {
-  auto document = json::parse(response.body, storage, {.bytes_max = SIZE_MAX});
+  auto document = json::parse(response.body, storage, own_text);
   if (!document) return fail(Status::internal_error("a write inside of this server got no answer that can be read"));
   if (response.status >= 400) return fail(json::read_status(*document, response.status));
   return document;

@@ -125,7 +125,7 @@ class Table::Rows {
 
  private:
   void write_row(std::string& out, const StoredObject& object) {
-    const auto parsed = json::parse(object.json(), arena_.storage());
+    const auto parsed = json::parse(object.json(), arena_.storage(), own_text);
     static const json::Value unreadable{json::Object{}};  // only a damaged store has such a text; its name is known
     const json::Value& root = parsed && parsed->is_object() ? *parsed : unreadable;
     out.append(R"({"cells":[)");

@@ -14,6 +14,8 @@ import unittest
 from harness import BINARY, DEADLINE_S, LONG, Attack, Bystander, Server
 
 MAPS = "/api/v1/namespaces/default/configmaps"
+REVISIONS = "/apis/apps/v1/namespaces/default/controllerrevisions"
+LEVELS_MAX = 128  # of what a client may send
 
 
 class WithControllers(Server):
@@ -84,6 +86,31 @@ class Deletions(Attack):
         self.assertEqual(others.failures, [])
         self.assertLess(others.percentile_s(0.99), 1)
         self.assertEqual(self.must("GET", f"{MAPS}?limit=10")["items"], [])
+
+    def test_what_nests_as_deep_as_it_may_can_be_read_again(self):
+        """Managed fields name every level of an object, some levels below its metadata: they nest deeper than it does."""
+        owner = self.must("POST", MAPS, self.create("owner"))
+        data = {"z": 1}
+        for _ in range(LEVELS_MAX - 2):
+            data = {"a": data}
+        wanted = {"apiVersion": "apps/v1", "kind": "ControllerRevision", "revision": 1, "data": data,
+                  "metadata": {"name": "deep", "ownerReferences": self.create("", owner)["metadata"]["ownerReferences"]}}
+        deep = REVISIONS + "/deep"
+        code, made = self.call("PATCH", deep + "?fieldManager=x", wanted, headers={"Content-Type": "application/apply-patch+yaml"})
+        self.assertEqual(code, 201, made)
+        self.one.stop()
+        self.one = self.server().start()
+        code, made = self.call("PATCH", deep, {"revision": 2}, headers={"Content-Type": "application/merge-patch+json"})
+        self.assertEqual(code, 200, made)
+        # The answer is no text.
+        connection = self.one.connect()
+        connection.request("GET", REVISIONS, headers=self.one.as_admin(Accept="application/vnd.kubernetes.protobuf"))
+        self.assertEqual(connection.getresponse().status, 200)
+        connection.close()
+        self.must("DELETE", f"{MAPS}/owner?propagationPolicy=Foreground")
+        self.gone("owner")
+        self.assertEqual(self.call("GET", deep)[0], 404)
+        self.alive()
 
 
 if __name__ == "__main__":
