@@ -310,6 +310,10 @@ class Rbac::Mirror {
     }
     return fail(Status::unavailable("roles and bindings change faster than they can be read"));
   }
+  // Reads everything anew the next time.
+  void start_over() {
+    for (Source& source : sources_) source.watch = nullptr;
+  }
   bool changed() const { return cluster_roles_changed_ || cluster_bindings_changed_ || !namespaces_changed_.empty(); }
 
   std::shared_ptr<const RbacSnapshot> make_snapshot(const RbacSnapshot* before) {
@@ -512,6 +516,8 @@ struct Kept {
 };
 thread_local Kept kept;
 
+constexpr const char* unreadable_message =
+    "roles and bindings cannot be read; nobody is allowed anything by them until they can";
 Status unreadable() { return Status::unavailable("the roles cannot be read at present; try again"); }
 
 }  // namespace
@@ -529,8 +535,7 @@ bool Rbac::read_changes(Revision wanted, Effort effort, bool& postponed) const {
   const bool may_postpone = effort == Effort::core && version_.load(std::memory_order_relaxed) != 0;
   const auto read = mirror_->read_until(wanted, may_postpone ? bytes_here_max : SIZE_MAX);
   if (!read) {
-    log::error("roles and bindings cannot be read; nobody is allowed anything by them until they can",
-               {{"reason", read.error().message}});
+    log::error(unreadable_message, {{"reason", read.error().message}});
     return false;
   }
   const bool changed = mirror_->changed() || version_.load(std::memory_order_relaxed) == 0;
@@ -558,7 +563,15 @@ bool Rbac::catch_up(Revision wanted, Effort effort) const {
   bool postponed = false;
   {
     const std::lock_guard lock(mirror_mutex_);
-    if (!read_changes(wanted, effort, postponed)) return false;
+    try {
+      if (!read_changes(wanted, effort, postponed)) return false;
+    } catch (const std::exception& error) {
+      // There was no memory for it. What a watch has handed out and nobody read would never count, and a worker that
+      // does not end would leave everybody with the snapshot before for good.
+      mirror_->start_over();
+      log::error(unreadable_message, {{"reason", error.what()}});
+      return false;
+    }
   }
   if (postponed) hand_to_worker();
   return true;

@@ -197,6 +197,72 @@ TEST_F(RbacTest, WhatCannotBeReadGrantsNothing) {
   EXPECT_FALSE(may(user("jane"), "get", "", "pods", "a"));
 }
 
+// A store that has no memory for what its watches hand out, once it is told so.
+class ShortOfMemory final : public ObjectStore {
+ public:
+  explicit ShortOfMemory(ObjectStore& store) : store_(store) {}
+  int failures = 0;
+
+  Result<std::unique_ptr<Watch>> watch(WatchQuery query, Waker waker) override {
+    auto watch = store_.watch(std::move(query), std::move(waker));
+    if (!watch) return watch;
+    return std::make_unique<Failing>(*this, std::move(*watch));
+  }
+  void submit(Transaction transaction, Completion done) override {
+    store_.submit(std::move(transaction), std::move(done));
+  }
+  Revision revision() const override { return store_.revision(); }
+  ObjectPtr get(std::string_view resource, std::string_view ns, std::string_view name) const override {
+    return store_.get(resource, ns, name);
+  }
+  Result<ListPage> list(const ListQuery& query) const override { return store_.list(query); }
+  std::vector<ObjectPtr> owned_by(std::string_view uid) const override { return store_.owned_by(uid); }
+  std::vector<std::string> resources() const override { return store_.resources(); }
+  std::size_t count(std::string_view resource) const override { return store_.count(resource); }
+  Revision oldest_revision(std::string_view resource) const override { return store_.oldest_revision(resource); }
+  StoreHealth health() const override { return store_.health(); }
+
+ private:
+  struct Failing final : Watch {
+    Failing(ShortOfMemory& store, std::unique_ptr<Watch> watch) : store_(store), watch_(std::move(watch)) {}
+    Result<WatchBatch> next(std::size_t changes_max) override {
+      auto batch = watch_->next(changes_max);
+      if (store_.failures > 0 && batch && !batch->changes.empty()) {
+        --store_.failures;
+        throw std::bad_alloc();
+      }
+      return batch;
+    }
+    ShortOfMemory& store_;
+    std::unique_ptr<Watch> watch_;
+  };
+  ObjectStore& store_;
+};
+
+TEST_F(RbacTest, WhatThereWasNoMemoryForIsReadAgain) {
+  ShortOfMemory short_of_memory(*store);
+  Rbac other(short_of_memory);
+  const auto may_get = [&] {
+    return other.decide(user("jane"), {.verb = "get",
+                                       .resource_request = true,
+                                       .path = {},
+                                       .group = {},
+                                       .version = "v1",
+                                       .resource = "pods",
+                                       .subresource = {},
+                                       .ns = "a",
+                                       .name = {}});
+  };
+  role("a", "reader", R"([{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}])");
+  bind("a", "jane", "Role", "reader", R"([{"kind":"User","name":"jane"}])");
+  EXPECT_TRUE(may_get()->allowed);
+
+  short_of_memory.failures = 1;
+  role("a", "reader", "[]");
+  EXPECT_FALSE(may_get().has_value()) << "what is not known is not allowed";
+  EXPECT_FALSE(may_get()->allowed);
+}
+
 TEST_F(RbacTest, GathersTheRulesOfAggregatedRoles) {
   constexpr std::string_view to_top = R"({"to-top":"true"})", to_middle = R"({"to-middle":"true"})";
   constexpr std::string_view gathers_top =
