@@ -12,6 +12,14 @@ namespace vg::budgets {
 inline constexpr std::size_t kib = 1024;
 inline constexpr std::size_t mib = 1024 * kib;
 
+// --- large bodies
+
+// Members and elements of one object or patch, and of a review, which carries an object and the one before it. What is
+// read, checked and compared costs by the value and not by the byte: so many take a fifth of a second. An object that
+// may be stored (1.5 MiB) has at most half as many.
+inline constexpr std::size_t object_values_max = 250'000;
+inline constexpr std::size_t review_values_max = 2 * object_values_max;
+
 // --- the audit log
 // Changes of one user in the log that all users share: 2 KB/s, so that nobody rolls it over within days. What is more
 // is recorded beside it.
@@ -33,9 +41,9 @@ inline constexpr std::size_t audit_subjects_max = 2048;
 // half of them alone, and less the more others there are. Reads run to their end, so they hardly ever hold one for
 // long; the others wait for the disk, a node or their own body.
 inline constexpr std::size_t quick_seats = 2048;
-// Lists at once on each core. All of them take turns with the event loop, a millisecond or two each: what comes new waits
-// for one turn of all, and more at once makes none of them faster. A user alone has half of them, so that many on slow
-// links still pass; nodes list all they need when they start, under one name.
+// Lists at once on each core. All of them take turns with the event loop, a millisecond or two each: what comes new
+// waits for one turn of all, and more at once makes none of them faster. A user alone has half of them, so that many on
+// slow links still pass; nodes list all they need when they start, under one name.
 inline constexpr std::size_t list_seats_each = 32;
 inline constexpr std::size_t component_list_seats_each = 64;
 // One user alone has 256 writes under way: more than a commit to disk takes along at full speed, and at 10,000 writes a

@@ -41,7 +41,8 @@ struct HandlerBase {
 // conversion is off by a few units in the last place.
 class ValueBuilder : public HandlerBase {
  public:
-  explicit ValueBuilder(StoragePtr storage) : stack_(StoragePtr(), scratch_.data(), scratch_.size()) {
+  ValueBuilder(StoragePtr storage, std::size_t values_max)
+      : stack_(StoragePtr(), scratch_.data(), scratch_.size()), values_left_(values_max) {
     stack_.reset(std::move(storage));
   }
 
@@ -49,9 +50,13 @@ class ValueBuilder : public HandlerBase {
   std::size_t members() const { return members_; }
 
   bool on_array_begin(ErrorCode&) { return true; }
-  bool on_array_end(std::size_t count, ErrorCode&) { return stack_.push_array(count), true; }
+  bool on_array_end(std::size_t count, ErrorCode& ec) {
+    if (!spend(count, ec)) return false;
+    return stack_.push_array(count), true;
+  }
   bool on_object_begin(ErrorCode&) { return true; }
-  bool on_object_end(std::size_t count, ErrorCode&) {
+  bool on_object_end(std::size_t count, ErrorCode& ec) {
+    if (!spend(count, ec)) return false;
     members_ += count;
     return stack_.push_object(count), true;
   }
@@ -77,10 +82,20 @@ class ValueBuilder : public HandlerBase {
   bool on_null(ErrorCode&) { return stack_.push_null(), true; }
 
  private:
+  bool spend(std::size_t values, ErrorCode& ec) {
+    if (values > values_left_) {
+      ec = error::array_too_large;
+      return false;
+    }
+    values_left_ -= values;
+    return true;
+  }
+
   // Open arrays and objects wait here; enough for some 600 values before the heap is asked.
   std::array<unsigned char, 16 * 1024> scratch_;
   boost::json::value_stack stack_;
   std::size_t members_ = 0;
+  std::size_t values_left_;
 };
 
 // Reads a text that is known to have duplicate members again, to name them.
@@ -191,7 +206,7 @@ void find_duplicates(std::string_view text, const ParseOptions& options) {
 }
 
 std::expected<Value, Failure> parse_once(std::string_view text, StoragePtr storage, const ParseOptions& options) {
-  boost::json::basic_parser<ValueBuilder> parser(strict(options.depth_max), std::move(storage));
+  boost::json::basic_parser<ValueBuilder> parser(strict(options.depth_max), std::move(storage), options.values_max);
   if (auto failure = run(parser, text)) return std::unexpected(*failure);
   Value root = parser.handler().release();
   if (options.duplicate_fields && count_members(root) != parser.handler().members()) find_duplicates(text, options);
@@ -274,6 +289,10 @@ std::string describe(const Failure& failure, std::string_view text, const ParseO
   }
 }
 
+Status too_many_values(const ParseOptions& options) {
+  return Status::too_large(fmt::format("the JSON document has more than {} members and elements", options.values_max));
+}
+
 Status refusal(const Failure& failure, std::string_view text, const ParseOptions& options) {
   const std::string_view before = text.substr(0, failure.offset);
   const auto line = 1 + std::ranges::count(before, '\n');
@@ -292,6 +311,7 @@ Result<Value> parse(std::string_view text, StoragePtr storage, const ParseOption
   }
   auto result = parse_once(text, storage, options);
   if (result) return std::move(*result);
+  if (result.error().code == error::array_too_large) return fail(too_many_values(options));
   const auto second_text = repaired(text);
   if (!second_text) return fail(refusal(result.error(), text, options));
   auto second = parse_once(*second_text, std::move(storage), options);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,8 @@ namespace vg::json {
 struct ParseOptions {
   std::size_t bytes_max = limits::body_bytes_max;
   std::size_t depth_max = limits::json_depth_max;
+  // Members and elements in all. What was taken once must be readable for ever, so only requests have a bound.
+  std::size_t values_max = SIZE_MAX;
   // Where to put the paths of members that occur more than once, such as `spec.template.x` or `spec.disks[2].name`, in
   // the order of the text, each once, at most `duplicates_max`. Null when nobody asks. Asking costs one walk over the
   // values; the names are only looked for when that walk finds fewer members than the text had.
@@ -31,7 +34,7 @@ struct ParseOptions {
 };
 
 // The value lives in `storage`, which must outlive it. Take it out of the result by moving: a copy of a Value goes to
-// the heap. Refusals: 400 with line and column, 413 when the text is longer than allowed.
+// the heap. Refusals: 400 with line and column, 413 when the text is longer or has more values than allowed.
 Result<Value> parse(std::string_view text, StoragePtr storage, const ParseOptions& options = {});
 
 }  // namespace vg::json

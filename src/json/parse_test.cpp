@@ -220,5 +220,16 @@ TEST(Parse, DuplicatesBelowOneLongNameAreNamedOnceAndShort) {
   EXPECT_EQ(duplicates.front(), name.substr(0, 256) + "....a");
 }
 
+TEST(ParseTest, ValuesOfRequestsAreCounted) {
+  const auto code = [](std::string_view text, std::size_t values_max) {
+    const auto read = Document::parse(text, {.values_max = values_max});
+    return read ? 200 : read.error().code;
+  };
+  EXPECT_EQ(code(R"({"a":[1,2,{"b":null}]})", 5), 200);
+  EXPECT_EQ(code(R"({"a":[1,2,{"b":null}]})", 4), 413);
+  EXPECT_EQ(code("[1,2,3]", 2), 413);
+  EXPECT_EQ(code("[1,2,", 9), 400);
+}
+
 }  // namespace
 }  // namespace vg::json

@@ -6,6 +6,7 @@
 #include "api/canonical_place.h"
 #include "api/protobuf.h"
 #include "api/structural.h"
+#include "base/budgets.h"
 #include "base/limits.h"
 #include "json/access.h"
 #include "json/parse.h"
@@ -110,6 +111,7 @@ Result<json::Value> read_object(std::string_view body, BodyFormat format, const 
                                   ? json::parse_yaml(body, storage, problems ? &problems->duplicate : nullptr)
                                   : json::parse(body, storage,
                                                 {.bytes_max = limits::object_body_bytes_max,
+                                                 .values_max = budgets::object_values_max,
                                                  .duplicate_fields = problems ? &problems->duplicate : nullptr});
   // Kubernetes' own decoder takes nothing for an object without members.
   if (value && value->is_null() && api::speaks_protobuf(type)) return json::Value(json::Object(storage));

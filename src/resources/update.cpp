@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/budgets.h"
 #include "base/limits.h"
 #include "http/off_loop.h"
 #include "json/access.h"
@@ -109,9 +110,10 @@ void find_unknown_members(const json::Array& operations, std::vector<std::string
 Result<Patch> decode_patch(Context& context, std::string_view body, PatchFormat format, FieldValidation validation) {
   FieldProblems problems;
   const bool judge = validation != FieldValidation::ignore;
-  auto document = json::parse(
-      body, context.storage(),
-      {.bytes_max = limits::object_body_bytes_max, .duplicate_fields = judge ? &problems.duplicate : nullptr});
+  auto document = json::parse(body, context.storage(),
+                              {.bytes_max = limits::object_body_bytes_max,
+                               .values_max = budgets::object_values_max,
+                               .duplicate_fields = judge ? &problems.duplicate : nullptr});
   if (!document) return fail(std::move(document.error()));
   const bool list = format == PatchFormat::json_patch;
   if (list != document->is_array() || (!list && !document->is_object()))

@@ -8,6 +8,7 @@
 #include "admission/admit.h"
 #include "admission/review.h"
 #include "admission/webhook.h"
+#include "base/budgets.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "http/off_loop.h"
@@ -49,6 +50,8 @@ void log_refusal(const Call& call, const Webhook& webhook, const admission::Revi
     log::info("a review was refused", fields);
 }
 
+constexpr json::ParseOptions review_options{.values_max = budgets::review_values_max};
+
 // What the rules say once they know everything they ask for. They change objects where they lie, so each time they are
 // asked they get the review as it was sent.
 Task<Result<admission::Verdict>> judge(Call& call, const Webhook& webhook, const admission::Environment& environment,
@@ -64,7 +67,8 @@ Task<Result<admission::Verdict>> judge(Call& call, const Webhook& webhook, const
       return Judged(admission::admit(webhook, review, environment, session->lookups(), storage));
     });
     if (!verdict || !co_await session->fetch(call.core())) co_return verdict;
-    auto again = co_await http::off_loop(call.core(), body.size(), [&] { return json::parse(body, storage); });
+    auto again =
+        co_await http::off_loop(call.core(), body.size(), [&] { return json::parse(body, storage, review_options); });
     if (!again) co_return fail(std::move(again.error()));
     document = std::move(*again);
     review = *admission::read_review(document);
@@ -85,10 +89,11 @@ Task<void> serve(Call& call, const Webhook& webhook, const admission::Environmen
   }
   LeasedArena arena;
   arena.expect(body->size());
-  auto document =
-      co_await http::off_loop(call.core(), body->size(), [&] { return json::parse(*body, arena.storage()); });
+  auto document = co_await http::off_loop(call.core(), body->size(),
+                                          [&] { return json::parse(*body, arena.storage(), review_options); });
   if (!document) {
-    if (document.error().code == 429) co_return call.refuse(document.error());  // no worker for it at present
+    // No worker for it at present, or too much for one.
+    if (document.error().code == 429 || document.error().code == 413) co_return call.refuse(document.error());
     refuse_unreadable(call, counters);
     co_return;
   }
