@@ -258,6 +258,11 @@ DiskResult RecordFile::open_files() {
       found_mark_ = {.exists = true, .newest = Mark{}, .slot_damaged = false, .writes = 1};
     }
   }
+  // SQLite would open them for reading, and nobody would know before the first write.
+  for (const auto& file : {path + "-wal", mark_path(path)}) {
+    if (::faccessat(AT_FDCWD, file.c_str(), W_OK, AT_EACCESS) != 0 && errno != ENOENT)
+      return std::unexpected(fmt::format("cannot write {}: {}; run: chmod u+rw {}", file, std::strerror(errno), file));
+  }
   if (auto created = create_private(path); !created) return created;
   // No mutex of SQLite's own: this class is used by one thread at a time.
   const int code = sqlite3_open_v2(path.c_str(), &db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
@@ -684,11 +689,22 @@ std::vector<std::string> RecordFile::problems_of_structure(int most) {
   return problems;
 }
 
+// What is written next goes over the commit that failed, so from then on the log may lack it, and a start after a kill
+// would take that for a loss. Before that, the mark must say that it is not there.
+DiskResult RecordFile::take_back_intention() {
+  if (!intention_left_) return {};
+  mark_->begin({.confirmed = seal_, .intended = seal_, .boot = options_.boot});
+  if (auto done = mark_->wait(); !done) return done;
+  intention_left_ = false;
+  return {};
+}
+
 DiskResult RecordFile::begin() {
   compacted_before_.clear();
   rows_ = seal_.rows;
   contents_ = seal_.contents;
   outcome_unknown_ = false;
+  if (auto done = take_back_intention(); !done) return done;
   return run(begin_.get());
 }
 
@@ -778,7 +794,8 @@ DiskResult RecordFile::commit(Revision revision) {
   } else if (!mark_problem_.empty()) {
     done = std::unexpected(mark_problem_);
   }
-  // After a failure this takes back what the mark intended.
+  // After a failure this takes back what the mark intended: soon, and before the next commit for sure.
+  intention_left_ = outcome_unknown_;
   mark_->settle(seal_, options_.boot);
   return done;
 }

@@ -29,6 +29,8 @@ struct sqlite3_stmt;
 namespace vg::store {
 
 inline constexpr std::string_view lost_or_damaged = "LostOrDamaged";
+// Stands for every resource, also for those of which nothing is left, where it is said up to where changes are gone.
+inline constexpr std::string_view every_resource = "";
 
 class RecordFile {
  public:
@@ -67,7 +69,7 @@ class RecordFile {
   // What the store holds, as it says itself.
   const Seal& seal() const { return seal_; }
   bool has_seal() const { return format_ >= 2; }
-  // For each resource the revision up to which changes are gone.
+  // For each resource, or `every_resource`, the revision up to which changes are gone.
   const std::map<std::string, Revision, std::less<>>& compacted() const { return compacted_; }
 
   // A batch. After any failure call roll_back(); nothing of the batch is kept then, unless outcome_unknown().
@@ -112,6 +114,7 @@ class RecordFile {
   DiskResult hook_log();
   DiskResult read_sealing();
   DiskResult apply_sealing();
+  DiskResult take_back_intention();
   DiskResult encode_again(const std::vector<std::uint64_t>& ids);
   DiskResult forget_remnants();
   int sync_log(const std::function<int()>& sync);
@@ -147,6 +150,7 @@ class RecordFile {
   std::string mark_problem_;
   bool damaged_ = false;
   bool outcome_unknown_ = false;
+  bool intention_left_ = false;  // the mark may intend a commit that failed
 };
 
 }  // namespace vg::store
