@@ -27,10 +27,11 @@ namespace fs = std::filesystem;
 constexpr std::size_t state_file_bytes_max = limits::mib;
 
 bool goes_along(const std::string& name) {
-  for (const std::string_view other :
-       {"store.db", "audit.log", "audit-", "exchange.", "damaged-", "replaced-", "pki.new"}) {
+  for (const std::string_view other : {"store.db", "exchange.", "damaged-", "replaced-", "pki.new"}) {
     if (name.starts_with(other)) return false;
   }
+  // All audit logs, in parts or not.
+  if (name.starts_with("audit") && name.contains(".log")) return false;
   return name != "lock" && !name.ends_with(".tmp") && !name.ends_with(".partial");
 }
 
@@ -86,7 +87,7 @@ Result<store::BackupContent> restore(const local::StateFolder& folder, const std
   const auto store = store::store_path(state);
   const auto mark = store::read_mark(store::mark_path(store));
   const auto given_out = mark && mark->newest ? mark->newest->intended.revision : 0;
-  const auto fresh = state / "exchange.new";
+  const auto fresh = store::exchange_folder(state);
   std::error_code error;
   fs::remove_all(fresh, error);
   if (!fs::create_directory(fresh, error))
@@ -125,6 +126,7 @@ int run_backup(std::span<const std::string_view> arguments, Output output) {
   ::umask(077);
   const auto folder = existing_state(state);
   if (!folder) return failed(folder.error());
+  if (const auto may = store::check_state(*folder); !may) return failed(may.error());
   std::vector<store::StateFile> files;
   if (!objects_only) {
     auto found = files_of(*folder);

@@ -23,8 +23,6 @@ namespace fs = std::filesystem;
 constexpr int exit_could_not_run = 2;
 // Names after which a list of what is wrong is cut short.
 constexpr std::size_t shown_max = 50;
-// How far versions jump when nobody knows which were given out.
-constexpr Revision revision_gap = Revision{1} << 32;
 
 Flag state_flag(std::string& state) {
   return {"state", '\0', &state, "DIR", "the state folder of the server (default as for serve)"};
@@ -33,20 +31,28 @@ Flag state_flag(std::string& state) {
 struct Opened {
   local::StateFolder folder;
   store::Salvage found;
+  bool finished = false;  // an exchange of files that had been interrupted
 };
 
-// Nobody else may use the folder meanwhile.
-Result<Opened> open_stopped(const std::string& state) {
+// Nobody else may use the folder meanwhile. An exchange of files that was interrupted is ended first if `finish` says
+// so.
+Result<Opened> open_stopped(const std::string& state, bool finish = false) {
   auto path = existing_state(state);
   if (!path) return fail(std::move(path.error()));
   auto folder = local::StateFolder::open(*path);
   if (!folder) return fail(std::move(folder.error()));
+  bool finished = false;
+  if (finish) {
+    const auto ended = store::finish_exchange(folder->path());
+    if (!ended) return fail(Status::internal_error(ended.error()));
+    finished = *ended;
+  }
   auto found = store::salvage(store::store_path(folder->path()));
   if (auto may = store::check_state(folder->path()); !may) {
     found.problems.push_back(may.error().message);
     found.whole = false;
   }
-  return Opened{.folder = std::move(*folder), .found = std::move(found)};
+  return Opened{.folder = std::move(*folder), .found = std::move(found), .finished = finished};
 }
 
 void print_some(std::FILE* out, std::string_view what, const std::vector<std::string>& lines) {
@@ -144,7 +150,7 @@ int run_export(std::span<const std::string_view> arguments, Output output) {
 Result<fs::path> accept_loss(const Opened& opened) {
   const auto& state = opened.folder.path();
   const auto aside = state / fmt::format("damaged-{}", file_stamp());
-  const auto fresh = state / "exchange.new";
+  const auto fresh = store::exchange_folder(state);
   std::error_code error;
   fs::remove_all(fresh, error);
   fs::create_directory(aside, error);
@@ -155,7 +161,7 @@ Result<fs::path> accept_loss(const Opened& opened) {
   if (auto saved = write_file((aside / "objects.json").native(), text, S_IRUSR | S_IWUSR); !saved)
     return fail(std::move(saved.error()));
   const auto& mark = opened.found.mark.newest;
-  const auto revision = std::max(opened.found.newest, mark ? mark->intended.revision : 0) + revision_gap;
+  const auto revision = store::revision_beyond(std::max(opened.found.newest, mark ? mark->intended.revision : 0));
   auto done = store::write_store(store::store_path(fresh), opened.found.objects, revision);
   if (done) done = store::exchange_files(state, fresh, aside);
   if (!done) return fail(Status::internal_error(done.error()));
@@ -176,8 +182,13 @@ int run_accept_loss(std::span<const std::string_view> arguments, Output output) 
     fmt::print(output.err, "virtgate state accept-loss: {}\n", why);
     return exit_failed;
   };
-  const auto opened = open_stopped(state);
+  const auto opened = open_stopped(state, true);
   if (!opened) return failed(opened.error().message);
+  if (opened->finished && opened->found.whole) {
+    fmt::print(output.out, "what had been interrupted is done: the store has {} objects\n",
+               opened->found.objects.size());
+    return exit_ok;
+  }
   if (opened->found.whole) return failed("the store is whole: there is no loss to accept");
   print_findings(output.out, opened->found);
   const auto kept = accept_loss(*opened);

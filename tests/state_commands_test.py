@@ -142,6 +142,74 @@ class StateCommands(Scratch):
         self.assertEqual(self.one.ended(), 1)
         self.assertIn("interrupted", self.one.errors())
 
+    def watch(self, path, version):
+        """The code with which a watch from this version is refused; None: it goes on."""
+        answer = self.one.get(f"{path}?watch=1&timeoutSeconds=1&resourceVersion={version}", headers=self.one.as_admin())[2]
+        return json.loads(answer.splitlines()[0])["object"].get("code") if answer else None
+
+    def test_nobody_resumes_from_what_a_restore_took_away(self):
+        secrets = "/api/v1/namespaces/default/secrets"
+        self.assertEqual(run("backup", "--state", self.one.state, self.backup_file).returncode, 0)
+        made = self.call("POST", secrets, {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "late"}})[1]
+        version = made["metadata"]["resourceVersion"]
+        self.assertIsNone(self.watch(secrets, version))
+        self.one.stop()
+        restored = run("restore", "--state", self.one.state, "--replace", self.backup_file)
+        self.assertEqual(restored.returncode, 0, restored.stderr)
+        self.one.start()
+        self.assertEqual(self.call("GET", secrets)[1]["items"], [])
+        self.assertEqual(self.watch(secrets, version), 410, "there is no Secret any more, and the watcher must hear of it")
+
+    def test_no_version_is_given_out_twice_whatever_is_lost(self):
+        versions = []
+        for _ in range(3):
+            versions.append(int(self.create("a")["metadata"]["resourceVersion"]))
+            self.one.stop()
+            for suffix in ("", "-mark"):
+                os.remove(os.path.join(self.one.state, "store.db" + suffix))
+            accepted = run("state", "accept-loss", "--state", self.one.state)
+            self.assertEqual(accepted.returncode, 0, accepted.stderr)
+            self.one.start()
+        self.assertEqual(sorted(set(versions)), versions)
+
+    def test_an_emptied_store_without_a_mark_is_not_begun_anew(self):
+        self.create("a")
+        self.one.stop()
+        os.truncate(os.path.join(self.one.state, "store.db"), 0)
+        os.remove(os.path.join(self.one.state, "store.db-mark"))
+        self.one.launch()
+        self.assertEqual(self.one.ended(), 1)
+        self.assertIn("shows that there was one", self.one.errors())
+        self.assertEqual(run("state", "accept-loss", "--state", self.one.state).returncode, 0)
+        self.one.start()
+
+    def test_files_that_cannot_be_written_are_no_store_to_serve(self):
+        self.one.stop()
+        mark = os.path.join(self.one.state, "store.db-mark")
+        os.chmod(mark, 0o400)
+        self.one.launch()
+        self.assertEqual(self.one.ended(), 1, "not served with a green readiness until somebody writes")
+        self.assertIn(f"chmod u+rw {mark}", self.one.errors())
+        os.chmod(mark, 0o600)
+        self.one.start()
+
+    def test_a_backup_has_no_audit_log_however_long(self):
+        for name in ("audit-busy.log", "audit-reads.log.1"):
+            with open(os.path.join(self.one.state, name), "a") as file:
+                file.write("{}\n" * 1000000)
+        made = run("backup", "--state", self.one.state, self.backup_file)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        other = os.path.join(self.folder, "other")
+        self.assertEqual(run("restore", "--state", other, self.backup_file).returncode, 0)
+        self.assertEqual([name for name in os.listdir(other) if "audit" in name], [])
+
+    def test_half_of_an_exchange_is_not_backed_up(self):
+        self.one.stop()
+        with open(os.path.join(self.one.state, "exchange.pending"), "w"):
+            pass
+        self.assertIn("interrupted", run("backup", "--state", self.one.state, self.backup_file).stderr)
+        self.assertFalse(os.path.exists(self.backup_file))
+
     def test_check_and_export(self):
         self.create("a")
         running = run("state", "check", "--state", self.one.state)

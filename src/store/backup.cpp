@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
-#include <set>
 
 #include "base/files.h"
 #include "store/checksum.h"
@@ -25,8 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int copies_max = 5;
-// More than a server gives out between a backup and its loss; resource versions are 64 bits long.
-constexpr Revision revision_gap = Revision{1} << 32;
 
 constexpr const char* schema = R"sql(
   CREATE TABLE backup_files(name TEXT PRIMARY KEY, mode INTEGER NOT NULL, content BLOB NOT NULL,
@@ -251,17 +248,11 @@ Result<void> move_on(const std::string& store, const Seal& seal, Revision revisi
     return refuse(put.error());
   auto file = RecordFile::open({.path = store, .as_they_stand = true});
   if (!file) return refuse(file.error().message);
-  std::set<std::string, std::less<>> resources;
-  auto done = (*file)->load([&](const Record& record) -> DiskResult {
-    if (!resources.contains(record.object.resource)) resources.emplace(record.object.resource);
-    return {};
-  });
+  auto done = (*file)->load([](const Record&) -> DiskResult { return {}; });
   if (done) done = (*file)->accept();
   if (done) done = (*file)->begin();
-  for (const auto& [resource, compacted] : (*file)->compacted()) resources.insert(resource);
-  for (const auto& resource : resources) {
-    if (done) done = (*file)->set_compacted(resource, revision);
-  }
+  // Also of resources that the backup knows nothing of: objects that were made after it are gone, too.
+  if (done) done = (*file)->set_compacted(every_resource, revision);
   if (done) done = (*file)->commit(revision);
   if (!done) return refuse(done.error());
   return {};
@@ -311,7 +302,7 @@ Result<BackupContent> unpack_backup(const std::string& backup, const fs::path& f
       if (auto done = execute(db->get(), sql); !done) return fail(std::move(done.error()));
     }
   }
-  const auto revision = std::max(seal->revision, at_least) + revision_gap;
+  const auto revision = revision_beyond(std::max(seal->revision, at_least));
   if (auto moved = move_on(store, *seal, revision); !moved) return fail(std::move(moved.error()));
   return content;
 }

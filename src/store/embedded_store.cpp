@@ -173,7 +173,13 @@ EmbeddedStore::~EmbeddedStore() {
 
 DiskResult EmbeddedStore::load() {
   revision_ = file_->seal().revision;
-  for (const auto& [resource, revision] : file_->compacted()) resource_entry(resource).second->compacted = revision;
+  const auto& compacted = file_->compacted();
+  if (const auto all = compacted.find(every_resource); all != compacted.end()) floor_ = all->second;
+  for (const auto& [resource, revision] : compacted) {
+    if (resource == every_resource) continue;
+    auto& state = *resource_entry(resource).second;
+    state.compacted = std::max(state.compacted, revision);
+  }
   if (auto loaded = file_->load([this](const Record& record) { return load_record(record); }); !loaded) return loaded;
   return file_->accept();
 }
@@ -221,7 +227,9 @@ Packer& EmbeddedStore::packer(std::string_view resource) {
 EmbeddedStore::Resources::value_type& EmbeddedStore::resource_entry(std::string_view resource) {
   const auto found = resources_.find(resource);
   if (found != resources_.end()) return *found;
-  return *resources_.emplace(std::string(resource), std::make_unique<ResourceState>()).first;
+  auto& entry = *resources_.emplace(std::string(resource), std::make_unique<ResourceState>()).first;
+  entry.second->compacted = floor_;
+  return entry;
 }
 
 const EmbeddedStore::ResourceState* EmbeddedStore::find_resource(std::string_view resource) const {
@@ -340,7 +348,7 @@ std::size_t EmbeddedStore::count(std::string_view resource) const {
 Revision EmbeddedStore::oldest_revision(std::string_view resource) const {
   const std::shared_lock lock(mutex_);
   const auto* state = find_resource(resource);
-  return state == nullptr ? 0 : state->compacted;
+  return state == nullptr ? floor_ : state->compacted;
 }
 
 Result<void> EmbeddedStore::check_revision(const ResourceState* state, Revision revision) const {
@@ -350,11 +358,11 @@ Result<void> EmbeddedStore::check_revision(const ResourceState* state, Revision 
                     revision, revision_),
         1));
   }
-  if (state != nullptr && revision < state->compacted) {
+  if (const auto oldest = state == nullptr ? floor_ : state->compacted; revision < oldest) {
     return fail(Status::expired(
         fmt::format("resource version {} is too old: changes before {} are no longer kept; list again and go on from "
                     "the version that the list shows",
-                    revision, state->compacted)));
+                    revision, oldest)));
   }
   return {};
 }

@@ -205,6 +205,7 @@ class EmbeddedStore final : public ObjectStore {
   // shared lock do a bounded amount of work: a lookup, taking a snapshot, copying some pointers.
   mutable std::shared_mutex mutex_;
   Revision revision_ = 0;
+  Revision floor_ = 0;   // of every resource, also of those that are not known yet: see ResourceState::compacted
   Resources resources_;  // an entry stays for good, so that it can be pointed to
   std::set<OwnerEntry> owners_;
 

@@ -12,7 +12,6 @@
 #include <cstring>
 #include <functional>
 #include <optional>
-#include <set>
 #include <string_view>
 #include <tuple>
 
@@ -409,14 +408,12 @@ DiskResult write_store(const std::string& path, const std::vector<SalvagedRow>& 
   }
   if (auto done = store.accept(); !done) return done;
   if (auto done = store.begin(); !done) return done;
-  std::set<std::string_view> resources;
   for (const auto& object : objects) {
     if (auto done = store.add(object.record()); !done) return done;
-    resources.insert(object.resource);
   }
-  for (const auto resource : resources) {
-    if (newest == 0) break;
-    if (auto done = store.set_compacted(resource, newest); !done) return done;
+  // Also of resources of which nothing was found: whoever saw their objects must hear that these are gone.
+  if (newest != 0) {
+    if (auto done = store.set_compacted(every_resource, newest); !done) return done;
   }
   return store.commit(newest);
 }

@@ -16,6 +16,7 @@
 #include "ports/object_store_testing.h"
 #include "store/embedded_store.h"
 #include "store/salvage.h"
+#include "store/state_files.h"
 #include "store/testing.h"
 
 namespace vg::store {
@@ -351,6 +352,13 @@ TEST_F(StoreLoss, what_can_be_read_makes_a_new_store) {
   EXPECT_EQ(store->count(machines), found.objects.size());
   EXPECT_EQ(store->revision(), 1'000'000u) << "no version is given out twice";
   EXPECT_EQ(store->oldest_revision(machines), 1'000'000u) << "and nobody resumes where the history is not known";
+  EXPECT_EQ(store->oldest_revision("pods"), 1'000'000u) << "nor where nothing is left";
+  EXPECT_EQ(store->watch({.resource = "pods", .from_revision = 5}, [] {}).error().code, 410);
+  ASSERT_TRUE(commit(*store, create({"pods", "", "first"}, "1")));
+  store.reset();
+  store = must_open(site_options(fresh));
+  EXPECT_EQ(store->oldest_revision("pods"), 1'000'000u) << "also when there is one again, and later";
+  EXPECT_EQ(store->oldest_revision("nodes"), 1'000'000u);
   ASSERT_TRUE(commit(*store, create(machine_key("after"), "1")));
 }
 
@@ -363,6 +371,77 @@ TEST_F(StoreLoss, an_export_is_one_list) {
   append_as_list(text, found.objects);
   EXPECT_TRUE(text.starts_with(R"({"apiVersion":"v1","kind":"List",)")) << text.substr(0, 100);
   for (const auto& [name, json] : site_.objects) EXPECT_THAT(text, HasSubstr(json));
+}
+
+class StateFiles : public ::testing::Test {
+ protected:
+  fs::path file(const std::string& name) const { return state_ / name; }
+  std::string read(const std::string& name) const { return bytes_of(file(name).native()); }
+  void put(const std::string& name, const std::string& bytes) {
+    fs::create_directories(file(name).parent_path());
+    put_bytes(file(name).native(), bytes);
+  }
+  TemporaryFolder folder_;
+  const fs::path state_ = folder_.file("state");
+};
+
+TEST_F(StateFiles, an_exchange_goes_on_from_wherever_it_was_interrupted) {
+  const std::vector<std::pair<std::string, std::string>> moves = {
+      {"store.db", "damaged-1/store.db"},
+      {"store.db-wal", "damaged-1/store.db-wal"},
+      {"exchange.new/store.db-mark", "store.db-mark"},
+      {"exchange.new/store.db", "store.db"},
+  };
+  for (const bool mark_first : {true, false}) {
+    for (std::size_t done = 0; done <= moves.size(); ++done) {
+      SCOPED_TRACE(fmt::format("after {} moves, the mark {}", done, mark_first ? "first" : "last"));
+      fs::remove_all(state_);
+      put("store.db", "old");
+      put("store.db-wal", "old");  // and no mark: that is what was lost
+      put("exchange.new/store.db", "new");
+      put("exchange.new/store.db-mark", "new");
+      put("exchange.pending", "damaged-1");
+      auto order = moves;
+      if (!mark_first) std::swap(order[2], order[3]);
+      fs::create_directory(file("damaged-1"));
+      for (std::size_t i = 0; i < done; ++i) fs::rename(file(order[i].first), file(order[i].second));
+      EXPECT_FALSE(check_state(state_));
+      const auto finished = finish_exchange(state_);
+      ASSERT_TRUE(finished) << finished.error();
+      EXPECT_TRUE(*finished);
+      EXPECT_EQ(read("store.db"), "new");
+      EXPECT_EQ(read("store.db-mark"), "new");
+      EXPECT_FALSE(fs::exists(file("store.db-wal")));
+      EXPECT_EQ(read("damaged-1/store.db"), "old");
+      EXPECT_EQ(read("damaged-1/store.db-wal"), "old");
+      EXPECT_FALSE(fs::exists(file("exchange.new")));
+      EXPECT_TRUE(check_state(state_));
+      EXPECT_FALSE(*finish_exchange(state_)) << "there is none any more";
+    }
+  }
+}
+
+TEST_F(StateFiles, an_empty_store_is_as_good_as_none) {
+  put("pki/service-account.key", "key");
+  EXPECT_THAT(check_state(state_).error().message, HasSubstr("is missing, and"));
+  put("store.db", "");
+  EXPECT_THAT(check_state(state_).error().message, HasSubstr("is empty, and"));
+  put("store.db-mark", "mark");
+  EXPECT_TRUE(check_state(state_)) << "a first start that was cut short: the mark says whether anything was in it";
+  fs::remove(file("store.db-mark"));
+  fs::remove(file("pki/service-account.key"));
+  EXPECT_TRUE(check_state(state_));
+}
+
+TEST_F(StateFiles, revisions_go_on_above_what_no_file_shows) {
+  using namespace std::chrono;
+  const sys_seconds now = sys_days(2026y / 11 / 16);
+  const auto first = revision_beyond(0, now);
+  EXPECT_GT(revision_beyond(0, now + 1ms), first);
+  EXPECT_GT(revision_beyond(0, now + 1s), first + 1'000'000) << "once more, with as little knowledge";
+  EXPECT_GT(revision_beyond(first + 1000, now), first + 1000) << "in the same second";
+  EXPECT_GT(revision_beyond(first, sys_seconds()), first) << "a clock that knows nothing";
+  EXPECT_LT(revision_beyond(0, sys_days(2100y / 1 / 1)), Revision{1} << 53) << "for readers that have only doubles";
 }
 
 }  // namespace
