@@ -96,7 +96,11 @@ Result<PrivateKey> load_key(const std::filesystem::path& file) {
   auto text = read_file(file.native(), key_file_bytes_max);
   if (!text) return refuse(fmt::format("cannot read {}: {}", file.native(), text.error().message));
   auto key = PrivateKey::from_pem(*text);
-  if (!key) return refuse(fmt::format("{}: {}", file.native(), key.error().message));
+  if (!key)
+    return refuse(
+        fmt::format("{}: {}; put the right file back, or remove it: then a new key is made at the next start, and "
+                    "every service account token ends",
+                    file.native(), key.error().message));
   if (!is_p256(key->get()))
     return refuse(
         fmt::format("{} is no P-256 key; remove it, then a new one is made at the next start", file.native()));
