@@ -61,6 +61,13 @@ inline constexpr std::size_t webhook_seats = 2048;
 inline constexpr std::size_t unauthenticated_seats = 64;
 // Large bodies are read and judged by a few threads, for which 64 may wait: one user alone has 16 of them under way.
 inline constexpr std::size_t large_body_seats = 32;
+// What is larger than this takes 30 times its size while it is worked on, as values, copies and notes about fields: so
+// few at once that all of them stay far below a gigabyte, and two for one user, one for each thread.
+inline constexpr std::size_t heavy_bytes_min = 512 * kib;
+inline constexpr std::size_t heavy_seats = 4;
+// A client that lets us wait for longer, for its body or to read its list, has no seat meanwhile: a few users with
+// slow clients would have all of them.
+inline constexpr std::chrono::seconds client_patience{1};
 // The deletion of a collection has 256 writes under way by itself.
 inline constexpr std::size_t bulk_seats = 8;
 // Requests that wait for their turn on one core: each holds its buffer (16 KiB) and its coroutines. A user alone fills

@@ -495,6 +495,11 @@ bool Connection::fits_buffer() const {
   return work_->parser.content_length() <= work_->capacity - work_->begin - head_bytes_;
 }
 
+bool Connection::has_whole_body() const {
+  return body_read_ || body_complete_ ||
+         (work_->parser.body() == RequestParser::Body::length && body_in_buffer() == work_->parser.content_length());
+}
+
 Task<Result<std::string_view>> Connection::read_body(std::size_t limit) {
   // What is done has to be told, however large its answer is. So nothing is begun for whoever holds too much already.
   if (server_.shared().budget.overdrawn(account_)) co_return over_budget();

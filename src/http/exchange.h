@@ -72,6 +72,8 @@ class Exchange {
   // The whole body (length or chunked, after 100-continue where asked). Valid until the handler returns. An error is
   // the answer to give: 413 over the limit, 400 malformed, 408 too slow; the connection closes after it.
   virtual Task<Result<std::string_view>> read_body(std::size_t limit) = 0;
+  // Whether it has come already, or there is none, so that read_body does not wait for the client.
+  virtual bool has_whole_body() const { return false; }
   // The complete answer. Exactly one of respond, begin_stream and upgrade is used by a handler.
   virtual void respond(Response response) = 0;
   // An answer that goes on: chunked. write() suspends while the client does not read; false means the client is gone.

@@ -1,5 +1,6 @@
 #include "http/off_loop.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -14,6 +16,7 @@
 #include <mutex>
 #include <new>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace vg::http {
@@ -40,6 +43,15 @@ struct SchedulingAttributes {
 void yield_to_loops() {
   const SchedulingAttributes attributes;
   (void)::syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
+
+// What large requests leave behind lies scattered in the allocator's heaps, of which it returns the ends alone.
+// Returning it takes the heaps' locks for some milliseconds: once nothing large has come for a while, and if it is
+// much.
+constexpr std::chrono::seconds trim_after{1};
+constexpr std::size_t trimmed_bytes_min = 32 * 1024 * 1024;
+void return_free_memory() {
+  if (::mallinfo2().fordblks >= trimmed_bytes_min) ::malloc_trim(0);
 }
 
 void block_signals() {
@@ -111,7 +123,16 @@ class OffLoopWorkers {
     std::unique_lock lock(mutex_);
     for (;;) {
       ++idle_;
-      arrived_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
+      const auto arrived = [this] { return stopping_ || !jobs_.empty(); };
+      while (!arrived_.wait_for(lock, trim_after, arrived)) {
+        if (std::exchange(trimmed_, true)) {
+          arrived_.wait(lock, arrived);
+          break;
+        }
+        lock.unlock();
+        return_free_memory();
+        lock.lock();
+      }
       --idle_;
       if (jobs_.empty()) return;  // stopping
       auto job = std::move(jobs_.front());
@@ -121,6 +142,7 @@ class OffLoopWorkers {
       job = nullptr;  // with everything it holds, before the lock is taken
       lock.lock();
       ++finished_;
+      trimmed_ = false;
     }
   }
 
@@ -130,6 +152,7 @@ class OffLoopWorkers {
   std::size_t idle_ = 0;
   std::uint64_t finished_ = 0, refused_ = 0;
   bool stopping_ = false;
+  bool trimmed_ = true;                // since the last job
   std::vector<std::jthread> threads_;  // the last member: joined while the others are still there
 };
 

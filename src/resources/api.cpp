@@ -127,16 +127,24 @@ std::optional<Status> find_form_problem(Operation operation, const Answer& answe
 }
 
 // What tells clients what there is.
-void serve_document(server::Call& call, const RequestInfo& info) {
+Task<void> serve_document(server::Call& call, const RequestInfo& info) {
   const http::Request& request = call.request();
   if (request.method != "GET" && request.method != "HEAD")
-    return call.refuse(Status::method_not_supported("", "", request.method));
-  auto document = discovery_document({.path = info.path,
-                                      .query = request.query,
-                                      .accept = request.headers.find("accept").value_or(""),
-                                      .if_none_match = request.headers.find("if-none-match").value_or(""),
-                                      .host = request.headers.find("host").value_or("")});
-  if (!document) return call.refuse(nothing_here(info));
+    co_return call.refuse(Status::method_not_supported("", "", request.method));
+  // Schemas are built when they are asked for, which takes milliseconds; the rest is ready.
+  const std::size_t bytes = info.path.starts_with("/openapi/") ? http::off_loop_bytes_min : 0;
+  if (auto seated = co_await call.work_on(bytes); !seated) co_return call.refuse(seated.error());
+  auto found = co_await http::off_loop(call.core(), bytes, [&] {
+    return Result<std::optional<Document>>(
+        discovery_document({.path = info.path,
+                            .query = request.query,
+                            .accept = request.headers.find("accept").value_or(""),
+                            .if_none_match = request.headers.find("if-none-match").value_or(""),
+                            .host = request.headers.find("host").value_or("")}));
+  });
+  if (!found) co_return call.refuse(found.error());
+  std::optional<Document>& document = *found;
+  if (!document) co_return call.refuse(nothing_here(info));
   http::Response response{
       .status = document->status, .content_type = {}, .headers = {}, .body = std::move(document->body)};
   const auto add = [&](const char* name, std::string& value) {
@@ -282,7 +290,7 @@ Task<void> ResourceApi::serve(server::Call& call, const RequestInfo& info, const
   if (!info.resource_request) {
     const auto own = documents_.find(info.path);
     if (own != documents_.end()) co_return serve_own_document(call, own->second);
-    co_return serve_document(call, info);
+    co_return co_await serve_document(call, info);
   }
   if (const auto group = groups_.find(info.group); group != groups_.end()) {
     SpecialRequest request{.call = call, .info = info, .user = asker.user};
@@ -322,7 +330,7 @@ Task<void> ResourceApi::serve_resource(server::Call& call, const RequestInfo& in
   if (auto problem = find_form_problem(operation, *answer, context.query)) co_return call.refuse(*problem);
   switch (operation) {
     case Operation::get:
-      serve_get(context);
+      co_await serve_get(context);
       break;
     case Operation::list:
       co_await serve_list(context);
@@ -386,6 +394,13 @@ Task<void> ResourceApi::serve_review(server::Call& call, const RequestInfo& info
     return sent;
   });
   if (!object) co_return call.refuse(object.error());
+  // An answer about rules is as long as the roles are.
+  if (review.kind->kind == "SelfSubjectRulesReview") {
+    const json::Object* spec = json::get_object(object->get_object(), "spec");
+    const std::string_view ns = spec ? json::get_string_or(*spec, "namespace") : std::string_view();
+    if (auto seated = co_await call.work_on(body->size() + parts_.reviews->rules.bytes_for(user, ns)); !seated)
+      co_return call.refuse(seated.error());
+  }
   const auto answer = co_await auth::answer_review(
       review.kind->kind, std::move(*object),
       {.core = call.core(), .user = user, .ns = info.ns, .name = info.name, .body_bytes = body->size()},

@@ -133,6 +133,8 @@ Task<Settled> apply_new(Context& context, const json::Value& configuration, cons
 
 Task<Settled> apply_to(Context& context, const ObjectPtr& current, const json::Value& configuration,
                        const WriteOptions& options, const FieldWriter& writer, const WriteContext& write) {
+  if (auto seated = co_await context.call.work_on(work_bytes(context, current.get())); !seated)
+    co_return refused(std::move(seated.error()));
   json::Value old(context.storage());
   auto applied =
       co_await http::off_loop(context.call.core(), work_bytes(context, current.get()), [&]() -> Result<Applied> {

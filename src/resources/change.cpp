@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "auth/escalation.h"
@@ -115,16 +116,16 @@ std::size_t work_bytes(Context& context, const StoredObject* current) {
 }
 
 Task<void> answer_object(Context& context, int code, ObjectPtr object) {
-  // As JSON it only has to be copied; a table or protobuf is made of what it says.
-  const bool copied = !context.answer.protobuf && context.answer.form != Form::table;
-  const std::size_t bytes = copied ? 0 : object->json().size();
-  auto body = co_await http::off_loop(context.call.core(), bytes, [&]() -> Result<std::string> {
+  const std::size_t bytes = is_made(context.answer) ? object->json().size() : 0;
+  const auto write = [&]() -> Result<std::string> {
     std::string text;
     text.reserve(object->json().size() + 64);
     append_answer(text, context, object, object->revision());
     return text;
-  });
-  if (!body) co_return respond_status(context, body.error());
+  };
+  auto body = co_await http::off_loop(context.call.core(), bytes, write);
+  // There is no worker for it at present. But the change is made, and who made it has to hear that.
+  if (!body) body = write();
   respond_text(context, code, std::move(*body));
 }
 
@@ -192,6 +193,9 @@ Task<Written> change_object(Context& context, const ObjectPtr& current, const js
       !prepared)
     co_return refused(std::move(prepared.error()));
   if (context.backend.rules && context.group() == auth::rbac_group) {
+    // However small it is: it is compared with whole roles, and then all roles are read again.
+    if (auto seated = co_await context.call.work_on(std::max(bytes, http::off_loop_bytes_min)); !seated)
+      co_return refused(std::move(seated.error()));
     auto escalation = co_await auth::check_rbac_write(core, context.user,
                                                       {.resource = context.plural(),
                                                        .ns = context.key_ns(),

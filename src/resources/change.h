@@ -30,6 +30,9 @@ inline constexpr int write_attempts_max = 5;
 // or off the loop. Also takes the request's arena, which must happen on the core.
 std::size_t work_bytes(Context& context, const StoredObject* current = nullptr);
 
+// Whether an answer is made of what an object says, as a table or protobuf is; as JSON it only has to be copied.
+inline bool is_made(const Answer& answer) { return answer.protobuf || answer.form == Form::table; }
+
 // Answers with the object as it stands now.
 Task<void> answer_object(Context& context, int code, ObjectPtr object);
 

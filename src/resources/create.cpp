@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "admission/trusted_accounts.h"
@@ -202,6 +203,9 @@ Task<Result<ObjectPtr>> create_object(Context& context, json::Value object, bool
   if (!named) co_return fail(named.error());
   json::Object& members = object.get_object();
   if (context.backend.rules && context.group() == auth::rbac_group) {
+    // However small it is: it is compared with whole roles, and then all roles are read again.
+    if (auto seated = co_await context.call.work_on(std::max(bytes, http::off_loop_bytes_min)); !seated)
+      co_return fail(std::move(seated.error()));
     auto escalation = co_await auth::check_rbac_write(core, context.user,
                                                       {.resource = context.plural(),
                                                        .ns = context.key_ns(),

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "resources/change.h"
 #include "resources/output.h"
 #include "resources/read.h"
 #include "resources/selection.h"
@@ -147,17 +148,20 @@ Task<void> serve_list(Context& context) {
       {.revision = listed->revision, .continue_token = listed->continue_token, .remaining = listed->remaining});
 }
 
-void serve_get(Context& context) {
+Task<void> serve_get(Context& context) {
   // A single object is always the newest; only a version from the future cannot be given.
   if (const auto* text = context.query.find("resourceVersion"); text && !text->empty()) {
     auto options = read_list_options(context.query, false);
-    if (!options) return respond_status(context, options.error());
+    if (!options) co_return respond_status(context, options.error());
     if (const Revision newest = context.backend.store.revision(); options->revision > newest)
-      return respond_status(context, version_too_large(options->revision, newest));
+      co_return respond_status(context, version_too_large(options->revision, newest));
   }
-  const ObjectPtr object = context.find(context.info.name);
-  if (!object) return respond_status(context, context.not_found(context.info.name));
-  respond_object(context, 200, object);
+  ObjectPtr object = context.find(context.info.name);
+  if (!object) co_return respond_status(context, context.not_found(context.info.name));
+  if (!is_made(context.answer)) co_return respond_object(context, 200, object);
+  if (auto seated = co_await context.call.work_on(object->json().size()); !seated)
+    co_return respond_status(context, seated.error());
+  co_await answer_object(context, 200, std::move(object));
 }
 
 }  // namespace vg::resources

@@ -7,7 +7,7 @@
 
 namespace vg::resources {
 
-void serve_get(Context& context);
+Task<void> serve_get(Context& context);
 Task<void> serve_list(Context& context);
 Task<void> serve_watch(Context& context);
 

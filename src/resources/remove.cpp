@@ -67,6 +67,8 @@ struct Deleted {
 
 Task<std::expected<Deleted, Refused>> delete_once(Context& context, const ObjectPtr& current,
                                                   const DeleteOptions& options) {
+  if (auto seated = co_await context.call.work_on(work_bytes(context, current.get())); !seated)
+    co_return refused(std::move(seated.error()));
   auto plan = co_await http::off_loop(context.call.core(), work_bytes(context, current.get()), [&] {
     return plan_deletion(*current, context.resource, options, now_seconds(context), context.storage());
   });

@@ -49,6 +49,8 @@ Task<Written> update(Context& context) {
     if (auto conflict = find_uid_conflict(context, members, *current)) co_return refused(std::move(*conflict));
     if (auto missing = find_missing_version(context, members)) co_return refused(std::move(*missing));
     if (auto conflict = find_version_conflict(context, members, *current)) co_return refused(std::move(*conflict));
+    if (auto seated = co_await context.call.work_on(work_bytes(context, current.get())); !seated)
+      co_return refused(std::move(seated.error()));
     json::Value wanted(context.storage());
     auto old =
         co_await http::off_loop(context.call.core(), work_bytes(context, current.get()), [&]() -> Result<json::Value> {
@@ -211,6 +213,8 @@ Task<Written> patch_object(Context& context) {
     const ObjectPtr current = context.find(context.info.name);
     if (!current) co_return refused(context.not_found(context.info.name));
     context.warnings.resize(warnings);  // those of the last attempt are about an older version
+    if (auto seated = co_await context.call.work_on(work_bytes(context, current.get())); !seated)
+      co_return refused(std::move(seated.error()));
     json::Value old(context.storage());
     auto wanted = co_await http::off_loop(context.call.core(), work_bytes(context, current.get()), [&] {
       old = load_object(*current, context.storage());
@@ -316,6 +320,8 @@ Task<Written> change_scale(Context& context, const json::Value* sent, const Patc
     const ObjectPtr current = context.find(context.info.name);
     if (!current) co_return refused(context.not_found(context.info.name));
     context.warnings.resize(warnings);  // those of the last attempt
+    if (auto seated = co_await context.call.work_on(work_bytes(context, current.get())); !seated)
+      co_return refused(std::move(seated.error()));
     json::Value old(context.storage()), asked(context.storage());
     const auto replicas =
         co_await http::off_loop(context.call.core(), work_bytes(context, current.get()), [&]() -> Result<std::int64_t> {

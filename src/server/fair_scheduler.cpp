@@ -43,8 +43,9 @@ Options default_options(unsigned cores, std::size_t user_seats) {
                             .queue_max = budgets::queued_requests_max,
                             .flow_queue_max = budgets::queued_requests_of_user_max,
                             .weight = weight};
-    std::array<LevelOptions, kind_count> made{base, base, base, base, base};
+    std::array<LevelOptions, kind_count> made{base, base, base, base, base, base};
     made[static_cast<std::size_t>(Kind::large)].seats = each(budgets::large_body_seats, cores, 4);
+    made[static_cast<std::size_t>(Kind::heavy)].seats = each(budgets::heavy_seats, cores, 2);
     made[static_cast<std::size_t>(Kind::list)].seats = list_seats_each;
     made[static_cast<std::size_t>(Kind::waits)].seats = each(waiting_seats, cores, 32);
     made[static_cast<std::size_t>(Kind::bulk)].seats = each(budgets::bulk_seats, cores, 2);

@@ -31,10 +31,11 @@ enum class Kind : std::uint8_t {
   quick,  // runs to its end: reads of one object
   list,   // runs for long, in slices, and while its client reads: lists, and what watches begin with
   waits,  // waits for the store, a node, a body: writes and actions
-  large,  // the same with a large body, which few threads read
+  large,  // the same with a large body, or for a large object, which few threads read
+  heavy,  // the same with so much that memory is short of it
   bulk,   // many writes at once: the deletion of a collection
 };
-inline constexpr std::size_t kind_count = 5;
+inline constexpr std::size_t kind_count = 6;
 
 enum class Reason : std::uint8_t { flow_queue_full, class_queue_full, waited_too_long };
 std::string_view to_string(Reason reason);

@@ -44,6 +44,11 @@ Kind with_body(Kind kind, const http::Request& request) {
   return request.headers.find("transfer-encoding") ? Kind::large : Kind::waits;
 }
 
+Kind with_work(Kind kind, std::size_t bytes) {
+  if (kind == Kind::bulk || kind == Kind::heavy || bytes < http::off_loop_bytes_min) return kind;
+  return bytes < budgets::heavy_bytes_min ? Kind::large : Kind::heavy;
+}
+
 bool may_hold(Class cls, const HoldState& state) {
   if (state.all >= state.max) return false;
   if (state.own == 0) return true;
@@ -226,9 +231,9 @@ void Fairness::Seat::leave() {
 
 void Fairness::Seat::leave(Time now) {
   if (!flow_) return;
-  const std::chrono::nanoseconds most = kind_ == Kind::waits || kind_ == Kind::large
-                                            ? std::chrono::nanoseconds(budgets::waiting_request_cost_max)
-                                            : read_cost_max;
+  const bool waits = kind_ == Kind::waits || kind_ == Kind::large || kind_ == Kind::heavy;
+  const std::chrono::nanoseconds most =
+      waits ? std::chrono::nanoseconds(budgets::waiting_request_cost_max) : read_cost_max;
   const Class cls = fair::Scheduler::class_of(*flow_);
   core_->scheduler.leave(*std::exchange(flow_, nullptr), std::min<std::chrono::nanoseconds>(now - since_, most));
   core_->publish(cls);

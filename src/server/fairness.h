@@ -43,6 +43,8 @@ Class classify(std::span<const std::string> groups, std::string_view own_namespa
 
 // Kind::large in place of Kind::waits for a request whose body is large, or does not say how large it is.
 Kind with_body(Kind kind, const http::Request& request);
+// What a request of this kind is when so many bytes of bodies and objects have to be gone over for it.
+Kind with_work(Kind kind, std::size_t bytes);
 
 // Whether one more may be held. Users may have as many as are free, and leave some to those who run the cluster.
 struct HoldState {
@@ -97,6 +99,7 @@ class Fairness {
     ~Seat() { leave(); }
     bool taken() const { return flow_ != nullptr; }
     const fair::Scheduler::Flow* flow() const { return flow_; }
+    fair::Kind kind() const { return kind_; }
     void leave();
     void leave(Time now);
 
@@ -159,6 +162,11 @@ class Fairness {
     Time since_;
     std::coroutine_handle<> coroutine_;
   };
+
+  // The turn of a request that has sat already and needs another seat, so what it did until now is paid for.
+  Turn next_turn(http::Exchange& exchange, fair::Class cls, fair::Kind kind, std::string_view user) {
+    return Turn(this, exchange, cls, kind, user, parts_.clock.steady_now());
+  }
 
   // Whether the request comes from where credentials are guessed, and shows none that held lately: it waits for its
   // turn among those before anybody looks at its credentials.

@@ -63,6 +63,16 @@ TEST(FairKinds, KnowLargeBodies) {
   }
 }
 
+TEST(FairKinds, WhatIsGoneOverDecides) {
+  EXPECT_EQ(fair::with_work(Kind::waits, 1000), Kind::waits);
+  EXPECT_EQ(fair::with_work(Kind::waits, 100'000), Kind::large);
+  EXPECT_EQ(fair::with_work(Kind::quick, 100'000), Kind::large);
+  EXPECT_EQ(fair::with_work(Kind::large, 1000), Kind::large);
+  EXPECT_EQ(fair::with_work(Kind::large, 1'000'000), Kind::heavy);
+  EXPECT_EQ(fair::with_work(Kind::heavy, 100'000), Kind::heavy);
+  EXPECT_EQ(fair::with_work(Kind::bulk, 1'000'000), Kind::bulk) << "has few seats as it is";
+}
+
 std::size_t take_all(Class cls, fair::HoldState& state) {
   state.own = 0;
   while (fair::may_hold(cls, state)) {
@@ -201,6 +211,9 @@ struct FairnessTest : ::testing::Test {
   void make(fair::LevelOptions level) {
     fair::Options options;
     for (auto& kinds : options.levels) kinds.fill(level);
+    make(options);
+  }
+  void make(const fair::Options& options) {
     router.reset();
     fairness = std::make_unique<Fairness>(
         Fairness::Parts{.clock = clock, .metrics = metrics, .cores = 1, .options = options, .holds_max = {16, 16}});
@@ -212,6 +225,8 @@ struct FairnessTest : ::testing::Test {
       call.respond({.status = 200});
       co_return;
     });
+    router->add(Access::authenticated, "GET", "/large", RouteClass::resource,
+                [this](Call& call) { return large(call); });
     router->add(Access::authenticated, "GET", "/watch", RouteClass::resource,
                 [this](Call& call) { return watch(call); });
   }
@@ -222,6 +237,12 @@ struct FairnessTest : ::testing::Test {
     void await_resume() const {}
   };
   Task<void> wait(Call& call) {
+    co_await Park{waiting};
+    call.respond({.status = 200});
+  }
+  // Small as it came, but it goes over a large object.
+  Task<void> large(Call& call) {
+    if (auto seated = co_await call.work_on(100'000); !seated) co_return call.refuse(seated.error());
     co_await Park{waiting};
     call.respond({.status = 200});
   }
@@ -248,6 +269,24 @@ struct FairnessTest : ::testing::Test {
     return metrics.expose();
   }
 };
+
+TEST_F(FairnessTest, SmallRequestsForLargeObjectsTakeTurnsAsLargeOnes) {
+  fair::Options options;
+  for (auto& kinds : options.levels) {
+    kinds.fill({.seats = 32, .queue_max = 32, .flow_queue_max = 32});
+    kinds[static_cast<std::size_t>(Kind::large)].seats = 4;
+  }
+  make(options);
+  for (int i = 0; i < 8; ++i) ask("ann", "/large");
+  EXPECT_THAT(waiting, SizeIs(2)) << "half of the seats of large ones";
+  ask("bob", "/large");
+  EXPECT_THAT(waiting, SizeIs(3)) << "somebody else finds one";
+  ask("ann");
+  EXPECT_THAT(waiting, SizeIs(4)) << "and what is small does not wait for it";
+  while (!waiting.empty()) finish_one();
+  for (const auto& exchange : exchanges) EXPECT_EQ(exchange.answer.status, 200);
+  EXPECT_THAT(shown(), HasSubstr("virtgate_fairness_seats_in_use{class=\"users\"} 0"));
+}
 
 TEST_F(FairnessTest, QueuesAndRefusesByUser) {
   for (int i = 0; i < 2; ++i) ask("ann");

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "auth/impersonate.h"
+#include "base/budgets.h"
 #include "base/log.h"
 #include "server/path.h"
 
@@ -56,7 +57,54 @@ Task<bool> Call::begin_stream(http::Response head) {
 
 Task<bool> Call::write(std::string_view chunk) {
   answered_bytes_ += chunk.size();
-  return exchange_.write(chunk);
+  return seat_.taken() ? write_seated(chunk) : exchange_.write(chunk);
+}
+
+Task<bool> Call::write_seated(std::string_view chunk) {
+  const http::Background patience(leave_seat_later());
+  co_return co_await exchange_.write(chunk);
+}
+
+Task<void> Call::leave_seat_later() {
+  co_await core().sleep(budgets::client_patience);
+  seat_.leave();
+}
+
+Task<Result<std::string_view>> Call::read_body(std::size_t limit) {
+  return seat_.taken() && !exchange_.has_whole_body() ? wait_for_body(limit) : exchange_.read_body(limit);
+}
+
+Task<Result<std::string_view>> Call::wait_for_body(std::size_t limit) {
+  const fair::Kind kind = seat_.kind();
+  payer_class_ = fair::Scheduler::class_of(*seat_.flow());
+  payer_ = fair::Scheduler::user_of(*seat_.flow());
+  Result<std::string_view> body;
+  {
+    const http::Background patience(leave_seat_later());
+    body = co_await exchange_.read_body(limit);
+  }
+  if (!body) co_return body;
+  const fair::Kind needed = fair::with_work(kind, body->size());
+  if (seat_.taken() && needed == kind) co_return body;
+  if (auto seated = co_await change_seat(needed); !seated) co_return fail(std::move(seated.error()));
+  co_return body;
+}
+
+Task<Result<void>> Call::work_on(std::size_t bytes) {
+  if (!seat_.taken()) co_return Result<void>();
+  const fair::Kind needed = fair::with_work(seat_.kind(), bytes);
+  if (needed == seat_.kind()) co_return Result<void>();
+  payer_class_ = fair::Scheduler::class_of(*seat_.flow());
+  payer_ = fair::Scheduler::user_of(*seat_.flow());
+  co_return co_await change_seat(needed);
+}
+
+// The seat it has stays its own until it has the other one, so a user's waiting requests are as few as before.
+Task<Result<void>> Call::change_seat(fair::Kind kind) {
+  auto seat = co_await fairness_->next_turn(exchange_, payer_class_, kind, payer_);
+  if (!seat) co_return fail(std::move(seat.error()));
+  sit(std::move(*seat));
+  co_return Result<void>();
 }
 
 Task<Result<std::unique_ptr<http::Stream>>> Call::upgrade(http::Response head) {

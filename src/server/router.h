@@ -68,7 +68,11 @@ class Call {
   // As Exchange::on_cancel.
   void on_cancel(std::move_only_function<void()> fn) { exchange_.on_cancel(std::move(fn)); }
 
-  Task<Result<std::string_view>> read_body(std::size_t limit) { return exchange_.read_body(limit); }
+  // As Exchange::read_body. Whoever takes long to send it has no seat meanwhile; a large one waits for its turn then.
+  Task<Result<std::string_view>> read_body(std::size_t limit);
+  // Before so many bytes of bodies and objects are gone over: waits for the turn of such a request, since few of them
+  // can be worked on at once. An error is the answer to give.
+  Task<Result<void>> work_on(std::size_t bytes);
   void respond(http::Response response);
   void refuse(const Status& status);
   Task<bool> begin_stream(http::Response head);
@@ -80,6 +84,11 @@ class Call {
 
  private:
   friend class Router;
+  Task<Result<std::string_view>> wait_for_body(std::size_t limit);
+  Task<Result<void>> change_seat(fair::Kind kind);
+  Task<void> leave_seat_later();
+  Task<bool> write_seated(std::string_view chunk);
+
   http::Exchange& exchange_;
   std::string_view path_, rest_;
   auth::Identity identity_;
