@@ -8,6 +8,8 @@ import re
 import resource
 import socket
 import sys
+import threading
+import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -161,6 +163,47 @@ class Webhooks(cluster.Cluster):
         for connection in taken + refused:
             connection.close()
         self.assertEqual(self.gateway.ask("POST", self.PATH, {"large": "x" * (4 * MIB)})[0], 400)
+
+
+@unittest.skipIf(SANITIZED, "sanitizers keep freed memory for a while")
+class Values(Attack):
+    """What a body becomes is many times as large as the body: many at once, of several users, stay bounded."""
+    CLIENTS, USERS = 48, 6
+
+    def test_parsed_bodies_of_many_users(self):
+        self.namespace("attacked")
+        rules = [{"apiGroups": ["kubevirt.io"], "resources": ["virtualmachines"], "verbs": ["create"]}]
+        tokens = [self.user("attacked", f"user-{i}", rules) for i in range(self.USERS)]
+        start = b'{"apiVersion":"kubevirt.io/v1","kind":"VirtualMachine","metadata":{"name":"x"},"spec":{"template":{"spec":{"domain":{"devices":{"disks":['
+        body = start + b'{"name":"d","disk":{}},' * 80000 + b"{}]}}}}}}"
+        before = memory_mib(self.one.process.pid)
+        forget_peak(self.one.process.pid)
+        codes = []
+
+        def ask(token):
+            connection = self.raw()
+            connection.settimeout(60)
+            connection.sendall(f"POST /apis/kubevirt.io/v1/namespaces/attacked/virtualmachines HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
+                               f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+            codes.append(head_of_answer(connection))
+            connection.close()
+
+        clients = [threading.Thread(target=ask, args=(tokens[i % self.USERS],)) for i in range(self.CLIENTS)]
+        for client in clients:
+            client.start()
+        for client in clients:
+            client.join()
+        self.assertEqual(set(codes) - {422, 429}, set(), codes)
+        self.assertIn(422, codes)
+        peak = memory_mib(self.one.process.pid, "VmHWM")
+        deadline = time.monotonic() + DEADLINE_S
+        while memory_mib(self.one.process.pid) > before + 48 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        after = memory_mib(self.one.process.pid)
+        print(f"  {before:.0f} MiB before, {peak:.0f} at most, {after:.0f} after", file=sys.stderr)
+        self.assertLess(peak, 768)
+        self.assertLessEqual(after, before + 48, "it is given back")
+        self.alive()
 
 
 if __name__ == "__main__":
