@@ -469,7 +469,16 @@ class RuleWalk {
   void node(const Value& value, const Node& node, std::span<const std::string_view> keys, const Place& place,
             const Value* old) {
     if (value.is_null() || !(reach_of(node) & reaches_rule)) return;
+    const std::size_t before = causes_.size();
     if (node.crd) rules(value, *node.crd, place, old);
+    below(value, node, keys, place, old);
+    // What did not change is not complained of, also where its parts cannot be told apart, as in a list without keys.
+    if (old && causes_.size() > before && value == *old) causes_.cut_back_to(before);
+  }
+
+  // NOLINTNEXTLINE(misc-no-recursion)
+  void below(const Value& value, const Node& node, std::span<const std::string_view> keys, const Place& place,
+             const Value* old) {
     if (const Object* object = value.if_object()) {
       if (node.shape == Shape::structure && !node.type->crd_opaque) structure(*object, *node.type, &node, place, old);
       if (node.shape != Shape::map) return;
@@ -492,7 +501,6 @@ class RuleWalk {
       const RuleCheck* check = find_rule(rule->name);
       if (!check || (check->about_change && !old)) continue;
       if (check->holds(value, old)) continue;
-      if (!check->about_change && old && value == *old) continue;
       causes_.add(reason::invalid, print_place(place, PlaceStyle::brackets), std::string(rule->message));
     }
   }
