@@ -25,6 +25,7 @@
 #include "base/quantity.h"
 #include "base/time_rfc3339.h"
 #include "json/access.h"
+#include "json/sorted_members.h"
 #include "json/write.h"
 
 namespace vg::api {
@@ -295,7 +296,7 @@ class Canonicalizer {
     std::vector<Object::value_type*> members;
     members.reserve(object.size());
     for (auto& member : object) members.push_back(&member);
-    std::ranges::sort(members, {}, [](const auto* member) { return std::string_view(member->key()); });
+    json::sort_members(std::span(members));
     Object fresh(object.size(), object.storage());
     for (auto* member : members) fresh.emplace(member->key(), std::move(member->value()));
     object.swap(fresh);

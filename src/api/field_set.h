@@ -44,6 +44,7 @@ class FieldSet {
 
   FieldSet united_with(const FieldSet& other) const;
   FieldSet without(const FieldSet& other) const;
+  void subtract(const FieldSet& other);  // leaves what without() would give
   FieldSet common_with(const FieldSet& other) const;
   // All of them together. Two by two: one after the other would copy the first as often as there are sets.
   static FieldSet union_of(std::span<const FieldSet* const> sets);

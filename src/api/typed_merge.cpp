@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <numeric>
 #include <span>
 #include <string>
 #include <utility>
@@ -13,6 +13,7 @@
 #include "base/limits.h"
 #include "json/access.h"
 #include "json/parse.h"
+#include "json/sorted_members.h"
 #include "json/write.h"
 
 namespace vg::api {
@@ -91,7 +92,11 @@ struct Root {
   Root& operator=(const Root&) = delete;
 };
 
-std::string member_element(string_view name) { return fmt::format("f:{}", name); }
+std::string member_element(string_view name) {
+  std::string element = "f:";
+  element += name;
+  return element;
+}
 
 // A key that an element leaves out may have a default.
 string_view default_of(const Part& element, string_view key) {
@@ -126,22 +131,33 @@ std::string list_element(const Part& list, const Value& item) {
 // the first.
 struct ElementGroup {
   std::string element;
-  std::vector<std::size_t> places;
+  std::span<const std::size_t> places;  // in their order
 };
 
 // In the order of their texts. Sorted rather than hashed: no choice of elements makes it slow.
-std::vector<ElementGroup> group_elements(const Part& part, const Array& items) {
-  std::vector<std::pair<std::string, std::size_t>> all;
-  all.reserve(items.size());
-  for (const Value& item : items) all.emplace_back(list_element(part, item), all.size());
-  std::ranges::sort(all);
+struct ElementGroups {
+  std::vector<std::size_t> places;  // of all groups, one behind the other
   std::vector<ElementGroup> groups;
-  groups.reserve(all.size());
-  for (auto& [element, place] : all) {
-    if (groups.empty() || groups.back().element != element) groups.push_back({std::move(element), {}});
-    groups.back().places.push_back(place);
+};
+
+ElementGroups group_elements(const Part& part, const Array& items) {
+  std::vector<std::string> elements;
+  elements.reserve(items.size());
+  for (const Value& item : items) elements.push_back(list_element(part, item));
+  ElementGroups made;
+  made.places.resize(items.size());
+  std::iota(made.places.begin(), made.places.end(), std::size_t{0});
+  json::sort_by_name(std::span(made.places), [&](std::size_t place) { return string_view(elements[place]); });
+  made.groups.reserve(items.size());
+  for (std::size_t begin = 0, end = 0; begin < made.places.size(); begin = end) {
+    std::string& element = elements[made.places[begin]];
+    while (end < made.places.size() && elements[made.places[end]] == element) ++end;
+    const std::span group(made.places.begin() + static_cast<std::ptrdiff_t>(begin), end - begin);
+    std::string text = std::move(element);
+    std::ranges::sort(group);
+    made.groups.push_back({std::move(text), group});
   }
-  return groups;
+  return made;
 }
 
 bool is_nothing(const Value* value) {
@@ -194,16 +210,16 @@ class FieldFinder {
   }
 
   void visit_elements(const Part& part, const Array& items, FieldSet& here, const Place& path) {
-    const auto groups = group_elements(part, items);
-    here.children.reserve(groups.size());
-    for (const ElementGroup& group : groups) {
+    auto found = group_elements(part, items);
+    here.children.reserve(found.groups.size());
+    for (ElementGroup& group : found.groups) {
       if (group.element.empty()) {
         for (const std::size_t index : group.places)
           problem(path.item(index),
                   fmt::format("the element lacks {}, by which it is told from others", fmt::join(part.keys(), ", ")));
         continue;
       }
-      FieldSet& below = here.children.emplace_back(group.element).below;
+      FieldSet& below = here.children.emplace_back(std::move(group.element)).below;
       below.member = true;
       const std::size_t index = group.places.front();
       if (group.places.size() == 1) visit(part.element(), items[index], below, path.item(index));
@@ -278,52 +294,59 @@ class Comparer {
 
   // The elements of both lists side by side; both are in the order of their texts.
   static void elements(const Part& part, const Array* before, const Array* after, Difference& here) {
-    const auto old_groups = groups_of(part, before), new_groups = groups_of(part, after);
-    auto old_group = old_groups.begin();
-    auto new_group = new_groups.begin();
-    while (old_group != old_groups.end() || new_group != new_groups.end()) {
-      const bool take_old =
-          new_group == new_groups.end() || (old_group != old_groups.end() && old_group->element <= new_group->element);
-      const bool take_new =
-          old_group == old_groups.end() || (new_group != new_groups.end() && new_group->element <= old_group->element);
+    const auto old_found = groups_of(part, before), new_found = groups_of(part, after);
+    auto old_group = old_found.groups.begin();
+    auto new_group = new_found.groups.begin();
+    const auto old_end = old_found.groups.end(), new_end = new_found.groups.end();
+    while (old_group != old_end || new_group != new_end) {
+      const int order = old_group == old_end   ? 1
+                        : new_group == new_end ? -1
+                                               : old_group->element.compare(new_group->element);
+      const bool take_old = order <= 0, take_new = order >= 0;
       Difference below;
-      pair(part.element(), take_old ? values_of(*old_group, *before) : std::vector<const Value*>(),
-           take_new ? values_of(*new_group, *after) : std::vector<const Value*>(), below);
+      pair(part.element(), take_old ? Repeated{before, old_group->places} : Repeated{},
+           take_new ? Repeated{after, new_group->places} : Repeated{}, below);
       attach(here, take_old ? old_group->element : new_group->element, below);
       if (take_old) ++old_group;
       if (take_new) ++new_group;
     }
   }
 
-  static std::vector<ElementGroup> groups_of(const Part& part, const Array* array) {
+  static ElementGroups groups_of(const Part& part, const Array* array) {
     if (!array) return {};
-    auto groups = group_elements(part, *array);
+    auto found = group_elements(part, *array);
     // What cannot be told apart comes first, and is not compared.
-    if (!groups.empty() && groups.front().element.empty()) groups.erase(groups.begin());
-    return groups;
+    if (!found.groups.empty() && found.groups.front().element.empty()) found.groups.erase(found.groups.begin());
+    return found;
   }
 
-  static std::vector<const Value*> values_of(const ElementGroup& group, const Array& array) {
-    std::vector<const Value*> values;
-    values.reserve(group.places.size());
-    for (const std::size_t index : group.places) values.push_back(&array[index]);
-    return values;
-  }
+  // The elements of a list that have the same text.
+  struct Repeated {
+    const Array* array = nullptr;
+    std::span<const std::size_t> places = {};
+
+    std::size_t size() const { return places.size(); }
+    const Value& at(std::size_t i) const { return (*array)[places[i]]; }
+    const Value* first() const { return places.empty() ? nullptr : &at(0); }
+    bool operator==(const Repeated& other) const {
+      if (size() != other.size()) return false;
+      for (std::size_t i = 0; i < size(); ++i)
+        if (at(i) != other.at(i)) return false;
+      return true;
+    }
+  };
 
   // Elements that repeat cannot be told apart: they count as one leaf.
-  static void pair(const Part& part, const std::vector<const Value*>& before, const std::vector<const Value*>& after,
-                   Difference& here) {
-    const auto first = [](const auto& values) { return values.empty() ? nullptr : values.front(); };
+  static void pair(const Part& part, const Repeated& before, const Repeated& after, Difference& here) {
     const bool was_repeated = before.size() > 1, is_repeated = after.size() > 1;
-    if (!was_repeated && !is_repeated) return compare(part, first(before), first(after), here);
+    if (!was_repeated && !is_repeated) return compare(part, before.first(), after.first(), here);
     if (was_repeated && is_repeated) {
-      if (!std::ranges::equal(before, after, [](const Value* one, const Value* two) { return *one == *two; }))
-        here.changed.member = true;
+      if (!(before == after)) here.changed.member = true;
     } else if (was_repeated) {
-      if (!after.empty()) compare(part, nullptr, after.front(), here);
+      if (after.size() > 0) compare(part, nullptr, after.first(), here);
       here.removed.member = true;
     } else {
-      if (!before.empty()) compare(part, before.front(), nullptr, here);
+      if (before.size() > 0) compare(part, before.first(), nullptr, here);
       here.added.member = true;
     }
   }
@@ -356,21 +379,28 @@ class Merger {
     return Value(std::move(merged));
   }
 
-  // The elements of a list in their order, and where each stands first.
-  struct Items {
-    std::vector<string_view> elements;
-    std::map<std::string, std::size_t> places;
+  // Where in the other list each element stands first.
+  static constexpr std::size_t nowhere = SIZE_MAX;
+  struct Places {
+    std::vector<std::size_t> in_new;  // of each old element
+    std::vector<std::size_t> in_old;  // of each new one
   };
-  static Items gather(const Part& part, const Array& array) {
-    Items items;
-    items.elements.reserve(array.size());
-    for (const Value& item : array)
-      items.elements.push_back(items.places.try_emplace(list_element(part, item), items.elements.size()).first->first);
-    return items;
-  }
-  static std::optional<std::size_t> place_of(const Items& items, string_view element) {
-    const auto found = items.places.find(std::string(element));
-    return found == items.places.end() ? std::nullopt : std::optional(found->second);
+  static Places find_places(const Part& part, const Array& old_array, const Array& new_array) {
+    Places places{.in_new = std::vector<std::size_t>(old_array.size(), nowhere),
+                  .in_old = std::vector<std::size_t>(new_array.size(), nowhere)};
+    const auto old_found = group_elements(part, old_array), new_found = group_elements(part, new_array);
+    auto old_group = old_found.groups.begin();
+    auto new_group = new_found.groups.begin();
+    while (old_group != old_found.groups.end() && new_group != new_found.groups.end()) {
+      const int order = old_group->element.compare(new_group->element);
+      if (order == 0) {
+        for (const std::size_t place : old_group->places) places.in_new[place] = new_group->places.front();
+        for (const std::size_t place : new_group->places) places.in_old[place] = old_group->places.front();
+      }
+      if (order <= 0) ++old_group;
+      if (order >= 0) ++new_group;
+    }
+    return places;
   }
 
   // What both have stands in the order of `wanted`; what only `live` has stays where it was, as far as that is known.
@@ -378,20 +408,21 @@ class Merger {
     if (!live.is_array() || !wanted.is_array()) return Value(wanted, storage_);
     const Array& old_array = live.get_array();
     const Array& new_array = wanted.get_array();
-    const Items old_items = gather(part, old_array), new_items = gather(part, new_array);
+    const Places places = find_places(part, old_array, new_array);
     Array merged(storage_);
+    merged.reserve(std::max(old_array.size(), new_array.size()));
     std::size_t next = 0;  // of new_array
     const auto take_new = [&] {
-      const auto old = place_of(old_items, new_items.elements[next]);
-      merged.push_back(merge(part.element(), old ? &old_array[*old] : nullptr, &new_array[next]));
+      const std::size_t old = places.in_old[next];
+      merged.push_back(merge(part.element(), old != nowhere ? &old_array[old] : nullptr, &new_array[next]));
       ++next;
     };
     for (std::size_t i = 0; i < old_array.size(); ++i) {
-      const auto place = place_of(new_items, old_items.elements[i]);
-      if (!place)
+      const std::size_t place = places.in_new[i];
+      if (place == nowhere)
         merged.push_back(Value(old_array[i], storage_));
       else
-        while (next <= *place) take_new();
+        while (next <= place) take_new();
     }
     while (next < new_array.size()) take_new();
     return Value(std::move(merged));
@@ -452,6 +483,7 @@ class Remover {
 FieldSet name_fields(const FieldSet& fields, const Part& part) {
   FieldSet named;
   named.member = fields.member;
+  named.children.reserve(fields.children.size());
   for (const FieldSet::Child& child : fields.children) {
     const bool is_member = child.element.starts_with("f:");
     const string_view name = string_view(child.element).substr(2);

@@ -110,7 +110,11 @@ class DuplicateFinder : public HandlerBase {
   bool on_string_part(string_view, std::size_t, ErrorCode&) { return true; }
   bool on_string(string_view, std::size_t, ErrorCode&) { return value_done(); }
   bool on_key_part(string_view part, std::size_t, ErrorCode&) { return partial_key_.append(part), true; }
-  bool on_key(string_view rest, std::size_t, ErrorCode&) {
+  bool on_key(string_view rest, std::size_t, ErrorCode& ec) {
+    if (found_.size() >= ParseOptions::duplicates_max) {
+      ec = error::object_too_large;  // no more of them are reported, so no more are looked for
+      return false;
+    }
     std::string key = std::exchange(partial_key_, {}).append(rest);
     auto [place, fresh] = levels_.back().keys.insert(std::move(key));
     levels_.back().key = &*place;
@@ -139,7 +143,6 @@ class DuplicateFinder : public HandlerBase {
     return true;
   }
   void record() {
-    if (found_.size() >= ParseOptions::duplicates_max) return;
     std::string path;
     for (const Level& level : levels_) {
       if (level.is_array) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/json_text.h"
+#include "json/sorted_members.h"
 
 namespace vg::json {
 namespace {
@@ -18,7 +19,8 @@ namespace {
 // Appends through a bare pointer: a capacity check per token is all that the everyday token pays.
 class Sink {
  public:
-  explicit Sink(std::string& out) : out_(out), used_(out.size()) { grow(min_grow); }
+  // Room for so many bytes is made first: whoever writes one short text, and keeps many of them, asks for little.
+  explicit Sink(std::string& out, std::size_t room = min_grow) : out_(out), used_(out.size()) { grow(room); }
   Sink(const Sink&) = delete;
   Sink& operator=(const Sink&) = delete;
   ~Sink() { out_.resize(used_); }
@@ -286,8 +288,7 @@ class Writer {
   std::size_t push_sorted(const Object& object) {
     const std::size_t first = sorted_.size();
     for (const Member& member : object) sorted_.push_back(&member);
-    std::ranges::sort(sorted_.begin() + static_cast<std::ptrdiff_t>(first), sorted_.end(), {},
-                      [](const Member* member) { return std::string_view(member->key()); });
+    sort_members(std::span(sorted_).subspan(first));
     return first;
   }
 
@@ -329,12 +330,15 @@ void write(const Array& array, std::string& out, const WriteOptions& options) {
 
 std::string to_text(const Value& value, const WriteOptions& options) {
   std::string out;
-  write(value, out, options);
+  if (const String* text = value.if_string())
+    write_string(*text, out, options);
+  else
+    write(value, out, options);
   return out;
 }
 
 void write_string(std::string_view text, std::string& out, const WriteOptions& options) {
-  Sink sink(out);
+  Sink sink(out, text.size() + 2);
   options.escape_html ? put_string<true>(sink, text) : put_string<false>(sink, text);
 }
 

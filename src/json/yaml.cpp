@@ -8,9 +8,10 @@
 #include <charconv>
 #include <cmath>
 #include <map>
-#include <memory>
 #include <optional>
+#include <utility>
 
+#include "base/budgets.h"
 #include "base/limits.h"
 #include "json/access.h"
 #include "json/parse.h"
@@ -19,8 +20,10 @@ namespace vg::json {
 namespace {
 
 // Ten aliases of ten aliases and so on: a few bytes of text that fill the memory. Real manifests stay far below.
-// As many as a body of short lines has, and what they take to be read is a quarter of a second.
-constexpr std::size_t values_max = 250'000;
+// A value takes several times as long to be read as from JSON, of which a body may have twice as many.
+constexpr std::size_t values_max = budgets::object_values_max / 2;
+// libyaml looks at every open bracket for each token, so values below many of them count for more than one.
+constexpr std::size_t levels_of_one_value = 32;
 
 bool is_one_of(std::string_view text, std::initializer_list<std::string_view> words) {
   return std::ranges::find(words, text) != words.end();
@@ -98,8 +101,7 @@ class Reader {
     if (auto begun = expect(YAML_STREAM_START_EVENT); !begun) return fail(std::move(begun.error()));
     auto event = next();
     if (!event) return fail(std::move(event.error()));
-    if (event->get()->type == YAML_STREAM_END_EVENT)
-      return fail(Status::bad_request("the body is empty; send the object"));
+    if ((*event)->type == YAML_STREAM_END_EVENT) return fail(Status::bad_request("the body is empty; send the object"));
     event = next();
     if (!event) return fail(std::move(event.error()));
     auto value = read(**event, 0);
@@ -107,27 +109,42 @@ class Reader {
     if (auto ended = expect(YAML_DOCUMENT_END_EVENT); !ended) return fail(std::move(ended.error()));
     auto last = next();
     if (!last) return fail(std::move(last.error()));
-    if (last->get()->type != YAML_STREAM_END_EVENT)
+    if ((*last)->type != YAML_STREAM_END_EVENT)
       return fail(Status::bad_request("the body holds several YAML documents; send one object at a time"));
     return value;
   }
 
  private:
-  struct Free {
-    void operator()(yaml_event_t* event) const {
-      yaml_event_delete(event);
-      delete event;
+  // What libyaml found, with its texts. Lives on the stack: there is one for each value and more.
+  class Event {
+   public:
+    Event() = default;
+    Event(Event&& other) noexcept : event_(std::exchange(other.event_, {})) {}
+    Event& operator=(Event&& other) noexcept {
+      std::swap(event_, other.event_);
+      return *this;
     }
+    ~Event() { yaml_event_delete(&event_); }
+
+    yaml_event_t* get() { return &event_; }
+    const yaml_event_t* operator->() const { return &event_; }
+    const yaml_event_t& operator*() const { return event_; }
+
+   private:
+    yaml_event_t event_{};
   };
-  using Event = std::unique_ptr<yaml_event_t, Free>;
 
   Status refuse(std::string_view what, const yaml_mark_t& mark) const {
     return Status::bad_request(
         fmt::format("the body cannot be read as YAML: {} at line {} column {}", what, mark.line + 1, mark.column + 1));
   }
 
+  Status too_many_values(const yaml_mark_t& mark) const {
+    return refuse(fmt::format("too many values (at most {}; JSON may have more)", values_max), mark);
+  }
+
   Result<Event> next() {
-    Event event(new yaml_event_t{});
+    Event event;
     if (yaml_parser_parse(&parser_, event.get()) == 0)
       return fail(refuse(parser_.problem ? parser_.problem : "malformed text", parser_.problem_mark));
     return event;
@@ -147,7 +164,8 @@ class Reader {
   // NOLINTNEXTLINE(misc-no-recursion): as deep as json_depth_max
   Result<json::Value> read(const yaml_event_t& event, std::size_t depth) {
     if (depth > limits::json_depth_max) return fail(refuse("too many levels", event.start_mark));
-    if (++values_ > values_max) return fail(refuse("too many values", event.start_mark));
+    values_ += 1 + depth / levels_of_one_value;
+    if (values_ > values_max) return fail(too_many_values(event.start_mark));
     switch (event.type) {
       case YAML_SCALAR_EVENT:
         return keep(view(event.data.scalar.anchor), scalar(event));
@@ -163,7 +181,7 @@ class Reader {
         const auto found = anchors_.find(std::string(view(event.data.alias.anchor)));
         if (found == anchors_.end()) return fail(refuse("an alias of nothing", event.start_mark));
         values_ += found->second.size;
-        if (values_ > values_max) return fail(refuse("too many values", event.start_mark));
+        if (values_ > values_max) return fail(too_many_values(event.start_mark));
         return json::Value(found->second.value, storage_);
       }
       default:
@@ -201,18 +219,19 @@ class Reader {
       if ((*event)->type == YAML_MAPPING_END_EVENT) break;
       if ((*event)->type != YAML_SCALAR_EVENT) return fail(refuse("a key that is no text", (*event)->start_mark));
       const auto& key_scalar = (*event)->data.scalar;
-      const std::string key(reinterpret_cast<const char*>(key_scalar.value), key_scalar.length);
+      const std::string_view key(reinterpret_cast<const char*>(key_scalar.value), key_scalar.length);
       const bool merges = key == "<<" && key_scalar.style == YAML_PLAIN_SCALAR_STYLE;
-      event = next();
-      if (!event) return fail(std::move(event.error()));
-      auto value = read(**event, depth + 1);
+      auto value_event = next();
+      if (!value_event) return fail(std::move(value_event.error()));
+      auto value = read(**value_event, depth + 1);
       if (!value) return value;
       if (merges) {
         merged.push_back(std::move(*value));
       } else {
-        if (duplicates_ && members.contains(key) && duplicates_->size() < limits::causes_max)
-          duplicates_->push_back(key);
-        members.insert_or_assign(key, std::move(*value));
+        const auto [member, fresh] = members.emplace(key, std::move(*value));
+        if (fresh) continue;
+        if (duplicates_ && duplicates_->size() < limits::causes_max) duplicates_->emplace_back(key);
+        member->value() = std::move(*value);
       }
     }
     for (const json::Value& source : merged) merge(members, source);
@@ -275,9 +294,11 @@ Result<json::Value> parse_yaml(std::string_view text, const json::StoragePtr& st
   // YAML: how duplicates are named, and everything that is no JSON.
   if (text.starts_with('{')) {
     std::vector<std::string> duplicates;
-    auto value =
-        json::parse(text, storage, {.bytes_max = limits::object_body_bytes_max, .duplicate_fields = &duplicates});
-    if (value && duplicates.empty()) return value;
+    auto value = json::parse(text, storage,
+                             {.bytes_max = limits::object_body_bytes_max,
+                              .values_max = budgets::object_values_max,
+                              .duplicate_fields = &duplicates});
+    if (value ? duplicates.empty() : value.error().code == 413) return value;
   }
   return Reader(text, storage, duplicate_fields).document();
 }

@@ -72,6 +72,9 @@ Result<json::Value> decode_body(Context& context, std::string_view body, BodyFor
 Result<void> prepare(Context& context, const StoredObject& current, const json::Value& old, json::Value& wanted,
                      bool dry_run, const WriteContext& write, std::optional<json::Value>& managed_fields) {
   drop_repetitions(context, wanted);
+  const bool large = context.body_bytes + current.json().size() > limits::stored_object_bytes_max;
+  if (large && context.info.subresource.empty())
+    if (auto fits = check_size_early(current.name(), wanted.get_object()); !fits) return fits;
   if (!managed_fields) managed_fields = track(context, old, wanted, write);
   const auto mutated = run_admission(admission_request(context, Stage::mutate, wanted, old, dry_run),
                                      context.backend.admission, context.storage(), context.warnings);

@@ -6,6 +6,7 @@
 #include "admission/trusted_accounts.h"
 #include "auth/escalation.h"
 #include "auth/identify.h"
+#include "base/limits.h"
 #include "base/names.h"
 #include "base/random.h"
 #include "http/off_loop.h"
@@ -161,6 +162,11 @@ Result<Named> prepare(Context& context, json::Value& object, bool dry_run, const
   if (auto settled = settle(context, object.get_object()); !settled) return fail(std::move(settled.error()));
   drop_foreign_status(context, object.get_object());
   drop_repetitions(context, object);
+  if (context.body_bytes > limits::stored_object_bytes_max)
+    if (auto fits =
+            check_size_early(json::get_string_or(metadata_of(object.get_object()), "name"), object.get_object());
+        !fits)
+      return fail(std::move(fits.error()));
   const std::string asked_name(json::get_string_or(metadata_of(std::as_const(object.get_object())), "name"));
   const auto mutated = run_admission(admission_request(context, Stage::mutate, asked_name, object, dry_run),
                                      context.backend.admission, context.storage(), context.warnings);

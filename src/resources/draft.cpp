@@ -70,6 +70,34 @@ void read_facts(const json::Object& metadata, ObjectDraft& draft) {
   }
 }
 
+// Below so many values all of the work on an object takes less than it takes to count them for nothing.
+constexpr std::size_t early_values_min = 50'000;
+
+// How much of JSON values is at least: each has a byte or its text, and a byte between it and the next.
+struct Extent {
+  std::size_t values = 0;
+  std::size_t bytes = 0;
+
+  // NOLINTNEXTLINE(misc-no-recursion): as deep as the document, which the parser bounds
+  void add(const json::Value& value) {
+    ++values;
+    if (const json::String* text = value.if_string()) {
+      bytes += text->size() + std::string_view(R"("",)").size();
+    } else if (const json::Object* object = value.if_object()) {
+      bytes += std::string_view("{}").size();
+      for (const auto& member : *object) {
+        bytes += member.key().size() + std::string_view(R"("":)").size();
+        add(member.value());
+      }
+    } else if (const json::Array* array = value.if_array()) {
+      bytes += std::string_view("[]").size();
+      for (const json::Value& element : *array) add(element);
+    } else {
+      bytes += std::string_view("1,").size();
+    }
+  }
+};
+
 void rewrite_version(std::string& out, std::size_t start, const Resource& resource, std::string_view api_version) {
   if (api_version == resource.storage_api_version) return;
   out.replace(start + head.size(), resource.storage_api_version.size(), api_version);
@@ -139,6 +167,24 @@ void append_partial_metadata(std::string& out, const StoredObject& object, Revis
   fmt::format_to(std::back_inserter(out), FMT_COMPILE(R"("resourceVersion":"{}")"), revision);
   if (!last) out.push_back(',');
   out.append(metadata->substr(offset)).push_back('}');
+}
+
+Result<void> check_size_early(std::string_view name, const json::Object& object) {
+  Extent extent;
+  for (const auto& member : object) {
+    if (member.key() == "status") continue;
+    const json::Object* metadata = member.key() == "metadata" ? member.value().if_object() : nullptr;
+    if (!metadata) {
+      extent.add(member.value());
+      continue;
+    }
+    for (const std::string_view kept : {"labels", "ownerReferences", "finalizers"})
+      if (const json::Value* value = json::find(*metadata, kept)) extent.add(*value);
+  }
+  if (extent.values <= early_values_min || extent.bytes <= limits::stored_object_bytes_max) return {};
+  return fail(
+      Status::too_large(fmt::format("the object \"{}\" is {} bytes long or more as JSON; at most {} can be kept", name,
+                                    extent.bytes, limits::stored_object_bytes_max)));
 }
 
 Result<void> check_stored_size(std::string_view name, const ObjectDraft& draft) {

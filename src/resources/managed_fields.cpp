@@ -217,6 +217,11 @@ void take_over_versions(Owners& owners, Owner& self) {
   for (Owner* owner : taken) owner->fields = {};
 }
 
+void take_from(Owner& owner, const Change& change) {
+  owner.fields.subtract(change.written);
+  owner.fields.subtract(change.removed);
+}
+
 // Notes after `writer` wrote: what it wrote is its own and nobody else's, what it removed is nobody's.
 void note_update(Owners& owners, const Change& change, const FieldWriter& writer) {
   Owner self = owner_of(writer, update_operation);
@@ -226,7 +231,7 @@ void note_update(Owners& owners, const Change& change, const FieldWriter& writer
   const bool changed = !before || !(before->fields == self.fields);
   if (before && !changed) self.time = before->time;
   std::erase_if(owners, [&](const Owner& owner) { return owner.identity() == self.identity(); });
-  for (Owner& owner : owners) owner.fields = owner.fields.without(change.written).without(change.removed);
+  for (Owner& owner : owners) take_from(owner, change);
   // What the same manager said in another version of the API is said in this one from now on.
   if (changed) take_over_versions(owners, self);
   owners.push_back(std::move(self));
@@ -240,7 +245,8 @@ void note_update(Owners& owners, const Change& change, const FieldWriter& writer
 // configuration names the object, and so keeps metadata even when it says nothing else of it.
 json::Value prune(const json::Value& merged, const Owners& owners, const FieldSet& said, const FieldSet& last,
                   const api::Kind& kind, const json::StoragePtr& storage) {
-  if (last.empty()) return json::Value(merged, storage);
+  // Who says all that they said before takes nothing away.
+  if (last.without(said).empty()) return json::Value(merged, storage);
   const auto fields_named = [&](const json::Value& object) {
     auto fields = api::fields_of(object, kind);
     return api::with_named_fields(fields ? *fields : FieldSet(), kind);
@@ -293,8 +299,7 @@ Result<void> settle_conflicts(Owners& owners, const Owner& self, const Change& c
   std::ranges::sort(conflicts, {}, [](const auto& conflict) { return conflict.first->identity(); });
   if (!force && !conflicts.empty()) return fail(conflict_status(conflicts));
   for (Owner& owner : owners)
-    if (owner.identity() != self.identity())
-      owner.fields = owner.fields.without(change.written).without(change.removed);
+    if (owner.identity() != self.identity()) take_from(owner, change);
   return {};
 }
 
