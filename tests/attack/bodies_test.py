@@ -22,12 +22,14 @@ from serve_e2e_test import WEBHOOKS, review  # noqa: E402
 OBJECT_BYTES = 3 * 1024 * 1024 - 1024
 STORED_BYTES = 1400 * 1024
 REVIEW_BYTES = 8 * 1024 * 1024 - 4096
-# What a sanitizer or other programs add is not what is measured: where more runs than there are CPUs for, an answer is
-# held to twice the CPU time, which others' use of the caches makes longer, and others wait for programs that are not ours.
-BUSY = os.getloadavg()[0] > 1.5 * os.cpu_count()
+# What a sanitizer adds is not what is measured. What a slow or busy machine adds is found out beside each measurement
+# (Slowness): all times below are divided by it before they are held to these.
 FACTOR = 20 if SANITIZED else 1
-ANSWER_S = 0.250 * FACTOR * (2 if BUSY else 1)
-OTHERS_S = 0.050 * FACTOR * (4 if BUSY else 1)
+ANSWER_S = 0.250 * FACTOR
+OTHERS_S = 0.050 * FACTOR
+# A body that took too long is asked again, and its best counts: somebody who used the machine for a moment is not what
+# is measured, and a body that is dear is dear every time.
+ASKED_MAX = 3
 ONLY = os.environ.get("VIRTGATE_BODIES", "")
 # Of creates and reviews, without VIRTGATE_LONG: the dearest, and one of each kind. Changes are always asked whole.
 IN_SHORT = {"create-" + name for name in (
@@ -459,6 +461,7 @@ class Bodies(Attack):
         self.took = {}
         for batch in batches(wanted for wanted in bodies if ONLY in wanted.name):
             paths = {"/livez": {}, f"{KUBEVIRT}/virtualmachines/small": {"Authorization": "Bearer " + self.reader}}
+            slowness = self.slowness()
             others = [Bystander(self.one, path, headers=headers) for path, headers in paths.items() for _ in range(2)]
             with contextlib.ExitStack() as stack:
                 for other in others:
@@ -467,7 +470,7 @@ class Bodies(Attack):
                     self.one_body(wanted, others)
             for other in others:
                 self.assertEqual(other.failures, [], [wanted.name for wanted in batch])
-                self.took.setdefault(other.path, []).extend(other.took_s)
+                self.took.setdefault(other.path, []).extend(took / slowness for took in other.took_s)
         self.connection.close()
         self.judge()
 
@@ -475,12 +478,27 @@ class Bodies(Attack):
         before, cpu_before = [len(other.took_s) for other in others], self.cpu_s()
         code, took = self.measure(wanted)
         cpu = self.cpu_s() - cpu_before
-        if BUSY and isinstance(code, int):
-            took = min(took, cpu)
+        took = self.without_slowness(took)
+        for _ in range(1, ASKED_MAX):
+            if took < ANSWER_S or not self.changed_nothing(wanted, code):
+                break
+            again, took_again = self.measure(wanted)
+            if again != code:  # asked about something else by now, which may be cheaper
+                break
+            took = min(took, self.without_slowness(took_again))
         worst = max([max(other.took_s[at:], default=0) for other, at in zip(others, before)])
         self.results.append((took, worst, code, wanted.name))
         if ONLY:
             print(f"{took * 1000:8.1f} ms, {cpu * 1000:6.0f} ms of CPU, others {worst * 1000:7.1f} ms, {code}, {len(wanted.body) / 1e6:.2f} MB {wanted.name}", flush=True)
+
+    def without_slowness(self, took):
+        """Measured only where it matters: it takes as long as a body may."""
+        return took if took < ANSWER_S else took / self.slowness()
+
+    @staticmethod
+    def changed_nothing(wanted, code):
+        """So that the same body is the same work again."""
+        return isinstance(code, int) and (code >= 400 or "dryRun=All" in wanted.path or wanted.name.startswith(("review/", "sar-", "get/")))
 
     def cpu_s(self):
         with open(f"/proc/{self.one.process.pid}/stat") as file:
