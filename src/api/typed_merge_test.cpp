@@ -180,5 +180,23 @@ TEST_F(LargeMerge, ManySetsBecomeOne) {
   EXPECT_EQ(united.paths(10).size(), 10u);
 }
 
+TEST_F(TypedMerge, TakingAwayInPlaceIsTheSame) {
+  std::string many = "{", every_third = "{";
+  for (int i = 0; i < 300; ++i) {
+    many += fmt::format(R"("f:a{:03}":{{".":{{}},"f:x":{{}}}},)", i);
+    if (i % 3 == 0) every_third += fmt::format(R"("f:a{:03}":{{"f:x":{{}}}},)", i);
+  }
+  const std::string last = R"("f:b":{}})";
+  const FieldSet large = set(many + last), third = set(every_third + R"("f:c":{}})");
+  const FieldSet few = set(R"({"f:a007":{},"f:a299":{"f:x":{}},"f:zz":{}})");
+  for (const auto& [from, what] : {std::pair(&large, &third), {&third, &large}, {&large, &few}, {&few, &large}}) {
+    FieldSet left = *from;
+    left.subtract(*what);
+    EXPECT_EQ(left, from->without(*what));
+    EXPECT_TRUE(left.common_with(*what).empty());
+    EXPECT_EQ(left.united_with(from->common_with(*what)), *from);
+  }
+}
+
 }  // namespace
 }  // namespace vg::api

@@ -15,8 +15,8 @@ inline constexpr std::size_t mib = 1024 * kib;
 // --- large bodies
 
 // Members and elements of one object or patch, and of a review, which carries an object and the one before it. What is
-// read, checked and compared costs by the value and not by the byte: so many take a fifth of a second. An object that
-// may be stored (1.5 MiB) has at most half as many.
+// read, checked and compared costs by the value and not by the byte: so many take a tenth of a second. An object that
+// may be stored (1.5 MiB) has at most half as many, and so has one that is sent as YAML, which is slow to read.
 inline constexpr std::size_t object_values_max = 250'000;
 inline constexpr std::size_t review_values_max = 2 * object_values_max;
 

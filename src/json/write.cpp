@@ -329,6 +329,7 @@ void write(const Array& array, std::string& out, const WriteOptions& options) {
 }
 
 std::string to_text(const Value& value, const WriteOptions& options) {
+  if (const auto* number = value.if_int64()) return std::to_string(*number);
   std::string out;
   if (const String* text = value.if_string())
     write_string(*text, out, options);

@@ -112,5 +112,11 @@ TEST(Write, SizeHintCoversPlainText) {
   EXPECT_LE(size_hint(document.root()), 2 * size);
 }
 
+TEST(Write, OneShortTextTakesLittle) {
+  // Notes about fields keep one for each element of a list.
+  EXPECT_LE(to_text(Value("a/1")).capacity(), 15U);
+  EXPECT_LE(to_text(Value(-65535)).capacity(), 15U);
+}
+
 }  // namespace
 }  // namespace vg::json

@@ -70,5 +70,28 @@ TEST(Yaml, AnchorsInsideAnchorsCountAsCopies) {
   EXPECT_EQ(refused.error().code, 400);
 }
 
+TEST(Yaml, ValuesAreBounded) {
+  const auto list = [](std::size_t values, std::size_t levels) {
+    std::string text = "x: " + std::string(levels, '[');
+    for (std::size_t i = 0; i < values; ++i) text += "1,";
+    return read(text + std::string(levels, ']'));
+  };
+  EXPECT_NE(list(100'000, 1), "400");
+  EXPECT_EQ(list(130'000, 1), "400");
+  // Below many brackets each value costs more.
+  EXPECT_NE(list(20'000, 100), "400");
+  EXPECT_EQ(list(60'000, 100), "400");
+}
+
+TEST(Yaml, ThatIsJsonIsBoundedAsJson) {
+  const auto object = [](std::size_t values) {
+    std::string text = R"({"x":[1)";
+    for (std::size_t i = 0; i < values; ++i) text += ",1";
+    return read(text + "]}");
+  };
+  EXPECT_TRUE(object(200'000).starts_with("{"));
+  EXPECT_EQ(object(260'000), "413");
+}
+
 }  // namespace
 }  // namespace vg::json

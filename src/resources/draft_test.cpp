@@ -96,5 +96,36 @@ TEST(Scan, NeverLeavesTheText) {
   }
 }
 
+TEST(Draft, AnObjectOfManyValuesThatIsTooLargeIsRefusedEarly) {
+  const auto texts = [](std::size_t count, std::size_t bytes) {
+    json::Array made;
+    for (std::size_t i = 0; i < count; ++i) made.emplace_back(std::string(bytes, 'x'));
+    return made;
+  };
+  const auto code = [](const json::Object& object) {
+    const auto fits = check_size_early("a", object);
+    return fits ? 0 : fits.error().code;
+  };
+  EXPECT_EQ(code({{"spec", {{"x", texts(60'000, 30)}}}}), 413);
+  EXPECT_EQ(code({{"metadata", {{"finalizers", texts(60'000, 30)}}}}), 413);
+  // Small enough; or few values, of which the rules shall say what is wrong.
+  EXPECT_EQ(code({{"spec", {{"x", texts(60'000, 10)}}}}), 0);
+  EXPECT_EQ(code({{"spec", {{"x", texts(3, 1024 * 1024)}}}}), 0);
+  // What may be dropped, or has a bound of its own.
+  EXPECT_EQ(code({{"status", {{"x", texts(60'000, 30)}}}}), 0);
+  EXPECT_EQ(code({{"metadata", {{"managedFields", texts(60'000, 30)}, {"annotations", texts(60'000, 30)}}}}), 0);
+}
+
+TEST(Draft, WhatFitsIsNeverRefusedEarly) {
+  json::Array items;
+  std::size_t bytes = 2;
+  for (std::size_t item = 5; bytes + item <= limits::stored_object_bytes_max - 100; bytes += item)
+    items.push_back(json::Value(json::Array{items.size() % 10}));
+  items.pop_back();
+  const json::Object object{{"spec", {{"x", std::move(items)}}}};
+  ASSERT_TRUE(check_stored_size("a", make_draft(object, machines())));
+  EXPECT_TRUE(check_size_early("a", object));
+}
+
 }  // namespace
 }  // namespace vg::resources

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 #include <string>
 
 #include "admission/admit.h"
 #include "admission/review.h"
+#include "admission/review_values.h"
 #include "admission/webhook.h"
 #include "base/budgets.h"
 #include "base/limits.h"
@@ -52,30 +52,6 @@ void log_refusal(const Call& call, const Webhook& webhook, const admission::Revi
 }
 
 constexpr json::ParseOptions review_options{.values_max = budgets::review_values_max};
-
-// Takes the members and elements below `value` from `left`; false when there are more.
-// NOLINTNEXTLINE(misc-no-recursion): as deep as the document, which the parser bounds
-bool spend_values(const json::Value& value, std::size_t& left) {
-  const auto spend = [&](std::size_t count) { return count <= left && (left -= count, true); };
-  if (const json::Array* array = value.if_array())
-    return spend(array->size()) &&
-           std::ranges::all_of(*array, [&](const auto& item) { return spend_values(item, left); });
-  if (const json::Object* object = value.if_object())
-    return spend(object->size()) &&
-           std::ranges::all_of(*object, [&](const auto& member) { return spend_values(member.value(), left); });
-  return true;
-}
-
-// A review may have as many values as two objects, and neither of them more than an object may have.
-Result<void> check_values(const admission::Review& review) {
-  for (const json::Value* object : {review.object, review.old_object}) {
-    std::size_t left = budgets::object_values_max;
-    if (object && !spend_values(*object, left))
-      return fail(Status::too_large(
-          fmt::format("the object under review has more than {} members and elements", budgets::object_values_max)));
-  }
-  return {};
-}
 
 // What the rules say once they know everything they ask for. They change objects where they lie, so each time they are
 // asked they get the review as it was sent.
@@ -137,7 +113,9 @@ Task<void> serve(Call& call, const Webhook& webhook, const admission::Environmen
   }
   // A member or element takes two bytes at least.
   if (body->size() / 2 > budgets::object_values_max)
-    if (auto fits = co_await http::off_loop(call.core(), body->size(), [&] { return check_values(*review); }); !fits)
+    if (auto fits =
+            co_await http::off_loop(call.core(), body->size(), [&] { return admission::check_review_values(*review); });
+        !fits)
       co_return call.refuse(fits.error());
   auto judged = co_await judge(call, webhook, environment, *body, *document, *review, arena.storage());
   if (!judged) co_return call.refuse(judged.error());
