@@ -79,7 +79,7 @@ Result<std::string> read_file(const std::string& path, std::size_t bytes_max) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file && errno == ENOENT) {
     return fail(
-        Status{.code = 404, .reason = "NotFound", .message = fmt::format("there is no file {}", path), .details = {}});
+        Status{.code = 404, .reason = "NotFound", .message = fmt::format("file {} not found", path), .details = {}});
   }
   if (!file) return failed("open", path);
   std::string content;
@@ -91,8 +91,7 @@ Result<std::string> read_file(const std::string& path, std::size_t bytes_max) {
     if (count == 0) return content;
     content.append(buffer.data(), static_cast<std::size_t>(count));
     if (content.size() > bytes_max) {
-      return fail(
-          Status::too_large(fmt::format("{} is longer than the {} bytes that are read of it", path, bytes_max)));
+      return fail(Status::too_large(fmt::format("{} has more than {} bytes", path, bytes_max)));
     }
   }
 }

@@ -31,7 +31,7 @@ constexpr Never never[] = {
     {"240.0.0.0/4", "is a reserved or broadcast address"},
     {"fd00:ec2::254/128", "is the address of a metadata service"},
     // NAT64 for local use may be cut at several lengths, and with each the IPv4 address stands elsewhere (RFC 6052).
-    {"64:ff9b:1::/48", "leads to an IPv4 address that cannot be told"},
+    {"64:ff9b:1::/48", "maps to an unknown IPv4 address"},
 };
 
 // Where an IPv6 address carries the IPv4 address that its packets go to in the end.
@@ -59,8 +59,7 @@ IpAddress embedded_at(const IpAddress& address, const Embedding& row) {
 std::optional<string_view> find_never(const IpAddress& address, std::span<const IpAddress> local_addresses) {
   for (const Never& row : never)
     if (contains(*parse_cidr(row.network), address)) return row.why;
-  if (std::ranges::find(local_addresses, address) != local_addresses.end())
-    return "is an address of this server's own host";
+  if (std::ranges::find(local_addresses, address) != local_addresses.end()) return "is an address of this host";
   return std::nullopt;
 }
 
@@ -100,7 +99,7 @@ Parsed<std::vector<Cidr>> parse_networks(string_view text) {
     const string_view one = text.substr(0, text.find(','));
     text.remove_prefix(std::min(one.size() + 1, text.size()));
     const auto network = parse_cidr(one);
-    if (!network) return not_parsed(fmt::format("\"{}\" is no network; write them as 10.0.0.0/8,fd00::/8", one));
+    if (!network) return not_parsed(fmt::format("\"{}\" is not a network; use the form 10.0.0.0/8,fd00::/8", one));
     networks.push_back(*network);
   }
   return networks;
@@ -114,7 +113,7 @@ std::optional<string_view> why_no_guest(const IpAddress& address, std::span<cons
   for (const Embedding& row : embeddings)
     if (contains(*parse_cidr(row.network), address))
       if (const auto why = find_never(embedded_at(address, row), local_addresses)) return why;
-  if (!networks.empty()) return "is outside of the networks that guests are in";
+  if (!networks.empty()) return "is outside of the networks of --guest-networks";
   return std::nullopt;
 }
 

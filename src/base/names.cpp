@@ -58,7 +58,7 @@ void check_subdomain(Defects& defects, std::string_view text, std::string_view p
 }
 
 constexpr std::string_view name_words =
-    "may only hold letters, digits, '-', '_' and '.', and must begin and end with a letter or digit";
+    "must contain only letters, digits, '-', '_' and '.', and must begin and end with a letter or digit";
 
 }  // namespace
 
@@ -66,7 +66,7 @@ Defects dns1123_label_defects(std::string_view name) {
   Defects defects;
   check_length(defects, name, limits::dns_label_bytes_max);
   check(defects, is_dns1123_label_shape(name),
-        "may only hold lower-case letters, digits and '-', and must begin and end with a letter or digit, such as "
+        "must contain only lower-case letters, digits and '-', and must begin and end with a letter or digit, such as "
         "web-1");
   return defects;
 }
@@ -80,10 +80,9 @@ Defects dns1123_subdomain_defects(std::string_view name) {
 Defects dns1035_label_defects(std::string_view name) {
   Defects defects;
   check_length(defects, name, limits::dns_label_bytes_max);
-  check(
-      defects, has_shape(name, is_lower, is_label_inner, is_lower_or_digit),
-      "may only hold lower-case letters, digits and '-', must begin with a letter and end with a letter or digit, such "
-      "as web-1");
+  check(defects, has_shape(name, is_lower, is_label_inner, is_lower_or_digit),
+        "must contain only lower-case letters, digits and '-', must begin with a letter and end with a letter or "
+        "digit, such as web-1");
   return defects;
 }
 
@@ -92,7 +91,7 @@ Defects qualified_name_defects(std::string_view name) {
   const std::size_t slash = name.find('/');
   if (slash != std::string_view::npos) {
     if (name.find('/', slash + 1) != std::string_view::npos) {
-      return {"may hold only one '/', between a domain and a name, such as example.com/role"};
+      return {"must contain at most one '/', between a domain and a name, such as example.com/role"};
     }
     const std::string_view prefix = name.substr(0, slash);
     if (prefix.empty()) {
@@ -116,10 +115,10 @@ Defects label_value_defects(std::string_view value) {
 }
 
 Defects path_segment_defects(std::string_view name) {
-  if (name == "." || name == "..") return {"must not be '.' or '..', which mean something else in a path"};
+  if (name == "." || name == "..") return {"must not be '.' or '..', which have a meaning in paths"};
   Defects defects;
-  check(defects, name.find('/') == std::string_view::npos, "must not hold '/'");
-  check(defects, name.find('%') == std::string_view::npos, "must not hold '%'");
+  check(defects, name.find('/') == std::string_view::npos, "must not contain '/'");
+  check(defects, name.find('%') == std::string_view::npos, "must not contain '%'");
   return defects;
 }
 
@@ -127,9 +126,9 @@ Defects port_name_defects(std::string_view name) {
   Defects defects;
   check_length(defects, name, port_name_bytes_max);
   check(defects, !name.empty() && std::ranges::all_of(name, is_label_inner),
-        "may only hold lower-case letters, digits and '-', and must hold something");
-  check(defects, std::ranges::any_of(name, is_lower), "must hold at least one letter");
-  check(defects, name.find("--") == std::string_view::npos, "must not hold two '-' in a row");
+        "must contain only lower-case letters, digits and '-', and must not be empty");
+  check(defects, std::ranges::any_of(name, is_lower), "must contain at least one letter");
+  check(defects, name.find("--") == std::string_view::npos, "must not contain '--'");
   check(defects, !name.starts_with('-') && !name.ends_with('-'), "must not begin or end with '-'");
   return defects;
 }

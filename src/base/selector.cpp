@@ -94,23 +94,23 @@ std::string found(const Tokens& tokens) {
 }
 
 // "(a,b)": between the commas stands a word or nothing, which is the empty value.
-Parsed<std::vector<std::string>> parse_list(Tokens& tokens) {
-  if (!tokens.take_if("(")) return not_parsed(fmt::format("expects a list in parentheses, not {}", found(tokens)));
+Parsed<std::vector<std::string>> parse_list(Tokens& tokens, std::string_view op) {
+  if (!tokens.take_if("(")) return not_parsed(fmt::format("expected \"(\" after \"{}\", not {}", op, found(tokens)));
   std::vector<std::string> values;
   for (;;) {
     values.emplace_back(tokens.at_word() ? tokens.take() : std::string_view());
     if (values.size() > limits::selector_values_max) {
-      return not_parsed(fmt::format("may list at most {} values", limits::selector_values_max));
+      return not_parsed(fmt::format("at most {} values are supported", limits::selector_values_max));
     }
     if (tokens.take_if(")")) return values;
-    if (!tokens.take_if(",")) return not_parsed(fmt::format("expects ',' or ')', not {}", found(tokens)));
+    if (!tokens.take_if(",")) return not_parsed(fmt::format("expected ',' or ')', not {}", found(tokens)));
   }
 }
 
 Parsed<std::vector<std::string>> parse_single(Tokens& tokens) {
   if (tokens.at_word()) return std::vector<std::string>{std::string(tokens.take())};
   if (tokens.at_end() || tokens.peek() == ",") return std::vector<std::string>{""};
-  return not_parsed(fmt::format("expects a value, not {}", found(tokens)));
+  return not_parsed(fmt::format("expected a value, not {}", found(tokens)));
 }
 
 std::optional<Operator> parse_operator(std::string_view token) {
@@ -122,14 +122,14 @@ std::optional<Operator> parse_operator(std::string_view token) {
 
 Parsed<LabelRequirement> parse_requirement(Tokens& tokens) {
   const bool negated = tokens.take_if("!");
-  if (!tokens.at_word()) return not_parsed(fmt::format("expects a label key, not {}", found(tokens)));
+  if (!tokens.at_word()) return not_parsed(fmt::format("expected a label key, not {}", found(tokens)));
   std::string key(tokens.take());
   if (negated) return LabelRequirement::make(std::move(key), Operator::does_not_exist, {});
   if (tokens.at_end() || tokens.peek() == ",") return LabelRequirement::make(std::move(key), Operator::exists, {});
   const auto op = parse_operator(tokens.peek());
-  if (!op) return not_parsed(fmt::format("expects one of = == != in notin > < behind a key, not {}", found(tokens)));
-  tokens.take();
-  auto values = takes_list(*op) ? parse_list(tokens) : parse_single(tokens);
+  if (!op) return not_parsed(fmt::format("expected one of = == != in notin > < after the key, not {}", found(tokens)));
+  const std::string_view symbol = tokens.take();
+  auto values = takes_list(*op) ? parse_list(tokens, symbol) : parse_single(tokens);
   if (!values) return not_parsed(std::move(values.error()));
   return LabelRequirement::make(std::move(key), *op, *std::move(values));
 }
@@ -139,7 +139,9 @@ Parsed<bool> check_text(std::string_view text) {
   return not_parsed(fmt::format("must not be longer than {} bytes", limits::selector_bytes_max));
 }
 
-std::string too_many() { return fmt::format("may hold at most {} requirements", limits::selector_requirements_max); }
+std::string too_many() {
+  return fmt::format("at most {} requirements are supported", limits::selector_requirements_max);
+}
 
 // The terms between commas that no backslash protects.
 std::vector<std::string_view> split_terms(std::string_view text) {
@@ -163,10 +165,10 @@ Parsed<std::string> unescape(std::string_view text) {
     if (text[i] == '\\') {
       ++i;
       if (i == text.size() || std::string_view("\\,=").find(text[i]) == std::string_view::npos) {
-        return not_parsed("has a '\\' in a value that is not followed by '\\', ',' or '='");
+        return not_parsed("'\\' in a value must be followed by '\\', ',' or '='");
       }
     } else if (text[i] == ',' || text[i] == '=') {
-      return not_parsed(fmt::format("has a '{0}' in a value; write it as '\\{0}'", text[i]));
+      return not_parsed(fmt::format("'{0}' in a value must be written as '\\{0}'", text[i]));
     }
     value += text[i];
   }
@@ -176,13 +178,13 @@ Parsed<std::string> unescape(std::string_view text) {
 Parsed<FieldSelector::Term> parse_term(std::string_view text) {
   const std::size_t at = text.find('=');
   if (at == std::string_view::npos) {
-    return not_parsed(fmt::format("expects field=value or field!=value, not \"{}\"", text));
+    return not_parsed(fmt::format("expected field=value or field!=value, not \"{}\"", text));
   }
   const bool equal = at == 0 || text[at - 1] != '!';
   const std::string_view field = text.substr(0, equal ? at : at - 1);
   std::string_view value = text.substr(at + 1);
   if (equal && value.starts_with('=')) value.remove_prefix(1);
-  if (field.empty()) return not_parsed(fmt::format("expects a field before \"{}\"", text));
+  if (field.empty()) return not_parsed(fmt::format("expected a field before \"{}\"", text));
   auto unescaped = unescape(value);
   if (!unescaped) return not_parsed(std::move(unescaped.error()));
   return FieldSelector::Term{std::string(field), *std::move(unescaped), equal};
@@ -204,16 +206,16 @@ Parsed<LabelRequirement> LabelRequirement::make(std::string key, Operator op, st
   const OperatorForm& f = form(op);
   if (values.size() < f.values_min || values.size() > f.values_max) {
     return not_parsed(fmt::format("label key \"{}\": {}", key,
-                                  f.values_max == 0   ? "takes no values with this operator"
-                                  : f.values_max == 1 ? "takes exactly one value with this operator"
-                                                      : fmt::format("needs 1 to {} values", f.values_max)));
+                                  f.values_max == 0   ? "the operator does not support values"
+                                  : f.values_max == 1 ? "the operator requires exactly one value"
+                                                      : fmt::format("1 to {} values are required", f.values_max)));
   }
   for (const std::string& value : values) {
     if (const Defects defects = label_value_defects(value); !defects.empty()) {
       return not_parsed(fmt::format("value \"{}\" of label key \"{}\": {}", value, key, fmt::join(defects, "; ")));
     }
     if (takes_number(op) && !parse_int(value)) {
-      return not_parsed(fmt::format("label key \"{}\": is compared by size, so \"{}\" must be an integer", key, value));
+      return not_parsed(fmt::format("label key \"{}\": \"{}\" must be an integer for this operator", key, value));
     }
   }
   return LabelRequirement(std::move(key), op, std::move(values));
@@ -266,7 +268,7 @@ Parsed<LabelSelector> LabelSelector::parse(std::string_view text) {
     requirements.push_back(*std::move(requirement));
     if (requirements.size() > limits::selector_requirements_max) return not_parsed(too_many());
   } while (tokens.take_if(","));
-  if (!tokens.at_end()) return not_parsed(fmt::format("expects ',' or the end, not {}", found(tokens)));
+  if (!tokens.at_end()) return not_parsed(fmt::format("expected ',' or the end, not {}", found(tokens)));
   return LabelSelector(std::move(requirements));
 }
 
@@ -287,7 +289,8 @@ Parsed<LabelSelector> LabelSelector::from(std::span<const std::pair<std::string,
     };
     const auto* it = std::ranges::find_if(operator_forms, named);
     if (it == operator_forms.end()) {
-      return not_parsed(fmt::format("operator \"{}\" is none of In, NotIn, Exists and DoesNotExist", expression.op));
+      return not_parsed(
+          fmt::format("operator \"{}\": supported values: In, NotIn, Exists, DoesNotExist", expression.op));
     }
     auto requirement = LabelRequirement::make(expression.key, it->op, expression.values);
     if (!requirement) return not_parsed(std::move(requirement.error()));

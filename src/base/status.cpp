@@ -3,18 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/json_text.h"
 #include "base/limits.h"
+#include "base/phrases.h"
 
 namespace vg {
 namespace {
-
-// "virtualmachines.kubevirt.io", or "pods" for the core group.
-std::string qualified(std::string_view group, std::string_view resource) {
-  return group.empty() ? std::string(resource) : fmt::format("{}.{}", resource, group);
-}
 
 StatusDetails object_details(std::string group, std::string kind, std::string name) {
   StatusDetails details;
@@ -34,18 +31,35 @@ Status with_retry(int code, const char* reason, std::string message, int retry_a
   return plain(code, reason, std::move(message), std::move(details));
 }
 
+// One cause as it is, several in brackets: "[a: Required value, b: Forbidden: ...]".
 std::string list_causes(const std::vector<StatusCause>& causes) {
-  std::string text;
+  if (causes.size() == 1) return phrases::with_field(causes[0].field, causes[0].message);
+  std::string text = "[";
   const std::size_t shown = std::min(causes.size(), limits::causes_in_message_max);
   for (std::size_t i = 0; i < shown; ++i) {
-    if (i > 0) text += "; ";
-    if (!causes[i].field.empty()) text += causes[i].field + ": ";
-    text += causes[i].message;
+    if (i > 0) text += ", ";
+    text += phrases::with_field(causes[i].field, causes[i].message);
   }
-  if (shown < causes.size()) {
-    text += fmt::format("; and {} more, all of them listed in details.causes", causes.size() - shown);
-  }
-  return text;
+  if (shown < causes.size()) text += fmt::format(", and {} more in details.causes", causes.size() - shown);
+  return text += ']';
+}
+
+// How a request with this verb is refused: "pods cannot be deleted". Others are just not supported.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> participles = {{
+    {"create", "created"},
+    {"update", "updated"},
+    {"patch", "patched"},
+    {"delete", "deleted"},
+    {"deletecollection", "deleted as a collection"},
+    {"get", "read one by one"},
+    {"list", "listed"},
+    {"watch", "watched"},
+}};
+
+std::string verb_not_supported(std::string_view what, std::string_view verb) {
+  const auto* row = std::ranges::find(participles, verb, &std::pair<std::string_view, std::string_view>::first);
+  if (row == participles.end()) return fmt::format("{} does not support {}", what, verb);
+  return fmt::format("{} cannot be {} here", what, row->second);
 }
 
 // Writes the members of one JSON object and leaves out empty ones, as Kubernetes does.
@@ -107,26 +121,28 @@ void append_details(std::string& out, const StatusDetails& details) {
 
 Status Status::bad_request(std::string message) { return plain(400, "BadRequest", std::move(message)); }
 
-Status Status::unauthorized(std::string message) { return plain(401, "Unauthorized", std::move(message)); }
+Status Status::unauthorized(std::string message) {
+  return plain(401, "Unauthorized", fmt::format("{}: {}", phrases::unauthorized, message));
+}
 
 Status Status::forbidden(std::string group, std::string resource, std::string name, std::string message) {
+  message = phrases::forbidden(group, resource, name, message);
   return plain(403, "Forbidden", std::move(message),
                object_details(std::move(group), std::move(resource), std::move(name)));
 }
 
 Status Status::not_found(std::string group, std::string resource, std::string name) {
-  std::string message = name.empty()
-                            ? fmt::format("this server has no {}; check the resource, its group and its version",
-                                          qualified(group, resource))
-                            : fmt::format("there is no {} named \"{}\"; check the name and the namespace",
-                                          qualified(group, resource), name);
+  std::string message = name.empty() ? fmt::format("{}; {} is not served, see kubectl api-resources",
+                                                   phrases::path_not_served, phrases::qualified(group, resource))
+                                     : phrases::not_found(group, resource, name);
   return plain(404, "NotFound", std::move(message),
                object_details(std::move(group), std::move(resource), std::move(name)));
 }
 
 Status Status::method_not_supported(std::string group, std::string resource, std::string_view verb) {
-  std::string message = fmt::format("{} does not take {}; its discovery document lists the verbs that it takes",
-                                    qualified(group, resource), verb);
+  const std::string what = resource.empty() ? "this path" : phrases::qualified(group, resource);
+  std::string message = fmt::format("{}: {}; see kubectl api-resources -o wide", phrases::method_not_allowed,
+                                    verb_not_supported(what, verb));
   return plain(405, "MethodNotAllowed", std::move(message), object_details(std::move(group), std::move(resource), ""));
 }
 
@@ -138,12 +154,13 @@ Status Status::timeout(std::string message, int retry_after_seconds) {
 
 Status Status::already_exists(std::string group, std::string resource, std::string name) {
   std::string message =
-      fmt::format("{} \"{}\" is already there; update it, or choose another name", qualified(group, resource), name);
+      fmt::format("{}; use kubectl apply to change it", phrases::already_exists(group, resource, name));
   return plain(409, "AlreadyExists", std::move(message),
                object_details(std::move(group), std::move(resource), std::move(name)));
 }
 
 Status Status::conflict(std::string group, std::string resource, std::string name, std::string message) {
+  if (!resource.empty()) message = phrases::conflict(group, resource, name, message);
   return plain(409, "Conflict", std::move(message),
                object_details(std::move(group), std::move(resource), std::move(name)));
 }
@@ -157,22 +174,24 @@ Status Status::unsupported_media_type(std::string message) {
 }
 
 Status Status::invalid(std::string group, std::string kind, std::string name, std::vector<StatusCause> causes) {
-  std::string message = fmt::format("{} \"{}\" is not valid: {}", qualified(group, kind), name, list_causes(causes));
+  for (StatusCause& cause : causes) cause.message = phrases::cause_message(cause.reason, cause.message);
+  std::string message =
+      fmt::format("{} \"{}\" is invalid: {}", phrases::qualified(group, kind), name, list_causes(causes));
   StatusDetails details = object_details(std::move(group), std::move(kind), std::move(name));
   details.causes = std::move(causes);
   return plain(422, "Invalid", std::move(message), std::move(details));
 }
 
 Status Status::too_many_requests(std::string message, int retry_after_seconds) {
-  return with_retry(429, "TooManyRequests", std::move(message), retry_after_seconds);
+  return with_retry(429, "TooManyRequests", fmt::format("{}: {}", phrases::too_many_requests, message),
+                    retry_after_seconds);
 }
 
 Status Status::internal_error(std::string message) {
   // Kubernetes repeats the error as a cause; its clients read it there.
   StatusDetails details;
   details.causes.push_back({.reason = "", .message = message, .field = ""});
-  return plain(500, "InternalError", "the server failed while it handled this request: " + std::move(message),
-               std::move(details));
+  return plain(500, "InternalError", "internal error: " + std::move(message), std::move(details));
 }
 
 Status Status::unavailable(std::string message) { return plain(503, "ServiceUnavailable", std::move(message)); }

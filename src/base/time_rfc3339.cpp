@@ -112,8 +112,8 @@ Parsed<Timestamp> parse_rfc3339(std::string_view text) {
 
   const std::chrono::year_month_day date{std::chrono::year(*year), std::chrono::month(static_cast<unsigned>(*month)),
                                          std::chrono::day(static_cast<unsigned>(*day))};
-  if (!date.ok()) return not_parsed("names a day that the calendar does not have");
-  if (*hour > 23 || *minute > 59 || *second > 59) return not_parsed("names a time of day past 23:59:59");
+  if (!date.ok()) return not_parsed("must be a day of the calendar");
+  if (*hour > 23 || *minute > 59 || *second > 59) return not_parsed("must be a time of day up to 23:59:59");
   const std::int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
   return Timestamp{days * seconds_per_day + *hour * 3600 + *minute * 60 + *second - *offset, nanoseconds};
 }
