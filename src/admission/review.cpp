@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/base64.h"
+#include "base/phrases.h"
 #include "json/write.h"
 
 namespace vg::admission {
@@ -247,12 +248,13 @@ Verdict Verdict::invalid(std::vector<StatusCause> causes) {
   Status status{.code = 422, .reason = "Invalid", .message = "", .details = {}};
   const std::size_t all = causes.size();
   if (all > told_causes_max) causes.resize(told_causes_max);
-  for (const StatusCause& cause : causes) {
+  for (StatusCause& cause : causes) {
+    cause.message = phrases::cause_message(cause.reason, cause.message);
     if (!status.message.empty()) status.message += ", ";
-    status.message += cause.message;
+    status.message += phrases::with_field(cause.field, cause.message);
   }
   if (all > told_causes_max)
-    status.message += fmt::format(", and {} more: correct these first, then the rest is told", all - told_causes_max);
+    status.message += fmt::format(", and {} more; fix these first to see the rest", all - told_causes_max);
   status.details.causes = std::move(causes);
   return refuse(std::move(status));
 }

@@ -17,6 +17,7 @@ struct Subject {
 
 struct Webhook {
   std::string_view path;
+  std::string_view name;  // under which it is registered with Kubernetes; a refusal tells it
   bool mutating;
   std::string_view group;
   std::span<const std::string_view> versions;

@@ -5,6 +5,7 @@
 
 #include "admission/review.h"
 #include "admission/webhook.h"
+#include "base/phrases.h"
 #include "base/random.h"
 #include "json/access.h"
 #include "json/parse.h"
@@ -102,7 +103,7 @@ admission::Review make_review(const Webhook& webhook, const Subject& subject, co
 
 Result<void> apply(json::Value& object, std::string_view patch_text, const json::StoragePtr& storage) {
   auto patch = json::parse(patch_text, storage);
-  if (!patch) return fail(Status::internal_error("a rule made a patch that cannot be read"));
+  if (!patch) return fail(Status::internal_error("an admission rule made a patch that is not valid JSON"));
   return json::apply_json_patch(object, *patch);
 }
 
@@ -128,6 +129,7 @@ Result<AdmissionOutcome> run_admission(const AdmissionRequest& request, const ad
     if (!verdict.allowed) {
       // A refusal that names no code of its own is a 400, as kube-apiserver makes of it.
       if (verdict.refusal.code < 400) verdict.refusal.code = 400;
+      verdict.refusal.message = phrases::denied(webhook.name, verdict.refusal.message);
       return fail(std::move(verdict.refusal));
     }
     if (verdict.patch.empty()) continue;
