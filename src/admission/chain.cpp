@@ -148,7 +148,7 @@ Answer allow_if(bool done) { return done ? Answer(Verdict::allow()) : std::nullo
 
 Verdict no_object(const Course& course, string_view member) {
   return Verdict::error(
-      fmt::format("the review sent to {} carries no {}, which is what would be judged; send it in "
+      fmt::format("the review sent to {} has no {}; send it in "
                   "request.{}",
                   course.webhook.path, member, member));
 }
@@ -169,7 +169,7 @@ bool known_version(const Course& course) {
 Verdict wrong_resource(const Course& course) {
   const auto& asked = course.review.resource;
   return Verdict::error(
-      fmt::format("{} judges {} of {} in {}; the review is about \"{}\" of \"{}\" in \"{}\". Check "
+      fmt::format("{} validates {} of {} in {}, but the review is about \"{}\" of \"{}\" in \"{}\"; check "
                   "the rules of the webhook configuration",
                   course.webhook.path, course.webhook.subjects.front().resource, course.webhook.group,
                   fmt::join(course.webhook.versions, " or "), asked.resource, asked.group, asked.version));
@@ -179,8 +179,8 @@ Answer check_gate(const Course& course) {
   const Gate gate = *course.chain.gate;
   if (!course.creates() || course.context.config.enabled(gate)) return std::nullopt;
   return Verdict::error(
-      fmt::format("new {} are not taken while the feature gate {} is off; an administrator can switch "
-                  "it on in spec.configuration.developerConfiguration.featureGates of the KubeVirt "
+      fmt::format("new {} require the feature gate {}, which is disabled; an administrator can enable "
+                  "it in spec.configuration.developerConfiguration.featureGates of the KubeVirt "
                   "object",
                   course.webhook.subjects.front().resource, config::gate_name(gate)));
 }
@@ -192,7 +192,7 @@ Answer check_schema(Course& course) {
   }
   if (!course.object) return no_object(course, "object");
   if (!course.object->is_object())
-    return Verdict::error("the object under review is no JSON object; send the whole object, with kind and spec");
+    return Verdict::error("the object under review must be a JSON object with kind and spec");
   auto causes = api::check_webhook_schema(course.chain.schema, *course.object);
   if (causes.empty()) return std::nullopt;
   return Verdict::invalid(std::move(causes));
@@ -201,12 +201,12 @@ Answer check_schema(Course& course) {
 Answer check_status_schema(const Course& course) {
   if (!course.object) return no_object(course, "object");
   if (!course.object->is_object())
-    return Verdict::error("the object under review is no JSON object; send the whole object, with kind and status");
+    return Verdict::error("the object under review must be a JSON object with kind and status");
   const string_view kind = json::get_string_or(*course.object, "kind");
   const string_view version = json::get_string_or(*course.object, "apiVersion");
   if (kind.empty() || std::ranges::count(version, '/') > 1)
     return Verdict::invalid({{.reason = "",
-                              .message = "the object does not say what it is; set kind and apiVersion, such as "
+                              .message = "kind and apiVersion of the object are required, for example "
                                          "VirtualMachine and kubevirt.io/v1",
                               .field = ""}});
   auto causes = api::check_webhook_status_schema(kind, *course.object);
@@ -252,8 +252,8 @@ Answer decode_old_object(Course& course, bool must) {
 
 Answer known_operation_only(const Course& course) {
   if (course.creates() || course.updates()) return std::nullopt;
-  return Verdict::error(fmt::format("{} judges creates and updates; the review is about \"{}\"", course.webhook.path,
-                                    course.review.operation_name));
+  return Verdict::error(fmt::format("{} validates creates and updates, but the review is about \"{}\"",
+                                    course.webhook.path, course.review.operation_name));
 }
 
 // Never refuses: what keeps a VM from being expanded is for its rules to tell.

@@ -14,9 +14,9 @@ constexpr std::string_view evictions = "/pod-eviction-validate";
 
 void WatchedLookups::note(std::string_view resource, const Status& why) const {
   may_pass_ = may_pass(why.code);
-  failure_ =
-      Status::unavailable(fmt::format("this cannot be judged now: {} could not be looked up ({}); {}", resource,
-                                      why.message, may_pass_ ? "try again" : "virt-api needs the right to read them"));
+  failure_ = Status::unavailable(fmt::format("the request cannot be validated now: {} could not be looked up ({}); {}",
+                                             resource, why.message,
+                                             may_pass_ ? "try again" : "virt-api requires permission to read them"));
   failure_->details.retry_after_seconds = std::max(retry_after_seconds, why.details.retry_after_seconds);
 }
 

@@ -13,7 +13,7 @@ namespace vg::admission {
 inline Result<void> check_lookup_name(std::string_view resource, std::string_view name) {
   if (!name.empty() && name != "." && name != ".." && name.find_first_of("/%") == name.npos) return {};
   return fail(Status::bad_request(
-      fmt::format("\"{}\" cannot be the name of one of {}; give a name without / and %", name, resource)));
+      fmt::format("\"{}\" is not a valid name of {}; names must not contain / and %", name, resource)));
 }
 
 }  // namespace vg::admission

@@ -32,7 +32,7 @@ Result<void> check_size(std::string_view resource, const ObjectList& objects) {
   const std::size_t bytes = objects.bytes();
   if (bytes <= limits::lookup_list_bytes_max) return {};
   return fail(Status::internal_error(
-      fmt::format("the {} {} that would have to be looked at have {} bytes, and {} are the most; delete those that "
+      fmt::format("the {} {} to check have {} bytes, at most {} are supported; delete those that "
                   "are not needed any more",
                   objects.size(), resource, bytes, limits::lookup_list_bytes_max)));
 }

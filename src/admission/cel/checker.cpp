@@ -58,7 +58,7 @@ class Checker {
   std::expected<const Type*, Problem> run(const Node& root) {
     const Type* type = types_.final(check(root));
     check_formats();
-    if (types_.exhausted()) return std::unexpected(Problem{0, "it is too complicated to be checked; make it simpler"});
+    if (types_.exhausted()) return std::unexpected(Problem{0, "the expression is too complex; simplify it"});
     if (problem_) return std::unexpected(std::move(*problem_));
     return type;
   }
@@ -109,7 +109,7 @@ class Checker {
 
   const Type* name(const Node& node) {
     if (const Type* found = look_up(node.text, node.rooted)) return found;
-    return fail(node, fmt::format("\"{}\" is not known here{}", node.text, known_names()));
+    return fail(node, fmt::format("unknown identifier \"{}\"{}", node.text, known_names()));
   }
 
   std::string known_names() const {
@@ -158,15 +158,15 @@ class Checker {
       case Kind::error:
         return Types::simple(Kind::dynamic);
       default:
-        return fail(node, fmt::format("a value of type {} has no members, so no \"{}\"", print(target), node.text));
+        return fail(node, fmt::format("a value of type {} has no member \"{}\"", print(target), node.text));
     }
   }
 
   const Type* member_of(const Node& node, const Structure& structure, string_view name) {
     const auto notation = member_type(structure, name, dialect_.naming);
     if (notation) return types_.read_member(*notation, package_of(structure));
-    const string_view hint = dialect_.naming == Naming::go ? "members have their names in Go here (vmi.Spec.Domain)"
-                                                           : "members have their names in JSON here (vmi.spec.domain)";
+    const string_view hint = dialect_.naming == Naming::go ? "members have Go names here (vmi.Spec.Domain)"
+                                                           : "members have JSON names here (vmi.spec.domain)";
     return fail(node, fmt::format("{} has no member \"{}\"; {}", structure.name, name, hint));
   }
 
@@ -210,11 +210,11 @@ class Checker {
 
   void must_be_bool(const Node& node, const Type* type) {
     if (!types_.agree(type, Types::simple(Kind::boolean)))
-      fail(node, fmt::format("a value of type {} stands where a bool must", print(types_.final(type))));
+      fail(node, fmt::format("must be a bool, not a value of type {}", print(types_.final(type))));
   }
 
   const Type* call(const Node& node, const Callee& callee, const std::vector<const Type*>& arguments, bool member) {
-    if (!callee) return fail(node, fmt::format("there is no function \"{}\"", node.text));
+    if (!callee) return fail(node, fmt::format("unknown function \"{}\"", node.text));
     const Type* result = nullptr;
     for (const Function* function : {callee.standard, callee.extension})
       if (function) try_overloads(function->overloads, arguments, member, result);
@@ -222,7 +222,7 @@ class Checker {
     std::string types;
     for (const Type* argument : arguments)
       types += fmt::format("{}{}", types.empty() ? "" : ", ", print(types_.final(argument)));
-    return fail(node, fmt::format("\"{}\" does not go with ({}){}", node.text, types, mixed_numbers(arguments)));
+    return fail(node, fmt::format("\"{}\" does not support ({}){}", node.text, types, mixed_numbers(arguments)));
   }
 
   // The most common mistake: unsigned members next to plain numbers.
@@ -276,14 +276,14 @@ class Checker {
 
   const Type* structure(const Node& node) {
     const Type* named = look_up(node.text, node.rooted);
-    if (!named) return fail(node, fmt::format("there is no structure \"{}\"", node.text));
+    if (!named) return fail(node, fmt::format("unknown structure \"{}\"", node.text));
     if (named->kind != Kind::type || !named->first || named->first->kind != Kind::object)
-      return fail(node, fmt::format("\"{}\" is no structure whose members could be set", node.text));
+      return fail(node, fmt::format("members of \"{}\" cannot be set", node.text));
     for (std::size_t i = 0; i < node.parts.size(); ++i) {
       const Type* value = check(*node.parts[i]);
       const Type* wanted = member_of(node, *named->first->structure, node.fields[i]);
       if (!types_.agree(wanted, value))
-        fail(*node.parts[i], fmt::format("{}.{} is of type {}, and the value of type {}", node.text, node.fields[i],
+        fail(*node.parts[i], fmt::format("{}.{} has type {}, and the value has type {}", node.text, node.fields[i],
                                          print(wanted), print(types_.final(value))));
     }
     return named->first;
@@ -317,7 +317,7 @@ class Checker {
       case Kind::error:
         return Types::simple(Kind::dynamic);
       default:
-        return fail(node, fmt::format("{} walks lists and maps, not a value of type {}", node.text, print(range)));
+        return fail(node, fmt::format("{} requires a list or a map, not a value of type {}", node.text, print(range)));
     }
   }
 

@@ -22,7 +22,7 @@ std::string place_in(string_view text, std::size_t at) {
 }
 
 std::string told(string_view text, const Problem& problem) {
-  return fmt::format("the expression cannot be used: at {}, {}", place_in(text, problem.at), problem.message);
+  return fmt::format("the expression is not valid: at {}, {}", place_in(text, problem.at), problem.message);
 }
 
 bool fits(const Type& type, Purpose purpose) {
@@ -55,8 +55,9 @@ std::optional<std::string> Compiler::problem_with(string_view expression, const 
   steps_left_ = types.steps_left();
   if (!type) return told(expression, type.error());
   if (fits(**type, purpose)) return std::nullopt;
-  const string_view wanted = purpose == Purpose::condition ? "a condition gives a bool" : "a mutation gives a Domain";
-  return fmt::format("{}, and this expression gives a value of type {}", wanted, print(*type));
+  const string_view wanted =
+      purpose == Purpose::condition ? "a condition must be a bool" : "a mutation must be a Domain";
+  return fmt::format("{}, and this expression has type {}", wanted, print(*type));
 }
 
 }  // namespace vg::admission::cel

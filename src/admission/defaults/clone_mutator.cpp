@@ -18,7 +18,7 @@ Completion complete_clone(const Case& about) {
   // Upstream crashes on a clone of nothing (Q1).
   const json::Object* source = edit::child(&spec, "source");
   if (!source)
-    return refuse(Verdict::error("spec.source is missing: name the VirtualMachine or VirtualMachineSnapshot to clone"));
+    return refuse(Verdict::error("spec.source is required: the VirtualMachine or VirtualMachineSnapshot to clone"));
   const std::string name = fmt::format("clone-{}-{}", json::get_string_or(*source, "name"),
                                        about.context.randomness.suffix(suffix_characters));
   const bool invented = !target;

@@ -42,12 +42,12 @@ class Inference {
   Outcome from_volume(string_view name) const {
     const Object* spec = edit::descend(vm_, {"spec", "template", "spec"});
     const Object* volume = spec ? edit::named_item(*spec, "volumes", name) : nullptr;
-    if (!volume) return serious(fmt::format("the template has no volume {} to infer from", name));
+    if (!volume) return serious(fmt::format("the template has no volume {}", name));
     if (const Object* claim = edit::child(volume, "persistentVolumeClaim"))
       return from_object("persistentvolumeclaims", namespace_, text(claim, "claimName"));
     if (const Object* data = edit::child(volume, "dataVolume")) return from_data_volume(text(data, "name"));
     return ignorable(
-        fmt::format("volume {} is neither a persistentVolumeClaim nor a dataVolume; only those carry the "
+        fmt::format("volume {} must be a persistentVolumeClaim or a dataVolume, which have the "
                     "labels to infer from",
                     name));
   }
@@ -82,10 +82,10 @@ class Inference {
     const Object* reference = edit::child(&spec, "sourceRef");
     if (!reference)
       return ignorable(
-          "the volume comes from neither a PersistentVolumeClaim, a VolumeSnapshot nor a DataSource; only "
-          "those carry the labels to infer from");
+          "the source of the volume must be a PersistentVolumeClaim, a VolumeSnapshot or a DataSource, which "
+          "have the labels to infer from");
     if (const string_view kind = text(reference, "kind"); kind != "DataSource")
-      return ignorable(fmt::format("sourceRef.kind is {}; nothing can be inferred but from a DataSource", kind));
+      return ignorable(fmt::format("sourceRef.kind {} is not supported; it must be DataSource", kind));
     // An empty namespace is taken as it is, and finds nothing (K30).
     return from_data_source(json::get_string(*reference, "namespace").value_or(namespace_), text(reference, "name"));
   }
@@ -98,8 +98,8 @@ class Inference {
     const Object* source = edit::descend(**found, {"spec", "source"});
     if (const Object* claim = edit::child(source, "pvc")) return from_claim(*claim);
     if (const Object* snapshot = edit::child(source, "snapshot")) return from_snapshot(*snapshot);
-    return ignorable(fmt::format("DataSource {} has neither the label {} nor a source that could have it", name,
-                                 family_.name_label));
+    return ignorable(
+        fmt::format("DataSource {} has neither the label {} nor a source that may have it", name, family_.name_label));
   }
 
   Outcome from_claim(const Object& source) const {
@@ -128,7 +128,7 @@ class Inference {
     // Without a namespace or a name there is nothing to ask for.
     if (ns.empty() || name.empty())
       return serious(
-          fmt::format("{} to infer from needs a name and a namespace; it has \"{}\" and \"{}\"", resource, name, ns));
+          fmt::format("{} to infer from must have a name and a namespace, not \"{}\" and \"{}\"", resource, name, ns));
     auto found = context_.lookups.get(resource, ns, name, context_.storage);
     if (!found) return serious(std::move(found.error().message));
     return json::as_object(static_cast<const Value*>(*found));
@@ -137,7 +137,7 @@ class Inference {
   // F14
   std::expected<const Object*, Failure> get_existing(string_view resource, string_view ns, string_view name) const {
     auto found = get(resource, ns, name);
-    if (found && !*found) return serious(fmt::format("there is no {} {}/{} to infer from", resource, ns, name));
+    if (found && !*found) return serious(fmt::format("{} {}/{} not found", resource, ns, name));
     return found;
   }
 

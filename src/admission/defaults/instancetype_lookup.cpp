@@ -56,7 +56,7 @@ Result<const Object*> decode_revision(Value& revision, const Family& family) {
   const string_view kind = data ? json::get_string_or(*data, "kind") : string_view();
   if (!data || !data->is_object() || json::get_string_or(*data, "apiVersion") != revision_version ||
       (kind != family.kind && kind != family.cluster_kind))
-    return fail(Status::bad_request(fmt::format("the ControllerRevision holds no {} or {} of {}", family.kind,
+    return fail(Status::bad_request(fmt::format("the ControllerRevision has no {} or {} of {}", family.kind,
                                                 family.cluster_kind, revision_version)));
   return spec_in_canonical_form(*data, kind);
 }
@@ -71,9 +71,9 @@ Result<const Object*> find_live(const Object& vm, const Object& matcher, const F
   const string_view name = json::get_string_or(matcher, "name");
   const bool in_namespace = kind == lower(family.kind) || kind == family.plural;
   if (!in_namespace && !kind.empty() && kind != lower(family.cluster_kind) && kind != family.cluster_plural)
-    return fail(Status::bad_request(
-        fmt::format("spec.{}.kind is {}; it takes {} or {}", family.matcher, kind, family.kind, family.cluster_kind)));
-  if (name.empty()) return fail(Status::bad_request(fmt::format("spec.{}.name is empty", family.matcher)));
+    return fail(Status::bad_request(fmt::format("spec.{}.kind {} is not supported; it must be {} or {}", family.matcher,
+                                                kind, family.kind, family.cluster_kind)));
+  if (name.empty()) return fail(Status::bad_request(fmt::format("spec.{}.name is required", family.matcher)));
   const std::string resource = fmt::format("{}/{}", group, in_namespace ? family.plural : family.cluster_plural);
   auto found = get_existing(resource, in_namespace ? namespace_of(vm) : string_view(), name, context);
   if (!found) return fail(std::move(found.error()));

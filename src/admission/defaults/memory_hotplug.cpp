@@ -23,21 +23,20 @@ std::int64_t block_bytes(const Object& domain) {
 // What cannot live together with memory that grows.
 std::optional<std::string> feature_problem(const Object& domain) {
   const Object* cpu = edit::child(&domain, "cpu");
-  if (edit::child(cpu, "realtime")) return "a realtime machine's memory cannot grow while it runs";
+  if (edit::child(cpu, "realtime")) return "memory hotplug is not supported with realtime";
   if (cpu && edit::descend(*cpu, {"numa", "guestMappingPassthrough"}))
-    return "memory that is laid out as the node's (guestMappingPassthrough) cannot grow while the machine runs";
-  if (edit::has(domain, "launchSecurity"))
-    return "encrypted memory (launchSecurity) cannot grow while the machine runs";
+    return "memory hotplug is not supported with guestMappingPassthrough";
+  if (edit::has(domain, "launchSecurity")) return "memory hotplug is not supported with launchSecurity";
   return std::nullopt;
 }
 
 std::optional<std::string> size_problem(const Quantity& guest, const Quantity& max_guest, std::int64_t block) {
   if (guest > max_guest)
-    return fmt::format("the guest's memory {} is above its maximum {}", guest.to_string(), max_guest.to_string());
+    return fmt::format("memory.guest {} must not be more than maxGuest {}", guest.to_string(), max_guest.to_string());
   if (guest.value() % block != 0)
-    return fmt::format("the guest's memory {} is no multiple of {} MiB", guest.to_string(), block / mib_bytes);
+    return fmt::format("memory.guest {} must be a multiple of {} MiB", guest.to_string(), block / mib_bytes);
   if (max_guest.value() % block != 0)
-    return fmt::format("the maximum {} is no multiple of {} MiB", max_guest.to_string(), block / mib_bytes);
+    return fmt::format("maxGuest {} must be a multiple of {} MiB", max_guest.to_string(), block / mib_bytes);
   return std::nullopt;
 }
 
@@ -45,14 +44,13 @@ std::optional<std::string> size_problem(const Quantity& guest, const Quantity& m
 
 std::optional<std::string> memory_hotplug_problem(const Object& spec, const Quantity& max_guest) {
   const Object* domain = edit::child(&spec, "domain");
-  if (!domain) return "the guest's memory is not given";
+  if (!domain) return "memory.guest is required";
   if (auto problem = feature_problem(*domain)) return problem;
   const auto guest = edit::quantity(edit::child(domain, "memory"), "guest");
-  if (!guest) return "the guest's memory is not given";
+  if (!guest) return "memory.guest is required";
   if (auto problem = size_problem(*guest, max_guest, block_bytes(*domain))) return problem;
-  if (json::get_string_or(spec, "architecture") != "amd64")
-    return "only on amd64 memory can grow while the machine runs";
-  if (guest->value() < gib_bytes) return "memory can grow only for a guest that starts with 1Gi or more";
+  if (json::get_string_or(spec, "architecture") != "amd64") return "memory hotplug is supported only on amd64";
+  if (guest->value() < gib_bytes) return "memory hotplug requires memory.guest of 1Gi or more";
   return std::nullopt;
 }
 

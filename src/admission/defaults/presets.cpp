@@ -164,8 +164,8 @@ Result<std::vector<const Object*>> select(const Object& vmi, const std::vector<c
     auto selector = selector_of(*preset);
     if (!selector)
       return fail(
-          unprocessable(fmt::format("the selector of VirtualMachineInstancePreset {} cannot be read: {}; "
-                                    "correct or delete that preset",
+          unprocessable(fmt::format("the selector of VirtualMachineInstancePreset {} is not valid: {}; "
+                                    "fix or delete that preset",
                                     name_of(*preset), selector.error())));
     if (selector->matches(label)) matching.push_back(preset);
   }
@@ -181,8 +181,8 @@ Result<void> check_contradictions(const std::vector<const Object*>& matching) {
       for (const Section& section : sections)
         if (section.contradicts(*a, *b))
           return fail(
-              unprocessable(fmt::format("VirtualMachineInstancePresets {} and {} both match this machine and "
-                                        "differ in {}; change the labels or one of the presets",
+              unprocessable(fmt::format("VirtualMachineInstancePresets {} and {} both match this VMI and "
+                                        "conflict in {}; change the labels or one of the presets",
                                         name_of(*matching[earlier]), name_of(*matching[later]), section.id)));
     }
   return {};

@@ -87,10 +87,10 @@ void default_eviction_strategy(SpecTarget& target) {
 // D11: why the configured default cannot be given.
 std::optional<std::string> interface_refusal(const config::ClusterConfig& config) {
   if (config.default_network_interface() == "slirp")
-    return "the cluster's default network interface is slirp, which no longer exists: name networks and interfaces in "
-           "the spec, or set network.defaultNetworkInterface of the KubeVirt object to bridge or masquerade";
+    return "the default network interface of the cluster is slirp, which is not supported any more; set networks and "
+           "interfaces in the spec, or network.defaultNetworkInterface of the KubeVirt object to bridge or masquerade";
   if (config.default_network_interface() == "bridge" && !config.permit_bridge_on_pod_network())
-    return "the cluster's default network interface is bridge, which it does not permit on the pod network: name "
+    return "the default network interface of the cluster is bridge, which is not permitted on the pod network; set "
            "networks and interfaces in the spec, for example masquerade";
   return std::nullopt;
 }

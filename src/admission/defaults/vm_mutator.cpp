@@ -33,7 +33,7 @@ Causes matcher_change_causes(const Object& vm, const Object& old_vm, const Famil
   if (revision.empty() || revision != json::get_string_or(*before, "revisionName")) return {};
   if (json::get_string_or(*now, "name") == json::get_string_or(*before, "name")) return {};
   return {{.reason = "FieldValueInvalid",
-           .message = fmt::format("revision {} was taken from another {}: remove revisionName together with changing "
+           .message = fmt::format("the revision {} is of another {}; remove revisionName when you change "
                                   "the name",
                                   revision, family.matcher),
            .field = field_of(family, "revisionName")}};
@@ -45,7 +45,8 @@ void add_inference_causes(const Object& matcher, const Family& family, Causes& c
     if (!json::get_string_or(matcher, member).empty())
       causes.push_back(
           {.reason = "FieldValueNotSupported",
-           .message = fmt::format("{} is inferred from a volume: give either {} or inferFromVolume", member, member),
+           .message = fmt::format("{} is inferred from a volume; {} is mutually exclusive with inferFromVolume", member,
+                                  member),
            .field = field_of(family, member)});
 }
 
@@ -57,13 +58,13 @@ Causes matcher_causes(const Object& vm, const Family& family) {
   const bool infers = !json::get_string_or(*matcher, "inferFromVolume").empty();
   if (!infers && json::get_string_or(*matcher, "name").empty())
     causes.push_back({.reason = "FieldValueNotFound",
-                      .message = fmt::format("spec.{} names nothing: give name or inferFromVolume", family.matcher),
+                      .message = fmt::format("spec.{} requires name or inferFromVolume", family.matcher),
                       .field = field_of(family, "")});
   if (infers) add_inference_causes(*matcher, family, causes);
   const auto policy = json::get_string(*matcher, "inferFromVolumeFailurePolicy");
   if (policy && *policy != "Reject" && *policy != "Ignore")
     causes.push_back({.reason = "FieldValueInvalid",
-                      .message = fmt::format("{} is no policy: use Reject or Ignore", *policy),
+                      .message = fmt::format("{}: supported values: Reject, Ignore", *policy),
                       .field = field_of(family, "inferFromVolumeFailurePolicy")});
   return causes;
 }
@@ -102,7 +103,7 @@ Completion complete_vm(const Case& about) {
   for (const Family* family : families)
     if (auto good = infer_matcher(vm, *family, about.context); !good)
       return refuse(Verdict::refuse(std::move(good.error())));
-  if (!edit::descend(vm, {"spec", "template"})) return refuse(Verdict::error("spec.template is missing"));
+  if (!edit::descend(vm, {"spec", "template"})) return refuse(Verdict::error("spec.template is required"));
   VmTarget target{.vm = vm, .preference = find_preference(vm, about.context), .context = about.context};
   for (const VmDefault& row : vm_defaults())
     if (about.create() || !row.on_create_only) row.apply(target);

@@ -33,8 +33,7 @@ void begin_life(VmiTarget& target) {
 Completion with_preset_warning(const Case& about, Completion completion) {
   if (completion.verdict.allowed && !completion.steps.empty() && carries_preset(about.object->get_object()))
     completion.verdict.warnings.emplace_back(
-        "VirtualMachineInstancePresets of kubevirt.io/v1 are deprecated and go away with v2: use an instance type and "
-        "a preference");
+        "VirtualMachineInstancePreset is deprecated; use an instance type and a preference");
   return completion;
 }
 

@@ -144,7 +144,7 @@ std::vector<Conflict> find_conflicts(const Instancetype& instancetype, const Obj
 }
 
 void list_conflict_rules(std::vector<RuleInfo>& out) {
-  constexpr string_view holds = "what the instance type sets is not set by the VM as well";
+  constexpr string_view holds = "the VM must not set what its instance type sets";
   for (const Row& row : table) out.push_back({.id = row.id, .holds = holds, .field = row.path});
   out.push_back({.id = annotation_id, .holds = holds, .field = "annotations.<key>"});
 }

@@ -57,14 +57,14 @@ std::vector<Conflict> apply_chosen(const Chosen& chosen, Object& machine_templat
 Status conflict_refusal(const std::vector<Conflict>& conflicts) {
   std::string fields;
   for (const Conflict& conflict : conflicts) fields += fmt::format("{}{}", fields.empty() ? "" : ", ", conflict.field);
-  return Status::bad_request(
-      fmt::format("the instance type sets what the VM sets too; remove from the VM: {}", fields));
+  return Status::bad_request(fmt::format(
+      "the VM conflicts with its instance type, which sets these fields; remove them from the VM: {}", fields));
 }
 
 Result<void> check_layout(const Chosen& chosen) {
   if (!chosen.instancetype || can_be_laid_out(chosen.instancetype.cpu().guest(), chosen_topology(chosen.preference)))
     return {};
-  return fail(Status::bad_request("the preference spreads vCPUs with a ratio of 0; a ratio is 1 or more"));
+  return fail(Status::bad_request("the ratio of the preference must be 1 or more, not 0"));
 }
 
 // 5.1 steps 3 and 4

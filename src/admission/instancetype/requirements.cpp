@@ -81,7 +81,7 @@ std::optional<Unmet> unmet_cpu(const Chosen& chosen, const MachineSpec& machine)
     const auto vcpus = chosen.instancetype.cpu().guest();
     if (vcpus >= required.guest()) return std::nullopt;
     return Unmet{.field = std::string(instancetype_field),
-                 .message = fmt::format("the preference requires {} vCPUs, the instance type gives {}; choose a larger "
+                 .message = fmt::format("the preference requires {} vCPUs, the instance type has {}; choose a larger "
                                         "one",
                                         required.guest(), vcpus)};
   }
@@ -91,8 +91,8 @@ std::optional<Unmet> unmet_cpu(const Chosen& chosen, const MachineSpec& machine)
   const auto vcpus = product(machine.domain().cpu(), names);
   if (vcpus >= required.guest()) return std::nullopt;
   return Unmet{.field = cpu_fields(names),
-               .message = fmt::format("the preference requires {} vCPUs, the machine has {} in the {} that it counts; "
-                                      "give it more there",
+               .message = fmt::format("the preference requires {} vCPUs, the VM has {} {}; "
+                                      "increase them",
                                       required.guest(), vcpus, fmt::join(names, " x "))};
 }
 
@@ -104,7 +104,7 @@ std::optional<Unmet> unmet_memory(const Chosen& chosen, const MachineSpec& machi
   const Quantity given = amount(own || !chosen.instancetype ? own : chosen.instancetype.memory().guest());
   if (given >= least) return std::nullopt;
   return Unmet{.field = std::string(chosen.instancetype ? instancetype_field : "spec.template.spec.domain.memory"),
-               .message = fmt::format("the preference requires {} of memory, the machine has {}; give it more",
+               .message = fmt::format("the preference requires {} of memory, the VM has {}; increase it",
                                       least.to_string(), given.to_string())};
 }
 
@@ -112,7 +112,7 @@ std::optional<Unmet> unmet_architecture(const Chosen& chosen, const MachineSpec&
   const auto required = chosen.preference.requirements().architecture();
   if (!required || machine.architecture() == *required) return std::nullopt;
   return Unmet{.field = "spec.template.spec.architecture",
-               .message = fmt::format("the preference is for architecture {}, the machine's is {}; choose another "
+               .message = fmt::format("the preference requires architecture {}, the VM has {}; choose another "
                                       "preference, or another architecture",
                                       api::in_words(*required), api::in_words(machine.architecture()))};
 }

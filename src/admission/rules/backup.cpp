@@ -31,7 +31,8 @@ void name_is_free(const Case& about, Causes& causes) {
   if (name.empty()) return;  // it will be generated
   const auto found = about.context.lookups.get(backups, about.review.name_space, name, about.context.storage);
   if (found && *found)
-    causes.invalid("metadata.name", fmt::format("there is a backup \"{}\" already; choose another name", name));
+    causes.invalid("metadata.name",
+                   fmt::format("\"{}\": a backup with this name already exists; choose another name", name));
 }
 
 void source_is_free(const Case& about, Causes& causes) {
@@ -46,13 +47,14 @@ void source_is_free(const Case& about, Causes& causes) {
                                                  json::find_path(*other, {"spec", "source"}), *source))
       continue;
     return causes.invalid(
-        "spec.source", fmt::format("backup \"{}\" of the same source is under way; wait for its end", name_of(*other)));
+        "spec.source",
+        fmt::format("backup \"{}\" of the same source is still in progress; wait until it completes", name_of(*other)));
   }
 }
 
 constexpr Rule rules[] = {
-    Rule{"BA05", "the name is not taken", "metadata.name", name_is_free}.stops(),
-    {"BA06", "no other backup of the source is under way", "spec.source", source_is_free},
+    Rule{"BA05", "the name of a backup must be unique", "metadata.name", name_is_free}.stops(),
+    {"BA06", "a source must have at most one backup in progress", "spec.source", source_is_free},
 };
 
 }  // namespace

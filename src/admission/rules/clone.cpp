@@ -8,6 +8,7 @@
 #include "api/canonical_words.h"
 #include "api/view.h"
 #include "base/net.h"
+#include "base/phrases.h"
 #include "json/access.h"
 #include "json/document.h"
 
@@ -36,13 +37,12 @@ Reference reference(const Case& about, string_view member) {
 }
 
 void check_filter(string_view filter, string_view field, Causes& causes) {
-  if (filter == "!")
-    return causes.invalid(field, "a filter that is only \"!\" excludes nothing; write what to exclude after it");
+  if (filter == "!") return causes.invalid(field, "\"!\": a name to exclude is required after \"!\"");
   if (filter.size() < 2) return;
   if (filter.find('!', 1) != filter.npos)
-    causes.invalid(field, fmt::format("\"!\" may only begin a filter: {}", in_words(filter)));
+    causes.invalid(field, fmt::format("{}: \"!\" is supported only at the start of a filter", in_words(filter)));
   if (filter.substr(0, filter.size() - 1).contains('*'))
-    causes.invalid(field, fmt::format("\"*\" may only end a filter: {}", in_words(filter)));
+    causes.invalid(field, fmt::format("{}: \"*\" is supported only at the end of a filter", in_words(filter)));
 }
 
 void filters_are_patterns(const Case& about, Causes& causes) {
@@ -59,37 +59,39 @@ void filters_are_patterns(const Case& about, Causes& causes) {
 void source_kind_is_known(const Case& about, Causes& causes) {
   const auto source = reference(about, "source");
   if (source.kind != machine_kind && source.kind != "VirtualMachineSnapshot")
-    causes.invalid("spec.Source.Kind", fmt::format("only a VirtualMachine or a VirtualMachineSnapshot can be cloned, "
-                                                   "not {}",
-                                                   in_words(source.kind)));
+    causes.invalid("spec.Source.Kind",
+                   fmt::format("{}: supported values: VirtualMachine, VirtualMachineSnapshot", in_words(source.kind)));
 }
 
 void target_kind_is_known(const Case& about, Causes& causes) {
   const auto target = reference(about, "target");
   if (target.present && target.kind != machine_kind)
-    causes.invalid("spec.Target.Kind", fmt::format("a clone is a VirtualMachine, not {}", in_words(target.kind)));
+    causes.invalid("spec.Target.Kind", fmt::format("{}: supported values: VirtualMachine", in_words(target.kind)));
 }
 
 void source_is_there(const Case& about, Causes& causes) {
   if (!reference(about, "source").present)
-    causes.invalid("spec.Source", "a clone needs something to clone; name it in spec.source");
+    causes.invalid("spec.Source",
+                   phrases::missing("name the VirtualMachine or VirtualMachineSnapshot to clone in spec.source"));
 }
 
 void source_has_group(const Case& about, Causes& causes) {
   const auto source = reference(about, "source");
   if (source.present && source.group.empty())
-    causes.invalid("spec.Source.APIGroup", "the source needs its apiGroup, such as kubevirt.io");
+    causes.invalid("spec.Source.APIGroup", phrases::missing("for example kubevirt.io"));
 }
 
 void source_has_kind(const Case& about, Causes& causes) {
   const auto source = reference(about, "source");
   if (source.present && source.kind.empty())
-    causes.invalid("spec.Source", "the source needs its kind: VirtualMachine or VirtualMachineSnapshot");
+    causes.invalid("spec.Source",
+                   phrases::missing("spec.source.kind must be VirtualMachine or VirtualMachineSnapshot"));
 }
 
 void source_has_name(const Case& about, Causes& causes) {
   const auto source = reference(about, "source");
-  if (source.present && source.name.empty()) causes.invalid("spec.Source.Name", "the source needs its name");
+  if (source.present && source.name.empty())
+    causes.invalid("spec.Source.Name", phrases::missing("spec.source.name must name the object to clone"));
 }
 
 void target_is_another(const Case& about, Causes& causes) {
@@ -97,7 +99,7 @@ void target_is_another(const Case& about, Causes& causes) {
   if (!source.present || !target.present || source.kind != machine_kind || target.kind != machine_kind) return;
   if (source.name == target.name)
     causes.invalid("spec.target.name",
-                   fmt::format("machine {} cannot be a clone of itself; choose another name", in_words(source.name)));
+                   fmt::format("{}: a VM cannot be cloned onto itself; choose another name", in_words(source.name)));
 }
 
 void macs_are_macs(const Case& about, Causes& causes) {
@@ -106,9 +108,10 @@ void macs_are_macs(const Case& about, Causes& causes) {
     if (text.empty()) continue;
     const auto mac = parse_mac(text);
     if (mac && mac->size() <= mac_bytes) continue;
-    causes.invalid(name.empty() ? "spec.newMacAddresses[]" : fmt::format("spec.newMacAddresses.{}", name),
-                   fmt::format("interface {} takes a MAC address of six bytes, such as 02:00:00:00:00:01, not {}", name,
-                               in_words(text)));
+    causes.invalid(
+        name.empty() ? "spec.newMacAddresses[]" : fmt::format("spec.newMacAddresses.{}", name),
+        fmt::format("interface {}: the MAC address must have six octets, for example 02:00:00:00:00:01, not {}", name,
+                    in_words(text)));
   }
 }
 
@@ -117,23 +120,25 @@ void patches_are_json(const Case& about, Causes& causes) {
   for (const string_view patch : api::List<string_view>(spec(about).get("patches"))) {
     if (const auto read = json::Document::parse(patch); !read)
       causes.invalid(fmt::format("spec.patches[{}]", index),
-                     fmt::format("a patch is JSON text such as {{\"op\":\"remove\",\"path\":\"/spec/x\"}}; {}",
+                     fmt::format("a patch must be JSON such as {{\"op\":\"remove\",\"path\":\"/spec/x\"}}: {}",
                                  read.error().message));
     ++index;
   }
 }
 
 constexpr Rule rules[] = {
-    {"CL05", "filters are names that may begin with ! and end with *", "", filters_are_patterns},
-    {"CL08", "a machine or a snapshot is cloned", "spec.Source.Kind", source_kind_is_known},
-    {"CL09", "a machine is made", "spec.Target.Kind", target_kind_is_known},
-    {"CL10", "there is a source", "spec.Source", source_is_there},
-    {"CL11", "the source has its apiGroup", "spec.Source.APIGroup", source_has_group},
-    {"CL12", "the source has its kind", "spec.Source", source_has_kind},
-    {"CL13", "the source has its name", "spec.Source.Name", source_has_name},
-    {"CL14", "a machine is not cloned onto itself", "spec.target.name", target_is_another},
-    {"CL15", "new MAC addresses are MAC addresses", "spec.newMacAddresses", macs_are_macs},
-    {"CL16", "patches are JSON", "spec.patches", patches_are_json},
+    {"CL05", "a filter must be a name with an optional ! before it and an optional * after it", "",
+     filters_are_patterns},
+    {"CL08", "the source must be a VirtualMachine or a VirtualMachineSnapshot", "spec.Source.Kind",
+     source_kind_is_known},
+    {"CL09", "the target must be a VirtualMachine", "spec.Target.Kind", target_kind_is_known},
+    {"CL10", "spec.source is required", "spec.Source", source_is_there},
+    {"CL11", "spec.source.apiGroup is required", "spec.Source.APIGroup", source_has_group},
+    {"CL12", "spec.source.kind is required", "spec.Source", source_has_kind},
+    {"CL13", "spec.source.name is required", "spec.Source.Name", source_has_name},
+    {"CL14", "a VM must not be cloned onto itself", "spec.target.name", target_is_another},
+    {"CL15", "new MAC addresses must be valid", "spec.newMacAddresses", macs_are_macs},
+    {"CL16", "patches must be JSON", "spec.patches", patches_are_json},
 };
 
 }  // namespace

@@ -69,13 +69,14 @@ void name_is_own(const DiskAt& at, Causes& causes) {
   const std::size_t room = causes.size() < told_causes_max ? told_causes_max - causes.size() : 1;
   const std::size_t others = std::min(at.names.count_before(at.disk.name(), at.index), room);
   for (std::size_t i = 0; i < others; ++i)
-    causes.invalid(at.field(".name"), fmt::format("disk {} has the name {} of a disk before it; give each its own",
-                                                  at.index, in_words(at.disk.name())));
+    causes.invalid(at.field(".name"),
+                   fmt::format("disk {}: the name {} is used by an earlier disk; names must be unique", at.index,
+                               in_words(at.disk.name())));
 }
 
 void is_one_device(const DiskAt& at, Causes& causes) {
   if (std::ranges::count_if(devices, [&](string_view name) { return static_cast<bool>(View(at.disk.get(name))); }) > 1)
-    causes.invalid(at.field(""), "a disk is one of disk, lun and cdrom; keep one of them");
+    causes.invalid(at.field(""), "disk, lun and cdrom are mutually exclusive; keep one of them");
 }
 
 std::string pci_address_field(const DiskAt& at) { return at.twice(fmt::format(".disk[{}].pciAddress", at.index)); }
@@ -84,45 +85,44 @@ void pci_address_needs_virtio(const DiskAt& at, Causes& causes) {
   const auto target = at.disk.disk();
   if (!target.pci_address().empty() && target.bus() != "virtio")
     causes.invalid(pci_address_field(at),
-                   fmt::format("only a disk on bus virtio has a PCI address, not one on {}", in_words(target.bus())));
+                   fmt::format("{}: a PCI address is supported only for disks on bus virtio; this disk is on this bus",
+                               in_words(target.bus())));
 }
 
 void pci_address_is_one(const DiskAt& at, Causes& causes) {
   const string_view address = at.disk.disk().pci_address();
   if (!address.empty() && !is_pci_address(address))
     causes.invalid(pci_address_field(at),
-                   fmt::format("a PCI address looks like 0000:81:01.0, not like {}", in_words(address)));
+                   fmt::format("{}: must be a PCI address, for example 0000:81:01.0", in_words(address)));
 }
 
 void boot_order_counts_from_one(const DiskAt& at, Causes& causes) {
-  if (at.disk.boot_order() == 0U)
-    causes.invalid(at.field(".bootOrder"), "boot order counts from 1; give 1 or more, or leave it out");
+  if (at.disk.boot_order() == 0U) causes.invalid(at.field(".bootOrder"), "0: must be 1 or more");
 }
 
 void bus_is_not_ide(const DiskAt& at, Causes& causes) {
-  if (at.is_on("ide")) causes.invalid(at.bus_field(), "bus ide is not there any more; use sata, scsi or virtio");
+  if (at.is_on("ide")) causes.invalid(at.bus_field(), "bus ide is not supported any more; use sata, scsi or virtio");
 }
 
 void cdrom_is_off_virtio(const DiskAt& at, Causes& causes) {
   if (at.is_on("virtio") && at.device == "cdrom")
-    causes.invalid(at.bus_field(), "a CD-ROM cannot be on bus virtio; use sata or scsi");
+    causes.invalid(at.bus_field(), "bus virtio is not supported for a CD-ROM; use sata or scsi");
 }
 
 void sata_disk_is_writable(const DiskAt& at, Causes& causes) {
   if (at.is_on("sata") && at.disk.disk().readonly())
-    causes.invalid(at.bus_field(), "a disk on bus sata cannot be read-only; use virtio or scsi, or a cdrom");
+    causes.invalid(at.bus_field(), "bus sata is not supported for a read-only disk; use virtio or scsi, or a cdrom");
 }
 
 void bus_is_known(const DiskAt& at, Causes& causes) {
   if (!is_one_of(at.bus, buses))
-    causes.invalid(at.bus_field(), fmt::format("a bus is virtio, scsi, sata or usb, not {}", in_words(at.bus)));
+    causes.invalid(at.bus_field(), fmt::format("{}: supported values: virtio, scsi, sata, usb", in_words(at.bus)));
 }
 
 void io_thread_needs_virtio(const DiskAt& at, Causes& causes) {
   if (at.disk.dedicated_io_thread().value_or(false) && !at.bus.empty() && !at.is_on("virtio"))
-    causes.not_supported(
-        at.twice_at(""),
-        fmt::format("only a disk on bus virtio has an I/O thread of its own, not one on {}", in_words(at.bus)));
+    causes.not_supported(at.twice_at(""),
+                         fmt::format("{}: dedicatedIOThread is supported only on bus virtio", in_words(at.bus)));
 }
 
 void serial_is_plain(const DiskAt& at, Causes& causes) {
@@ -131,36 +131,37 @@ void serial_is_plain(const DiskAt& at, Causes& causes) {
            string_view("_.+-").contains(c);
   };
   if (!std::ranges::all_of(at.disk.serial(), plain))
-    causes.invalid(at.field(".serial"), "a serial number is made of letters, digits, _ . + and -");
+    causes.invalid(at.field(".serial"), "must contain only letters, digits, _ . + and -");
 }
 
 void serial_is_short(const DiskAt& at, Causes& causes) {
   constexpr std::ptrdiff_t characters_max = 256;
   if (std::ranges::count_if(at.disk.serial(), [](char c) { return (c & 0xC0) != 0x80; }) > characters_max)
-    causes.invalid(at.field(".serial"), fmt::format("a serial number has at most {} characters", characters_max));
+    causes.invalid(at.field(".serial"), fmt::format("must have at most {} characters", characters_max));
 }
 
 void cache_is_known(const DiskAt& at, Causes& causes) {
   if (!is_one_of(at.disk.cache(), cache_modes))
     causes.invalid(at.field(".cache"),
-                   fmt::format("cache is none, writethrough or writeback, not {}", in_words(at.disk.cache())));
+                   fmt::format("{}: supported values: none, writethrough, writeback", in_words(at.disk.cache())));
 }
 
 void io_is_known(const DiskAt& at, Causes& causes) {
   if (!is_one_of(at.disk.io(), io_modes))
-    causes.not_supported(at.twice_at(".io"), fmt::format("io is native or threads, not {}", in_words(at.disk.io())));
+    causes.not_supported(at.twice_at(".io"),
+                         fmt::format("{}: supported values: native, threads", in_words(at.disk.io())));
 }
 
 void error_policy_is_known(const DiskAt& at, Causes& causes) {
   const auto policy = at.disk.error_policy();
   if (policy && !is_one_of(*policy, error_policies))
     causes.invalid(at.field(".errorPolicy"),
-                   fmt::format("errorPolicy is stop, ignore, report or enospace, not {}", in_words(*policy)));
+                   fmt::format("{}: supported values: stop, ignore, report, enospace", in_words(*policy)));
 }
 
 void name_is_a_label(const DiskAt& at, Causes& causes) {
   for (const std::string& defect : dns1123_label_defects(at.disk.name()))
-    causes.invalid(at.twice_at(".name"), fmt::format("name {}: {}", in_words(at.disk.name()), defect));
+    causes.invalid(at.twice_at(".name"), fmt::format("{}: {}", in_words(at.disk.name()), defect));
 }
 
 // --- block sizes: the first rule that is broken ends the matter for the disk ---
@@ -168,27 +169,27 @@ void name_is_a_label(const DiskAt& at, Causes& causes) {
 void block_size_comes_from_one_place(const DiskAt& at, Causes& causes) {
   const auto match = at.disk.block_size().match_volume();
   if (match && match.enabled().value_or(true))
-    causes.invalid(at.field(".blockSize"), "a block size is either custom or that of the volume; keep one");
+    causes.invalid(at.field(".blockSize"), "custom is mutually exclusive with matchVolume; remove one of them");
 }
 
 void logical_block_fits_physical(const DiskAt& at, Causes& causes) {
   const auto custom = at.disk.block_size().custom();
   if (custom.logical() > custom.physical())
-    causes.invalid(at.field(".blockSize.custom.logical"),
-                   fmt::format("the logical block ({}) cannot be larger than the physical one ({})", custom.logical(),
-                               custom.physical()));
+    causes.invalid(
+        at.field(".blockSize.custom.logical"),
+        fmt::format("{}: must not be larger than the physical block size ({})", custom.logical(), custom.physical()));
 }
 
 void sata_has_small_blocks(const DiskAt& at, Causes& causes) {
   if (at.is_on("sata") && at.disk.block_size().custom().logical() != 512)
-    causes.invalid(at.field(".blockSize.custom.logical"), "a disk on bus sata has logical blocks of 512 bytes");
+    causes.invalid(at.field(".blockSize.custom.logical"), "must be 512 for a disk on bus sata");
 }
 
 void discards_whole_blocks(const DiskAt& at, Causes& causes) {
   const auto custom = at.disk.block_size().custom();
   if (custom.logical() != 0 && custom.discard_granularity().value_or(0) % custom.logical() != 0)
     causes.invalid(at.field(".blockSize.custom.discardGranularity"),
-                   fmt::format("discardGranularity is a multiple of the logical block ({})", custom.logical()));
+                   fmt::format("must be a multiple of the logical block size ({})", custom.logical()));
 }
 
 void blocks_have_sizes_that_exist(const DiskAt& at, Causes& causes) {
@@ -196,7 +197,7 @@ void blocks_have_sizes_that_exist(const DiskAt& at, Causes& causes) {
   const auto check = [&](string_view member, std::uint64_t size) {
     if (size >= size_min && size <= size_max && std::has_single_bit(size)) return;
     causes.invalid(at.field(fmt::format(".blockSize.custom.{}", member)),
-                   fmt::format("a block size is a power of two from {} to {}, not {}", size_min, size_max, size));
+                   fmt::format("{2}: must be a power of two from {0} to {1}", size_min, size_max, size));
   };
   const auto custom = at.disk.block_size().custom();
   check("logical", custom.logical());
@@ -204,39 +205,41 @@ void blocks_have_sizes_that_exist(const DiskAt& at, Causes& causes) {
 }
 
 constexpr RuleOn<DiskAt> disk_rows[] = {
-    {"DISK-01", "disks have names of their own", "domain.devices.disks[].name", name_is_own},
-    {"DISK-02", "a disk is one kind of device", "domain.devices.disks[]", is_one_device},
-    {"DISK-03", "only a disk on bus virtio has a PCI address",
+    {"DISK-01", "disk names must be unique", "domain.devices.disks[].name", name_is_own},
+    {"DISK-02", "disk, lun and cdrom are mutually exclusive", "domain.devices.disks[]", is_one_device},
+    {"DISK-03", "a PCI address is supported only on bus virtio",
      "domain.devices.disks.domain.devices.disks.disk[].pciAddress", pci_address_needs_virtio},
-    {"DISK-04", "the PCI address of a disk is one", "domain.devices.disks.domain.devices.disks.disk[].pciAddress",
+    {"DISK-04", "a PCI address must be valid", "domain.devices.disks.domain.devices.disks.disk[].pciAddress",
      pci_address_is_one},
-    {"BOOT-01", "the boot order of a disk counts from 1", "domain.devices.disks[].bootOrder",
+    {"BOOT-01", "bootOrder of a disk must be 1 or more", "domain.devices.disks[].bootOrder",
      boot_order_counts_from_one},
-    {"DISK-05", "no disk is on bus ide", "domain.devices.disks[].disk.bus", bus_is_not_ide},
-    {"DISK-06", "no CD-ROM is on bus virtio", "domain.devices.disks[].cdrom.bus", cdrom_is_off_virtio},
-    {"DISK-07", "a disk on bus sata is not read-only", "domain.devices.disks[].disk.bus", sata_disk_is_writable},
-    {"DISK-08", "the bus of a disk is one that exists", "domain.devices.disks[].disk.bus", bus_is_known},
-    {"DISK-09", "a disk with an I/O thread of its own is on bus virtio", "domain.devices.disks.domain.devices.disks[]",
+    {"DISK-05", "bus ide is not supported", "domain.devices.disks[].disk.bus", bus_is_not_ide},
+    {"DISK-06", "bus virtio is not supported for a CD-ROM", "domain.devices.disks[].cdrom.bus", cdrom_is_off_virtio},
+    {"DISK-07", "bus sata is not supported for a read-only disk", "domain.devices.disks[].disk.bus",
+     sata_disk_is_writable},
+    {"DISK-08", "the bus must be virtio, scsi, sata or usb", "domain.devices.disks[].disk.bus", bus_is_known},
+    {"DISK-09", "dedicatedIOThread is supported only on bus virtio", "domain.devices.disks.domain.devices.disks[]",
      io_thread_needs_virtio},
-    {"DISK-10", "a serial number is made of plain characters", "domain.devices.disks[].serial", serial_is_plain},
-    {"DISK-11", "a serial number is not too long", "domain.devices.disks[].serial", serial_is_short},
-    {"DISK-12", "the cache mode is one that exists", "domain.devices.disks[].cache", cache_is_known},
-    {"DISK-13", "the I/O mode is one that exists", "domain.devices.disks.domain.devices.disks[].io", io_is_known},
-    {"DISK-14", "the error policy is one that exists", "domain.devices.disks[].errorPolicy", error_policy_is_known},
-    {"DISK-15", "the name of a disk is a DNS label", "domain.devices.disks.domain.devices.disks[].name",
-     name_is_a_label},
+    {"DISK-10", "a serial number must contain only letters, digits, _ . + and -", "domain.devices.disks[].serial",
+     serial_is_plain},
+    {"DISK-11", "a serial number must not be too long", "domain.devices.disks[].serial", serial_is_short},
+    {"DISK-12", "cache must be none, writethrough or writeback", "domain.devices.disks[].cache", cache_is_known},
+    {"DISK-13", "io must be native or threads", "domain.devices.disks.domain.devices.disks[].io", io_is_known},
+    {"DISK-14", "errorPolicy must be stop, ignore, report or enospace", "domain.devices.disks[].errorPolicy",
+     error_policy_is_known},
+    {"DISK-15", "a disk name must be a DNS label", "domain.devices.disks.domain.devices.disks[].name", name_is_a_label},
 };
 
 constexpr RuleOn<DiskAt> block_size_rows[] = {
-    {"DISK-16", "a block size is custom or that of the volume", "domain.devices.disks[].blockSize",
+    {"DISK-16", "custom and matchVolume of a block size are mutually exclusive", "domain.devices.disks[].blockSize",
      block_size_comes_from_one_place},
-    {"DISK-17", "the logical block is not larger than the physical one",
+    {"DISK-17", "the logical block size must not exceed the physical block size",
      "domain.devices.disks[].blockSize.custom.logical", logical_block_fits_physical},
-    {"DISK-18", "a disk on bus sata has logical blocks of 512 bytes", "domain.devices.disks[].blockSize.custom.logical",
+    {"DISK-18", "the logical block size must be 512 on bus sata", "domain.devices.disks[].blockSize.custom.logical",
      sata_has_small_blocks},
-    {"DISK-19", "whole blocks are discarded", "domain.devices.disks[].blockSize.custom.discardGranularity",
-     discards_whole_blocks},
-    {"DISK-20", "block sizes are powers of two from 512 to 2097152", "domain.devices.disks[].blockSize.custom",
+    {"DISK-19", "discardGranularity must be a multiple of the logical block size",
+     "domain.devices.disks[].blockSize.custom.discardGranularity", discards_whole_blocks},
+    {"DISK-20", "a block size must be a power of two from 512 to 2097152", "domain.devices.disks[].blockSize.custom",
      blocks_have_sizes_that_exist},
 };
 

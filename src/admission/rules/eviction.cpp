@@ -51,10 +51,10 @@ void judge_attachment(const Case& about, const json::Value& pod, string_view own
   if (!*owner || !is_running_launcher(**owner) || !vmi_name(**owner)) return;
   const string_view name = *vmi_name(**owner);
   const auto vmi = lookups.get(vmis, ns, name, storage);
-  if (!vmi) return try_again(causes, fmt::format("machine {}/{} could not be read: {}", ns, name, vmi.error().message));
+  if (!vmi) return try_again(causes, fmt::format("VMI {}/{} could not be read: {}", ns, name, vmi.error().message));
   if (!*vmi) return;
-  try_again(causes, fmt::format("pod {} holds volumes of the running machine {}/{}; it goes with the machine, so evict "
-                                "or migrate that",
+  try_again(causes, fmt::format("pod {} holds hotplugged volumes of the running VMI {}/{} and ends with it; evict "
+                                "or migrate the VMI instead",
                                 about.review.name, ns, name));
 }
 
@@ -82,7 +82,7 @@ std::string under_way(string_view ns, string_view name) {
 // The Eviction itself, as Go reads it.
 Result<void> read_eviction(const Case& about) {
   static const api::Type& type = *api::find_type("policy.Eviction");
-  if (!about.object) return fail(Status::bad_request("the review carries no Eviction"));
+  if (!about.object) return fail(Status::bad_request("the review has no Eviction object"));
   return api::canonicalize(*about.object, type);
 }
 
@@ -127,7 +127,7 @@ void evacuate(const Case& about, const json::Value& vmi, string_view name, strin
                  .name = std::string(name),
                  .patch = evacuation_patch(about, vmi, node),
                  .dry_run = is_dry_run(about),
-                 .failure = later(fmt::format("machine {}/{} could not be marked for evacuation", ns, name))});
+                 .failure = later(fmt::format("VMI {}/{} could not be marked for evacuation", ns, name))});
 }
 
 void judge_launcher(const Case& about, const json::Value& pod, Causes& causes) {
@@ -137,8 +137,7 @@ void judge_launcher(const Case& about, const json::Value& pod, Causes& causes) {
   const auto found = about.context.lookups.get(vmis, ns, *name, about.context.storage);
   if (!found) return try_again(causes, found.error().message);
   if (!*found)
-    return try_again(causes,
-                     fmt::format("pod {} runs machine {}/{}, which cannot be found", about.review.name, ns, *name));
+    return try_again(causes, fmt::format("pod {} runs VMI {}/{}, which was not found", about.review.name, ns, *name));
   const json::Value& vmi = **found;
   // An empty strategy is one too: it means none of those that keep a pod.
   const auto own = json::as_string(json::find_path(vmi, {"spec", "evictionStrategy"}));
@@ -146,15 +145,16 @@ void judge_launcher(const Case& about, const json::Value& pod, Causes& causes) {
   if (fate == Fate::goes) return;
   if (fate == Fate::stays)
     return try_again(causes,
-                     fmt::format("machine {}/{} must be migrated when it is evicted (LiveMigrate), and cannot be "
-                                 "migrated; stop it, or make it migratable",
+                     fmt::format("VMI {}/{} has eviction strategy LiveMigrate but cannot be live-migrated; stop "
+                                 "the VM, or make it migratable",
                                  ns, *name));
   if (!text_at(vmi, {"status", "evacuationNodeName"}).empty())
-    return try_again(causes, fmt::format("evacuation is under way: {}", under_way(ns, *name)));
+    return try_again(causes, fmt::format("Evacuation in progress: {}", under_way(ns, *name)));
   const string_view node = text_at(pod, {"spec", "nodeName"});
   if (text_at(vmi, {"status", "nodeName"}) != node)
-    return try_again(causes, fmt::format("pod {} is where machine {}/{} migrates to; wait for the migration's end",
-                                         about.review.name, ns, *name));
+    return try_again(causes,
+                     fmt::format("pod {} is the migration target of VMI {}/{}; wait until the migration completes",
+                                 about.review.name, ns, *name));
   evacuate(about, vmi, *name, node, causes);
 }
 
@@ -162,7 +162,7 @@ void machine_moves_first(const Case& about, Causes& causes) {
   const auto pod = about.context.lookups.get(pods, about.review.name_space, about.review.name, about.context.storage);
   // Whoever evicts tries again at 429 and gives up at everything else, so the general answer (503) would end a drain.
   if (!pod && leaves_unknown(pod.error().code))
-    return try_again(causes, fmt::format("pod {} could not be looked up, so it is not known whether a VM must migrate "
+    return try_again(causes, fmt::format("pod {} could not be looked up to check whether its VMI must be migrated "
                                          "first: {}; try again",
                                          about.review.name, pod.error().message));
   if (!pod || !*pod) return;
@@ -173,7 +173,7 @@ void machine_moves_first(const Case& about, Causes& causes) {
 }
 
 constexpr Rule rules[] = {
-    {"E1", "a machine moves away before its pod is evicted", "", machine_moves_first},
+    {"E1", "a VMI must be migrated before its pod is evicted", "", machine_moves_first},
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "admission/rules/tables.h"
 #include "admission/semantic_equal.h"
 #include "api/canonical_words.h"
+#include "base/phrases.h"
 #include "json/access.h"
 
 namespace vg::admission {
@@ -39,49 +40,51 @@ const Source* source_of(const Case& about) {
 
 void source_is_known(const Case& about, Causes& causes) {
   if (source_of(about)) return;
-  causes.invalid("spec.source.kind",
-                 fmt::format("a PersistentVolumeClaim, VirtualMachine, VirtualMachineSnapshot, VirtualMachineBackup or "
-                             "VirtualMachineTemplate can be exported, not {}",
-                             in_words(source_member(about, "kind"))));
+  causes.invalid(
+      "spec.source.kind",
+      fmt::format(
+          "{}: supported values: PersistentVolumeClaim, VirtualMachine, VirtualMachineSnapshot, VirtualMachineBackup, "
+          "VirtualMachineTemplate",
+          in_words(source_member(about, "kind"))));
 }
 
 void templates_are_on(const Case& about, Causes& causes) {
   if (source_member(about, "kind") != template_kind) return;
   if (about.enabled(config::Gate::oci_export) && about.context.config.virt_template_deployment()) return;
   causes.invalid("spec.source.kind",
-                 "exporting templates needs the feature gates OCIExport and Template and "
-                 "spec.configuration.virtTemplateDeployment of the KubeVirt object not disabled");
+                 "exporting a VirtualMachineTemplate requires the feature gates OCIExport and Template, and "
+                 "spec.configuration.virtTemplateDeployment of the KubeVirt object must not be disabled");
 }
 
 void source_has_name(const Case& about, Causes& causes) {
   if (source_member(about, "name").empty())
-    causes.invalid("spec.source.name", "say what to export: spec.source.name is empty");
+    causes.invalid("spec.source.name", phrases::missing("the name of the object to export"));
 }
 
 void source_has_its_group(const Case& about, Causes& causes) {
   const string_view group = source_member(about, "apiGroup"), wanted = source_of(about)->group;
   if (group == wanted) return;
-  causes.invalid("spec.source.APIGroup", fmt::format("a source of kind {} has the apiGroup {}, not {}",
+  causes.invalid("spec.source.APIGroup", fmt::format("{2}: the apiGroup of a {0} must be {1}",
                                                      source_member(about, "kind"), in_words(wanted), in_words(group)));
 }
 
 void spec_stays(const Case& about, Causes& causes) {
   if (!unchanged(about, {"spec"}))
-    causes.invalid("spec", "the spec of an export cannot change; delete it and create another");
+    causes.invalid("spec", phrases::immutable("delete the export and create another one"));
 }
 
 constexpr Rule rules[] = {
-    Rule{"EX14", "the source is of a kind that can be exported", "spec.source.kind", source_is_known}
+    Rule{"EX14", "the source must be of a kind that can be exported", "spec.source.kind", source_is_known}
         .on(When::create)
         .stops(),
-    Rule{"EX11", "templates are exported only where that is switched on", "spec.source.kind", templates_are_on}
+    Rule{"EX11", "exporting templates requires their feature gates", "spec.source.kind", templates_are_on}
         .on(When::create)
         .about(config::Gate::oci_export)
         .stops(),
-    Rule{"EX03", "the source has its name", "spec.source.name", source_has_name}.on(When::create),
-    Rule{"EX04", "the source has the apiGroup of its kind", "spec.source.APIGroup", source_has_its_group}.on(
+    Rule{"EX03", "spec.source.name is required", "spec.source.name", source_has_name}.on(When::create),
+    Rule{"EX04", "spec.source.apiGroup must be that of the kind", "spec.source.APIGroup", source_has_its_group}.on(
         When::create),
-    Rule{"EX16", "the spec does not change", "spec", spec_stays}.on(When::update),
+    Rule{"EX16", "spec is immutable", "spec", spec_stays}.on(When::update),
 };
 
 }  // namespace

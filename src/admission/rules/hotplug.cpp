@@ -113,9 +113,11 @@ void every_volume_has_a_device(const StorageChange& change, Causes& causes) {
   for (const Disk disk : change.after.disks)
     if (!drives_may_be_empty || !disk.cdrom() || volumes.contains(disk.name())) ++devices;
   if (devices != volumes.distinct())
-    causes.invalid(nowhere, fmt::format("{} volumes go with {} disks and filesystems; add or remove a volume together "
-                                        "with its disk",
-                                        volumes.distinct(), devices));
+    causes.invalid(
+        nowhere,
+        fmt::format("the VMI would have {} volumes but {} disks and filesystems; add or remove a volume together "
+                    "with its disk",
+                    volumes.distinct(), devices));
 }
 
 std::size_t count_permanent(const StorageChange& change, const Storage& side) {
@@ -129,51 +131,52 @@ std::size_t count_permanent(const StorageChange& change, const Storage& side) {
 void permanent_volumes_stay(const StorageChange& change, Causes& causes) {
   const auto before = count_permanent(change, change.before), after = count_permanent(change, change.after);
   if (before != after)
-    causes.invalid(nowhere, fmt::format("the machine started with {} volumes that cannot come or go while it runs; "
-                                        "there would be {}",
-                                        before, after));
+    causes.invalid(nowhere,
+                   fmt::format("the VMI started with {} volumes, which cannot be added or removed while it runs; "
+                               "the request leaves {}",
+                               before, after));
 }
 
 constexpr RuleOn<StorageChange> storage_rows[] = {
-    RuleOn<StorageChange>{"HP-01", "there are as many volumes as disks and filesystems", nowhere,
+    RuleOn<StorageChange>{"HP-01", "the number of volumes must match the number of disks and filesystems", nowhere,
                           every_volume_has_a_device}
         .about(Gate::declarative_hotplug_volumes),
-    {"HP-02", "no volume goes that the machine started with", nowhere, permanent_volumes_stay},
+    {"HP-02", "volumes that the VMI started with must stay", nowhere, permanent_volumes_stay},
 };
 
 // --- of a volume that the machine started with -----------------------------------------------------------------------
 
 void permanent_volume_was_there(const VolumeChange& volume, Causes& causes) {
   if (!volume.before)
-    causes.invalid(nowhere, fmt::format("volume {} cannot be added: the machine knows that name as one of the volumes "
-                                        "it started with; choose another one",
+    causes.invalid(nowhere, fmt::format("volume {} cannot be added: the VMI started with a volume of this name; "
+                                        "choose another name",
                                         in_words(volume.name)));
 }
 
 void permanent_volume_is_as_it_was(const VolumeChange& volume, Causes& causes) {
   if (!volume.is_migrated && !volume.same_volume())
-    causes.invalid(nowhere, fmt::format("volume {} cannot change while the machine runs, unless it is being migrated",
+    causes.invalid(nowhere, fmt::format("volume {} cannot be changed while the VMI runs, except by a migration",
                                         in_words(volume.name)));
 }
 
 void permanent_disk_is_as_it_was(const VolumeChange& volume, Causes& causes) {
   if (!volume.is_migrated && !volume.same_disk())
     causes.invalid(nowhere,
-                   fmt::format("the disk of volume {} cannot change while the machine runs", in_words(volume.name)));
+                   fmt::format("the disk of volume {} cannot be changed while the VMI runs", in_words(volume.name)));
 }
 
 constexpr RuleOn<VolumeChange> permanent_rows[] = {
-    {"HP-03", "no volume comes under the name of one that the machine started with", nowhere,
+    {"HP-03", "a hotplugged volume must not reuse the name of a volume that the VMI started with", nowhere,
      permanent_volume_was_there},
-    {"HP-04", "a volume that the machine started with does not change", nowhere, permanent_volume_is_as_it_was},
-    {"HP-05", "its disk does not change", nowhere, permanent_disk_is_as_it_was},
+    {"HP-04", "volumes that the VMI started with are immutable", nowhere, permanent_volume_is_as_it_was},
+    {"HP-05", "disks of volumes that the VMI started with are immutable", nowhere, permanent_disk_is_as_it_was},
 };
 
 // --- of a volume that was plugged in before --------------------------------------------------------------------------
 
 void plugged_volume_is_as_it_was(const VolumeChange& volume, Causes& causes) {
   if (!volume.is_migrated && !volume.same_volume())
-    causes.invalid(nowhere, fmt::format("volume {} is plugged in and cannot change; remove it and add the other one "
+    causes.invalid(nowhere, fmt::format("hotplugged volume {} is immutable; remove it and add the new one "
                                         "under another name",
                                         in_words(volume.name)));
 }
@@ -181,19 +184,21 @@ void plugged_volume_is_as_it_was(const VolumeChange& volume, Causes& causes) {
 void plugged_volume_keeps_a_disk(const VolumeChange& volume, Causes& causes) {
   if (!volume.is_memory_dump() && !volume.disk_after)
     causes.invalid(
-        nowhere, fmt::format("volume {} has no disk of its name; remove both or none of them", in_words(volume.name)));
+        nowhere,
+        fmt::format("hotplugged volume {} has no disk with the same name; remove the volume and its disk together",
+                    in_words(volume.name)));
 }
 
 void plugged_disk_is_as_it_was(const VolumeChange& volume, Causes& causes) {
   if (!volume.is_memory_dump() && !volume.same_disk())
-    causes.invalid(nowhere, fmt::format("the disk of volume {} is plugged in and cannot change; remove it first",
-                                        in_words(volume.name)));
+    causes.invalid(
+        nowhere, fmt::format("the disk of hotplugged volume {} is immutable; remove it first", in_words(volume.name)));
 }
 
 constexpr RuleOn<VolumeChange> plugged_rows[] = {
-    {"HP-06", "a volume that is plugged in does not change", nowhere, plugged_volume_is_as_it_was},
-    {"HP-07", "a volume that is plugged in keeps its disk", nowhere, plugged_volume_keeps_a_disk},
-    {"HP-08", "a disk that is plugged in does not change", nowhere, plugged_disk_is_as_it_was},
+    {"HP-06", "hotplugged volumes are immutable", nowhere, plugged_volume_is_as_it_was},
+    {"HP-07", "hotplugged volumes must keep their disks", nowhere, plugged_volume_keeps_a_disk},
+    {"HP-08", "disks of hotplugged volumes are immutable", nowhere, plugged_disk_is_as_it_was},
 };
 
 // --- of a volume that is new -----------------------------------------------------------------------------------------
@@ -201,15 +206,16 @@ constexpr RuleOn<VolumeChange> plugged_rows[] = {
 void new_volume_can_be_plugged(const VolumeChange& change, Causes& causes) {
   const Volume volume(change.after);
   if (!volume.data_volume() && !volume.persistent_volume_claim() && !volume.memory_dump())
-    causes.invalid(nowhere, fmt::format("volume {} cannot be added while the machine runs: only a dataVolume or a "
-                                        "persistentVolumeClaim can",
+    causes.invalid(nowhere, fmt::format("volume {} cannot be hotplugged: only volumes of type dataVolume and "
+                                        "persistentVolumeClaim are supported",
                                         in_words(change.name)));
 }
 
 void new_volume_has_a_disk(const VolumeChange& volume, Causes& causes) {
   if (!volume.is_memory_dump() && !volume.disk_after)
-    causes.invalid(nowhere, fmt::format("volume {} needs a disk of its name; add it together with the volume",
-                                        in_words(volume.name)));
+    causes.invalid(nowhere,
+                   fmt::format("volume {} has no disk with the same name; add the disk together with the volume",
+                               in_words(volume.name)));
 }
 
 // Media are put into a drive that is there already: then nothing new is plugged in.
@@ -219,9 +225,9 @@ void new_disk_can_be_plugged(const VolumeChange& volume, Causes& causes) {
 }
 
 constexpr RuleOn<VolumeChange> new_rows[] = {
-    {"HP-09", "a volume that is added is a dataVolume, a claim or a memory dump", nowhere, new_volume_can_be_plugged},
-    {"HP-10", "a volume that is added has a disk", nowhere, new_volume_has_a_disk},
-    {"HP-11", "a disk that is added can be plugged in", nowhere, new_disk_can_be_plugged},
+    {"HP-09", "a hotplugged volume must be a dataVolume, a PVC or a memory dump", nowhere, new_volume_can_be_plugged},
+    {"HP-10", "a hotplugged volume must have a disk", nowhere, new_volume_has_a_disk},
+    {"HP-11", "the disk of a hotplugged volume must support hotplug", nowhere, new_disk_can_be_plugged},
 };
 
 bool ask_of_volume(const StorageChange& change, string_view name, bool permanent, Causes& causes) {

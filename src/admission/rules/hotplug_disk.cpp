@@ -31,20 +31,20 @@ struct HotplugRule {
 };
 
 constexpr HotplugRule rows[] = {
-    {{"HPD-01", "a plugged volume has a disk", ""}, is_missing, "say in disk as what the machine will see it"},
-    {{"HPD-02", "a plugged disk is on bus scsi or virtio", ""},
+    {{"HPD-01", "a hotplugged volume must have a disk", ""},
+     is_missing,
+     "disk is required: how the guest sees the volume"},
+    {{"HPD-02", "a hotplugged disk must be on bus scsi or virtio", ""},
      is_on_a_slow_bus,
-     "a disk is plugged into bus scsi or virtio; set disk.bus to one of them"},
-    {{"HPD-03", "a plugged LUN is on bus scsi", ""}, is_lun_off_scsi, "a LUN is plugged into bus scsi; set lun.bus"},
-    {{"HPD-04", "only disks and LUNs are plugged in", ""},
-     is_no_disk,
-     "only a disk or a LUN can be plugged in; set one of disk and lun"},
-    {{"HPD-05", "a plugged disk with an I/O thread of its own is on bus virtio", ""},
+     "disk.bus must be scsi or virtio"},
+    {{"HPD-03", "a hotplugged LUN must be on bus scsi", ""}, is_lun_off_scsi, "lun.bus must be scsi"},
+    {{"HPD-04", "only disks and LUNs can be hotplugged", ""}, is_no_disk, "only disk and lun are supported"},
+    {{"HPD-05", "a hotplugged disk with dedicatedIOThread must be on bus virtio", ""},
      has_thread_without_virtio,
-     "only bus virtio has I/O threads of its own; change the bus or drop dedicatedIOThread"},
-    {{"HPD-06", "the boot order of a plugged disk counts from 1", boot_order_field},
+     "dedicatedIOThread is supported only on bus virtio; change the bus or remove it"},
+    {{"HPD-06", "bootOrder of a hotplugged disk must be 1 or more", boot_order_field},
      boots_before_the_first,
-     "boot order counts from 1; give 1 or more, or leave it out"},
+     "bootOrder must be 1 or more"},
 };
 
 }  // namespace
@@ -53,7 +53,7 @@ void check_hotplug_disk(const Disk& disk, string_view volume, string_view field,
   for (const HotplugRule& rule : rows)
     if (rule.broken(disk))
       return causes.invalid(rule.info.field.empty() ? field : rule.info.field,
-                            fmt::format("volume {} cannot be plugged in: {}", api::in_words(volume), rule.advice));
+                            fmt::format("volume {} cannot be hotplugged: {}", api::in_words(volume), rule.advice));
 }
 
 void list_hotplug_disk_rules(std::vector<RuleInfo>& out) {

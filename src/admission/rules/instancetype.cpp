@@ -21,13 +21,12 @@ std::int64_t overcommit(const Case& about) {
 
 void overcommit_is_a_percentage(const Case& about, Causes& causes) {
   const auto percent = overcommit(about);
-  if (percent < 0 || percent > 100)
-    causes.invalid(overcommit_field, fmt::format("overcommitPercent is a percentage from 0 to 100, not {}", percent));
+  if (percent < 0 || percent > 100) causes.invalid(overcommit_field, fmt::format("{}: must be from 0 to 100", percent));
 }
 
 void overcommit_without_hugepages(const Case& about, Causes& causes) {
   if (overcommit(about) != 0 && json::find_path(*about.object, {"spec", "memory", "hugepages"}))
-    causes.invalid(overcommit_field, "hugepages cannot be overcommitted; set either hugepages or overcommitPercent");
+    causes.invalid(overcommit_field, "overcommitPercent is mutually exclusive with hugepages; remove one of them");
 }
 
 void launch_security_belongs_elsewhere(const Case& about, Causes& causes) {
@@ -36,9 +35,9 @@ void launch_security_belongs_elsewhere(const Case& about, Causes& causes) {
 }
 
 constexpr Rule instancetype_table[] = {
-    {"IT1", "overcommitPercent is from 0 to 100", overcommit_field, overcommit_is_a_percentage},
-    {"IT2", "hugepages are not overcommitted", overcommit_field, overcommit_without_hugepages},
-    {"ITW", "launchSecurity stands in a preference (a warning)", "spec.launchSecurity",
+    {"IT1", "overcommitPercent must be from 0 to 100", overcommit_field, overcommit_is_a_percentage},
+    {"IT2", "hugepages and overcommitPercent are mutually exclusive", overcommit_field, overcommit_without_hugepages},
+    {"ITW", "launchSecurity of an instance type is deprecated (a warning)", "spec.launchSecurity",
      launch_security_belongs_elsewhere},
 };
 
@@ -54,16 +53,16 @@ TopologyChoice choice(const Case& about) { return chosen_topology(preference(abo
 void topology_is_known(const Case& about, Causes& causes) {
   const auto name = preference(about).cpu().preferred_cpu_topology();
   if (name && choice(about).topology == Topology::unknown)
-    causes.invalid(topology_field, fmt::format("the topology is one of sockets, cores, threads, spread and any, not {}",
-                                               api::in_words(*name)));
+    causes.invalid(topology_field,
+                   fmt::format("{}: supported values: sockets, cores, threads, spread, any", api::in_words(*name)));
 }
 
 void spread_is_known(const Case& about, Causes& causes) {
   if (!choice(about).spreads() || choice(about).across != Across::unknown) return;
   const string_view over = preference(about).cpu().spread_options().across().value_or("");
-  causes.invalid("spec.cpu.spreadOptions.across",
-                 fmt::format("CPUs are spread across SocketsCores, CoresThreads or SocketsCoresThreads, not {}",
-                             api::in_words(over)));
+  causes.invalid(
+      "spec.cpu.spreadOptions.across",
+      fmt::format("{}: supported values: SocketsCores, CoresThreads, SocketsCoresThreads", api::in_words(over)));
 }
 
 void threads_come_in_pairs(const Case& about, Causes& causes) {
@@ -71,21 +70,21 @@ void threads_come_in_pairs(const Case& about, Causes& causes) {
   if (!chosen.spreads() || chosen.across != Across::cores_threads || chosen.ratio == 2) return;
   causes.invalid(
       "spec.cpu.spreadOptions.ratio",
-      fmt::format("a core has two threads, so spreading across CoresThreads takes the ratio 2, not {}", chosen.ratio));
+      fmt::format("{}: must be 2 to spread across CoresThreads, because a core has two threads", chosen.ratio));
 }
 
 void topology_has_a_new_name(const Case& about, Causes& causes) {
   const string_view name = preference(about).cpu().preferred_cpu_topology().value_or("");
   const auto* old = std::ranges::find(topology_names, name, &TopologyName::deprecated);
   if (old != topology_names.end())
-    causes.warn(fmt::format("preferredCPUTopology {} is deprecated; write {}", old->deprecated, old->name));
+    causes.warn(fmt::format("preferredCPUTopology {} is deprecated; use {}", old->deprecated, old->name));
 }
 
 constexpr Rule preference_table[] = {
-    {"PF1", "the topology is a known one", topology_field, topology_is_known},
-    {"PF2", "CPUs are spread across something known", "spec.cpu.spreadOptions.across", spread_is_known},
-    {"PF3", "threads are spread in pairs", "spec.cpu.spreadOptions.ratio", threads_come_in_pairs},
-    {"PFW", "the topology has its new name (a warning)", topology_field, topology_has_a_new_name},
+    {"PF1", "preferredCPUTopology must be supported", topology_field, topology_is_known},
+    {"PF2", "spreadOptions.across must be supported", "spec.cpu.spreadOptions.across", spread_is_known},
+    {"PF3", "the ratio must be 2 to spread across CoresThreads", "spec.cpu.spreadOptions.ratio", threads_come_in_pairs},
+    {"PFW", "old names of topologies are deprecated (a warning)", topology_field, topology_has_a_new_name},
 };
 
 }  // namespace

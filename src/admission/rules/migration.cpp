@@ -11,6 +11,7 @@
 #include "api/views/vmi.h"
 #include "api/views/vmi_status.h"
 #include "base/names.h"
+#include "base/phrases.h"
 
 namespace vg::admission {
 namespace {
@@ -30,15 +31,13 @@ string_view namespace_of(const Case& about) { return wanted(about).metadata().na
 bool is_final(string_view phase) { return phase == "Succeeded" || phase == "Failed"; }
 
 void names_a_machine(const Case& about, Causes& causes) {
-  if (wanted(about).spec().vmi_name().empty())
-    causes.required("spec.vmiName", "a migration moves one machine; name it in spec.vmiName");
+  if (wanted(about).spec().vmi_name().empty()) causes.required("spec.vmiName", "the name of the VMI to migrate");
 }
 
 void priority_from_the_controller(const Case& about, Causes& causes) {
   if (!wanted(about).spec().priority()) return;
   if (own_account(about.context, about.review.user.username) == "kubevirt-controller") return;
-  causes.forbidden("spec.migrationPriority",
-                   "the priority of a migration is set by KubeVirt itself; leave spec.priority out");
+  causes.forbidden("spec.migrationPriority", "spec.priority is set by KubeVirt only; remove it");
 }
 
 // A migration to or from another cluster may leave the disks behind.
@@ -53,51 +52,53 @@ void machine_can_move(const Case& about, Causes& causes) {
   const auto found = about.context.lookups.get(vmis, namespace_of(about), name, about.context.storage);
   if (!found) return causes.error(found.error().message);
   if (!*found)
-    return causes.error(fmt::format("there is no running machine \"{}\" in namespace \"{}\" to migrate; start it first",
-                                    name, namespace_of(about)));
+    return causes.error(fmt::format(
+        "virtualmachineinstances.kubevirt.io \"{}\" not found; check the namespace ({}), and that the VM runs", name,
+        namespace_of(about)));
   const VirtualMachineInstance vmi(*found);
   if (is_final(vmi.status().phase()))
     return causes.error(
-        fmt::format("machine \"{}\" has ended (phase {}), so there is nothing to migrate", name, vmi.status().phase()));
+        fmt::format("VMI \"{}\" cannot be migrated: it has completed (phase {})", name, vmi.status().phase()));
   for (const auto condition : vmi.status().conditions()) {
     if (condition.type() != "LiveMigratable" || condition.status() != "False" || disks_may_stay(about, condition))
       continue;
-    return causes.error(fmt::format("machine \"{}\" cannot be migrated while it runs: {} ({})", name,
-                                    condition.message(), condition.reason()));
+    return causes.error(
+        fmt::format("VMI \"{}\" cannot be live-migrated: {} ({})", name, condition.message(), condition.reason()));
   }
 }
 
 void no_other_migration_runs(const Case& about, Causes& causes) {
   const string_view name = wanted(about).spec().vmi_name();
   if (const auto defects = label_value_defects(name); !defects.empty())
-    return causes.error(fmt::format("spec.vmiName \"{}\" cannot be looked for: {}", name, defects.front()));
+    return causes.error(fmt::format("spec.vmiName: Invalid value: \"{}\": {}", name, defects.front()));
   const auto found =
       about.context.lookups.list_labelled(migrations, namespace_of(about), vmi_name_label, name, about.context.storage);
   if (!found) return causes.error(found.error().message);
   for (const json::Value* value : *found) {
     const VirtualMachineInstanceMigration other(value);
     if (is_final(other.status().phase())) continue;
-    return causes.error(
-        fmt::format("machine \"{}\" is being migrated already (migration {}, uid {}); wait for its end, or delete it",
-                    name, other.metadata().name(), other.metadata().uid()));
+    return causes.error(fmt::format(
+        "VMI \"{}\" is already being migrated (migration {}, uid {}); wait until it completes, or delete it", name,
+        other.metadata().name(), other.metadata().uid()));
   }
 }
 
 void decentralized_is_on(const Case& about, Causes& causes) {
   const auto spec = wanted(about).spec();
   if ((spec.send_to() || spec.receive()) && !about.enabled(config::Gate::decentralized_live_migration))
-    causes.not_supported("", "sendTo and receive need the feature gate DecentralizedLiveMigration, which is off");
+    causes.not_supported("",
+                         "sendTo and receive require the feature gate DecentralizedLiveMigration, which is disabled");
 }
 
 void one_migration_id(const Case& about, Causes& causes) {
   const auto spec = wanted(about).spec();
   if (spec.send_to() && spec.receive() && spec.send_to().migration_id() != spec.receive().migration_id())
-    causes.invalid("", "sendTo and receive are two ends of one migration; give both the same migrationID");
+    causes.invalid("", "sendTo and receive must have the same migrationID");
 }
 
 void spec_stays(const Case& about, Causes& causes) {
   if (!unchanged(about, {"spec"}))
-    causes.not_supported("", "the spec of a migration cannot change; delete this one and create another");
+    causes.not_supported("", phrases::not_permitted("spec is immutable; delete the migration and create another one"));
 }
 
 void label_stays(const Case& about, Causes& causes) {
@@ -106,25 +107,26 @@ void label_stays(const Case& about, Causes& causes) {
   if (!before.contains(vmi_name_label)) return;
   const auto after = wanted(about).metadata().labels();
   if (after.contains(vmi_name_label) && after[vmi_name_label] == before[vmi_name_label]) return;
-  causes.not_supported("", fmt::format("label {} says which machine is migrated; keep it at \"{}\" until the migration "
-                                       "has ended",
-                                       vmi_name_label, before[vmi_name_label]));
+  causes.not_supported("", phrases::not_permitted(fmt::format("label {} must stay \"{}\" until the migration "
+                                                              "completes",
+                                                              vmi_name_label, before[vmi_name_label])));
 }
 
 constexpr Rule create_rules[] = {
-    Rule{"MC04", "a migration names its machine", "spec.vmiName", names_a_machine}.stops(),
-    Rule{"MC05", "only the controller sets a priority", "spec.migrationPriority", priority_from_the_controller}.stops(),
-    {"MC06", "the machine runs and can be migrated live", "", machine_can_move},
-    {"MC10", "no other migration of the machine is under way", "", no_other_migration_runs},
-    Rule{"MC12", "migration to another cluster is switched on", "", decentralized_is_on}
+    Rule{"MC04", "spec.vmiName is required", "spec.vmiName", names_a_machine}.stops(),
+    Rule{"MC05", "spec.priority must be set by KubeVirt only", "spec.migrationPriority", priority_from_the_controller}
+        .stops(),
+    {"MC06", "the VMI must run and support live migration", "", machine_can_move},
+    {"MC10", "a VMI must have at most one migration in progress", "", no_other_migration_runs},
+    Rule{"MC12", "migration to another cluster requires its feature gate", "", decentralized_is_on}
         .about(config::Gate::decentralized_live_migration)
         .stops(),
-    Rule{"MC13", "both ends carry one migrationID", "", one_migration_id}.stops(),
+    Rule{"MC13", "sendTo and receive must have the same migrationID", "", one_migration_id}.stops(),
 };
 
 constexpr Rule update_rules[] = {
-    Rule{"MU03", "the spec does not change", "", spec_stays}.stops(),
-    Rule{"MU04", "the label with the machine's name stays until the end", "", label_stays}.stops(),
+    Rule{"MU03", "spec is immutable", "", spec_stays}.stops(),
+    Rule{"MU04", "the label with the name of the VMI must stay until the migration completes", "", label_stays}.stops(),
 };
 
 }  // namespace

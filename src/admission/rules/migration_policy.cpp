@@ -35,8 +35,7 @@ const json::Value* detector(const Case& about) {
 void timeout_not_negative(const Case& about, Causes& causes) {
   const auto timeout = json::as_int(spec_member(about, "completionTimeoutPerGiB"));
   if (timeout && *timeout < 0)
-    causes.invalid("spec.completionTimeoutPerGiB",
-                   fmt::format("a time for each GiB cannot be negative, and is {}; give seconds from 0", *timeout));
+    causes.invalid("spec.completionTimeoutPerGiB", fmt::format("{}: must be 0 or more seconds per GiB", *timeout));
 }
 
 void downtime_needs_gate(const Case& about, Causes& causes) {
@@ -44,7 +43,7 @@ void downtime_needs_gate(const Case& about, Causes& causes) {
       unchanged(about, {"spec", "maxDowntimeMs"}))
     return;
   causes.invalid("spec.maxDowntimeMs",
-                 "maxDowntimeMs needs the feature gate MigrationStallDetection, which is off; leave it out");
+                 "maxDowntimeMs requires the feature gate MigrationStallDetection, which is disabled; remove it");
 }
 
 void detector_needs_gate(const Case& about, Causes& causes) {
@@ -52,7 +51,7 @@ void detector_needs_gate(const Case& about, Causes& causes) {
       unchanged(about, {"spec", "experimental", "stallDetector"}))
     return;
   causes.invalid(stall_detector,
-                 "stallDetector needs the feature gate MigrationStallDetection, which is off; leave it out");
+                 "stallDetector requires the feature gate MigrationStallDetection, which is disabled; remove it");
 }
 
 bool is_hexadecimal(string_view text) { return text.starts_with("0x") || text.starts_with("0X"); }
@@ -117,8 +116,8 @@ void check_factor(const Case& about, Causes& causes, string_view member, const B
   const bool in_thousandths = value && std::abs(*value - std::round(*value * 1000) / 1000) <= rounding_slack;
   if (in_thousandths && *value <= bounds.max && (bounds.above_min ? *value > bounds.min : *value >= bounds.min)) return;
   causes.invalid(fmt::format("{}.{}", stall_detector, member),
-                 fmt::format("{} takes {} with at most three decimals, such as \"1\"; it is {}", member, bounds.takes,
-                             api::in_words(*text)));
+                 fmt::format("{2}: {0} must be {1} with at most three decimals, for example \"1\"", member,
+                             bounds.takes, api::in_words(*text)));
 }
 
 constexpr double no_limit = std::numeric_limits<double>::max();
@@ -127,13 +126,13 @@ void ewma_alpha(const Case& about, Causes& causes) {
   check_factor(about, causes, "ewmaAlpha", {0, true, 1, "a number above 0 and up to 1"});
 }
 void precopy_factor(const Case& about, Causes& causes) {
-  check_factor(about, causes, "precopyPossibleFactor", {1, false, no_limit, "a number from 1"});
+  check_factor(about, causes, "precopyPossibleFactor", {1, false, no_limit, "a number of 1 or more"});
 }
 void patience_decay(const Case& about, Causes& causes) {
   check_factor(about, causes, "patienceWindowDecayFactor", {0, false, 1, "a number from 0 to 1"});
 }
 void completion_factor(const Case& about, Causes& causes) {
-  check_factor(about, causes, "completionTimeoutFactor", {1, false, no_limit, "a number from 1"});
+  check_factor(about, causes, "completionTimeoutFactor", {1, false, no_limit, "a number of 1 or more"});
 }
 
 void bandwidth_not_negative(const Case& about, Causes& causes) {
@@ -141,26 +140,23 @@ void bandwidth_not_negative(const Case& about, Causes& causes) {
   if (!text) return;
   const auto amount = Quantity::parse(*text);
   if (amount && amount->sign() < 0)
-    causes.invalid("spec.bandwidthPerMigration",
-                   fmt::format("a bandwidth cannot be negative, and is {}; 0 means no limit", *text));
+    causes.invalid("spec.bandwidthPerMigration", fmt::format("{}: must be 0 or more; 0 means no limit", *text));
 }
 
 constexpr config::Gate stall_gate = config::Gate::migration_stall_detection;
 
 constexpr Rule rules[] = {
-    {"MP02", "the completion timeout is not negative", "spec.completionTimeoutPerGiB", timeout_not_negative},
-    Rule{"MP03", "maxDowntimeMs is set only with stall detection", "spec.maxDowntimeMs", downtime_needs_gate}.about(
-        stall_gate),
-    Rule{"MP04", "a stall detector is set only with stall detection", stall_detector, detector_needs_gate}.about(
-        stall_gate),
-    {"MP05", "ewmaAlpha is above 0 and up to 1", "spec.experimental.stallDetector.ewmaAlpha", ewma_alpha},
-    {"MP06", "precopyPossibleFactor is at least 1", "spec.experimental.stallDetector.precopyPossibleFactor",
+    {"MP02", "completionTimeoutPerGiB must not be negative", "spec.completionTimeoutPerGiB", timeout_not_negative},
+    Rule{"MP03", "maxDowntimeMs requires stall detection", "spec.maxDowntimeMs", downtime_needs_gate}.about(stall_gate),
+    Rule{"MP04", "stallDetector requires stall detection", stall_detector, detector_needs_gate}.about(stall_gate),
+    {"MP05", "ewmaAlpha must be above 0 and up to 1", "spec.experimental.stallDetector.ewmaAlpha", ewma_alpha},
+    {"MP06", "precopyPossibleFactor must be 1 or more", "spec.experimental.stallDetector.precopyPossibleFactor",
      precopy_factor},
-    {"MP07", "patienceWindowDecayFactor is from 0 to 1", "spec.experimental.stallDetector.patienceWindowDecayFactor",
-     patience_decay},
-    {"MP08", "completionTimeoutFactor is at least 1", "spec.experimental.stallDetector.completionTimeoutFactor",
+    {"MP07", "patienceWindowDecayFactor must be from 0 to 1",
+     "spec.experimental.stallDetector.patienceWindowDecayFactor", patience_decay},
+    {"MP08", "completionTimeoutFactor must be 1 or more", "spec.experimental.stallDetector.completionTimeoutFactor",
      completion_factor},
-    {"MP09", "the bandwidth is not negative", "spec.bandwidthPerMigration", bandwidth_not_negative},
+    {"MP09", "bandwidthPerMigration must not be negative", "spec.bandwidthPerMigration", bandwidth_not_negative},
 };
 
 }  // namespace

@@ -86,7 +86,7 @@ class Plugin {
     const string_view path = text_of(sidecar, "socketPath");
     if (const std::string clean = clean_path(path); clean != path)
       add(found, fmt::format("spec.domainHooks[{}].sidecar.socketPath", i),
-          fmt::format("a socket path is written without detours: {} instead of {}", clean, api::in_words(path)));
+          fmt::format("{1}: must be a clean path: {0}", clean, api::in_words(path)));
   }
 
   api::View spec_;
@@ -106,17 +106,17 @@ void plugin_is_sound(const Case& about, Causes& causes) {
 
 void list_plugin_rules(std::vector<RuleInfo>& rules) {
   constexpr RuleInfo rows[] = {
-      {"PL05", "the plugin's condition is a CEL expression that gives a bool", "spec.condition"},
-      {"PL06", "a domain hook's expression gives a Domain", "spec.domainHooks[].cel.expression"},
-      {"PL07", "a domain hook's condition gives a bool", "spec.domainHooks[].condition"},
-      {"PL09", "a node hook's condition gives a bool", "spec.nodeHooks[].condition"},
-      {"PL10", "socket paths are clean", "spec.domainHooks[].sidecar.socketPath"},
+      {"PL05", "the condition of a plugin must be a CEL expression of type bool", "spec.condition"},
+      {"PL06", "the expression of a domain hook must have type Domain", "spec.domainHooks[].cel.expression"},
+      {"PL07", "the condition of a domain hook must have type bool", "spec.domainHooks[].condition"},
+      {"PL09", "the condition of a node hook must have type bool", "spec.nodeHooks[].condition"},
+      {"PL10", "socket paths must be clean", "spec.domainHooks[].sidecar.socketPath"},
   };
   rules.insert(rules.end(), std::begin(rows), std::end(rows));
 }
 
 constexpr Rule rules[] = {
-    Rule{"PL05", "the plugin is sound", "spec", plugin_is_sound}.stands_for(list_plugin_rules),
+    Rule{"PL05", "the spec of a plugin must be valid", "spec", plugin_is_sound}.stands_for(list_plugin_rules),
 };
 
 }  // namespace

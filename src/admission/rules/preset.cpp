@@ -11,7 +11,7 @@ const json::Value* domain(const Case& about) { return json::find_path(*about.obj
 
 void there_is_a_domain(const Case& about, Causes& causes) {
   if (const json::Value* found = domain(about); !found || !found->is_object())
-    causes.required("spec.domain", "a preset says what machines get; describe it in spec.domain");
+    causes.required("spec.domain", "spec.domain must say what the preset sets in VMIs");
 }
 
 void disks_are_sound(const Case& about, Causes& causes) {
@@ -25,9 +25,11 @@ void boots_soundly(const Case& about, Causes& causes) {
 }
 
 constexpr Rule rules[] = {
-    Rule{"PR04", "a preset describes a domain", "spec.domain", there_is_a_domain}.stops(),
-    Rule{"PR05", "its disks are sound", "spec.domain.devices.disks", disks_are_sound}.stands_for(list_disk_rules),
-    Rule{"PR06", "its firmware is sound", "spec.domain.firmware", boots_soundly}.stands_for(list_boot_rules),
+    Rule{"PR04", "spec.domain is required", "spec.domain", there_is_a_domain}.stops(),
+    Rule{"PR05", "the disks of the preset must be valid", "spec.domain.devices.disks", disks_are_sound}.stands_for(
+        list_disk_rules),
+    Rule{"PR06", "the firmware of the preset must be valid", "spec.domain.firmware", boots_soundly}.stands_for(
+        list_boot_rules),
 };
 
 }  // namespace

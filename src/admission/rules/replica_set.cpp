@@ -14,8 +14,7 @@ const json::Value* in_template(const Case& about, std::string_view member) {
 
 void there_is_a_template(const Case& about, Causes& causes) {
   const json::Value* found = json::find_path(*about.object, {"spec", "template"});
-  if (!found || !found->is_object())
-    causes.required("spec.template", "a replica set makes machines from a template; describe it in spec.template");
+  if (!found || !found->is_object()) causes.required("spec.template", "the template of the VMIs of the replica set");
 }
 
 template <auto& check>
@@ -44,14 +43,14 @@ void nothing_discontinued(const Case& about, Causes& causes) {
 }
 
 constexpr Rule rules[] = {
-    Rule{"RS04", "there is a template", "spec.template", there_is_a_template}.stops(),
-    Rule{"RS05", "Grace devices go without the annotations that break them", "spec.template.metadata.annotations",
+    Rule{"RS04", "spec.template is required", "spec.template", there_is_a_template}.stops(),
+    Rule{"RS05", "Grace devices must not have annotations that break them", "spec.template.metadata.annotations",
          with_machine<grace_annotations>}
         .stands_for(list_grace_annotations),
-    Rule{"RS07", "the machines are sound", "spec.template.spec", with_machine<check_machine_spec>}.stands_for(
-        list_spec_rules),
-    {"RS08", "the selector finds what the template makes", "spec.selector", selector_finds_machines},
-    Rule{"RS10", "no feature is used that is gone", "", nothing_discontinued}.on(When::create),
+    Rule{"RS07", "the VMIs of the template must be valid", "spec.template.spec", with_machine<check_machine_spec>}
+        .stands_for(list_spec_rules),
+    {"RS08", "the selector must match the labels of the template", "spec.selector", selector_finds_machines},
+    Rule{"RS10", "features that were removed must not be used", "", nothing_discontinued}.on(When::create),
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "admission/semantic_equal.h"
 #include "api/canonical_words.h"
 #include "api/view.h"
+#include "base/phrases.h"
 #include "base/trimmed.h"
 #include "json/access.h"
 
@@ -34,12 +35,11 @@ void refers_to_a_machine(const Case& about, Causes& causes, string_view member) 
   const string_view kind = text_at(*about.object, {"spec", member, "kind"});
   const std::string field = fmt::format("spec.{}", member);
   if (!group) {
-    causes.not_found(field + ".apiGroup", fmt::format("{} needs its apiGroup, which is kubevirt.io", field));
+    causes.not_found(field + ".apiGroup", phrases::missing(fmt::format("{}.apiGroup must be kubevirt.io", field)));
   } else if (*group != machine_group) {
-    causes.invalid(field + ".apiGroup",
-                   fmt::format("{} names a machine, whose apiGroup is kubevirt.io, not {}", field, in_words(*group)));
+    causes.invalid(field + ".apiGroup", fmt::format("{1}: {0}.apiGroup must be kubevirt.io", field, in_words(*group)));
   } else if (kind != machine_kind) {
-    causes.invalid(field + ".kind", fmt::format("{} names a VirtualMachine, not {}", field, in_words(kind)));
+    causes.invalid(field + ".kind", fmt::format("{1}: {0}.kind must be VirtualMachine", field, in_words(kind)));
   }
 }
 
@@ -47,12 +47,12 @@ void source_is_a_machine(const Case& about, Causes& causes) { refers_to_a_machin
 
 void spec_stays(const Case& about, Causes& causes) {
   if (!unchanged(about, {"spec"}))
-    causes.invalid("spec", "the spec cannot change once the object exists; delete it and create another");
+    causes.invalid("spec", phrases::immutable("delete the object and create another one"));
 }
 
 constexpr Rule snapshot_table[] = {
-    Rule{"SN04", "a snapshot is taken of a machine", "spec.source", source_is_a_machine}.on(When::create).stops(),
-    Rule{"SN08", "the spec does not change", "spec", spec_stays}.on(When::update).stops(),
+    Rule{"SN04", "the source must be a VM", "spec.source", source_is_a_machine}.on(When::create).stops(),
+    Rule{"SN08", "spec is immutable", "spec", spec_stays}.on(When::update).stops(),
 };
 
 // --- restores --------------------------------------------------------------------------------------------------------
@@ -81,14 +81,13 @@ bool may_be_patched(string_view quoted_path) {
 void check_patch_member(string_view member, Causes& causes) {
   const auto colon = member.find(':');
   if (colon == member.npos || member.find(':', colon + 1) != member.npos) {
-    causes.invalid("spec.patches",
-                   fmt::format("a patch is an object of simple members, \"op\", \"path\" and \"value\", "
-                               "without \":\" and \",\" inside of values; {} is none",
-                               in_words(member)));
+    causes.invalid("spec.patches", fmt::format("{}: a patch must be a flat object with \"op\", \"path\" and \"value\", "
+                                               "without \":\" and \",\" inside of values",
+                                               in_words(member)));
   } else if (trimmed(member.substr(0, colon), all_blanks) == "\"path\"" &&
              !may_be_patched(trimmed(member.substr(colon + 1), all_blanks))) {
-    causes.invalid("spec.patches", fmt::format("a patch may change /spec/, /metadata/labels/ and "
-                                               "/metadata/annotations/, not {}",
+    causes.invalid("spec.patches", fmt::format("{}: a patch may change only /spec/, /metadata/labels/ and "
+                                               "/metadata/annotations/",
                                                in_words(trimmed(member.substr(colon + 1), all_blanks))));
   }
 }
@@ -124,16 +123,16 @@ void needs_original(const Case& about, const json::Value& snapshot, Causes& caus
   const auto content_name = json::as_string(json::find_path(snapshot, {"status", "virtualMachineSnapshotContentName"}));
   if (!content_name)
     return causes.error(
-        "the snapshot is not ready yet: it names no content, so it cannot be said whether another "
-        "machine may take it; try again when its status.readyToUse is true");
+        "the snapshot is not ready: it has no content yet, so the target VM cannot be checked; "
+        "try again when its status.readyToUse is true");
   const auto content = lookups.get(contents, namespace_of(about), *content_name, about.context.storage);
   if (!content) return causes.error(content.error().message);
   const json::Value* machine = *content ? json::find_path(**content, {"spec", "source", "virtualMachine"}) : nullptr;
-  if (!machine) return causes.error(fmt::format("the snapshot's content \"{}\" holds no machine", *content_name));
+  if (!machine) return causes.error(fmt::format("the snapshot content \"{}\" has no VM", *content_name));
   if (keeps_state(machine))
     causes.invalid("spec",
-                   "a machine with a persistent TPM or persistent EFI variables can only be restored to itself, "
-                   "and the target is another one");
+                   "a VM with a persistent TPM or persistent EFI variables can be restored only to itself, "
+                   "and the target is another VM");
 }
 
 // Both rules are about one look-up: without a snapshot neither is asked.
@@ -154,11 +153,10 @@ void overrides_say_something(const Case& about, Causes& causes) {
   for (const api::View one : api::List<api::View>(json::find_path(*about.object, {"spec", "volumeRestoreOverrides"}))) {
     const std::string field = fmt::format("spec.volumeRestoreOverrides[{}]", index++);
     if (api::Read<string_view>::or_zero(one.get("volumeName")).empty())
-      causes.required(field + ".volumeName", "an override is about one volume; name it in volumeName");
+      causes.required(field + ".volumeName", "the name of the volume that is overridden");
     if (api::Read<string_view>::or_zero(one.get("restoreName")).empty() && !one.has("labels") &&
         !one.has("annotations"))
-      causes.required(field,
-                      "an override without restoreName, labels and annotations changes nothing; set one of them");
+      causes.required(field, "restoreName, labels or annotations; without one of them the override changes nothing");
   }
 }
 
@@ -167,7 +165,7 @@ void check_choice(const Case& about, Causes& causes, string_view member, std::sp
   const auto chosen = json::as_string(json::find_path(*about.object, {"spec", member}));
   if (!chosen || std::ranges::find(choices, *chosen) != choices.end()) return;
   causes.invalid(fmt::format("spec.{}", member),
-                 fmt::format("{} takes {}, not {}", member, fmt::join(choices, ", "), in_words(*chosen)));
+                 fmt::format("{2}: {0} must be one of {1}", member, fmt::join(choices, ", "), in_words(*chosen)));
 }
 
 void restore_policy_is_known(const Case& about, Causes& causes) {
@@ -191,24 +189,27 @@ void no_other_restore_runs(const Case& about, Causes& causes) {
   for (const json::Value* other : *found) {
     if (json::as_bool(json::find_path(*other, {"status", "complete"})).value_or(false)) continue;
     if (!semantically_equal(wanted, json::find_path(*other, {"spec", "target"}), *target)) continue;
-    causes.invalid("spec.target", fmt::format("restore \"{}\" to the same target is not complete yet; wait for it",
-                                              text_at(*other, {"metadata", "name"})));
+    causes.invalid("spec.target",
+                   fmt::format("restore \"{}\" to the same target is still in progress; wait until it completes",
+                               text_at(*other, {"metadata", "name"})));
   }
 }
 
 constexpr Rule restore_table[] = {
-    Rule{"RE04", "a restore goes to a machine", "spec.target", target_is_a_machine}.on(When::create),
-    Rule{"RE07", "patches are simple, and the snapshot fits the target", "spec.patches", snapshot_fits}.on(
+    Rule{"RE04", "the target must be a VM", "spec.target", target_is_a_machine}.on(When::create),
+    Rule{"RE07", "patches must be flat, and the snapshot must fit the target", "spec.patches", snapshot_fits}.on(
         When::create),
-    Rule{"RE12", "an override names its volume and what changes", "spec.volumeRestoreOverrides",
+    Rule{"RE12", "an override must name its volume and what changes", "spec.volumeRestoreOverrides",
          overrides_say_something}
         .on(When::create),
-    Rule{"RE14", "the restore policy is a known one", "spec.volumeRestorePolicy", restore_policy_is_known}.on(
+    Rule{"RE14", "the volume restore policy must be supported", "spec.volumeRestorePolicy", restore_policy_is_known}.on(
         When::create),
-    Rule{"RE15", "the ownership policy is a known one", "spec.volumeOwnershipPolicy", ownership_policy_is_known}.on(
+    Rule{"RE15", "the volume ownership policy must be supported", "spec.volumeOwnershipPolicy",
+         ownership_policy_is_known}
+        .on(When::create),
+    Rule{"RE16", "a target must have at most one restore in progress", "spec.target", no_other_restore_runs}.on(
         When::create),
-    Rule{"RE16", "no other restore to the target is under way", "spec.target", no_other_restore_runs}.on(When::create),
-    Rule{"RE19", "the spec does not change", "spec", spec_stays}.on(When::update),
+    Rule{"RE19", "spec is immutable", "spec", spec_stays}.on(When::update),
 };
 
 }  // namespace

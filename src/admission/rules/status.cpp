@@ -6,11 +6,10 @@ namespace vg::admission {
 namespace {
 
 constexpr Rule rules[] = {
-    Rule{"ST07", "volumes that shall be added or removed", "Status.volumeRequests", check_volume_requests}
-        .stops()
-        .stands_for(list_volume_request_rules),
-    Rule{"ST15", "nothing disturbs a snapshot or a restore", "spec", check_snapshot_and_restore}.stands_for(
-        list_snapshot_and_restore_rules),
+    Rule{"ST07", "volume requests must be valid", "Status.volumeRequests", check_volume_requests}.stops().stands_for(
+        list_volume_request_rules),
+    Rule{"ST15", "a snapshot or restore in progress must not be disturbed", "spec", check_snapshot_and_restore}
+        .stands_for(list_snapshot_and_restore_rules),
 };
 
 }  // namespace

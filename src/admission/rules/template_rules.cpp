@@ -52,7 +52,7 @@ bool uses(const json::Value* vmi_spec, string_view member) {
 void check_selector(const json::Value* selector, const json::Value* labels, Causes& causes) {
   const View view(selector);
   const auto read = view ? read_selector(view) : Parsed<LabelSelector>();
-  if (!read) return causes.invalid(selector_field, fmt::format("the selector cannot be used: {}", read.error()));
+  if (!read) return causes.invalid(selector_field, fmt::format("the selector is not valid: {}", read.error()));
   const api::Map<string_view> given(labels);
   const auto lookup = [&given](string_view key) {
     return given.contains(key) ? std::optional(given[key]) : std::nullopt;
@@ -60,17 +60,18 @@ void check_selector(const json::Value* selector, const json::Value* labels, Caus
   // Without a selector nothing is found; with an empty one, everything.
   if (!view || !read->matches(lookup))
     causes.invalid(selector_field,
-                   "the selector does not find the machines of the template; give the template the "
-                   "labels that the selector asks for");
+                   "selector does not match labels of the template; add the "
+                   "labels of the selector to the template");
 }
 
 void check_discontinued(const Case& about, const json::Value* vmi_spec, Causes& causes) {
   for (const string_view listed : about.context.config.listed_gates())
     for (const auto& [gate, member] : leftovers)
       if (listed == gate && uses(vmi_spec, member))
-        causes.not_supported("", fmt::format("interfaces of type {} are gone, although the feature gate {} is still "
-                                             "listed; use a network binding plugin",
-                                             member, gate));
+        causes.not_supported("",
+                             fmt::format("{} interfaces are not supported any more, although the feature gate {} is "
+                                         "listed; use a network binding plugin",
+                                         member, gate));
 }
 
 }  // namespace vg::admission

@@ -26,18 +26,27 @@ void vcpus_spread_evenly(const Case& about, Causes& causes) {
   const std::uint32_t vcpus = chosen.instancetype.cpu().guest();
   const TopologyChoice choice = chosen_topology(chosen.preference);
   if (!spreads_evenly(vcpus, choice))
-    causes.invalid(vcpus_field,
-                   fmt::format("the preference spreads vCPUs with a ratio of {}, which the {} of the instance type "
-                               "cannot be without a remainder; choose another preference or another instance type",
-                               choice.ratio, vcpus));
+    causes.invalid(
+        vcpus_field,
+        fmt::format("the preference spreads vCPUs with the ratio {}, by which the {} of the instance type cannot be "
+                    "divided; choose another preference or another instance type",
+                    choice.ratio, vcpus));
+}
+
+// "memory.guest" of "spec.template.spec.domain.memory.guest": what people call it.
+string_view short_name(string_view field) {
+  const auto last = field.rfind('.');
+  if (last == string_view::npos || last == 0) return field;
+  const auto before = field.rfind('.', last - 1);
+  return before == string_view::npos ? field : field.substr(before + 1);
 }
 
 void nothing_is_set_twice(const Case& about, Causes& causes) {
+  const auto name = json::as_string(json::find_path(*about.object, {"spec", "instancetype", "name"}));
   for (const Conflict& conflict : about.expansion->conflicts)
     causes.invalid(conflict.field,
-                   fmt::format("{} is for the instance type to set; remove it from the VM, or choose an "
-                               "instance type that leaves it open",
-                               conflict.field));
+                   fmt::format("{} conflicts with instance type {}, which sets it; remove it from the VM",
+                               short_name(conflict.field), name.value_or("")));
 }
 
 void defaults_can_be_given(const Case& about, Causes& causes) {
@@ -89,25 +98,29 @@ void running_is_deprecated(const Case& about, Causes& causes) {
 }
 
 constexpr Rule rules[] = {
-    Rule{"I01", "the vCPUs can be spread as the preference says", vcpus_field, vcpus_spread_evenly}.stops(),
-    Rule{"I02", "the VM leaves to the instance type what that sets", "", nothing_is_set_twice}
+    Rule{"I01", "the vCPUs must be divisible as the preference spreads them", vcpus_field, vcpus_spread_evenly}.stops(),
+    Rule{"I02", "the VM must not set what its instance type sets", "", nothing_is_set_twice}
         .stands_for(list_conflict_rules)
         .stops(),
-    Rule{"D01", "the cluster's default interface may be given", "", defaults_can_be_given},
-    Rule{"R01", "there are the vCPUs that the preference requires", "", requirement_is_met<unmet_cpu>}.stops(),
-    Rule{"R08", "there is the memory that the preference requires", "", requirement_is_met<unmet_memory>}.stops(),
-    Rule{"R09", "the architecture is the one that the preference requires", "spec.template.spec.architecture",
+    Rule{"D01", "the default network interface of the cluster must be permitted", "", defaults_can_be_given},
+    Rule{"R01", "the VM must have the vCPUs that the preference requires", "", requirement_is_met<unmet_cpu>}.stops(),
+    Rule{"R08", "the VM must have the memory that the preference requires", "", requirement_is_met<unmet_memory>}
+        .stops(),
+    Rule{"R09", "the VM must have the architecture that the preference requires", "spec.template.spec.architecture",
          requirement_is_met<unmet_architecture>}
         .stops(),
-    Rule{"G01", "no feature is used that is gone", "", nothing_discontinued}.on(When::create).stops(),
-    Rule{"X01", "no binding is used that is gone", "spec.domain.devices.interfaces[]", no_discontinued_binding}
+    Rule{"G01", "features that were removed must not be used", "", nothing_discontinued}.on(When::create).stops(),
+    Rule{"X01", "network bindings that were removed must not be used", "spec.domain.devices.interfaces[]",
+         no_discontinued_binding}
         .on(When::create)
         .stands_for(list_discontinued_bindings)
         .stops(),
-    Rule{"T06", "the spec of the VM is sound", "spec", spec_is_sound}.stands_for(list_vm_spec_rules).stops(),
-    Rule{"N01", "storage may be changed", "", check_vm_storage}.stands_for(list_vm_storage_rules).stops(),
-    Rule{"Q01", "volumes may be plugged", "", check_volume_requests}.stands_for(list_volume_request_rules).stops(),
-    {"W2", "spec.runStrategy is used, not spec.running (a warning)", "spec.running", running_is_deprecated},
+    Rule{"T06", "the spec of the VM must be valid", "spec", spec_is_sound}.stands_for(list_vm_spec_rules).stops(),
+    Rule{"N01", "changes of storage must be permitted", "", check_vm_storage}.stands_for(list_vm_storage_rules).stops(),
+    Rule{"Q01", "volumes must be hotpluggable", "", check_volume_requests}
+        .stands_for(list_volume_request_rules)
+        .stops(),
+    {"W2", "spec.running is deprecated (a warning)", "spec.running", running_is_deprecated},
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "admission/rules/words.h"
 #include "api/canonical_words.h"
 #include "api/views/vmi_domain.h"
+#include "base/phrases.h"
 #include "base/quantity.h"
 #include "json/access.h"
 
@@ -31,7 +32,7 @@ MachineSpec machine_spec(const VmSpec& vm) { return MachineSpec(member(vm.machin
 
 void there_is_a_template(const VmSpec& vm, Causes& causes) {
   if (!vm.machine_template || !vm.machine_template->is_object())
-    causes.required(vm.place.field("template"), "a VM makes its machine from a template; describe it in template.spec");
+    causes.required(vm.place.field("template"), "the VMI of the VM is made from it");
 }
 
 // Metadata first: T01 to T03, T04 and T05.
@@ -55,13 +56,16 @@ bool says_running(const VmSpec& vm) { return json::as_bool(member(vm.spec, "runn
 
 void one_run_policy(const VmSpec& vm, Causes& causes) {
   if (says_running(vm) && run_strategy(vm))
-    causes.invalid(vm.place.field("running"), "running and runStrategy say the same in two ways; keep runStrategy");
+    causes.invalid(vm.place.field("running"),
+                   phrases::not_permitted("mutually exclusive with runStrategy; remove running, it is deprecated"));
 }
 
 // Told of running, although runStrategy is what should be given (K07).
 void some_run_policy(const VmSpec& vm, Causes& causes) {
   if (!says_running(vm) && !run_strategy(vm))
-    causes.invalid(vm.place.field("running"), "nothing says when the machine runs; set runStrategy, such as Always");
+    causes.invalid(vm.place.field("running"),
+                   phrases::missing_field(api::print_place(vm.place.field("runStrategy"), api::PlaceStyle::brackets),
+                                          "for example Always"));
 }
 
 constexpr string_view receiver = "WaitAsReceiver";
@@ -69,7 +73,7 @@ constexpr string_view receiver = "WaitAsReceiver";
 void receivers_are_enabled(const VmSpec& vm, Causes& causes) {
   if (run_strategy(vm) == receiver && !vm.about.enabled(Gate::decentralized_live_migration))
     causes.invalid(vm.place.field("runStrategy"),
-                   needs_gate("waiting for a machine of another cluster needs", Gate::decentralized_live_migration));
+                   needs_gate("run strategy WaitAsReceiver requires", Gate::decentralized_live_migration));
 }
 
 void run_strategy_is_known(const VmSpec& vm, Causes& causes) {
@@ -77,9 +81,9 @@ void run_strategy_is_known(const VmSpec& vm, Causes& causes) {
                                                        "RerunOnFailure", "Once",   receiver};
   const auto strategy = run_strategy(vm);
   if (strategy && !is_one_of(*strategy, known))
-    causes.invalid(vm.place.field("runStrategy"),
-                   fmt::format("the run strategy is one of Always, Halted, Manual, RerunOnFailure and Once, not {}",
-                               api::in_words(*strategy)));
+    causes.invalid(
+        vm.place.field("runStrategy"),
+        fmt::format("{}: supported values: Always, Halted, Manual, RerunOnFailure, Once", api::in_words(*strategy)));
 }
 
 // --- changes to a running machine (L) --------------------------------------------------------------------------------
@@ -90,7 +94,7 @@ void sockets_can_grow(const VmSpec& vm, Causes& causes) {
   if (!vm.about.context.config.live_update() || cpu.max_sockets() == 0 || cpu.sockets() <= cpu.max_sockets()) return;
   const Place in_template = vm.place.field("template"), spec = in_template.field("spec"), domain = spec.field("domain");
   const Place place = domain.field("cpu");
-  causes.invalid(place.field("sockets"), fmt::format("{} sockets are more than the {} of maxSockets; give fewer, or "
+  causes.invalid(place.field("sockets"), fmt::format("{}: must not be more than maxSockets ({}); lower it, or "
                                                      "raise maxSockets",
                                                      cpu.sockets(), cpu.max_sockets()));
 }
@@ -105,20 +109,20 @@ void memory_can_grow(const VmSpec& vm, Causes& causes) {
   if (!problem) return;
   const Place in_template = vm.place.field("template"), spec = in_template.field("spec"), domain = spec.field("domain");
   const Place place = domain.field("memory");
-  causes.invalid(place.field("guest"), fmt::format("memory cannot grow up to maxGuest: {}", *problem));
+  causes.invalid(place.field("guest"), fmt::format("memory cannot be hotplugged up to maxGuest: {}", *problem));
 }
 
-constexpr RuleOn<VmSpec> presence[] = {{"T00", "there is a template", "template", there_is_a_template}};
+constexpr RuleOn<VmSpec> presence[] = {{"T00", "spec.template is required", "template", there_is_a_template}};
 constexpr RuleOn<VmSpec> run_policy[] = {
-    {"P01", "running and runStrategy are not both given", "running", one_run_policy},
-    {"P02", "running or runStrategy is given", "running", some_run_policy},
-    RuleOn<VmSpec>{"P03", "only with the gate a machine waits to be received", "runStrategy", receivers_are_enabled}
+    {"P01", "running and runStrategy are mutually exclusive", "running", one_run_policy},
+    {"P02", "running or runStrategy is required", "running", some_run_policy},
+    RuleOn<VmSpec>{"P03", "run strategy WaitAsReceiver requires its feature gate", "runStrategy", receivers_are_enabled}
         .about(Gate::decentralized_live_migration),
-    {"P04", "the run strategy is a known one", "runStrategy", run_strategy_is_known},
+    {"P04", "the run strategy must be supported", "runStrategy", run_strategy_is_known},
 };
 constexpr RuleOn<VmSpec> live_update[] = {
-    {"L01", "there are no more sockets than maxSockets", "template.spec.domain.cpu.sockets", sockets_can_grow},
-    {"L02", "memory can grow up to maxGuest", "template.spec.domain.memory.guest", memory_can_grow},
+    {"L01", "sockets must not exceed maxSockets", "template.spec.domain.cpu.sockets", sockets_can_grow},
+    {"L02", "memory must be hotpluggable up to maxGuest", "template.spec.domain.memory.guest", memory_can_grow},
 };
 
 }  // namespace

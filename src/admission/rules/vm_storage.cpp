@@ -7,6 +7,7 @@
 #include "admission/semantic_equal.h"
 #include "api/canonical_words.h"
 #include "api/view.h"
+#include "base/phrases.h"
 #include "json/access.h"
 
 namespace vg::admission {
@@ -24,7 +25,7 @@ string_view text(const json::Value& in, std::initializer_list<string_view> path)
 void old_machine_is_readable(const Case& about, Causes& causes) {
   if (!about.old_object)
     causes.unexpected("",
-                      "the machine as it was cannot be read, so it cannot be said what changed; send it in "
+                      "the old VM cannot be read, so the change cannot be validated; send it in "
                       "oldObject");
 }
 
@@ -37,7 +38,7 @@ void templates_stay_in_the_namespace(const Case& about, Causes& causes) {
     const string_view given = api::Read<string_view>::or_zero(View(templates[i].get("metadata")).get("namespace"));
     if (!given.empty() && given != wanted)
       causes.invalid(fmt::format("spec.dataVolumeTemplates[{}]", i),
-                     fmt::format("a data volume lives in the namespace of its machine, {}, not in {}; remove "
+                     fmt::format("{1}: a DataVolume must be in the namespace of its VM ({0}); remove "
                                  "metadata.namespace from the template",
                                  api::in_words(wanted), api::in_words(given)));
   }
@@ -60,7 +61,8 @@ bool same_volumes(const Case& about) {
 
 void snapshot_keeps_volumes(const Case& about, Causes& causes) {
   if (about.old_object && is_set(about, "snapshotInProgress") && !same_volumes(about))
-    causes.not_supported("spec", "a snapshot is being taken; volumes cannot change until it is done");
+    causes.not_supported(
+        "spec", phrases::not_permitted("a snapshot is in progress; volumes cannot be changed until it completes"));
 }
 
 bool same_run_state(const Case& about) {
@@ -74,7 +76,9 @@ bool same_run_state(const Case& about) {
 
 void snapshot_keeps_run_state(const Case& about, Causes& causes) {
   if (about.old_object && is_set(about, "snapshotInProgress") && !same_run_state(about))
-    causes.not_supported("spec", "a snapshot is being taken; running and runStrategy cannot change until it is done");
+    causes.not_supported(
+        "spec", phrases::not_permitted(
+                    "a snapshot is in progress; running and runStrategy cannot be changed until it completes"));
 }
 
 // What the machine is meant to do; empty when it says so in both ways.
@@ -89,21 +93,25 @@ string_view effective_run_strategy(const json::Value& machine) {
 void restore_keeps_run_state(const Case& about, Causes& causes) {
   if (!about.old_object || !is_set(about, "restoreInProgress") || unchanged(about, {"spec"})) return;
   if (effective_run_strategy(*about.object) != effective_run_strategy(*about.old_object))
-    causes.not_supported("spec", "the machine is being restored; its run strategy cannot change until it is done");
+    causes.not_supported(
+        "spec",
+        phrases::not_permitted("a restore is in progress; the run strategy cannot be changed until it completes"));
 }
 
 constexpr Rule template_rows[] = {
-    Rule{"DVT-02", "the machine as it was can be read", "", old_machine_is_readable}.on(When::update).stops(),
-    Rule{"DVT-01", "data volume templates are for the machine's namespace", "spec.dataVolumeTemplates[]",
+    Rule{"DVT-02", "the old VM must be readable", "", old_machine_is_readable}.on(When::update).stops(),
+    Rule{"DVT-01", "DataVolume templates must be in the namespace of the VM", "spec.dataVolumeTemplates[]",
          templates_stay_in_the_namespace}
         .stops(),
 };
 constexpr Rule snapshot_rows[] = {
-    Rule{"VMST-01", "volumes stay while a snapshot is taken", "spec", snapshot_keeps_volumes}.on(When::update).stops(),
-    Rule{"VMST-02", "the run state stays while a snapshot is taken", "spec", snapshot_keeps_run_state}
+    Rule{"VMST-01", "volumes must not change during a snapshot", "spec", snapshot_keeps_volumes}
         .on(When::update)
         .stops(),
-    Rule{"VMST-03", "the run strategy stays while a machine is restored", "spec", restore_keeps_run_state}
+    Rule{"VMST-02", "the run strategy must not change during a snapshot", "spec", snapshot_keeps_run_state}
+        .on(When::update)
+        .stops(),
+    Rule{"VMST-03", "the run strategy must not change during a restore", "spec", restore_keeps_run_state}
         .on(When::update)
         .stops(),
 };

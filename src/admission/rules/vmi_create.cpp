@@ -53,7 +53,7 @@ constexpr const MachineFamily* beside_the_spec[] = {&volume_usage_family, &memor
 void nothing_discontinued(const Case& about, Causes& causes) { check_discontinued(about, spec_of(about), causes); }
 
 constexpr Rule rules[] = {
-    {"FG-01", "no feature is used that is gone", "", nothing_discontinued},
+    {"FG-01", "features that were removed must not be used", "", nothing_discontinued},
     Rule{"", "", "spec", with_machine<check_networks_and_spec>}.stands_for(list_networks_and_spec),
     Rule{"", "", "spec", with_machine<check_in_order<beside_the_spec>>}.stands_for(list_in_order<beside_the_spec>),
 };

@@ -38,8 +38,8 @@ VirtualMachineInstance after(const Case& about) { return VirtualMachineInstance(
 void there_is_a_machine_to_change(const Case& about, Causes& causes) {
   if (!about.old_object)
     causes.error(
-        fmt::format("{} judges updates, and needs the machine as it was in request.oldObject; the review is "
-                    "about \"{}\"",
+        fmt::format("{} validates updates, but the review is about \"{}\"; the old VMI is required in "
+                    "request.oldObject",
                     about.webhook.path, about.review.operation_name));
 }
 
@@ -60,8 +60,8 @@ string_view target_node(const VirtualMachineInstance& vmi) { return vmi.status()
 
 void handler_is_on_a_node(const Case& about, Causes& causes) {
   if (is_bound_to_node(about) && !node_of(about.review.user))
-    causes.invalid("", fmt::format("virt-handler's token does not say on which node it runs (extra {}); the cluster "
-                                   "must issue tokens with node information, or the feature gate {} be switched off",
+    causes.invalid("", fmt::format("the token of virt-handler does not name its node (extra {}); the cluster "
+                                   "must issue tokens with node information, or the feature gate {} must be disabled",
                                    node_name_key, config::gate_name(Gate::node_restriction)));
 }
 
@@ -70,21 +70,21 @@ void handler_keeps_to_its_node(const Case& about, Causes& causes) {
   const string_view node = node_of(about.review.user).value_or(string_view());
   const string_view source = before(about).status().node_name(), target = target_node(before(about));
   if (node != source && (target.empty() || node != target))
-    causes.invalid("", fmt::format("virt-handler of node {} cannot change a machine that is on {}", in_words(node),
-                                   in_words(source)));
+    causes.invalid(
+        "", fmt::format("virt-handler of node {} must not change a VMI on node {}", in_words(node), in_words(source)));
 }
 
 void handler_starts_no_migration(const Case& about, Causes& causes) {
   if (is_bound_to_node(about) && target_node(before(about)).empty() && !target_node(after(about)).empty())
-    causes.invalid("", "virt-handler cannot choose the node that a machine migrates to; virt-controller does");
+    causes.invalid("", "virt-handler must not choose the target node of a migration; virt-controller does");
 }
 
 // --- the spec --------------------------------------------------------------------------------------------------------
 
 void users_leave_the_spec(const MachineChange&, Causes& causes) {
   causes.not_supported("",
-                       "the spec of a VirtualMachineInstance cannot be changed; change the VirtualMachine that it "
-                       "belongs to, or make a new one");
+                       "the spec of a VMI is immutable; change the VM that it "
+                       "belongs to, or create another VMI");
 }
 
 // Upstream crashes where a machine has no CPU; here it has no limit.
@@ -92,9 +92,10 @@ void socket_limit_stays(const MachineChange& change, Causes& causes) {
   const auto was = change.before.spec().domain().cpu().max_sockets();
   const auto is = change.after.spec().domain().cpu().max_sockets();
   if (was != is)
-    causes.invalid("", fmt::format("domain.cpu.maxSockets is fixed while the machine runs: it is {}, and cannot become "
-                                   "{}",
-                                   was, is));
+    causes.invalid(
+        "", fmt::format("domain.cpu.maxSockets is immutable while the VMI runs: it is {} and cannot be changed to "
+                        "{}",
+                        was, is));
 }
 
 std::optional<Quantity> amount(const api::QuantityView& text) {
@@ -106,23 +107,23 @@ void memory_limit_stays(const MachineChange& change, Causes& causes) {
   const auto was = change.before.spec().domain().memory().max_guest();
   const auto is = change.after.spec().domain().memory().max_guest();
   if (was && is && amount(was) != amount(is))
-    causes.invalid("", fmt::format("domain.memory.maxGuest is fixed while the machine runs: it is {}, and cannot "
-                                   "become {}",
+    causes.invalid("", fmt::format("domain.memory.maxGuest is immutable while the VMI runs: it is {} and cannot be "
+                                   "changed to {}",
                                    was.text(), is.text()));
 }
 
 void utility_volumes_are_switched_on(const MachineChange& change, Causes& causes) {
   if (!change.after.spec().utility_volumes().empty() && !change.about.enabled(Gate::utility_volumes))
-    causes.invalid("spec.utilityVolumes", needs_gate("utility volumes need", Gate::utility_volumes));
+    causes.invalid("spec.utilityVolumes", needs_gate("utility volumes require", Gate::utility_volumes));
 }
 
 constexpr RuleOn<MachineChange> user_rows[] = {
-    {"UPD-06", "only KubeVirt changes the spec", "", users_leave_the_spec},
+    {"UPD-06", "the spec of a VMI must be changed by KubeVirt only", "", users_leave_the_spec},
 };
 constexpr RuleOn<MachineChange> own_rows[] = {
-    {"UPD-07", "the limit of sockets stays", "", socket_limit_stays},
-    {"UPD-08", "the limit of memory stays", "", memory_limit_stays},
-    RuleOn<MachineChange>{"UTIL-02", "utility volumes are switched on", "spec.utilityVolumes",
+    {"UPD-07", "maxSockets is immutable", "", socket_limit_stays},
+    {"UPD-08", "maxGuest is immutable", "", memory_limit_stays},
+    RuleOn<MachineChange>{"UTIL-02", "utility volumes require their feature gate", "spec.utilityVolumes",
                           utility_volumes_are_switched_on}
         .about(Gate::utility_volumes),
 };
@@ -138,28 +139,29 @@ struct UtilityAt {
 };
 
 void utility_has_a_name(const UtilityAt& at, Causes& causes) {
-  if (at.volume.name().empty()) causes.required(at.place.field("name"), "a utility volume needs a name");
+  if (at.volume.name().empty()) causes.required(at.place.field("name"), "the name of the utility volume");
 }
 void utility_name_is_its_own(const UtilityAt& at, Causes& causes) {
   if (*at.utilities.first(at.volume.name()) < at.index)
     causes.duplicate(at.place.field("name"),
-                     fmt::format("there is another utility volume {}; names must differ", in_words(at.volume.name())));
+                     fmt::format("{}: names of utility volumes must be unique", in_words(at.volume.name())));
 }
 void utility_name_is_no_volume(const UtilityAt& at, Causes& causes) {
   if (at.volumes.contains(at.volume.name()))
-    causes.duplicate(at.place.field("name"),
-                     fmt::format("there is an ordinary volume {}; choose another name", in_words(at.volume.name())));
+    causes.duplicate(at.place.field("name"), fmt::format("{}: a volume already has this name; choose another name",
+                                                         in_words(at.volume.name())));
 }
 void utility_has_a_claim(const UtilityAt& at, Causes& causes) {
   if (at.volume.claim_name().empty())
-    causes.required(at.place.field("claimName"), "a utility volume is on a PersistentVolumeClaim; name it");
+    causes.required(at.place.field("claimName"), "the claimName of the PVC that holds the utility volume");
 }
 
 constexpr RuleOn<UtilityAt> utility_rows[] = {
-    {"UTIL-03", "a utility volume has a name", "spec.utilityVolumes[].name", utility_has_a_name},
-    {"UTIL-04", "utility volumes have different names", "spec.utilityVolumes[].name", utility_name_is_its_own},
-    {"UTIL-05", "no utility volume has the name of a volume", "spec.utilityVolumes[].name", utility_name_is_no_volume},
-    {"UTIL-06", "a utility volume names a claim", "spec.utilityVolumes[].claimName", utility_has_a_claim},
+    {"UTIL-03", "a utility volume must have a name", "spec.utilityVolumes[].name", utility_has_a_name},
+    {"UTIL-04", "names of utility volumes must be unique", "spec.utilityVolumes[].name", utility_name_is_its_own},
+    {"UTIL-05", "a utility volume must not have the name of a volume", "spec.utilityVolumes[].name",
+     utility_name_is_no_volume},
+    {"UTIL-06", "a utility volume must name a PVC", "spec.utilityVolumes[].claimName", utility_has_a_claim},
 };
 
 void check_each_utility(const MachineChange& change, Causes& causes) {
@@ -180,8 +182,8 @@ void utilities_are_plugged_in(const MachineChange& change, Causes& causes) {
   const NameIndex permanent = permanent_volumes(change.before);
   for (const UtilityVolume volume : all)
     if (permanent.contains(volume.name()))
-      return causes.invalid("", fmt::format("utility volume {} has the name of a volume that the machine started with; "
-                                            "choose another one",
+      return causes.invalid("", fmt::format("utility volume {} has the name of a volume that the VMI started with; "
+                                            "choose another name",
                                             in_words(volume.name())));
 }
 
@@ -196,13 +198,13 @@ void utilities_are_as_they_were(const MachineChange& change, Causes& causes) {
     const auto found = names.last(name);
     if (field && found && !semantically_equal(volume, was[*found], *field->element))
       return causes.invalid(
-          "", fmt::format("utility volume {} is attached and cannot change; remove it first", in_words(name)));
+          "", fmt::format("utility volume {} is attached and immutable; remove it first", in_words(name)));
   }
 }
 
 constexpr RuleOn<MachineChange> utility_change_rows[] = {
-    {"UTIL-07", "a utility volume is none of those that the machine started with", "", utilities_are_plugged_in},
-    {"UTIL-08", "a utility volume does not change", "", utilities_are_as_they_were},
+    {"UTIL-07", "a utility volume must not be one of those that the VMI started with", "", utilities_are_plugged_in},
+    {"UTIL-08", "attached utility volumes are immutable", "", utilities_are_as_they_were},
 };
 
 // --- the whole -------------------------------------------------------------------------------------------------------
@@ -236,24 +238,24 @@ void users_leave_restricted_labels(const Case& about, Causes& causes) {
   };
   for (const string_view key : restricted_labels)
     if (label(*about.object, key) != label(*about.old_object, key))
-      return causes.not_supported("", fmt::format("label {} is KubeVirt's own: it can be neither added nor changed nor "
+      return causes.not_supported("", fmt::format("label {} is reserved for KubeVirt: it must not be added, changed or "
                                                   "removed",
                                                   key));
 }
 
 constexpr Rule rules[] = {
-    Rule{"UPD-02", "the machine as it was is there", "", there_is_a_machine_to_change}.stops(),
-    Rule{"UPD-03", "virt-handler says on which node it is", "", handler_is_on_a_node}
+    Rule{"UPD-02", "the old VMI is required", "", there_is_a_machine_to_change}.stops(),
+    Rule{"UPD-03", "the token of virt-handler must name its node", "", handler_is_on_a_node}
         .about(Gate::node_restriction)
         .stops(),
-    Rule{"UPD-04", "virt-handler changes machines of its own node", "", handler_keeps_to_its_node}
+    Rule{"UPD-04", "virt-handler must change only VMIs of its own node", "", handler_keeps_to_its_node}
         .about(Gate::node_restriction)
         .stops(),
-    Rule{"UPD-05", "virt-handler starts no migration", "", handler_starts_no_migration}
+    Rule{"UPD-05", "virt-handler must not start a migration", "", handler_starts_no_migration}
         .about(Gate::node_restriction)
         .stops(),
     Rule{"", "", "spec", spec_changes_as_it_may}.stops().stands_for(list_spec_change_rules),
-    Rule{"UPD-09", "users leave restricted labels alone", "", users_leave_restricted_labels}.stops(),
+    Rule{"UPD-09", "users must not change reserved labels", "", users_leave_restricted_labels}.stops(),
 };
 
 }  // namespace

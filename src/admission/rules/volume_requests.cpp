@@ -80,19 +80,17 @@ bool is_the_same(const Volume& volume, const AddVolumeOptions& add) {
 void asks_one_thing(const RequestAt& at, Causes& causes) {
   if (at.add && at.remove)
     causes.invalid(requests_field,
-                   "a volume request adds a volume or removes one; keep one of addVolumeOptions and "
-                   "removeVolumeOptions, and make two requests if you want both");
+                   "addVolumeOptions is mutually exclusive with removeVolumeOptions; send two "
+                   "requests for both");
 }
 
 void asks_something(const RequestAt& at, Causes& causes) {
-  if (!at.add && !at.remove)
-    causes.invalid(requests_field,
-                   "a volume request adds a volume or removes one; give addVolumeOptions or removeVolumeOptions");
+  if (!at.add && !at.remove) causes.invalid(requests_field, "addVolumeOptions or removeVolumeOptions is required");
 }
 
 void adds_once(const RequestAt& at, Causes& causes) {
   if (at.add && at.repeated)
-    causes.invalid(requests_field, fmt::format("volume {} is added twice; ask once", in_words(at.add.name())));
+    causes.invalid(requests_field, fmt::format("volume {} is added twice; send one request", in_words(at.add.name())));
 }
 
 void adds_a_disk_that_can_be_plugged(const RequestAt& at, Causes& causes) {
@@ -102,31 +100,32 @@ void adds_a_disk_that_can_be_plugged(const RequestAt& at, Causes& causes) {
 void check_name_is_free(const RequestAt& at, const Present& present, string_view where, Causes& causes) {
   const Volume there = at.add ? present.named(at.add.name()) : Volume();
   if (there && !is_the_same(there, at.add))
-    causes.invalid(requests_field, fmt::format("there is another volume {} in {}; choose another name",
-                                               in_words(at.add.name()), where));
+    causes.invalid(requests_field,
+                   fmt::format("volume {} already exists in {}; choose another name", in_words(at.add.name()), where));
 }
 
 void name_is_free_in_the_template(const RequestAt& at, Causes& causes) {
-  check_name_is_free(at, at.in_template, "the template", causes);
+  check_name_is_free(at, at.in_template, "the template of the VM", causes);
 }
 void name_is_free_in_the_machine(const RequestAt& at, Causes& causes) {
-  check_name_is_free(at, at.in_machine, "the running machine", causes);
+  check_name_is_free(at, at.in_machine, "the VMI", causes);
 }
 
 void removes_once(const RequestAt& at, Causes& causes) {
   if (at.remove && at.repeated)
-    causes.invalid(requests_field, fmt::format("volume {} is removed twice; ask once", in_words(at.remove.name())));
+    causes.invalid(requests_field,
+                   fmt::format("volume {} is removed twice; send one request", in_words(at.remove.name())));
 }
 
 constexpr RuleOn<RequestAt> request_rows[] = {
-    {"VR-01", "a volume request asks one thing", requests_field, asks_one_thing},
-    {"VR-07", "a volume request asks something", requests_field, asks_something},
-    {"VR-02", "no volume is added twice", requests_field, adds_once},
-    {"VR-03", "an added volume has a disk that can be plugged in", requests_field, adds_a_disk_that_can_be_plugged},
-    {"VR-04", "an added volume has a name of its own in the template", requests_field, name_is_free_in_the_template},
-    {"VR-05", "an added volume has a name of its own in the running machine", requests_field,
-     name_is_free_in_the_machine},
-    {"VR-06", "no volume is removed twice", requests_field, removes_once},
+    {"VR-01", "addVolumeOptions and removeVolumeOptions are mutually exclusive", requests_field, asks_one_thing},
+    {"VR-07", "addVolumeOptions or removeVolumeOptions is required", requests_field, asks_something},
+    {"VR-02", "a volume must not be added twice", requests_field, adds_once},
+    {"VR-03", "the disk of an added volume must support hotplug", requests_field, adds_a_disk_that_can_be_plugged},
+    {"VR-04", "the name of an added volume must be unique in the template", requests_field,
+     name_is_free_in_the_template},
+    {"VR-05", "the name of an added volume must be unique in the VMI", requests_field, name_is_free_in_the_machine},
+    {"VR-06", "a volume must not be removed twice", requests_field, removes_once},
 };
 
 // --- the machine as it will be ---
@@ -185,7 +184,7 @@ void check_applied(const Requests& requests, const json::Value& machine, Causes&
 
 void template_stays_sound(const Requests& requests, Causes& causes) {
   if (requests.vm_template) return check_applied(requests, *requests.vm_template, causes);
-  causes.required("spec.template", "there is nothing to add volumes to or to remove them from; set spec.template");
+  causes.required("spec.template", "volumes cannot be added or removed without spec.template; set it");
 }
 
 void running_machine_stays_sound(const Requests& requests, Causes& causes) {
@@ -200,13 +199,13 @@ void machine_stays_where_it_is(const Requests& requests, Causes& causes) {
     return time && *time <= Timestamp::from(requests.about.context.now);
   };
   if (is_past("startTimestamp") && !is_past("endTimestamp"))
-    causes.not_supported("spec", "volumes cannot be added or removed while the machine migrates; wait for its end");
+    causes.not_supported("spec", "volumes cannot be added or removed during a migration; wait until it completes");
 }
 
 constexpr RuleOn<Requests> outcome_rows[] = {
-    {"VR-08", "the template stays sound with all requests carried out", "spec.template.spec", template_stays_sound},
-    {"VR-09", "so does the running machine", "spec.template.spec", running_machine_stays_sound},
-    {"VR-10", "the machine does not migrate meanwhile", "spec", machine_stays_where_it_is},
+    {"VR-08", "the template must be valid after all requests", "spec.template.spec", template_stays_sound},
+    {"VR-09", "the VMI must be valid after all requests", "spec.template.spec", running_machine_stays_sound},
+    {"VR-10", "the VMI must not be migrating", "spec", machine_stays_where_it_is},
 };
 
 // The machine that runs now, when the requests are for it as well; null when there is none.
@@ -251,7 +250,7 @@ void check_volume_requests(const Case& about, Causes& causes) {
   const api::List<VirtualMachineVolumeRequest> all(json::find_path(*about.object, {"status", "volumeRequests"}));
   if (all.empty()) return;
   const auto vmi = running_machine(about);
-  if (!vmi) return causes.error(fmt::format("the running machine cannot be read: {}", vmi.error().message));
+  if (!vmi) return causes.error(fmt::format("the VMI cannot be read: {}", vmi.error().message));
   const json::Value* machine_template = json::find_path(*about.object, {"spec", "template"});
   const Requests requests{
       .about = about, .all = all, .vm_template = View(machine_template) ? machine_template : nullptr, .vmi = *vmi};

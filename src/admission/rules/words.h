@@ -19,7 +19,7 @@ inline bool is_one_of(std::string_view word, std::span<const std::string_view> w
 // "sound cards need feature gate X, which is off; ..."
 inline std::string needs_gate(std::string_view what, config::Gate gate) {
   return fmt::format(
-      "{} feature gate {}, which is off; an administrator can list it in "
+      "{} the feature gate {}, which is disabled; an administrator can list it in "
       "spec.configuration.developerConfiguration.featureGates of the KubeVirt object",
       what, config::gate_name(gate));
 }

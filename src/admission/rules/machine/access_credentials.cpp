@@ -6,6 +6,7 @@
 
 #include "admission/rules/machine/families.h"
 #include "api/views/vmi_volumes.h"
+#include "base/phrases.h"
 
 namespace vg::admission {
 namespace {
@@ -39,8 +40,8 @@ void check_way(const CredentialAt& at, bool wanted, bool there, string_view way,
   if (!wanted || there) return;
   const Place key = at.place.field("sshPublicKey");
   causes.invalid(key.field("propagationMethod"),
-                 fmt::format("{} brings the key in a volume with {}, and the machine has none; add such a volume, or "
-                             "choose another method",
+                 fmt::format("{} propagates the key in a volume of type {}, and the VM has no such volume; add one, or "
+                             "use another propagation method",
                              way, volume));
 }
 
@@ -59,13 +60,13 @@ void agent_knows_the_users(const CredentialAt& at, Causes& causes) {
   if (!agent || !agent.users().empty()) return;
   const Place key = at.place.field("sshPublicKey"), method = key.field("propagationMethod"),
               inside = method.field("qemuGuestAgent");
-  causes.invalid(inside.field("users"), "the guest agent adds the key for users; name at least one");
+  causes.invalid(inside.field("users"), phrases::missing("qemuGuestAgent.users must name at least one user"));
 }
 
 void key_has_a_source(const CredentialAt& at, Causes& causes) {
   if (!at.key() || at.key().source().secret()) return;
   const Place key = at.place.field("sshPublicKey");
-  causes.invalid(key.field("source"), "say where the key comes from: set source.secret.secretName");
+  causes.invalid(key.field("source"), phrases::missing("source.secret.secretName"));
 }
 
 void key_has_one_way(const CredentialAt& at, Causes& causes) {
@@ -76,41 +77,41 @@ void key_has_one_way(const CredentialAt& at, Causes& causes) {
   if (!at.key() || std::ranges::count_if(ways, is_set) == 1) return;
   const Place key = at.place.field("sshPublicKey");
   causes.invalid(key.field("propagationMethod"),
-                 fmt::format("a key is brought in one way: set one of {}", fmt::join(ways, ", ")));
+                 fmt::format("exactly one propagation method is required: {}", fmt::join(ways, ", ")));
 }
 
 void password_has_a_source(const CredentialAt& at, Causes& causes) {
   if (!at.password() || at.password().source().secret()) return;
   const Place password = at.place.field("userPassword");
-  causes.invalid(password.field("source"), "say where the passwords come from: set source.secret.secretName");
+  causes.invalid(password.field("source"), phrases::missing("source.secret.secretName"));
 }
 
 void password_comes_by_agent(const CredentialAt& at, Causes& causes) {
   if (!at.password() || at.password().propagation_method().qemu_guest_agent()) return;
   const Place password = at.place.field("userPassword");
-  causes.invalid(password.field("propagationMethod"), "only the guest agent sets passwords: set qemuGuestAgent");
+  causes.invalid(password.field("propagationMethod"),
+                 phrases::missing("qemuGuestAgent, the only propagation method for passwords"));
 }
 
 void is_one_kind(const CredentialAt& at, Causes& causes) {
   if (static_cast<bool>(at.key()) == static_cast<bool>(at.password()))
-    causes.invalid(at.place,
-                   "an access credential is either a key or a password: set one of sshPublicKey, userPassword");
+    causes.invalid(at.place, "exactly one of sshPublicKey and userPassword is required");
 }
 
 constexpr RuleOn<CredentialAt> rows[] = {
-    {"ACR-01", "a key through noCloud needs such a volume", "accessCredentials[].sshPublicKey.propagationMethod",
-     no_cloud_has_its_volume},
-    {"ACR-02", "a key through configDrive needs such a volume", "accessCredentials[].sshPublicKey.propagationMethod",
-     config_drive_has_its_volume},
-    {"ACR-03", "a key through the guest agent names users",
+    {"ACR-01", "propagation by noCloud requires a cloudInitNoCloud volume",
+     "accessCredentials[].sshPublicKey.propagationMethod", no_cloud_has_its_volume},
+    {"ACR-02", "propagation by configDrive requires a cloudInitConfigDrive volume",
+     "accessCredentials[].sshPublicKey.propagationMethod", config_drive_has_its_volume},
+    {"ACR-03", "propagation by qemuGuestAgent requires users",
      "accessCredentials[].sshPublicKey.propagationMethod.qemuGuestAgent.users", agent_knows_the_users},
-    {"ACR-04", "a key comes from a secret", "accessCredentials[].sshPublicKey.source", key_has_a_source},
-    {"ACR-05", "a key is brought in exactly one way", "accessCredentials[].sshPublicKey.propagationMethod",
+    {"ACR-04", "a key must come from a Secret", "accessCredentials[].sshPublicKey.source", key_has_a_source},
+    {"ACR-05", "a key must have exactly one propagation method", "accessCredentials[].sshPublicKey.propagationMethod",
      key_has_one_way},
-    {"ACR-06", "a password comes from a secret", "accessCredentials[].userPassword.source", password_has_a_source},
-    {"ACR-07", "a password is set by the guest agent", "accessCredentials[].userPassword.propagationMethod",
+    {"ACR-06", "a password must come from a Secret", "accessCredentials[].userPassword.source", password_has_a_source},
+    {"ACR-07", "a password must be propagated by qemuGuestAgent", "accessCredentials[].userPassword.propagationMethod",
      password_comes_by_agent},
-    {"ACR-08", "a credential is a key or a password", "accessCredentials[]", is_one_kind},
+    {"ACR-08", "a credential must be an sshPublicKey or a userPassword", "accessCredentials[]", is_one_kind},
 };
 
 void check_credentials(const Machine& machine, Causes& causes) {

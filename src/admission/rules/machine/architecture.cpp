@@ -33,7 +33,7 @@ void check_video(const Machine& machine, std::span<const string_view> types, Cau
   if (!video || is_one_of(video.type(), types)) return;
   const Place domain = machine.place.field("domain"), inside = domain.field("devices"), place = inside.field("video");
   causes.not_supported(place.field("type"),
-                       fmt::format("a video device on {} is one of {}, not {}", machine.spec.architecture(),
+                       fmt::format("{2}: supported values on {0}: {1}", machine.spec.architecture(),
                                    fmt::join(types, ", "), in_words(video.type())));
 }
 
@@ -42,7 +42,7 @@ void check_video(const Machine& machine, std::span<const string_view> types, Cau
 void amd64_watchdog_fits(const Machine& machine, Causes& causes) {
   const auto watchdog = devices(machine).watchdog();
   if (watchdog && (!watchdog.i6300esb() || watchdog.diag288()))
-    refuse_watchdog(machine, "a watchdog on amd64 is an i6300esb; set that, and nothing else", causes);
+    refuse_watchdog(machine, "only i6300esb is supported on amd64; set i6300esb and remove the others", causes);
 }
 
 void amd64_video_fits(const Machine& machine, Causes& causes) {
@@ -51,8 +51,8 @@ void amd64_video_fits(const Machine& machine, Causes& causes) {
 }
 
 constexpr MachineRule amd64_rows[] = {
-    {"AMD-01", "a watchdog on amd64 is an i6300esb", "domain.devices.watchdog", amd64_watchdog_fits},
-    {"AMD-02", "a video device on amd64 is of a type that there is", "domain.devices.video.type", amd64_video_fits},
+    {"AMD-01", "a watchdog on amd64 must be i6300esb", "domain.devices.watchdog", amd64_watchdog_fits},
+    {"AMD-02", "the video type on amd64 must be supported", "domain.devices.video.type", amd64_video_fits},
 };
 
 // --- arm64 -----------------------------------------------------------------------------------------------------------
@@ -61,7 +61,7 @@ void arm64_boots_by_efi(const Machine& machine, Causes& causes) {
   if (!machine.spec.domain().firmware().bootloader().bios()) return;
   const Place domain = machine.place.field("domain"), firmware = domain.field("firmware"),
               loader = firmware.field("bootloader");
-  causes.not_supported(loader.field("bios"), "there is no BIOS on arm64; boot by efi");
+  causes.not_supported(loader.field("bios"), "BIOS is not supported on arm64; use efi");
 }
 
 void arm64_has_the_hosts_cpu(const Machine& machine, Causes& causes) {
@@ -69,8 +69,7 @@ void arm64_has_the_hosts_cpu(const Machine& machine, Causes& causes) {
   const string_view model = machine.spec.domain().cpu().model();
   if (is_one_of(model, models)) return;
   const Place domain = machine.place.field("domain"), cpu = domain.field("cpu");
-  causes.not_supported(cpu.field("model"),
-                       fmt::format("the CPU model on arm64 is host-passthrough, not {}", in_words(model)));
+  causes.not_supported(cpu.field("model"), fmt::format("{}: must be host-passthrough on arm64", in_words(model)));
 }
 
 void check_arm64_disk(const api::kubevirt::Disk& disk, const Place& place, Causes& causes) {
@@ -80,7 +79,7 @@ void check_arm64_disk(const api::kubevirt::Disk& disk, const Place& place, Cause
     if (is_one_of(bus, buses)) continue;
     const Place target = place.field(name);
     causes.not_supported(target.field("bus"),
-                         fmt::format("a {} on arm64 is on bus virtio or scsi, not {}", name, in_words(bus)));
+                         fmt::format("{1}: a {0} on arm64 must be on bus virtio or scsi", name, in_words(bus)));
   }
 }
 
@@ -91,13 +90,14 @@ void arm64_buses_fit(const Machine& machine, Causes& causes) {
 }
 
 void arm64_has_no_watchdog(const Machine& machine, Causes& causes) {
-  if (devices(machine).watchdog()) refuse_watchdog(machine, "there are no watchdogs on arm64; leave it out", causes);
+  if (devices(machine).watchdog())
+    refuse_watchdog(machine, "watchdogs are not supported on arm64; remove the watchdog", causes);
 }
 
 void arm64_has_no_sound(const Machine& machine, Causes& causes) {
   if (!devices(machine).sound()) return;
   const Place domain = machine.place.field("domain"), inside = domain.field("devices");
-  causes.not_supported(inside.field("sound"), "there are no sound cards on arm64; leave it out");
+  causes.not_supported(inside.field("sound"), "sound devices are not supported on arm64; remove the sound device");
 }
 
 void arm64_video_fits(const Machine& machine, Causes& causes) {
@@ -106,12 +106,12 @@ void arm64_video_fits(const Machine& machine, Causes& causes) {
 }
 
 constexpr MachineRule arm64_rows[] = {
-    {"ARM-01", "arm64 boots without BIOS", "domain.firmware.bootloader.bios", arm64_boots_by_efi},
-    {"ARM-02", "the CPU on arm64 is that of the host", "domain.cpu.model", arm64_has_the_hosts_cpu},
-    {"ARM-03", "disks on arm64 are on buses that there are", "domain.devices.disks[].disk.bus", arm64_buses_fit},
-    {"ARM-04", "there is no watchdog on arm64", "domain.devices.watchdog", arm64_has_no_watchdog},
-    {"ARM-05", "there is no sound card on arm64", "domain.devices.sound", arm64_has_no_sound},
-    {"ARM-06", "a video device on arm64 is of a type that there is", "domain.devices.video.type", arm64_video_fits},
+    {"ARM-01", "BIOS is not supported on arm64", "domain.firmware.bootloader.bios", arm64_boots_by_efi},
+    {"ARM-02", "the CPU model on arm64 must be host-passthrough", "domain.cpu.model", arm64_has_the_hosts_cpu},
+    {"ARM-03", "disks on arm64 must be on bus virtio or scsi", "domain.devices.disks[].disk.bus", arm64_buses_fit},
+    {"ARM-04", "watchdogs are not supported on arm64", "domain.devices.watchdog", arm64_has_no_watchdog},
+    {"ARM-05", "sound devices are not supported on arm64", "domain.devices.sound", arm64_has_no_sound},
+    {"ARM-06", "the video type on arm64 must be supported", "domain.devices.video.type", arm64_video_fits},
 };
 
 // --- s390x -----------------------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ constexpr MachineRule arm64_rows[] = {
 void s390x_watchdog_fits(const Machine& machine, Causes& causes) {
   const auto watchdog = devices(machine).watchdog();
   if (watchdog && (!watchdog.diag288() || watchdog.i6300esb()))
-    refuse_watchdog(machine, "a watchdog on s390x is a diag288; set that, and nothing else", causes);
+    refuse_watchdog(machine, "only diag288 is supported on s390x; set diag288 and remove the others", causes);
 }
 
 void s390x_video_fits(const Machine& machine, Causes& causes) {
@@ -128,8 +128,8 @@ void s390x_video_fits(const Machine& machine, Causes& causes) {
 }
 
 constexpr MachineRule s390x_rows[] = {
-    {"S39-01", "a watchdog on s390x is a diag288", "domain.devices.watchdog", s390x_watchdog_fits},
-    {"S39-02", "a video device on s390x is of a type that there is", "domain.devices.video.type", s390x_video_fits},
+    {"S39-01", "a watchdog on s390x must be diag288", "domain.devices.watchdog", s390x_watchdog_fits},
+    {"S39-02", "the video type on s390x must be supported", "domain.devices.video.type", s390x_video_fits},
 };
 
 // --- all -------------------------------------------------------------------------------------------------------------
@@ -148,11 +148,11 @@ const Architecture* architecture_of(const Machine& machine) {
 void architecture_is_known(const Machine& machine, Causes& causes) {
   if (!architecture_of(machine))
     causes.invalid(machine.place.field("architecture"),
-                   fmt::format("machines are amd64, arm64 or s390x, not {}", in_words(machine.spec.architecture())));
+                   fmt::format("{}: supported values: amd64, arm64, s390x", in_words(machine.spec.architecture())));
 }
 
 constexpr MachineRule known_rows[] = {
-    {"ARC-01", "the architecture is one that there is", "architecture", architecture_is_known},
+    {"ARC-01", "the architecture must be amd64, arm64 or s390x", "architecture", architecture_is_known},
 };
 
 void check_architecture(const Machine& machine, Causes& causes) {

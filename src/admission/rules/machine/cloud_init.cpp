@@ -66,41 +66,42 @@ std::size_t length_of(const CloudInitAt& at, const Data& data) {
 template <const Data& data>
 void base64_is_readable(const CloudInitAt& at, Causes& causes) {
   if (!base64_decode_lenient(at.text(data.base64)))
-    causes.invalid(
-        at.place.field(data.base64),
-        fmt::format("{} is no base64; encode the data, or give them as they are in {}", data.base64, data.text));
+    causes.invalid(at.place.field(data.base64),
+                   fmt::format("{} must be base64; encode the data, or set {} instead", data.base64, data.text));
 }
 
 template <const Data& data>
 void comes_one_way(const CloudInitAt& at, Causes& causes) {
   if (at.ways(data) > 1)
-    causes.invalid(at.place, fmt::format("there is {} in more than one place; keep one of {}, {} and {}", data.what,
+    causes.invalid(at.place, fmt::format("{} is set more than once; {}, {} and {} are mutually exclusive", data.what,
                                          data.secret, data.base64, data.text));
 }
 
 template <const Data& data>
 void is_short(const CloudInitAt& at, Causes& causes) {
   if (const std::size_t bytes = length_of(at, data); bytes > data_bytes_max)
-    causes.invalid(at.place, fmt::format("the {} has {} bytes, and {} at most fit; put it into a Secret and name that "
-                                         "in {}",
+    causes.invalid(at.place, fmt::format("the {} has {} bytes, at most {} are supported; store it in a Secret and set "
+                                         "{}",
                                          data.what, bytes, data_bytes_max, data.secret));
 }
 
 void says_something(const CloudInitAt& at, Causes& causes) {
   if (at.ways(user_data) == 0 && at.ways(network_data) == 0)
-    causes.invalid(at.place, "there is neither user data nor network data; give one of them, or remove the volume");
+    causes.invalid(at.place, "user data or network data is required; set one of them, or remove the volume");
 }
 
 constexpr RuleOn<CloudInitAt> rows[] = {
-    {"CLI-01", "encoded user data can be decoded", "volumes[].cloudInitNoCloud.userDataBase64",
+    {"CLI-01", "userDataBase64 must be base64", "volumes[].cloudInitNoCloud.userDataBase64",
      base64_is_readable<user_data>},
-    {"CLI-02", "user data comes from one place", "volumes[].cloudInitNoCloud", comes_one_way<user_data>},
-    {"CLI-03", "user data has 2048 bytes at most", "volumes[].cloudInitNoCloud", is_short<user_data>},
-    {"CLI-04", "encoded network data can be decoded", "volumes[].cloudInitNoCloud.networkDataBase64",
+    {"CLI-02", "the sources of user data are mutually exclusive", "volumes[].cloudInitNoCloud",
+     comes_one_way<user_data>},
+    {"CLI-03", "user data must have at most 2048 bytes", "volumes[].cloudInitNoCloud", is_short<user_data>},
+    {"CLI-04", "networkDataBase64 must be base64", "volumes[].cloudInitNoCloud.networkDataBase64",
      base64_is_readable<network_data>},
-    {"CLI-05", "network data comes from one place", "volumes[].cloudInitNoCloud", comes_one_way<network_data>},
-    {"CLI-06", "network data has 2048 bytes at most", "volumes[].cloudInitNoCloud", is_short<network_data>},
-    {"CLI-07", "cloud-init gets user data or network data", "volumes[].cloudInitNoCloud", says_something},
+    {"CLI-05", "the sources of network data are mutually exclusive", "volumes[].cloudInitNoCloud",
+     comes_one_way<network_data>},
+    {"CLI-06", "network data must have at most 2048 bytes", "volumes[].cloudInitNoCloud", is_short<network_data>},
+    {"CLI-07", "user data or network data is required", "volumes[].cloudInitNoCloud", says_something},
 };
 
 }  // namespace

@@ -41,27 +41,25 @@ void about_resource(const Machine& machine, string_view kind, string_view resour
 
 void request_is_not_negative(const CpuAmounts& of, Causes& causes) {
   if (of.request.milli_value() < 0)
-    about_resource(of.machine, "requests", "cpu", causes,
-                   fmt::format("{} CPUs cannot be had; ask for 0 or more", of.request.to_string()));
+    about_resource(of.machine, "requests", "cpu", causes, fmt::format("{}: must be 0 or more", of.request.to_string()));
 }
 
 void limit_is_not_negative(const CpuAmounts& of, Causes& causes) {
   if (of.limit.milli_value() < 0)
-    about_resource(of.machine, "limits", "cpu", causes,
-                   fmt::format("{} is no limit for CPUs; set 0 or more", of.limit.to_string()));
+    about_resource(of.machine, "limits", "cpu", causes, fmt::format("{}: must be 0 or more", of.limit.to_string()));
 }
 
 void request_is_within_limit(const CpuAmounts& of, Causes& causes) {
   if (of.limit.milli_value() > 0 && of.request.milli_value() > of.limit.milli_value())
     about_resource(of.machine, "requests", "cpu", causes,
-                   fmt::format("the request of {} CPUs is above the limit of {}; ask for less, or raise the limit",
+                   fmt::format("{}: must not be more than the CPU limit ({}); lower the request, or raise the limit",
                                of.request.to_string(), of.limit.to_string()));
 }
 
 constexpr RuleOn<CpuAmounts> amount_rows[] = {
-    {"RES-01", "the request is not negative", "domain.resources.requests.cpu", request_is_not_negative},
-    {"RES-02", "the limit is not negative", "domain.resources.limits.cpu", limit_is_not_negative},
-    {"RES-03", "the request is within the limit", "domain.resources.requests.cpu", request_is_within_limit},
+    {"RES-01", "the CPU request must not be negative", "domain.resources.requests.cpu", request_is_not_negative},
+    {"RES-02", "the CPU limit must not be negative", "domain.resources.limits.cpu", limit_is_not_negative},
+    {"RES-03", "the CPU request must not exceed the limit", "domain.resources.requests.cpu", request_is_within_limit},
 };
 
 void check_amounts(const Machine& machine, Causes& causes) { ask_all<amount_rows>(CpuAmounts(machine), causes); }
@@ -109,8 +107,8 @@ void memory_is_said(const Pinned& of, Causes& causes) {
   const bool by_guest = memory.hugepages() || !amount_of(memory.guest()).is_zero();
   if (of.memory_limit.is_zero() && of.memory_request.is_zero() && !by_guest)
     about_resource(of.machine, "limits", "memory", causes,
-                   "a machine with dedicated CPUs needs memory that is said beforehand; set a limit, a request, or the "
-                   "guest's memory");
+                   "dedicatedCpuPlacement requires a memory request or limit; set one of them, or the "
+                   "memory of the guest");
 }
 
 bool is_in_parts(const Quantity& cpus) {
@@ -121,15 +119,16 @@ bool is_in_parts(const Quantity& cpus) {
 void request_is_whole(const Pinned& of, Causes& causes) {
   if (is_in_parts(of.cpus.request))
     about_resource(of.machine, "requests", "cpu", causes,
-                   fmt::format("dedicated CPUs are whole ones; ask for {} instead of {}", of.requested,
-                               of.cpus.request.to_string()));
+                   fmt::format("dedicatedCpuPlacement requires a whole number of CPUs; request {} instead of {}",
+                               of.requested, of.cpus.request.to_string()));
 }
 
 void limit_is_whole(const Pinned& of, Causes& causes) {
   if (is_in_parts(of.cpus.limit))
-    about_resource(of.machine, "limits", "cpu", causes,
-                   fmt::format("dedicated CPUs are whole ones; set the limit to {} instead of {}", of.limited,
-                               of.cpus.limit.to_string()));
+    about_resource(
+        of.machine, "limits", "cpu", causes,
+        fmt::format("dedicatedCpuPlacement requires a whole number of CPUs; set the limit to {} instead of {}",
+                    of.limited, of.cpus.limit.to_string()));
 }
 
 // Kubernetes hands out whole CPUs only to pods whose requests are their limits.
@@ -137,56 +136,61 @@ void memory_request_is_its_limit(const Pinned& of, Causes& causes) {
   const auto request = of.memory_request.value(), limit = of.memory_limit.value();
   if (request > 0 && limit > 0 && request != limit)
     about_resource(of.machine, "requests", "memory", causes,
-                   fmt::format("with dedicated CPUs request and limit of memory are the same, not {} and {}",
+                   fmt::format("dedicatedCpuPlacement requires equal request and limit of memory, not {} and {}",
                                of.memory_request.to_string(), of.memory_limit.to_string()));
 }
 
 void number_of_cpus_is_said(const Pinned& of, Causes& causes) {
   if (of.requested == 0 && of.limited == 0 && of.guest == 0)
-    about_placement(of, causes, "nothing says how many dedicated CPUs; set cores, sockets or threads, or request CPUs");
+    about_placement(of, causes,
+                    "dedicatedCpuPlacement requires a number of CPUs; set cores, sockets or threads, or request CPUs");
 }
 
 void request_is_its_limit(const Pinned& of, Causes& causes) {
   if (of.requested > 0 && of.limited > 0 && of.requested != of.limited)
     about_placement(of, causes,
-                    fmt::format("with dedicated CPUs request and limit of CPUs are the same, not {} and {}",
+                    fmt::format("dedicatedCpuPlacement requires equal request and limit of CPUs, not {} and {}",
                                 of.cpus.request.to_string(), of.cpus.limit.to_string()));
 }
 
 void guest_sees_what_is_dedicated(const Pinned& of, Causes& causes) {
   if ((of.requested > 0 || of.limited > 0) && of.guest > 0 && of.requested != of.guest && of.limited != of.guest)
     about_placement(of, causes,
-                    fmt::format("the guest's {} CPUs (sockets, cores and threads multiplied) are neither what is "
-                                "requested ({}) nor the limit ({}); leave out one or the other",
+                    fmt::format("the {} vCPUs of the guest (sockets x cores x threads) must equal the CPU "
+                                "request ({}) or the limit ({}); remove one or the other",
                                 of.guest, of.cpus.request.to_string(), of.cpus.limit.to_string()));
 }
 
 void arm_has_one_thread(const Pinned& of, Causes& causes) {
   if (of.machine.architecture() == "arm64" && of.cpu.threads() > 1)
     causes.invalid(of.machine.place.field("architecture"),
-                   fmt::format("cores of arm64 have one thread, not {}; ask for more cores instead", of.cpu.threads()));
+                   fmt::format("{}: threads must be 1 on arm64; use more cores instead", of.cpu.threads()));
 }
 
 void cores_have_two_threads(const Pinned& of, Causes& causes) {
   if (of.cpu.threads() > 2)
-    about_placement(
-        of, causes,
-        fmt::format("dedicated cores have at most 2 threads, not {}; ask for more cores instead", of.cpu.threads()));
+    about_placement(of, causes,
+                    fmt::format("{}: threads must be at most 2 with dedicatedCpuPlacement; use more cores instead",
+                                of.cpu.threads()));
 }
 
 constexpr RuleOn<Pinned> pinned_rows[] = {
-    {"PIN-01", "with dedicated CPUs, memory is said", "domain.resources.limits.memory", memory_is_said},
-    {"PIN-02", "dedicated CPUs are requested whole", "domain.resources.requests.cpu", request_is_whole},
-    {"PIN-03", "dedicated CPUs are limited whole", "domain.resources.limits.cpu", limit_is_whole},
-    {"PIN-04", "with dedicated CPUs, the request of memory is its limit", "domain.resources.requests.memory",
+    {"PIN-01", "dedicatedCpuPlacement requires a memory request or limit", "domain.resources.limits.memory",
+     memory_is_said},
+    {"PIN-02", "dedicatedCpuPlacement requires whole CPUs in the request", "domain.resources.requests.cpu",
+     request_is_whole},
+    {"PIN-03", "dedicatedCpuPlacement requires whole CPUs in the limit", "domain.resources.limits.cpu", limit_is_whole},
+    {"PIN-04", "dedicatedCpuPlacement requires equal request and limit of memory", "domain.resources.requests.memory",
      memory_request_is_its_limit},
-    {"PIN-05", "the number of dedicated CPUs is said", "domain.cpu.dedicatedCpuPlacement", number_of_cpus_is_said},
-    {"PIN-06", "the request of dedicated CPUs is their limit", "domain.cpu.dedicatedCpuPlacement",
+    {"PIN-05", "dedicatedCpuPlacement requires a number of CPUs", "domain.cpu.dedicatedCpuPlacement",
+     number_of_cpus_is_said},
+    {"PIN-06", "dedicatedCpuPlacement requires equal request and limit of CPUs", "domain.cpu.dedicatedCpuPlacement",
      request_is_its_limit},
-    {"PIN-07", "the guest has as many CPUs as are dedicated", "domain.cpu.dedicatedCpuPlacement",
+    {"PIN-07", "dedicatedCpuPlacement requires that the vCPUs match the CPUs", "domain.cpu.dedicatedCpuPlacement",
      guest_sees_what_is_dedicated},
-    {"PIN-08", "dedicated cores of arm64 have one thread", "architecture", arm_has_one_thread},
-    {"PIN-09", "dedicated cores have at most two threads", "domain.cpu.dedicatedCpuPlacement", cores_have_two_threads},
+    {"PIN-08", "dedicatedCpuPlacement on arm64 requires one thread per core", "architecture", arm_has_one_thread},
+    {"PIN-09", "dedicatedCpuPlacement requires at most two threads per core", "domain.cpu.dedicatedCpuPlacement",
+     cores_have_two_threads},
 };
 
 // ---- everything else that domain.cpu says ---------------------------------------------------------------------------
@@ -199,18 +203,18 @@ void about_numa(const Machine& machine, Causes& causes, std::string message) {
 
 void numa_has_dedicated_cpus(const Machine& machine, Causes& causes) {
   if (const CPU cpu = cpu_of(machine); cpu.numa().guest_mapping_passthrough() && !cpu.dedicated_cpu_placement())
-    about_numa(machine, causes, "the node's NUMA layout is that of dedicated CPUs; set dedicatedCpuPlacement");
+    about_numa(machine, causes, "guestMappingPassthrough requires dedicatedCpuPlacement");
 }
 
 void numa_has_huge_pages(const Machine& machine, Causes& causes) {
   if (cpu_of(machine).numa().guest_mapping_passthrough() && !machine.spec.domain().memory().hugepages())
-    about_numa(machine, causes, "the node's NUMA layout is that of huge pages; set memory.hugepages");
+    about_numa(machine, causes, "guestMappingPassthrough requires memory.hugepages");
 }
 
 void isolation_has_dedicated_cpus(const Machine& machine, Causes& causes) {
   if (const CPU cpu = cpu_of(machine); cpu.isolate_emulator_thread() && !cpu.dedicated_cpu_placement())
     causes.invalid(machine.place.field("domain").field("cpu").field("isolateEmulatorThread"),
-                   "the emulator gets a CPU of its own only beside dedicated CPUs; set dedicatedCpuPlacement");
+                   "isolateEmulatorThread requires dedicatedCpuPlacement");
 }
 
 void feature_policies_are_known(const Machine& machine, Causes& causes) {
@@ -221,7 +225,7 @@ void feature_policies_are_known(const Machine& machine, Causes& causes) {
     if (std::ranges::find(policies, feature.policy()) != policies.end()) continue;
     causes.not_supported(
         machine.place.field("domain").field("cpu").field("features").item(at).field("policy"),
-        fmt::format("the policy of CPU feature {} is force, require, optional, disable or forbid, not {}",
+        fmt::format("{1}: supported policies of CPU feature {0}: force, require, optional, disable, forbid",
                     in_words(feature.name()), in_words(feature.policy())));
   }
 }
@@ -229,18 +233,19 @@ void feature_policies_are_known(const Machine& machine, Causes& causes) {
 void sockets_are_within_maximum(const Machine& machine, Causes& causes) {
   if (const CPU cpu = cpu_of(machine); cpu.max_sockets() != 0 && cpu.sockets() > cpu.max_sockets())
     causes.invalid(machine.place.field("domain").field("cpu").field("sockets"),
-                   fmt::format("{} sockets are more than maxSockets, {}, allows", cpu.sockets(), cpu.max_sockets()));
+                   fmt::format("{}: must not be more than maxSockets ({})", cpu.sockets(), cpu.max_sockets()));
 }
 
 constexpr MachineRule cpu_rows[] = {
-    {"NUM-02", "the node's NUMA layout needs dedicated CPUs", "domain.cpu.numa.guestMappingPassthrough",
+    {"NUM-02", "guestMappingPassthrough requires dedicatedCpuPlacement", "domain.cpu.numa.guestMappingPassthrough",
      numa_has_dedicated_cpus},
-    {"NUM-03", "the node's NUMA layout needs huge pages", "domain.cpu.numa.guestMappingPassthrough",
+    {"NUM-03", "guestMappingPassthrough requires hugepages", "domain.cpu.numa.guestMappingPassthrough",
      numa_has_huge_pages},
-    {"CPU-01", "a CPU for the emulator needs dedicated CPUs", "domain.cpu.isolateEmulatorThread",
+    {"CPU-01", "isolateEmulatorThread requires dedicatedCpuPlacement", "domain.cpu.isolateEmulatorThread",
      isolation_has_dedicated_cpus},
-    {"CPU-02", "policies of CPU features are known", "domain.cpu.features[].policy", feature_policies_are_known},
-    {"CPU-03", "there are at most maxSockets sockets", "domain.cpu.sockets", sockets_are_within_maximum},
+    {"CPU-02", "policies of CPU features must be supported", "domain.cpu.features[].policy",
+     feature_policies_are_known},
+    {"CPU-03", "sockets must not exceed maxSockets", "domain.cpu.sockets", sockets_are_within_maximum},
 };
 
 void check_cpu(const Machine& machine, Causes& causes) {
@@ -251,18 +256,19 @@ void check_cpu(const Machine& machine, Causes& causes) {
 void realtime_has_dedicated_cpus(const Machine& machine, Causes& causes) {
   if (const CPU cpu = cpu_of(machine); cpu.realtime() && !cpu.dedicated_cpu_placement())
     causes.required(machine.place.field("domain").field("cpu").field("dedicatedCpuPlacement"),
-                    "a realtime machine needs CPUs for itself; set dedicatedCpuPlacement");
+                    "realtime requires dedicatedCpuPlacement");
 }
 
 void realtime_has_numa(const Machine& machine, Causes& causes) {
   if (const CPU cpu = cpu_of(machine); cpu.realtime() && !cpu.numa().guest_mapping_passthrough())
     causes.required(machine.place.field("domain").field("cpu").field("numa").field("guestMappingPassthrough"),
-                    "a realtime machine needs the node's NUMA layout; set numa.guestMappingPassthrough");
+                    "realtime requires numa.guestMappingPassthrough");
 }
 
 constexpr MachineRule realtime_rows[] = {
-    {"RT-01", "a realtime machine has dedicated CPUs", "domain.cpu.dedicatedCpuPlacement", realtime_has_dedicated_cpus},
-    {"RT-02", "a realtime machine has the node's NUMA layout", "domain.cpu.numa.guestMappingPassthrough",
+    {"RT-01", "realtime requires dedicatedCpuPlacement", "domain.cpu.dedicatedCpuPlacement",
+     realtime_has_dedicated_cpus},
+    {"RT-02", "realtime requires guestMappingPassthrough", "domain.cpu.numa.guestMappingPassthrough",
      realtime_has_numa},
 };
 

@@ -10,6 +10,7 @@
 #include "api/canonical_words.h"
 #include "api/views/vmi_devices.h"
 #include "api/views/vmi_domain.h"
+#include "base/phrases.h"
 
 namespace vg::admission {
 namespace {
@@ -30,19 +31,17 @@ struct InputAt {
 void bus_is_known(const InputAt& at, Causes& causes) {
   constexpr std::array<string_view, 3> buses = {"", "virtio", "usb"};
   if (!is_one_of(at.input.bus(), buses))
-    causes.invalid(at.place.field("bus"),
-                   fmt::format("an input device is on bus virtio or usb, not {}", in_words(at.input.bus())));
+    causes.invalid(at.place.field("bus"), fmt::format("{}: supported values: virtio, usb", in_words(at.input.bus())));
 }
 
 void is_a_tablet(const InputAt& at, Causes& causes) {
   if (at.input.type() != "tablet")
-    causes.invalid(at.place.field("type"),
-                   fmt::format("the only type of input device is tablet, not {}", in_words(at.input.type())));
+    causes.invalid(at.place.field("type"), fmt::format("{}: supported values: tablet", in_words(at.input.type())));
 }
 
 constexpr RuleOn<InputAt> input_rows[] = {
-    {"INP-01", "an input device is on a bus that there is", "domain.devices.inputs[].bus", bus_is_known},
-    {"INP-02", "an input device is a tablet", "domain.devices.inputs[].type", is_a_tablet},
+    {"INP-01", "the bus of an input device must be virtio or usb", "domain.devices.inputs[].bus", bus_is_known},
+    {"INP-02", "the type of an input device must be tablet", "domain.devices.inputs[].type", is_a_tablet},
 };
 
 void check_inputs(const Machine& machine, Causes& causes) {
@@ -64,7 +63,7 @@ void thread_policy_is_known(const Machine& machine, Causes& causes) {
   if (!policy || is_one_of(*policy, policies)) return;
   const Place domain = machine.place.field("domain");
   causes.invalid(domain.field("ioThreadsPolicy"),
-                 fmt::format("ioThreadsPolicy is one of {}, not {}", fmt::join(policies, ", "), in_words(*policy)));
+                 fmt::format("{1}: supported values: {0}", fmt::join(policies, ", "), in_words(*policy)));
 }
 
 void pool_has_threads(const Machine& machine, Causes& causes) {
@@ -72,14 +71,15 @@ void pool_has_threads(const Machine& machine, Causes& causes) {
   if (spec.io_threads_policy() != pool_policy || spec.io_threads().supplemental_pool_thread_count().value_or(0) > 0)
     return;
   const Place domain = machine.place.field("domain"), threads = domain.field("ioThreads");
-  causes.invalid(threads.field("count"), fmt::format("policy {} needs threads; set "
-                                                     "ioThreads.supplementalPoolThreadCount to 1 or more",
+  causes.invalid(threads.field("count"), fmt::format("policy {} requires "
+                                                     "ioThreads.supplementalPoolThreadCount of 1 or more",
                                                      pool_policy));
 }
 
 constexpr MachineRule io_thread_rows[] = {
-    {"IOT-01", "the policy of I/O threads is known", "domain.ioThreadsPolicy", thread_policy_is_known},
-    {"IOT-02", "a pool of I/O threads has at least one", "domain.ioThreads.count", pool_has_threads},
+    {"IOT-01", "ioThreadsPolicy must be supported", "domain.ioThreadsPolicy", thread_policy_is_known},
+    {"IOT-02", "a supplemental pool of I/O threads must have at least one thread", "domain.ioThreads.count",
+     pool_has_threads},
 };
 
 // --- GPUs and host devices -------------------------------------------------------------------------------------------
@@ -95,18 +95,18 @@ void one_gpu_shows_the_boot(const Machine& machine, Causes& causes) {
   const auto gpus = devices(machine).gpus();
   if (std::ranges::count_if(gpus.begin(), gpus.end(), has_boot_display) > 1)
     causes.invalid(machine.place.field("GPUs"),
-                   "only one virtual GPU can show the boot; disable virtualGPUOptions.display.ramFB of the others");
+                   "only one virtual GPU can have ramFB; disable virtualGPUOptions.display.ramFB of the others");
 }
 
 // An empty list is asked for, too.
 void host_devices_are_on(const Machine& machine, Causes& causes) {
   if (devices(machine).host_devices() && !machine.enabled(Gate::host_devices))
-    causes.invalid(machine.place.field("HostDevices"), needs_gate("host devices need", Gate::host_devices));
+    causes.invalid(machine.place.field("HostDevices"), needs_gate("host devices require", Gate::host_devices));
 }
 
 constexpr MachineRule gpu_rows[] = {
-    {"GPU-01", "one virtual GPU at most shows the boot", "GPUs", one_gpu_shows_the_boot},
-    MachineRule{"HDV-01", "host devices need their feature gate", "HostDevices", host_devices_are_on}.about(
+    {"GPU-01", "at most one virtual GPU must have ramFB", "GPUs", one_gpu_shows_the_boot},
+    MachineRule{"HDV-01", "host devices require their feature gate", "HostDevices", host_devices_are_on}.about(
         Gate::host_devices),
 };
 
@@ -115,18 +115,17 @@ constexpr MachineRule gpu_rows[] = {
 void sound_model_is_known(const Machine& machine, Causes& causes) {
   constexpr std::array<string_view, 3> models = {"", "ich9", "ac97"};
   if (const string_view model = devices(machine).sound().model(); !is_one_of(model, models))
-    causes.invalid(machine.place.field("Sound"),
-                   fmt::format("a sound card is of model ich9 or ac97, not {}", in_words(model)));
+    causes.invalid(machine.place.field("Sound"), fmt::format("{}: supported values: ich9, ac97", in_words(model)));
 }
 
 void sound_has_a_name(const Machine& machine, Causes& causes) {
   if (const auto sound = devices(machine).sound(); sound && sound.name().empty())
-    causes.invalid(machine.place.field("Sound"), "a sound card has a name; set devices.sound.name");
+    causes.invalid(machine.place.field("Sound"), phrases::missing("devices.sound.name"));
 }
 
 constexpr MachineRule sound_rows[] = {
-    {"SND-01", "the model of a sound card is known", "Sound", sound_model_is_known},
-    {"SND-02", "a sound card has a name", "Sound", sound_has_a_name},
+    {"SND-01", "the model of a sound device must be supported", "Sound", sound_model_is_known},
+    {"SND-02", "a sound device must have a name", "Sound", sound_has_a_name},
 };
 
 // --- VSOCK, downward metrics -----------------------------------------------------------------------------------------
@@ -134,22 +133,22 @@ constexpr MachineRule sound_rows[] = {
 void vsock_is_on(const Machine& machine, Causes& causes) {
   if (!devices(machine).autoattach_vsock().value_or(false) || machine.enabled(Gate::vsock)) return;
   const Place domain = machine.place.field("domain"), inside = domain.field("devices");
-  causes.invalid(inside.field("autoattachVSOCK"), needs_gate("VSOCK needs", Gate::vsock));
+  causes.invalid(inside.field("autoattachVSOCK"), needs_gate("VSOCK requires", Gate::vsock));
 }
 
 constexpr MachineRule vsock_rows[] = {
-    MachineRule{"VSK-01", "VSOCK needs its feature gate", "domain.devices.autoattachVSOCK", vsock_is_on}.about(
+    MachineRule{"VSK-01", "VSOCK requires its feature gate", "domain.devices.autoattachVSOCK", vsock_is_on}.about(
         Gate::vsock),
 };
 
 void downward_metrics_are_on(const Machine& machine, Causes& causes) {
   if (!devices(machine).downward_metrics() || machine.enabled(Gate::downward_metrics)) return;
   const Place domain = machine.place.field("domain"), inside = domain.field("devices");
-  causes.invalid(inside.field("downwardMetrics"), needs_gate("downward metrics need", Gate::downward_metrics));
+  causes.invalid(inside.field("downwardMetrics"), needs_gate("downward metrics require", Gate::downward_metrics));
 }
 
 constexpr MachineRule downward_metrics_rows[] = {
-    MachineRule{"DWM-01", "downward metrics need their feature gate", "domain.devices.downwardMetrics",
+    MachineRule{"DWM-01", "downward metrics require their feature gate", "domain.devices.downwardMetrics",
                 downward_metrics_are_on}
         .about(Gate::downward_metrics),
 };
@@ -159,13 +158,13 @@ constexpr MachineRule downward_metrics_rows[] = {
 void video_has_a_display(const Machine& machine, Causes& causes) {
   if (devices(machine).video() && !devices(machine).autoattach_graphics_device().value_or(true))
     causes.invalid(machine.place.field("video"),
-                   "a video device is no use while autoattachGraphicsDevice is false; leave out one of them");
+                   "video is mutually exclusive with autoattachGraphicsDevice: false; remove one of them");
 }
 
 void architecture_can_panic(const Machine& machine, Causes& causes) {
   if (devices(machine).panic_devices().empty() || machine.architecture() != "s390x") return;
   const Place domain = machine.place.field("domain"), inside = domain.field("devices");
-  causes.invalid(inside.field("panicDevices"), "there are no panic devices on s390x; leave them out");
+  causes.invalid(inside.field("panicDevices"), "panic devices are not supported on s390x; remove them");
 }
 
 void panic_models_are_known(const Machine& machine, Causes& causes) {
@@ -177,14 +176,16 @@ void panic_models_are_known(const Machine& machine, Causes& causes) {
     const Place domain = machine.place.field("domain"), inside = domain.field("devices"),
                 list = inside.field("panicDevices"), place = list.item(i);
     causes.invalid(place.field("model"),
-                   fmt::format("a panic device is of model {}, not {}", fmt::join(models, ", "), in_words(*model)));
+                   fmt::format("{1}: supported values: {0}", fmt::join(models, ", "), in_words(*model)));
   }
 }
 
 constexpr MachineRule display_rows[] = {
-    {"VID-01", "a video device goes with a display", "video", video_has_a_display},
-    {"PAN-01", "the architecture has panic devices", "domain.devices.panicDevices", architecture_can_panic},
-    {"PAN-02", "the models of panic devices are known", "domain.devices.panicDevices[].model", panic_models_are_known},
+    {"VID-01", "video and autoattachGraphicsDevice: false are mutually exclusive", "video", video_has_a_display},
+    {"PAN-01", "panic devices must be supported by the architecture", "domain.devices.panicDevices",
+     architecture_can_panic},
+    {"PAN-02", "the model of a panic device must be supported", "domain.devices.panicDevices[].model",
+     panic_models_are_known},
 };
 
 }  // namespace

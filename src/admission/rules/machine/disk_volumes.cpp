@@ -34,7 +34,7 @@ struct MappedDisk {
 void disk_has_a_volume(const MappedDisk& at, Causes& causes) {
   if (!at.volume && !at.disk.cdrom())
     causes.invalid(at.place.field("name"),
-                   fmt::format("there is no volume {0} for the disk of that name; add one to volumes, or remove the "
+                   fmt::format("{0}: no volume has this name; add one to volumes, or remove the "
                                "disk",
                                in_words(at.disk.name())));
 }
@@ -42,34 +42,33 @@ void disk_has_a_volume(const MappedDisk& at, Causes& causes) {
 void empty_cdrom_needs_hotplug(const MappedDisk& at, Causes& causes) {
   if (!at.volume && at.disk.cdrom() && !at.machine.enabled(config::Gate::declarative_hotplug_volumes))
     causes.invalid(at.place.field("name"), fmt::format("CD-ROM {} has no volume; add one, or enable the feature gate "
-                                                       "DeclarativeHotplugVolumes, with which it may be empty",
+                                                       "DeclarativeHotplugVolumes for empty CD-ROMs",
                                                        in_words(at.disk.name())));
 }
 
 void lun_is_a_claim(const MappedDisk& at, Causes& causes) {
   if (at.disk.lun() && at.volume && !at.volume.persistent_volume_claim() && !at.volume.data_volume())
-    causes.invalid(at.place.field("lun"),
-                   fmt::format("a LUN stands for real storage, and volume {} is neither a persistentVolumeClaim nor a "
-                               "dataVolume; make it a disk, or change the volume",
-                               in_words(at.disk.name())));
+    causes.invalid(at.place.field("lun"), fmt::format("volume {} of a LUN must be a persistentVolumeClaim or a "
+                                                      "dataVolume; use disk instead of lun, or change the volume",
+                                                      in_words(at.disk.name())));
 }
 
 void downward_metrics_are_on_a_disk(const MappedDisk& at, Causes& causes) {
   if (at.volume.downward_metrics() && !at.disk.disk())
-    causes.required(at.place.field("disk"), "downwardMetrics are read from a disk; set disk: {bus: virtio}");
+    causes.required(at.place.field("disk"), "downwardMetrics requires disk: {bus: virtio}");
 }
 
 void downward_metrics_are_on_virtio(const MappedDisk& at, Causes& causes) {
   const string_view bus = at.disk.disk().bus();
   if (!at.volume.downward_metrics() || bus.empty() || bus == "virtio") return;
   const Place target = at.place.field("disk");
-  causes.invalid(target.field("bus"), fmt::format("downwardMetrics are read from bus virtio, not {}", in_words(bus)));
+  causes.invalid(target.field("bus"), fmt::format("{}: downwardMetrics requires bus virtio", in_words(bus)));
 }
 
 void disk_boots_in_its_turn(const MappedDisk& at, Causes& causes) {
   if (at.boot_order_taken)
     causes.invalid(at.place.field("bootOrder"),
-                   fmt::format("boot order {} is taken by another disk; give each its own", *at.disk.boot_order()));
+                   fmt::format("{}: bootOrder must be unique; another disk has it", *at.disk.boot_order()));
 }
 
 struct BootingInterface {
@@ -82,8 +81,7 @@ struct BootingInterface {
 // Upstream puts the index behind the spec itself; clients match on the text.
 void interface_order_counts_from_one(const BootingInterface& at, Causes& causes) {
   const Place misplaced = at.machine.place.item(at.index);
-  if (at.order == 0)
-    causes.invalid(misplaced.field("bootOrder"), "boot order counts from 1; give 1 or more, or leave it out");
+  if (at.order == 0) causes.invalid(misplaced.field("bootOrder"), "0: must be 1 or more");
 }
 
 void interface_boots_in_its_turn(const BootingInterface& at, Causes& causes) {
@@ -91,23 +89,23 @@ void interface_boots_in_its_turn(const BootingInterface& at, Causes& causes) {
   const Place domain = at.machine.place.field("domain"), devices = domain.field("devices"),
               interfaces = devices.field("interfaces"), item = interfaces.item(at.index);
   causes.invalid(item.field("bootOrder"),
-                 fmt::format("boot order {} is taken by a disk or another interface; give each its own", at.order));
+                 fmt::format("{}: bootOrder must be unique; a disk or another interface has it", at.order));
 }
 
 constexpr RuleOn<MappedDisk> disk_rows[] = {
-    {"MAP-01", "a disk has a volume of its name", "domain.devices.disks[].name", disk_has_a_volume},
-    RuleOn<MappedDisk>{"MAP-02", "a CD-ROM without volume needs declarative hotplug", "domain.devices.disks[].name",
-                       empty_cdrom_needs_hotplug}
+    {"MAP-01", "a disk must have a volume of the same name", "domain.devices.disks[].name", disk_has_a_volume},
+    RuleOn<MappedDisk>{"MAP-02", "a CD-ROM without a volume requires declarative hotplug",
+                       "domain.devices.disks[].name", empty_cdrom_needs_hotplug}
         .about(config::Gate::declarative_hotplug_volumes),
-    {"MAP-03", "a LUN stands for a claim or a data volume", "domain.devices.disks[].lun", lun_is_a_claim},
-    {"MAP-04", "downward metrics are read from a disk", "domain.devices.disks[].disk", downward_metrics_are_on_a_disk},
-    {"MAP-05", "downward metrics are read from bus virtio", "domain.devices.disks[].disk.bus",
+    {"MAP-03", "a LUN must be a PVC or a DataVolume", "domain.devices.disks[].lun", lun_is_a_claim},
+    {"MAP-04", "downwardMetrics requires a disk", "domain.devices.disks[].disk", downward_metrics_are_on_a_disk},
+    {"MAP-05", "downwardMetrics requires bus virtio", "domain.devices.disks[].disk.bus",
      downward_metrics_are_on_virtio},
-    {"BOOT-02", "no two disks boot at the same turn", "domain.devices.disks[].bootOrder", disk_boots_in_its_turn},
+    {"BOOT-02", "bootOrder of disks must be unique", "domain.devices.disks[].bootOrder", disk_boots_in_its_turn},
 };
 constexpr RuleOn<BootingInterface> interface_rows[] = {
-    {"BOOT-03", "the boot order of an interface counts from 1", "[].bootOrder", interface_order_counts_from_one},
-    {"BOOT-04", "an interface does not boot at the turn of another device", "domain.devices.interfaces[].bootOrder",
+    {"BOOT-03", "bootOrder of an interface must be 1 or more", "[].bootOrder", interface_order_counts_from_one},
+    {"BOOT-04", "bootOrder of interfaces must be unique", "domain.devices.interfaces[].bootOrder",
      interface_boots_in_its_turn},
 };
 
@@ -147,22 +145,23 @@ struct UsedVolume {
 
 void volume_is_used(const UsedVolume& at, Causes& causes) {
   if (!at.by_disk && !at.by_filesystem)
-    causes.invalid(at.place.field("name"),
-                   fmt::format("volume {} is used by no disk and by no file system; add one of its name, or remove the "
-                               "volume",
-                               in_words(at.volume.name())));
+    causes.invalid(
+        at.place.field("name"),
+        fmt::format("{}: no disk and no filesystem uses this volume; add one with the same name, or remove the "
+                    "volume",
+                    in_words(at.volume.name())));
 }
 
 void container_path_is_no_disk(const UsedVolume& at, Causes& causes) {
   if (at.volume.container_path() && at.by_disk)
-    causes.invalid(at.place, fmt::format("volume {} is a containerPath, which is a directory and no disk; use it in "
+    causes.invalid(at.place, fmt::format("{}: a containerPath volume is not supported as a disk; use it in "
                                          "domain.devices.filesystems",
                                          in_words(at.volume.name())));
 }
 
 void container_path_is_a_filesystem(const UsedVolume& at, Causes& causes) {
   if (at.volume.container_path() && !at.by_filesystem)
-    causes.invalid(at.place, fmt::format("volume {} is a containerPath and needs a file system of its name in "
+    causes.invalid(at.place, fmt::format("{}: a containerPath volume requires a filesystem of the same name in "
                                          "domain.devices.filesystems",
                                          in_words(at.volume.name())));
 }
@@ -173,17 +172,18 @@ void container_path_is_not_our_own(const UsedVolume& at, Causes& causes) {
     if (path.starts_with(reserved)) {
       const Place source = at.place.field("containerPath");
       return causes.invalid(source.field("path"),
-                            fmt::format("paths from {} on belong to the machine's own processes; choose another than "
+                            fmt::format("paths below {} are reserved for KubeVirt; choose another path than "
                                         "{}",
                                         reserved, in_words(path)));
     }
 }
 
 constexpr RuleOn<UsedVolume> usage_rows[] = {
-    {"MAP-06", "a volume is used by a disk or a file system", "domain.volumes[].name", volume_is_used},
-    {"MAP-07", "no disk uses a containerPath", "domain.volumes[]", container_path_is_no_disk},
-    {"MAP-08", "a file system uses a containerPath", "domain.volumes[]", container_path_is_a_filesystem},
-    {"MAP-09", "a containerPath shows nothing of the machine's own processes", "domain.volumes[].containerPath.path",
+    {"MAP-06", "a volume must be used by a disk or a filesystem", "domain.volumes[].name", volume_is_used},
+    {"MAP-07", "a containerPath volume must not be used by a disk", "domain.volumes[]", container_path_is_no_disk},
+    {"MAP-08", "a containerPath volume must be used by a filesystem", "domain.volumes[]",
+     container_path_is_a_filesystem},
+    {"MAP-09", "a containerPath must not be reserved for KubeVirt", "domain.volumes[].containerPath.path",
      container_path_is_not_our_own},
 };
 

@@ -18,6 +18,7 @@
 #include "api/views/vmi_domain.h"
 #include "api/views/vmi_network.h"
 #include "base/names.h"
+#include "base/phrases.h"
 
 namespace vg::admission {
 namespace {
@@ -35,32 +36,31 @@ struct ClaimAt {
 };
 
 void claim_has_a_name(const ClaimAt& at, Causes& causes) {
-  if (at.claim.name().empty()) causes.required(at.place.field("name"), "a resource claim has a name; set it");
+  if (at.claim.name().empty()) causes.required(at.place.field("name"), "the name of the resource claim");
 }
 
 void claim_name_is_new(const ClaimAt& at, Causes& causes) {
   if (at.repeats)
-    causes.duplicate(at.place.field("name"), fmt::format("an earlier resource claim has the name {}; names must differ",
-                                                         in_words(at.claim.name())));
+    causes.duplicate(at.place.field("name"),
+                     fmt::format("{}: names of resource claims must be unique", in_words(at.claim.name())));
 }
 
 void claim_name_is_a_label(const ClaimAt& at, Causes& causes) {
   if (at.claim.name().empty() || at.repeats) return;
   if (const Defects defects = dns1123_label_defects(at.claim.name()); !defects.empty())
-    causes.invalid(at.place.field("name"),
-                   fmt::format("name {}: {}", in_words(at.claim.name()), fmt::join(defects, "; ")));
+    causes.invalid(at.place.field("name"), fmt::format("{}: {}", in_words(at.claim.name()), fmt::join(defects, "; ")));
 }
 
 void claim_has_one_source(const ClaimAt& at, Causes& causes) {
   if (at.claim.resource_claim_name() && at.claim.resource_claim_template_name())
     causes.invalid(at.place,
-                   "a resource claim is either there or made from a template; keep resourceClaimName or "
+                   "resourceClaimName is mutually exclusive with "
                    "resourceClaimTemplateName");
 }
 
 void claim_has_a_source(const ClaimAt& at, Causes& causes) {
   if (!at.claim.resource_claim_name() && !at.claim.resource_claim_template_name())
-    causes.invalid(at.place, "say which resource claim is meant: set resourceClaimName or resourceClaimTemplateName");
+    causes.invalid(at.place, phrases::missing("resourceClaimName or resourceClaimTemplateName"));
 }
 
 void check_object_name(const ClaimAt& at, string_view member, std::optional<string_view> name, Causes& causes) {
@@ -78,14 +78,14 @@ void claim_template_can_be(const ClaimAt& at, Causes& causes) {
 }
 
 constexpr RuleOn<ClaimAt> claim_rows[] = {
-    {"DRA-01", "a resource claim has a name", "resourceClaims[].name", claim_has_a_name},
-    {"DRA-02", "names of resource claims differ", "resourceClaims[].name", claim_name_is_new},
-    {"DRA-03", "the name of a resource claim is a label", "resourceClaims[].name", claim_name_is_a_label},
-    {"DRA-04", "a resource claim has one source", "resourceClaims[]", claim_has_one_source},
-    {"DRA-05", "a resource claim has a source", "resourceClaims[]", claim_has_a_source},
-    {"DRA-06", "a resource claim names an object that can be", "resourceClaims[].resourceClaimName",
-     claim_object_can_be},
-    {"DRA-07", "a resource claim names a template that can be", "resourceClaims[].resourceClaimTemplateName",
+    {"DRA-01", "a resource claim must have a name", "resourceClaims[].name", claim_has_a_name},
+    {"DRA-02", "names of resource claims must be unique", "resourceClaims[].name", claim_name_is_new},
+    {"DRA-03", "the name of a resource claim must be a DNS label", "resourceClaims[].name", claim_name_is_a_label},
+    {"DRA-04", "resourceClaimName and resourceClaimTemplateName are mutually exclusive", "resourceClaims[]",
+     claim_has_one_source},
+    {"DRA-05", "resourceClaimName or resourceClaimTemplateName is required", "resourceClaims[]", claim_has_a_source},
+    {"DRA-06", "resourceClaimName must be a valid name", "resourceClaims[].resourceClaimName", claim_object_can_be},
+    {"DRA-07", "resourceClaimTemplateName must be a valid name", "resourceClaims[].resourceClaimTemplateName",
      claim_template_can_be},
 };
 
@@ -138,59 +138,64 @@ struct DeviceAt {
 
 void list_does_not_mix(const DeviceList& list, Causes& causes) {
   if (!list.may_mix && list.any_claimed() && !std::ranges::all_of(list.devices.begin(), list.devices.end(), is_claimed))
-    causes.invalid(list.place,
-                   "GPUs come all from resource claims, or all by deviceName; do not mix both in one machine");
+    causes.invalid(list.place, "GPUs with resource claims and GPUs with deviceName are mutually exclusive in one VM");
 }
 
 void device_is_named(const DeviceAt& at, Causes& causes) {
   if (at.device.device_name().empty())
-    causes.required(at.list_place, fmt::format("device {} names nothing to attach; set deviceName, or claimName and "
+    causes.required(at.list_place, fmt::format("device {} must have a deviceName, or a claimName and "
                                                "requestName",
                                                in_words(at.device.name())));
 }
 
 void device_is_named_once(const DeviceAt& at, Causes& causes) {
   if (!at.device.device_name().empty() && refers_to_claim(at.device))
-    causes.invalid(at.list_place, fmt::format("device {} is named twice; keep deviceName, or claimName and requestName",
-                                              in_words(at.device.name())));
+    causes.invalid(at.list_place,
+                   fmt::format("device {}: deviceName is mutually exclusive with claimName and requestName",
+                               in_words(at.device.name())));
 }
 
 void claimed_devices_are_on(const DeviceList& list, Causes& causes) {
   if (list.any_claimed() && !list.machine.enabled(list.gate))
-    causes.invalid(list.place, needs_gate("devices from resource claims need", list.gate));
+    causes.invalid(list.place, needs_gate("devices from resource claims require", list.gate));
 }
 
 void device_names_its_claim(const DeviceAt& at, Causes& causes) {
   if (at.device.claim_name().empty())
-    causes.required(at.place.field("claimName"), "say which entry of resourceClaims the device comes from");
+    causes.required(at.place.field("claimName"), "the entry of resourceClaims that the device comes from");
 }
 
 void device_names_its_request(const DeviceAt& at, Causes& causes) {
   if (at.device.request_name().empty())
-    causes.required(at.place.field("requestName"), "say which request of the claim the device answers");
+    causes.required(at.place.field("requestName"), "the request of the resource claim that the device comes from");
 }
 
 void request_is_new(const DeviceAt& at, Causes& causes) {
   if (at.repeats)
-    causes.duplicate(at.place, fmt::format("an earlier device takes request {} of claim {}; a request gives one device",
+    causes.duplicate(at.place, fmt::format("request {} of claim {} is used by an earlier device",
                                            in_words(at.device.request_name()), in_words(at.device.claim_name())));
 }
 
 constexpr RuleOn<DeviceList> mix_rows[] = {
-    {"DRA-08", "GPUs come all from claims or all by name", "domain.devices.gpus", list_does_not_mix},
+    {"DRA-08", "GPUs with claims and GPUs with deviceName are mutually exclusive", "domain.devices.gpus",
+     list_does_not_mix},
 };
 constexpr RuleOn<DeviceAt> plain_rows[] = {
-    {"DRA-09", "a device is named", "domain.devices.gpus", device_is_named},
-    {"DRA-10", "a device is named in one way", "domain.devices.gpus", device_is_named_once},
+    {"DRA-09", "a device must have a deviceName, or a claimName and requestName", "domain.devices.gpus",
+     device_is_named},
+    {"DRA-10", "deviceName is mutually exclusive with claimName and requestName", "domain.devices.gpus",
+     device_is_named_once},
 };
 constexpr RuleOn<DeviceList> gate_rows[] = {
-    {"DRA-11", "devices from claims need their feature gate", "domain.devices.gpus", claimed_devices_are_on},
+    {"DRA-11", "devices from resource claims require their feature gate", "domain.devices.gpus",
+     claimed_devices_are_on},
 };
 constexpr RuleOn<DeviceAt> claimed_rows[] = {
-    {"DRA-12", "a device from a claim names the claim", "domain.devices.gpus[].claimName", device_names_its_claim},
-    {"DRA-13", "a device from a claim names the request", "domain.devices.gpus[].requestName",
+    {"DRA-12", "claimName of a device from a claim is required", "domain.devices.gpus[].claimName",
+     device_names_its_claim},
+    {"DRA-13", "requestName of a device from a claim is required", "domain.devices.gpus[].requestName",
      device_names_its_request},
-    {"DRA-14", "a request is taken once in a list", "domain.devices.gpus[]", request_is_new},
+    {"DRA-14", "a request must be used only once in a list", "domain.devices.gpus[]", request_is_new},
 };
 
 // Requests of one list, each with the first place in the list that takes it.
@@ -259,10 +264,8 @@ void sources_do_not_share(const Claimed& all, Causes& causes) {
   for (const Source& source : all.sources) {
     for (const auto& [request, index] : source.requests)
       if (taken.contains(request))
-        causes.duplicate(
-            source.place.item(index),
-            fmt::format("request {} is taken by another kind of device already; a request gives one device",
-                        in_words(request)));
+        causes.duplicate(source.place.item(index),
+                         fmt::format("request {} is used by another kind of device", in_words(request)));
     for (const auto& [request, index] : source.requests) taken.insert(request);
   }
 }
@@ -270,15 +273,15 @@ void sources_do_not_share(const Claimed& all, Causes& causes) {
 void claims_are_listed(const Claimed& all, Causes& causes) {
   const auto missing = std::ranges::find_if(all.used, [&](string_view name) { return !all.claims.contains(name); });
   if (missing != all.used.end())
-    causes.invalid(all.claims_place, fmt::format("a device comes from claim {}, which is not listed; add it to "
+    causes.invalid(all.claims_place, fmt::format("claim {} of a device is not listed; add it to "
                                                  "resourceClaims",
                                                  in_words(*missing)));
 }
 
 constexpr RuleOn<Claimed> claimed_once_rows[] = {
-    {"DRA-15", "a request is taken by one kind of device", "domain.devices.hostDevices[], networks[]",
+    {"DRA-15", "a request must be used by only one kind of device", "domain.devices.hostDevices[], networks[]",
      sources_do_not_share},
-    {"DRA-16", "claims that devices come from are listed", "resourceClaims", claims_are_listed},
+    {"DRA-16", "claims of devices must be listed in resourceClaims", "resourceClaims", claims_are_listed},
 };
 
 void check_dra(const Machine& machine, Causes& causes) {

@@ -30,12 +30,12 @@ void machine_type_is_emulated(const Machine& machine, Causes& causes) {
                           [type](string_view pattern) { return glob_matches(pattern, type); }))
     return;
   causes.invalid(machine.place.field("domain").field("machine").field("type"),
-                 fmt::format("machine type {} is none that the cluster allows for this architecture: {}",
-                             in_words(type), fmt::join(patterns.begin(), patterns.end(), ", ")));
+                 fmt::format("{}: supported machine types of this architecture: {}", in_words(type),
+                             fmt::join(patterns.begin(), patterns.end(), ", ")));
 }
 
 constexpr MachineRule machine_type_rows[] = {
-    {"MACH-01", "the machine type is one that the cluster allows", "domain.machine.type", machine_type_is_emulated},
+    {"MACH-01", "the machine type must be allowed by the cluster", "domain.machine.type", machine_type_is_emulated},
 };
 
 // ---- ACPI tables, which come from secrets. Causes leave out domain.firmware, as upstream has it
@@ -45,7 +45,7 @@ void acpi_has_a_table(const Machine& machine, Causes& causes) {
   const auto acpi = machine.spec.domain().firmware().acpi();
   if (acpi.slic_name_ref().empty() && acpi.msdm_name_ref().empty())
     causes.invalid(machine.place.field("acpi"),
-                   "acpi names the volumes that hold tables; set slicNameRef or msdmNameRef, or leave acpi out");
+                   "acpi requires slicNameRef or msdmNameRef; set one of them, or remove acpi");
 }
 
 // One table: the member that names it, and the volume of that name.
@@ -63,23 +63,24 @@ struct AcpiTable {
 
 void table_has_a_volume(const AcpiTable& table, Causes& causes) {
   if (!table.volume)
-    causes.invalid(
-        table.machine.place.field("acpi").field(table.member),
-        fmt::format("there is no volume {}; add one with the secret that holds the table", in_words(table.name)));
+    causes.invalid(table.machine.place.field("acpi").field(table.member),
+                   fmt::format("{}: no volume has this name; add a volume of type secret with the ACPI table",
+                               in_words(table.name)));
 }
 
 void table_is_a_secret(const AcpiTable& table, Causes& causes) {
   if (table.volume && !table.volume.secret())
     causes.invalid(table.machine.place.field("acpi").field(table.member),
-                   fmt::format("volume {} is no secret; a table comes from one", in_words(table.name)));
+                   fmt::format("{}: the volume of an ACPI table must be of type secret", in_words(table.name)));
 }
 
 constexpr MachineRule acpi_rows[] = {
-    {"FW-01", "acpi names at least one table", "acpi", acpi_has_a_table},
+    {"FW-01", "acpi requires slicNameRef or msdmNameRef", "acpi", acpi_has_a_table},
 };
 constexpr RuleOn<AcpiTable> table_rows[] = {
-    {"FW-02", "an ACPI table has a volume", "acpi.slicNameRef, acpi.msdmNameRef", table_has_a_volume},
-    {"FW-03", "the volume of an ACPI table is a secret", "acpi.slicNameRef, acpi.msdmNameRef", table_is_a_secret},
+    {"FW-02", "an ACPI table must have a volume", "acpi.slicNameRef, acpi.msdmNameRef", table_has_a_volume},
+    {"FW-03", "the volume of an ACPI table must be of type secret", "acpi.slicNameRef, acpi.msdmNameRef",
+     table_is_a_secret},
 };
 
 void check_acpi(const Machine& machine, Causes& causes) {
@@ -100,19 +101,17 @@ struct FirmwareAt {
 
 void boots_one_way(const FirmwareAt& at, Causes& causes) {
   if (const auto loader = at.firmware.bootloader(); loader.efi() && loader.bios())
-    causes.invalid(at.place.field("bootloader"), "a machine boots by EFI or by BIOS; keep one of them");
+    causes.invalid(at.place.field("bootloader"), "efi is mutually exclusive with bios; remove one of them");
 }
 
 void arguments_have_a_kernel(const FirmwareAt& at, Causes& causes) {
   if (const auto boot = at.firmware.kernel_boot(); !boot.container() && !boot.kernel_args().empty())
-    causes.invalid(at.place.field("kernelBoot").field("kernelArgs"),
-                   "kernelArgs go with a kernel; say in container where it comes from");
+    causes.invalid(at.place.field("kernelBoot").field("kernelArgs"), "kernelArgs requires a kernel in container");
 }
 
 constexpr RuleOn<FirmwareAt> boot_rows[] = {
-    {"FW-04", "a machine boots by EFI or by BIOS", "domain.firmware.bootloader", boots_one_way},
-    {"FW-05", "arguments of a kernel go with a kernel", "domain.firmware.kernelBoot.kernelArgs",
-     arguments_have_a_kernel},
+    {"FW-04", "efi and bios are mutually exclusive", "domain.firmware.bootloader", boots_one_way},
+    {"FW-05", "kernelArgs requires a kernel", "domain.firmware.kernelBoot.kernelArgs", arguments_have_a_kernel},
 };
 
 // The image that a kernel comes from.
@@ -122,19 +121,18 @@ struct KernelImage {
 };
 
 void kernel_has_an_image(const KernelImage& kernel, Causes& causes) {
-  if (kernel.container.image().empty())
-    causes.required(kernel.place.field("image"), "say which image holds the kernel");
+  if (kernel.container.image().empty()) causes.required(kernel.place.field("image"), "the image that holds the kernel");
 }
 
 void image_boots_something(const KernelImage& kernel, Causes& causes) {
   if (kernel.container.kernel_path().empty() && kernel.container.initrd_path().empty())
-    causes.required(kernel.place, "set kernelPath, initrdPath or both: without them nothing is booted");
+    causes.required(kernel.place, "kernelPath or initrdPath");
 }
 
 void check_path(string_view path, const Place& place, Causes& causes) {
   if (!path.empty() && !is_clean_absolute(path))
-    causes.invalid(
-        place, fmt::format("{} is an absolute path to a file, without . and .., not {}", place.name, in_words(path)));
+    causes.invalid(place, fmt::format("{1}: {0} must be an absolute path to a file, without . and ..", place.name,
+                                      in_words(path)));
 }
 
 void kernel_path_is_clean(const KernelImage& kernel, Causes& causes) {
@@ -146,12 +144,12 @@ void initrd_path_is_clean(const KernelImage& kernel, Causes& causes) {
 }
 
 constexpr RuleOn<KernelImage> kernel_rows[] = {
-    {"FW-06", "a kernel comes from an image", "domain.firmware.kernelBoot.container.image", kernel_has_an_image},
-    {"FW-07", "the image has a kernel, an initrd or both", "domain.firmware.kernelBoot.container",
-     image_boots_something},
-    {"FW-08", "the kernel's path is absolute and clean", "domain.firmware.kernelBoot.container.kernelPath",
+    {"FW-06", "kernelBoot.container requires an image", "domain.firmware.kernelBoot.container.image",
+     kernel_has_an_image},
+    {"FW-07", "kernelPath or initrdPath is required", "domain.firmware.kernelBoot.container", image_boots_something},
+    {"FW-08", "kernelPath must be absolute and clean", "domain.firmware.kernelBoot.container.kernelPath",
      kernel_path_is_clean},
-    {"FW-09", "the initrd's path is absolute and clean", "domain.firmware.kernelBoot.container.initrdPath",
+    {"FW-09", "initrdPath must be absolute and clean", "domain.firmware.kernelBoot.container.initrdPath",
      initrd_path_is_clean},
 };
 
@@ -172,12 +170,12 @@ void secure_boot_has_smm(const Machine& machine, Causes& causes) {
   const api::kubevirt::DomainSpec domain = machine.spec.domain();
   if (boots_securely(domain.firmware()) && !has_smm(domain.features()) && !domain.launch_security().tdx())
     causes.invalid(machine.place.field("domain"),
-                   "Secure Boot, which EFI has unless secureBoot is false, keeps its secrets by system management "
+                   "Secure Boot, the default of efi, requires system management "
                    "mode; enable features.smm, or set firmware.bootloader.efi.secureBoot to false");
 }
 
 constexpr MachineRule secure_boot_rows[] = {
-    {"FW-10", "Secure Boot goes with system management mode", "domain", secure_boot_has_smm},
+    {"FW-10", "Secure Boot requires features.smm", "domain", secure_boot_has_smm},
 };
 
 void check_firmware(const Machine& machine, Causes& causes) {

@@ -87,22 +87,23 @@ void for_each_request(const Machine& machine, auto what) {
 
 void resource_is_one_device(const RequestAt& at, Causes& causes) {
   if (at.kind == Kind::ambiguous && at.machine.enabled(Gate::grace_io_virtualization))
-    causes.invalid(at.place.field("deviceName"),
-                   fmt::format("resource {} stands for all devices of NVIDIA, so nobody knows whether this is a Grace "
-                               "device; have its permittedHostDevices entry name the device",
-                               in_words(at.resource)));
+    causes.invalid(
+        at.place.field("deviceName"),
+        fmt::format("resource {} selects all devices of NVIDIA, so Grace devices cannot be told from others; "
+                    "name the device in its permittedHostDevices entry",
+                    in_words(at.resource)));
 }
 
 void grace_is_on(const RequestAt& at, Causes& causes) {
   if (at.kind == Kind::grace && !at.machine.enabled(Gate::grace_io_virtualization))
     causes.invalid(at.place.field("deviceName"),
-                   needs_gate("NVIDIA Grace devices need", Gate::grace_io_virtualization));
+                   needs_gate("NVIDIA Grace devices require", Gate::grace_io_virtualization));
 }
 
 constexpr RuleOn<RequestAt> request_rows[] = {
-    {"GRC-01", "a resource says whether it is a Grace device", "domain.devices.gpus[].deviceName",
+    {"GRC-01", "a resource must tell whether it is a Grace device", "domain.devices.gpus[].deviceName",
      resource_is_one_device},
-    RuleOn<RequestAt>{"GRC-02", "Grace devices need their feature gate", "domain.devices.gpus[].deviceName",
+    RuleOn<RequestAt>{"GRC-02", "Grace devices require their feature gate", "domain.devices.gpus[].deviceName",
                       grace_is_on}
         .about(Gate::grace_io_virtualization),
 };
@@ -110,7 +111,7 @@ constexpr RuleOn<RequestAt> request_rows[] = {
 void runs_on_arm64(const Machine& machine, Causes& causes) {
   if (machine.architecture() != "arm64")
     causes.invalid(machine.place.field("architecture"),
-                   fmt::format("NVIDIA Grace devices are on arm64, not on {}", in_words(machine.architecture())));
+                   fmt::format("{}: NVIDIA Grace devices require arm64", in_words(machine.architecture())));
 }
 
 void machine_type_is_virt(const Machine& machine, Causes& causes) {
@@ -119,19 +120,18 @@ void machine_type_is_virt(const Machine& machine, Causes& causes) {
   if (type.starts_with("virt")) return;
   const Place domain = machine.place.field("domain"), inside = domain.field("machine");
   causes.invalid(inside.field("type"),
-                 fmt::format("NVIDIA Grace devices need a machine of type virt, not {}", in_words(type)));
+                 fmt::format("{}: NVIDIA Grace devices require machine type virt", in_words(type)));
 }
 
 void has_cpus_of_its_own(const Machine& machine, Causes& causes) {
   if (machine.spec.domain().cpu().dedicated_cpu_placement()) return;
   const Place domain = machine.place.field("domain"), cpu = domain.field("cpu");
-  causes.required(cpu.field("dedicatedCpuPlacement"),
-                  "NVIDIA Grace devices need CPUs of their own; set dedicatedCpuPlacement to true");
+  causes.required(cpu.field("dedicatedCpuPlacement"), "NVIDIA Grace devices require dedicatedCpuPlacement");
 }
 
 void check_gate(const Machine& machine, Gate gate, Causes& causes) {
   const Place domain = machine.place.field("domain");
-  if (!machine.enabled(gate)) causes.invalid(domain.field("devices"), needs_gate("NVIDIA Grace devices need", gate));
+  if (!machine.enabled(gate)) causes.invalid(domain.field("devices"), needs_gate("NVIDIA Grace devices require", gate));
 }
 
 void numa_topology_is_on(const Machine& machine, Causes& causes) {
@@ -141,12 +141,12 @@ void numa_topology_is_on(const Machine& machine, Causes& causes) {
 void iommufd_is_on(const Machine& machine, Causes& causes) { check_gate(machine, Gate::iommufd, causes); }
 
 constexpr MachineRule machine_rows[] = {
-    {"GRC-03", "Grace devices are on arm64", "architecture", runs_on_arm64},
-    {"GRC-04", "Grace devices need machine type virt", "domain.machine.type", machine_type_is_virt},
-    {"GRC-05", "Grace devices need dedicated CPUs", "domain.cpu.dedicatedCpuPlacement", has_cpus_of_its_own},
-    MachineRule{"GRC-06", "Grace devices need a PCI topology that knows NUMA", "domain.devices", numa_topology_is_on}
+    {"GRC-03", "Grace devices require arm64", "architecture", runs_on_arm64},
+    {"GRC-04", "Grace devices require machine type virt", "domain.machine.type", machine_type_is_virt},
+    {"GRC-05", "Grace devices require dedicatedCpuPlacement", "domain.cpu.dedicatedCpuPlacement", has_cpus_of_its_own},
+    MachineRule{"GRC-06", "Grace devices require a NUMA-aware PCI topology", "domain.devices", numa_topology_is_on}
         .about(Gate::pci_numa_aware_topology),
-    MachineRule{"GRC-07", "Grace devices need IOMMUFD", "domain.devices", iommufd_is_on}.about(Gate::iommufd),
+    MachineRule{"GRC-07", "Grace devices require IOMMUFD", "domain.devices", iommufd_is_on}.about(Gate::iommufd),
 };
 
 void check_grace(const Machine& machine, Causes& causes) {
@@ -165,7 +165,7 @@ void check_annotation(const Machine& machine, string_view key, Causes& causes) {
   const Place annotations = machine.metadata_place.field("annotations");
   causes.invalid(
       annotations.key(key),
-      fmt::format("an NVIDIA Grace device does not work with annotation {}; remove it, or set it to false", key));
+      fmt::format("annotation {} is not supported with NVIDIA Grace devices; remove it, or set it to false", key));
 }
 
 void not_on_root_complex(const Machine& machine, Causes& causes) {
@@ -177,8 +177,8 @@ void keeps_the_large_hole(const Machine& machine, Causes& causes) {
 }
 
 constexpr MachineRule annotation_rows[] = {
-    {"GRC-08", "Grace devices are not placed on the root complex", "metadata.annotations", not_on_root_complex},
-    {"GRC-09", "Grace devices need the 64-bit PCI hole", "metadata.annotations", keeps_the_large_hole},
+    {"GRC-08", "Grace devices must not be placed on the root complex", "metadata.annotations", not_on_root_complex},
+    {"GRC-09", "Grace devices require the 64-bit PCI hole", "metadata.annotations", keeps_the_large_hole},
 };
 
 // Whatever the gates say.

@@ -40,8 +40,7 @@ void need_is_on(const Machine& machine, Causes& causes) {
   const Place domain = machine.place.field("domain"), outer = domain.field("features"), first = outer.field("hyperv"),
               again = first.field("domain"), inner = again.field("features"), second = inner.field("hyperv");
   causes.invalid(second.field(dependency.feature),
-                 fmt::format("Hyper-V feature {} works only with feature {}; enable that as well", dependency.feature,
-                             dependency.needs));
+                 fmt::format("Hyper-V feature {} requires feature {}", dependency.feature, dependency.needs));
 }
 
 // Other than above, naming the feature is enough here.
@@ -53,7 +52,7 @@ bool uses_evmcs(const Machine& machine) {
 void evmcs_has_cpu_features(const Machine& machine, Causes& causes) {
   if (uses_evmcs(machine) && machine.spec.domain().cpu().features().empty())
     causes.required(cpu_features_field,
-                    "Hyper-V feature evmcs needs nested virtualization; add CPU feature vmx with policy require");
+                    "Hyper-V feature evmcs requires nested virtualization; add CPU feature vmx with policy require");
 }
 
 void evmcs_requires_vmx(const Machine& machine, Causes& causes) {
@@ -62,7 +61,7 @@ void evmcs_requires_vmx(const Machine& machine, Causes& causes) {
   for (const api::kubevirt::CPUFeature feature : machine.spec.domain().cpu().features()) {
     if (feature.name() == "vmx" && feature.policy() != "require")
       causes.invalid(fmt::format("{}[{}].policy", cpu_features_field, index),
-                     fmt::format("Hyper-V feature evmcs needs CPU feature vmx with policy require, not {}",
+                     fmt::format("{}: Hyper-V feature evmcs requires CPU feature vmx with policy require",
                                  api::in_words(feature.policy())));
     ++index;
   }
@@ -72,22 +71,21 @@ void features_are_named_or_passed_through(const Machine& machine, Causes& causes
   const api::kubevirt::Features features = machine.spec.domain().features();
   if (!features.hyperv() || !features.hyperv_passthrough()) return;
   const Place domain = machine.place.field("domain"), inside = domain.field("features");
-  causes.invalid(inside.field("hyperv"),
-                 "Hyper-V features are either named or passed through from the host; keep hyperv or hypervPassthrough");
+  causes.invalid(inside.field("hyperv"), "hyperv is mutually exclusive with hypervPassthrough; remove one of them");
 }
 
 constexpr MachineRule rows[] = {
-    {"HV-01", "evmcs comes with vapic", "domain.features.hyperv.domain.features.hyperv.evmcs", need_is_on<evmcs_vapic>},
-    {"HV-02", "ipi comes with vpindex", "domain.features.hyperv.domain.features.hyperv.ipi", need_is_on<ipi_vpindex>},
-    {"HV-03", "tlbflush comes with vpindex", "domain.features.hyperv.domain.features.hyperv.tlbflush",
+    {"HV-01", "evmcs requires vapic", "domain.features.hyperv.domain.features.hyperv.evmcs", need_is_on<evmcs_vapic>},
+    {"HV-02", "ipi requires vpindex", "domain.features.hyperv.domain.features.hyperv.ipi", need_is_on<ipi_vpindex>},
+    {"HV-03", "tlbflush requires vpindex", "domain.features.hyperv.domain.features.hyperv.tlbflush",
      need_is_on<tlbflush_vpindex>},
-    {"HV-04", "synictimer comes with synic", "domain.features.hyperv.domain.features.hyperv.synictimer",
+    {"HV-04", "synictimer requires synic", "domain.features.hyperv.domain.features.hyperv.synictimer",
      need_is_on<synictimer_synic>},
-    {"HV-05", "synic comes with vpindex", "domain.features.hyperv.domain.features.hyperv.synic",
+    {"HV-05", "synic requires vpindex", "domain.features.hyperv.domain.features.hyperv.synic",
      need_is_on<synic_vpindex>},
-    {"HV-06", "evmcs comes with CPU features", "domain.cpu.features", evmcs_has_cpu_features},
-    {"HV-07", "evmcs comes with CPU feature vmx as a requirement", "domain.cpu.features[].policy", evmcs_requires_vmx},
-    {"HV-08", "Hyper-V features are either named or passed through", "domain.features.hyperv",
+    {"HV-06", "evmcs requires CPU features", "domain.cpu.features", evmcs_has_cpu_features},
+    {"HV-07", "evmcs requires CPU feature vmx with policy require", "domain.cpu.features[].policy", evmcs_requires_vmx},
+    {"HV-08", "hyperv and hypervPassthrough are mutually exclusive", "domain.features.hyperv",
      features_are_named_or_passed_through},
 };
 

@@ -41,20 +41,20 @@ void account_is_that_of_its_volume(const Machine& machine, Causes& causes) {
     if (!source || source.service_account_name() == account) continue;
     return causes.invalid(
         machine.place.field("serviceAccountName"),
-        fmt::format("the machine runs as account {}, but its volume {} is of account {}; name one "
-                    "account in both places",
+        fmt::format("the VM has service account {}, but its volume {} has service account {}; use one "
+                    "service account in both places",
                     in_words(account), in_words(volume.name()), in_words(source.service_account_name())));
   }
 }
 
 constexpr MachineRule name_rows[] = {
-    {"ID-01", "the host name is a DNS label", "hostname", hostname_is_a_label},
-    {"ID-02", "the subdomain is a DNS subdomain", "subdomain", subdomain_is_one},
+    {"ID-01", "hostname must be a DNS label", "hostname", hostname_is_a_label},
+    {"ID-02", "subdomain must be a DNS subdomain", "subdomain", subdomain_is_one},
 };
 
 constexpr MachineRule account_rows[] = {
-    {"ID-03", "the service account's name is a DNS subdomain", "serviceAccountName", account_has_a_name},
-    {"ID-04", "a volume of a service account is of the machine's own", "serviceAccountName",
+    {"ID-03", "serviceAccountName must be a DNS subdomain", "serviceAccountName", account_has_a_name},
+    {"ID-04", "a serviceAccount volume must have the service account of the VM", "serviceAccountName",
      account_is_that_of_its_volume},
 };
 

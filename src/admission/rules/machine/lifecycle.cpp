@@ -20,16 +20,15 @@ constexpr string_view paused = "Paused";
 
 void start_strategy_is_known(const Machine& machine, Causes& causes) {
   if (const auto strategy = machine.spec.start_strategy(); strategy && *strategy != paused)
-    causes.invalid(
-        machine.place.field("startStrategy"),
-        fmt::format("the only start strategy is Paused, not {}; leave it out to start as usual", in_words(*strategy)));
+    causes.invalid(machine.place.field("startStrategy"),
+                   fmt::format("{}: supported values: Paused; remove it to start as usual", in_words(*strategy)));
 }
 
 void paused_start_has_no_liveness_probe(const Machine& machine, Causes& causes) {
   if (machine.spec.start_strategy() == paused && machine.spec.liveness_probe())
     causes.invalid(machine.place.field("startStrategy"),
-                   "a machine that starts paused would fail its liveness probe and be restarted; leave out one of "
-                   "startStrategy and livenessProbe");
+                   "startStrategy Paused is mutually exclusive with livenessProbe, which would fail; remove one of "
+                   "them");
 }
 
 void eviction_strategy_is_known(const Machine& machine, Causes& causes) {
@@ -38,30 +37,30 @@ void eviction_strategy_is_known(const Machine& machine, Causes& causes) {
   const auto strategy = own ? own : json::as_string(json::find(machine.config().configuration(), "evictionStrategy"));
   if (!strategy || std::ranges::find(strategies, *strategy) != strategies.end()) return;
   causes.invalid(machine.place.field("evictionStrategy"),
-                 fmt::format("an eviction strategy is one of {}, not {}{}", fmt::join(strategies, ", "),
-                             in_words(*strategy), own ? "" : ", which the KubeVirt object's configuration has"));
+                 fmt::format("{1}: supported values: {0}{2}", fmt::join(strategies, ", "), in_words(*strategy),
+                             own ? "" : "; the value is set in the configuration of the KubeVirt object"));
 }
 
 void reboot_policy_is_enabled(const Machine& machine, Causes& causes) {
   if (machine.spec.domain().reboot_policy() && !machine.enabled(Gate::reboot_policy))
     causes.invalid(machine.place.field("domain").field("rebootPolicy"),
-                   "a reboot policy needs the feature gate RebootPolicy, which is disabled");
+                   "rebootPolicy requires the feature gate RebootPolicy, which is disabled");
 }
 
 constexpr MachineRule start_rows[] = {
-    {"STR-01", "a start strategy is Paused", "startStrategy", start_strategy_is_known},
-    {"STR-02", "a machine that starts paused has no liveness probe", "startStrategy",
+    {"STR-01", "startStrategy must be Paused", "startStrategy", start_strategy_is_known},
+    {"STR-02", "startStrategy Paused and livenessProbe are mutually exclusive", "startStrategy",
      paused_start_has_no_liveness_probe},
 };
 
 constexpr MachineRule eviction_rows[] = {
-    {"EVI-01", "the eviction strategy, its own or the cluster's, is known", "evictionStrategy",
+    {"EVI-01", "the eviction strategy of the VMI or of the cluster must be supported", "evictionStrategy",
      eviction_strategy_is_known},
 };
 
 constexpr MachineRule reboot_rows[] = {
-    MachineRule{"RBT-01", "a reboot policy needs its gate", "domain.rebootPolicy", reboot_policy_is_enabled}.about(
-        Gate::reboot_policy),
+    MachineRule{"RBT-01", "rebootPolicy requires its feature gate", "domain.rebootPolicy", reboot_policy_is_enabled}
+        .about(Gate::reboot_policy),
 };
 
 }  // namespace

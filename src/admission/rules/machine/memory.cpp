@@ -45,35 +45,33 @@ void about_request(const MemoryOf& of, Causes& causes, std::string message) {
 }
 
 void request_is_not_negative(const MemoryOf& of, Causes& causes) {
-  if (of.request.value() < 0)
-    about_request(of, causes, fmt::format("{} of memory cannot be had; ask for 0 or more", of.request.to_string()));
+  if (of.request.value() < 0) about_request(of, causes, fmt::format("{}: must be 0 or more", of.request.to_string()));
 }
 
 void request_is_not_tiny(const MemoryOf& of, Causes& causes) {
   static constexpr std::int64_t bytes_min = 1000000;
   if (of.request.value() > 0 && of.request < Quantity::from_int(bytes_min))
     about_request(of, causes,
-                  fmt::format("{} is less than 1M, too little for any machine; was a suffix such as Mi meant?",
-                              of.request.to_string()));
+                  fmt::format("{}: must be 1M or more; check the suffix, for example Mi", of.request.to_string()));
 }
 
 void limit_is_not_negative(const MemoryOf& of, Causes& causes) {
   if (of.limit.value() < 0)
     causes.invalid(of.machine.place.field("domain").field("resources").field("limits").field("memory"),
-                   fmt::format("{} is no limit for memory; set 0 or more", of.limit.to_string()));
+                   fmt::format("{}: must be 0 or more", of.limit.to_string()));
 }
 
 void request_is_within_limit(const MemoryOf& of, Causes& causes) {
   if (of.limit.value() > 0 && of.request.value() > of.limit.value())
     about_request(of, causes,
-                  fmt::format("the request of {} is above the limit of {}; ask for less, or raise the limit",
+                  fmt::format("{}: must not be more than the memory limit ({}); lower the request, or raise the limit",
                               of.request.to_string(), of.limit.to_string()));
 }
 
 void about_page_size(const MemoryOf& of, Causes& causes) {
-  causes.invalid(of.machine.place.field("domain").field("memory").field("hugepages").field("pageSize"),
-                 fmt::format("the size of huge pages is an amount such as 2Mi or 1Gi, not {}",
-                             in_words(of.memory.hugepages().page_size())));
+  causes.invalid(
+      of.machine.place.field("domain").field("memory").field("hugepages").field("pageSize"),
+      fmt::format("{}: must be a quantity, for example 2Mi or 1Gi", in_words(of.memory.hugepages().page_size())));
 }
 
 void page_size_is_an_amount(const MemoryOf& of, Causes& causes) {
@@ -89,7 +87,7 @@ void page_size_is_not_zero(const MemoryOf& of, Causes& causes) {
 void huge_pages_hold_something(const MemoryOf& of, Causes& causes) {
   if (of.page && of.request.value() == 0 && !of.memory.guest())
     causes.required(of.machine.place.field("domain").field("memory").field("guest"),
-                    "huge pages hold the guest's memory; say how much that is");
+                    "the memory of the guest is required with hugepages");
 }
 
 bool is_below_a_page(const MemoryOf& of) { return of.in_pages() != 0 && of.in_pages() < *of.page; }
@@ -97,7 +95,7 @@ bool is_below_a_page(const MemoryOf& of) { return of.in_pages() != 0 && of.in_pa
 void memory_fills_a_page(const MemoryOf& of, Causes& causes) {
   if (of.page && is_below_a_page(of))
     about_request(of, causes,
-                  fmt::format("{} bytes of memory are less than one huge page of {}", of.in_pages(),
+                  fmt::format("{} bytes of memory must not be less than one huge page ({})", of.in_pages(),
                               of.memory.hugepages().page_size()));
 }
 
@@ -105,7 +103,7 @@ void memory_fills_whole_pages(const MemoryOf& of, Causes& causes) {
   // Everything is a multiple of -1, and the processor cannot divide the smallest number by it.
   if (!of.page || of.page == 0 || of.page == -1 || is_below_a_page(of) || of.in_pages() % *of.page == 0) return;
   about_request(of, causes,
-                fmt::format("{} bytes of memory do not fill whole huge pages of {}; make it a multiple", of.in_pages(),
+                fmt::format("{} bytes of memory must be a multiple of the huge page size ({})", of.in_pages(),
                             of.memory.hugepages().page_size()));
 }
 
@@ -115,7 +113,7 @@ void guest_is_within_limit(const MemoryOf& of, Causes& causes) {
   const Quantity guest = amount_of(of.memory.guest());
   if (of.limit.value() != 0 && of.limit.value() < guest.value())
     causes.invalid(of.machine.place.field("domain").field("memory").field("guest"),
-                   fmt::format("the guest's {} are above the limit of {}; give the guest less, or raise the limit",
+                   fmt::format("{}: must not be more than the memory limit ({}); lower it, or raise the limit",
                                guest.to_string(), of.limit.to_string()));
 }
 
@@ -124,36 +122,39 @@ void memory_is_said(const Machine& machine, Causes& causes) {
   if (memory.guest() || memory.hugepages()) return;
   if (amount_of(machine.spec.domain().resources().requests()["memory"]).value() == 0)
     causes.required("",
-                    "nothing says how much memory the machine gets; set spec.domain.memory.guest, "
+                    "spec.domain.memory.guest, "
                     "spec.domain.memory.hugepages or spec.domain.resources.requests.memory");
 }
 
 void reserved_overhead_is_enabled(const Machine& machine, Causes& causes) {
   if (machine.spec.domain().memory().reserved_overhead() && !machine.enabled(Gate::reserved_overhead_memlock))
     causes.invalid(machine.place.field("domain").field("memory").field("reservedOverhead"),
-                   "reserving overhead needs the feature gate ReservedOverheadMemlock, which is not enabled");
+                   "reservedOverhead requires the feature gate ReservedOverheadMemlock, which is disabled");
 }
 
 constexpr RuleOn<MemoryOf> memory_rows[] = {
-    {"MEM-01", "the request is not negative", "domain.resources.requests.memory", request_is_not_negative},
-    {"MEM-02", "the request is none, or at least 1M", "domain.resources.requests.memory", request_is_not_tiny},
-    {"MEM-03", "the limit is not negative", "domain.resources.limits.memory", limit_is_not_negative},
-    {"MEM-04", "the request is within the limit", "domain.resources.requests.memory", request_is_within_limit},
-    {"MEM-05", "huge pages have a size", "domain.memory.hugepages.pageSize", page_size_is_an_amount},
-    {"Q-08", "that size is not zero", "domain.memory.hugepages.pageSize", page_size_is_not_zero},
-    {"Q-10", "with huge pages it is said how much memory they hold", "domain.memory.guest", huge_pages_hold_something},
-    {"MEM-06", "memory fills at least one huge page", "domain.resources.requests.memory", memory_fills_a_page},
-    {"MEM-07", "memory fills whole huge pages", "domain.resources.requests.memory", memory_fills_whole_pages},
-    {"MEM-08", "without live updates, the guest's memory is within the limit", "domain.memory.guest",
+    {"MEM-01", "the memory request must not be negative", "domain.resources.requests.memory", request_is_not_negative},
+    {"MEM-02", "the memory request must be zero or at least 1M", "domain.resources.requests.memory",
+     request_is_not_tiny},
+    {"MEM-03", "the memory limit must not be negative", "domain.resources.limits.memory", limit_is_not_negative},
+    {"MEM-04", "the memory request must not exceed the limit", "domain.resources.requests.memory",
+     request_is_within_limit},
+    {"MEM-05", "the huge page size must be a quantity", "domain.memory.hugepages.pageSize", page_size_is_an_amount},
+    {"Q-08", "the huge page size must not be zero", "domain.memory.hugepages.pageSize", page_size_is_not_zero},
+    {"Q-10", "hugepages requires a memory size", "domain.memory.guest", huge_pages_hold_something},
+    {"MEM-06", "memory must not be less than one huge page", "domain.resources.requests.memory", memory_fills_a_page},
+    {"MEM-07", "memory must be a multiple of the huge page size", "domain.resources.requests.memory",
+     memory_fills_whole_pages},
+    {"MEM-08", "without live updates, memory.guest must not exceed the limit", "domain.memory.guest",
      guest_is_within_limit},
 };
 
 constexpr MachineRule required_rows[] = {
-    {"MEM-09", "a request, the guest's memory or huge pages are given", "", memory_is_said},
+    {"MEM-09", "a memory request, memory.guest or hugepages is required", "", memory_is_said},
 };
 
 constexpr MachineRule overhead_rows[] = {
-    MachineRule{"MEM-10", "reserved overhead needs its gate", "domain.memory.reservedOverhead",
+    MachineRule{"MEM-10", "reservedOverhead requires its feature gate", "domain.memory.reservedOverhead",
                 reserved_overhead_is_enabled}
         .about(Gate::reserved_overhead_memlock),
 };

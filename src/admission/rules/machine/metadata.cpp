@@ -23,15 +23,14 @@ void labels_are_free(const Machine& machine, Causes& causes) {
     if (labels.contains(reserved))
       return causes.not_supported(
           machine.metadata_place.field("labels"),
-          fmt::format("label {} is kept for KubeVirt's own components; leave it out, and use a label of another domain",
-                      reserved));
+          fmt::format("label {} is reserved for KubeVirt; remove it, or use a label of another domain", reserved));
 }
 
 void check_gated(const Machine& machine, string_view annotation, Gate gate, Causes& causes) {
   const api::Map<string_view> annotations(in_metadata(machine, "annotations"));
   if (annotations[annotation].empty() || machine.enabled(gate)) return;
   causes.invalid(machine.metadata_place.field("annotations"),
-                 needs_gate(fmt::format("annotation {} needs", annotation), gate));
+                 needs_gate(fmt::format("annotation {} requires", annotation), gate));
 }
 
 void ignition_is_on(const Machine& machine, Causes& causes) {
@@ -43,11 +42,10 @@ void sidecars_are_on(const Machine& machine, Causes& causes) {
 }
 
 constexpr MachineRule rows[] = {
-    {"META-01", "only KubeVirt's own accounts set the labels that KubeVirt keeps for itself", "metadata.labels",
-     labels_are_free},
-    MachineRule{"META-02", "ignition data need their feature gate", "metadata.annotations", ignition_is_on}.about(
+    {"META-01", "reserved labels must be set by KubeVirt only", "metadata.labels", labels_are_free},
+    MachineRule{"META-02", "ignition data require their feature gate", "metadata.annotations", ignition_is_on}.about(
         Gate::experimental_ignition_support),
-    MachineRule{"META-03", "hook sidecars need their feature gate", "metadata.annotations", sidecars_are_on}.about(
+    MachineRule{"META-03", "hook sidecars require their feature gate", "metadata.annotations", sidecars_are_on}.about(
         Gate::sidecar),
 };
 

@@ -41,9 +41,10 @@ struct OldInterface {
 };
 
 void tell_gone(const OldInterface& at, string_view binding, Causes& causes) {
-  causes.invalid(at.place.field(binding), fmt::format("the binding {} is gone; use bridge, masquerade, passtBinding, "
-                                                      "sriov or a network binding plugin",
-                                                      binding));
+  causes.invalid(at.place.field(binding),
+                 fmt::format("binding {} is not supported any more; use bridge, masquerade, passtBinding, "
+                             "sriov or a network binding plugin",
+                             binding));
 }
 void slirp_is_gone(const OldInterface& at, Causes& causes) {
   if (at.interface.slirp()) tell_gone(at, "slirp", causes);
@@ -56,9 +57,9 @@ void macvtap_is_gone(const OldInterface& at, Causes& causes) {
 }
 
 constexpr RuleOn<OldInterface> gone_rows[] = {
-    {"DISC-01", "no interface uses slirp", "domain.devices.interfaces[].slirp", slirp_is_gone},
-    {"DISC-02", "no interface uses passt", "domain.devices.interfaces[].passt", passt_is_gone},
-    {"DISC-03", "no interface uses macvtap", "domain.devices.interfaces[].macvtap", macvtap_is_gone},
+    {"DISC-01", "binding slirp is not supported", "domain.devices.interfaces[].slirp", slirp_is_gone},
+    {"DISC-02", "binding passt is not supported", "domain.devices.interfaces[].passt", passt_is_gone},
+    {"DISC-03", "binding macvtap is not supported", "domain.devices.interfaces[].macvtap", macvtap_is_gone},
 };
 
 void check_discontinued_bindings(const Machine& machine, Causes& causes) {

@@ -24,7 +24,7 @@ void state_is_known(const InterfaceAt& at, Causes& causes) {
   constexpr std::array<string_view, 4> states = {"", absent, up, down};
   if (!is_one_of(at.interface.state(), states))
     causes.invalid(at.place.field("state"),
-                   fmt::format("the state of an interface is up, down or absent, not {}; leave it out for an ordinary "
+                   fmt::format("{}: supported values: up, down, absent; remove it for an ordinary "
                                "interface",
                                in_words(at.interface.state())));
 }
@@ -32,26 +32,26 @@ void state_is_known(const InterfaceAt& at, Causes& causes) {
 void sriov_has_no_link_state(const InterfaceAt& at, Causes& causes) {
   const string_view state = at.interface.state();
   if (at.interface.sriov() && (state == up || state == down))
-    causes.invalid(at.place.field("state"), "the link of an SR-IOV interface cannot be set; leave state out");
+    causes.invalid(at.place.field("state"), "state is not supported for an SR-IOV interface; remove it");
 }
 
 void only_bridges_are_unplugged(const InterfaceAt& at, Causes& causes) {
   if (at.interface.state() == absent && !at.interface.bridge())
-    causes.invalid(at.place.field("state"), "only an interface with binding bridge can be unplugged (absent)");
+    causes.invalid(at.place.field("state"), "state absent is supported only for interfaces with binding bridge");
 }
 
 void default_network_stays(const InterfaceAt& at, Causes& causes) {
   const Network& stays = at.pass.default_network;
   if (at.interface.state() == absent && stays && stays.name() == at.interface.name())
-    causes.invalid(at.place.field("state"), "the interface of the default network cannot be unplugged (absent)");
+    causes.invalid(at.place.field("state"), "state absent is not supported for the interface of the default network");
 }
 
 constexpr RuleOn<InterfaceAt> state_rows[] = {
-    {"IFS-01", "the state is up, down or absent", "domain.devices.interfaces[].state", state_is_known},
-    {"IFS-02", "an SR-IOV interface is not set up or down", "domain.devices.interfaces[].state",
+    {"IFS-01", "state must be up, down or absent", "domain.devices.interfaces[].state", state_is_known},
+    {"IFS-02", "state of an SR-IOV interface must not be up or down", "domain.devices.interfaces[].state",
      sriov_has_no_link_state},
-    {"IFS-03", "only bridge interfaces are unplugged", "domain.devices.interfaces[].state", only_bridges_are_unplugged},
-    {"IFS-04", "the interface of the default network is not unplugged", "domain.devices.interfaces[].state",
+    {"IFS-03", "state absent requires binding bridge", "domain.devices.interfaces[].state", only_bridges_are_unplugged},
+    {"IFS-04", "the interface of the default network must not be absent", "domain.devices.interfaces[].state",
      default_network_stays},
 };
 
@@ -62,53 +62,57 @@ void has_one_binding(const InterfaceAt& at, Causes& causes) {
   const int bindings = int{bool(one.bridge())} + int{bool(one.masquerade())} + int{bool(one.sriov())} +
                        int{bool(one.passt_binding())} + int{bool(one.binding())};
   if (bindings != 1)
-    causes.invalid(at.place, fmt::format("interface {} needs exactly one of bridge, masquerade, sriov, passtBinding "
-                                         "and binding; it has {}",
-                                         in_words(one.name()), bindings));
+    causes.invalid(at.place,
+                   fmt::format("interface {} must have exactly one of bridge, masquerade, sriov, passtBinding "
+                               "and binding; it has {}",
+                               in_words(one.name()), bindings));
 }
 
 void masquerade_is_on_the_pod_network(const InterfaceAt& at, Causes& causes) {
   if (at.interface.masquerade() && !at.network.pod())
-    causes.invalid(at.place.field("name"),
-                   "masquerade works on the pod network only; use another binding, or make this the pod network");
+    causes.invalid(
+        at.place.field("name"),
+        "masquerade is supported only on the pod network; use another binding, or make this the pod network");
 }
 
 void masquerade_leaves_the_reserved_mac(const InterfaceAt& at, Causes& causes) {
   if (at.interface.masquerade() && at.interface.mac_address() == reserved_mac)
     causes.invalid(at.place.field("macAddress"),
-                   fmt::format("{} is what a masquerade interface talks to; choose another address", reserved_mac));
+                   fmt::format("{}: this address is reserved by masquerade; choose another one", reserved_mac));
 }
 
 void bridge_is_permitted(const InterfaceAt& at, Causes& causes) {
   if (at.interface.bridge() && at.network.pod() && !at.pass.machine.config().permit_bridge_on_pod_network())
     causes.invalid(at.place.field("name"),
-                   "this cluster does not permit bridge on the pod network (configuration "
+                   "bridge is not permitted on the pod network of this cluster (configuration "
                    "network.permitBridgeInterfaceOnPodNetwork); use masquerade");
 }
 
 void passt_is_switched_on(const InterfaceAt& at, Causes& causes) {
   if (at.interface.passt_binding() && !at.pass.machine.enabled(Gate::passt_binding))
-    causes.invalid(at.place.field("name"), needs_gate("passtBinding needs", Gate::passt_binding));
+    causes.invalid(at.place.field("name"), needs_gate("passtBinding requires", Gate::passt_binding));
 }
 
 void passt_is_on_the_pod_network(const InterfaceAt& at, Causes& causes) {
   if (at.interface.passt_binding() && !at.network.pod())
-    causes.invalid(at.place.field("name"),
-                   "passtBinding works on the pod network only; use another binding, or make this the pod network");
+    causes.invalid(
+        at.place.field("name"),
+        "passtBinding is supported only on the pod network; use another binding, or make this the pod network");
 }
 
 constexpr RuleOn<InterfaceAt> binding_rows[] = {
-    {"IFB-01", "an interface has exactly one binding", "domain.devices.interfaces[]", has_one_binding},
-    {"IFB-02", "masquerade is on the pod network", "domain.devices.interfaces[].name",
+    {"IFB-01", "an interface must have exactly one binding", "domain.devices.interfaces[]", has_one_binding},
+    {"IFB-02", "masquerade must be on the pod network", "domain.devices.interfaces[].name",
      masquerade_is_on_the_pod_network},
-    {"IFB-03", "masquerade does not use the reserved MAC address", "domain.devices.interfaces[].macAddress",
+    {"IFB-03", "masquerade must not use the reserved MAC address", "domain.devices.interfaces[].macAddress",
      masquerade_leaves_the_reserved_mac},
-    {"IFB-04", "bridge is on the pod network only where the cluster permits it", "domain.devices.interfaces[].name",
+    {"IFB-04", "bridge on the pod network must be permitted by the cluster", "domain.devices.interfaces[].name",
      bridge_is_permitted},
-    RuleOn<InterfaceAt>{"IFB-05", "passtBinding is switched on", "domain.devices.interfaces[].name",
+    RuleOn<InterfaceAt>{"IFB-05", "passtBinding requires its feature gate", "domain.devices.interfaces[].name",
                         passt_is_switched_on}
         .about(Gate::passt_binding),
-    {"IFB-06", "passtBinding is on the pod network", "domain.devices.interfaces[].name", passt_is_on_the_pod_network},
+    {"IFB-06", "passtBinding must be on the pod network", "domain.devices.interfaces[].name",
+     passt_is_on_the_pod_network},
 };
 
 }  // namespace

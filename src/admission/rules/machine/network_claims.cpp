@@ -40,19 +40,20 @@ struct ClaimedAt : NetworkAt {
 void claims_are_switched_on(const NetworkPass& pass, Causes& causes) {
   if (!pass.machine.enabled(Gate::network_devices_with_dra))
     causes.invalid(pass.networks_place,
-                   needs_gate("networks with a resourceClaim need", Gate::network_devices_with_dra));
+                   needs_gate("networks with a resourceClaim require", Gate::network_devices_with_dra));
 }
 
 void claims_are_not_mixed_with_multus(const NetworkPass& pass, Causes& causes) {
   if (std::ranges::any_of(pass.networks.begin(), pass.networks.end(),
                           [](const Network& network) { return bool(network.multus()); }))
-    causes.invalid(pass.networks_place, "networks with a resourceClaim and multus networks do not go together");
+    causes.invalid(pass.networks_place, "networks with a resourceClaim are mutually exclusive with multus networks");
 }
 
 constexpr RuleOn<NetworkPass> claims_rows[] = {
-    RuleOn<NetworkPass>{"NDRA-01", "networks by resource claim are switched on", "networks", claims_are_switched_on}
+    RuleOn<NetworkPass>{"NDRA-01", "networks with a resourceClaim require their feature gate", "networks",
+                        claims_are_switched_on}
         .about(Gate::network_devices_with_dra),
-    {"NDRA-02", "networks by resource claim stand without multus networks", "networks",
+    {"NDRA-02", "networks with a resourceClaim and multus networks are mutually exclusive", "networks",
      claims_are_not_mixed_with_multus},
 };
 
@@ -63,17 +64,16 @@ void interface_can_take_the_device(const ClaimedAt& at, Causes& causes) {
   if (!found) return;
   const Interface interface = at.pass.interfaces[*found];
   if (!interface.sriov() && !interface.binding())
-    causes.invalid(at.pass.interfaces_place, fmt::format("interface {} gets its device by a resourceClaim; its binding "
-                                                         "must be sriov or a plugin",
+    causes.invalid(at.pass.interfaces_place, fmt::format("interface {} of a network with a resourceClaim "
+                                                         "must have binding sriov or a network binding plugin",
                                                          in_words(interface.name())));
 }
 
 void claim_is_complete(const ClaimedAt& at, Causes& causes) {
   const Place claim = at.place.field("resourceClaim");
   const auto [name, request] = device_of(at.network);
-  if (name.empty())
-    causes.required(claim.field("claimName"), "say which entry of spec.resourceClaims holds the device");
-  if (request.empty()) causes.required(claim.field("requestName"), "say which request of the claim is meant");
+  if (name.empty()) causes.required(claim.field("claimName"), "the entry of spec.resourceClaims that holds the device");
+  if (request.empty()) causes.required(claim.field("requestName"), "the request of the resource claim");
 }
 
 void claim_is_known(const ClaimedAt& at, Causes& causes) {
@@ -81,28 +81,29 @@ void claim_is_known(const ClaimedAt& at, Causes& causes) {
   const string_view name = device_of(at.network).first;
   if (!at.claims.contains(name))
     causes.not_found(claim.field("claimName"),
-                     fmt::format("spec.resourceClaims has no entry {}; add it", in_words(name)));
+                     fmt::format("{}: spec.resourceClaims has no such entry; add it", in_words(name)));
 }
 
 void device_is_not_shared(const ClaimedAt& at, Causes& causes) {
   const auto earlier = at.users.find(device_of(at.network));
   if (earlier != at.users.end())
     causes.duplicate(at.place,
-                     fmt::format("request {} of claim {} is already the device of network {}; ask for another one",
+                     fmt::format("request {} of claim {} is already used by network {}; use another request",
                                  in_words(earlier->first.second), in_words(earlier->first.first), earlier->second));
 }
 
 constexpr RuleOn<ClaimedAt> interface_rows[] = {
-    {"NDRA-03", "the interface of a claimed device is sriov or a plugin", "domain.devices.interfaces",
-     interface_can_take_the_device},
+    {"NDRA-03", "the interface of a network with a resourceClaim must be sriov or a plugin",
+     "domain.devices.interfaces", interface_can_take_the_device},
 };
 constexpr RuleOn<ClaimedAt> complete_rows[] = {
-    {"NDRA-04", "a claimed device is named by claim and request", "networks[].resourceClaim.claimName",
+    {"NDRA-04", "claimName and requestName of a network are required", "networks[].resourceClaim.claimName",
      claim_is_complete},
 };
 constexpr RuleOn<ClaimedAt> device_rows[] = {
-    {"NDRA-05", "the claim is one of the machine's", "networks[].resourceClaim.claimName", claim_is_known},
-    {"NDRA-06", "no two networks use one device", "networks[]", device_is_not_shared},
+    {"NDRA-05", "the claim of a network must be listed in resourceClaims", "networks[].resourceClaim.claimName",
+     claim_is_known},
+    {"NDRA-06", "a device must be used by only one network", "networks[]", device_is_not_shared},
 };
 
 void check_claimed_networks(const NetworkPass& pass, Causes& causes) {

@@ -36,7 +36,7 @@ struct PortAt {
 void port_name_is_its_own(const PortAt& at, Causes& causes) {
   const string_view name = at.port.name();
   if (!name.empty() && *at.names.first(name) < at.index)
-    causes.duplicate(at.place.field("name"), fmt::format("port {} has the name of port {}, {}; names must differ",
+    causes.duplicate(at.place.field("name"), fmt::format("port {} has the name of port {}, {}; names must be unique",
                                                          at.index, *at.names.first(name), in_words(name)));
 }
 
@@ -44,35 +44,35 @@ void port_name_is_well_formed(const PortAt& at, Causes& causes) {
   const string_view name = at.port.name();
   if (name.empty()) return;
   if (const Defects defects = port_name_defects(name); !defects.empty())
-    causes.invalid(at.place.field("name"), fmt::format("name {}: {}", in_words(name), fmt::join(defects, "; ")));
+    causes.invalid(at.place.field("name"), fmt::format("{}: {}", in_words(name), fmt::join(defects, "; ")));
 }
 
 void port_is_given(const PortAt& at, Causes& causes) {
   if (at.port.port() == 0)
-    causes.required(at.place.field("port"), fmt::format("say which port, from 1 to {}", port_max));
+    causes.required(at.place.field("port"), fmt::format("the number of the port, from 1 to {}", port_max));
 }
 
 void port_is_in_range(const PortAt& at, Causes& causes) {
   if (at.port.port() != 0 && !is_port(at.port.port()))
-    causes.invalid(at.place.field("port"), fmt::format("a port is from 1 to {}, not {}", port_max, at.port.port()));
+    causes.invalid(at.place.field("port"), fmt::format("{1}: must be from 1 to {0}", port_max, at.port.port()));
 }
 
 void port_protocol_is_known(const PortAt& at, Causes& causes) {
   if (!at.port.protocol().empty() && !is_one_of(at.port.protocol(), protocols))
     causes.invalid(at.place.field("protocol"),
-                   fmt::format("the protocol of a port is TCP or UDP, not {}", in_words(at.port.protocol())));
+                   fmt::format("{}: supported values: TCP, UDP", in_words(at.port.protocol())));
 }
 
 constexpr RuleOn<PortAt> port_name_rows[] = {
-    {"PORT-01", "ports of one interface have different names", "domain.devices.interfaces[].ports[].name",
+    {"PORT-01", "port names of an interface must be unique", "domain.devices.interfaces[].ports[].name",
      port_name_is_its_own},
-    {"PORT-02", "the name of a port is one of a service's port", "domain.devices.interfaces[].ports[].name",
+    {"PORT-02", "the name of a port must be a valid port name of a service", "domain.devices.interfaces[].ports[].name",
      port_name_is_well_formed},
 };
 constexpr RuleOn<PortAt> port_rows[] = {
-    {"PORT-03", "a port has a number", "domain.devices.interfaces[].ports[].port", port_is_given},
-    {"PORT-04", "a port is from 1 to 65535", "domain.devices.interfaces[].ports[].port", port_is_in_range},
-    {"PORT-05", "the protocol of a port is TCP or UDP", "domain.devices.interfaces[].ports[].protocol",
+    {"PORT-03", "the number of a port is required", "domain.devices.interfaces[].ports[].port", port_is_given},
+    {"PORT-04", "a port must be from 1 to 65535", "domain.devices.interfaces[].ports[].port", port_is_in_range},
+    {"PORT-05", "the protocol of a port must be TCP or UDP", "domain.devices.interfaces[].ports[].protocol",
      port_protocol_is_known},
 };
 
@@ -101,24 +101,25 @@ constexpr std::size_t ranges_max = 10;
 
 void ranges_are_switched_on(const InterfaceAt& at, Causes& causes) {
   if (!at.pass.machine.enabled(Gate::port_ranges_spec))
-    causes.invalid(at.place.field("name"), needs_gate("portRanges needs", Gate::port_ranges_spec));
+    causes.invalid(at.place.field("name"), needs_gate("portRanges requires", Gate::port_ranges_spec));
 }
 
 // An empty list is a list here: upstream looks at whether the members are there.
 void ranges_stand_without_ports(const InterfaceAt& at, Causes& causes) {
   if (at.interface.ports())
-    causes.invalid(at.place.field("name"), fmt::format("interface {} has both ports and portRanges; keep one of them",
-                                                       in_words(at.interface.name())));
+    causes.invalid(at.place.field("name"),
+                   fmt::format("interface {}: ports is mutually exclusive with portRanges; remove one of them",
+                               in_words(at.interface.name())));
 }
 
 void ranges_go_with_masquerade(const InterfaceAt& at, Causes& causes) {
-  if (!at.interface.masquerade()) causes.invalid(at.place.field("name"), "portRanges go with binding masquerade only");
+  if (!at.interface.masquerade()) causes.invalid(at.place.field("name"), "portRanges requires binding masquerade");
 }
 
 void ranges_are_few(const InterfaceAt& at, Causes& causes) {
   if (const auto size = at.interface.port_ranges().size(); size > ranges_max)
     causes.invalid(at.place.field("portRanges"),
-                   fmt::format("an interface has at most {} ranges of ports, not {}", ranges_max, size));
+                   fmt::format("at most {} port ranges are supported, not {}", ranges_max, size));
 }
 
 struct RangeAt {
@@ -129,11 +130,10 @@ struct RangeAt {
 void range_protocol_is_known(const RangeAt& at, Causes& causes) {
   if (!is_one_of(at.range.protocol(), protocols))
     causes.invalid(at.place.field("protocol"),
-                   fmt::format("the protocol of a range is TCP or UDP, not {}", in_words(at.range.protocol())));
+                   fmt::format("{}: supported values: TCP, UDP", in_words(at.range.protocol())));
 }
 void check_end_of_range(const RangeAt& at, string_view member, std::int64_t port, Causes& causes) {
-  if (!is_port(port))
-    causes.invalid(at.place.field(member), fmt::format("a range is from 1 to {} at most, not {}", port_max, port));
+  if (!is_port(port)) causes.invalid(at.place.field(member), fmt::format("{1}: must be from 1 to {0}", port_max, port));
 }
 void range_starts_at_a_port(const RangeAt& at, Causes& causes) {
   check_end_of_range(at, "start", at.range.start(), causes);
@@ -141,8 +141,8 @@ void range_starts_at_a_port(const RangeAt& at, Causes& causes) {
 void range_ends_at_a_port(const RangeAt& at, Causes& causes) { check_end_of_range(at, "end", at.range.end(), causes); }
 void range_is_not_reversed(const RangeAt& at, Causes& causes) {
   if (at.range.start() > at.range.end())
-    causes.invalid(at.place.field("start"),
-                   fmt::format("a range cannot start ({}) after its end ({})", at.range.start(), at.range.end()));
+    causes.invalid(at.place.field("start"), fmt::format("{}: the start of a range must not be after its end ({})",
+                                                        at.range.start(), at.range.end()));
 }
 
 // Those that are ranges at all.
@@ -161,33 +161,38 @@ void ranges_do_not_overlap(const Ranges& ranges, Causes& causes) {
     for (std::size_t i = 1; i < spans.size(); ++i)
       if (spans[i].first <= spans[i - 1].second)
         causes.invalid(ranges.at.place.field("portRanges"),
-                       fmt::format("{} {}-{} and {}-{} have ports in common; ranges must not overlap", protocol,
+                       fmt::format("{} ranges {}-{} and {}-{} overlap; ranges must not overlap", protocol,
                                    spans[i - 1].first, spans[i - 1].second, spans[i].first, spans[i].second));
   }
 }
 
 constexpr RuleOn<InterfaceAt> gate_rows[] = {
-    RuleOn<InterfaceAt>{"PRNG-01", "ranges of ports are switched on", "domain.devices.interfaces[].name",
+    RuleOn<InterfaceAt>{"PRNG-01", "portRanges requires its feature gate", "domain.devices.interfaces[].name",
                         ranges_are_switched_on}
         .about(Gate::port_ranges_spec),
 };
 constexpr RuleOn<InterfaceAt> beside_rows[] = {
-    {"PRNG-02", "there are ports or ranges, not both", "domain.devices.interfaces[].name", ranges_stand_without_ports},
-    {"PRNG-03", "ranges of ports go with masquerade", "domain.devices.interfaces[].name", ranges_go_with_masquerade},
+    {"PRNG-02", "ports and portRanges are mutually exclusive", "domain.devices.interfaces[].name",
+     ranges_stand_without_ports},
+    {"PRNG-03", "portRanges requires binding masquerade", "domain.devices.interfaces[].name",
+     ranges_go_with_masquerade},
 };
 constexpr RuleOn<InterfaceAt> amount_rows[] = {
-    {"PRNG-04", "there are at most ten ranges", "domain.devices.interfaces[].portRanges", ranges_are_few},
+    {"PRNG-04", "an interface must have at most ten port ranges", "domain.devices.interfaces[].portRanges",
+     ranges_are_few},
 };
 constexpr RuleOn<RangeAt> range_rows[] = {
-    {"PRNG-05", "the protocol of a range is TCP or UDP", "domain.devices.interfaces[].portRanges[].protocol",
+    {"PRNG-05", "the protocol of a range must be TCP or UDP", "domain.devices.interfaces[].portRanges[].protocol",
      range_protocol_is_known},
-    {"PRNG-06", "a range starts at a port", "domain.devices.interfaces[].portRanges[].start", range_starts_at_a_port},
-    {"PRNG-07", "a range ends at a port", "domain.devices.interfaces[].portRanges[].end", range_ends_at_a_port},
-    {"PRNG-08", "a range does not start after its end", "domain.devices.interfaces[].portRanges[].start",
+    {"PRNG-06", "the start of a range must be a port", "domain.devices.interfaces[].portRanges[].start",
+     range_starts_at_a_port},
+    {"PRNG-07", "the end of a range must be a port", "domain.devices.interfaces[].portRanges[].end",
+     range_ends_at_a_port},
+    {"PRNG-08", "the start of a range must not be after its end", "domain.devices.interfaces[].portRanges[].start",
      range_is_not_reversed},
 };
 constexpr RuleOn<Ranges> overlap_rows[] = {
-    {"PRNG-09", "ranges of one protocol do not overlap", "domain.devices.interfaces[].portRanges",
+    {"PRNG-09", "ranges of one protocol must not overlap", "domain.devices.interfaces[].portRanges",
      ranges_do_not_overlap},
 };
 

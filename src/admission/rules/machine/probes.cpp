@@ -26,34 +26,33 @@ struct ProbeAt {
 
 void has_at_most_one_handler(const ProbeAt& at, Causes& causes) {
   if (at.count() > 1)
-    causes.invalid(at.place, fmt::format("a probe asks in one way: keep one of {}", fmt::join(handlers, ", ")));
+    causes.invalid(at.place, fmt::format("the handlers of a probe are mutually exclusive: keep one of {}",
+                                         fmt::join(handlers, ", ")));
 }
 
 void has_a_handler(const ProbeAt& at, Causes& causes) {
-  if (at.count() == 0)
-    causes.required(at.place, fmt::format("say how to probe: set one of {}", fmt::join(handlers, ", ")));
+  if (at.count() == 0) causes.required(at.place, fmt::format("one of {}", fmt::join(handlers, ", ")));
 }
 
 void check_reachable(const ProbeAt& at, string_view handler, Causes& causes) {
   if (at.has(handler))
-    causes.invalid(
-        at.place.field(handler),
-        fmt::format("{} reaches a machine through the pod network, and this one has none; add a network with "
-                    "pod, or probe with exec or guestAgentPing",
-                    handler));
+    causes.invalid(at.place.field(handler),
+                   fmt::format("{} requires the pod network, and the VM has none; add a network with "
+                               "pod, or use exec or guestAgentPing",
+                               handler));
 }
 
 void http_is_reachable(const ProbeAt& at, Causes& causes) { check_reachable(at, "httpGet", causes); }
 void tcp_is_reachable(const ProbeAt& at, Causes& causes) { check_reachable(at, "tcpSocket", causes); }
 
 constexpr RuleOn<ProbeAt> shape_rows[] = {
-    {"PRB-01", "a probe has at most one handler", "readinessProbe, livenessProbe", has_at_most_one_handler},
-    {"PRB-02", "a probe has a handler", "readinessProbe, livenessProbe", has_a_handler},
+    {"PRB-01", "a probe must have at most one handler", "readinessProbe, livenessProbe", has_at_most_one_handler},
+    {"PRB-02", "a probe must have a handler", "readinessProbe, livenessProbe", has_a_handler},
 };
 constexpr RuleOn<ProbeAt> off_network_rows[] = {
-    {"PRB-03", "an HTTP probe needs the pod network", "readinessProbe.httpGet, livenessProbe.httpGet",
+    {"PRB-03", "an HTTP probe requires the pod network", "readinessProbe.httpGet, livenessProbe.httpGet",
      http_is_reachable},
-    {"PRB-04", "a TCP probe needs the pod network", "readinessProbe.tcpSocket, livenessProbe.tcpSocket",
+    {"PRB-04", "a TCP probe requires the pod network", "readinessProbe.tcpSocket, livenessProbe.tcpSocket",
      tcp_is_reachable},
 };
 

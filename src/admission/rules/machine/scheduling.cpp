@@ -16,6 +16,7 @@
 #include "api/views/k8s_meta.h"
 #include "api/views/k8s_scheduling.h"
 #include "base/names.h"
+#include "base/phrases.h"
 
 namespace vg::admission {
 namespace {
@@ -67,30 +68,29 @@ struct RequirementAt {
 
 void picks_from_values(const RequirementAt& at, Causes& causes) {
   if (at.picks() && at.values.empty())
-    causes.invalid(at.place.field("values"), fmt::format("operator {} needs at least one value", at.op));
+    causes.invalid(at.place.field("values"), fmt::format("operator {} requires at least one value", at.op));
 }
 
 void key_alone_has_no_values(const RequirementAt& at, Causes& causes) {
   if (at.asks_for_key() && !at.values.empty())
-    causes.invalid(at.place.field("values"),
-                   fmt::format("operator {} looks at the key alone; leave out values", at.op));
+    causes.invalid(at.place.field("values"), fmt::format("operator {} does not support values; remove them", at.op));
 }
 
 void compares_with_one_value(const RequirementAt& at, Causes& causes) {
   if (at.compares() && at.values.size() != 1)
-    causes.invalid(at.place.field("values"), fmt::format("operator {} needs exactly one value", at.op));
+    causes.invalid(at.place.field("values"), fmt::format("operator {} requires exactly one value", at.op));
 }
 
 void node_operator_is_known(const RequirementAt& at, Causes& causes) {
   if (!at.picks() && !at.asks_for_key() && !at.compares())
     causes.invalid(at.place.field("operator"),
-                   fmt::format("an operator is In, NotIn, Exists, DoesNotExist, Gt or Lt, not {}", in_words(at.op)));
+                   fmt::format("{}: supported values: In, NotIn, Exists, DoesNotExist, Gt, Lt", in_words(at.op)));
 }
 
 void label_operator_is_known(const RequirementAt& at, Causes& causes) {
   if (!at.picks() && !at.asks_for_key())
     causes.invalid(at.place.field("operator"),
-                   fmt::format("an operator is In, NotIn, Exists or DoesNotExist, not {}", in_words(at.op)));
+                   fmt::format("{}: supported values: In, NotIn, Exists, DoesNotExist", in_words(at.op)));
 }
 
 void key_is_a_qualified_name(const RequirementAt& at, Causes& causes) {
@@ -110,19 +110,19 @@ constexpr string_view name_of_node = "metadata.name";
 
 void field_picks_one_value(const RequirementAt& at, Causes& causes) {
   if (at.picks() && at.values.size() != 1)
-    causes.invalid(at.place.field("values"), fmt::format("of fields, operator {} needs exactly one value", at.op));
+    causes.invalid(at.place.field("values"), fmt::format("operator {} on fields requires exactly one value", at.op));
 }
 
 void field_operator_is_known(const RequirementAt& at, Causes& causes) {
   if (!at.picks())
     causes.invalid(at.place.field("operator"),
-                   fmt::format("of fields, an operator is In or NotIn, not {}", in_words(at.op)));
+                   fmt::format("{}: supported values for fields: In, NotIn", in_words(at.op)));
 }
 
 void field_is_the_name(const RequirementAt& at, Causes& causes) {
   if (at.key != name_of_node)
-    causes.invalid(at.place.field("key"), fmt::format("the only field of nodes that can be asked for is {}, not {}",
-                                                      name_of_node, in_words(at.key)));
+    causes.invalid(at.place.field("key"),
+                   fmt::format("{1}: {0} is the only supported field", name_of_node, in_words(at.key)));
 }
 
 void field_values_are_names(const RequirementAt& at, Causes& causes) {
@@ -130,31 +130,32 @@ void field_values_are_names(const RequirementAt& at, Causes& causes) {
 }
 
 constexpr RuleOn<RequirementAt> node_label_rows[] = {
-    {"AFF-02", "operators that pick from values have some", "nodeAffinity.*.matchExpressions[].values",
-     picks_from_values},
-    {"AFF-03", "operators that look at the key alone have no values", "nodeAffinity.*.matchExpressions[].values",
+    {"AFF-02", "operators In and NotIn require values", "nodeAffinity.*.matchExpressions[].values", picks_from_values},
+    {"AFF-03", "operators Exists and DoesNotExist do not support values", "nodeAffinity.*.matchExpressions[].values",
      key_alone_has_no_values},
-    {"AFF-04", "operators that compare have one value", "nodeAffinity.*.matchExpressions[].values",
+    {"AFF-04", "operators Gt and Lt require one value", "nodeAffinity.*.matchExpressions[].values",
      compares_with_one_value},
-    {"AFF-05", "the operator is known", "nodeAffinity.*.matchExpressions[].operator", node_operator_is_known},
-    {"AFF-06", "the key is a qualified name", "nodeAffinity.*.matchExpressions[].key", key_is_a_qualified_name},
+    {"AFF-05", "the operator must be supported", "nodeAffinity.*.matchExpressions[].operator", node_operator_is_known},
+    {"AFF-06", "the key must be a qualified name", "nodeAffinity.*.matchExpressions[].key", key_is_a_qualified_name},
 };
 
 constexpr RuleOn<RequirementAt> node_field_rows[] = {
-    {"AFF-07", "operators of fields have one value", "nodeAffinity.*.matchFields[].values", field_picks_one_value},
-    {"AFF-08", "the operator is one of fields", "nodeAffinity.*.matchFields[].operator", field_operator_is_known},
-    {"AFF-09", "the only field is the node's name", "nodeAffinity.*.matchFields[].key", field_is_the_name},
-    {"AFF-10", "names of nodes are DNS subdomains", "nodeAffinity.*.matchFields[].values[]", field_values_are_names},
+    {"AFF-07", "operators on fields require one value", "nodeAffinity.*.matchFields[].values", field_picks_one_value},
+    {"AFF-08", "the operator on fields must be In or NotIn", "nodeAffinity.*.matchFields[].operator",
+     field_operator_is_known},
+    {"AFF-09", "the field must be metadata.name", "nodeAffinity.*.matchFields[].key", field_is_the_name},
+    {"AFF-10", "names of nodes must be DNS subdomains", "nodeAffinity.*.matchFields[].values[]",
+     field_values_are_names},
 };
 
 constexpr RuleOn<RequirementAt> label_requirement_rows[] = {
-    {"LSL-03", "operators that pick from values have some", "*.labelSelector.matchExpressions[].values",
-     picks_from_values},
-    {"LSL-04", "operators that look at the key alone have no values", "*.labelSelector.matchExpressions[].values",
+    {"LSL-03", "operators In and NotIn require values", "*.labelSelector.matchExpressions[].values", picks_from_values},
+    {"LSL-04", "operators Exists and DoesNotExist do not support values", "*.labelSelector.matchExpressions[].values",
      key_alone_has_no_values},
-    {"LSL-05", "the operator is known", "*.labelSelector.matchExpressions[].operator", label_operator_is_known},
-    {"LSL-06", "the key is a qualified name", "*.labelSelector.matchExpressions[].key", key_is_a_qualified_name},
-    {"LSL-07", "values are values of labels", "*.labelSelector.matchExpressions[].values[]", values_are_label_values},
+    {"LSL-05", "the operator must be supported", "*.labelSelector.matchExpressions[].operator",
+     label_operator_is_known},
+    {"LSL-06", "the key must be a qualified name", "*.labelSelector.matchExpressions[].key", key_is_a_qualified_name},
+    {"LSL-07", "values must be label values", "*.labelSelector.matchExpressions[].values[]", values_are_label_values},
 };
 
 // ---- label selectors ------------------------------------------------------------------------------------------------
@@ -173,8 +174,8 @@ void label_value_is_one(const LabelAt& at, Causes& causes) {
 }
 
 constexpr RuleOn<LabelAt> label_rows[] = {
-    {"LSL-01", "the key is a qualified name", "*.labelSelector.matchLabels", label_key_is_a_qualified_name},
-    {"LSL-02", "the value is a value of labels", "*.labelSelector.matchLabels", label_value_is_one},
+    {"LSL-01", "the key must be a qualified name", "*.labelSelector.matchLabels", label_key_is_a_qualified_name},
+    {"LSL-02", "the value must be a label value", "*.labelSelector.matchLabels", label_value_is_one},
 };
 
 void check_selector(const LabelSelector& selector, const Place& place, Causes& causes) {
@@ -194,15 +195,15 @@ struct WeightAt {
 
 void weight_is_a_percentage(const WeightAt& at, Causes& causes) {
   if (at.weight < 1 || at.weight > 100)
-    causes.invalid(at.place.field("weight"), fmt::format("a weight is from 1 to 100, not {}", at.weight));
+    causes.invalid(at.place.field("weight"), fmt::format("{}: must be from 1 to 100", at.weight));
 }
 
 constexpr RuleOn<WeightAt> node_weight_rows[] = {
-    {"AFF-11", "the weight of a preference is from 1 to 100", "nodeAffinity.preferred*[].weight",
+    {"AFF-11", "the weight of a preference must be from 1 to 100", "nodeAffinity.preferred*[].weight",
      weight_is_a_percentage},
 };
 constexpr RuleOn<WeightAt> pod_weight_rows[] = {
-    {"AFF-12", "the weight of a preference is from 1 to 100", "pod*Affinity.preferred*[].weight",
+    {"AFF-12", "the weight of a preference must be from 1 to 100", "pod*Affinity.preferred*[].weight",
      weight_is_a_percentage},
 };
 
@@ -215,11 +216,11 @@ struct NodeSelectorAt {
 
 void selector_has_a_term(const NodeSelectorAt& at, Causes& causes) {
   if (at.selector.node_selector_terms().empty())
-    causes.invalid(at.terms, "a node selector without terms finds no node; give one, or leave the selector out");
+    causes.invalid(at.terms, phrases::missing("at least one term; a node selector without terms matches no node"));
 }
 
 constexpr RuleOn<NodeSelectorAt> node_selector_rows[] = {
-    {"AFF-01", "a node selector has terms", "nodeAffinity.required*.nodeSelectorTerms", selector_has_a_term},
+    {"AFF-01", "a node selector must have terms", "nodeAffinity.required*.nodeSelectorTerms", selector_has_a_term},
 };
 
 void check_node_term(const k8s::NodeSelectorTerm& term, const Place& place, Causes& causes) {
@@ -272,7 +273,7 @@ void namespaces_are_labels(const PodTermAt& at, Causes& causes) {
 void topology_is_said(const PodTermAt& at, Causes& causes) {
   if (at.term.topology_key().empty())
     causes.invalid(at.place.field("topologyKey"),
-                   "a term says by which label of nodes they belong together, such as kubernetes.io/hostname");
+                   phrases::missing("a label of nodes, for example kubernetes.io/hostname"));
 }
 
 void topology_is_a_qualified_name(const PodTermAt& at, Causes& causes) {
@@ -281,11 +282,11 @@ void topology_is_a_qualified_name(const PodTermAt& at, Causes& causes) {
 }
 
 constexpr RuleOn<PodTermAt> pod_term_rows[] = {
-    {"AFF-13", "the label selector is sound", "pod*Affinity.*.labelSelector", labels_are_sound},
-    {"AFF-14", "the namespace selector is sound", "pod*Affinity.*.namespaceSelector", namespace_labels_are_sound},
-    {"AFF-15", "namespaces are DNS labels", "pod*Affinity.*.namespace", namespaces_are_labels},
-    {"AFF-16", "there is a topology key", "pod*Affinity.*.topologyKey", topology_is_said},
-    {"AFF-17", "the topology key is a qualified name", "pod*Affinity.*.topologyKey", topology_is_a_qualified_name},
+    {"AFF-13", "the label selector must be valid", "pod*Affinity.*.labelSelector", labels_are_sound},
+    {"AFF-14", "the namespace selector must be valid", "pod*Affinity.*.namespaceSelector", namespace_labels_are_sound},
+    {"AFF-15", "namespaces must be DNS labels", "pod*Affinity.*.namespace", namespaces_are_labels},
+    {"AFF-16", "topologyKey is required", "pod*Affinity.*.topologyKey", topology_is_said},
+    {"AFF-17", "topologyKey must be a qualified name", "pod*Affinity.*.topologyKey", topology_is_a_qualified_name},
 };
 
 void check_preferred_pods(const List<k8s::WeightedPodAffinityTerm>& preferences, const Place& list, Causes& causes) {
@@ -314,13 +315,13 @@ struct ConstraintAt {
 
 void skew_is_positive(const ConstraintAt& at, Causes& causes) {
   if (at.constraint.max_skew() <= 0)
-    causes.invalid(at.place.field("maxSkew"), fmt::format("maxSkew is 1 or more, not {}", at.constraint.max_skew()));
+    causes.invalid(at.place.field("maxSkew"), fmt::format("{}: must be 1 or more", at.constraint.max_skew()));
 }
 
 void spread_has_a_topology(const ConstraintAt& at, Causes& causes) {
   if (at.constraint.topology_key().empty())
     causes.invalid(at.place.field("topologyKey"),
-                   "say over which label of nodes machines are spread, such as kubernetes.io/hostname");
+                   phrases::missing("a label of nodes, for example kubernetes.io/hostname"));
 }
 
 void spread_topology_is_a_qualified_name(const ConstraintAt& at, Causes& causes) {
@@ -332,7 +333,7 @@ void spread_is_strict_or_not(const ConstraintAt& at, Causes& causes) {
   const string_view when = at.constraint.when_unsatisfiable();
   if (!is_one_of(when, {"DoNotSchedule", "ScheduleAnyway"}))
     causes.invalid(at.place.field("whenUnsatisfiable"),
-                   fmt::format("whenUnsatisfiable is DoNotSchedule or ScheduleAnyway, not {}", in_words(when)));
+                   fmt::format("{}: supported values: DoNotSchedule, ScheduleAnyway", in_words(when)));
 }
 
 // The place is that of all constraints, as upstream has it.
@@ -343,20 +344,20 @@ void spread_selector_is_sound(const ConstraintAt& at, Causes& causes) {
 void spread_is_not_repeated(const ConstraintAt& at, Causes& causes) {
   if (at.repeated)
     causes.invalid(at.place.field("{topologyKey, whenUnsatisfiable}"),
-                   fmt::format("a later constraint is about {} and {} as well; keep one of them",
+                   fmt::format("a later constraint has {} and {} as well; remove one of them",
                                in_words(at.constraint.topology_key()), in_words(at.constraint.when_unsatisfiable())));
 }
 
 constexpr RuleOn<ConstraintAt> constraint_rows[] = {
-    {"TSC-01", "maxSkew is at least 1", "topologySpreadConstraints[].maxSkew", skew_is_positive},
-    {"TSC-02", "there is a topology key", "topologySpreadConstraints[].topologyKey", spread_has_a_topology},
-    {"TSC-03", "the topology key is a qualified name", "topologySpreadConstraints[].topologyKey",
+    {"TSC-01", "maxSkew must be 1 or more", "topologySpreadConstraints[].maxSkew", skew_is_positive},
+    {"TSC-02", "topologyKey is required", "topologySpreadConstraints[].topologyKey", spread_has_a_topology},
+    {"TSC-03", "topologyKey must be a qualified name", "topologySpreadConstraints[].topologyKey",
      spread_topology_is_a_qualified_name},
-    {"TSC-04", "it is said what happens when spreading fails", "topologySpreadConstraints[].whenUnsatisfiable",
+    {"TSC-04", "whenUnsatisfiable must be supported", "topologySpreadConstraints[].whenUnsatisfiable",
      spread_is_strict_or_not},
-    {"TSC-05", "the label selector is sound", "topologySpreadConstraints.labelSelector", spread_selector_is_sound},
-    {"TSC-06", "no two constraints are about the same", "topologySpreadConstraints[].{topologyKey, whenUnsatisfiable}",
-     spread_is_not_repeated},
+    {"TSC-05", "the label selector must be valid", "topologySpreadConstraints.labelSelector", spread_selector_is_sound},
+    {"TSC-06", "topologyKey and whenUnsatisfiable must be unique together",
+     "topologySpreadConstraints[].{topologyKey, whenUnsatisfiable}", spread_is_not_repeated},
 };
 
 // For each constraint, whether a later one has its key and its way to fail.

@@ -51,47 +51,47 @@ constexpr std::array<string_view, 16> sources = {"persistentVolumeClaim",
 
 void name_is_own(const VolumeAt& at, Causes& causes) {
   if (at.name_taken)
-    causes.invalid(at.place.field("name"),
-                   fmt::format("another volume has the name {}; give each its own", in_words(at.volume.name())));
+    causes.invalid(at.place.field("name"), fmt::format("{}: volume names must be unique", in_words(at.volume.name())));
 }
 
 // Upstream points at the name of the volume, not at that of the data volume.
 void data_volume_is_named(const VolumeAt& at, Causes& causes) {
   if (at.volume.data_volume() && at.volume.data_volume().name().empty())
-    causes.required(at.place.field("name"), "say in dataVolume.name which DataVolume this is");
+    causes.required(at.place.field("name"), "the name of the DataVolume");
 }
 
 void has_one_source(const VolumeAt& at, Causes& causes) {
   const auto count = std::ranges::count_if(
       sources, [&](string_view name) { return static_cast<bool>(api::View(at.volume.get(name))); });
   if (count != 1)
-    causes.invalid(at.place, fmt::format("volume {} comes from {} sources and needs exactly one, such as containerDisk "
-                                         "or persistentVolumeClaim",
-                                         in_words(at.volume.name()), count));
+    causes.invalid(at.place,
+                   fmt::format("volume {} has {} sources and must have exactly one, for example containerDisk "
+                               "or persistentVolumeClaim",
+                               in_words(at.volume.name()), count));
 }
 
 void downward_metrics_are_enabled(const VolumeAt& at, Causes& causes) {
   if (at.volume.downward_metrics() && !at.machine.enabled(Gate::downward_metrics))
-    causes.invalid(at.place, needs_gate("downwardMetrics volumes need", Gate::downward_metrics));
+    causes.invalid(at.place, needs_gate("downwardMetrics volumes require", Gate::downward_metrics));
 }
 
 void host_disks_are_enabled(const VolumeAt& at, Causes& causes) {
   if (at.volume.host_disk() && !at.machine.enabled(Gate::host_disk))
-    causes.invalid(at.place, needs_gate("hostDisk volumes need", Gate::host_disk));
+    causes.invalid(at.place, needs_gate("hostDisk volumes require", Gate::host_disk));
 }
 
 void host_disk_has_a_path(const VolumeAt& at, Causes& causes) {
   const Place source = at.place.field("hostDisk");
   if (at.volume.host_disk() && at.volume.host_disk().path().empty())
-    causes.not_found(source.field("path"), "say in path where on the node the image lies, or will lie");
+    causes.not_found(source.field("path"), "the path of the image on the node");
 }
 
 void host_disk_is_used_or_made(const VolumeAt& at, Causes& causes) {
   const HostDisk disk = at.volume.host_disk();
   const Place source = at.place.field("hostDisk");
   if (disk && disk.type() != "Disk" && disk.type() != "DiskOrCreate")
-    causes.invalid(source.field("type"), fmt::format("the type of a hostDisk is Disk, for an image that is there, or "
-                                                     "DiskOrCreate, not {}",
+    causes.invalid(source.field("type"), fmt::format("{}: supported values: Disk for an image that exists, "
+                                                     "DiskOrCreate",
                                                      in_words(disk.type())));
 }
 
@@ -100,25 +100,25 @@ void existing_host_disk_has_its_size(const VolumeAt& at, Causes& causes) {
   const Place source = at.place.field("hostDisk");
   if (disk.type() == "Disk" && !amount_of(disk.capacity()).is_zero())
     causes.invalid(source.field("capacity"),
-                   "an image that is there has its own size; remove capacity, or use type DiskOrCreate");
+                   "capacity is mutually exclusive with type Disk; remove it, or use type DiskOrCreate");
 }
 
 void config_map_is_named(const VolumeAt& at, Causes& causes) {
   const Place source = at.place.field("configMap");
   if (at.volume.config_map() && at.volume.config_map().name().empty())
-    causes.invalid(source.field("name"), "say which ConfigMap this is");
+    causes.invalid(source.field("name"), "the name of the ConfigMap");
 }
 
 void secret_is_named(const VolumeAt& at, Causes& causes) {
   const Place source = at.place.field("secret");
   if (at.volume.secret() && at.volume.secret().secret_name().empty())
-    causes.invalid(source.field("secretName"), "say which Secret this is");
+    causes.invalid(source.field("secretName"), "the name of the Secret");
 }
 
 void service_account_is_named(const VolumeAt& at, Causes& causes) {
   const Place source = at.place.field("serviceAccount");
   if (at.volume.service_account() && at.volume.service_account().service_account_name().empty())
-    causes.invalid(source.field("serviceAccountName"), "say which ServiceAccount this is");
+    causes.invalid(source.field("serviceAccountName"), "the name of the ServiceAccount");
 }
 
 void check_at_most_one(const Machine& machine, string_view source, Causes& causes) {
@@ -127,7 +127,7 @@ void check_at_most_one(const Machine& machine, string_view source, Causes& cause
         return static_cast<bool>(api::View(volume.get(source)));
       }) > 1)
     causes.invalid(machine.place.field("volumes"),
-                   fmt::format("a machine has one {} volume at most; keep one of them", source));
+                   fmt::format("at most one {} volume is supported; remove the others", source));
 }
 
 void one_service_account(const Machine& machine, Causes& causes) {
@@ -140,26 +140,30 @@ void one_memory_dump(const Machine& machine, Causes& causes) { check_at_most_one
 
 // Each volume is asked these, then those of cloud-init, then the rest.
 constexpr RuleOn<VolumeAt> first_rows[] = {
-    {"VOL-01", "volumes have names of their own", "volumes[].name", name_is_own},
-    {"VOL-02", "a dataVolume says which", "volumes[].name", data_volume_is_named},
-    {"VOL-03", "a volume comes from one source", "volumes[]", has_one_source},
+    {"VOL-01", "volume names must be unique", "volumes[].name", name_is_own},
+    {"VOL-02", "dataVolume.name is required", "volumes[].name", data_volume_is_named},
+    {"VOL-03", "a volume must have exactly one source", "volumes[]", has_one_source},
 };
 constexpr RuleOn<VolumeAt> source_rows[] = {
-    RuleOn<VolumeAt>{"VOL-04", "downwardMetrics are enabled", "volumes[]", downward_metrics_are_enabled}.about(
-        Gate::downward_metrics),
-    RuleOn<VolumeAt>{"HDISK-01", "hostDisks are enabled", "volumes[]", host_disks_are_enabled}.about(Gate::host_disk),
-    {"HDISK-02", "a hostDisk has a path", "volumes[].hostDisk.path", host_disk_has_a_path},
-    {"HDISK-03", "a hostDisk is used or made", "volumes[].hostDisk.type", host_disk_is_used_or_made},
-    {"HDISK-04", "a hostDisk that is there has the size it has", "volumes[].hostDisk.capacity",
+    RuleOn<VolumeAt>{"VOL-04", "downwardMetrics volumes require their feature gate", "volumes[]",
+                     downward_metrics_are_enabled}
+        .about(Gate::downward_metrics),
+    RuleOn<VolumeAt>{"HDISK-01", "hostDisk volumes require their feature gate", "volumes[]", host_disks_are_enabled}
+        .about(Gate::host_disk),
+    {"HDISK-02", "the path of a hostDisk is required", "volumes[].hostDisk.path", host_disk_has_a_path},
+    {"HDISK-03", "the type of a hostDisk must be Disk or DiskOrCreate", "volumes[].hostDisk.type",
+     host_disk_is_used_or_made},
+    {"HDISK-04", "capacity and type Disk of a hostDisk are mutually exclusive", "volumes[].hostDisk.capacity",
      existing_host_disk_has_its_size},
-    {"VOL-05", "a configMap says which", "volumes[].configMap.name", config_map_is_named},
-    {"VOL-06", "a secret says which", "volumes[].secret.secretName", secret_is_named},
-    {"VOL-07", "a serviceAccount says which", "volumes[].serviceAccount.serviceAccountName", service_account_is_named},
+    {"VOL-05", "the name of a configMap is required", "volumes[].configMap.name", config_map_is_named},
+    {"VOL-06", "the name of a secret is required", "volumes[].secret.secretName", secret_is_named},
+    {"VOL-07", "the name of a serviceAccount is required", "volumes[].serviceAccount.serviceAccountName",
+     service_account_is_named},
 };
 constexpr MachineRule list_rules[] = {
-    {"VOL-08", "there is one serviceAccount volume at most", "volumes", one_service_account},
-    {"VOL-09", "there is one downwardMetrics volume at most", "volumes", downward_metrics_once},
-    {"VOL-10", "there is one memoryDump volume at most", "volumes", one_memory_dump},
+    {"VOL-08", "at most one serviceAccount volume is supported", "volumes", one_service_account},
+    {"VOL-09", "at most one downwardMetrics volume is supported", "volumes", downward_metrics_once},
+    {"VOL-10", "at most one memoryDump volume is supported", "volumes", one_memory_dump},
 };
 
 void check_volumes(const Machine& machine, Causes& causes) {
@@ -190,20 +194,18 @@ struct ContainerDiskAt {
 };
 
 void path_is_more_than_the_root(const ContainerDiskAt& at, Causes& causes) {
-  if (at.path == "/") causes.invalid(at.place, "path is that of the disk inside of the image, not of the whole image");
+  if (at.path == "/") causes.invalid(at.place, "path must be the path of the disk inside of the image, not /");
 }
 
 void path_is_clean(const ContainerDiskAt& at, Causes& causes) {
   if (!is_clean_absolute(at.path))
-    causes.invalid(at.place, fmt::format("path is an absolute path to the disk inside of the image, without . and .., "
-                                         "not {}",
+    causes.invalid(at.place, fmt::format("{}: path must be an absolute path inside of the image, without . and ..",
                                          in_words(at.path)));
 }
 
 constexpr RuleOn<ContainerDiskAt> container_disk_rows[] = {
-    {"CD-01", "the path of a containerDisk is not the whole image", "volumes[].containerDisk",
-     path_is_more_than_the_root},
-    {"CD-02", "the path of a containerDisk is absolute and has no detours", "volumes[].containerDisk", path_is_clean},
+    {"CD-01", "the path of a containerDisk must not be /", "volumes[].containerDisk", path_is_more_than_the_root},
+    {"CD-02", "the path of a containerDisk must be absolute and clean", "volumes[].containerDisk", path_is_clean},
 };
 
 void check_container_disks(const Machine& machine, Causes& causes) {
@@ -220,7 +222,7 @@ void check_container_disks(const Machine& machine, Causes& causes) {
 void utility_volumes_come_later(const Machine& machine, Causes& causes) {
   if (machine.spec.utility_volumes())
     causes.invalid(machine.place.field("utilityVolumes"),
-                   "utility volumes are attached to running machines by the system; remove utilityVolumes");
+                   "utilityVolumes is set by KubeVirt only, for running VMIs; remove it");
 }
 
 void reservations_are_enabled(const Machine& machine, Causes& causes) {
@@ -231,7 +233,7 @@ void reservations_are_enabled(const Machine& machine, Causes& causes) {
   const Place domain = machine.place.field("domain"), devices = domain.field("devices"),
               in_disks = devices.field("disks"), luns = in_disks.field("luns");
   causes.invalid(luns.field("reservation"),
-                 "SCSI persistent reservations are off; an administrator can set "
+                 "SCSI persistent reservations are disabled; an administrator can set "
                  "spec.configuration.persistentReservationConfiguration.enabled of the KubeVirt object");
 }
 
@@ -247,19 +249,20 @@ void stored_filesystems_are_enabled(const Machine& machine, Causes& causes) {
     if (found && (volumes[*found].persistent_volume_claim() || volumes[*found].data_volume()))
       causes.invalid(
           devices.field("filesystems"),
-          needs_gate(fmt::format("file system {} on a claim or data volume needs", in_words(filesystem.name())),
+          needs_gate(fmt::format("filesystem {} on a PVC or DataVolume requires", in_words(filesystem.name())),
                      Gate::enable_virtio_fs_storage_volumes));
   }
 }
 
 constexpr MachineRule utility_rows[] = {
-    {"UTIL-01", "no machine begins with utility volumes", "utilityVolumes", utility_volumes_come_later},
+    {"UTIL-01", "a new VMI must not have utility volumes", "utilityVolumes", utility_volumes_come_later},
 };
 constexpr MachineRule reservation_rows[] = {
-    {"PR-01", "persistent reservations are enabled", "domain.devices.disks.luns.reservation", reservations_are_enabled},
+    {"PR-01", "persistent reservations must be enabled", "domain.devices.disks.luns.reservation",
+     reservations_are_enabled},
 };
 constexpr MachineRule filesystem_rows[] = {
-    MachineRule{"FS-01", "file systems on claims are enabled", "domain.devices.filesystems",
+    MachineRule{"FS-01", "filesystems on PVCs require their feature gate", "domain.devices.filesystems",
                 stored_filesystems_are_enabled}
         .about(Gate::enable_virtio_fs_storage_volumes),
 };
