@@ -35,8 +35,8 @@ class Collector {
 
   Result<std::string> result() const {
     if (failed_ > 0)
-      return fail(Status::internal_error(fmt::format("{} of {} components did not answer {} as they should: {}{}",
-                                                     failed_, asked_.components.size(), asked_.target, told_,
+      return fail(Status::internal_error(fmt::format("{} of {} components failed to answer {}: {}{}", failed_,
+                                                     asked_.components.size(), asked_.target, told_,
                                                      failed_ > failures_told_max ? ", and others" : "")));
     return asked_.collect ? document() : std::string();
   }
@@ -51,8 +51,7 @@ class Collector {
     auto profiles = read_profiles(answer->body);
     if (!profiles) return not_parsed(std::move(profiles.error()));
     bytes_ += profiles->size();
-    if (bytes_ > page_bytes_max)
-      return not_parsed("its profiles are too many for one answer; ask for less with pageSize");
+    if (bytes_ > page_bytes_max) return not_parsed("its profiles are too large for one answer; use a smaller pageSize");
     profiles_[index] = std::move(*profiles);
     return {};
   }
@@ -97,7 +96,8 @@ Task<Result<std::string>> ask_components(const AskComponents& asked, ComponentLi
       call.core(), asked.components, question,
       [&collector](std::size_t index, Result<NodeAnswer> answer) { return collector.take(index, std::move(answer)); });
   if (!done) co_return fail(std::move(done.error()));
-  if (asked.collect && call.cancelled()) co_return fail(Status::unavailable("nobody waits for the profiles any more"));
+  if (asked.collect && call.cancelled())
+    co_return fail(Status::unavailable("the client left before the profiles were complete"));
   co_return collector.result();
 }
 

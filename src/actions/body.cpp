@@ -24,7 +24,7 @@ std::string_view trimmed(std::string_view text) {
 }
 
 Status undecodable(const Status& why) {
-  return Status::bad_request(fmt::format("the body cannot be read as the options of this action: {}", why.message));
+  return Status::bad_request(fmt::format("the body is not valid for this action: {}", why.message));
 }
 
 // The end of the value that the text begins with: Go's decoder reads one and does not look behind it.
@@ -96,7 +96,7 @@ void read_scalars_loosely(json::Value& value, const api::Node& node) {
 
 Result<json::Value> shaped(json::Value value, const api::Type& type, const json::StoragePtr& storage) {
   if (value.is_null()) value = json::Value(json::Object(storage));
-  if (!value.is_object()) return fail(Status::bad_request("it must be one object"));
+  if (!value.is_object()) return fail(Status::bad_request("it must be an object"));
   if (auto done = api::canonicalize(value, type); !done) return fail(std::move(done.error()));
   return value;
 }
@@ -133,17 +133,16 @@ Result<json::Value> read_options(std::string_view body, const api::Type& type, c
 }
 
 Result<json::Value> read_strict(std::string_view body, const json::StoragePtr& storage) {
-  if (trimmed(body).empty()) return fail(Status::bad_request("the body is empty; send a VirtualMachine, as JSON"));
+  if (trimmed(body).empty()) return fail(Status::bad_request("the body is empty; send a VirtualMachine as JSON"));
   auto value = json::parse(body, storage, {.bytes_max = limits::object_body_bytes_max});
   if (!value) return fail(undecodable(value.error()));
-  if (!value->is_object()) return fail(Status::bad_request("the body must be one VirtualMachine, as a JSON object"));
+  if (!value->is_object()) return fail(Status::bad_request("the body must be a VirtualMachine as a JSON object"));
   return value;
 }
 
 Result<json::Value> read_first(std::string_view body, const json::StoragePtr& storage) {
   const std::string_view text = trimmed(body);
-  if (text.empty())
-    return fail(Status::bad_request("the body is empty; send a JSON object, {} if nothing is to be said"));
+  if (text.empty()) return fail(Status::bad_request("the body is empty; send a JSON object, at least {}"));
   auto value = json::parse(first_value(text), storage, {.bytes_max = limits::object_body_bytes_max});
   if (!value) return fail(undecodable(value.error()));
   return value;

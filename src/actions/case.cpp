@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "api/views/subresources.h"
+#include "base/phrases.h"
 #include "json/access.h"
 
 namespace vg::actions {
@@ -43,8 +44,9 @@ Result<std::string_view> run_strategy(const Case& about) {
   const auto running = spec.running();
   const auto strategy = spec.run_strategy();
   if (running && strategy)
-    return fail(Status::internal_error(
-        fmt::format("machine \"{}\" says both spec.running and spec.runStrategy; remove one of them", about.name)));
+    return fail(Status::internal_error(fmt::format(
+        "VM \"{}\" has both spec.running and spec.runStrategy, which are mutually exclusive; remove running",
+        about.name)));
   if (strategy) return *strategy;
   return running.value_or(false) ? "Always" : "Halted";
 }
@@ -54,20 +56,18 @@ Status not_found(std::string_view kind, std::string_view name) {
 }
 
 Status conflict(std::string_view kind, std::string_view name, std::string_view why) {
-  return Status::conflict(std::string(kubevirt_group), std::string(kind), std::string(name),
-                          fmt::format("{}.{} \"{}\": {}", kind, kubevirt_group, name, why));
+  return Status::conflict(std::string(kubevirt_group), std::string(kind), std::string(name), std::string(why));
 }
 
 Status forbidden(std::string_view kind, std::string_view name, std::string_view why) {
-  return Status::forbidden(std::string(kubevirt_group), std::string(kind), std::string(name),
-                           fmt::format("{}.{} \"{}\": {}", kind, kubevirt_group, name, why));
+  return Status::forbidden(std::string(kubevirt_group), std::string(kind), std::string(name), std::string(why));
 }
 
-Status not_running(const Case& about, std::string_view verb) {
-  return instance_conflict(
-      about, fmt::format("it is not running (phase {}), so it cannot be {}; wait for phase Running, or start the "
-                         "machine with `virtctl start {}`",
-                         printed_phase(about.phase()), verb, about.name));
+Status not_running(const Case& about, std::string_view refused) {
+  return instance_conflict(about,
+                           fmt::format("{}: the {} (phase {}); wait for phase Running, or start "
+                                       "the VM with `virtctl start {}`",
+                                       refused, phrases::vmi_not_running, printed_phase(about.phase()), about.name));
 }
 
 bool says_dry_run(const Case& about) { return !dry_run_words(about).empty(); }
@@ -78,8 +78,8 @@ Decision pass_dry_run_on(const Case& about, Decision decision) {
   if (!decision || decision->empty() || !is_write(decision->front())) return decision;
   for (const std::string_view word : dry_run_words(about))
     if (word != "All")
-      return fail(Status::internal_error(fmt::format(
-          "dryRun takes only \"All\" and not \"{}\", so nothing was done; leave it out to act for real", word)));
+      return fail(Status::internal_error(
+          fmt::format("dryRun must be \"All\", not \"{}\"; nothing was done, remove dryRun to make the change", word)));
   return decision;
 }
 

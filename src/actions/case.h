@@ -83,8 +83,8 @@ inline Status machine_conflict(const Case& about, std::string_view why) {
 inline Status instance_conflict(const Case& about, std::string_view why) {
   return conflict(instance_kind, about.name, why);
 }
-// The instance is not in phase Running; `verb` says what was to be done to it.
-Status not_running(const Case& about, std::string_view verb);
+// The instance is not in phase Running; `refused` says what cannot be had or done because of that: "no screenshot".
+Status not_running(const Case& about, std::string_view refused);
 
 // --- dry run
 

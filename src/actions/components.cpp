@@ -35,7 +35,7 @@ bool is_ready(const json::Value& pod) {
 }
 
 Status wrong_member(std::string_view name, std::string_view must_be) {
-  return Status::bad_request(fmt::format("{} of the request for profiles must be {}", name, must_be));
+  return Status::bad_request(fmt::format("{} of the profile request must be {}", name, must_be));
 }
 
 Result<void> read_text(const json::Value& value, std::string_view name, std::string_view& into) {
@@ -54,7 +54,7 @@ Result<void> read_page_size(const json::Value& value, std::int64_t& into) {
 }
 
 std::unexpected<std::string> no_profiles(std::string_view why) {
-  return not_parsed(fmt::format("its answer holds no profiles: {}", why));
+  return not_parsed(fmt::format("the answer has no profiles: {}", why));
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ Result<ProfilesRequest> read_profiles_request(const json::Value& body) {
   std::int64_t page_size = 0;
   const json::Object* object = body.if_object();
   if (!object && !body.is_null())
-    return fail(Status::bad_request("the request for profiles must be an object, such as {\"pageSize\": 10}"));
+    return fail(Status::bad_request("the profile request must be an object, for example {\"pageSize\": 10}"));
   for (std::size_t i = 0; object && i < object->size(); ++i) {
     const auto& member = *(object->begin() + static_cast<std::ptrdiff_t>(i));
     Result<void> read;
@@ -87,7 +87,7 @@ Result<ProfilesRequest> read_profiles_request(const json::Value& body) {
     if (!read) return fail(std::move(read.error()));
   }
   if (const auto selector = LabelSelector::parse(request.label_selector); !selector)
-    return fail(Status::bad_request(fmt::format("labelSelector of the request for profiles: {}", selector.error())));
+    return fail(Status::bad_request(fmt::format("labelSelector of the profile request: {}", selector.error())));
   request.page_size = page_size <= 0 ? page_size_default : std::min(static_cast<std::size_t>(page_size), page_size_max);
   return request;
 }
@@ -96,15 +96,15 @@ Parsed<std::string> read_profiles(std::string_view answer) {
   json::Arena arena;
   const auto document = json::parse(answer, arena.storage(), {.bytes_max = answer.size()});
   if (!document) return no_profiles(document.error().message);
-  if (!document->is_object()) return no_profiles("it is no object");
+  if (!document->is_object()) return no_profiles("it is not an object");
   const json::Value* data = json::find(*document, "pprofData");
   std::string text = R"({"pprofData":)";
   if (!data || data->is_null()) return text + "{}}";
-  if (!data->is_object()) return no_profiles("pprofData is no object");
+  if (!data->is_object()) return no_profiles("pprofData is not an object");
   for (const auto& profile : data->get_object()) {
     const auto bytes = json::as_string(&profile.value());
     if (!bytes || !base64_decode_lenient(*bytes))
-      return no_profiles(fmt::format("\"{}\" is no base64", std::string_view(profile.key())));
+      return no_profiles(fmt::format("\"{}\" is not base64", std::string_view(profile.key())));
   }
   json::write(*data, text, {.escape_html = true, .sort_keys = true});
   return text + "}";

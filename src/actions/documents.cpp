@@ -38,14 +38,14 @@ Decision decide_version(const Case& about) {
 }
 
 Decision decide_guestfs(const Case& about) {
-  if (!about.kubevirt) return guestfs_failure(about, "there is no KubeVirt object that was deployed");
+  if (!about.kubevirt) return guestfs_failure(about, "no deployed KubeVirt object was found");
   const json::Object* status = json::get_object(*about.kubevirt, "status");
   const auto observed = [&](std::string_view member) {
     return status ? json::get_string_or(*status, member) : std::string_view();
   };
   const auto deployment = json::parse(observed("observedDeploymentConfig"), about.storage);
   if (!deployment || !deployment->is_object())
-    return guestfs_failure(about, "status.observedDeploymentConfig of the KubeVirt object holds no JSON object");
+    return guestfs_failure(about, "status.observedDeploymentConfig of the KubeVirt object is not a JSON object");
   json::Object image(about.storage);
   image["registry"] = text_of(observed("observedKubeVirtRegistry"), about);
   image["tag"] = text_of(observed("observedKubeVirtVersion"), about);

@@ -18,13 +18,13 @@ using api::kubevirt::EvacuateCancelOptions;
 std::optional<Status> find_drained(const Case& about) {
   if (left_node(about.vmi()).empty())
     return Status::internal_error(
-        fmt::format("instance \"{}\" is on no node yet, so there is nothing that it could stay on", about.name));
+        fmt::format("the evacuation cannot be canceled: VMI \"{}\" is not on a node yet", about.name));
   const std::string_view key = about.config.node_drain_taint_key();
   if (key.empty()) return std::nullopt;
   for (const auto taint : api::k8s::Node(about.node).spec().taints())
     if (taint.key() == key && taint.effect() == "NoSchedule")
       return Status::bad_request(
-          fmt::format("node \"{0}\" is being drained (taint {1}), so the instance must leave it; remove the taint with "
+          fmt::format("node \"{0}\" is being drained (taint {1}), so the VMI must be evacuated; remove the taint with "
                       "`kubectl taint node {0} {1}-` first",
                       left_node(about.vmi()), key));
   return std::nullopt;

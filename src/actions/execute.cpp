@@ -53,9 +53,10 @@ std::string_view sniffed_type(std::string_view bytes) {
 Status map_refusal(const PatchObject& patch, const Case& about, Status status) {
   if (patch.refused == Refused::invalid_or_internal && status.code == 422) return status;
   if (patch.refused == Refused::internal_or_raced && (is_failed_patch(status) || status.code == 409))
-    return machine_conflict(about, fmt::format("it changed while this was decided, so nothing was done; look at it "
-                                               "again and repeat the request if it is still wanted ({})",
-                                               status.message));
+    return machine_conflict(
+        about, fmt::format("the VM was changed by another request in the meantime, nothing was done; check "
+                           "it and repeat the request ({})",
+                           status.message));
   return Status::internal_error(
       fmt::format("{} \"{}\" was not changed: {}", patch.resource.plural, about.name, status.message));
 }
@@ -88,9 +89,9 @@ class Executor {
       const auto undone =
           co_await parts_.objects.patch(call_.core(), name(patch->resource), patch->part, patch->undo, false);
       if (!undone)
-        log::warning("a change could not be taken back", {{"requestId", call_.request().id},
-                                                          {"object", print_object(patch->resource, about_.name)},
-                                                          {"reason", undone.error().message}});
+        log::warning("a change could not be undone", {{"requestId", call_.request().id},
+                                                      {"object", print_object(patch->resource, about_.name)},
+                                                      {"reason", undone.error().message}});
     }
   }
 
@@ -120,11 +121,11 @@ class Executor {
       std::string other;
       if (!create.one_at_a_time.empty()) other = co_await find_unfinished(create);
       if (!other.empty())
-        co_return fail(
-            machine_conflict(about_, fmt::format("{} \"{}\" is still under way; wait for its end, or delete it ({})",
-                                                 create.resource.plural, other, made.error().message)));
+        co_return fail(machine_conflict(
+            about_, fmt::format("{} \"{}\" is still in progress; wait until it completes, or delete it ({})",
+                                create.resource.plural, other, made.error().message)));
       co_return fail(Status::internal_error(
-          fmt::format("no object could be made of {}: {}", create.resource.plural, made.error().message)));
+          fmt::format("{} could not be created: {}", create.resource.plural, made.error().message)));
     }
     note(create.dry_run ? "would be created" : "was created", print_object(create.resource, *made));
     co_return false;
@@ -154,8 +155,7 @@ class Executor {
   }
 
   Task<Result<bool>> ask_all(const AskComponents& asked) {
-    if (!parts_.components)
-      co_return fail(Status::internal_error("the components of KubeVirt cannot be reached from here"));
+    if (!parts_.components) co_return fail(Status::internal_error("KubeVirt components cannot be reached from here"));
     auto document = co_await ask_components(asked, *parts_.components, call_);
     if (!document) co_return fail(std::move(document.error()));
     if (!asked.collect) co_return false;
@@ -200,7 +200,8 @@ class Executor {
     }
     auto document = json::parse(answered.body, about_.storage, {.bytes_max = limits::node_answer_bytes_max});
     if (!document)
-      return fail(Status::internal_error(fmt::format("the node's answer is no JSON: {}", document.error().message)));
+      return fail(
+          Status::internal_error(fmt::format("the answer of the node is not JSON: {}", document.error().message)));
     return respond(about_.action.success, *document);
   }
 
@@ -236,7 +237,7 @@ class Executor {
 }  // namespace
 
 std::string print_node_refusal(const NodeAnswer& answer) {
-  return fmt::format("the node answered with code {0} ({0} {1}): {2}", answer.status, answer.phrase, answer.body);
+  return fmt::format("the node answered {0} ({0} {1}): {2}", answer.status, answer.phrase, answer.body);
 }
 
 void refuse(server::Call& call, const Action& action, const Status& status) {

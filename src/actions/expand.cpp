@@ -31,9 +31,9 @@ Result<json::Value> read_machine(const json::Value& source, const Case& about) {
 }
 
 Status unlike_schema(std::vector<StatusCause> causes) {
-  Status status = Status::bad_request(fmt::format(
-      "the body is no valid VirtualMachine: {}{}", causes.front().message,
-      causes.size() > 1 ? fmt::format("; details.causes lists {} more", causes.size() - 1) : std::string()));
+  Status status = Status::bad_request(
+      fmt::format("the body is not a valid VirtualMachine: {}{}", causes.front().message,
+                  causes.size() > 1 ? fmt::format("; {} more in details.causes", causes.size() - 1) : std::string()));
   status.details.causes = std::move(causes);
   return status;
 }
@@ -43,8 +43,9 @@ std::optional<Status> settle_namespace(json::Value& machine, const Case& about) 
   json::Object& metadata = json::ensure_object(machine.get_object(), "metadata");
   const std::string_view said = json::get_string_or(metadata, "namespace");
   if (!said.empty() && said != about.ns)
-    return Status::bad_request(
-        fmt::format("the machine says namespace \"{}\" and the path says \"{}\"; correct one of them", said, about.ns));
+    return Status::bad_request(fmt::format(
+        "metadata.namespace \"{}\" of the VM does not match the namespace of the path, \"{}\"; change one of them",
+        said, about.ns));
   metadata["namespace"] = text_of(about.ns, about);
   return std::nullopt;
 }
@@ -65,8 +66,8 @@ Decision decide_expand_machine(const Case& about) {
   auto machine = read_machine(*about.machine, about);
   if (machine) machine = expanded(*machine, about);
   if (!machine)
-    return fail(Status::internal_error(
-        fmt::format("machine \"{}\" cannot be expanded: {}", about.name, machine.error().message)));
+    return fail(
+        Status::internal_error(fmt::format("VM \"{}\" cannot be expanded: {}", about.name, machine.error().message)));
   return reply(std::move(*machine));
 }
 
@@ -77,8 +78,7 @@ Decision decide_expand_sent(const Case& about) {
   if (!machine) return fail(Status::bad_request(std::move(machine.error().message)));
   if (auto elsewhere = settle_namespace(*machine, about)) return fail(std::move(*elsewhere));
   machine = expanded(*machine, about);
-  if (!machine)
-    return fail(Status::bad_request(fmt::format("the machine cannot be expanded: {}", machine.error().message)));
+  if (!machine) return fail(Status::bad_request(fmt::format("the VM cannot be expanded: {}", machine.error().message)));
   return reply(std::move(*machine));
 }
 

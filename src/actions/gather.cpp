@@ -98,7 +98,7 @@ class Gatherer {
   Task<Result<void>> object(ResourceName resource, std::string_view kind, std::string_view name,
                             const json::Value*& into, bool must_exist) {
     if (!can_be_asked_for(name))
-      co_return fail(Status::internal_error(fmt::format("\"{}\" is no name of a {}", name, kind)));
+      co_return fail(Status::internal_error(fmt::format("\"{}\" is not a valid name of a {}", name, kind)));
     auto found = co_await parts_.objects.get(call_.core(), {.resource = resource, .ns = about_.ns, .name = name},
                                              about_.storage);
     if (found) {
@@ -114,15 +114,14 @@ class Gatherer {
     if (auto read = co_await object(machines, machine_kind, about_.name, about_.machine, true); !read) co_return read;
     if (!about_.vm().status().created())
       co_return fail(machine_conflict(
-          about_, fmt::format("it has no instance yet; start it with `virtctl start {}`", about_.name)));
+          about_, fmt::format("the VM has no VMI: it is not running; start it with `virtctl start {}`", about_.name)));
     if (auto read = co_await object(instances, instance_kind, about_.name, about_.instance, true); !read)
       co_return read;
     const std::string_view uid = about_.vm().metadata().uid();
     for (const auto owner : about_.vmi().metadata().owner_references())
       if (owner.uid() == uid) co_return Result<void>();
-    co_return fail(Status::internal_error(fmt::format(
-        "instance \"{0}\" does not belong to machine \"{0}\"; delete the instance, or ask for it by its own path",
-        about_.name)));
+    co_return fail(Status::internal_error(
+        fmt::format("VMI \"{0}\" does not belong to VM \"{0}\"; delete the VMI, or use its own path", about_.name)));
   }
 
   // Without an importer its configuration is the usual one. Whoever may not look at it cannot know that (Q43).
@@ -176,9 +175,9 @@ class Gatherer {
       if (!more) co_return fail(unreadable(pods.plural, component_label, more.error()));
       seen += *more;
       if (seen > component_pods_max)
-        co_return fail(Status::internal_error(fmt::format(
-            "namespace \"{}\" has more than {} pods with label {}, too many to look for components among them",
-            about_.context.own_namespace, component_pods_max, component_label)));
+        co_return fail(Status::internal_error(
+            fmt::format("namespace \"{}\" has more than {} pods with label {}, too many to find the components",
+                        about_.context.own_namespace, component_pods_max, component_label)));
     } while (!about_.continue_token.empty());
     co_return Result<void>();
   }
@@ -189,7 +188,8 @@ class Gatherer {
     const auto taken = co_await take_components({.selectors = {.labels = request->label_selector},
                                                  .limit = request->page_size,
                                                  .continue_token = request->continue_token});
-    if (!taken) co_return fail(Status::bad_request(fmt::format("pods cannot be listed so: {}", taken.error().message)));
+    if (!taken)
+      co_return fail(Status::bad_request(fmt::format("the pods cannot be listed: {}", taken.error().message)));
     co_return Result<void>();
   }
 

@@ -9,6 +9,7 @@
 #include "actions/decisions.h"
 #include "api/views/k8s_meta.h"
 #include "api/views/subresources.h"
+#include "base/phrases.h"
 #include "json/access.h"
 #include "json/patch.h"
 
@@ -73,8 +74,8 @@ bool is_lone_stop(const json::Array& changes) {
 Status still_pending(const Case& about) {
   const auto pending = about.vm().status().state_change_requests();
   return Status::internal_error(
-      fmt::format("machine \"{}\" still has a {} to carry out ({} pending); wait until status.stateChangeRequests is "
-                  "empty, or call it off with `virtctl stop {}`",
+      fmt::format("VM \"{}\": a {} request is still pending ({} in status.stateChangeRequests); wait until it "
+                  "completes, or cancel it with `virtctl stop {}`",
                   about.name, pending[0].action(), pending.size(), about.name));
 }
 
@@ -123,28 +124,28 @@ bool seems_to_run(const Case& about) {
 
 std::optional<Status> start_obstacle(const Case& about) {
   if (seems_to_run(about))
-    return machine_conflict(
-        about, fmt::format("it is running already (phase {}); use `virtctl restart {}` to start it anew", about.phase(),
-                           about.name));
+    return machine_conflict(about, fmt::format("{} (phase {}); use `virtctl restart {}` to restart it",
+                                               phrases::vm_running, about.phase(), about.name));
   if (is_true(about.vm(), "ManualRecoveryRequired"))
     return machine_conflict(about,
-                            "a migration of its volumes failed half-way (condition ManualRecoveryRequired); set the "
-                            "volumes back to what they were, or finish the copy, before it is started");
+                            fmt::format("{}: a volume migration failed (condition ManualRecoveryRequired); revert the "
+                                        "volumes in the spec, or complete the copy, and start it then",
+                                        phrases::vm_recovery_required));
   return std::nullopt;
 }
 
 Status manual_start_refused(const Case& about, std::string_view strategy) {
   return machine_conflict(
-      about, fmt::format("run strategy {} takes no manual start, since it starts the machine by itself; use `virtctl "
-                         "restart {}`, or set spec.runStrategy to Manual or Halted first",
+      about, fmt::format("a VM with run strategy {} starts by itself and cannot be started manually; use `virtctl "
+                         "restart {}`, or set spec.runStrategy to Halted first",
                          strategy, about.name));
 }
 
 Status failed_start_refused(const Case& about) {
-  return machine_conflict(
-      about, fmt::format("its instance failed, and run strategy RerunOnFailure starts it again by itself; wait, or "
-                         "delete the instance with `kubectl delete vmi {}`",
-                         about.name));
+  return machine_conflict(about,
+                          fmt::format("the VMI failed, and run strategy RerunOnFailure restarts it by itself; wait, or "
+                                      "delete the VMI with `kubectl delete vmi {}`",
+                                      about.name));
 }
 
 Decision start_with_request(const Case& about, bool paused, bool dry_run) {
@@ -161,16 +162,17 @@ Decision start_with_request(const Case& about, bool paused, bool dry_run) {
 std::optional<Status> stop_obstacle(const Case& about, std::string_view strategy, std::optional<std::int64_t> grace) {
   if (strategy == "Always" || strategy == "Once") return std::nullopt;
   if (!about.instance || is_final(about.phase()))
-    return machine_conflict(about, fmt::format("it is not running ({}), so there is nothing to stop",
-                                               about.instance ? fmt::format("phase {}", about.phase())
-                                                              : std::string("it has no instance")));
+    return machine_conflict(
+        about, fmt::format("{} ({}); there is nothing to stop", phrases::vm_not_running,
+                           about.instance ? fmt::format("phase {}", about.phase()) : std::string("it has no VMI")));
   if (strategy != "Halted") return std::nullopt;
   const auto before = about.vmi().spec().termination_grace_period_seconds();
   if (grace && !(before && *grace >= *before)) return std::nullopt;
   return machine_conflict(
-      about, fmt::format("it is being stopped already; only a grace period shorter than the present one ({}) can be "
-                         "asked for, as in `virtctl stop {} --grace-period=0 --force`",
-                         before ? fmt::format("{} s", *before) : std::string("none"), about.name));
+      about,
+      fmt::format("the VM is already being stopped; only a shorter grace period than the current one ({}) can be "
+                  "requested, for example `virtctl stop {} --grace-period=0 --force`",
+                  before ? fmt::format("{} s", *before) : std::string("none"), about.name));
 }
 
 bool takes_stop(std::string_view strategy) {
@@ -184,12 +186,12 @@ bool takes_stop(std::string_view strategy) {
 std::optional<Status> restart_obstacle(const Case& about, std::string_view strategy) {
   if (strategy == "Halted" || strategy == "Once")
     return machine_conflict(
-        about, fmt::format("run strategy {} takes no manual restart; {}", strategy,
+        about, fmt::format("a VM with run strategy {} cannot be restarted manually; {}", strategy,
                            strategy == "Halted" ? fmt::format("use `virtctl start {}`", about.name)
                                                 : std::string("set spec.runStrategy to Always or Manual first")));
   if (!about.instance)
-    return machine_conflict(about,
-                            fmt::format("it is not running (it has no instance); use `virtctl start {}`", about.name));
+    return machine_conflict(
+        about, fmt::format("{}: it has no VMI; use `virtctl start {}`", phrases::vm_not_running, about.name));
   return std::nullopt;
 }
 
@@ -245,8 +247,8 @@ Decision stop(const Case& about) {
 Decision restart(const Case& about) {
   if (is_true(about.vm(), "VolumesChange"))
     return fail(machine_conflict(about,
-                                 "its volumes are being changed (condition VolumesChange), and a restart now would "
-                                 "lose the copy; wait for its end, or set the volumes back to what they were"));
+                                 "the volumes are being migrated (condition VolumesChange), and a restart would "
+                                 "lose the copy; wait until it completes, or revert the volumes in the spec"));
   const auto strategy = run_strategy(about);
   if (!strategy) return fail(strategy.error());
   if (auto obstacle = restart_obstacle(about, *strategy)) return fail(std::move(*obstacle));
@@ -274,16 +276,16 @@ std::optional<Status> check_restart_grace(const Case& about) {
   const auto grace = about.options<RestartOptions>().grace_period_seconds();
   if (!grace || *grace == 0) return std::nullopt;
   return Status::bad_request(
-      fmt::format("gracePeriodSeconds {} cannot be used: a restart takes 0, which switches the guest off at once, or "
-                  "none at all, which lets it shut down",
+      fmt::format("{}: gracePeriodSeconds of a restart must be 0, which powers the guest off immediately, or "
+                  "absent, which shuts it down",
                   *grace));
 }
 
 Decision decide_migrate(const Case& about) {
   if (about.phase() != "Running")
     return fail(machine_conflict(
-        about, fmt::format("only a running machine can be migrated, and its instance is in phase {}; wait for phase "
-                           "Running, or start it with `virtctl start {}`",
+        about, fmt::format("only a running VMI can be migrated, and this one is in phase {}; wait for phase "
+                           "Running, or start the VM with `virtctl start {}`",
                            printed_phase(about.phase()), about.name)));
   json::Object migration(about.storage);
   migration["apiVersion"] = "kubevirt.io/v1";

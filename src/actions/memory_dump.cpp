@@ -44,7 +44,7 @@ std::optional<double> read_share(std::string_view text) {
 Result<double> overhead(const Case& about) {
   if (!about.cdi) return filesystem_overhead;
   const json::Object* shares = json::as_object(json::find_path(*about.cdi, {"status", "filesystemOverhead"}));
-  if (!shares) return fail(Status::internal_error("CDIConfig \"config\" says no status.filesystemOverhead"));
+  if (!shares) return fail(Status::internal_error("CDIConfig \"config\" has no status.filesystemOverhead"));
   const api::k8s::PersistentVolumeClaim claim(about.claim);
   std::string_view text = json::get_string_or(*shares, "global");
   if (const auto storage_class = claim.spec().storage_class_name())
@@ -52,7 +52,7 @@ Result<double> overhead(const Case& about) {
       text = json::get_string_or(*classes, *storage_class, text);
   if (const auto share = read_share(text)) return *share;
   return fail(
-      Status::internal_error(fmt::format("the filesystem overhead \"{}\" of the CDIConfig is no number", text)));
+      Status::internal_error(fmt::format("the filesystem overhead \"{}\" of the CDIConfig is not a number", text)));
 }
 
 // An amount may also be a bare number. One that cannot be read is none: it could not have been stored.
@@ -81,7 +81,7 @@ std::optional<Status> find_small_claim(const Case& about) {
   const double needed = needed_bytes(about, *share), there = claim_bytes(about);
   if (there >= needed) return std::nullopt;
   return claim_conflict(
-      about, fmt::format("it holds {:.0f} bytes, and the dump needs {:.0f}; use a claim of at least {} Mi", there,
+      about, fmt::format("the claim has {:.0f} bytes, the dump requires {:.0f}; use a claim of at least {} Mi", there,
                          needed, needed / mib));
 }
 
@@ -91,9 +91,10 @@ std::optional<Status> find_dump_under_way(const Case& about) {
   if (!before || phase == "Completed" || phase == "Failed") return std::nullopt;
   if (phase == "Dissociating")
     return machine_conflict(
-        about, fmt::format("claim \"{}\" is being released from the dump before; wait for it", before.claim_name()));
-  return machine_conflict(about,
-                          fmt::format("a dump is under way (phase {}); wait until it is Completed or Failed", phase));
+        about, fmt::format("claim \"{}\" is still being released from the previous dump; wait until it completes",
+                           before.claim_name()));
+  return machine_conflict(
+      about, fmt::format("a memory dump is in progress (phase {}); wait until it is Completed or Failed", phase));
 }
 
 PatchObject dump_patch(const Case& about, json::Object request) {
@@ -117,29 +118,28 @@ std::string_view dump_claim(const Case& about) {
 std::optional<Status> check_dump_claim(const Case& about) {
   const std::string_view asked = about.options<VirtualMachineMemoryDumpRequest>().claim_name();
   const auto before = dump_before(about);
-  if (asked.empty() && !before)
-    return Status::bad_request("claimName is needed: the persistent volume claim that is to hold the dump");
+  if (asked.empty() && !before) return Status::bad_request("claimName is required: the PVC for the memory dump");
   if (!asked.empty() && before && before.claim_name() != asked)
     return machine_conflict(
         about,
-        fmt::format("claim \"{}\" still belongs to its dump; release it first with `virtctl memory-dump remove {}`",
-                    before.claim_name(), about.name));
+        fmt::format(
+            "claim \"{}\" is still in use for the previous dump; remove it first with `virtctl memory-dump remove {}`",
+            before.claim_name(), about.name));
   return std::nullopt;
 }
 
 std::optional<Status> check_dump_running(const Case& about) {
   if (about.phase() == "Running") return std::nullopt;
-  return not_running(about, "dumped");
+  return not_running(about, "no memory dump");
 }
 
 std::optional<Status> check_dump_file(const Case& about) {
   const api::k8s::PersistentVolumeClaim claim(about.claim);
   if (claim.spec().volume_mode() == "Block")
-    return claim_conflict(about,
-                          "a dump is a file, and this claim is a block device; use one with volumeMode Filesystem");
+    return claim_conflict(about, "a memory dump requires volumeMode Filesystem, and this claim has volumeMode Block");
   for (const std::string_view mode : claim.spec().access_modes())
     if (mode == "ReadOnlyMany")
-      return claim_conflict(about, "it can only be read; use one with access mode ReadWriteOnce");
+      return claim_conflict(about, "the claim is read-only; use one with access mode ReadWriteOnce");
   return std::nullopt;
 }
 
@@ -156,10 +156,10 @@ Decision decide_remove_memory_dump(const Case& about) {
   const auto before = dump_before(about);
   if (!before)
     return fail(machine_conflict(
-        about, fmt::format("it has no memory dump; `virtctl memory-dump get {}` makes one", about.name)));
+        about, fmt::format("the VM has no memory dump; create one with `virtctl memory-dump get {}`", about.name)));
   if (before.remove())
     return fail(machine_conflict(
-        about, fmt::format("it was asked already to release claim \"{}\"; wait for it", before.claim_name())));
+        about, fmt::format("claim \"{}\" is already being released; wait until it completes", before.claim_name())));
   json::Object request(about.storage);
   request["claimName"] = text_of(before.claim_name(), about);
   request["phase"] = "Dissociating";

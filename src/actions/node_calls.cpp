@@ -10,36 +10,36 @@
 #include "api/views/subresources.h"
 #include "api/views/vmi_devices.h"
 #include "api/views/vmi_domain.h"
+#include "base/phrases.h"
 
 namespace vg::actions {
 namespace {
 
 std::optional<Status> pause_obstacle(const Case& about) {
-  if (about.phase() != "Running") return not_running(about, "paused");
+  if (about.phase() != "Running") return not_running(about, "cannot pause");
   const auto probe = about.vmi().spec().liveness_probe();
   if (probe && !probe.guest_agent_ping())
     return forbidden(instance_kind, about.name,
-                     "its liveness probe asks the guest over the network, so a pause would get it killed; use a "
+                     "a pause would make the liveness probe fail and the VMI be killed; use a "
                      "guestAgentPing probe, or remove spec.livenessProbe");
   if (has_condition(about.vmi(), "Paused"))
-    return instance_conflict(about,
-                             fmt::format("it is paused already; `virtctl unpause vmi {}` lets it go on", about.name));
+    return instance_conflict(
+        about, fmt::format("{}; use `virtctl unpause vmi {}` to resume it", phrases::vmi_paused, about.name));
   return std::nullopt;
 }
 
 std::optional<Status> soft_reboot_obstacle(const Case& about) {
-  if (about.phase() != "Running") return not_running(about, "rebooted");
+  if (about.phase() != "Running") return not_running(about, "cannot reboot");
   if (is_true(about.vmi(), "Paused"))
-    return instance_conflict(
-        about,
-        fmt::format("a paused guest cannot reboot; let it go on first with `virtctl unpause vmi {}`", about.name));
+    return instance_conflict(about,
+                             fmt::format("{}, so it cannot reboot; resume it first with `virtctl unpause vmi {}`",
+                                         phrases::vmi_paused, about.name));
   const auto features = about.vmi().spec().domain().features();
   const bool no_acpi = features && features.acpi().enabled() == false;
   if (no_acpi && !has_condition(about.vmi(), "AgentConnected"))
-    return instance_conflict(about,
-                             fmt::format("the guest can be asked to reboot neither through its agent, which is not "
-                                         "connected, nor through ACPI, which is switched off; use `virtctl restart {}`",
-                                         about.name));
+    return instance_conflict(about, fmt::format("a soft reboot requires the guest agent, which is not "
+                                                "connected, or ACPI, which is disabled; use `virtctl restart {}`",
+                                                about.name));
   return std::nullopt;
 }
 
@@ -49,8 +49,8 @@ CallNode get_document(std::string_view suffix) {
   return {.method = "GET", .suffix = std::string(suffix), .answer = CallNode::Answer::document};
 }
 
-Decision while_running(const Case& about, std::string_view verb, std::string suffix) {
-  if (about.phase() != "Running") return fail(not_running(about, verb));
+Decision while_running(const Case& about, std::string_view refused, std::string suffix) {
+  if (about.phase() != "Running") return fail(not_running(about, refused));
   return call_node(about, put(std::move(suffix)));
 }
 
@@ -64,7 +64,7 @@ std::string node_target(const Case& about, std::string_view suffix) {
 std::optional<Status> find_unreachable(const Case& about) {
   if (about.phase() == "Running" || about.phase() == "Scheduled") return std::nullopt;
   return Status::bad_request(
-      fmt::format("no node runs instance \"{}\" now (phase {}); wait for phase Running, or start the machine with "
+      fmt::format("VMI \"{}\" is not on a node (phase {}); wait for phase Running, or start the VM with "
                   "`virtctl start {}`",
                   about.name, printed_phase(about.phase()), about.name));
 }
@@ -85,27 +85,26 @@ Decision decide_pause(const Case& about) {
 std::optional<Status> check_no_snapshot(const Case& about) {
   const auto snapshot = about.vm().status().snapshot_in_progress();
   if (!snapshot) return std::nullopt;
-  return machine_conflict(about, fmt::format("snapshot \"{}\" is being taken, and the guest must stay as it is until "
-                                             "then; wait for its end, or delete it",
+  return machine_conflict(about, fmt::format("snapshot \"{}\" is in progress, and the guest cannot be changed until it "
+                                             "completes; wait, or delete the snapshot",
                                              *snapshot));
 }
 
 Decision decide_unpause(const Case& about) {
-  if (about.phase() != "Running") return fail(not_running(about, "unpaused"));
+  if (about.phase() != "Running") return fail(not_running(about, "cannot unpause"));
   if (!has_condition(about.vmi(), "Paused"))
-    return fail(instance_conflict(about, "it is not paused, so there is nothing to do"));
+    return fail(instance_conflict(about, fmt::format("{}; there is nothing to do", phrases::vmi_not_paused)));
   return call_node(about, {.suffix = "unpause", .dry_run = begins_with_dry_run(about)});
 }
 
-Decision decide_freeze(const Case& about) { return while_running(about, "frozen", "freeze"); }
-Decision decide_unfreeze(const Case& about) { return while_running(about, "thawed", "unfreeze"); }
-Decision decide_backup(const Case& about) { return while_running(about, "backed up", "backup"); }
+Decision decide_freeze(const Case& about) { return while_running(about, "cannot freeze", "freeze"); }
+Decision decide_unfreeze(const Case& about) { return while_running(about, "cannot unfreeze", "unfreeze"); }
+Decision decide_backup(const Case& about) { return while_running(about, "cannot back up", "backup"); }
 
 Decision decide_reset(const Case& about) {
   CallNode call = put("reset");
   if (about.phase() != "Running")
-    call.explain =
-        fmt::format("instance \"{}\" is in phase {} and not Running: ", about.name, printed_phase(about.phase()));
+    call.explain = fmt::format("VMI \"{}\" is in phase {}, not Running: ", about.name, printed_phase(about.phase()));
   return call_node(about, std::move(call));
 }
 
@@ -118,24 +117,25 @@ Decision decide_redefine_checkpoint(const Case& about) {
   const std::string_view state = about.vmi().status().changed_block_tracking().state();
   if (state != "Enabled")
     return fail(instance_conflict(
-        about, fmt::format("changed blocks are not tracked (state {}), so it has no checkpoints; give the machine a "
-                           "label that changedBlockTrackingLabelSelectors takes, and restart it",
-                           printed_phase(state))));
+        about,
+        fmt::format("changed block tracking is not enabled (state {}), so there are no checkpoints; label the VM "
+                    "as changedBlockTrackingLabelSelectors selects, and restart it",
+                    printed_phase(state))));
   return call_node(about, put("redefine-checkpoint"));
 }
 
 Decision decide_guest_info(const Case& about) {
-  if (about.phase() != "Running") return fail(not_running(about, "asked"));
+  if (about.phase() != "Running") return fail(not_running(about, "no guest information"));
   if (!has_condition(about.vmi(), "AgentConnected"))
     return fail(instance_conflict(about,
-                                  "its guest agent is not connected; install qemu-guest-agent in the guest, and wait "
+                                  "the guest agent is not connected; install qemu-guest-agent in the guest, and wait "
                                   "for condition AgentConnected"));
   return call_node(about, get_document(about.action.name));
 }
 
 Decision decide_screenshot(const Case& about) {
   if (auto missing = find_no_display(about)) return fail(std::move(*missing));
-  if (about.phase() != "Running") return fail(not_running(about, "photographed"));
+  if (about.phase() != "Running") return fail(not_running(about, "no screenshot"));
   return call_node(about, {.method = "GET", .suffix = "vnc/screenshot", .answer = CallNode::Answer::bytes});
 }
 
@@ -143,7 +143,7 @@ std::optional<Status> find_no_display(const Case& about) {
   const auto devices = about.vmi().spec().domain().devices();
   if (devices.autoattach_graphics_device() != false) return std::nullopt;
   return Status::bad_request(
-      fmt::format("instance \"{}\" has no display: spec.domain.devices.autoattachGraphicsDevice is false", about.name));
+      fmt::format("VMI \"{}\" has no display: spec.domain.devices.autoattachGraphicsDevice is false", about.name));
 }
 
 }  // namespace vg::actions

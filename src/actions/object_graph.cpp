@@ -245,8 +245,8 @@ void add_state(Branch& branch, bool is_machine) {
 std::optional<Status> find_lost_state(const Case& about) {
   if (!keeps_state(about, true) || !state_claim(about).empty()) return std::nullopt;
   return Status::internal_error(
-      fmt::format("machine \"{0}\" keeps state (TPM, EFI or tracked blocks), and no claim with label "
-                  "persistent-state-for={0} holds it",
+      fmt::format("VM \"{0}\" has persistent state (TPM, EFI or changed blocks), but no PVC has the label "
+                  "persistent-state-for={0}",
                   about.name));
 }
 

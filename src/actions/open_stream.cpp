@@ -39,8 +39,8 @@ Task<Result<OtherEnd>> open_node(const OpenStream& stream, NodeLink& nodes, http
   auto opened = co_await nodes.open(core, *address, stream.target);
   if (!opened) co_return fail(Status::internal_error(std::move(opened.error().message)));
   if (!opened->stream)
-    co_return fail(
-        Status::internal_error(fmt::format("the node opened no stream: {}", print_node_refusal(opened->refusal))));
+    co_return fail(Status::internal_error(
+        fmt::format("the node did not open the stream: {}", print_node_refusal(opened->refusal))));
   co_return OtherEnd{.node = std::move(opened->stream), .guest = {}};
 }
 
@@ -66,7 +66,7 @@ Task<http::SpliceEnd> relay(std::unique_ptr<http::Stream> client_stream, std::un
   http::WebSocketLeg client(std::move(client_stream), {.role = Role::server, .ping_interval = ping_interval});
   http::WebSocketLeg node(std::move(node_stream), {.role = Role::client, .ping_interval = ping_interval});
   client.on_drain([&] {
-    client.say_close(close_code::going_away, "the server stops; connect again");
+    client.say_close(close_code::going_away, "the server is stopping; reconnect");
     const auto until = http::Stream::Clock::now() + limits::websocket_close_deadline;
     client.set_deadline(until);
     node.set_deadline(until);
@@ -74,7 +74,7 @@ Task<http::SpliceEnd> relay(std::unique_ptr<http::Stream> client_stream, std::un
   http::SpliceOptions options{.half_close_deadline = last_word_deadline};
   options.before_close = [&client](const http::SpliceEnd& end) {
     if (end.why == http::SpliceEnd::Why::right_broke)
-      client.say_close(close_code::internal_error, "the connection to the node broke");
+      client.say_close(close_code::internal_error, "the connection to the node was lost");
   };
   co_return co_await http::splice(client, node, std::move(options));
 }
@@ -105,8 +105,8 @@ Task<void> carry(std::unique_ptr<http::Stream> client, OtherEnd other, std::chro
 }
 
 Status too_many_streams() {
-  return Status::unavailable(fmt::format(
-      "there are {} streams already, which is as many as this server carries; try again later", limits::streams_max));
+  return Status::unavailable(
+      fmt::format("all {} streams of this server are in use; try again later", limits::streams_max));
 }
 
 }  // namespace

@@ -32,10 +32,10 @@ struct Meaning {
   int code;
   std::string_view words;
 };
-constexpr std::array meanings = std::to_array<Meaning>({{200, "done, or on its way"},
-                                                        {400, "what was asked for makes no sense"},
-                                                        {401, "not without leave"},
-                                                        {404, "there is no such object"},
+constexpr std::array meanings = std::to_array<Meaning>({{200, "done or accepted"},
+                                                        {400, "the request is not valid"},
+                                                        {401, "credentials are required"},
+                                                        {404, "the object was not found"},
                                                         {500, "the server or the node failed"}});
 
 std::string_view meaning(int code) {
@@ -96,7 +96,7 @@ std::vector<Operation> group_operations(std::string_view version, OpenApiVersion
   std::vector<Operation> all;
   all.push_back({.path = base_path(version),
                  .id = fmt::format("{}getAPISubResources", version),
-                 .does = "what this group has",
+                 .does = "the resources of this group",
                  .produces = json_type,
                  .replies = {{200, "meta.APIResourceList"}, {404, plain_text}}});
   for (const Action& action : actions()) {
@@ -124,20 +124,20 @@ std::vector<Operation> root_operations() {
                    .produces = produces,
                    .replies = std::move(replies)});
   };
-  add("/", "getRootPaths", "the paths there are", json_type, {{200, "meta.RootPaths"}, {404, plain_text}});
-  add("/apis", "getAPIGroupList", "the groups there are", json_type, {{200, "meta.APIGroupList"}, {404, plain_text}});
+  add("/", "getRootPaths", "the paths of the server", json_type, {{200, "meta.RootPaths"}, {404, plain_text}});
+  add("/apis", "getAPIGroupList", "the API groups", json_type, {{200, "meta.APIGroupList"}, {404, plain_text}});
   add(fmt::format("/apis/{}", group), fmt::format("{}GetSubAPIGroup", versions.front()), "the versions of the group",
       json_type, {{200, "meta.APIGroup"}, {404, plain_text}});
-  add("/healthz", "checkHealth", "whether the server works", "", {});
-  add("/start-profiler", "HandleStartProfiler", "starts profiles", "", {});
-  add("/stop-profiler", "HandleStopProfiler", "ends profiles", "", {});
+  add("/healthz", "checkHealth", "the health of the server", "", {});
+  add("/start-profiler", "HandleStartProfiler", "starts profiling", "", {});
+  add("/stop-profiler", "HandleStopProfiler", "stops profiling", "", {});
   add("/dump-profiler", "HandleDumpProfiler", "profiles", "", {});
   add("/openapi/v2", "getOpenAPIV2", "this document", json_type, {});
   all.back().consumes = json_type;
-  add("/openapi/v3", "getOpenAPIV3Discovery", "where the documents of the newer form are", json_type, {});
+  add("/openapi/v3", "getOpenAPIV3Discovery", "the paths of the OpenAPI v3 documents", json_type, {});
   for (const std::string_view version : versions)
     add(fmt::format("/openapi/v3/apis/{}/{}", group, version), fmt::format("getOpenAPIV3Spec_{}_{}", group, version),
-        "the newer form of this document", json_type, {{200, plain_text}, {500, plain_text}});
+        "the OpenAPI v3 document", json_type, {{200, plain_text}, {500, plain_text}});
   return all;
 }
 

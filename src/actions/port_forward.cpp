@@ -29,20 +29,21 @@ http::WebSocketOptions client_options() {
 
 Status no_guest(const OpenStream& stream, std::string_view why) {
   return Status::internal_error(
-      fmt::format("the guest does not answer at {} port {}: {}", stream.address, stream.port, why));
+      fmt::format("the guest did not answer at {} port {}: {}", stream.address, stream.port, why));
 }
 
 // As digits, so that what was judged is what is dialled: no name is ever resolved here. The code is upstream's for
 // every guest that is not reached.
 Result<std::string> guest_address(const OpenStream& stream, std::span<const Cidr> networks) {
   const auto address = parse_ip(stream.address);
-  if (!address) return fail(no_guest(stream, "it is no IP address"));
+  if (!address) return fail(no_guest(stream, "it is not an IP address"));
   const auto local = local_addresses();
-  if (!local) return fail(no_guest(stream, "the addresses of this server's own host could not be read; try again"));
+  if (!local) return fail(no_guest(stream, "the addresses of this host could not be read; try again"));
   if (const auto why = why_no_guest(*address, *local, networks))
-    return fail(no_guest(stream, fmt::format("{} {}, so no port is forwarded to it; if guests are there, start the "
-                                             "server with --guest-networks",
-                                             stream.address, *why)));
+    return fail(no_guest(
+        stream, fmt::format("{} {}, and ports are not forwarded to it; if guests have such addresses, start the "
+                            "server with --guest-networks",
+                            stream.address, *why)));
   return address->to_string();
 }
 
@@ -52,7 +53,7 @@ Task<Result<GuestEnd>> reach_guest(const OpenStream& stream, std::span<const Cid
   const auto port = parse_port(stream.port);
   if (!port)
     co_return fail(Status::internal_error(
-        fmt::format("\"{}\" is no port of the guest; give a number from 1 to {}", stream.port, port_max)));
+        fmt::format("\"{}\" is not a port of the guest; use a number from 1 to {}", stream.port, port_max)));
   const auto address = guest_address(stream, networks);
   if (!address) co_return fail(address.error());
   GuestEnd guest;
@@ -72,7 +73,7 @@ Task<http::SpliceEnd> forward_port(std::unique_ptr<http::Stream> client, GuestEn
   http::WebSocket socket(std::move(client), client_options());
   http::Started leaving;
   socket.stream().on_drain([&] {
-    leaving = http::start(socket.close(http::ws::close_code::going_away, "the server stops; connect again"));
+    leaving = http::start(socket.close(http::ws::close_code::going_away, "the server is stopping; reconnect"));
   });
   co_return guest.datagrams ? co_await http::splice(socket, *guest.datagrams)
                             : co_await http::splice(socket, *guest.bytes);

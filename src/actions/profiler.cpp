@@ -22,7 +22,7 @@ std::optional<Status> check_switch(const config::ClusterConfig& config) {
   return Status{.code = 403,
                 .reason = "Forbidden",
                 .message =
-                    "profiles are switched off; an administrator can set "
+                    "profiling is disabled; an administrator can set "
                     "spec.configuration.developerConfiguration.clusterProfiler of the KubeVirt object",
                 .details = {}};
 }
@@ -32,8 +32,7 @@ std::optional<Status> check_switch(const config::ClusterConfig& config) {
 Decision order_all(const Case& about, std::string_view target) {
   if (about.components.empty())
     return fail(Status::internal_error(
-        fmt::format("there is nobody to ask: no pod of a component of KubeVirt is ready in namespace \"{}\"",
-                    about.context.own_namespace)));
+        fmt::format("no pod of a KubeVirt component is ready in namespace \"{}\"", about.context.own_namespace)));
   return effects(AskComponents{.target = target, .components = about.components});
 }
 

@@ -12,6 +12,7 @@
 #include "actions/negotiation.h"
 #include "actions/open_stream.h"
 #include "admission/admit.h"
+#include "base/phrases.h"
 #include "config/gates.h"
 #include "server/arena_pool.h"
 
@@ -35,7 +36,7 @@ std::string join_methods(const Found& found) {
 
 Status gate_is_off(config::Gate gate) {
   return Status::bad_request(
-      fmt::format("this needs the feature gate {0}, which is off; an administrator can switch it on in "
+      fmt::format("this action requires the feature gate {0}, which is disabled; an administrator can enable it in "
                   "spec.configuration.developerConfiguration.featureGates of the KubeVirt object",
                   config::gate_name(gate)));
 }
@@ -50,14 +51,14 @@ Task<void> Service::serve(server::Call& call, Target target) const {
       known ? find_action(request.method, target.resource, target.subresource, !target.ns.empty()) : Found();
   if (!found.action && found.allowed[0].empty())
     co_return refuse_text(
-        call, 404, fmt::format("404: there is nothing at {}; `virtgate actions` lists what there is", call.path()));
+        call, 404, fmt::format("{}; {} is not served, see `virtgate actions`", phrases::path_not_served, call.path()));
   if (!found.action)
-    co_return refuse_text(call, 405, fmt::format("405: this takes {} and not {}", join_methods(found), request.method),
+    co_return refuse_text(call, 405, fmt::format("{}: use {}", phrases::method_not_allowed, join_methods(found)),
                           join_methods(found));
   if (!takes_body(found.action->consumes, request))
-    co_return refuse_text(call, 415, fmt::format("415: the body must be {}", found.action->consumes));
+    co_return refuse_text(call, 415, fmt::format("the body must be {}", found.action->consumes));
   if (found.action->produces_json && !wants_json(request))
-    co_return refuse_text(call, 406, fmt::format("406: the answer is {}\n\n{}", json_type, json_type));
+    co_return refuse_text(call, 406, fmt::format("the answer is {}\n\n{}", json_type, json_type));
   const auto stream = co_await act(call, target, found);
   if (stream)
     co_await open_stream(*stream, {.action = found.action->name, .ns = target.ns, .name = target.name}, parts_.nodes,

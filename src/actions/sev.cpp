@@ -22,16 +22,16 @@ std::optional<Status> find_no_attestation(const Case& about) {
   const auto security = launch_security(about);
   if (security.sev().attestation() && !security.snp()) return std::nullopt;
   return instance_conflict(about,
-                           "it asks for no attestation; set spec.domain.launchSecurity.sev.attestation, without snp, "
-                           "before it is started");
+                           "attestation is not enabled; set spec.domain.launchSecurity.sev.attestation, without snp, "
+                           "before the VM starts");
 }
 
 std::optional<Status> measured_obstacle(const Case& about) {
-  if (about.phase() != "Running") return not_running(about, "attested");
+  if (about.phase() != "Running") return not_running(about, "no attestation");
   if (auto missing = find_no_attestation(about)) return missing;
   if (has_condition(about.vmi(), "Paused")) return std::nullopt;
   return instance_conflict(about,
-                           "the guest runs already, and can only be attested while it waits, paused, for its owner; "
+                           "the guest is already running and can be attested only while it is paused; "
                            "start it with startStrategy Paused");
 }
 
@@ -39,8 +39,9 @@ std::optional<Status> measured_obstacle(const Case& about) {
 
 Decision decide_fetch_cert_chain(const Case& about) {
   if (about.phase() != "Scheduled" && about.phase() != "Running")
-    return fail(instance_conflict(
-        about, fmt::format("no node has it yet (phase {}); wait for phase Scheduled", printed_phase(about.phase()))));
+    return fail(
+        instance_conflict(about, fmt::format("the VMI is not on a node yet (phase {}); wait for phase Scheduled",
+                                             printed_phase(about.phase()))));
   if (auto missing = find_no_attestation(about)) return fail(std::move(*missing));
   return call_node(about, {.method = "GET", .suffix = "sev/fetchcertchain", .answer = CallNode::Answer::document});
 }
@@ -58,21 +59,23 @@ Decision decide_inject_secret(const Case& about) {
 
 std::optional<Status> check_session(const Case& about) {
   const auto options = about.options<SEVSessionOptions>();
-  if (options.session().empty()) return Status::bad_request("session is needed: the owner's session blob, in base64");
+  if (options.session().empty())
+    return Status::bad_request("session is required: the session blob of the owner, in base64");
   if (options.dh_cert().empty())
-    return Status::bad_request("dhCert is needed: the owner's Diffie-Hellman certificate, in base64");
+    return Status::bad_request("dhCert is required: the Diffie-Hellman certificate of the owner, in base64");
   return std::nullopt;
 }
 
 Decision decide_setup_session(const Case& about) {
   if (about.phase() != "Scheduled")
-    return fail(instance_conflict(about, fmt::format("a session is set up in phase Scheduled, before the guest starts, "
-                                                     "and it is in phase {}",
-                                                     printed_phase(about.phase()))));
+    return fail(instance_conflict(
+        about, fmt::format("a session can be set up only in phase Scheduled, before the guest starts; "
+                           "the VMI is in phase {}",
+                           printed_phase(about.phase()))));
   if (auto missing = find_no_attestation(about)) return fail(std::move(*missing));
   const auto sev = launch_security(about).sev();
   if (!sev.session().empty() || !sev.dh_cert().empty())
-    return fail(instance_conflict(about, "it has a session already, which cannot be replaced; restart the machine"));
+    return fail(instance_conflict(about, "the VMI already has a session, which cannot be replaced; restart the VM"));
   json::PatchBuilder builder(about.storage);
   constexpr std::string_view path = "/spec/domain/launchSecurity/sev";
   json::Value before(*sev.object(), about.storage);

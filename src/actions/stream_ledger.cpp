@@ -34,8 +34,7 @@ StreamLedger::StreamLedger(metrics::Registry& registry, const Clock& clock)
     : clock_(clock),
       active_{},
       last_(registry.gauges("kubevirt_vmi_last_api_connection_timestamp_seconds",
-                            "When the last stream to this instance ended, in seconds since 1970.",
-                            {"namespace", "vmi"})) {
+                            "When the last stream to this VMI ended, in seconds since 1970.", {"namespace", "vmi"})) {
   for (std::size_t i = 0; i < kinds.size(); ++i)
     if (kinds[i].metric) active_[i] = &registry.gauges(kinds[i].metric, kinds[i].help, {"namespace", "vmi"});
 }

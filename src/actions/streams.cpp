@@ -10,6 +10,7 @@
 #include "api/views/vmi_devices.h"
 #include "api/views/vmi_domain.h"
 #include "base/net.h"
+#include "base/phrases.h"
 #include "server/path.h"
 
 namespace vg::actions {
@@ -30,9 +31,8 @@ bool is_true_word(std::string_view word) {
 api::kubevirt::Devices devices(const Case& about) { return about.vmi().spec().domain().devices(); }
 
 Status no_stream_yet(const Case& about, std::string_view what) {
-  return Status::bad_request(
-      fmt::format("instance \"{}\" is not running (phase {}), so it has no {}; wait for phase Running", about.name,
-                  printed_phase(about.phase()), what));
+  return Status::bad_request(fmt::format("no {2}: VMI \"{0}\" is not running (phase {1}); wait for phase Running",
+                                         about.name, printed_phase(about.phase()), what));
 }
 
 Decision node_stream(const Case& about, std::string_view suffix) {
@@ -48,10 +48,10 @@ Decision node_stream(const Case& about, std::string_view suffix) {
 Decision decide_console(const Case& about) {
   if (devices(about).autoattach_serial_console() == false)
     return fail(Status::bad_request(fmt::format(
-        "instance \"{}\" has no serial console: spec.domain.devices.autoattachSerialConsole is false", about.name)));
+        "VMI \"{}\" has no serial console: spec.domain.devices.autoattachSerialConsole is false", about.name)));
   if (about.phase() == "Failed")
-    return fail(instance_conflict(
-        about, fmt::format("it failed, so it has no console; `kubectl describe vmi {}` shows why", about.name)));
+    return fail(
+        instance_conflict(about, fmt::format("no console: the VMI failed; see `kubectl describe vmi {}`", about.name)));
   if (about.phase() != "Running") return fail(no_stream_yet(about, "console"));
   return node_stream(about, "console");
 }
@@ -65,11 +65,12 @@ Decision decide_vnc(const Case& about) {
 
 Decision decide_usbredir(const Case& about) {
   if (about.vmi().spec().architecture() == "s390x")
-    return fail(instance_conflict(about, "machines of architecture s390x have no USB"));
+    return fail(instance_conflict(about, "USB redirection is not supported on s390x"));
   if (!devices(about).client_passthrough())
-    return fail(instance_conflict(about,
-                                  "it takes no USB devices; set spec.domain.devices.clientPassthrough, and restart the "
-                                  "machine"));
+    return fail(
+        instance_conflict(about,
+                          "USB redirection is not enabled; set spec.domain.devices.clientPassthrough, and restart the "
+                          "VM"));
   if (about.phase() != "Running") return fail(no_stream_yet(about, "USB"));
   return node_stream(about, "usbredir");
 }
@@ -77,7 +78,7 @@ Decision decide_usbredir(const Case& about) {
 Decision decide_vsock(const Case& about) {
   if (devices(about).autoattach_vsock() != true)
     return fail(Status::bad_request(fmt::format(
-        "instance \"{}\" has no vsock: set spec.domain.devices.autoattachVSOCK, and restart the machine", about.name)));
+        "VMI \"{}\" has no vsock; set spec.domain.devices.autoattachVSOCK, and restart the VM", about.name)));
   const std::string tls = query_value(about, "tls");
   // What they are worth the node decides; escaped, they cannot say anything else to it (Q21).
   return node_stream(about, fmt::format("vsock?port={}&tls={}", server::percent_encode(query_value(about, "port")),
@@ -86,21 +87,21 @@ Decision decide_vsock(const Case& about) {
 
 Decision decide_port_forward(const Case& about) {
   if (has_condition(about.vmi(), "Paused"))
-    return fail(instance_conflict(
-        about,
-        fmt::format("a paused guest answers nobody; let it go on first with `virtctl unpause vmi {}`", about.name)));
+    return fail(
+        instance_conflict(about, fmt::format("{} and does not answer; resume it first with `virtctl unpause vmi {}`",
+                                             phrases::vmi_paused, about.name)));
   const auto interfaces = about.vmi().status().interfaces();
   if (interfaces.empty())
-    return fail(Status::bad_request(fmt::format("instance \"{}\" has no network interface that is known", about.name)));
+    return fail(Status::bad_request(fmt::format("VMI \"{}\" has no network interface in its status", about.name)));
   const std::string_view address = interfaces[0].ip_address();
   // Without an address this program would dial itself (Q20).
   const auto parsed = parse_ip(address);
   if (!parsed || *parsed == IpAddress() || *parsed == parse_ip("0.0.0.0"))
     return fail(
-        Status::bad_request(fmt::format("the first interface of instance \"{}\" has no address yet", about.name)));
+        Status::bad_request(fmt::format("the first interface of VMI \"{}\" has no IP address yet", about.name)));
   const std::string_view protocol = about.protocol.empty() ? "tcp" : about.protocol;
   if (protocol != "tcp" && protocol != "udp")
-    return fail(Status::internal_error(fmt::format("ports are forwarded over tcp or udp, and not \"{}\"", protocol)));
+    return fail(Status::internal_error(fmt::format("the protocol must be tcp or udp, not \"{}\"", protocol)));
   return effects(OpenStream{.kind = OpenStream::Kind::guest,
                             .node = {},
                             .target = {},

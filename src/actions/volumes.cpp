@@ -57,11 +57,11 @@ std::optional<Status> find_added_conflict(const Case& about, const Volumes& volu
   const std::string_view source = source_name(options.volume_source());
   for (const Volume volume : volumes) {
     if (volume.name() == options.name())
-      return kind_conflict(about, fmt::format("it has a volume \"{}\" already; choose another name, or remove that one "
+      return kind_conflict(about, fmt::format("volume \"{}\" already exists; choose another name, or remove it first "
                                               "with `virtctl removevolume {} --volume-name={}`",
                                               options.name(), about.name, options.name()));
     if (uses(volume, source))
-      return kind_conflict(about, fmt::format("\"{}\" is plugged in already, as volume \"{}\"", source, volume.name()));
+      return kind_conflict(about, fmt::format("\"{}\" is already in use as volume \"{}\"", source, volume.name()));
   }
   return std::nullopt;
 }
@@ -72,12 +72,13 @@ std::optional<Status> find_removed_conflict(const Case& about, const Volumes& vo
   for (const Volume volume : volumes) {
     if (volume.name() != name && !uses(volume, name)) continue;
     if (can_be_unplugged(volume)) return std::nullopt;
-    return kind_conflict(about, fmt::format("volume \"{}\" was there from the start and cannot be unplugged; stop the "
-                                            "machine and edit its spec",
-                                            volume.name()));
+    return kind_conflict(about,
+                         fmt::format("volume \"{}\" was not hotplugged and cannot be removed while the VM runs; stop "
+                                     "the VM and edit its spec",
+                                     volume.name()));
   }
-  return kind_conflict(about, fmt::format("it has no volume \"{}\"; `kubectl get {} {} -o yaml` shows what it has",
-                                          name, is_machine(about) ? "vm" : "vmi", about.name));
+  return kind_conflict(about, fmt::format("volume \"{}\" not found; see `kubectl get {} {} -o yaml`", name,
+                                          is_machine(about) ? "vm" : "vmi", about.name));
 }
 
 // --- what is put in or taken out
@@ -189,10 +190,11 @@ Decision request_added(const Case& about, bool dry_run) {
   const std::string_view name = asked_name(about);
   for (const auto request : about.vm().status().volume_requests()) {
     if (request.add_volume_options() && request.add_volume_options().name() == name)
-      return fail(kind_conflict(about, fmt::format("volume \"{}\" is being plugged in already; wait for it", name)));
+      return fail(
+          kind_conflict(about, fmt::format("volume \"{}\" is already being added; wait until it completes", name)));
     if (request.remove_volume_options() && request.remove_volume_options().name() == name)
       return fail(kind_conflict(
-          about, fmt::format("volume \"{}\" is being taken out; wait for that, or choose another name", name)));
+          about, fmt::format("volume \"{}\" is being removed; wait until it completes, or choose another name", name)));
   }
   json::Array wanted = copy_list(about.vm().status().get("volumeRequests"), about);
   wanted.push_back(request_of(about, "addVolumeOptions", add_options(about)));
@@ -204,7 +206,8 @@ Decision request_removed(const Case& about, bool dry_run) {
   json::Array wanted(about.storage);
   for (const auto request : about.vm().status().volume_requests()) {
     if (request.remove_volume_options() && request.remove_volume_options().name() == name)
-      return fail(kind_conflict(about, fmt::format("volume \"{}\" is being taken out already; wait for it", name)));
+      return fail(
+          kind_conflict(about, fmt::format("volume \"{}\" is already being removed; wait until it completes", name)));
     const bool undone = request.add_volume_options() && request.add_volume_options().name() == name;
     if (!undone) wanted.emplace_back(*request.object());
   }
@@ -222,17 +225,17 @@ bool belongs_to_machine(const VirtualMachineInstance& vmi) {
   return false;
 }
 
-std::optional<Status> find_obstacle(const Case& about, std::string_view verb) {
+std::optional<Status> find_obstacle(const Case& about, std::string_view refused) {
   if (is_machine(about)) {
     if (about.vm().spec().template_().spec()) return std::nullopt;
-    return Status::bad_request(fmt::format("machine \"{}\" has no spec.template to change", about.name));
+    return Status::bad_request(fmt::format("VM \"{}\" has no spec.template", about.name));
   }
   if (!about.enabled(config::Gate::hotplug_volumes) && belongs_to_machine(about.vmi()))
     return Status::bad_request(
-        fmt::format("instance \"{0}\" belongs to a machine, which would not know of the change; ask for it at "
+        fmt::format("VMI \"{0}\" belongs to a VM, whose spec would not change; use "
                     "virtualmachines/{0}, as `virtctl {1} {0} --persist` does",
                     about.name, about.action.name));
-  if (about.phase() != "Running") return not_running(about, verb);
+  if (about.phase() != "Running") return not_running(about, refused);
   return std::nullopt;
 }
 
@@ -245,25 +248,26 @@ std::optional<Status> check_hotplug(const Case& about) {
   if (about.enabled(config::Gate::hotplug_volumes) || about.enabled(config::Gate::declarative_hotplug_volumes))
     return std::nullopt;
   return Status::bad_request(
-      "volumes cannot be plugged into running machines here: the feature gates DeclarativeHotplugVolumes and "
-      "HotplugVolumes are off; an administrator can take the first out of disabledFeatureGates of the KubeVirt object");
+      "volumes cannot be hotplugged: the feature gates DeclarativeHotplugVolumes and "
+      "HotplugVolumes are disabled; an administrator can remove the first from disabledFeatureGates of the KubeVirt "
+      "object");
 }
 
 std::optional<Status> check_added_volume(const Case& about) {
   const auto options = about.options<AddVolumeOptions>();
-  if (options.name().empty()) return Status::bad_request("name is needed: what the new volume is to be called");
-  if (!options.disk()) return Status::bad_request("disk is needed: how the guest is to see the volume");
-  if (!options.volume_source()) return Status::bad_request("volumeSource is needed: what is to be plugged in");
+  if (options.name().empty()) return Status::bad_request("name is required: the name of the new volume");
+  if (!options.disk()) return Status::bad_request("disk is required: how the guest sees the volume");
+  if (!options.volume_source()) return Status::bad_request("volumeSource is required: the DataVolume or PVC to add");
   return std::nullopt;
 }
 
 std::optional<Status> check_removed_volume(const Case& about) {
   if (!asked_name(about).empty()) return std::nullopt;
-  return Status::bad_request("name is needed: which volume is to be taken out");
+  return Status::bad_request("name is required: the volume to remove");
 }
 
 Decision decide_add_volume(const Case& about) {
-  if (auto obstacle = find_obstacle(about, "given a volume")) return fail(std::move(*obstacle));
+  if (auto obstacle = find_obstacle(about, "cannot add a volume")) return fail(std::move(*obstacle));
   const auto spec = changed_spec(about);
   if (auto conflict = find_added_conflict(about, spec.volumes())) return fail(std::move(*conflict));
   const bool dry_run = begins_with_dry_run(about);
@@ -276,7 +280,7 @@ Decision decide_add_volume(const Case& about) {
 }
 
 Decision decide_remove_volume(const Case& about) {
-  if (auto obstacle = find_obstacle(about, "rid of a volume")) return fail(std::move(*obstacle));
+  if (auto obstacle = find_obstacle(about, "cannot remove a volume")) return fail(std::move(*obstacle));
   const auto spec = changed_spec(about);
   if (auto conflict = find_removed_conflict(about, spec.volumes())) return fail(std::move(*conflict));
   const bool dry_run = begins_with_dry_run(about);
