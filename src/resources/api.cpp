@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "base/limits.h"
+#include "base/phrases.h"
 #include "base/time_rfc3339.h"
 #include "http/off_loop.h"
 #include "json/access.h"
@@ -22,10 +23,20 @@ namespace {
 
 constexpr std::string_view crds = "apiextensions.k8s.io/customresourcedefinitions";
 
+// What to say is not served: the group version as a whole, or only this path of it.
+std::string unserved(const RequestInfo& info) {
+  if (!info.resource_request) return info.path;
+  const bool version_is_served = std::ranges::any_of(resources(), [&](const Resource& resource) {
+    return resource.group() == info.group && find_resource(info.group, info.version, resource.plural());
+  });
+  return version_is_served ? info.path : api_version(info.group, info.version);
+}
+
 Status nothing_here(const RequestInfo& info) {
   return {.code = 404,
           .reason = "NotFound",
-          .message = fmt::format("this server has nothing at {}; `kubectl api-resources` lists what it has", info.path),
+          .message =
+              fmt::format("{}; {} is not served, see kubectl api-resources", phrases::path_not_served, unserved(info)),
           .details = {}};
 }
 
@@ -117,13 +128,13 @@ std::optional<Status> find_form_problem(Operation operation, const Answer& answe
   const bool lists = operation == Operation::list;
   const bool either = operation == Operation::watch || operation == Operation::remove_all;
   if (answer.form == Form::partial && answer.list != lists && !either)
-    return Status::not_acceptable(lists ? "the metadata of a list is a PartialObjectMetadataList; ask for that"
-                                        : "the metadata of one object is a PartialObjectMetadata; ask for that");
+    return Status::not_acceptable(lists ? "the metadata of a list must be requested as PartialObjectMetadataList"
+                                        : "the metadata of an object must be requested as PartialObjectMetadata");
   if (answer.form != Form::table) return std::nullopt;
   const std::string* include = query.find("includeObject");
   if (!include || include->empty() || *include == "None" || *include == "Metadata" || *include == "Object")
     return std::nullopt;
-  return Status::bad_request(fmt::format("includeObject is None, Metadata or Object, and not \"{}\"", *include));
+  return Status::bad_request(fmt::format("includeObject must be None, Metadata or Object, not \"{}\"", *include));
 }
 
 // What tells clients what there is.
@@ -317,7 +328,7 @@ Task<void> ResourceApi::serve_resource(server::Call& call, const RequestInfo& in
   const bool bodyless = call.request().method == "HEAD" && !resource.kind->custom;
   if (operation == Operation::none || bodyless) co_return call.refuse(not_allowed(info, resource));
   if (operation == Operation::needs_name)
-    co_return call.refuse(Status::bad_request("the path must name the object that is meant"));
+    co_return call.refuse(Status::bad_request("the path must have the name of the object"));
   if (operation == Operation::token) {
     static const Resource* const token_request = find_resource("authentication.k8s.io/tokenrequests");
     if (!parts_.reviews || !token_request) co_return call.refuse(nothing_here(info));
@@ -389,7 +400,7 @@ Task<void> ResourceApi::serve_review(server::Call& call, const RequestInfo& info
       return fail(std::move(typed.error()));
     if (auto shaped = shape_typed(*sent, type, &problems.unknown); !shaped) return fail(std::move(shaped.error()));
     std::vector<std::string> warnings;  // a review is asked by programs, which do not read them
-    if (auto judged = judge_problems(problems, options->field_validation, review, warnings); !judged)
+    if (auto judged = judge_problems(problems, options->field_validation, warnings); !judged)
       return fail(std::move(judged.error()));
     return sent;
   });

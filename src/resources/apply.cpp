@@ -34,7 +34,7 @@ Result<WriteOptions> read_apply_options(const Context& context) {
   if (options && options->field_manager.empty())
     return fail(Status::invalid("meta.k8s.io", "PatchOptions", "",
                                 {{.reason = "FieldValueRequired",
-                                  .message = "apply needs a name under which the fields are owned; add "
+                                  .message = "apply requires a field manager; add "
                                              "?fieldManager=NAME",
                                   .field = "fieldManager"}}));
   return options;
@@ -42,13 +42,12 @@ Result<WriteOptions> read_apply_options(const Context& context) {
 
 Result<void> check_configuration(const Context& context, json::Object& configuration) {
   if (json::get_string_or(configuration, "apiVersion").empty() || json::get_string_or(configuration, "kind").empty())
-    return fail(Status::bad_request(fmt::format("what is applied says what it is: apiVersion \"{}\" and kind \"{}\"",
+    return fail(Status::bad_request(fmt::format("apiVersion \"{}\" and kind \"{}\" are required in an applied object",
                                                 context.api_version, context.resource.kind->kind)));
   if (auto typed = check_type(configuration, context.resource, context.api_version); !typed) return typed;
   json::Object& metadata = metadata_of(configuration);
   if (const json::Value* notes = json::find(metadata, "managedFields"); notes && !notes->is_null())
-    return fail(Status::bad_request(
-        "what is applied says nothing about metadata.managedFields; leave them out, the server keeps them"));
+    return fail(Status::bad_request("metadata.managedFields must not be set in an applied object; remove it"));
   json::erase(metadata, "managedFields");
   return {};
 }
@@ -57,8 +56,8 @@ Result<void> check_configuration(const Context& context, json::Object& configura
 Result<void> check_identity(const Context& context, json::Object& object) {
   const std::string_view name = json::get_string_or(metadata_of(object), "name");
   if (name != context.info.name)
-    return fail(Status::bad_request(fmt::format(
-        "the object says name \"{}\" and the path says \"{}\"; both must be the same", name, context.info.name)));
+    return fail(Status::bad_request(
+        fmt::format("metadata.name \"{}\" does not match the name in the path, \"{}\"", name, context.info.name)));
   return settle_namespace(object, context.resource, context.info.ns);
 }
 
@@ -67,10 +66,10 @@ Result<json::Value> decode_configuration(Context& context, std::string_view body
   const bool judge = validation != FieldValidation::ignore;
   auto configuration = json::parse_yaml(body, context.storage(), judge ? &problems.duplicate : nullptr);
   if (!configuration) return configuration;
-  if (!configuration->is_object()) return fail(Status::bad_request("what is applied must be an object"));
+  if (!configuration->is_object()) return fail(Status::bad_request("the body of an apply must be an object"));
   if (auto checked = check_configuration(context, configuration->get_object()); !checked)
     return fail(std::move(checked.error()));
-  if (auto judged = judge_problems(problems, validation, context.resource, context.warnings); !judged)
+  if (auto judged = judge_problems(problems, validation, context.warnings); !judged)
     return fail(std::move(judged.error()));
   return configuration;
 }
@@ -89,7 +88,7 @@ Status unmergeable(Status status) {
   if (status.code != 400) return status;
   status.code = 500;
   status.reason.clear();
-  status.message = fmt::format("the configuration does not fit the kind: {}", status.message);
+  status.message = fmt::format("the object does not fit its kind: {}", status.message);
   return status;
 }
 
@@ -108,9 +107,8 @@ Task<Settled> apply_new(Context& context, const json::Value& configuration, cons
   if (!context.info.subresource.empty()) co_return refused(context.not_found(context.info.name));
   if (auto may = co_await may_create(context); !may) co_return refused(std::move(may.error()));
   if (!json::get_string_or(metadata_of(configuration.get_object()), "uid").empty())
-    co_return refused(Status::conflict(
-        std::string(context.group()), std::string(context.plural()), context.info.name,
-        "the configuration names a uid, but there is no such object; leave metadata.uid out to create one"));
+    co_return refused(Status::conflict(std::string(context.group()), std::string(context.plural()), context.info.name,
+                                       "the object has a UID but does not exist; remove metadata.uid to create it"));
   auto applied = co_await http::off_loop(context.call.core(), work_bytes(context), [&]() -> Result<Applied> {
     auto made = apply_configuration(json::Value(json::Object(context.storage())), configuration, *context.resource.kind,
                                     writer, false, context.storage());

@@ -190,7 +190,7 @@ class AuditLog::File {
     const std::lock_guard lock(mutex_);
     if (!failing()) return std::nullopt;
     const std::string_view name = std::string_view(path_).substr(path_.rfind('/') + 1);
-    return fmt::format("{} cannot be written: {}; {} lines were lost so far", name, failure_, lost_);
+    return fmt::format("{} cannot be written: {}; {} lines are lost so far", name, failure_, lost_);
   }
 
  private:
@@ -214,7 +214,7 @@ class AuditLog::File {
     }
     if (!S_ISREG(info.st_mode)) {
       ::close(fd);
-      failure_ = "it is no plain file";
+      failure_ = "it is not a regular file";
       return false;
     }
     if (fd_ >= 0) ::close(fd_);
@@ -247,7 +247,7 @@ class AuditLog::File {
     buffer_.erase(0, done);
     bytes_ += done;
     if (!good) return;
-    if (failing()) log::info("the audit log is written again", {{"file", path_}});
+    if (failing()) log::info("the audit log can be written again", {{"file", path_}});
     failure_.clear();
     if (bytes_ >= file_bytes_) rotate();
   }
@@ -289,7 +289,7 @@ AuditLog::AuditLog(const Options& options)
     dropped = &options.metrics->counter("virtgate_audit_lines_dropped_total",
                                         "Lines of the audit log that could not be written and are lost.");
     summed_up_ = &options.metrics->counter("virtgate_audit_lines_summed_up_total",
-                                           "Lines of the audit log that were only counted, in lines that sum up.");
+                                           "Audited requests that were only counted, in summary lines.");
   }
   for (std::size_t i = 0; i < logs.size(); ++i)
     logs_[i] = std::make_unique<File>(fmt::format("{}/{}", options.folder, logs[i].file),
@@ -381,8 +381,8 @@ std::optional<std::string> AuditLog::problem() const {
 Result<void> AuditLog::takes_changes() const {
   if (!options_.required || (!log(AuditKind::change).problem() && !busy().problem())) return {};
   Status status = Status::unavailable(
-      "the audit log cannot be written and the server was started with --audit-required, so nothing may be changed "
-      "now; /readyz?verbose says why");
+      "the audit log cannot be written, and --audit-required does not allow changes without it; "
+      "see /readyz?verbose");
   status.details.retry_after_seconds = retry_after_seconds;
   return fail(std::move(status));
 }

@@ -7,6 +7,7 @@
 
 #include "auth/escalation.h"
 #include "base/limits.h"
+#include "base/phrases.h"
 #include "http/off_loop.h"
 #include "json/access.h"
 #include "resources/admission_stage.h"
@@ -63,7 +64,7 @@ Result<json::Value> decode_body(Context& context, std::string_view body, BodyFor
     return fail(std::move(typed.error()));
   if (auto shaped = shape_object(*object, context.resource, write, judge ? &problems.unknown : nullptr); !shaped)
     return fail(std::move(shaped.error()));
-  if (auto judged = judge_problems(problems, validation, context.resource, context.warnings); !judged)
+  if (auto judged = judge_problems(problems, validation, context.warnings); !judged)
     return fail(std::move(judged.error()));
   return object;
 }
@@ -152,8 +153,8 @@ std::optional<Status> find_missing_version(const Context& context, const json::O
   if (names_version(wanted) || takes_unconditional_update(context.resource)) return std::nullopt;
   return Status::invalid(std::string(context.group()), std::string(context.plural()), context.info.name,
                          {{.reason = "FieldValueInvalid",
-                           .message = "an update must say which version it replaces; read the object, change it, and "
-                                      "send it back with its resourceVersion",
+                           .message = fmt::format("{}; fetch the object and send it back with its resourceVersion",
+                                                  phrases::version_required),
                            .field = "metadata.resourceVersion"}});
 }
 
@@ -161,20 +162,14 @@ std::optional<Status> find_uid_conflict(const Context& context, const json::Obje
                                         const StoredObject& current) {
   const std::string_view uid = json::get_string_or(metadata_of(wanted), "uid");
   if (uid.empty() || uid == current.uid()) return std::nullopt;
-  return conflict(context, current,
-                  fmt::format("\"{}\" has uid {} and not {}: the object that was meant is gone, and another one has "
-                              "its name",
-                              current.name(), current.uid(), uid));
+  return conflict(context, current, phrases::another_uid(current.uid(), uid));
 }
 
 std::optional<Status> find_version_conflict(const Context& context, const json::Object& wanted,
                                             const StoredObject& current) {
   const std::string_view version = json::get_string_or(metadata_of(wanted), "resourceVersion");
   if (!names_version(wanted) || version == fmt::to_string(current.revision())) return std::nullopt;
-  return conflict(context, current,
-                  fmt::format("\"{}\" has been modified: it is at resource version {} and the request is for {}; "
-                              "read it again and apply the change to the newest version",
-                              current.name(), current.revision(), version));
+  return conflict(context, current, phrases::modified(fmt::to_string(current.revision()), version));
 }
 
 std::optional<Status> find_conflict(const Context& context, const json::Object& wanted, const StoredObject& current) {
@@ -184,7 +179,7 @@ std::optional<Status> find_conflict(const Context& context, const json::Object& 
 
 void drop_repetitions(Context& context, json::Value& object) {
   if (drop_repeated_owners(metadata_of(object.get_object())))
-    context.warnings.emplace_back("metadata.ownerReferences: an owner was named more than once and counts once");
+    context.warnings.emplace_back("metadata.ownerReferences: duplicate owners were removed");
 }
 
 Task<Written> change_object(Context& context, const ObjectPtr& current, const json::Value& old, json::Value wanted,

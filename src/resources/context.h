@@ -101,7 +101,9 @@ struct Context {
   std::string_view key_ns() const { return resource.kind->namespaced ? std::string_view(info.ns) : std::string_view(); }
   ObjectPtr find(std::string_view name) const { return backend.store.get(resource.key, key_ns(), name); }
   Status not_found(std::string_view name) const {
-    return Status::not_found(std::string(group()), std::string(plural()), std::string(name));
+    Status status = Status::not_found(std::string(group()), std::string(plural()), std::string(name));
+    if (!key_ns().empty()) status.message.append("; check the namespace (").append(key_ns()).append(")");
+    return status;
   }
   std::string now() const;  // RFC 3339
 };

@@ -86,9 +86,9 @@ std::string ContinueTokens::write(const ContinueToken& token, const ListScope& s
 
 Result<ContinueToken> ContinueTokens::read(std::string_view text, const ListScope& scope) const {
   const auto refusal = [] {
-    return fail(
-        Status::bad_request("continue key is not valid: this server did not issue it for a list of this resource, "
-                            "namespace and selectors; list again without continue"));
+    return fail(Status::bad_request(
+        "the continue token is not valid: this server did not issue it for a list of this resource, "
+        "namespace and selectors; list again without continue"));
   };
   if (text.size() > token_chars_max) return refusal();
   const auto bytes = base64_decode(text, Base64::url_raw);

@@ -56,7 +56,7 @@ auto plan_if_readable(const StoredObject& object, Plan plan) -> decltype(plan())
     return plan();
   } catch (const std::runtime_error& error) {
     log::error(
-        "an object is not looked after",
+        "an object cannot be reconciled",
         {{"object", fmt::format("{} {}/{}", object.resource(), object.ns(), object.name())}, {"reason", error.what()}});
     return {};
   }
@@ -343,7 +343,7 @@ class Controllers::Work {
                                       wakeup->signal();
                                     });
     if (!watch) {
-      log::error("deletions are not followed up", {{"resource", key}, {"reason", watch.error().message}});
+      log::error("deletions cannot be processed", {{"resource", key}, {"reason", watch.error().message}});
       return false;
     }
     followed.watch = std::move(*watch);
@@ -484,7 +484,8 @@ class Controllers::Work {
       look_again(keys[i]);
       if (results[i].error().code != 409) failure = results[i].error().message;
     }
-    if (!failure.empty()) log::error("a deletion could not be completed; it is tried again", {{"reason", failure}});
+    if (!failure.empty())
+      log::error("a deletion could not be completed; it will be tried again", {{"reason", failure}});
     if (again) co_await parts_.core.sleep(failure.empty() ? retry_pause : milliseconds(failure_pause));
     co_return true;
   }

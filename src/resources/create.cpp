@@ -8,6 +8,7 @@
 #include "auth/identify.h"
 #include "base/limits.h"
 #include "base/names.h"
+#include "base/phrases.h"
 #include "base/random.h"
 #include "http/off_loop.h"
 #include "json/access.h"
@@ -29,9 +30,8 @@ constexpr int generated_names_max = 8;
 constexpr std::string_view vmi_key = "kubevirt.io/virtualmachineinstances";
 
 Status namespace_terminating(const Context& context, std::string_view name) {
-  Status status =
-      Status::forbidden(std::string(context.group()), std::string(context.plural()), std::string(name),
-                        fmt::format("namespace \"{}\" is being deleted and takes no new objects", context.info.ns));
+  Status status = Status::forbidden(std::string(context.group()), std::string(context.plural()), std::string(name),
+                                    phrases::namespace_terminating(context.info.ns));
   status.details.causes.push_back({.reason = "NamespaceTerminating",
                                    .message = fmt::format("namespace {} is being terminated", context.info.ns),
                                    .field = "metadata.namespace"});
@@ -73,7 +73,7 @@ Result<void> settle(Context& context, json::Object& object) {
   json::Object& metadata = metadata_of(object);
   const std::string_view version = json::get_string_or(metadata, "resourceVersion");
   if (!version.empty() && version != "0")
-    return fail(Status::bad_request("a new object has no resourceVersion yet; leave it out"));
+    return fail(Status::bad_request("resourceVersion must not be set on a new object; remove it"));
   const std::string_view name = json::get_string_or(metadata, "name");
   if (auto problem = find_namespace_problem(context, name)) return fail(std::move(*problem));
   // Nothing is born dying, not even in the eyes of the admission rules.
@@ -133,10 +133,10 @@ Task<Result<ObjectPtr>> store_new(Context& context, json::Object& object, bool g
 Result<void> check_path_name(const Context& context, const json::Object& object) {
   const std::string_view name = json::get_string_or(metadata_of(object), "name");
   if (context.info.name.empty() || context.info.name == name) return {};
-  return fail(
-      Status::bad_request(fmt::format("the object says name \"{}\" and the path says \"{}\"; create it at the "
-                                      "path of the collection",
-                                      name, context.info.name)));
+  return fail(Status::bad_request(
+      fmt::format("metadata.name \"{}\" does not match the name in the path, \"{}\"; create it at the "
+                  "path of the collection",
+                  name, context.info.name)));
 }
 
 Task<Result<ObjectPtr>> create(Context& context) {

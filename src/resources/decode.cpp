@@ -8,6 +8,7 @@
 #include "api/structural.h"
 #include "base/budgets.h"
 #include "base/limits.h"
+#include "base/phrases.h"
 #include "json/access.h"
 #include "json/parse.h"
 #include "json/yaml.h"
@@ -68,8 +69,8 @@ class UnknownFields {
 };
 
 Status wrong_type(std::string_view expected, std::string_view got, std::string_view member) {
-  return Status::bad_request(fmt::format(
-      "the object says {} \"{}\", and this path takes \"{}\"; correct the one or the other", member, got, expected));
+  return Status::bad_request(
+      fmt::format("{} of the object is \"{}\", and must be \"{}\" at this path", member, got, expected));
 }
 
 std::string list_problems(const FieldProblems& problems) {
@@ -115,7 +116,7 @@ Result<json::Value> read_object(std::string_view body, BodyFormat format, const 
                                                  .duplicate_fields = problems ? &problems->duplicate : nullptr});
   // Kubernetes' own decoder takes nothing for an object without members.
   if (value && value->is_null() && api::speaks_protobuf(type)) return json::Value(json::Object(storage));
-  if (value && !value->is_object()) return fail(Status::bad_request("the body must be one object"));
+  if (value && !value->is_object()) return fail(Status::bad_request("the body must be an object"));
   return value;
 }
 
@@ -123,12 +124,12 @@ bool is_absent_or_text(const json::Value* value) { return !value || value->is_nu
 
 Result<void> check_type(json::Object& object, const Resource& resource, std::string_view api_version) {
   if (!is_absent_or_text(json::find(object, "kind")) || !is_absent_or_text(json::find(object, "apiVersion")))
-    return fail(Status::bad_request("kind and apiVersion are texts"));
+    return fail(Status::bad_request("kind and apiVersion must be strings"));
   const auto kind = json::get_string_or(object, "kind");
   const auto version = json::get_string_or(object, "apiVersion");
   if (resource.kind->custom && (kind.empty() || version.empty()))
-    return fail(Status::bad_request(fmt::format("the object must say what it is: apiVersion \"{}\" and kind \"{}\"",
-                                                api_version, resource.kind->kind)));
+    return fail(Status::bad_request(
+        fmt::format("apiVersion and kind are required: \"{}\" and \"{}\"", api_version, resource.kind->kind)));
   if (!version.empty() && version != api_version) return fail(wrong_type(api_version, version, "apiVersion"));
   if (!kind.empty() && kind != resource.kind->kind) return fail(wrong_type(resource.kind->kind, kind, "kind"));
   if (kind.empty()) object["kind"] = resource.kind->kind;
@@ -159,20 +160,18 @@ Result<void> shape_object(json::Value& object, const Resource& resource, const W
 
 Result<void> reshape_object(json::Value& object, const Resource& resource, const WriteContext& context) {
   if (!resource.kind->custom) return shape_object(object, resource, context, nullptr);
-  if (!object.is_object()) return fail(Status::internal_error("an admission rule left no object"));
+  if (!object.is_object()) return fail(Status::internal_error("an admission rule removed the object"));
   api::apply_defaults(object, *resource.kind);
   return {};
 }
 
-Result<void> judge_problems(const FieldProblems& problems, FieldValidation validation, const Resource& resource,
+Result<void> judge_problems(const FieldProblems& problems, FieldValidation validation,
                             std::vector<std::string>& warnings) {
   if (problems.duplicate.empty() && problems.unknown.empty()) return {};
   if (validation == FieldValidation::ignore) return {};
   if (validation == FieldValidation::strict)
-    return fail(
-        Status::bad_request(fmt::format("{} in the {} object: strict validation was asked for; correct them, "
-                                        "or ask with fieldValidation=Warn",
-                                        list_problems(problems), resource.kind->kind)));
+    return fail(Status::bad_request(fmt::format("{}: {}; fix it, or use --validate=warn",
+                                                phrases::strict_decoding_error, list_problems(problems))));
   for (const auto& path : problems.duplicate) warnings.push_back(fmt::format("duplicate field \"{}\"", path));
   for (const auto& path : problems.unknown) warnings.push_back(fmt::format("unknown field \"{}\"", path));
   return {};

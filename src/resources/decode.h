@@ -46,7 +46,7 @@ Result<void> shape_object(json::Value& object, const Resource& resource, const W
 Result<void> reshape_object(json::Value& object, const Resource& resource, const WriteContext& context);
 
 // What the problems mean under the wanted validation: 400 that lists them, or warnings, or nothing.
-Result<void> judge_problems(const FieldProblems& problems, FieldValidation validation, const Resource& resource,
+Result<void> judge_problems(const FieldProblems& problems, FieldValidation validation,
                             std::vector<std::string>& warnings);
 
 // A value of a type of Kubernetes' own (DeleteOptions, Eviction, Scale, ...): unknown members dropped, in canonical

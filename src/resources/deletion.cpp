@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/phrases.h"
 #include "base/time_rfc3339.h"
 #include "json/access.h"
 #include "resources/draft.h"
@@ -40,12 +41,9 @@ Result<void> check_preconditions(const StoredObject& object, const Resource& res
     return fail(Status::conflict(std::string(resource.group()), std::string(what), std::string(object.name()),
                                  std::move(message)));
   };
-  if (options.uid && *options.uid != object.uid())
-    return conflict(fmt::format("\"{}\" has uid {} and the deletion is for {}: the object that was meant is gone",
-                                object.name(), object.uid(), *options.uid));
+  if (options.uid && *options.uid != object.uid()) return conflict(phrases::another_uid(object.uid(), *options.uid));
   if (options.revision && *options.revision != object.revision())
-    return conflict(fmt::format("\"{}\" is at resource version {} and the deletion is for {}; look at it again",
-                                object.name(), object.revision(), *options.revision));
+    return conflict(phrases::modified(fmt::to_string(object.revision()), fmt::to_string(*options.revision)));
   return {};
 }
 
@@ -104,7 +102,7 @@ void mark(json::Object& object, const Resource& resource, std::int64_t now_secon
 
 Status still_terminating(const StoredObject& object) {
   return Status::conflict("", "namespaces", std::string(object.name()),
-                          "the namespace is being emptied; it goes by itself once nothing is left in it");
+                          "the namespace is being deleted; it will be removed when it is empty");
 }
 
 }  // namespace
@@ -121,9 +119,8 @@ Result<DeletionPlan> plan_deletion(const StoredObject& object, const Resource& r
                                    std::int64_t now_seconds, const json::StoragePtr& storage) {
   if (auto holds = check_preconditions(object, resource, options); !holds) return fail(std::move(holds.error()));
   if (is_immortal(object, resource))
-    return fail(Status::forbidden(
-        "", "namespaces", std::string(object.name()),
-        fmt::format("namespace \"{}\" is part of every cluster and cannot be deleted", object.name())));
+    return fail(Status::forbidden("", "namespaces", std::string(object.name()),
+                                  "this namespace is required by the cluster and cannot be deleted"));
   if (goes_at_once(object, resource, options)) return DeletionPlan{};
 
   json::Value document = load_object(object, storage);

@@ -189,7 +189,7 @@ Result<void> check_size_early(std::string_view name, const json::Object& object)
 
 Result<void> check_stored_size(std::string_view name, const ObjectDraft& draft) {
   if (draft.json.size() <= limits::stored_object_bytes_max) return {};
-  return fail(Status::too_large(fmt::format("the object \"{}\" is {} bytes long as JSON; at most {} can be kept", name,
+  return fail(Status::too_large(fmt::format("the object \"{}\" has {} bytes as JSON, at most {} are supported", name,
                                             draft.json.size(), limits::stored_object_bytes_max)));
 }
 
@@ -210,7 +210,7 @@ json::Value load_object(const StoredObject& object, const json::StoragePtr& stor
   // The text was written by make_draft: only a damaged store can make this fail.
   if (!parsed || !parsed->is_object())
     throw std::runtime_error(
-        fmt::format("the stored object {} {}/{} is not readable", object.resource(), object.ns(), object.name()));
+        fmt::format("the stored object {} {}/{} cannot be read", object.resource(), object.ns(), object.name()));
   json::Object& metadata = json::ensure_object(parsed->get_object(), "metadata");
   metadata["resourceVersion"] = fmt::to_string(object.revision());
   return std::move(*parsed);

@@ -25,7 +25,7 @@ Result<json::Value> patched(Context& context, const json::Value& old, const json
                             const WriteContext& write) {
   json::Value wanted(old, context.storage());
   if (auto applied = json::apply_json_patch(wanted, patch); !applied) return fail(std::move(applied.error()));
-  if (!wanted.is_object()) return fail(Status::bad_request("what the patch leaves is no object"));
+  if (!wanted.is_object()) return fail(Status::bad_request("the patch does not leave an object"));
   if (auto shaped = shape_object(wanted, context.resource, write, nullptr); !shaped)
     return fail(std::move(shaped.error()));
   return wanted;
@@ -50,7 +50,7 @@ Task<Result<void>> patch_object(Context& context, const admission::Effect& effec
 
 Task<Result<void>> carry_out(Backend& backend, server::Call& call, const admission::Effect& effect) {
   const Resource* resource = find_resource(effect.resource);
-  if (!resource) co_return fail(Status::internal_error(fmt::format("there are no {}", effect.resource)));
+  if (!resource) co_return fail(Status::internal_error(fmt::format("{} are not served", effect.resource)));
   const api::KindVersion& version = resource->kind->storage_version();
   const RequestInfo info{.resource_request = true,
                          .path = {},

@@ -50,9 +50,9 @@ Task<Result<Asker>> Gate::pass(server::Call& call, const RequestInfo& info) cons
     call.sit(std::move(*seat));
   }
   if (!user->in_group(auth::authenticated_group))
-    co_return fail(Status::unauthorized(
-        "this server wants to know who asks: use the admin.kubeconfig of its state folder, or send a token as "
-        "\"Authorization: Bearer TOKEN\""));
+    co_return fail(
+        Status::unauthorized("no credentials were sent; use admin.kubeconfig of the state folder, or send a token as "
+                             "\"Authorization: Bearer TOKEN\""));
   call.charge_to(user->name);
   Asker asker;
   auto other = co_await auth::impersonated(call.core(), *user, call.request().headers, authorizer_);

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/phrases.h"
 #include "resources/change.h"
 #include "resources/output.h"
 #include "resources/read.h"
@@ -24,7 +25,7 @@ Result<Plan> plan_list(const Backend& backend, const ListScope& scope, const Lis
   Plan plan;
   if (!options.continue_token.empty()) {
     if (!options.resource_version.empty() && options.resource_version != "0")
-      return fail(Status::bad_request("a continued list already has its resource version; leave out resourceVersion"));
+      return fail(Status::bad_request("resourceVersion is mutually exclusive with continue; remove it"));
     auto token = backend.continue_tokens.read(options.continue_token, scope);
     if (!token) return fail(std::move(token.error()));
     plan = {.at_revision = token->revision, .after_ns = std::move(token->ns), .after_name = std::move(token->name)};
@@ -75,12 +76,9 @@ Task<ListPage> choose(http::Core& core, ListPage page, const Selection& selectio
 }  // namespace
 
 Status version_too_large(Revision asked, Revision newest) {
-  Status status = Status::timeout(
-      fmt::format("resource version {} is not there yet: the newest is {}; try again, or ask without a version", asked,
-                  newest),
-      1);
+  Status status = Status::timeout(phrases::too_large_version(fmt::to_string(asked), fmt::to_string(newest)), 1);
   status.details.causes.push_back(
-      {.reason = "ResourceVersionTooLarge", .message = "the version lies in the future", .field = ""});
+      {.reason = "ResourceVersionTooLarge", .message = std::string(phrases::version_too_large), .field = ""});
   return status;
 }
 

@@ -156,7 +156,7 @@ std::optional<Status> find_excess(const FieldSet& said) {
   const std::size_t bytes = said.written_bytes_min();
   if (bytes <= limits::stored_object_bytes_max) return std::nullopt;
   return Status::too_large(
-      fmt::format("the object would be larger than {} bytes: the list of the fields that it sets takes {} or more; "
+      fmt::format("the object would have more than {} bytes, its managedFields {} or more; "
                   "apply it in parts, or use fewer fields and list elements",
                   limits::stored_object_bytes_max, bytes));
 }
@@ -275,16 +275,17 @@ Status conflict_status(const std::vector<std::pair<const Owner*, FieldSet>>& con
       break;
     }
     const auto paths = fields.paths(limits::causes_max - status.details.causes.size());
-    lines += fmt::format("\n\"{}\" ({}) owns {}", owner->manager, owner->operation, fmt::join(paths, ", "));
+    lines += fmt::format("\n{2} by \"{0}\" ({1})", owner->manager, owner->operation, fmt::join(paths, ", "));
     for (const std::string& path : paths)
       status.details.causes.push_back(
           {.reason = "FieldManagerConflict",
-           .message = fmt::format("{} is owned by \"{}\" ({} in {}{}{})", path, owner->manager, owner->operation,
+           .message = fmt::format("{} is managed by \"{}\" ({} in {}{}{})", path, owner->manager, owner->operation,
                                   owner->api_version, owner->subresource.empty() ? "" : ", ", owner->subresource),
            .field = path});
   }
   status.message = fmt::format(
-      "others own what would change; leave it out, give it the value it has, or take it over with force:{}", lines);
+      "conflict: these fields are managed by others:{}\nuse --force-conflicts to take them over, or leave them out",
+      lines);
   return status;
 }
 

@@ -68,9 +68,9 @@ Result<Answer> negotiate(std::optional<std::string_view> accept, const Offer& of
   if (!accept || *accept == json_type || *accept == "*/*") return Answer{};  // most requests
   if (auto answer = choose_answer(*accept, offer)) return *answer;
   return fail(Status::not_acceptable(
-      fmt::format("{} can be had in application/json and application/yaml, also as Table or PartialObjectMetadata of "
-                  "meta.k8s.io/v1; ask for one of them in the Accept header",
-                  offer.protobuf == Protobuf::objects ? "this, besides protobuf," : "this")));
+      fmt::format("{} is available as application/json and application/yaml, also as Table or PartialObjectMetadata of "
+                  "meta.k8s.io/v1; send one of them in the Accept header",
+                  offer.protobuf == Protobuf::objects ? "this resource, besides protobuf," : "this")));
 }
 
 Result<BodyFormat> body_format(std::optional<std::string_view> content_type, Protobuf protobuf) {
@@ -79,7 +79,7 @@ Result<BodyFormat> body_format(std::optional<std::string_view> content_type, Pro
   if (type == yaml_type) return BodyFormat::yaml;
   if (type == protobuf_type && protobuf == Protobuf::objects) return BodyFormat::protobuf;
   return fail(Status::unsupported_media_type(
-      fmt::format("\"{}\" is not read here; send application/json or application/yaml", type)));
+      fmt::format("\"{}\" is not supported; send application/json or application/yaml", type)));
 }
 
 Result<PatchFormat> patch_format(std::optional<std::string_view> content_type) {
@@ -88,10 +88,10 @@ Result<PatchFormat> patch_format(std::optional<std::string_view> content_type) {
   if (type == "application/merge-patch+json") return PatchFormat::merge_patch;
   if (type == "application/strategic-merge-patch+json") return PatchFormat::strategic_merge_patch;
   if (type == "application/apply-patch+yaml") return PatchFormat::apply;
-  return fail(Status::unsupported_media_type(
-      fmt::format("\"{}\" is no kind of patch; use application/merge-patch+json or application/json-patch+json, or "
-                  "application/strategic-merge-patch+json for Kubernetes' own kinds",
-                  type)));
+  return fail(Status::unsupported_media_type(fmt::format(
+      "\"{}\" is not a supported patch type; use application/merge-patch+json or application/json-patch+json, or "
+      "application/strategic-merge-patch+json for Kubernetes' own kinds",
+      type)));
 }
 
 }  // namespace vg::resources

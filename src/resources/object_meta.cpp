@@ -9,6 +9,7 @@
 
 #include "base/limits.h"
 #include "base/names.h"
+#include "base/phrases.h"
 #include "json/access.h"
 #include "json/write.h"
 
@@ -56,7 +57,7 @@ void check_name(const json::Object& metadata, const Resource& resource, Causes& 
   }
   const std::string_view name = json::get_string_or(metadata, "name");
   if (name.empty())
-    causes.add(required, "metadata.name", "the object needs a name, or a generateName to make one from");
+    causes.add(required, "metadata.name", std::string(phrases::name_required));
   else
     causes.defects("metadata.name", name, check(name));
 }
@@ -64,9 +65,9 @@ void check_name(const json::Object& metadata, const Resource& resource, Causes& 
 void check_namespace(const json::Object& metadata, const Resource& resource, Causes& causes) {
   const std::string_view ns = json::get_string_or(metadata, "namespace");
   if (!resource.kind->namespaced) {
-    if (!ns.empty()) causes.add(forbidden, "metadata.namespace", "this kind belongs to no namespace");
+    if (!ns.empty()) causes.add(forbidden, "metadata.namespace", "not supported: the kind is not namespaced");
   } else if (ns.empty()) {
-    causes.add(required, "metadata.namespace", "this kind lives in a namespace");
+    causes.add(required, "metadata.namespace", "the kind is namespaced");
   } else {
     causes.defects("metadata.namespace", ns, dns1123_label_defects(ns));
   }
@@ -97,8 +98,8 @@ void check_annotations(const json::Object& metadata, Causes& causes) {
   }
   if (bytes > limits::annotations_bytes_max)
     causes.add(too_long, "metadata.annotations",
-               fmt::format("all keys and values together may have {} bytes, and have {}", limits::annotations_bytes_max,
-                           bytes));
+               fmt::format("must have at most {} bytes in all keys and values together, has {}",
+                           limits::annotations_bytes_max, bytes));
 }
 
 void check_owners(const json::Object& metadata, Causes& causes) {
@@ -111,17 +112,17 @@ void check_owners(const json::Object& metadata, Causes& causes) {
     const std::string_view name = json::get_string_or(owner, "name");
     if (const auto version = split_api_version(api_version).version; version.empty() || version.contains('/'))
       causes.add(invalid, "metadata.ownerReferences.apiVersion",
-                 "an owner's apiVersion is a version, or a group and a version, such as kubevirt.io/v1");
-    if (kind.empty()) causes.add(invalid, "metadata.ownerReferences.kind", "an owner's kind cannot be empty");
-    if (name.empty()) causes.add(invalid, "metadata.ownerReferences.name", "an owner's name cannot be empty");
+                 "must be a version, or a group and a version, for example kubevirt.io/v1");
+    if (kind.empty()) causes.add(invalid, "metadata.ownerReferences.kind", "must not be empty");
+    if (name.empty()) causes.add(invalid, "metadata.ownerReferences.name", "must not be empty");
     if (json::get_string_or(owner, "uid").empty())
-      causes.add(invalid, "metadata.ownerReferences.uid", "an owner's uid cannot be empty");
+      causes.add(invalid, "metadata.ownerReferences.uid", "must not be empty");
     if (kind == "Event" && api_version == "v1")
-      causes.add(invalid, "metadata.ownerReferences", "an event cannot own anything");
+      causes.add(invalid, "metadata.ownerReferences", "an Event must not be an owner");
     if (!json::get_bool_or(owner, "controller", false)) continue;
     if (!controller.empty())
       causes.add(invalid, "metadata.ownerReferences",
-                 fmt::format("only one owner can be the controller, and \"{}\" and \"{}\" both are", controller, name));
+                 fmt::format("only one owner can be the controller, not both \"{}\" and \"{}\"", controller, name));
     controller = name.empty() ? std::string_view("(unnamed)") : name;
   }
 }
@@ -136,13 +137,11 @@ void check_finalizers(const json::Object& metadata, bool any_name, Causes& cause
     causes.defects("metadata.finalizers", name, qualified_name_defects(name));
     if (!any_name && !is_whole_finalizer(name))
       causes.add(invalid, fmt::format("metadata.finalizers[{}]", index),
-                 fmt::format("\"{}\": a finalizer has a domain, such as example.com/{}", name, name));
+                 fmt::format("\"{}\": must have a domain, for example example.com/{}", name, name));
     ++index;
   }
   if (has_finalizer(metadata, foreground_finalizer) && has_finalizer(metadata, orphan_finalizer))
-    causes.add(invalid, "metadata.finalizers",
-               "what an object owns is either deleted first or left alone: foregroundDeletion and orphan exclude each "
-               "other");
+    causes.add(invalid, "metadata.finalizers", "foregroundDeletion is mutually exclusive with orphan");
 }
 
 bool same(const json::Value* a, const json::Value* b) {
@@ -228,8 +227,7 @@ void add_finalizer_warnings(const json::Object& metadata, const json::Object& ol
     const auto name = json::as_string(&finalizer).value_or("");
     if (is_whole_finalizer(name) || known.contains(name)) continue;
     if (warnings.size() >= limits::causes_max) return;
-    warnings.push_back(fmt::format(
-        "metadata.finalizers: \"{}\" could be anybody's; give it a domain, as in example.com/{}", name, name));
+    warnings.push_back(fmt::format("metadata.finalizers: \"{}\" has no domain; use example.com/{}", name, name));
   }
 }
 
@@ -270,7 +268,7 @@ void check_metadata_change(const json::Object& metadata, const json::Object& old
        {"deletionGracePeriodSeconds", "metadata.deletionGracePeriodSeconds"}}};
   for (const auto& [member, field] : fixed)
     if (!same(json::find(metadata, member), json::find(old, member)))
-      into.add(invalid, field, "this cannot be changed");
+      into.add(invalid, field, std::string(phrases::field_immutable));
   if (!json::get_string(old, "deletionTimestamp")) return;
   const auto* finalizers = json::get_array(metadata, "finalizers");
   if (!finalizers) return;
@@ -279,7 +277,7 @@ void check_metadata_change(const json::Object& metadata, const json::Object& old
     const std::string_view name = json::as_string(&finalizer).value_or("");
     if (!before.contains(name))
       into.add(forbidden, "metadata.finalizers",
-               fmt::format("the object is being deleted, so \"{}\" comes too late; finalizers can only go now", name));
+               fmt::format("finalizer \"{}\" cannot be added: the object is being deleted", name));
   }
 }
 

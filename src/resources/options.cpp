@@ -34,7 +34,7 @@ void check_dry_run(const std::vector<std::string_view>& values, std::vector<Stat
   for (const std::string_view value : values) {
     if (value == "All") continue;
     causes.push_back({.reason = "FieldValueNotSupported",
-                      .message = fmt::format("\"{}\" is no way to run dry; the only one is \"All\"", value),
+                      .message = fmt::format("\"{}\": supported values: All", value),
                       .field = "dryRun"});
   }
 }
@@ -50,10 +50,9 @@ Propagation propagation_of(std::string_view policy, std::vector<StatusCause>& ca
   if (policy == "Background") return Propagation::background;
   if (policy == "Foreground") return Propagation::foreground;
   if (policy == "Orphan") return Propagation::orphan;
-  causes.push_back(
-      {.reason = "FieldValueNotSupported",
-       .message = fmt::format("\"{}\" is no policy; use Background, Foreground, Orphan, or leave it out", policy),
-       .field = "propagationPolicy"});
+  causes.push_back({.reason = "FieldValueNotSupported",
+                    .message = fmt::format("\"{}\": supported values: Background, Foreground, Orphan", policy),
+                    .field = "propagationPolicy"});
   return Propagation::unset;
 }
 
@@ -102,7 +101,7 @@ Result<Revision> read_revision(std::string_view text) {
   if (text.empty()) return 0;
   if (const auto number = read_number<Revision>(text)) return *number;
   return fail(Status::bad_request(
-      fmt::format("\"{}\" is no resource version; use one that this server gave out, or leave it out", text)));
+      fmt::format("\"{}\" is not a resource version; use one from an object or a list, or remove it", text)));
 }
 
 StatusCause forbidden(std::string_view field, std::string message) {
@@ -114,34 +113,35 @@ std::vector<StatusCause> check_versions(const ListOptions& options, bool watch, 
   std::vector<StatusCause> causes;
   const bool initial_stated = options.send_initial_events.has_value();
   if (!watch && initial_stated)
-    causes.push_back(forbidden("sendInitialEvents", "only a watch can begin with what is there"));
+    causes.push_back(forbidden("sendInitialEvents", "sendInitialEvents is supported only for a watch"));
   if (watch) {
     if (initial_stated && options.match != VersionMatch::not_older_than)
-      causes.push_back(forbidden("resourceVersionMatch", "sendInitialEvents needs resourceVersionMatch=NotOlderThan"));
+      causes.push_back(
+          forbidden("resourceVersionMatch", "sendInitialEvents requires resourceVersionMatch=NotOlderThan"));
     if (!initial_stated && !match.empty())
-      causes.push_back(forbidden("resourceVersionMatch", "a watch takes it only together with sendInitialEvents"));
+      causes.push_back(forbidden("resourceVersionMatch", "resourceVersionMatch of a watch requires sendInitialEvents"));
     // A watch from any version begins with what is there, as if it had asked for that.
     const bool from_any = options.resource_version.empty() || options.resource_version == "0";
     if (!options.continue_token.empty() && (!match.empty() || (!initial_stated && from_any)))
-      causes.push_back(forbidden("resourceVersionMatch", "a watch continues no list; leave out continue"));
+      causes.push_back(forbidden("resourceVersionMatch", "continue is not supported for a watch; remove it"));
     if (!match.empty() && options.match != VersionMatch::not_older_than)
       causes.push_back({.reason = "FieldValueNotSupported",
-                        .message = fmt::format("a watch takes NotOlderThan alone, not \"{}\"", match),
+                        .message = fmt::format("\"{}\": supported values: NotOlderThan", match),
                         .field = "resourceVersionMatch"});
     return causes;
   }
   if (match.empty()) return causes;
   if (options.resource_version.empty())
-    causes.push_back(forbidden("resourceVersionMatch", "it says nothing without a resourceVersion"));
+    causes.push_back(forbidden("resourceVersionMatch", "resourceVersionMatch requires resourceVersion"));
   if (!options.continue_token.empty())
-    causes.push_back(forbidden("resourceVersionMatch", "a continued list already has its version"));
+    causes.push_back(forbidden("resourceVersionMatch", "mutually exclusive with continue"));
   if (options.match == VersionMatch::unset) {
     causes.push_back({.reason = "FieldValueNotSupported",
-                      .message = fmt::format("\"{}\" is not known; use Exact or NotOlderThan", match),
+                      .message = fmt::format("\"{}\": supported values: Exact, NotOlderThan", match),
                       .field = "resourceVersionMatch"});
   }
   if (options.match == VersionMatch::exact && options.resource_version == "0")
-    causes.push_back(forbidden("resourceVersionMatch", "version 0 stands for any version, so none can be exact"));
+    causes.push_back(forbidden("resourceVersionMatch", "Exact is mutually exclusive with resourceVersion 0"));
   return causes;
 }
 
@@ -150,12 +150,12 @@ void check_field_manager(std::string_view manager, std::vector<StatusCause>& cau
     causes.push_back({.reason = "FieldValueInvalid", .message = std::move(message), .field = "fieldManager"});
   };
   if (manager.size() > limits::field_manager_bytes_max)
-    causes.push_back({.reason = "FieldValueTooLong",
-                      .message = fmt::format("the name of a field manager has at most {} bytes, this one {}",
-                                             limits::field_manager_bytes_max, manager.size()),
-                      .field = "fieldManager"});
+    causes.push_back(
+        {.reason = "FieldValueTooLong",
+         .message = fmt::format("must have at most {} bytes, has {}", limits::field_manager_bytes_max, manager.size()),
+         .field = "fieldManager"});
   if (std::ranges::any_of(manager, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }))
-    invalid("the name of a field manager has printable characters only");
+    invalid("must contain only printable characters");
 }
 
 }  // namespace
@@ -192,7 +192,7 @@ Result<WriteOptions> read_write_options(const Query& query, std::string_view kin
       options.field_validation = FieldValidation::ignore;
     } else if (*validation != "Warn") {
       causes.push_back({.reason = "FieldValueNotSupported",
-                        .message = fmt::format("\"{}\" is not known; use Ignore, Warn or Strict", *validation),
+                        .message = fmt::format("\"{}\": supported values: Ignore, Warn, Strict", *validation),
                         .field = "fieldValidation"});
     }
   }
@@ -215,7 +215,7 @@ Result<DeleteOptions> read_delete_options(const Query& query, const json::Value*
   check_dry_run(raw->dry_run, causes);
   if (raw->orphan && raw->propagation) {
     causes.push_back({.reason = "FieldValueInvalid",
-                      .message = "orphanDependents and propagationPolicy say the same; send only one of them",
+                      .message = "mutually exclusive with orphanDependents; remove one of them",
                       .field = "propagationPolicy"});
   }
   if (!causes.empty()) return fail(invalid_options("DeleteOptions", std::move(causes)));
@@ -237,12 +237,14 @@ Result<ListOptions> read_list_options(const Query& query, bool watch) {
   ListOptions options;
   if (const auto* text = query.find("labelSelector")) {
     auto selector = LabelSelector::parse(*text);
-    if (!selector) return fail(Status::bad_request(fmt::format("labelSelector: {}", selector.error())));
+    if (!selector)
+      return fail(Status::bad_request(fmt::format("invalid label selector \"{:.256}\": {}", *text, selector.error())));
     options.labels = std::move(*selector);
   }
   if (const auto* text = query.find("fieldSelector")) {
     auto selector = FieldSelector::parse(*text);
-    if (!selector) return fail(Status::bad_request(fmt::format("fieldSelector: {}", selector.error())));
+    if (!selector)
+      return fail(Status::bad_request(fmt::format("invalid field selector \"{:.256}\": {}", *text, selector.error())));
     options.fields = std::move(*selector);
   }
   auto limit = read_seconds(query, "limit");

@@ -48,7 +48,7 @@ const api::Type& partial_type() {
 json::Document read(std::string_view json) {
   auto document = json::Document::parse(json, own_text);
   // The text is our own: only a damaged store can make this fail.
-  if (!document || !document->root().is_object()) throw std::runtime_error("an answer is no readable JSON");
+  if (!document || !document->root().is_object()) throw std::runtime_error("an answer is not valid JSON");
   return std::move(*document);
 }
 

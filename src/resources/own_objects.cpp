@@ -36,14 +36,14 @@ class OwnExchange final : public http::Exchange {
   const http::Request& request() const override { return request_; }
   http::Core& core() override { return core_; }
   Task<Result<std::string_view>> read_body(std::size_t limit) override {
-    if (body_.size() > limit) co_return fail(Status::too_large("what an action wants to write is too large"));
+    if (body_.size() > limit) co_return fail(Status::too_large("the object of the action is too large"));
     co_return std::string_view(body_);
   }
   void respond(http::Response response) override { response_ = std::move(response); }
   Task<bool> begin_stream(http::Response) override { co_return false; }
   Task<bool> write(std::string_view) override { co_return false; }
   Task<Result<std::unique_ptr<http::Stream>>> upgrade(http::Response) override {
-    co_return fail(Status::internal_error("there is no connection to hand over"));
+    co_return fail(Status::internal_error("the connection cannot be upgraded here"));
   }
   bool cancelled() const override { return false; }
 
@@ -60,7 +60,7 @@ class OwnExchange final : public http::Exchange {
 // The object that was answered, or the refusal.
 Result<json::Value> read_answer(const http::Response& response, const json::StoragePtr& storage) {
   auto document = json::parse(response.body, storage, own_text);
-  if (!document) return fail(Status::internal_error("a write inside of this server got no answer that can be read"));
+  if (!document) return fail(Status::internal_error("an internal write got no valid answer"));
   if (response.status >= 400) return fail(json::read_status(*document, response.status));
   return document;
 }
@@ -151,7 +151,7 @@ Task<Result<std::vector<json::Value>>> OwnObjects::list(http::Core& core, Resour
     if (!selection->matches(*object)) continue;
     bytes += object->memory_bytes();
     if (bytes > limits::lookup_list_bytes_max)
-      co_return fail(Status::internal_error(fmt::format("there are too many {} to look through: more than {} bytes",
+      co_return fail(Status::internal_error(fmt::format("the {} have more than {} bytes, too many to read",
                                                         resource->plural(), limits::lookup_list_bytes_max)));
     values.push_back(load_as(*object, name, storage));
   }

@@ -155,13 +155,13 @@ Result<RequestInfo> request_info(std::string_view method, std::string_view raw_p
   RequestInfo info;
   auto path = decode(raw_path, false);
   if (!path)
-    return fail(Status::bad_request(
-        "the path has a '%' that is not followed by two hexadecimal digits; write %25 for the character itself"));
+    return fail(
+        Status::bad_request("the path has a '%' that is not followed by two hexadecimal digits; write %25 for '%'"));
   info.path = std::move(*path);
   info.verb = lower(method);
   const auto parts = split(info.path);
   if (!parts)
-    return fail(Status::bad_request("the path must begin with '/' and have no empty, \".\" or \"..\" segments"));
+    return fail(Status::bad_request("the path must begin with '/' and must not have empty, \".\" or \"..\" segments"));
 
   // /api/VERSION/... and /apis/GROUP/VERSION/...
   const bool core = !parts->empty() && parts->front() == "api";

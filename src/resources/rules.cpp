@@ -73,7 +73,7 @@ Result<void> settle_namespace(json::Object& object, const Resource& resource, st
     metadata["namespace"] = ns;
   } else if (said != ns) {
     return fail(Status::bad_request(fmt::format(
-        "the object says namespace \"{}\" and the path says \"{}\"; correct the one or the other", said, ns)));
+        "metadata.namespace \"{}\" does not match the namespace of the path, \"{}\"; change one of them", said, ns)));
   }
   return {};
 }

@@ -87,8 +87,8 @@ Result<Selection> Selection::make(const Resource& resource, LabelSelector labels
   for (const auto& term : fields.terms()) {
     if (!selectable(resource, term.field))
       return fail(
-          Status::bad_request(fmt::format("{} cannot be selected by \"{}\"; metadata.name always works, and labels are "
-                                          "the way to select by anything else",
+          Status::bad_request(fmt::format("{} do not support the field selector \"{}\"; use metadata.name, or a "
+                                          "label selector",
                                           resource.plural(), term.field)));
   }
   Selection selection;

@@ -25,8 +25,8 @@ namespace {
 Result<void> check_name(const json::Object& object, std::string_view name) {
   const std::string_view said = json::get_string_or(metadata_of(object), "name");
   if (said == name) return {};
-  return fail(Status::bad_request(
-      fmt::format("the object says name \"{}\" and the path says \"{}\"; an object cannot be renamed", said, name)));
+  return fail(Status::bad_request(fmt::format(
+      "metadata.name \"{}\" does not match the name in the path, \"{}\"; objects cannot be renamed", said, name)));
 }
 
 Task<Written> update(Context& context) {
@@ -75,13 +75,13 @@ Result<PatchFormat> supported_format(const Context& context) {
   auto format = patch_format(context.call.request().headers.find("content-type"));
   if (!format) return format;
   if (*format == PatchFormat::apply)
-    return fail(Status::unsupported_media_type(
-        fmt::format("{} of {} cannot be applied; send a merge patch, or apply the object "
-                    "itself",
-                    context.info.subresource, context.plural())));
+    return fail(
+        Status::unsupported_media_type(fmt::format("{} of {} cannot be applied; use --type=merge, or apply the object "
+                                                   "itself",
+                                                   context.info.subresource, context.plural())));
   if (*format == PatchFormat::strategic_merge_patch && context.resource.kind->custom)
     return fail(Status::unsupported_media_type(
-        fmt::format("{} takes no strategic merge patch; use application/merge-patch+json", context.plural())));
+        fmt::format("strategic merge patch is not supported for {}; use --type=merge", context.plural())));
   return format;
 }
 
@@ -92,7 +92,7 @@ Status invalid_patch(std::string message) {
 
 // A strict patch is refused as a value of its own, and not as a body that cannot be read.
 Result<void> judge_patch(Context& context, const FieldProblems& problems, FieldValidation validation) {
-  auto judged = judge_problems(problems, validation, context.resource, context.warnings);
+  auto judged = judge_problems(problems, validation, context.warnings);
   if (judged) return judged;
   return fail(invalid_patch(std::move(judged.error().message)));
 }
@@ -119,7 +119,8 @@ Result<Patch> decode_patch(Context& context, std::string_view body, PatchFormat 
   if (!document) return fail(std::move(document.error()));
   const bool list = format == PatchFormat::json_patch;
   if (list != document->is_array() || (!list && !document->is_object()))
-    return fail(Status::bad_request(list ? "a JSON patch is a list of operations" : "this patch must be an object"));
+    return fail(
+        Status::bad_request(list ? "a JSON patch must be a list of operations" : "this patch must be an object"));
   if (list) find_unknown_members(document->get_array(), problems.unknown);
   if (auto judged = judge_patch(context, problems, validation); !judged) return fail(std::move(judged.error()));
   return Patch{.format = format, .document = std::move(*document)};
@@ -159,7 +160,7 @@ Result<void> check_type_after_patch(const Context& context, PatchFormat format, 
   const json::Value* version = json::find(object, "apiVersion");
   if (format == PatchFormat::strategic_merge_patch) {
     if (!is_absent_or_text(version) || !is_absent_or_text(json::find(object, "kind")))
-      return fail(wrong_kind(context, Status::bad_request("kind and apiVersion are texts")));
+      return fail(wrong_kind(context, Status::bad_request("kind and apiVersion must be strings")));
     object["kind"] = context.resource.kind->kind;
     object["apiVersion"] = context.api_version;
     return {};
@@ -167,7 +168,7 @@ Result<void> check_type_after_patch(const Context& context, PatchFormat format, 
   const bool kind_lacks = context.resource.kind->custom && json::get_string_or(object, "kind").empty();
   if (kind_lacks || (is_absent_or_text(version) && json::get_string_or(object, "apiVersion").empty()))
     return fail(Status::bad_request(
-        fmt::format("the patch takes {} away, which the object cannot lack", kind_lacks ? "kind" : "apiVersion")));
+        fmt::format("the patch removes {}, which is required", kind_lacks ? "kind" : "apiVersion")));
   if (auto typed = check_type(object, context.resource, context.api_version); !typed)
     return fail(wrong_kind(context, std::move(typed.error())));
   return {};
@@ -180,7 +181,7 @@ Result<json::Value> patched(Context& context, const json::Value& old, const Patc
   wanted.get_object()["apiVersion"] = context.api_version;
   if (auto applied = apply(wanted, patch, *context.resource.kind->type); !applied)
     return fail(std::move(applied.error()));
-  if (!wanted.is_object()) return fail(Status::bad_request("what the patch leaves is no object"));
+  if (!wanted.is_object()) return fail(Status::bad_request("the patch does not leave an object"));
   if (auto typed = check_type_after_patch(context, patch.format, wanted.get_object()); !typed)
     return fail(std::move(typed.error()));
   const bool judge = options.field_validation != FieldValidation::ignore;
@@ -202,7 +203,7 @@ Task<Written> patch_object(Context& context) {
   if (options->force)
     co_return refused(Status::invalid("meta.k8s.io", "PatchOptions", "",
                                       {{.reason = "FieldValueForbidden",
-                                        .message = "force is for apply alone; leave it out of other patches",
+                                        .message = "force is supported only for apply; remove it",
                                         .field = "force"}}));
   const auto patch = co_await read_patch(context, *options);
   if (!patch) co_return refused(patch.error());
@@ -295,7 +296,7 @@ Result<std::int64_t> wanted_replicas(const Context& context, const json::Value& 
     return fail(Status::invalid(std::string(context.group()), std::string(context.resource.kind->kind),
                                 context.info.name,
                                 {{.reason = "FieldValueInvalid",
-                                  .message = fmt::format("{} is not a number of replicas", replicas),
+                                  .message = fmt::format("{}: must be a number of replicas", replicas),
                                   .field = std::string(context.resource.kind->scale->spec_replicas)}}));
   return replicas;
 }
@@ -306,8 +307,7 @@ Result<void> shape_scale(Context& context, json::Value& scale, bool by_patch, Fi
     if (!by_patch) return shaped;
     return fail(invalid_patch(std::move(shaped.error().message)));
   }
-  return by_patch ? judge_patch(context, problems, validation)
-                  : judge_problems(problems, validation, context.resource, context.warnings);
+  return by_patch ? judge_patch(context, problems, validation) : judge_problems(problems, validation, context.warnings);
 }
 
 // A Scale that was sent (`patch` is null) or that a patch makes of the present one.

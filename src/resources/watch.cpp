@@ -208,8 +208,8 @@ Task<void> serve_watch(Context& context) {
   if (!selection) co_return respond_status(context, selection.error());
   const Watches counted(context.backend);
   if (!counted.entered())
-    co_return respond_status(
-        context, Status::too_many_requests("too many watches run at once; end some, or try again later", 5));
+    co_return respond_status(context,
+                             Status::too_many_requests("too many watches are open; close some, or try again later", 5));
   const auto held = context.call.hold(server::Hold::watch);
   if (!held) co_return respond_status(context, held.error());
   // From the selector, or from the path of a deprecated /watch/ request.

@@ -26,11 +26,12 @@ void check_expression(Causes& causes, const Place& at, const json::Object& expre
   const std::string_view op = text(expression, "operator");
   const json::Array& values = items(expression, "values");
   if (op == "In" || op == "NotIn") {
-    if (values.empty()) causes.required(at.field("values"), "In and NotIn compare with values; give at least one");
+    if (values.empty()) causes.required(at.field("values"), "operators In and NotIn require at least one value");
   } else if (op == "Exists" || op == "DoesNotExist") {
-    if (!values.empty()) causes.forbidden(at.field("values"), "Exists and DoesNotExist look at the key alone");
+    if (!values.empty())
+      causes.forbidden(at.field("values"), "operators Exists and DoesNotExist do not support values");
   } else {
-    causes.invalid(at.field("operator"), "the operators are In, NotIn, Exists and DoesNotExist");
+    causes.invalid(at.field("operator"), "supported operators: In, NotIn, Exists, DoesNotExist");
   }
   const std::string_view key = text(expression, "key");
   causes.defects(at.field("key"), key, qualified_name_defects(key));
@@ -59,16 +60,14 @@ void Causes::forbidden(const Place& at, std::string_view why) { add("FieldValueF
 void Causes::too_long(const Place& at, std::string_view why) { add("FieldValueTooLong", at, std::string(why)); }
 void Causes::too_many(const Place& at, std::string_view why) { add("FieldValueTooMany", at, std::string(why)); }
 
-void Causes::duplicate(const Place& at, std::string_view value) {
-  add("FieldValueDuplicate", at, fmt::format("{} stands here already; each may occur once", shown(value)));
-}
+void Causes::duplicate(const Place& at, std::string_view value) { add("FieldValueDuplicate", at, shown(value)); }
 
 void Causes::not_found(const Place& at, std::string_view value, std::string_view why) {
   add("FieldValueNotFound", at, fmt::format("{}: {}", shown(value), why));
 }
 
 void Causes::not_supported(const Place& at, std::string_view value, Supported supported) {
-  add("FieldValueNotSupported", at, fmt::format("{} is none of: {}", shown(value), fmt::join(supported, ", ")));
+  add("FieldValueNotSupported", at, phrases::unsupported(shown(value), fmt::format("{}", fmt::join(supported, ", "))));
 }
 
 void Causes::defects(const Place& at, std::string_view value, const Defects& defects) {
@@ -81,7 +80,7 @@ void Causes::joined_defects(const Place& at, std::string_view value, const Defec
 
 void check_choice(Causes& causes, const Place& at, std::string_view value, Supported supported) {
   if (value.empty())
-    causes.required(at, fmt::format("choose one of: {}", fmt::join(supported, ", ")));
+    causes.required(at, fmt::format("supported values: {}", fmt::join(supported, ", ")));
   else
     check_supported(causes, at, value, supported);
 }
@@ -106,13 +105,13 @@ void check_label_selector(Causes& causes, const Place& at, const json::Object& s
 
 bool check_ip(Causes& causes, const Place& at, std::string_view value) {
   if (parse_ip(value, LeadingZeros::ignored)) return true;
-  causes.invalid(at, fmt::format("{} is no IP address, such as 10.9.8.7 or 2001:db8::ffff", shown(value)));
+  causes.invalid(at, fmt::format("{}: must be an IP address, for example 10.9.8.7 or 2001:db8::ffff", shown(value)));
   return false;
 }
 
 void check_cidr(Causes& causes, const Place& at, std::string_view value) {
   if (!parse_cidr(value, LeadingZeros::ignored))
-    causes.invalid(at, fmt::format("{} is no network, such as 10.9.8.0/24 or 2001:db8::/64", shown(value)));
+    causes.invalid(at, fmt::format("{}: must be a CIDR, for example 10.9.8.0/24 or 2001:db8::/64", shown(value)));
 }
 
 bool are_dual_stack(const std::vector<std::string_view>& addresses) {
@@ -127,7 +126,7 @@ bool are_dual_stack(const std::vector<std::string_view>& addresses) {
 }
 
 void check_port_number(Causes& causes, const Place& at, std::int64_t port) {
-  if (port < 1 || port > port_max) causes.invalid(at, fmt::format("{}: ports go from 1 to {}", port, port_max));
+  if (port < 1 || port > port_max) causes.invalid(at, fmt::format("{}: must be from 1 to {}", port, port_max));
 }
 
 void check_port(Causes& causes, const Place& at, const json::Value* port) {
@@ -138,7 +137,7 @@ void check_port(Causes& causes, const Place& at, const json::Value* port) {
 }
 
 void check_not_negative(Causes& causes, const Place& at, std::int64_t value) {
-  if (value < 0) causes.invalid(at, fmt::format("{}: must not be below 0", value));
+  if (value < 0) causes.invalid(at, fmt::format("{}: must be 0 or more", value));
 }
 
 Defects data_key_defects(std::string_view key) {
@@ -149,7 +148,7 @@ Defects data_key_defects(std::string_view key) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
            c == '.';
   });
-  if (key.empty() || !plain) defects.emplace_back("a key holds letters, digits, '-', '_' and '.'");
+  if (key.empty() || !plain) defects.emplace_back("must contain only letters, digits, '-', '_' and '.'");
   // Keys become the names of files, where these lead elsewhere.
   if (key == ".")
     defects.emplace_back("must not be '.'");

@@ -10,6 +10,7 @@
 
 #include "api/canonical_place.h"
 #include "base/names.h"
+#include "base/phrases.h"
 #include "base/status.h"
 #include "json/value.h"
 
@@ -75,6 +76,6 @@ std::size_t decoded_bytes(const json::Object& base64_values);
 inline constexpr std::size_t data_bytes_max = 1024 * 1024;
 
 // The words for a field that can never change.
-inline constexpr std::string_view cannot_change = "this cannot be changed after the object is created";
+inline constexpr std::string_view cannot_change = phrases::field_immutable;
 
 }  // namespace vg::resources::core_kinds

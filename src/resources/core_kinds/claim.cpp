@@ -59,7 +59,7 @@ void prepare_update(json::Object& object, const json::Object& old, const WriteCo
 }
 
 void check_access_modes(Causes& causes, const Place& at, const json::Array& modes) {
-  if (modes.empty()) causes.required(at, "say how the volume is used; ReadWriteOnce is the usual choice");
+  if (modes.empty()) causes.required(at, "at least one access mode, for example ReadWriteOnce");
 }
 
 void check_access_mode_values(Causes& causes, const Place& at, const json::Array& modes) {
@@ -72,7 +72,7 @@ void check_access_mode_values(Causes& causes, const Place& at, const json::Array
     else
       other = other || std::ranges::find(access_modes, as_text(mode)) != access_modes.end();
   }
-  if (one_pod && other) causes.forbidden(at, "ReadWriteOncePod excludes every other access mode");
+  if (one_pod && other) causes.forbidden(at, "ReadWriteOncePod is mutually exclusive with other access modes");
 }
 
 void check_storage(Causes& causes, const Place& at, const json::Object& spec) {
@@ -80,18 +80,18 @@ void check_storage(Causes& causes, const Place& at, const json::Object& spec) {
   const auto storage = quantity_of(json::find(requests, "storage"));
   const Place place = at.field("resources");
   if (!storage)
-    causes.required(place.key("storage"), "say how large the volume must be, in spec.resources.requests.storage");
+    causes.required(place.key("storage"), "the size of the volume, in spec.resources.requests.storage");
   else if (storage->sign() <= 0)
-    causes.invalid(place.key("storage"), "a volume has a size above 0");
+    causes.invalid(place.key("storage"), "must be greater than 0");
 }
 
 void check_data_source(Causes& causes, const Place& at, const json::Object& source) {
   const std::string_view kind = text(source, "kind");
   const std::string_view group = text(source, "apiGroup");
-  if (text(source, "name").empty()) causes.required(at.field("name"), "name the object to copy from");
-  if (kind.empty()) causes.required(at.field("kind"), "say what kind of object to copy from");
+  if (text(source, "name").empty()) causes.required(at.field("name"), "the name of the object to copy from");
+  if (kind.empty()) causes.required(at.field("kind"), "the kind of the object to copy from");
   if (group.empty() && kind != "PersistentVolumeClaim")
-    causes.invalid(at, "without an apiGroup the source can only be a PersistentVolumeClaim");
+    causes.invalid(at, "must be PersistentVolumeClaim if apiGroup is empty");
   if (!group.empty()) causes.defects(at.field("apiGroup"), group, dns1123_subdomain_defects(group));
   const std::string_view ns = text(source, "namespace");
   if (!ns.empty()) causes.defects(at.field("namespace"), ns, dns1123_label_defects(ns));
@@ -104,10 +104,10 @@ void check_data_sources(Causes& causes, const Place& at, const json::Object& spe
   if (has(spec, "dataSourceRef")) check_data_source(causes, at.field("dataSourceRef"), ref);
   if (!has(spec, "dataSource") || !has(spec, "dataSourceRef")) return;
   if (!text(ref, "namespace").empty())
-    causes.invalid(at, "a source in another namespace stands in dataSourceRef alone; leave dataSource out");
+    causes.invalid(at, "mutually exclusive with a dataSourceRef to another namespace; remove dataSource");
   else if (text(source, "apiGroup") != text(ref, "apiGroup") || text(source, "kind") != text(ref, "kind") ||
            text(source, "name") != text(ref, "name"))
-    causes.invalid(at, "dataSource and dataSourceRef must name the same object");
+    causes.invalid(at, "dataSource and dataSourceRef must be the same object");
 }
 
 void check_class_name(Causes& causes, const Place& at, std::string_view name) {
@@ -137,7 +137,7 @@ void check_size_change(Causes& causes, const json::Object& spec, const json::Obj
   // Taking back a growth that failed is fine; volumes themselves never shrink.
   if (now < before && now <= amount(members(members(old, "status"), "capacity"), "storage"))
     causes.forbidden(top("spec").field("resources").field("requests").field("storage"),
-                     "volumes do not shrink: ask for more than status.capacity");
+                     "must not be less than status.capacity: volumes do not shrink");
 }
 
 void check_attributes_class_change(Causes& causes, const json::Object& spec, const json::Object& old) {
@@ -145,7 +145,7 @@ void check_attributes_class_change(Causes& causes, const json::Object& spec, con
   if (has(members(old, "status"), "currentVolumeAttributesClassName") &&
       text(spec, "volumeAttributesClassName").empty())
     causes.forbidden(top("spec").field("volumeAttributesClassName"),
-                     "a class is in effect already; it can be exchanged but not taken away");
+                     "must not be removed: a class is in use; it can only be replaced");
 }
 
 void check_change(Causes& causes, const json::Object& object, const json::Object& old) {
@@ -161,9 +161,10 @@ void check_change(Causes& causes, const json::Object& object, const json::Object
   const json::Value wanted(comparable_spec(object, old));
   const json::Value had(std::move(kept));
   if (!same(&wanted, &had))
-    causes.forbidden(top("spec"),
-                     "a claim keeps its spec; once it is bound, resources.requests.storage may grow and "
-                     "volumeAttributesClassName may change");
+    causes.forbidden(
+        top("spec"),
+        "spec is immutable, except resources.requests.storage, which may grow when the claim is bound, and "
+        "volumeAttributesClassName");
   check_size_change(causes, spec, old);
   if (!same_member(spec, before, "volumeMode")) causes.invalid(top("volumeMode"), cannot_change);
   check_attributes_class_change(causes, spec, old);
@@ -175,7 +176,7 @@ void check_status(Causes& causes, const json::Object& status) {
     const Place place = at.field(list);
     for (const auto& member : members(status, list))
       if (const auto quantity = quantity_of(&member.value()); quantity && quantity->sign() < 0)
-        causes.invalid(place.key(member.key()), "must not be below 0");
+        causes.invalid(place.key(member.key()), "must be 0 or more");
   }
 }
 

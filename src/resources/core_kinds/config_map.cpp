@@ -1,3 +1,4 @@
+#include "base/phrases.h"
 #include "resources/core_kinds/checks.h"
 #include "resources/core_kinds/kinds.h"
 #include "resources/core_kinds/values.h"
@@ -8,10 +9,10 @@ namespace {
 void check_change(Causes& causes, const json::Object& object, const json::Object& old) {
   if (!json::get_bool_or(old, "immutable", false)) return;
   if (!json::get_bool_or(object, "immutable", false))
-    causes.forbidden(top("immutable"), "once true it stays true; make a new config map instead");
+    causes.forbidden(top("immutable"), phrases::immutable("create another ConfigMap"));
   for (const std::string_view content : {"data", "binaryData"})
     if (!same_member(object, old, content))
-      causes.forbidden(top(content), "the config map is immutable; make a new one instead");
+      causes.forbidden(top(content), phrases::immutable("create another ConfigMap"));
 }
 
 void validate(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,
@@ -25,14 +26,16 @@ void validate(const json::Object& object, const json::Object* old, const WriteCo
   for (const auto& member : texts) {
     const std::string_view key = member.key();
     causes.defects(data.key(key), key, data_key_defects(key));
-    if (has(bytes, key)) causes.invalid(data.key(key), "stands in binaryData too; keep one of them");
+    if (has(bytes, key))
+      causes.invalid(data.key(key), "mutually exclusive with the same key in binaryData; remove one of them");
     total_bytes += as_text(member.value()).size();
   }
   const Place binary = top("binaryData");
   for (const auto& member : bytes)
     causes.defects(binary.key(member.key()), member.key(), data_key_defects(member.key()));
   // Upstream speaks of the whole object by a path without a name, which prints as "[]".
-  if (total_bytes > data_bytes_max) causes.too_long(whole_object.key(""), "all values together may have 1 MiB");
+  if (total_bytes > data_bytes_max)
+    causes.too_long(whole_object.key(""), "must have at most 1 MiB in all values together");
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ void validate(const json::Object& object, const json::Object* old, const WriteCo
     const bool unchanged = data && before ? *data == *before : !data == !before;
     if (!unchanged) causes.invalid(top("data"), cannot_change);
   } else if (!data || !data->is_object()) {
-    causes.required(top("data"), "a revision keeps an object; give it as a JSON object");
+    causes.required(top("data"), "data must be a JSON object");
   }
 }
 

@@ -71,27 +71,28 @@ void prepare_update(json::Object& object, const json::Object& old, const WriteCo
 }
 
 void check_group(Causes& causes, const Place& at, std::string_view group) {
-  if (group.empty()) return causes.required(at, "name the API group of the kind");
+  if (group.empty()) return causes.required(at, "the API group of the kind");
   const Defects defects = dns1123_subdomain_defects(group);
   causes.joined_defects(at, group, defects);
   if (defects.empty() && group.find('.') == std::string_view::npos)
-    causes.invalid(at, "a group is a domain with at least one dot, such as stable.example.com");
+    causes.invalid(at, "must be a domain with at least one dot, for example stable.example.com");
 }
 
 void check_column(Causes& causes, const Place& at, const json::Object& column) {
-  if (text(column, "name").empty()) causes.required(at.field("name"), "a column needs a heading");
+  if (text(column, "name").empty()) causes.required(at.field("name"), "the name of the column");
   const std::string_view type = text(column, "type");
   if (type.empty())
-    causes.required(at.field("type"), "say what the column shows: boolean, date, integer, number or string");
+    causes.required(at.field("type"), "the type of the column: boolean, date, integer, number or string");
   else if (std::ranges::find(column_types, type) == column_types.end())
-    causes.invalid(at.field("type"), "a column shows a boolean, date, integer, number or string");
-  if (text(column, "jsonPath").empty()) causes.required(at.field("jsonPath"), "say where the column's value stands");
+    causes.invalid(at.field("type"), "must be boolean, date, integer, number or string");
+  if (text(column, "jsonPath").empty())
+    causes.required(at.field("jsonPath"), "the JSON path of the value of the column");
 }
 
 void check_versions(Causes& causes, const Place& at, const json::Array& versions) {
   for (std::size_t i = 0; i < versions.size(); ++i)
     if (!has(members(members(versions[i]), "schema"), "openAPIV3Schema"))
-      causes.required(at.item(i).field("schema").field("openAPIV3Schema"), "every version needs a schema");
+      causes.required(at.item(i).field("schema").field("openAPIV3Schema"), "every version requires a schema");
   std::set<std::string_view> names;
   std::size_t stored = 0;
   for (std::size_t i = 0; i < versions.size(); ++i) {
@@ -104,8 +105,8 @@ void check_versions(Causes& causes, const Place& at, const json::Array& versions
     const json::Array& list = items(version, "additionalPrinterColumns");
     for (std::size_t j = 0; j < list.size(); ++j) check_column(causes, columns.item(j), members(list[j]));
   }
-  if (names.size() != versions.size()) causes.invalid(at, "two versions have the same name");
-  if (stored != 1) causes.invalid(at, "exactly one version is the one that objects are stored in");
+  if (names.size() != versions.size()) causes.invalid(at, "version names must be unique");
+  if (stored != 1) causes.invalid(at, "exactly one version must be the storage version");
 }
 
 void check_word(Causes& causes, const Place& at, std::string_view word) {
@@ -125,7 +126,7 @@ void check_names(Causes& causes, const Place& at, const json::Object& names) {
   };
   check_list("shortNames");
   if (!text(names, "kind").empty() && text(names, "kind") == text(names, "listKind"))
-    causes.invalid(at.field("listKind"), "a list cannot have the name of what it lists");
+    causes.invalid(at.field("listKind"), "listKind and kind must be different");
   check_list("categories");
 }
 
@@ -137,26 +138,26 @@ void check_spec(Causes& causes, const json::Object& spec) {
   const json::Object& names = members(spec, "names");
   const Place names_place = at.field("names");
   for (const std::string_view member : {"plural", "singular", "kind", "listKind"})
-    if (text(names, member).empty()) causes.required(names_place.field(member), "a kind needs this name");
+    if (text(names, member).empty()) causes.required(names_place.field(member), "the name of the kind");
   check_names(causes, names_place, names);
   const Place conversion = at.field("conversion");
   check_choice(causes, conversion.field("strategy"), text(members(spec, "conversion"), "strategy"),
                conversion_strategies);
   if (json::get_bool_or(spec, "preserveUnknownFields", false))
     causes.invalid(at.field("preserveUnknownFields"),
-                   "must be false; keep unknown fields by x-kubernetes-preserve-unknown-fields in the schema");
+                   "must be false; use x-kubernetes-preserve-unknown-fields in the schema to keep unknown fields");
 }
 
 void check_stored_versions(Causes& causes, const json::Object& object) {
   const json::Array& stored = items(members(object, "status"), "storedVersions");
   const Place status = top("status");
   const Place at = status.field("storedVersions");
-  if (stored.empty()) causes.invalid(at, "objects are stored in at least one version");
+  if (stored.empty()) causes.invalid(at, "at least one stored version");
   std::set<std::string_view> known;
   for (const json::Value& version : items(members(object, "spec"), "versions")) known.insert(text(version, "name"));
   for (std::size_t i = 0; i < stored.size(); ++i)
     if (!known.contains(as_text(stored[i])))
-      causes.invalid(at.item(i), "objects may still be stored in this version, so it must stay in spec.versions");
+      causes.invalid(at.item(i), "must stay in spec.versions while objects may be stored in this version");
 }
 
 bool is_established(const json::Object& object) {
@@ -188,7 +189,7 @@ void validate(const json::Object& object, const json::Object* old, const WriteCo
   if (context.subresource != "status") {
     const std::string wanted = fmt::format("{}.{}", text(members(spec, "names"), "plural"), text(spec, "group"));
     if (!old && name_of(object) != wanted)
-      causes.invalid(top("metadata").field("name"), fmt::format("the name must be {}: PLURAL.GROUP", wanted));
+      causes.invalid(top("metadata").field("name"), fmt::format("must be {}: PLURAL.GROUP", wanted));
     check_spec(causes, spec);
     if (old) check_change(causes, spec, *old);
     check_stored_versions(causes, object);

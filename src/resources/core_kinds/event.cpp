@@ -11,12 +11,12 @@ constexpr std::size_t word_bytes_max = 128;
 constexpr std::size_t message_bytes_max = 1024;
 
 void check_length(Causes& causes, const Place& at, std::string_view value, std::size_t bytes_max) {
-  if (value.size() > bytes_max) causes.invalid(at, fmt::format("may have at most {} bytes", bytes_max));
+  if (value.size() > bytes_max) causes.invalid(at, fmt::format("must have at most {} bytes", bytes_max));
 }
 
 void check_word(Causes& causes, const json::Object& object, std::string_view member) {
   const std::string_view value = text(object, member);
-  if (value.empty()) causes.required(top(member), "events that have an eventTime say this too");
+  if (value.empty()) causes.required(top(member), "required with eventTime");
   check_length(causes, top(member), value, word_bytes_max);
 }
 
@@ -28,14 +28,14 @@ bool is_beside(std::string_view ns, std::string_view involved, std::string_view 
 void check_place(Causes& causes, bool beside) {
   if (!beside)
     causes.invalid(top("involvedObject").field("namespace"),
-                   "an event stands in the namespace of the object it is about");
+                   "must be the namespace of the object that the event is about");
 }
 
 // With an eventTime it is one of the newer events, of which more is asked.
 void check_newer_event(Causes& causes, const json::Object& object, std::string_view ns, std::string_view involved) {
   check_place(causes, !involved.empty() || is_beside(ns, involved, "kube-system"));
   const std::string_view component = text(object, "reportingComponent");
-  if (component.empty()) causes.required(top("reportingComponent"), "events that have an eventTime say who reports");
+  if (component.empty()) causes.required(top("reportingComponent"), "required with eventTime");
   causes.defects(top("reportingComponent"), component, qualified_name_defects(component));
   for (const std::string_view word : {"reportingInstance", "action", "reason"}) check_word(causes, object, word);
   check_length(causes, top("message"), text(object, "message"), message_bytes_max);

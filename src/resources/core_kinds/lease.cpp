@@ -24,12 +24,12 @@ void validate(const json::Object& object, const json::Object* /*old*/, const Wri
   const json::Object& spec = members(object, "spec");
   const Place at = top("spec");
   if (const auto seconds = json::get_int(spec, "leaseDurationSeconds"); seconds && *seconds <= 0)
-    causes.invalid(at.field("leaseDurationSeconds"), "a lease lasts longer than 0 seconds");
+    causes.invalid(at.field("leaseDurationSeconds"), "must be greater than 0");
   if (const auto transitions = json::get_int(spec, "leaseTransitions"); transitions)
     check_not_negative(causes, at.field("leaseTransitions"), *transitions);
   if (has(spec, "strategy")) check_strategy(causes, at, text(spec, "strategy"));
   if (!text(spec, "preferredHolder").empty() && text(spec, "strategy").empty())
-    causes.forbidden(at.field("preferredHolder"), "a holder can be preferred only where a strategy chooses one");
+    causes.forbidden(at.field("preferredHolder"), "preferredHolder requires a strategy");
 }
 
 }  // namespace

@@ -46,15 +46,15 @@ void check_finalizer(Causes& causes, const Place& at, std::string_view name) {
   static constexpr std::array<std::string_view, 3> standard = {own_finalizer, "orphan", "foregroundDeletion"};
   causes.defects(at, name, qualified_name_defects(name));
   if (name.find('/') == std::string_view::npos && std::ranges::find(standard, name) == standard.end())
-    causes.invalid(at, "is neither one of Kubernetes' own finalizers nor one with a domain, such as example.com/hold");
+    causes.invalid(at, "must be a finalizer of Kubernetes, or have a domain, for example example.com/hold");
 }
 
 void check_phase(Causes& causes, const json::Object& object) {
   const bool going = has(members(object, "metadata"), "deletionTimestamp");
   const std::string_view wanted = going ? "Terminating" : "Active";
   if (text(members(object, "status"), "phase") != wanted)
-    causes.invalid(top("status").field("Phase"), going ? "is Terminating as long as the namespace is being deleted"
-                                                       : "is Active as long as the namespace is not being deleted");
+    causes.invalid(top("status").field("Phase"), going ? "must be Terminating while the namespace is being deleted"
+                                                       : "must be Active unless the namespace is being deleted");
 }
 
 void validate(const json::Object& object, const json::Object* old, const WriteContext& context,

@@ -14,7 +14,7 @@
 namespace vg::resources::core_kinds {
 namespace {
 
-constexpr std::string_view pod_cidr_rule = "the networks of a node's pods can be set once and then stay";
+constexpr std::string_view pod_cidr_rule = "podCIDRs is immutable once it is set";
 
 // podCIDR is the older spelling of the first of podCIDRs; where they differ, the older one counts.
 void align_pod_cidrs(json::Object& spec) {
@@ -82,7 +82,7 @@ void check_pod_cidrs(Causes& causes, const json::Object& spec) {
     if (cidr && cidr->address.is_v4()) ++v4;
   }
   if (cidrs.size() > 2 || (cidrs.size() == 2 && v4 != 1))
-    causes.invalid(list, "a node has at most one network of each IP family for its pods");
+    causes.invalid(list, "must have at most one CIDR of each IP family");
 }
 
 void check_addresses(Causes& causes, const json::Object& status) {
@@ -108,7 +108,7 @@ void check_change(Causes& causes, const json::Object& spec, const json::Object& 
       if (before[i] != now[i]) causes.forbidden(at.field("podCIDRs"), pod_cidr_rule);
   }
   if (!text(old, "providerID").empty() && text(old, "providerID") != text(spec, "providerID"))
-    causes.forbidden(at.field("providerID"), "the identifier at the provider can be set once and then stays");
+    causes.forbidden(at.field("providerID"), "providerID is immutable once it is set");
 }
 
 void validate(const json::Object& object, const json::Object* old, const WriteContext& context,

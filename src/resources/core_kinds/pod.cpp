@@ -28,7 +28,7 @@ void note_scheduling_gates(json::Object& status) {
   condition["lastProbeTime"] = nullptr;
   condition["lastTransitionTime"] = nullptr;
   condition["reason"] = "SchedulingGated";
-  condition["message"] = "the pod waits until all of spec.schedulingGates are taken away";
+  condition["message"] = "must be Pending until spec.schedulingGates is empty";
 }
 
 void prepare_create(json::Object& object, const WriteContext& /*context*/) {
@@ -53,9 +53,9 @@ void check_new(Causes& causes, const json::Object& pod) {
   const json::Object& spec = members(pod, "spec");
   const Place at = top("spec");
   if (!items(spec, "ephemeralContainers").empty())
-    causes.forbidden(at.field("ephemeralContainers"), "these are added to a pod that runs");
+    causes.forbidden(at.field("ephemeralContainers"), "ephemeral containers must be added to a running pod");
   if (!text(spec, "nodeName").empty() && !items(spec, "schedulingGates").empty())
-    causes.forbidden(at.field("nodeName"), "a pod gets its node after all gates are gone");
+    causes.forbidden(at.field("nodeName"), "must not be set until spec.schedulingGates is empty");
 }
 
 void validate(const json::Object& object, const json::Object* old, const WriteContext& context,

@@ -17,16 +17,16 @@ constexpr std::string_view blanks = " \t\r\n\v\f";
 // False when the lists cannot be compared any further.
 bool check_container_list(Causes& causes, const Place& at, const json::Array& now, const json::Array& before) {
   if (now.size() != before.size()) {
-    causes.forbidden(at, "a pod keeps its containers; make a new pod for others");
+    causes.forbidden(at, "containers of a pod must not be added or removed; create another pod");
     return false;
   }
   for (std::size_t i = 0; i < now.size(); ++i) {
     const std::string_view image = text(now[i], "image");
     const Place place = at.item(i);
     if (image.empty())
-      causes.required(place.field("image"), "say which image the container runs");
+      causes.required(place.field("image"), "the image of the container");
     else if (blanks.contains(image.front()) || blanks.contains(image.back()))
-      causes.invalid(place.field("image"), "must not begin or end with blanks");
+      causes.invalid(place.field("image"), "must not begin or end with whitespace");
   }
   return true;
 }
@@ -37,15 +37,15 @@ bool check_deadline(Causes& causes, const Place& spec_place, const json::Object&
   const auto before = json::get_int(old, "activeDeadlineSeconds");
   const Place at = spec_place.field("activeDeadlineSeconds");
   if (!now) {
-    if (before) causes.invalid(at, "a deadline can come earlier but not go away");
+    if (before) causes.invalid(at, "activeDeadlineSeconds must not be removed");
     return true;
   }
   if (*now < 0 || *now > std::numeric_limits<std::int32_t>::max()) {
-    causes.invalid(at, "a deadline lies 0 to 2147483647 seconds after the start");
+    causes.invalid(at, "must be from 0 to 2147483647");
     return false;
   }
   if (!before || *before >= *now) return true;
-  causes.invalid(at, "a deadline can come earlier but not later");
+  causes.invalid(at, "activeDeadlineSeconds must not be increased");
   return false;
 }
 
@@ -61,7 +61,7 @@ void check_added_tolerations(Causes& causes, const Place& at, const json::Array&
   for (const json::Value& toleration : now) kept.insert(without_seconds(toleration));
   for (const json::Value& old : before)
     if (!kept.contains(without_seconds(old)))
-      return causes.forbidden(at, "a toleration stays as it is, but for its tolerationSeconds");
+      return causes.forbidden(at, "existing tolerations are immutable except for tolerationSeconds");
   check_tolerations(causes, at, now);
 }
 
@@ -70,7 +70,7 @@ void check_removed_gates(Causes& causes, const Place& at, const json::Array& now
   for (const json::Value& gate : before) known.insert(text(gate, "name"));
   for (std::size_t i = 0; i < now.size(); ++i)
     if (!known.contains(text(now[i], "name")))
-      causes.forbidden(at.item(i).field("name"), "gates can only be taken away once the pod is there");
+      causes.forbidden(at.item(i).field("name"), "scheduling gates must not be added to an existing pod");
 }
 
 void take_images(json::Object& spec, const json::Object& old, std::string_view list) {
@@ -93,7 +93,8 @@ void check_gated(Causes& causes, const Place& at, json::Object& spec, const json
   const bool narrowed = std::ranges::all_of(members(old, "nodeSelector"), [&](const auto& label) {
     return same(&label.value(), json::find(now, label.key()));
   });
-  if (!narrowed) causes.invalid(at.field("nodeSelector"), "labels can be added; those that are there stay");
+  if (!narrowed)
+    causes.invalid(at.field("nodeSelector"), "existing entries are immutable; only additions are supported");
   carry_over(spec, old, "nodeSelector");
   take_node_affinity(spec, old);
 }
@@ -130,7 +131,7 @@ void check_address_list(Causes& causes, const Place& at, const json::Array& list
     check_ip(causes, at.item(i), addresses.back());
   }
   if (addresses.size() > 2 || (addresses.size() == 2 && !are_dual_stack(addresses)))
-    causes.invalid(at, "there is at most one address of each family");
+    causes.invalid(at, "must have at most one address of each IP family");
 }
 
 }  // namespace
@@ -149,8 +150,8 @@ void check_pod_change(Causes& causes, const json::Object& pod, const json::Objec
   const json::Value rest(comparable_spec(causes, at, spec, before));
   if (!same(&rest, json::find(old, "spec")))
     causes.forbidden(at,
-                     "of a pod that exists only the images of its containers, activeDeadlineSeconds, additional "
-                     "tolerations and, from below 0 to 1, terminationGracePeriodSeconds can change");
+                     "the spec of a pod is immutable, except for container images, activeDeadlineSeconds, additional "
+                     "tolerations and terminationGracePeriodSeconds from below 0 to 1");
 }
 
 void check_pod_status(Causes& causes, const json::Object& pod, const json::Object& old) {
@@ -163,12 +164,12 @@ void check_pod_status(Causes& causes, const json::Object& pod, const json::Objec
     causes.defects(at.field("nominatedNodeName"), node, dns1123_subdomain_defects(node));
   check_not_negative(causes, at.field("observedGeneration"), json::get_int_or(status, "observedGeneration", 0));
   if (text(status, "qosClass") != text(before, "qosClass"))
-    causes.invalid(at.field("qosClass"), "the class follows from the pod's resources, which stay");
+    causes.invalid(at.field("qosClass"), "qosClass must match the resources of the pod, which are immutable");
   check_address_list(causes, at.field("podIPs"), items(status, "podIPs"));
   const json::Array& host_ips = items(status, "hostIPs");
   const Place hosts = at.field("hostIPs");
   if (!host_ips.empty() && text(host_ips[0], "ip") != text(status, "hostIP"))
-    causes.invalid(hosts.item(0).field("ip"), "hostIP is the first of hostIPs");
+    causes.invalid(hosts.item(0).field("ip"), "hostIP must be the first of hostIPs");
   check_address_list(causes, hosts, host_ips);
 }
 

@@ -32,7 +32,7 @@ void check_ports(Causes& causes, const Place& at, const json::Array& ports) {
     }
     const std::int64_t inside = json::get_int_or(port, "containerPort", 0);
     if (inside == 0)
-      causes.required(place.field("containerPort"), "say which port the container listens on");
+      causes.required(place.field("containerPort"), "the port of the container");
     else
       check_port_number(causes, place.field("containerPort"), inside);
     if (const std::int64_t outside = json::get_int_or(port, "hostPort", 0); outside != 0)
@@ -43,21 +43,21 @@ void check_ports(Causes& causes, const Place& at, const json::Array& ports) {
 
 Defects variable_name_defects(std::string_view name) {
   const bool plain = std::ranges::all_of(name, [](char c) { return c >= ' ' && c <= '~' && c != '='; });
-  return plain ? Defects() : Defects{"holds printable ASCII characters other than '='"};
+  return plain ? Defects() : Defects{"must contain only printable ASCII characters other than '='"};
 }
 
 void check_key_ref(Causes& causes, const Place& at, const json::Object& ref) {
   causes.defects(at.field("name"), text(ref, "name"), dns1123_subdomain_defects(text(ref, "name")));
   const std::string_view key = text(ref, "key");
   if (key.empty())
-    causes.required(at.field("key"), "say which key's value is taken");
+    causes.required(at.field("key"), "the key of the value");
   else
     causes.defects(at.field("key"), key, data_key_defects(key));
 }
 
 void check_file_key_ref(Causes& causes, const Place& at, const json::Object& ref) {
   for (const std::string_view member : {"key", "path", "volumeName"})
-    if (text(ref, member).empty()) causes.required(at.field(member), "a value from a file needs it");
+    if (text(ref, member).empty()) causes.required(at.field(member), "required for a value from a file");
   check_descending_path(causes, at.field("path"), text(ref, "path"));
 }
 
@@ -78,11 +78,11 @@ void check_variable_source(Causes& causes, const Place& at, const json::Object& 
     each(member, [&](const Place& place, const json::Object& ref) { check_key_ref(causes, place, ref); });
   each("fileKeyRef", [&](const Place& place, const json::Object& ref) { check_file_key_ref(causes, place, ref); });
   if (count == 0)
-    causes.invalid(at, "say where the value comes from, such as configMapKeyRef or secretKeyRef");
+    causes.invalid(at, "the source of the value, for example configMapKeyRef or secretKeyRef");
   else if (!text(variable, "value").empty())
-    causes.invalid(at, "the variable has a value already; keep one of both");
+    causes.invalid(at, "mutually exclusive with value; remove one of them");
   else if (count > 1)
-    causes.invalid(at, "a value comes from one place");
+    causes.invalid(at, "exactly one source is required");
 }
 
 void check_variables(Causes& causes, const Place& at, const json::Array& variables) {
@@ -91,7 +91,7 @@ void check_variables(Causes& causes, const Place& at, const json::Array& variabl
     const Place place = at.item(i);
     const std::string_view name = text(variable, "name");
     if (name.empty())
-      causes.required(place.field("name"), "a variable needs a name");
+      causes.required(place.field("name"), "the name of the variable");
     else
       causes.defects(place.field("name"), name, variable_name_defects(name));
     if (has(variable, "valueFrom")) check_variable_source(causes, place.field("valueFrom"), variable);
@@ -111,12 +111,12 @@ void check_variable_lists(Causes& causes, const Place& at, const json::Array& li
       const Place ref = place.field(member);
       const std::string_view name = text(members(list, member), "name");
       if (name.empty())
-        causes.required(ref.field("name"), "name the object whose keys become variables");
+        causes.required(ref.field("name"), "the name of the ConfigMap or Secret");
       else
         causes.defects(ref.field("name"), name, dns1123_subdomain_defects(name));
     }
-    if (count == 0) causes.invalid(at, "an entry names a config map or a secret");
-    if (count > 1) causes.invalid(at, "an entry names a config map or a secret, not both");
+    if (count == 0) causes.invalid(at, "configMapRef or secretRef is required");
+    if (count > 1) causes.invalid(at, "configMapRef is mutually exclusive with secretRef");
   }
 }
 
@@ -127,20 +127,21 @@ void check_mount_options(Causes& causes, const Place& list, const Place& at, con
   const std::string_view expression = text(mount, "subPathExpr");
   check_descending_path(causes, list.field("subPath"), sub_path);
   if (!expression.empty() && !sub_path.empty())
-    causes.invalid(at.field("subPathExpr"), "subPath is there already; keep one of both");
+    causes.invalid(at.field("subPathExpr"), "subPathExpr is mutually exclusive with subPath; remove one of them");
   check_descending_path(causes, list.field("subPathExpr"), expression);
   const std::string_view propagation = text(mount, "mountPropagation");
   if (has(mount, "mountPropagation"))
     check_supported(causes, list.field("mountPropagation"), propagation, propagations);
   if (propagation == "Bidirectional" && !json::get_bool_or(members(container, "securityContext"), "privileged", false))
-    causes.forbidden(list.field("mountPropagation"), "only a privileged container can mount for its node");
+    causes.forbidden(list.field("mountPropagation"), "Bidirectional requires a privileged container");
   if (!has(mount, "recursiveReadOnly")) return;
   const Place recursive = list.field("recursiveReadOnly");
   const std::string_view recursion = text(mount, "recursiveReadOnly");
   check_supported(causes, recursive, recursion, recursions);
   if (recursion != "Enabled" && recursion != "IfPossible") return;
-  if (!json::get_bool_or(mount, "readOnly", false)) causes.forbidden(recursive, "goes only with readOnly");
-  if (!propagation.empty() && propagation != "None") causes.forbidden(recursive, "does not go with mountPropagation");
+  if (!json::get_bool_or(mount, "readOnly", false)) causes.forbidden(recursive, "requires readOnly");
+  if (!propagation.empty() && propagation != "None")
+    causes.forbidden(recursive, "mutually exclusive with mountPropagation");
 }
 
 Names values_of(const json::Array& list, std::string_view member) {
@@ -159,13 +160,13 @@ void check_mounts(Causes& causes, const Place& at, const json::Object& container
     const Place place = at.item(i);
     const std::string_view name = text(mount, "name");
     const std::string_view path = text(mount, "mountPath");
-    if (name.empty()) causes.required(place.field("name"), "say which volume is mounted");
-    if (!volumes.contains(name))
-      causes.not_found(place.field("name"), name, "the pod has no such volume; add it to spec.volumes");
-    if (path.empty()) causes.required(place.field("mountPath"), "say where the volume is mounted");
-    if (!paths.insert(path).second) causes.invalid(place.field("mountPath"), "something else is mounted there already");
-    if (devices.contains(name)) causes.invalid(place.field("name"), "the volume is a device here already");
-    if (device_paths.contains(path)) causes.invalid(place.field("mountPath"), "there is a device already");
+    if (name.empty()) causes.required(place.field("name"), "the name of the volume");
+    if (!volumes.contains(name)) causes.not_found(place.field("name"), name, "add it to spec.volumes");
+    if (path.empty()) causes.required(place.field("mountPath"), "the path of the mount");
+    if (!paths.insert(path).second) causes.invalid(place.field("mountPath"), "mountPath must be unique");
+    if (devices.contains(name))
+      causes.invalid(place.field("name"), "the volume is already used as a device in this container");
+    if (device_paths.contains(path)) causes.invalid(place.field("mountPath"), "the path is already used by a device");
     check_mount_options(causes, at, place, mount, container);
   }
 }
@@ -182,20 +183,20 @@ void check_devices(Causes& causes, const Place& at, const json::Object& containe
     const std::string_view name = text(device, "name");
     const std::string_view path = text(device, "devicePath");
     const auto volume = volumes.find(name);
-    if (name.empty()) causes.required(place.field("name"), "say which volume becomes a device");
-    if (names.contains(name)) causes.invalid(place.field("name"), "the volume is a device already");
+    if (name.empty()) causes.required(place.field("name"), "the name of the volume");
+    if (names.contains(name)) causes.invalid(place.field("name"), "the volume is already used as a device");
     if (volume == volumes.end())
-      causes.not_found(place.field("name"), name, "the pod has no such volume; add it to spec.volumes");
+      causes.not_found(place.field("name"), name, "add it to spec.volumes");
     else if (!volume->second)
-      causes.invalid(place.field("name"), "only claims can be devices");
-    if (path.empty()) causes.required(place.field("devicePath"), "say where the device appears");
-    if (paths.contains(path)) causes.invalid(place.field("devicePath"), "another device is there already");
+      causes.invalid(place.field("name"), "a device requires a persistentVolumeClaim volume");
+    if (path.empty()) causes.required(place.field("devicePath"), "the path of the device");
+    if (paths.contains(path)) causes.invalid(place.field("devicePath"), "devicePath must be unique");
     if (has_backsteps(path))
-      causes.invalid(place.field("devicePath"), "must not hold '..'");
+      causes.invalid(place.field("devicePath"), "must not contain '..'");
     else
       paths.insert(path);
-    if (mounts.contains(name)) causes.invalid(place.field("name"), "the volume is mounted here already");
-    if (mount_paths.contains(path)) causes.invalid(place.field("devicePath"), "a volume is mounted there");
+    if (mounts.contains(name)) causes.invalid(place.field("name"), "the volume is already mounted in this container");
+    if (mount_paths.contains(path)) causes.invalid(place.field("devicePath"), "the path is already used by a mount");
     if (!name.empty()) names.insert(name);
   }
 }
@@ -203,10 +204,10 @@ void check_devices(Causes& causes, const Place& at, const json::Object& containe
 void check_container(Causes& causes, const Place& at, const json::Object& container, const PodFacts& facts) {
   const std::string_view name = text(container, "name");
   if (name.empty())
-    causes.required(at.field("name"), "a container needs a name");
+    causes.required(at.field("name"), "the name of the container");
   else
     causes.defects(at.field("name"), name, dns1123_label_defects(name));
-  if (text(container, "image").empty()) causes.required(at.field("image"), "say which image the container runs");
+  if (text(container, "image").empty()) causes.required(at.field("image"), "the image of the container");
   check_choice(causes, at.field("terminationMessagePolicy"), text(container, "terminationMessagePolicy"),
                message_policies);
   check_ports(causes, at.field("ports"), items(container, "ports"));
@@ -223,7 +224,7 @@ void check_restart_policy(Causes& causes, const Place& at, const json::Object& c
   if (has(container, "restartPolicy"))
     check_supported(causes, at.field("restartPolicy"), text(container, "restartPolicy"), restart_policies);
   else if (!items(container, "restartPolicyRules").empty())
-    causes.required(at.field("restartPolicy"), "rules are exceptions; say what holds otherwise");
+    causes.required(at.field("restartPolicy"), "restartPolicyRules requires restartPolicy");
 }
 
 class HostPorts {
@@ -248,7 +249,7 @@ class HostPorts {
 
 void check_regular(Causes& causes, const Place& at, const json::Array& containers, const PodFacts& facts,
                    Names& names) {
-  if (containers.empty()) return causes.required(at, "a pod runs at least one container");
+  if (containers.empty()) return causes.required(at, "at least one container");
   for (std::size_t i = 0; i < containers.size(); ++i) {
     const json::Object& container = members(containers[i]);
     const Place place = at.item(i);
@@ -266,7 +267,7 @@ void check_init_probes(Causes& causes, const Place& at, const json::Object& cont
   if (text(container, "restartPolicy") == "Always") return check_probes(causes, at, container, facts.grace_seconds);
   for (const std::string_view member : {"lifecycle", "livenessProbe", "readinessProbe", "startupProbe"})
     if (has(container, member))
-      causes.forbidden(at.field(member), "an init container has it only with restartPolicy Always");
+      causes.forbidden(at.field(member), "restartPolicy Always is required for this field in an init container");
 }
 
 void check_init(Causes& causes, const Place& at, const json::Array& containers, const PodFacts& facts, Names& names) {
@@ -297,7 +298,7 @@ void check_ephemeral(Causes& causes, const Place& at, const json::Array& contain
     for (const std::string_view member :
          {"ports", "resources", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle"})
       if (const auto* value = json::find(container, member); !same(value, nullptr))
-        causes.forbidden(place.field(member), "a container for looking into a pod does no work of the pod");
+        causes.forbidden(place.field(member), "not supported for ephemeral containers");
   }
 }
 

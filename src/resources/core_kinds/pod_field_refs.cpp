@@ -58,20 +58,20 @@ void check_divisor(Causes& causes, const Place& at, std::string_view resource, c
       resource.ends_with(".memory") || resource.ends_with(".ephemeral-storage") || is_huge_pages(resource);
   const Supported units = cpu ? Supported(cpu_divisors) : Supported(byte_divisors);
   if ((cpu || bytes) && std::ranges::find(units, std::string_view(unit->to_string())) == units.end())
-    causes.invalid(at.field("divisor"), cpu ? "is 1 or 1m for cpu" : "is one unit, such as 1, 1M or 1Mi");
+    causes.invalid(at.field("divisor"), cpu ? "must be 1 or 1m for cpu" : "must be a unit, for example 1, 1M or 1Mi");
 }
 
 }  // namespace
 
 void check_field_ref(Causes& causes, const Place& at, const json::Object& ref, FieldUse use) {
   const std::string_view path = text(ref, "fieldPath");
-  if (text(ref, "apiVersion").empty()) return causes.required(at.field("apiVersion"), "v1 is the only version");
-  if (path.empty()) return causes.required(at.field("fieldPath"), "say which field, such as metadata.name");
+  if (text(ref, "apiVersion").empty()) return causes.required(at.field("apiVersion"), "only v1 is supported");
+  if (path.empty()) return causes.required(at.field("fieldPath"), "the path of the field, for example metadata.name");
   const Subscripted split = split_subscript(path);
   const bool known = split.found ? split.path == "metadata.annotations" || split.path == "metadata.labels"
                                  : std::ranges::find(known_fields, path) != known_fields.end();
   if (text(ref, "apiVersion") != "v1" || !known)
-    return causes.invalid(at.field("fieldPath"), "is no field of a pod that can be asked for");
+    return causes.invalid(at.field("fieldPath"), "not supported as a field reference");
   if (split.found) {
     const std::string key = split.path == "metadata.annotations" ? lower(split.key) : std::string(split.key);
     return causes.defects(at, key, qualified_name_defects(key));
@@ -83,9 +83,9 @@ void check_field_ref(Causes& causes, const Place& at, const json::Object& ref, F
 void check_resource_field_ref(Causes& causes, const Place& at, const json::Object& ref, FieldUse use) {
   const std::string_view resource = text(ref, "resource");
   if (use == FieldUse::volume && text(ref, "containerName").empty())
-    causes.required(at.field("containerName"), "say of which container");
+    causes.required(at.field("containerName"), "the name of the container");
   else if (resource.empty())
-    causes.required(at.field("resource"), "say which resource, such as limits.memory");
+    causes.required(at.field("resource"), "the resource, for example limits.memory");
   else if (!is_huge_pages(resource))
     check_supported(causes, at.field("resource"), resource, resources);
   check_divisor(causes, at, resource, json::find(ref, "divisor"));

@@ -18,16 +18,16 @@ bool is_header_name(std::string_view name) {
 }
 
 void check_exec(Causes& causes, const Place& at, const json::Object& action, std::int64_t /*grace_seconds*/) {
-  if (items(action, "command").empty()) causes.required(at.field("command"), "say which program runs");
+  if (items(action, "command").empty()) causes.required(at.field("command"), "the command to run");
 }
 
 void check_http_get(Causes& causes, const Place& at, const json::Object& action, std::int64_t /*grace_seconds*/) {
-  if (text(action, "path").empty()) causes.required(at.field("path"), "say what is asked for");
+  if (text(action, "path").empty()) causes.required(at.field("path"), "the path of the request");
   check_port(causes, at.field("port"), json::find(action, "port"));
   check_supported(causes, at.field("scheme"), text(action, "scheme"), schemes);
   for (const json::Value& header : items(action, "httpHeaders"))
     if (!is_header_name(text(header, "name")))
-      causes.invalid(at.field("httpHeaders"), "the name of a header holds letters, digits and '-'");
+      causes.invalid(at.field("httpHeaders"), "must contain only letters, digits and '-'");
 }
 
 void check_number_or_name(Causes& causes, const Place& at, const json::Object& action, std::int64_t /*grace_seconds*/) {
@@ -37,7 +37,7 @@ void check_number_or_name(Causes& causes, const Place& at, const json::Object& a
 void check_sleep(Causes& causes, const Place& at, const json::Object& action, std::int64_t grace_seconds) {
   const std::int64_t seconds = json::get_int_or(action, "seconds", 0);
   if (seconds < 0 || seconds > grace_seconds)
-    causes.invalid(at, fmt::format("a pause fits into the grace period: 0 to {} seconds", grace_seconds));
+    causes.invalid(at, fmt::format("must be from 0 to {} seconds, the termination grace period", grace_seconds));
 }
 
 struct Handler {
@@ -55,12 +55,12 @@ void check_handler(Causes& causes, const Place& at, const json::Object& object, 
   for (const Handler& handler : handlers) {
     if (!has(object, handler.member)) continue;
     if (found)
-      causes.forbidden(at.field(handler.member), "there is another action already, and only one can be done");
+      causes.forbidden(at.field(handler.member), "mutually exclusive with other actions; exactly one is supported");
     else
       handler.check(causes, at.field(handler.member), members(object, handler.member), grace_seconds);
     found = true;
   }
-  if (!found) causes.required(at, "say what is done, such as exec or httpGet");
+  if (!found) causes.required(at, "an action, for example exec or httpGet");
 }
 
 void check_probe(Causes& causes, const Place& at, const json::Object& probe, std::int64_t grace_seconds) {
@@ -69,7 +69,7 @@ void check_probe(Causes& causes, const Place& at, const json::Object& probe, std
        {"initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"})
     check_not_negative(causes, at.field(number), json::get_int_or(probe, number, 0));
   if (const auto seconds = json::get_int(probe, "terminationGracePeriodSeconds"); seconds && *seconds <= 0)
-    causes.invalid(at.field("terminationGracePeriodSeconds"), "must be above 0");
+    causes.invalid(at.field("terminationGracePeriodSeconds"), "must be greater than 0");
 }
 
 // A container that was found broken is restarted: there is nothing left to succeed twice.
@@ -92,7 +92,7 @@ void check_probes(Causes& causes, const Place& at, const json::Object& container
     if (name != "readinessProbe")
       check_one_success(causes, place, probe);
     else if (has(probe, "terminationGracePeriodSeconds"))
-      causes.invalid(place.field("terminationGracePeriodSeconds"), "a readiness probe ends nothing");
+      causes.invalid(place.field("terminationGracePeriodSeconds"), "not supported for readiness probes");
   }
 }
 

@@ -18,7 +18,7 @@ constexpr std::string_view preferred_terms = "preferredDuringSchedulingIgnoredDu
 
 void check_weight(Causes& causes, const Place& at, const json::Value& term) {
   const std::int64_t weight = json::get_int_or(term, "weight", 0);
-  if (weight < 1 || weight > weight_max) causes.invalid(at.field("weight"), "weights go from 1 to 100");
+  if (weight < 1 || weight > weight_max) causes.invalid(at.field("weight"), "must be from 1 to 100");
 }
 
 // Values that no label can have are let through where a term is only a wish.
@@ -27,13 +27,13 @@ void check_node_expression(Causes& causes, const Place& at, const json::Object& 
   const json::Array& values = items(expression, "values");
   const Place list = at.field("values");
   if (op == "In" || op == "NotIn") {
-    if (values.empty()) causes.required(list, "In and NotIn compare with values; give at least one");
+    if (values.empty()) causes.required(list, "operators In and NotIn require at least one value");
   } else if (op == "Exists" || op == "DoesNotExist") {
-    if (!values.empty()) causes.forbidden(list, "Exists and DoesNotExist look at the key alone");
+    if (!values.empty()) causes.forbidden(list, "operators Exists and DoesNotExist do not support values");
   } else if (op == "Gt" || op == "Lt") {
-    if (values.size() != 1) causes.required(list, "Gt and Lt compare with one value");
+    if (values.size() != 1) causes.required(list, "operators Gt and Lt require exactly one value");
   } else {
-    causes.invalid(at.field("operator"), "the operators are In, NotIn, Exists, DoesNotExist, Gt and Lt");
+    causes.invalid(at.field("operator"), "supported operators: In, NotIn, Exists, DoesNotExist, Gt, Lt");
   }
   const std::string_view key = text(expression, "key");
   causes.defects(at.field("key"), key, qualified_name_defects(key));
@@ -47,11 +47,11 @@ void check_node_field(Causes& causes, const Place& at, const json::Object& expre
   const json::Array& values = items(expression, "values");
   const Place list = at.field("values");
   if (op != "In" && op != "NotIn")
-    causes.invalid(at.field("operator"), "fields are compared by In and NotIn");
+    causes.invalid(at.field("operator"), "only In and NotIn are supported for fields");
   else if (values.size() != 1)
-    causes.required(list, "a field is compared with one value");
+    causes.required(list, "exactly one value is required");
   if (text(expression, "key") != "metadata.name")
-    return causes.invalid(at.field("key"), "metadata.name is the only field that can be compared");
+    return causes.invalid(at.field("key"), "only metadata.name is supported");
   for (std::size_t i = 0; i < values.size(); ++i)
     causes.defects(list.item(i), as_text(values[i]), dns1123_subdomain_defects(as_text(values[i])));
 }
@@ -71,7 +71,7 @@ void check_node_affinity(Causes& causes, const Place& at, const json::Object& af
     const json::Array& terms = items(members(affinity, required_terms), "nodeSelectorTerms");
     const Place selector = at.field(required_terms);
     const Place list = selector.field("nodeSelectorTerms");
-    if (terms.empty()) causes.required(list, "give at least one term; without any no node matches");
+    if (terms.empty()) causes.required(list, "at least one term; without terms no node matches");
     for (std::size_t i = 0; i < terms.size(); ++i) check_node_term(causes, list.item(i), members(terms[i]), false);
   }
   const json::Array& wishes = items(affinity, preferred_terms);
@@ -89,7 +89,7 @@ void check_pod_term(Causes& causes, const Place& at, const json::Object& term) {
   for (const json::Value& ns : items(term, "namespaces"))
     causes.defects(at.field("namespace"), as_text(ns), dns1123_label_defects(as_text(ns)));
   const std::string_view key = text(term, "topologyKey");
-  if (key.empty()) causes.required(at.field("topologyKey"), "say which label of nodes means near");
+  if (key.empty()) causes.required(at.field("topologyKey"), "a label of nodes");
   causes.defects(at.field("topologyKey"), key, qualified_name_defects(key));
 }
 
@@ -112,28 +112,27 @@ void check_toleration(Causes& causes, const Place& at, const json::Object& toler
   const std::string_view value = text(toleration, "value");
   const std::string_view effect = text(toleration, "effect");
   if (!key.empty()) causes.defects(at.field("key"), key, qualified_name_defects(key));
-  if (key.empty() && op != "Exists")
-    causes.invalid(at.field("operator"), "without a key it tolerates every taint, which only Exists can say");
+  if (key.empty() && op != "Exists") causes.invalid(at.field("operator"), "operator must be Exists if key is empty");
   if (has(toleration, "tolerationSeconds") && effect != "NoExecute")
-    causes.invalid(at.field("effect"), "only NoExecute drives pods away, so only it goes with tolerationSeconds");
+    causes.invalid(at.field("effect"), "tolerationSeconds requires effect NoExecute");
   if (op.empty() || op == "Equal")
     causes.joined_defects(at.field("operator"), value, label_value_defects(value));
   else if (op != "Exists")
     causes.not_supported(at.field("operator"), op, toleration_operators);
   else if (!value.empty())
-    causes.invalid(at.field("operator"), "Exists looks at the key alone; leave the value out");
+    causes.invalid(at.field("operator"), "must be empty with operator Exists");
   if (!effect.empty()) check_supported(causes, at.field("effect"), effect, taint_effects);
 }
 
 void check_constraint(Causes& causes, const Place& at, const json::Object& constraint) {
   const std::string_view action = text(constraint, "whenUnsatisfiable");
-  if (json::get_int_or(constraint, "maxSkew", 0) <= 0) causes.invalid(at.field("maxSkew"), "must be above 0");
-  if (text(constraint, "topologyKey").empty())
-    causes.required(at.field("topologyKey"), "say which label of nodes makes the groups");
+  if (json::get_int_or(constraint, "maxSkew", 0) <= 0) causes.invalid(at.field("maxSkew"), "must be greater than 0");
+  if (text(constraint, "topologyKey").empty()) causes.required(at.field("topologyKey"), "a label of nodes");
   check_supported(causes, at.field("whenUnsatisfiable"), action, unsatisfiable_actions);
   if (const auto domains = json::get_int(constraint, "minDomains")) {
-    if (*domains <= 0) causes.invalid(at.field("minDomains"), "must be above 0");
-    if (action != "DoNotSchedule") causes.invalid(at.field("minDomains"), "goes only with DoNotSchedule");
+    if (*domains <= 0) causes.invalid(at.field("minDomains"), "must be greater than 0");
+    if (action != "DoNotSchedule")
+      causes.invalid(at.field("minDomains"), "minDomains requires whenUnsatisfiable DoNotSchedule");
   }
   for (const std::string_view policy : {"nodeAffinityPolicy", "nodeTaintsPolicy"})
     if (has(constraint, policy))

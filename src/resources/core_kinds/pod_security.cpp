@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 2> selinux_policies = {"MountOption", "Re
 void check_id(Causes& causes, const Place& at, const json::Value* id) {
   const auto number = json::as_int(id);
   if (number && (*number < 0 || *number > std::numeric_limits<std::int32_t>::max()))
-    causes.invalid(at, "IDs of users and groups go from 0 to 2147483647");
+    causes.invalid(at, "must be from 0 to 2147483647");
 }
 
 void check_ids(Causes& causes, const Place& at, const json::Object& context,
@@ -33,13 +33,13 @@ void check_profile(Causes& causes, const Place& context_place, const json::Objec
   const Place local = at.field("localhostProfile");
   check_choice(causes, at.field("type"), type, profile_types);
   if (type != "Localhost") {
-    if (has(profile, "localhostProfile")) causes.invalid(local, "goes only with type Localhost");
+    if (has(profile, "localhostProfile")) causes.invalid(local, "supported only with type Localhost");
   } else if (!has(profile, "localhostProfile")) {
-    causes.required(local, "type Localhost needs the name of the profile on the node");
+    causes.required(local, "type Localhost requires the name of the profile on the node");
   } else if (name == "seccompProfile") {
     check_descending_path(causes, local, text(profile, "localhostProfile"));
   } else if (text(profile, "localhostProfile").empty()) {
-    causes.required(local, "type Localhost needs the name of the profile on the node");
+    causes.required(local, "type Localhost requires the name of the profile on the node");
   }
 }
 
@@ -56,9 +56,9 @@ void check_container_security(Causes& causes, const Place& at, const json::Objec
   check_profile(causes, at, context, "seccompProfile");
   if (!json::get_bool_or(context, "allowPrivilegeEscalation", true)) {
     if (json::get_bool_or(context, "privileged", false))
-      causes.invalid(at, "a privileged container has all rights; it cannot be kept from getting more");
+      causes.invalid(at, "allowPrivilegeEscalation: false is mutually exclusive with privileged");
     if (contains_text(items(members(context, "capabilities"), "add"), "CAP_SYS_ADMIN"))
-      causes.invalid(at, "CAP_SYS_ADMIN gives more rights; it does not go with allowPrivilegeEscalation false");
+      causes.invalid(at, "allowPrivilegeEscalation: false is mutually exclusive with CAP_SYS_ADMIN");
   }
   check_profile(causes, at, context, "appArmorProfile");
 }
@@ -70,7 +70,7 @@ void check_pod_security(Causes& causes, const Place& at, const json::Object& spe
   const Place list = at.field("supplementalGroups");
   for (std::size_t i = 0; i < groups.size(); ++i) check_id(causes, list.item(i), &groups[i]);
   if (json::get_bool_or(spec, "hostPID", false) && json::get_bool_or(spec, "shareProcessNamespace", false))
-    causes.invalid(at.field("shareProcessNamespace"), "processes are shared with the node already, by hostPID");
+    causes.invalid(at.field("shareProcessNamespace"), "shareProcessNamespace is mutually exclusive with hostPID");
   check_policy(causes, at, context, "fsGroupChangePolicy", group_change_policies);
   check_profile(causes, at, context, "seccompProfile");
   check_profile(causes, at, context, "appArmorProfile");

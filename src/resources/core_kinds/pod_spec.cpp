@@ -42,21 +42,22 @@ void check_dns(Causes& causes, const Place& at, const json::Object& spec) {
   const Place servers_place = at.field("nameservers");
   const Place searches_place = at.field("searches");
   if (text(spec, "dnsPolicy") == "None") {
-    if (!has(spec, "dnsConfig")) return causes.required(at, "dnsPolicy None leaves everything to dnsConfig");
-    if (servers.empty()) return causes.required(servers_place, "dnsPolicy None needs at least one name server");
+    if (!has(spec, "dnsConfig")) return causes.required(at, "dnsPolicy None requires dnsConfig");
+    if (servers.empty()) return causes.required(servers_place, "dnsPolicy None requires at least one name server");
   }
-  if (servers.size() > name_servers_max) causes.invalid(servers_place, "at most 3 name servers are asked");
+  if (servers.size() > name_servers_max) causes.invalid(servers_place, "must have at most 3 name servers");
   for (std::size_t i = 0; i < servers.size(); ++i) check_ip(causes, servers_place.item(i), as_text(servers[i]));
-  if (searches.size() > search_paths_max) causes.invalid(searches_place, "at most 32 search paths are tried");
+  if (searches.size() > search_paths_max) causes.invalid(searches_place, "must have at most 32 search paths");
   std::size_t bytes = searches.empty() ? 0 : searches.size() - 1;
   for (const json::Value& search : searches) bytes += as_text(search).size();
-  if (bytes > search_bytes_max) causes.invalid(searches_place, "all search paths together may have 2048 bytes");
+  if (bytes > search_bytes_max)
+    causes.invalid(searches_place, "must have at most 2048 bytes in all search paths together");
   for (std::size_t i = 0; i < searches.size(); ++i)
     causes.defects(searches_place.item(i), as_text(searches[i]), search_path_defects(as_text(searches[i])));
   const json::Array& options = items(config, "options");
   const Place options_place = at.field("options");
   for (std::size_t i = 0; i < options.size(); ++i)
-    if (text(options[i], "name").empty()) causes.required(options_place.item(i), "an option needs a name");
+    if (text(options[i], "name").empty()) causes.required(options_place.item(i), "the name of the option");
 }
 
 void check_host_network(Causes& causes, const Place& at, const json::Object& spec) {
@@ -68,7 +69,7 @@ void check_host_network(Causes& causes, const Place& at, const json::Object& spe
     for (std::size_t j = 0; j < ports.size(); ++j)
       if (json::get_int_or(ports[j], "hostPort", 0) != json::get_int_or(ports[j], "containerPort", 0))
         causes.invalid(list.item(i).field("ports").item(j).field("hostPort"),
-                       "on the node's network both ports are one; leave hostPort out");
+                       "hostPort must equal containerPort with hostNetwork");
   }
 }
 
@@ -116,7 +117,7 @@ void check_host_aliases(Causes& causes, const Place& at, const json::Array& alia
 void check_spec(Causes& causes, const Place& at, const json::Object& pod) {
   const json::Object& spec = members(pod, "spec");
   if (!has(spec, "terminationGracePeriodSeconds"))
-    causes.required(at.field("terminationGracePeriodSeconds"), "say how long the pod may take to end");
+    causes.required(at.field("terminationGracePeriodSeconds"), "the termination grace period");
   PodFacts facts;
   facts.grace_seconds = json::get_int_or(spec, "terminationGracePeriodSeconds", 0);
   facts.volumes = check_volumes(causes, at, pod);
@@ -134,7 +135,7 @@ void check_spec(Causes& causes, const Place& at, const json::Object& pod) {
               {{"serviceAccountName", dns1123_subdomain_defects}, {"nodeName", dns1123_subdomain_defects}});
   if (const auto seconds = json::get_int(spec, "activeDeadlineSeconds");
       seconds && (*seconds < 1 || *seconds > std::numeric_limits<std::int32_t>::max()))
-    causes.invalid(at.field("activeDeadlineSeconds"), "a deadline lies 1 to 2147483647 seconds after the start");
+    causes.invalid(at.field("activeDeadlineSeconds"), "must be from 1 to 2147483647");
   check_names(causes, at, spec, {{"hostname", dns1123_label_defects}, {"subdomain", dns1123_label_defects}});
   check_tolerations(causes, at.field("tolerations"), items(spec, "tolerations"));
   check_host_aliases(causes, at.field("hostAliases"), items(spec, "hostAliases"));
@@ -151,7 +152,7 @@ void check_images_are_trimmed(Causes& causes, const Place& at, const json::Array
   for (std::size_t i = 0; i < containers.size(); ++i) {
     const std::string_view image = text(containers[i], "image");
     if (!image.empty() && (blanks.contains(image.front()) || blanks.contains(image.back())))
-      causes.invalid(at.item(i).field("image"), "must not begin or end with blanks");
+      causes.invalid(at.item(i).field("image"), "must not begin or end with whitespace");
   }
 }
 
@@ -162,7 +163,7 @@ void check_pod(Causes& causes, const json::Object& pod) {
   const json::Object& spec = members(pod, "spec");
   if (has_annotation(pod, mirror_annotation) && text(spec, "nodeName").empty())
     causes.invalid(top("metadata").field("annotations").key(mirror_annotation),
-                   "a mirror of a node's own pod says which node it runs on");
+                   "nodeName is required for a mirror pod");
   check_spec(causes, at, pod);
   check_images_are_trimmed(causes, at.field("containers"), items(spec, "containers"));
   check_images_are_trimmed(causes, at.field("initContainers"), items(spec, "initContainers"));

@@ -21,7 +21,7 @@ constexpr std::int64_t token_seconds_max = std::int64_t{1} << 32;
 void check_file_mode(Causes& causes, const Place& at, const json::Object& in, std::string_view member) {
   const auto mode = json::get_int(in, member);
   if (mode && (*mode < 0 || *mode > file_mode_max))
-    causes.invalid(at.field(member), "permission bits go from 0 to 0777 (octal), which is 511");
+    causes.invalid(at.field(member), "must be from 0 to 0777 (octal), which is 511");
 }
 
 // A path below the volume that is none of those the kubelet keeps its own files under.
@@ -34,7 +34,7 @@ void check_required(Causes& causes, const Place& at, const json::Object& in, std
   const auto* value = json::find(in, member);
   const auto* list = value ? value->if_array() : nullptr;
   if (list ? list->empty() : text(in, member).empty())
-    causes.required(at.field(member), "this kind of volume needs it");
+    causes.required(at.field(member), "required for this type of volume");
 }
 
 using SourceCheck = void (*)(Causes&, const Place&, const json::Object&);
@@ -42,13 +42,13 @@ void check_nothing(Causes& /*causes*/, const Place& /*at*/, const json::Object& 
 
 void check_empty_dir(Causes& causes, const Place& at, const json::Object& source) {
   if (const auto size = quantity_of(json::find(source, "sizeLimit")); size && size->sign() < 0)
-    causes.forbidden(at.field("sizeLimit"), "must not be below 0");
+    causes.forbidden(at.field("sizeLimit"), "must be 0 or more");
 }
 
 void check_host_path(Causes& causes, const Place& at, const json::Object& source) {
   const std::string_view path = text(source, "path");
   if (path.empty()) return;  // reported as missing
-  if (has_backsteps(path)) causes.invalid(at.field("path"), "must not hold '..'");
+  if (has_backsteps(path)) causes.invalid(at.field("path"), "must not contain '..'");
   if (has(source, "type")) check_supported(causes, at.field("type"), text(source, "type"), host_path_types);
 }
 
@@ -58,8 +58,8 @@ void check_key_paths(Causes& causes, const Place& at, const json::Object& source
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const json::Object& item = members(keys[i]);
     const Place place = list.item(i);
-    if (text(item, "key").empty()) causes.required(place.field("key"), "say which key becomes a file");
-    if (text(item, "path").empty()) causes.required(place.field("path"), "say where the file appears");
+    if (text(item, "key").empty()) causes.required(place.field("key"), "the key of the file");
+    if (text(item, "path").empty()) causes.required(place.field("path"), "the path of the file");
     check_local_path(causes, place.field("path"), text(item, "path"));
     check_file_mode(causes, place, item, "mode");
   }
@@ -75,15 +75,15 @@ void check_nfs(Causes& causes, const Place& at, const json::Object& source) {
 }
 
 void check_downward_file(Causes& causes, const Place& at, const json::Object& file) {
-  if (text(file, "path").empty()) causes.required(at.field("path"), "say where the file appears");
+  if (text(file, "path").empty()) causes.required(at.field("path"), "the path of the file");
   check_local_path(causes, at.field("path"), text(file, "path"));
   if (has(file, "fieldRef")) {
     check_field_ref(causes, at.field("fieldRef"), members(file, "fieldRef"), FieldUse::volume);
-    if (has(file, "resourceFieldRef")) causes.invalid(at, "a file shows a field or a resource, not both");
+    if (has(file, "resourceFieldRef")) causes.invalid(at, "fieldRef is mutually exclusive with resourceFieldRef");
   } else if (has(file, "resourceFieldRef")) {
     check_resource_field_ref(causes, at.field("resourceFieldRef"), members(file, "resourceFieldRef"), FieldUse::volume);
   } else {
-    causes.required(at, "say what the file shows, by fieldRef or resourceFieldRef");
+    causes.required(at, "fieldRef or resourceFieldRef");
   }
   check_file_mode(causes, at, file, "mode");
 }
@@ -96,10 +96,11 @@ void check_downward(Causes& causes, const Place& at, const json::Object& source)
 
 void check_token(Causes& causes, const Place& at, const Place& volume, const json::Object& token) {
   const std::int64_t seconds = json::get_int_or(token, "expirationSeconds", 0);
-  if (seconds < token_seconds_min) causes.invalid(at.field("expirationSeconds"), "a token lasts at least 10 minutes");
-  if (seconds > token_seconds_max) causes.invalid(at.field("expirationSeconds"), "a token lasts at most 2^32 seconds");
+  if (seconds < token_seconds_min)
+    causes.invalid(at.field("expirationSeconds"), "must be at least 600 seconds (10 minutes)");
+  if (seconds > token_seconds_max) causes.invalid(at.field("expirationSeconds"), "must be at most 2^32 seconds");
   if (text(token, "path").empty())
-    causes.required(volume.field("path"), "say where the file appears");
+    causes.required(volume.field("path"), "the path of the file");
   else
     check_local_path(causes, volume.field("path"), text(token, "path"));
 }
@@ -112,7 +113,7 @@ class TakenPaths {
     for (const json::Value& item : items(source, "items")) {
       const std::string_view path = text(item, "path");
       if (!path.empty() && !taken_.insert(path).second)
-        causes_.invalid(volume_, fmt::format("two sources put a file at {}", path));
+        causes_.invalid(volume_, fmt::format("{}: paths must be unique across sources", path));
     }
   }
 
@@ -133,7 +134,8 @@ void check_projected(Causes& causes, const Place& at, const json::Object& volume
     for (const std::string_view kind : {"secret", "configMap"}) {
       if (!has(source, kind)) continue;
       const Place kind_place = place.field(kind);
-      if (text(members(source, kind), "name").empty()) causes.required(kind_place.field("name"), "name the object");
+      if (text(members(source, kind), "name").empty())
+        causes.required(kind_place.field("name"), "the name of the object");
       check_key_paths(causes, kind_place, members(source, kind));
       paths.take(members(source, kind));
     }
@@ -144,14 +146,14 @@ void check_projected(Causes& causes, const Place& at, const json::Object& volume
     if (has(source, "serviceAccountToken"))
       check_token(causes, place.field("serviceAccountToken"), at, members(source, "serviceAccountToken"));
     const auto kinds = std::ranges::count_if(source, [](const auto& member) { return !member.value().is_null(); });
-    if (kinds > 1) causes.forbidden(place, "a source is of one kind; make several sources of it");
+    if (kinds > 1) causes.forbidden(place, "sources are mutually exclusive; use several sources");
   }
 }
 
 void check_ephemeral(Causes& causes, const Place& at, const json::Object& source) {
   const Place claim = at.field("volumeClaimTemplate");
   if (!has(source, "volumeClaimTemplate"))
-    causes.required(claim, "say what storage the volume claims");
+    causes.required(claim, "the volume claim template");
   else
     check_claim_spec(causes, claim.field("spec"), members(members(source, "volumeClaimTemplate"), "spec"));
 }
@@ -217,13 +219,13 @@ const Source* check_sources(Causes& causes, const Place& at, const json::Object&
     if (!has(volume, source.member)) continue;
     if (kind) {
       causes.forbidden(at.field(source.second_place.empty() ? source.member : source.second_place),
-                       fmt::format("the volume is a {} already; a volume is of one kind", kind->member));
+                       fmt::format("mutually exclusive with {}; a volume must have exactly one type", kind->member));
     } else {
       kind = &source;
       check_source(causes, at, volume, source);
     }
   }
-  if (!kind) causes.required(at, "say what kind of volume it is");
+  if (!kind) causes.required(at, "the type of the volume");
   return kind;
 }
 
@@ -251,7 +253,7 @@ bool has_backsteps(std::string_view path) {
 
 void check_descending_path(Causes& causes, const Place& at, std::string_view path) {
   if (path.starts_with('/')) causes.invalid(at, "must be a relative path");
-  if (has_backsteps(path)) causes.invalid(at, "must not hold '..'");
+  if (has_backsteps(path)) causes.invalid(at, "must not contain '..'");
 }
 
 Volumes check_volumes(Causes& causes, const Place& spec, const json::Object& pod) {
@@ -268,7 +270,7 @@ Volumes check_volumes(Causes& causes, const Place& spec, const json::Object& pod
     if (kind && kind->member == "ephemeral" && !name_of(pod).empty() && !name.empty())
       causes.defects(at.field("name"), name, dns1123_subdomain_defects(claim_name(name_of(pod), name)));
     if (name.empty())
-      causes.required(at.field("name"), "a volume needs a name for its mounts to refer to");
+      causes.required(at.field("name"), "the name of the volume");
     else
       causes.defects(at.field("name"), name, dns1123_label_defects(name));
     if (good.contains(name)) causes.duplicate(at.field("name"), name);
@@ -276,7 +278,7 @@ Volumes check_volumes(Causes& causes, const Place& spec, const json::Object& pod
     const std::string_view claim = text(members(volume, "persistentVolumeClaim"), "claimName");
     if (claims.contains(std::string(claim)))
       causes.invalid(at.field("persistentVolumeClaim").field("claimName"),
-                     "this claim is made for another volume of the pod");
+                     "the claim of another ephemeral volume of the pod has this name");
   }
   return good;
 }

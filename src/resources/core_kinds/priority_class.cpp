@@ -36,10 +36,9 @@ bool is_system_class(const json::Object& object) {
 void check_new(Causes& causes, const json::Object& object) {
   if (name_of(object).starts_with(system_prefix)) {
     if (!is_system_class(object))
-      causes.forbidden(top("metadata").field("name"),
-                       "names that begin with system- belong to Kubernetes' own classes");
+      causes.forbidden(top("metadata").field("name"), "the prefix system- is reserved for Kubernetes");
   } else if (json::get_int_or(object, "value", 0) > user_priority_max) {
-    causes.forbidden(top("value"), fmt::format("classes of users go up to {}", user_priority_max));
+    causes.forbidden(top("value"), fmt::format("must be at most {}", user_priority_max));
   }
   if (has(object, "preemptionPolicy"))
     check_choice(causes, top("preemptionPolicy"), text(object, "preemptionPolicy"), preemption_policies);

@@ -80,7 +80,7 @@ bool check_resource_name(Causes& causes, const Place& at, std::string_view name)
   causes.defects(at, name, defects);
   if (!defects.empty()) return false;
   if (is_qualified(name) || is_known(name, in_general) || is_quota_huge_page_resource(name)) return true;
-  causes.invalid(at, "is neither a resource that Kubernetes knows nor one with a domain, such as example.com/gpu");
+  causes.invalid(at, "must be a resource of Kubernetes, or have a domain, for example example.com/gpu");
   return false;
 }
 
@@ -88,10 +88,9 @@ void check_container_resource(Causes& causes, const Place& at, std::string_view 
   check_resource_name(causes, at, name);
   if (!is_qualified(name)) {
     if (!is_known(name, in_containers) && !is_huge_page_resource(name))
-      causes.invalid(at,
-                     "containers ask for cpu, memory, ephemeral-storage, hugepages-SIZE or resources with a domain");
+      causes.invalid(at, "must be cpu, memory, ephemeral-storage, hugepages-SIZE or a resource with a domain");
   } else if (!is_native(name) && !is_extended(name)) {
-    causes.invalid(at, "the name does not follow the rules for resources with a domain");
+    causes.invalid(at, "must be a valid name of a resource with a domain");
   }
 }
 
@@ -100,7 +99,7 @@ void check_huge_pages(Causes& causes, const Place& at, std::string_view name, co
   const auto wanted = quantity_of(&value);
   const bool whole_size = size && size->sign() > 0 && size->milli_value() % 1000 == 0;
   if (!whole_size || !wanted || wanted->value() % size->value() != 0)
-    causes.invalid(at, "must be a whole number of pages of the size in its name");
+    causes.invalid(at, "must be a multiple of the page size in its name");
 }
 
 struct Seen {
@@ -130,11 +129,12 @@ void check_against_limits(Causes& causes, const Place& at, const json::Object& r
     if (!request) continue;
     if (!limit) {
       if (!can_overcommit(name))
-        causes.required(at.field("limits"), fmt::format("{} cannot be shared, so it needs a limit too", name));
+        causes.required(at.field("limits"), fmt::format("{} cannot be overcommitted and requires a limit", name));
     } else if (!can_overcommit(name) && *request != *limit) {
-      causes.invalid(at.field("requests"), fmt::format("{} cannot be shared: request and limit must be equal", name));
+      causes.invalid(at.field("requests"),
+                     fmt::format("{} cannot be overcommitted: request and limit must be equal", name));
     } else if (*request > *limit) {
-      causes.invalid(at.field("requests"), fmt::format("more {} is asked for than the limit allows", name));
+      causes.invalid(at.field("requests"), fmt::format("must not be more than the {} limit", name));
     }
   }
 }
@@ -177,7 +177,7 @@ bool is_huge_page_resource(std::string_view name) { return name.starts_with(huge
 void check_amount(Causes& causes, const Place& at, std::string_view resource, const json::Value& value) {
   const auto quantity = quantity_of(&value);
   if (!quantity) return;  // canonical form refused it long ago
-  if (quantity->sign() < 0) causes.invalid(at, "must not be below 0");
+  if (quantity->sign() < 0) causes.invalid(at, "must be 0 or more");
   if ((is_known(resource, whole) || is_extended(resource)) && quantity->milli_value() % 1000 != 0)
     causes.invalid(at, "must be a whole number");
 }
@@ -185,7 +185,7 @@ void check_amount(Causes& causes, const Place& at, std::string_view resource, co
 void check_quota_resource(Causes& causes, const Place& at, std::string_view resource) {
   check_resource_name(causes, at, resource);
   if (!is_qualified(resource) && !is_known(resource, in_quotas) && !is_quota_huge_page_resource(resource))
-    causes.invalid(at, "is no resource that a quota can count");
+    causes.invalid(at, "must be a resource that a quota supports");
 }
 
 void check_requirements(Causes& causes, const Place& at, const json::Object& requirements) {
@@ -195,15 +195,13 @@ void check_requirements(Causes& causes, const Place& at, const json::Object& req
   check_list(causes, at.field("limits"), limits, seen);
   check_list(causes, at.field("requests"), requests, seen);
   check_against_limits(causes, at, requests, limits);
-  if (seen.huge_pages && !seen.compute)
-    causes.forbidden(at, "huge pages alone cannot be placed; ask for cpu or memory too");
+  if (seen.huge_pages && !seen.compute) causes.forbidden(at, "hugepages requires cpu or memory");
 }
 
 void check_overhead(Causes& causes, const Place& at, const json::Object& overhead) {
   Seen seen;
   check_list(causes, at.field("limits"), overhead, seen);
-  if (seen.huge_pages && !seen.compute)
-    causes.forbidden(at, "huge pages alone cannot be placed; ask for cpu or memory too");
+  if (seen.huge_pages && !seen.compute) causes.forbidden(at, "hugepages requires cpu or memory");
 }
 
 }  // namespace vg::resources::core_kinds

@@ -63,7 +63,7 @@ void check_scope_covers(Causes& causes, const Place& at, const Scope& scope, con
   for (const auto& member : hard) {
     const std::string_view resource = member.key();
     if (is_tied_to_scopes(resource) && std::ranges::find(scope.resources, resource) == scope.resources.end())
-      causes.invalid(at, "this scope does not go with every resource of spec.hard");
+      causes.invalid(at, "the scope is not supported for all resources of spec.hard");
   }
 }
 
@@ -71,8 +71,7 @@ void check_conflicts(Causes& causes, const Place& at, const Scopes& scopes) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 2> pairs = {
       {{"BestEffort", "NotBestEffort"}, {"Terminating", "NotTerminating"}}};
   for (const auto& [one, other] : pairs)
-    if (scopes.contains(one) && scopes.contains(other))
-      causes.invalid(at, "two scopes that exclude each other match nothing");
+    if (scopes.contains(one) && scopes.contains(other)) causes.invalid(at, "the scopes are mutually exclusive");
 }
 
 void check_scopes(Causes& causes, const Place& at, const json::Object& spec) {
@@ -82,7 +81,7 @@ void check_scopes(Causes& causes, const Place& at, const json::Object& spec) {
     if (scope)
       check_scope_covers(causes, at, *scope, members(spec, "hard"));
     else
-      causes.invalid(at, "there is no such scope");
+      causes.invalid(at, "the scope is not supported");
     seen.insert(as_text(element));
   }
   check_conflicts(causes, at, seen);
@@ -93,13 +92,13 @@ void check_scope_requirement(Causes& causes, const Place& at, const json::Object
   const std::string_view op = text(requirement, "operator");
   const json::Array& values = items(requirement, "values");
   if (scope && !scope->takes_values && op != "Exists")
-    causes.invalid(at.field("operator"), "this scope has no values to compare with: use Exists");
+    causes.invalid(at.field("operator"), "operator must be Exists for this scope");
   if (op == "In" || op == "NotIn") {
-    if (values.empty()) causes.required(at.field("values"), "In and NotIn compare with values; give at least one");
+    if (values.empty()) causes.required(at.field("values"), "operators In and NotIn require at least one value");
   } else if (op == "Exists" || op == "DoesNotExist") {
-    if (!values.empty()) causes.invalid(at.field("values"), "Exists and DoesNotExist take no values");
+    if (!values.empty()) causes.invalid(at.field("values"), "operators Exists and DoesNotExist do not support values");
   } else {
-    causes.invalid(at.field("operator"), "the operators are In, NotIn, Exists and DoesNotExist");
+    causes.invalid(at.field("operator"), "supported operators: In, NotIn, Exists, DoesNotExist");
   }
 }
 
@@ -111,7 +110,7 @@ void check_scope_selector(Causes& causes, const Place& at, const json::Object& s
     if (scope)
       check_scope_covers(causes, at, *scope, members(spec, "hard"));
     else
-      causes.invalid(at.field("scopeName"), "there is no such scope");
+      causes.invalid(at.field("scopeName"), "the scope is not supported");
     check_scope_requirement(causes, at, requirement);
     seen.insert(text(requirement, "scopeName"));
   }

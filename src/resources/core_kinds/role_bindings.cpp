@@ -1,5 +1,6 @@
 #include <array>
 
+#include "base/phrases.h"
 #include "resources/core_kinds/checks.h"
 #include "resources/core_kinds/kinds.h"
 #include "resources/core_kinds/values.h"
@@ -28,7 +29,7 @@ void check_role_ref(Causes& causes, const json::Object& ref, Supported kinds) {
   check_supported(causes, at.field("kind"), text(ref, "kind"), kinds);
   const std::string_view name = text(ref, "name");
   if (name.empty())
-    causes.required(at.field("name"), "name the role that is given");
+    causes.required(at.field("name"), "the name of the role");
   else
     causes.defects(at.field("name"), name, path_segment_defects(name));
 }
@@ -39,11 +40,11 @@ void check_service_account(Causes& causes, const Place& at, const json::Object& 
   if (!text(subject, "apiGroup").empty())
     causes.not_supported(at.field("apiGroup"), text(subject, "apiGroup"), no_group);
   if (!namespaced && text(subject, "namespace").empty())
-    causes.required(at.field("namespace"), "say which namespace's service account is meant");
+    causes.required(at.field("namespace"), "the namespace of the service account");
 }
 
 void check_subject(Causes& causes, const Place& at, const json::Object& subject, bool namespaced) {
-  if (text(subject, "name").empty()) causes.required(at.field("name"), "say who gets the role");
+  if (text(subject, "name").empty()) causes.required(at.field("name"), "the name of the subject");
   const std::string_view kind = text(subject, "kind");
   if (kind == "ServiceAccount")
     check_service_account(causes, at, subject, namespaced);
@@ -61,8 +62,7 @@ void check_binding(Causes& causes, const json::Object& object, const json::Objec
   for (std::size_t i = 0; i < subjects.size(); ++i)
     check_subject(causes, list.item(i), members(subjects[i]), namespaced);
   // Who may change the subjects of a binding need not be who may hand out another role.
-  if (old && !same_member(object, *old, "roleRef"))
-    causes.invalid(top("roleRef"), "a binding keeps its role; delete it and make another one");
+  if (old && !same_member(object, *old, "roleRef")) causes.invalid(top("roleRef"), phrases::role_ref_fixed);
 }
 
 void validate_role_binding(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,

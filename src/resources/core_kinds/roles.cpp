@@ -7,17 +7,17 @@ namespace {
 
 void check_rule(Causes& causes, const Place& at, const json::Object& rule, bool namespaced) {
   if (items(rule, "verbs").empty())
-    causes.required(at.field("verbs"), "say what is allowed, such as get, or * for all");
+    causes.required(at.field("verbs"), "at least one verb, for example get, or * for all");
   if (!items(rule, "nonResourceURLs").empty()) {
     const Place urls = at.field("nonResourceURLs");
-    if (namespaced) causes.invalid(urls, "paths belong to no namespace; only a ClusterRole can allow them");
+    if (namespaced) causes.invalid(urls, "nonResourceURLs require a ClusterRole");
     if (!items(rule, "apiGroups").empty() || !items(rule, "resources").empty() || !items(rule, "resourceNames").empty())
-      causes.invalid(urls, "a rule is either about resources or about paths; make it two rules");
+      causes.invalid(urls, "nonResourceURLs are mutually exclusive with resources; use two rules");
     return;
   }
   if (items(rule, "apiGroups").empty())
-    causes.required(at.field("apiGroups"), "name the API groups; \"\" is the core group and * is all");
-  if (items(rule, "resources").empty()) causes.required(at.field("resources"), "name the resources, or * for all");
+    causes.required(at.field("apiGroups"), "at least one API group; \"\" is the core group and * is all");
+  if (items(rule, "resources").empty()) causes.required(at.field("resources"), "at least one resource, or * for all");
 }
 
 void check_rules(Causes& causes, const json::Object& object, bool namespaced) {
@@ -31,11 +31,11 @@ void check_aggregation(Causes& causes, const json::Object& object) {
   const json::Array& selectors = items(members(object, "aggregationRule"), "clusterRoleSelectors");
   const Place at = top("aggregationRule");
   const Place list = at.field("clusterRoleSelectors");
-  if (selectors.empty()) causes.required(list, "say which roles are gathered, by at least one selector");
+  if (selectors.empty()) causes.required(list, "at least one selector");
   for (std::size_t i = 0; i < selectors.size(); ++i) {
     const std::size_t before = causes.count();
     check_label_selector(causes, list.item(i), members(selectors[i]));
-    if (causes.count() != before) causes.invalid(list.item(i), "the selector cannot be used as it is");
+    if (causes.count() != before) causes.invalid(list.item(i), "the selector is not valid");
   }
 }
 

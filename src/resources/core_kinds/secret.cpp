@@ -1,6 +1,7 @@
 #include <array>
 
 #include "base/base64.h"
+#include "base/phrases.h"
 #include "json/document.h"
 #include "resources/core_kinds/checks.h"
 #include "resources/core_kinds/kinds.h"
@@ -28,7 +29,7 @@ void defaults(json::Object& object, const WriteContext& /*context*/) {
 }
 
 void require_key(Causes& causes, const Place& data, const json::Object& values, std::string_view key) {
-  if (!has(values, key)) causes.required(data.key(key), "secrets of this type need this key");
+  if (!has(values, key)) causes.required(data.key(key), "required for secrets of this type");
 }
 
 void check_docker_config(Causes& causes, const Place& data, const json::Object& values, std::string_view key) {
@@ -45,7 +46,7 @@ void check_type(Causes& causes, const Place& data, const json::Object& object) {
   if (type == "kubernetes.io/service-account-token") {
     if (annotation(object, account_name_annotation).empty())
       causes.required(top("metadata").field("annotations").key(account_name_annotation),
-                      "a token belongs to a service account; this annotation names it");
+                      "the name of the service account, required for secrets of this type");
   } else if (type == "kubernetes.io/dockercfg") {
     check_docker_config(causes, data, values, ".dockercfg");
   } else if (type == "kubernetes.io/dockerconfigjson") {
@@ -56,7 +57,7 @@ void check_type(Causes& causes, const Place& data, const json::Object& object) {
     require_key(causes, data, values, "password");
   } else if (type == "kubernetes.io/ssh-auth") {
     if (text(values, "ssh-privatekey").empty())
-      causes.required(data.key("ssh-privatekey"), "secrets of this type need this key");
+      causes.required(data.key("ssh-privatekey"), "required for secrets of this type");
   } else if (type == "kubernetes.io/tls") {
     require_key(causes, data, values, "tls.crt");
     require_key(causes, data, values, "tls.key");
@@ -67,9 +68,8 @@ void check_change(Causes& causes, const json::Object& object, const json::Object
   if (text(object, "type") != text(old, "type")) causes.invalid(top("type"), cannot_change);
   if (!json::get_bool_or(old, "immutable", false)) return;
   if (!json::get_bool_or(object, "immutable", false))
-    causes.forbidden(top("immutable"), "once true it stays true; make a new secret instead");
-  if (!same_member(object, old, "data"))
-    causes.forbidden(top("data"), "the secret is immutable; make a new one instead");
+    causes.forbidden(top("immutable"), phrases::immutable("create another Secret"));
+  if (!same_member(object, old, "data")) causes.forbidden(top("data"), phrases::immutable("create another Secret"));
 }
 
 void validate(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,
@@ -80,7 +80,7 @@ void validate(const json::Object& object, const json::Object* old, const WriteCo
   const json::Object& values = members(object, "data");
   for (const auto& member : values)
     causes.defects(data.key(member.key()), member.key(), data_key_defects(member.key()));
-  if (decoded_bytes(values) > data_bytes_max) causes.too_long(data, "all values together may have 1 MiB");
+  if (decoded_bytes(values) > data_bytes_max) causes.too_long(data, "must have at most 1 MiB in all values together");
   check_type(causes, data, object);
 }
 

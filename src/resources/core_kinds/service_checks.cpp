@@ -23,8 +23,8 @@ constexpr std::array<std::string_view, 2> traffic_policies = {"Cluster", "Local"
 constexpr std::array<std::string_view, 3> distributions = {"PreferClose", "PreferSameZone", "PreferSameNode"};
 constexpr std::array<std::string_view, 3> protocols = {"SCTP", "TCP", "UDP"};
 constexpr std::int64_t affinity_seconds_max = 24 * 60 * 60;
-constexpr std::string_view only_balancers = "goes only with type LoadBalancer";
-constexpr std::string_view not_external_names = "a service of type ExternalName is only a name and has no address";
+constexpr std::string_view only_balancers = "requires type LoadBalancer";
+constexpr std::string_view not_external_names = "must not be set for type ExternalName";
 
 void check_external_name(Causes& causes, const Place& at, const json::Object& spec) {
   if (!items(spec, "clusterIPs").empty()) causes.forbidden(at.field("clusterIPs"), not_external_names);
@@ -33,7 +33,7 @@ void check_external_name(Causes& causes, const Place& at, const json::Object& sp
   std::string_view name = text(spec, "externalName");
   if (name.ends_with('.')) name.remove_suffix(1);
   if (name.empty())
-    causes.required(at.field("externalName"), "say which name the service stands for");
+    causes.required(at.field("externalName"), "the DNS name of the service");
   else
     causes.defects(at.field("externalName"), name, dns1123_subdomain_defects(name));
 }
@@ -41,9 +41,9 @@ void check_external_name(Causes& causes, const Place& at, const json::Object& sp
 void check_type_needs(Causes& causes, const Place& at, const json::Object& spec) {
   const std::string_view type = text(spec, "type");
   if (items(spec, "ports").empty() && !is_headless(spec) && type != "ExternalName")
-    causes.required(at.field("ports"), "a service needs at least one port");
+    causes.required(at.field("ports"), "at least one port");
   if ((type == "LoadBalancer" || type == "NodePort") && is_headless(spec))
-    causes.invalid(at.field("clusterIPs").item(0), fmt::format("type {} needs an address; None is not one", type));
+    causes.invalid(at.field("clusterIPs").item(0), fmt::format("must not be None with type {}", type));
   if (type == "ExternalName") check_external_name(causes, at, spec);
 }
 
@@ -54,7 +54,7 @@ void check_service_port(Causes& causes, const Place& at, const json::Object& por
     causes.defects(at.field("name"), name, dns1123_label_defects(name));
     if (!names.insert(name).second) causes.duplicate(at.field("name"), name);
   } else if (needs_name) {
-    causes.required(at.field("name"), "with several ports each needs a name");
+    causes.required(at.field("name"), "required if the service has more than one port");
   }
   check_port_number(causes, at.field("port"), json::get_int_or(port, "port", 0));
   check_choice(causes, at.field("protocol"), text(port, "protocol"), protocols);
@@ -79,7 +79,7 @@ void check_repeated_ports(Causes& causes, const Place& at, const json::Object& s
     const std::int64_t number = json::get_int_or(ports[i], "nodePort", 0);
     if (number == 0) continue;
     if (text(spec, "type") == "ClusterIP")
-      causes.forbidden(at.item(i).field("nodePort"), "goes only with types NodePort and LoadBalancer");
+      causes.forbidden(at.item(i).field("nodePort"), "requires type NodePort or LoadBalancer");
     if (!seen.emplace(text(ports[i], "protocol"), number).second)
       causes.duplicate(at.item(i).field("nodePort"), fmt::to_string(number));
   }
@@ -98,14 +98,14 @@ void check_session_affinity(Causes& causes, const Place& at, const json::Object&
   const std::int64_t seconds = json::get_int_or(client, "timeoutSeconds", 0);
   if (seconds <= 0 || seconds > affinity_seconds_max)
     causes.invalid(at.field("sessionAffinityConfig").field("clientIP").field("timeoutSeconds"),
-                   fmt::format("a client is remembered for 1 to {} seconds", affinity_seconds_max));
+                   fmt::format("must be from 1 to {} seconds", affinity_seconds_max));
 }
 
 void check_addresses_match(Causes& causes, const Place& at, const json::Object& spec) {
   const json::Array& addresses = items(spec, "clusterIPs");
   const std::string_view first = text(spec, "clusterIP");
   if (first.empty()) {
-    if (!addresses.empty()) causes.invalid(at, "must be empty where clusterIP is; set both or none");
+    if (!addresses.empty()) causes.invalid(at, "must be empty if clusterIP is empty");
   } else if (addresses.empty()) {
     causes.required(at, "must begin with clusterIP");
   } else if (as_text(addresses[0]) != first) {
@@ -131,13 +131,13 @@ bool check_address_forms(Causes& causes, const Place& at, const json::Array& add
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     if (i == 0 && as_text(addresses[i]) == headless_address) {
       if (addresses.size() == 1) continue;
-      causes.invalid(at, "None stands alone or not at all");
+      causes.invalid(at, "None is mutually exclusive with other values");
       good = false;
     } else {
       good = check_ip(causes, at.item(i), as_text(addresses[i])) && good;
     }
   }
-  if (addresses.size() > 2) causes.invalid(at, "a service has at most two addresses, one of each family");
+  if (addresses.size() > 2) causes.invalid(at, "must have at most two addresses, one of each family");
   return good;
 }
 
@@ -150,13 +150,13 @@ void check_cluster_ips(Causes& causes, const Place& at, const json::Object& spec
   if (!check_address_forms(causes, place, addresses) || is_headless(spec)) return;
   std::vector<std::string_view> texts;
   for (const json::Value& address : addresses) texts.push_back(as_text(address));
-  if (texts.size() > 1 && !are_dual_stack(texts)) causes.invalid(place, "two addresses must be one of each family");
+  if (texts.size() > 1 && !are_dual_stack(texts)) causes.invalid(place, "must have one address of each family");
   const json::Array& list = items(spec, "ipFamilies");
   for (std::size_t i = 0; i < std::min(texts.size(), list.size()); ++i) {
     const auto address = parse_ip(texts[i], LeadingZeros::ignored);
     const std::string_view family = address && address->is_v4() ? "IPv4" : "IPv6";
     if (as_text(list[i]) != family && std::ranges::find(families, as_text(list[i])) != families.end())
-      causes.invalid(place.item(i), fmt::format("ipFamilies[{}] asks for another family", i));
+      causes.invalid(place.item(i), fmt::format("must be of the family ipFamilies[{}]", i));
   }
 }
 
@@ -177,7 +177,7 @@ void check_external_ips(Causes& causes, const Place& at, const json::Array& addr
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     const std::string_view address = as_text(addresses[i]);
     if (check_ip(causes, at.item(i), address) && is_special(*parse_ip(address, LeadingZeros::ignored)))
-      causes.invalid(at.item(i), "no client elsewhere can reach an unspecified, loopback or link-local address");
+      causes.invalid(at.item(i), "must not be an unspecified, loopback or link-local address");
   }
 }
 
@@ -209,12 +209,13 @@ void check_traffic(Causes& causes, const Place& at, const json::Object& spec) {
   if (is_reachable_from_outside(spec))
     check_choice(causes, at.field("externalTrafficPolicy"), external, traffic_policies);
   else if (!external.empty())
-    causes.invalid(at.field("externalTrafficPolicy"), "goes only with services that can be reached from outside");
+    causes.invalid(at.field("externalTrafficPolicy"),
+                   "requires a service that can be reached from outside of the cluster");
   const std::int64_t health = json::get_int_or(spec, "healthCheckNodePort", 0);
   if (health != 0 && has_health_check_port(spec))
     check_port_number(causes, at.field("healthCheckNodePort"), health);
   else if (health != 0)
-    causes.invalid(at.field("healthCheckNodePort"), "goes only with type LoadBalancer and externalTrafficPolicy Local");
+    causes.invalid(at.field("healthCheckNodePort"), "requires type LoadBalancer and externalTrafficPolicy Local");
   if (has(spec, "internalTrafficPolicy"))
     check_supported(causes, at.field("internalTrafficPolicy"), text(spec, "internalTrafficPolicy"), traffic_policies);
   if (has(spec, "trafficDistribution"))
@@ -232,10 +233,10 @@ void check_family_list(Causes& causes, const Place& at, std::string_view member,
       if (now[i] != before[i]) causes.invalid(place.item(member == "clusterIPs" ? i : 0), cannot_change);
     return;
   }
-  if (now.empty()) causes.invalid(place.item(0), "the first one cannot be given back");
+  if (now.empty()) causes.invalid(place.item(0), "the primary value must not be removed");
   if (!before.empty() && !now.empty() && now[0] != before[0]) causes.invalid(place.item(0), cannot_change);
   if (now.size() == 1 && before.size() > 1 && text(spec, "ipFamilyPolicy") != "SingleStack")
-    causes.invalid(at.field("ipFamilyPolicy"), "giving back the second one needs ipFamilyPolicy SingleStack");
+    causes.invalid(at.field("ipFamilyPolicy"), "removing the secondary value requires ipFamilyPolicy SingleStack");
 }
 
 void check_change(Causes& causes, const Place& at, const json::Object& spec, const json::Object& old) {
@@ -255,13 +256,13 @@ void check_ingress(Causes& causes, const Place& at, const json::Object& ingress)
   const std::string_view hostname = text(ingress, "hostname");
   if (!ip.empty()) check_ip(causes, at.field("ip"), ip);
   if (has(ingress, "ipMode") && ip.empty())
-    causes.forbidden(at.field("ipMode"), "goes only with an ip");
+    causes.forbidden(at.field("ipMode"), "requires ip");
   else if (has(ingress, "ipMode"))
     check_supported(causes, at.field("ipMode"), text(ingress, "ipMode"), modes);
   if (hostname.empty()) return;
   causes.defects(at.field("hostname"), hostname, dns1123_subdomain_defects(hostname));
   if (parse_ip(hostname, LeadingZeros::ignored))
-    causes.invalid(at.field("hostname"), "is an address; it belongs in ip");
+    causes.invalid(at.field("hostname"), "must be a host name, not an address; use ip");
 }
 
 void check_status(Causes& causes, const json::Object& object) {

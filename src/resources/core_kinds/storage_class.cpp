@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "base/phrases.h"
 #include "json/write.h"
 #include "resources/core_kinds/checks.h"
 #include "resources/core_kinds/kinds.h"
@@ -25,7 +26,7 @@ void defaults(json::Object& object, const WriteContext& /*context*/) {
 
 void check_provisioner(Causes& causes, const json::Object& object) {
   std::string name(text(object, "provisioner"));
-  if (name.empty()) return causes.required(top("provisioner"), "name the driver that makes the volumes");
+  if (name.empty()) return causes.required(top("provisioner"), "the driver that provisions the volumes");
   std::ranges::transform(name, name.begin(),
                          [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   causes.defects(top("provisioner"), name, qualified_name_defects(name));
@@ -34,14 +35,15 @@ void check_provisioner(Causes& causes, const json::Object& object) {
 void check_parameters(Causes& causes, const json::Object& parameters) {
   const Place at = top("parameters");
   if (parameters.size() > parameters_max)
-    return causes.too_long(at, fmt::format("a class has at most {} parameters", parameters_max));
+    return causes.too_long(at, fmt::format("must have at most {} parameters", parameters_max));
   std::size_t bytes = 0;
   for (const auto& parameter : parameters) {
-    if (parameter.key().empty()) causes.invalid(at, "a parameter needs a name");
+    if (parameter.key().empty()) causes.invalid(at, "the name of the parameter");
     bytes += parameter.key().size() + as_text(parameter.value()).size();
   }
   if (bytes > parameters_bytes_max)
-    causes.too_long(at, fmt::format("names and values together may have {} bytes", parameters_bytes_max));
+    causes.too_long(at,
+                    fmt::format("must have at most {} bytes in all names and values together", parameters_bytes_max));
 }
 
 void check_topology_term(Causes& causes, const Place& at, const json::Object& term) {
@@ -53,7 +55,7 @@ void check_topology_term(Causes& causes, const Place& at, const json::Object& te
     const Place place = list.item(i);
     const Place values_place = place.field("values");
     const json::Array& values = items(expression, "values");
-    if (values.empty()) causes.required(values_place, "give at least one value");
+    if (values.empty()) causes.required(values_place, "at least one value");
     std::set<std::string_view> seen;
     for (std::size_t j = 0; j < values.size(); ++j)
       if (!seen.insert(as_text(values[j])).second) causes.duplicate(values_place.item(j), as_text(values[j]));
@@ -70,13 +72,13 @@ void check_topologies(Causes& causes, const json::Array& terms) {
     const Place place = at.item(i);
     check_topology_term(causes, place, members(terms[i]));
     if (!seen.insert(json::to_text(terms[i], {.sort_keys = true})).second)
-      causes.duplicate(place.field("matchLabelExpressions"), "the same term");
+      causes.duplicate(place.field("matchLabelExpressions"), "terms must be unique");
   }
 }
 
 void check_change(Causes& causes, const json::Object& object, const json::Object& old) {
   for (const std::string_view member : {"parameters", "provisioner", "reclaimPolicy"})
-    if (!same_member(object, old, member)) causes.forbidden(top(member), cannot_change);
+    if (!same_member(object, old, member)) causes.forbidden(top(member), phrases::updates_forbidden(member));
   if (!same_member(object, old, "volumeBindingMode")) causes.invalid(top("volumeBindingMode"), cannot_change);
 }
 
