@@ -223,7 +223,7 @@ json::Value FieldSet::to_fields_v1(const json::StoragePtr& storage) const {
 
 Result<FieldSet> FieldSet::from_fields_v1(const json::Value& fields) {
   const json::Object* members = fields.if_object();
-  if (!members) return fail(Status::bad_request("fieldsV1 is an object of objects"));
+  if (!members) return fail(Status::bad_request("fieldsV1 must be an object of objects"));
   FieldSet set;
   set.children.reserve(members->size());
   for (const auto& entry : *members) {
@@ -234,7 +234,7 @@ Result<FieldSet> FieldSet::from_fields_v1(const json::Value& fields) {
     }
     if (!is_element(element))
       return fail(Status::bad_request(
-          fmt::format("\"{}\" in fieldsV1 is no element of a path; they begin with f:, k:, v: or i:", element)));
+          fmt::format("\"{}\" in fieldsV1 is not a path element; path elements begin with f:, k:, v: or i:", element)));
     auto below = from_fields_v1(entry.value());
     if (!below) return below;
     // What has nothing below it is itself in the set.

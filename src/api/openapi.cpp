@@ -24,13 +24,13 @@ struct ValueDefinition {
 
 constexpr std::array value_definitions{
     ValueDefinition{Shape::quantity, "k8s.io.apimachinery.pkg.api.resource.Quantity",
-                    "An amount: a number with an optional suffix, such as 500m, 2 or 4Gi"},
+                    "A quantity: a number with an optional suffix, such as 500m, 2 or 4Gi"},
     ValueDefinition{Shape::time, "k8s.io.apimachinery.pkg.apis.meta.v1.Time",
                     "A point in time, to the second, such as 2006-01-02T15:04:05Z"},
     ValueDefinition{Shape::micro_time, "k8s.io.apimachinery.pkg.apis.meta.v1.MicroTime",
                     "A point in time, to the microsecond, such as 2006-01-02T15:04:05.000000Z"},
     ValueDefinition{Shape::duration, "k8s.io.apimachinery.pkg.apis.meta.v1.Duration",
-                    "A span of time: numbers with units, such as 1h30m or 500ms"},
+                    "A duration: numbers with units, such as 1h30m or 500ms"},
     ValueDefinition{Shape::int_or_string, "k8s.io.apimachinery.pkg.util.intstr.IntOrString",
                     "Either a whole number or a string, such as 2 or 25%"},
     ValueDefinition{Shape::raw, "k8s.io.apimachinery.pkg.runtime.RawExtension", "Any object"},

@@ -88,7 +88,7 @@ class Decoder {
       }
       // Other numbers come from clients that are newer than us.
     }
-    return !reader.malformed() || refuse("the bytes are no protobuf message, or end too early", place);
+    return !reader.malformed() || refuse("the bytes are not a protobuf message, or are truncated", place);
   }
 
   Status take_error() { return std::move(error_); }
@@ -126,7 +126,7 @@ class Decoder {
   bool map_entry(Object& object, const Node& element, const Item& item, const Place& place, std::size_t depth) {
     if (item.form != Form::bytes) return refuse_form(place);
     const auto entry = wire::read_parts(item.bytes, std::array{Form::bytes, form_of(element.shape)});
-    if (!entry) return refuse("an entry is no key and value", place);
+    if (!entry) return refuse("an entry is not a key and a value", place);
     std::string memory;
     std::string_view key = as_utf8(entry->at(layout::Entry::key).bytes, memory);
     if (key.empty()) key = "";  // a key that was left out has no address, and Boost.JSON copies from it all the same
@@ -168,7 +168,7 @@ class Decoder {
       case Shape::list:
         return wrapped_list(slot.emplace_array(), *node.element, item.bytes, place, depth + 1);
       default:
-        return refuse("it has no form in protobuf", place);
+        return refuse("the value has no protobuf form", place);
     }
   }
 
@@ -189,7 +189,7 @@ class Decoder {
   // Whether the text is a quantity is found with the canonical form; only none at all would pass there.
   bool quantity(Value& slot, std::string_view bytes, const Place& place) {
     const auto parts = wire::read_parts(bytes, layout::Wrapped::forms);
-    if (!parts) return refuse("it is no quantity", place);
+    if (!parts) return refuse("it is not a quantity", place);
     const Item& text = parts->at(layout::Wrapped::value);
     if (text.number != 0 && text.bytes.empty()) return refuse("a quantity is empty", place);
     if (text.number == 0)
@@ -203,7 +203,7 @@ class Decoder {
     slot = nullptr;
     if (bytes.empty()) return true;
     const auto parts = wire::read_parts(bytes, layout::Time::forms);
-    if (!parts) return refuse("it is no time", place);
+    if (!parts) return refuse("it is not a time", place);
     auto seconds = static_cast<std::int64_t>(parts->at(layout::Time::seconds).scalar);
     if (shape == Shape::time) return put_time(slot, shape, {.seconds = seconds, .nanoseconds = 0}, place);
     // Kubernetes drops what is below a microsecond first, and only then borrows from the seconds.
@@ -236,7 +236,7 @@ class Decoder {
   bool raw(Value& slot, std::string_view bytes, const Place& place, std::size_t depth) {
     slot = nullptr;
     const auto parts = wire::read_parts(bytes, layout::Wrapped::forms);
-    if (!parts) return refuse("it holds no JSON", place);
+    if (!parts) return refuse("it is not JSON", place);
     const std::string_view text = parts->at(layout::Wrapped::value).bytes;
     if (text.empty()) return true;
     // The document as a whole must stay as flat as one that came in JSON.
@@ -252,16 +252,16 @@ class Decoder {
     wire::Reader reader(bytes);
     while (const auto item = reader.next())
       if (item->number == layout::Wrapped::value && !list_item(array, element, *item, place, depth)) return false;
-    return !reader.malformed() || refuse("it is no list", place);
+    return !reader.malformed() || refuse("it is not a list", place);
   }
 
-  bool refuse_form(const Place& place) { return refuse("it has another form than this field has", place); }
-  bool refuse_time(const Place& place) { return refuse("the year is not between 0 and 9999", place); }
+  bool refuse_form(const Place& place) { return refuse("the wire type does not match the field", place); }
+  bool refuse_time(const Place& place) { return refuse("the year must be from 0 to 9999", place); }
 
   bool refuse(std::string_view what, const Place& place) {
     const std::string where = print_place(place, PlaceStyle::brackets);
-    error_ = Status::bad_request(fmt::format("{} is not readable as protobuf: {}",
-                                             where.empty() ? std::string_view("the object") : where, what));
+    error_ = Status::bad_request(
+        fmt::format("{} is not valid protobuf: {}", where.empty() ? std::string_view("the object") : where, what));
     return false;
   }
 
@@ -277,17 +277,17 @@ bool speaks_protobuf(const Type& type) {
 Result<ProtobufObject> open_protobuf(std::string_view bytes) {
   if (bytes.size() > limits::object_body_bytes_max)
     return fail(Status::too_large(
-        fmt::format("the object has {} bytes, and {} are allowed", bytes.size(), limits::object_body_bytes_max)));
+        fmt::format("the object has {} bytes, at most {} are supported", bytes.size(), limits::object_body_bytes_max)));
   if (!bytes.starts_with(layout::object_prefix))
     return fail(
-        Status::bad_request("the body is no protobuf of Kubernetes: that begins with the bytes 6b 38 73 00; check "
+        Status::bad_request("the body is not Kubernetes protobuf, which begins with the bytes 6b 38 73 00; check "
                             "the Content-Type"));
   using layout::Envelope, layout::Names;
   const auto parts = wire::read_parts(bytes.substr(layout::object_prefix.size()), Envelope::forms);
   const auto names = parts ? wire::read_parts(parts->at(Envelope::names).bytes, Names::forms) : std::nullopt;
-  if (!names) return fail(Status::bad_request("the protobuf around the object is malformed, or ends too early"));
+  if (!names) return fail(Status::bad_request("the protobuf envelope of the object is malformed or truncated"));
   if (const auto encoding = parts->at(Envelope::encoding).bytes; !encoding.empty())
-    return fail(Status::bad_request("the object inside of the protobuf has an encoding of its own; send it plain"));
+    return fail(Status::bad_request("the object in the protobuf envelope has an encoding; send it without one"));
   return ProtobufObject{.api_version = names->at(Names::api_version).bytes,
                         .kind = names->at(Names::kind).bytes,
                         .message = parts->at(Envelope::message).bytes};

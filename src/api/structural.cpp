@@ -17,6 +17,7 @@
 #include "api/structural_reach.h"
 #include "api/structural_rules.h"
 #include "base/limits.h"
+#include "base/phrases.h"
 #include "json/access.h"
 #include "json/write.h"
 
@@ -263,7 +264,7 @@ class SchemaCheck {
     }
     for (const Field& field : type.fields) {
       if (field.required && !object.if_contains(field.name)) {
-        causes_.add(reason::required, print(place.field(field.name)), "this field must be given");
+        causes_.add(reason::required, print(place.field(field.name)), "");
       }
     }
   }
@@ -275,11 +276,11 @@ class SchemaCheck {
     const Wanted wanted = wanted_of(node);
     if (value.is_null() ? node.nullable : has_type(value, wanted)) return;
     causes_.add(reason::type_invalid, print(place),
-                fmt::format("expected {}, got {}", words_for(wanted), in_words(value)));
+                fmt::format("must be {}, not {}", words_for(wanted), in_words(value)));
     if (wanted == Wanted::int_or_string && !value.is_null()) {
       // Its schema lists the two types once more as alternatives, and that second failure comes without a place.
       causes_.add(reason::invalid, std::string(no_field),
-                  fmt::format("{} is neither a whole number nor a string", print(place)));
+                  fmt::format("{}: must be a whole number or a string", print(place)));
     }
   }
 
@@ -289,25 +290,25 @@ class SchemaCheck {
       const auto length = static_cast<std::int64_t>(characters(text));
       if (length > facts->length.max) {
         return causes_.add(reason::too_long, print(place),
-                           fmt::format("at most {} characters are allowed, these are {}", facts->length.max, length));
+                           fmt::format("must have at most {} characters, has {}", facts->length.max, length));
       }
       if (length < facts->length.min) {
         return causes_.add(reason::invalid, print(place),
-                           fmt::format("at least {} characters are needed, these are {}", facts->length.min, length));
+                           fmt::format("must have at least {} characters, has {}", facts->length.min, length));
       }
     }
     if (node.shape == Shape::quantity && !looks_like_quantity(text)) {
       causes_.add(reason::invalid, print(place),
-                  fmt::format("expected a quantity such as 500m, 2 or 4Gi, got {}", in_words(text)));
+                  fmt::format("{}: must be a quantity, for example 500m, 2 or 4Gi", in_words(text)));
     } else if (facts && !facts->pattern.empty()) {
       const TextCheck fits = find_pattern(facts->pattern);
       if (!fits || !fits(text)) {
-        causes_.add(reason::invalid, print(place), fmt::format("{} does not match {}", in_words(text), facts->pattern));
+        causes_.add(reason::invalid, print(place), fmt::format("{}: must match {}", in_words(text), facts->pattern));
       }
     }
     if (wanted_of(node) == Wanted::date_time && !is_date_time(text)) {
       causes_.add(reason::type_invalid, print(place),
-                  fmt::format("expected {}, got {}", words_for(Wanted::date_time), in_words(text)));
+                  fmt::format("{1}: must be {0}", words_for(Wanted::date_time), in_words(text)));
     }
   }
 
@@ -315,10 +316,10 @@ class SchemaCheck {
     if (!node.crd) return;
     const Range& range = node.crd->range;
     if (range.has_min() && is_below(value, range.min)) {
-      causes_.add(reason::invalid, print(place), fmt::format("must be {} or more, is {}", range.min, in_words(value)));
+      causes_.add(reason::invalid, print(place), fmt::format("{1}: must be {0} or more", range.min, in_words(value)));
     }
     if (range.has_max() && is_above(value, range.max)) {
-      causes_.add(reason::invalid, print(place), fmt::format("must be {} or less, is {}", range.max, in_words(value)));
+      causes_.add(reason::invalid, print(place), fmt::format("{1}: must be {0} or less", range.max, in_words(value)));
     }
   }
 
@@ -337,11 +338,11 @@ class SchemaCheck {
     const auto count = static_cast<std::int64_t>(array.size());
     if (count < node.crd->items.min && node.crd->items.has_min()) {
       causes_.add(reason::invalid, print(place),
-                  fmt::format("at least {} elements are needed, these are {}", node.crd->items.min, count));
+                  fmt::format("{1}: must have at least {0} elements", node.crd->items.min, count));
     }
     if (count > node.crd->items.max) {
       causes_.add(reason::too_many, print(place),
-                  fmt::format("at most {} elements are allowed, these are {}", node.crd->items.max, count));
+                  fmt::format("{1}: must have at most {0} elements", node.crd->items.max, count));
     }
   }
 
@@ -349,9 +350,8 @@ class SchemaCheck {
     if (!node.crd || node.crd->enumeration.empty()) return;
     const auto text = json::as_string(&value);
     if (text && std::ranges::find(node.crd->enumeration, *text) != node.crd->enumeration.end()) return;
-    causes_.add(
-        reason::not_supported, print(place),
-        fmt::format("{} is not possible here; use one of {}", in_words(value), fmt::join(node.crd->enumeration, ", ")));
+    causes_.add(reason::not_supported, print(place),
+                phrases::unsupported(in_words(value), fmt::format("{}", fmt::join(node.crd->enumeration, ", "))));
   }
 
   // NOLINTNEXTLINE(misc-no-recursion)
@@ -408,7 +408,7 @@ class UniqueListCheck {
       if (array[at].is_object() || array[at].is_null()) continue;
       return causes_.add(
           reason::invalid, print_place(place.item(at), PlaceStyle::brackets),
-          fmt::format("expected an object with the keys {}, got {}", fmt::join(keys, ", "), in_words(array[at])));
+          fmt::format("must be an object with the keys {}, not {}", fmt::join(keys, ", "), in_words(array[at])));
     }
     report(find_repeated(array, keys), place);
   }
@@ -534,8 +534,8 @@ void check_replicas(const Value& object, std::string_view path, Causes& causes) 
   const std::int64_t* count = replicas ? replicas->if_int64() : nullptr;
   if (count && *count >= 0 && *count <= std::numeric_limits<std::int32_t>::max()) return;
   causes.add(reason::invalid, std::string(path),
-             fmt::format("expected a whole number from 0 to {}, got {}", std::numeric_limits<std::int32_t>::max(),
-                         replicas ? in_words(*replicas) : "no object above it"));
+             fmt::format("must be a whole number from 0 to {}, not {}", std::numeric_limits<std::int32_t>::max(),
+                         replicas ? in_words(*replicas) : "absent, as its parent is"));
 }
 
 void check_label_selector(const Value& object, std::string_view path, Causes& causes) {
@@ -544,7 +544,7 @@ void check_label_selector(const Value& object, std::string_view path, Causes& ca
   const Value* selector = follow(object, path, broken);
   if (broken || (selector && !selector->is_string())) {
     causes.add(reason::invalid, std::string(path),
-               fmt::format("expected a string, got {}", selector ? in_words(*selector) : "no object above it"));
+               fmt::format("must be a string, not {}", selector ? in_words(*selector) : "absent, as its parent is"));
   }
 }
 
@@ -567,7 +567,7 @@ void finish(const Value& object, const Kind& kind, const Value* old_object, Rule
   if (!(reach_of(root) & reaches_rule)) return;
   if (rules == Rules::skipped || causes.block_rules()) {
     causes.add(reason::invalid, std::string(no_field),
-               "more rules apply, but only once the other mistakes are corrected");
+               "some validation rules were not checked because the object was invalid; fix the other errors first");
     return;
   }
   RuleWalk(causes).structure(object.get_object(), *kind.type, nullptr, Place{}, old_object);
@@ -579,8 +579,7 @@ std::vector<StatusCause> validate_structure(const json::Value& object, const Kin
                                             Rules rules) {
   Causes causes;
   if (!object.is_object()) {
-    causes.add(reason::type_invalid, std::string(no_field),
-               fmt::format("expected an object, got {}", in_words(object)));
+    causes.add(reason::type_invalid, std::string(no_field), fmt::format("must be an object, not {}", in_words(object)));
     return causes.take();
   }
   SchemaCheck(causes).structure(object.get_object(), *kind.type, nullptr, Place{}, old_object);

@@ -215,8 +215,7 @@ class FieldFinder {
     for (ElementGroup& group : found.groups) {
       if (group.element.empty()) {
         for (const std::size_t index : group.places)
-          problem(path.item(index),
-                  fmt::format("the element lacks {}, by which it is told from others", fmt::join(part.keys(), ", ")));
+          problem(path.item(index), fmt::format("the element has no {}, its merge key", fmt::join(part.keys(), ", ")));
         continue;
       }
       FieldSet& below = here.children.emplace_back(std::move(group.element)).below;

@@ -16,6 +16,7 @@
 #include "api/schema.h"
 #include "api/structural_formats.h"
 #include "base/limits.h"
+#include "base/phrases.h"
 #include "json/access.h"
 
 namespace vg::api {
@@ -136,9 +137,9 @@ class DefinitionCheck {
     const Wanted wanted = wanted_of(node);
     const bool may_be_null = node.shape == Shape::structure && node.type->openapi_nullable;
     if (!fits(value, wanted) && !(value.is_null() && may_be_null)) {
-      add(place, fmt::format("expected {}, got {}", words_for(wanted), in_words(value)));
+      add(place, fmt::format("must be {}, not {}", words_for(wanted), in_words(value)));
     } else if (wanted.is_date_time && value.is_string() && !is_date_time(value.get_string())) {
-      add(place, fmt::format("expected {}, got {}", words_for(wanted), in_words(value)));
+      add(place, fmt::format("must be {}, not {}", words_for(wanted), in_words(value)));
     }
     if (node.openapi && !node.openapi->enumeration.empty()) enumeration(value, *node.openapi, place);
     if (const Object* object = value.if_object()) {
@@ -191,20 +192,19 @@ class DefinitionCheck {
   void missing(const Object& object, const Type& type, const Place& place) {
     for (const Field& field : type.fields) {
       if (is_demanded(field) && !object.if_contains(field.name))
-        add(place.field(field.name), "this field must be given");
+        add(place.field(field.name), phrases::cause_message("FieldValueRequired", ""));
     }
   }
 
   void unknown(std::string_view key, const Place& place) {
     if (!strict_ || key == "$schema" || key == "id") return;
-    add(place.field(key), "there is no such field here");
+    add(place.field(key), "unknown field");
   }
 
   void enumeration(const Value& value, const OpenApiFacts& facts, const Place& place) {
     const auto text = json::as_string(&value);
     if (text && std::ranges::find(facts.enumeration, *text) != facts.enumeration.end()) return;
-    add(place,
-        fmt::format("{} is not possible here; use one of {}", in_words(value), fmt::join(facts.enumeration, ", ")));
+    add(place, phrases::unsupported(in_words(value), fmt::format("{}", fmt::join(facts.enumeration, ", "))));
   }
 
   static const Field* find(const Type& type, std::string_view key) {
@@ -269,15 +269,15 @@ std::vector<StatusCause> check_webhook_schema(std::string_view kind, const json:
   const Place root;
   const Object* members = object.if_object();
   if (!members) {
-    top.add(root, fmt::format("expected an object, got {}", in_words(object)));
+    top.add(root, fmt::format("must be an object, not {}", in_words(object)));
     return causes;
   }
   static constexpr std::array<std::string_view, 5> known = {"kind", "apiVersion", "metadata", "spec", "status"};
   for (const auto& member : *members) {
     const std::string_view key = member.key();
-    if (std::ranges::find(known, key) == known.end()) top.add(root.field(key), "there is no such field here");
+    if (std::ranges::find(known, key) == known.end()) top.add(root.field(key), "unknown field");
   }
-  if (!members->if_contains("spec")) top.add(root.field("spec"), "this field must be given");
+  if (!members->if_contains("spec")) top.add(root.field("spec"), phrases::cause_message("FieldValueRequired", ""));
   check_part(object, kind, "Spec", "spec", true, causes);
   check_part(object, kind, "Status", "status", false, causes);
   return causes;

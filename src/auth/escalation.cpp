@@ -55,8 +55,8 @@ std::optional<Status> compare_role(const User& user, RbacWrite write, const Rule
   // An aggregation rule gathers whatever anybody labels later, so only who holds everything may write one.
   if ((aggregates(write.object) || aggregates(write.old)) && !uncovered_rules(owned, everything()).pieces.empty())
     return Status::forbidden(std::string(rbac_group), std::string(write.resource), std::string(name),
-                             fmt::format("user \"{}\" may not use an aggregationRule: it can gather any rule, so it "
-                                         "is for those who hold all of them, as cluster-admin does",
+                             fmt::format("user \"{}\" cannot set an aggregationRule, which can collect any rule; it "
+                                         "requires all permissions, as cluster-admin has them",
                                          user.name));
   return std::nullopt;
 }
@@ -127,11 +127,11 @@ std::optional<Status> check_role_rules(const User& user, std::string_view resour
   std::string message;
   if (missing.pieces.empty()) {
     message = fmt::format(
-        "user \"{}\" may not grant these rules: they have too many combinations of groups, resources, verbs and names "
+        "user \"{}\" cannot grant these rules: they have too many combinations of groups, resources, verbs and names "
         "to compare; split the role",
         user.name);
   } else {
-    message = fmt::format("user \"{}\" may not grant what they do not hold themselves: ", user.name);
+    message = fmt::format("user \"{}\" cannot grant permissions that the user does not have: ", user.name);
     for (std::size_t i = 0; i < missing.pieces.size(); ++i)
       message += fmt::format("{}{}", i == 0 ? "" : "; ", describe(missing.pieces[i]));
     if (missing.more) message += "; and more";

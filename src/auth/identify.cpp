@@ -97,7 +97,7 @@ Result<TokenIdentity> Identifier::identify_token(std::string_view token, std::sp
   }
   if (reason) return fail(std::move(*reason));
   return fail(
-      Status::unauthorized("the bearer token is not known here; take the one in pki/admin.token of the server's state "
+      Status::unauthorized("invalid bearer token; use admin.kubeconfig or the token in pki/admin.token of the state "
                            "folder, or use a client certificate"));
 }
 
@@ -113,7 +113,7 @@ Result<User> Identifier::find_user(const http::Request& request) const {
   const std::string_view token = bearer_token(*authorization);
   if (token.empty())
     return fail(
-        Status::unauthorized("the Authorization header holds no bearer token; send \"Bearer TOKEN\", or use a "
+        Status::unauthorized("the Authorization header has no bearer token; send \"Bearer TOKEN\", or use a "
                              "client certificate"));
   auto identity = identify_token(token);
   if (!identity) return fail(std::move(identity.error()));

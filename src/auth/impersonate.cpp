@@ -65,7 +65,7 @@ Result<std::optional<Wanted>> find_wanted(const http::Headers& headers) {
   const auto name = headers.find("impersonate-user");
   if (!name || name->empty())
     return fail(
-        Status::bad_request("the request asks for another group, uid or extra without saying which user to act as; "
+        Status::bad_request("Impersonate-Group, Impersonate-Uid and Impersonate-Extra require a user; "
                             "add the header Impersonate-User"));
   return read_wanted(headers, *name);
 }

@@ -80,16 +80,16 @@ void check_requirement(const json::Object& requirement, bool of_labels, const st
   const json::Array* values = json::get_array(requirement, "values");
   const bool empty = !values || values->empty();
   if ((op == "In" || op == "NotIn") && empty)
-    causes.push_back(required(at + ".values", "In and NotIn compare with values; name at least one"));
+    causes.push_back(required(at + ".values", "In and NotIn require at least one value"));
   if ((op == "Exists" || op == "DoesNotExist") && !empty)
-    causes.push_back(forbidden_value(at + ".values", "Exists and DoesNotExist take no values"));
+    causes.push_back(forbidden_value(at + ".values", "Exists and DoesNotExist do not support values"));
   if (of_labels) {
     for (const std::string& defect : qualified_name_defects(key)) causes.push_back(invalid(at + ".key", defect));
     for (std::size_t i = 0; values && i < values->size() && causes.size() < limits::causes_max; ++i)
       for (const std::string& defect : label_value_defects(json::as_string(&(*values)[i]).value_or("")))
         causes.push_back(invalid(fmt::format("{}.values[{}]", at, i), defect));
   } else if (key.empty()) {
-    causes.push_back(required(at + ".key", "name the field"));
+    causes.push_back(required(at + ".key", "the name of the field"));
   }
 }
 
@@ -100,8 +100,9 @@ void check_selector(const json::Object& attributes, std::string_view name, Cause
   const bool raw = !json::get_string_or(*selector, "rawSelector").empty();
   const json::Array* requirements = json::get_array(*selector, "requirements");
   const bool parsed = requirements && !requirements->empty();
-  if (raw && parsed) causes.push_back(invalid(at + ".rawSelector", "give either this or requirements, not both"));
-  if (!raw && !parsed) causes.push_back(required(at + ".requirements", "a selector needs requirements or rawSelector"));
+  if (raw && parsed)
+    causes.push_back(invalid(at + ".rawSelector", "mutually exclusive with requirements; remove one of them"));
+  if (!raw && !parsed) causes.push_back(required(at + ".requirements", "requirements or rawSelector"));
   if (!parsed) return;
   for (std::size_t i = 0; i < requirements->size() && causes.size() < limits::causes_max; ++i)
     if (const json::Object* requirement = json::as_object(&(*requirements)[i]))
@@ -113,8 +114,8 @@ void check_metadata(const json::Object& review, bool may_have_namespace, Causes&
   if (!metadata) return;
   for (const auto& [key, value] : *metadata) {
     if (key == "managedFields" || (key == "namespace" && may_have_namespace)) continue;
-    causes.push_back(invalid("metadata", may_have_namespace ? "it must be empty except for the namespace"
-                                                            : "it must be empty: a review is not stored"));
+    causes.push_back(invalid("metadata", may_have_namespace ? "must be empty except for the namespace"
+                                                            : "must be empty: a review is not stored"));
     return;
   }
 }
@@ -123,12 +124,13 @@ void check_access_spec(const json::Object& spec, bool names_user, Causes& causes
   const json::Object* resource = json::get_object(spec, "resourceAttributes");
   const bool path = json::get_object(spec, "nonResourceAttributes") != nullptr;
   if (resource && path)
-    causes.push_back(invalid("spec.nonResourceAttributes", "it cannot stand beside resourceAttributes"));
+    causes.push_back(
+        invalid("spec.nonResourceAttributes", "mutually exclusive with resourceAttributes; remove one of them"));
   if (!resource && !path)
-    causes.push_back(invalid("spec.resourceAttributes",
-                             "exactly one of nonResourceAttributes and resourceAttributes must be given"));
+    causes.push_back(
+        invalid("spec.resourceAttributes", "exactly one of nonResourceAttributes and resourceAttributes is required"));
   if (names_user && json::get_string_or(spec, "user").empty() && texts(spec, "groups").empty())
-    causes.push_back(invalid("spec.user", "a user or at least one group must be given"));
+    causes.push_back(invalid("spec.user", "a user or at least one group is required"));
   if (resource) {
     check_selector(*resource, "fieldSelector", causes);
     check_selector(*resource, "labelSelector", causes);
@@ -182,7 +184,8 @@ std::string selector_errors(const json::Object& spec) {
     const json::Object* selector = json::get_object(*resource, name);
     const std::string_view raw = selector ? json::get_string_or(*selector, "rawSelector") : std::string_view();
     if (raw.empty() || parses(raw)) return;
-    out += fmt::format("{}spec.resourceAttributes.{} was left out: it cannot be read", out.empty() ? "" : "; ", name);
+    out += fmt::format("{}spec.resourceAttributes.{} is not a valid selector and was ignored", out.empty() ? "" : "; ",
+                       name);
   };
   look("fieldSelector", [](std::string_view raw) { return FieldSelector::parse(raw).has_value(); });
   look("labelSelector", [](std::string_view raw) { return LabelSelector::parse(raw).has_value(); });
@@ -207,9 +210,9 @@ Task<Result<void>> answer_access(std::string_view kind, json::Object& review, Re
   if (local) {
     const json::Object* resource = json::get_object(spec, "resourceAttributes");
     if (resource && json::get_string_or(*resource, "namespace") != request.ns)
-      causes.push_back(invalid("spec.resourceAttributes.namespace", "it must be the namespace of the review"));
+      causes.push_back(invalid("spec.resourceAttributes.namespace", "must be the namespace of the review"));
     if (json::get_object(spec, "nonResourceAttributes"))
-      causes.push_back(invalid("spec.nonResourceAttributes", "a path belongs to no namespace"));
+      causes.push_back(invalid("spec.nonResourceAttributes", "a path has no namespace; use a SubjectAccessReview"));
   }
   if (!causes.empty()) co_return fail(invalid_review(kind, std::move(causes)));
 
@@ -233,7 +236,7 @@ Task<Result<void>> answer_access(std::string_view kind, json::Object& review, Re
 Result<void> answer_rules(json::Object& review, ReviewRequest request, const ReviewParts& parts) {
   const json::Object* spec = json::get_object(review, "spec");
   const std::string ns(spec ? json::get_string_or(*spec, "namespace") : std::string_view());
-  if (ns.empty()) return fail(Status::bad_request("spec.namespace must name the namespace that is asked about"));
+  if (ns.empty()) return fail(Status::bad_request("spec.namespace is required"));
   json::Array resource_rules(review.storage()), path_rules(review.storage());
   for (const PolicyRule& rule : parts.rules.rules_for(request.user, ns)) {
     if (!rule.resources.empty())
@@ -271,7 +274,7 @@ Result<void> answer_self(json::Object& review, ReviewRequest request, const Revi
 Result<void> answer_token_review(json::Object& review, const ReviewParts& parts) {
   const json::Object& spec = json::ensure_object(review, "spec");
   const std::string_view token = json::get_string_or(spec, "token");
-  if (token.empty()) return fail(Status::bad_request("spec.token must hold the token that is asked about"));
+  if (token.empty()) return fail(Status::bad_request("spec.token is required"));
   json::Object status(review.storage());
   auto identity = parts.identifier.identify_token(token, texts(spec, "audiences"));
   if (identity) {
@@ -297,7 +300,7 @@ Result<BoundObject> find_bound(const json::Object& reference, ReviewRequest requ
                                                        : "";
   if (version.contains('/') || resource.empty())
     return fail(Status::bad_request(
-        fmt::format("a token cannot be bound to a {} of {}; bind it to a Pod, a Secret or a Node", kind, version)));
+        fmt::format("a token cannot be bound to a {} of {}; supported kinds: Pod, Secret, Node", kind, version)));
   const ObjectPtr object = parts.store.get(resource, kind == "Node" ? std::string_view() : request.ns, name);
   if (!object) return fail(Status::not_found("", std::string(resource), name));
   BoundObject bound{.kind = kind, .name = name, .uid = std::string(object->uid()), .node_name = {}, .node_uid = {}};
@@ -308,18 +311,17 @@ Result<BoundObject> find_bound(const json::Object& reference, ReviewRequest requ
     const std::string_view account = spec ? json::get_string_or(*spec, "serviceAccountName") : std::string_view();
     if (account != request.name)
       return fail(Status::bad_request(fmt::format(
-          "a token of service account {} cannot be bound to a pod that runs as another one", request.name)));
+          "a token of service account {} cannot be bound to a pod with another service account", request.name)));
     bound.node_name = spec ? json::get_string_or(*spec, "nodeName") : std::string_view();
     if (!bound.node_name.empty())
       if (const ObjectPtr node = parts.store.get("nodes", "", bound.node_name)) bound.node_uid = node->uid();
   }
   const std::string_view uid = json::get_string_or(reference, "uid");
   if (!uid.empty() && uid != bound.uid)
-    return fail(
-        Status::conflict("", kind, name,
-                         fmt::format("the {} of this name has another uid than {}; it may have been deleted and "
-                                     "created again",
-                                     kind, uid)));
+    return fail(Status::conflict("", kind, name,
+                                 fmt::format("the UID of the {} is not {}; it may have been deleted and "
+                                             "created again",
+                                             kind, uid)));
   return bound;
 }
 
@@ -331,21 +333,20 @@ Result<void> answer_token_request(json::Object& review, ReviewRequest request, c
   };
   const std::string_view name = json::get_string_or(metadata, "name"), ns = json::get_string_or(metadata, "namespace");
   if (!name.empty() && name != request.name)
-    return refuse(request.name, invalid("metadata.name", "it must be the name of the service account"));
+    return refuse(request.name, invalid("metadata.name", "must be the name of the service account"));
   if (!ns.empty() && ns != request.ns)
-    return refuse(request.name, invalid("metadata.namespace", "it must be the namespace of the service account"));
+    return refuse(request.name, invalid("metadata.namespace", "must be the namespace of the service account"));
   const ObjectPtr account = parts.store.get("serviceaccounts", request.ns, request.name);
   if (!account) return fail(Status::not_found("", "serviceaccounts", std::string(request.name)));
   const std::string_view uid = json::get_string_or(metadata, "uid");
   if (!uid.empty() && uid != account->uid())
     return fail(Status::conflict(std::string(authentication), "TokenRequest", std::string(request.name),
-                                 "the service account of this name has another uid than the request says"));
+                                 "the UID of the service account is not the one in the request"));
 
   const std::int64_t seconds = json::get_int_or(spec, "expirationSeconds", token_seconds_default);
   if (seconds < token_seconds_min)
-    return refuse("", invalid("spec.expirationSeconds", "a token must live for at least 10 minutes (600)"));
-  if (seconds > token_seconds_max)
-    return refuse("", invalid("spec.expirationSeconds", "a token may live for at most 2^32 seconds"));
+    return refuse("", invalid("spec.expirationSeconds", "must be at least 600 (10 minutes)"));
+  if (seconds > token_seconds_max) return refuse("", invalid("spec.expirationSeconds", "must be at most 2^32 seconds"));
   TokenOrder order{.ns = std::string(request.ns),
                    .name = std::string(request.name),
                    .uid = std::string(account->uid()),

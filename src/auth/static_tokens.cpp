@@ -32,7 +32,7 @@ class CsvReader {
     for (bool more = true; more;) {
       fields.emplace_back();
       if (rest_.starts_with('"')) {
-        if (!quoted(fields.back())) return not_parsed("a quoted field does not end where it should");
+        if (!quoted(fields.back())) return not_parsed("a quoted field is not closed");
       } else {
         plain(fields.back());
       }
@@ -96,10 +96,10 @@ struct Descriptor {
 
 // Why the file could be somebody else's work or known to somebody else; empty when it could not.
 std::string distrust(const struct stat& info) {
-  if (!S_ISREG(info.st_mode)) return "it is no plain file";
+  if (!S_ISREG(info.st_mode)) return "it is not a regular file";
   if (info.st_uid != ::geteuid() && info.st_uid != 0)
     return fmt::format("it belongs to user id {}; run chown {} on it", info.st_uid, ::geteuid());
-  if (info.st_mode & 077) return "other users may read or change it; run chmod 600 on it, and replace its tokens";
+  if (info.st_mode & 077) return "other users can read or change it; run chmod 600 on it, and replace its tokens";
   return {};
 }
 
@@ -116,10 +116,11 @@ Parsed<std::vector<StaticToken>> parse_token_file(std::string_view text) {
     if (!fields) return not_parsed(fmt::format("line {}: {}", line, fields.error()));
     if (fields->size() == 1 && fields->front().empty()) continue;
     if (fields->size() < 3)
-      return not_parsed(fmt::format("line {}: it has {} fields and needs at least 3: token,user,uid,\"group1,group2\"",
-                                    line, fields->size()));
+      return not_parsed(
+          fmt::format("line {}: it has {} fields, at least 3 are required: token,user,uid,\"group1,group2\"", line,
+                      fields->size()));
     if ((*fields)[0].empty()) continue;
-    if ((*fields)[1].empty()) return not_parsed(fmt::format("line {}: the name of the user is empty", line));
+    if ((*fields)[1].empty()) return not_parsed(fmt::format("line {}: the user name is empty", line));
     StaticToken token{
         .token = std::move((*fields)[0]),
         .user = {.name = std::move((*fields)[1]), .uid = std::move((*fields)[2]), .groups = {}, .extra = {}}};
@@ -170,7 +171,7 @@ std::optional<std::string> TokenFile::problem() const {
   const std::lock_guard lock(mutex_);
   look(look_for_problem_);
   if (problem_.empty()) return std::nullopt;
-  return fmt::format("none of the tokens in {} counts: {}", path_.substr(path_.rfind('/') + 1), problem_);
+  return fmt::format("the tokens in {} are not accepted: {}", path_.substr(path_.rfind('/') + 1), problem_);
 }
 
 void TokenFile::look(Clock::Steady& again) const {
@@ -183,8 +184,8 @@ void TokenFile::look(Clock::Steady& again) const {
 void TokenFile::close(std::string why) const {
   if (why != problem_)
     log::error(
-        "none of the tokens in this file counts until it is right again; certificates and tokens of service "
-        "accounts are not touched",
+        "the tokens in this file are not accepted until it is fixed; certificates and tokens of service "
+        "accounts are not affected",
         {{"file", path_}, {"reason", why}});
   problem_ = std::move(why);
   tokens_ = nullptr;
@@ -196,24 +197,24 @@ void TokenFile::refresh() const {
   if (::lstat(path_.c_str(), &info) == 0 && tokens_ && Version(info) == version_) return;
   const Descriptor file{::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)};
   if (file.fd < 0 && errno == ENOENT) {
-    if (tokens_) log::info("the file of tokens is gone, and with it its tokens", {{"file", path_}});
+    if (tokens_) log::info("the token file was removed; its tokens are not accepted any more", {{"file", path_}});
     tokens_ = nullptr;
     problem_.clear();
     return;
   }
   if (file.fd < 0)
-    return close(errno == ELOOP ? "it is a symbolic link; put the file itself there"
+    return close(errno == ELOOP ? "it is a symbolic link; a regular file is required"
                                 : fmt::format("it cannot be opened: {}", std::strerror(errno)));
-  if (::fstat(file.fd, &info) != 0) return close(fmt::format("it cannot be looked at: {}", std::strerror(errno)));
+  if (::fstat(file.fd, &info) != 0) return close(fmt::format("it cannot be read: {}", std::strerror(errno)));
   if (auto why = distrust(info); !why.empty()) return close(std::move(why));
   auto text = read(file.fd);
   if (!text) return close(std::move(text.error().message));
   struct stat after{};
   if (::fstat(file.fd, &after) != 0 || !(Version(after) == Version(info)))
-    return close("it is being written; it is read again in a second");
+    return close("it is being written; it will be read again in a second");
   auto tokens = parser_(*text);
   if (!tokens) return close(std::move(tokens.error()));
-  log::info("the file of tokens was read", {{"file", path_}, {"tokens", std::to_string(tokens->size())}});
+  log::info("the token file was loaded", {{"file", path_}, {"tokens", std::to_string(tokens->size())}});
   tokens_ = std::make_shared<const StaticTokens>(std::move(*tokens));
   problem_.clear();
   version_ = Version(info);
@@ -232,7 +233,7 @@ Result<std::string> TokenFile::read(int fd) const {
     if (count == 0) return text;
     text.append(buffer.data(), static_cast<std::size_t>(count));
     if (text.size() > limits::config_file_bytes_max)
-      return refuse(413, fmt::format("it is longer than {} bytes", limits::config_file_bytes_max));
+      return refuse(413, fmt::format("it has more than {} bytes", limits::config_file_bytes_max));
   }
 }
 

@@ -24,14 +24,14 @@ Result<std::string> websocket_token(const http::Headers& headers) {
   const auto first = std::ranges::find_if(offered, is_token);
   if (first == offered.end()) return std::string();
   if (std::ranges::count_if(offered, is_token) > 1)
-    return fail(Status::unauthorized("the subprotocols hold more than one bearer token; send one"));
+    return fail(Status::unauthorized("the subprotocols have more than one bearer token; send one"));
   auto token = base64_decode(first->substr(http::bearer_subprotocol_prefix.size()), Base64::url_raw);
   if (!token || token->empty() || !is_utf8(*token))
-    return fail(Status::unauthorized("the bearer token in the subprotocols is not text in base64url without padding"));
+    return fail(Status::unauthorized("the bearer token in the subprotocols is not base64url without padding"));
   if (offered.size() == 1)
     return fail(
-        Status::unauthorized("beside the one with the bearer token there must be another subprotocol, such as "
-                             "plain.kubevirt.io, for the server to choose"));
+        Status::unauthorized("a second subprotocol is required besides the bearer token, for example "
+                             "plain.kubevirt.io"));
   return std::move(*token);
 }
 

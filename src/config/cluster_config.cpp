@@ -103,9 +103,9 @@ Result<void> check(const json::Value& merged) {
   for (const auto& [parent, member, takes, holds] : requirements) {
     const json::Value* value = parent.empty() ? json::find(merged, member) : json::find_path(merged, {parent, member});
     if (holds(value)) continue;
-    return fail(Status::bad_request(
-        fmt::format("spec.configuration.{}{}{} takes {}; until that is so, the configuration before stays in force",
-                    parent, parent.empty() ? "" : ".", member, takes)));
+    return fail(
+        Status::bad_request(fmt::format("spec.configuration.{}{}{} must be {}; the previous configuration stays in use",
+                                        parent, parent.empty() ? "" : ".", member, takes)));
   }
   return {};
 }

@@ -42,7 +42,7 @@ StoredConfig::SeenPtr StoredConfig::look(const Seen& before) const {
     if (auto read = ClusterConfig::read(document->root(), fmt::to_string(object->revision())))
       now.config = std::move(*read);
     else
-      log::error("the KubeVirt object cannot be used; the configuration before stays in force",
+      log::error("the KubeVirt object is not valid; the previous configuration stays in use",
                  {{"name", object->name()}, {"reason", read.error().message}});
     break;
   }

@@ -59,7 +59,7 @@ void FileWatcher::open_notifications() {
   }
   // Still works, only later. A pipe whose other end is gone would be readable for ever; a closed socket waits for
   // nothing, so watch() falls back to sleeping.
-  log::warning("cannot be told about changes of files, will look instead",
+  log::warning("file changes cannot be watched, files are polled instead",
                {{"files", what_}, {"reason", std::generic_category().message(errno)}});
 }
 
@@ -71,7 +71,7 @@ void FileWatcher::watch_directories() {
     constexpr std::uint32_t signs = IN_CLOSE_WRITE | IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ATTRIB |
                                     IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
     if (::inotify_add_watch(notifications_.fd(), directory.c_str(), signs) < 0) {
-      log::info_v(3, "cannot watch a directory, will look now and then",
+      log::info_v(3, "the directory cannot be watched, it is polled instead",
                   {{"directory", directory}, {"reason", std::generic_category().message(errno)}});
     }
   }
@@ -87,7 +87,7 @@ void FileWatcher::swallow_notifications() {
 std::chrono::milliseconds FileWatcher::look() {
   const auto result = check();
   if (result) {
-    if (failures_ > 0 && !*result) log::info("files are as they were loaded again", {{"files", what_}});
+    if (failures_ > 0 && !*result) log::info("the files are again as they were loaded", {{"files", what_}});
     failures_ = 0;
     last_failure_.clear();
     return times_.poll;
@@ -95,7 +95,7 @@ std::chrono::milliseconds FileWatcher::look() {
   // Once for each reason: a broken file stays broken for hours.
   if (result.error().message != last_failure_) {
     last_failure_ = result.error().message;
-    log::error("cannot load changed files, keeping what was loaded before",
+    log::error("changed files cannot be loaded, the previous ones stay in use",
                {{"files", what_}, {"reason", last_failure_}});
   }
   const int doublings = std::min(failures_++, 20);
@@ -138,7 +138,7 @@ CertificateWatcher::CertificateWatcher(Core& core, Options options, Changed chan
                .with({options_.name});
   failures_ = options_.metrics
                   ->counters("virtgate_certificate_load_failures_total",
-                             "Certificate files that were found changed and could not be used.", {"name"})
+                             "Certificate files that changed and could not be loaded.", {"name"})
                   .with({options_.name});
   not_after_ = options_.metrics
                    ->gauges("virtgate_certificate_expires_timestamp_seconds",

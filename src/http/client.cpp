@@ -48,7 +48,7 @@ bool is_repeatable(const ClientRequest& request) {
 // The head of the request. Whatever would let a value become another header field is refused.
 Result<std::string> compose(const Origin& origin, const ClientRequest& request, const ClientOptions& options) {
   if (!is_token(request.method) || !is_target(request.target) || !is_field_value(origin.host)) {
-    return fail(Status::internal_error("a request to another server was not well-formed"));
+    return fail(Status::internal_error("a request to another server is malformed"));
   }
   const bool usual_port = origin.port == (origin.tls ? 443 : 80);
   const std::string bracketed = origin.host.contains(':') ? fmt::format("[{}]", origin.host) : origin.host;
@@ -89,7 +89,7 @@ struct Reader {
       const ResponseParser::Step step = parser.next(input);
       input.remove_prefix(step.consumed);
       if (step.progress == Progress::failed) {
-        co_return fail(Status::internal_error(fmt::format("the answer of {} is broken: {}", who, parser.error())));
+        co_return fail(Status::internal_error(fmt::format("the answer of {} is malformed: {}", who, parser.error())));
       }
       if (step.progress != Progress::more) co_return step;
       const std::span<char> space = intake.space();
@@ -228,7 +228,7 @@ Task<Result<Answer>> fetch_all(std::shared_ptr<ClientPool> pool, Origin origin, 
     if (piece->empty()) co_return answer;
     if (piece->size() > request.body_limit_bytes - answer.body.size()) {
       co_return fail(Status::internal_error(
-          fmt::format("the answer of {} is larger than {} bytes", (*parts)->who, request.body_limit_bytes)));
+          fmt::format("the answer of {} has more than {} bytes", (*parts)->who, request.body_limit_bytes)));
     }
     answer.body += *piece;
   }
@@ -279,7 +279,7 @@ Task<Result<Upgraded>> dial_and_upgrade(std::shared_ptr<ClientPool> pool, Origin
   auto chosen = offer.check(result.refusal.head.headers);
   if (!chosen) {
     co_return fail(
-        Status::internal_error(fmt::format("the WebSocket handshake of {} is broken: {}", who, chosen.error())));
+        Status::internal_error(fmt::format("the WebSocket handshake of {} is malformed: {}", who, chosen.error())));
   }
   (*stream)->set_deadline(Clock::time_point::max());
   result.subprotocol = std::move(*chosen);

@@ -143,7 +143,8 @@ Task<Result<ClientPool::Lease>> ClientPool::acquire(const Origin& origin, Clock:
     }
     if (first_in_line && entry->second.total < options_.connections_per_origin_max) break;
     if (entry->second.waiting_count >= options_.waiting_per_origin_max) {
-      co_return fail(Status::unavailable(fmt::format("too many requests wait for {}:{}", origin.host, origin.port)));
+      co_return fail(
+          Status::unavailable(fmt::format("too many requests are queued for {}:{}", origin.host, origin.port)));
     }
     need_housekeeping();
     const bool in_time = co_await WaitForPlace(entry->second, deadline);

@@ -30,8 +30,7 @@ constexpr std::size_t kept_body_bytes_max = 64 * limits::kib;
 // Answers that wait for their reader are charged beyond this.
 constexpr std::size_t free_answer_bytes = 16 * limits::kib;
 
-constexpr const char* no_room_message =
-    "too many requests: large requests and answers in flight take all the memory that is meant for them; try again";
+constexpr const char* no_room_message = "large requests and answers use all the memory reserved for them; try again";
 
 bool looks_like_http(std::string_view bytes) {
   for (const std::string_view method :
@@ -168,7 +167,7 @@ Connection::Life Connection::run(std::unique_ptr<Connection> self) {
       }
       const std::span<char> room = c.room();
       if (room.empty()) {
-        c.answer_error(429, no_room_message);
+        c.answer_error(429, Status::too_many_requests(no_room_message, 0).message);
         if (c.flush_now() || co_await c.flush_rest()) co_await c.linger();
         c.closing_ = Closed::refused;
         break;
@@ -255,7 +254,7 @@ Task<bool> Connection::secure() {
   if (seen == sizeof first && looks_like_http({first, sizeof first})) {
     static constexpr std::string_view answer =
         "HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
-        "This port speaks HTTPS, and the request came as plain HTTP. Use https:// in the URL.\n";
+        "this port requires HTTPS, and the request was plain HTTP; use https:// in the URL\n";
     channel_.try_write(answer);
     server_.metrics().handshake_failures.add();
     co_await linger();
@@ -316,8 +315,7 @@ Connection::Driver Connection::drive() {
     co_await server_.shared().handler.handle(*this);
     if (answer_ == Answer::none) {
       log::error("a handler gave no answer", {{"requestId", work_->request.id}, {"path", work_->request.path}});
-      answer_error(500,
-                   "the server has no answer to this request; this is a bug, please report it with the request id");
+      answer_error(500, "internal error: the request got no answer; please report this bug with the request id");
     }
   } catch (const std::exception& error) {
     handler_failed(error.what());
@@ -329,7 +327,7 @@ Connection::Driver Connection::drive() {
 void Connection::handler_failed(std::string_view reason) {
   log::error("a handler failed", {{"requestId", work_->request.id}, {"path", work_->request.path}, {"reason", reason}});
   if (answer_ == Answer::none) {
-    answer_error(500, "the server failed to answer this request; its log tells more under the request id");
+    answer_error(500, "internal error: the request failed; see the request id in the log of the server");
   } else {
     stream_broken_ = answer_ == Answer::streaming;
   }
@@ -509,7 +507,7 @@ Task<Result<std::string_view>> Connection::read_body(std::size_t limit) {
   if (sized && work.parser.content_length() > limit) {
     close_after_ = linger_after_ = true;
     co_return fail(Status::too_large(
-        fmt::format("the body has {} bytes; at most {} are taken", work.parser.content_length(), limit)));
+        fmt::format("the body has {} bytes, at most {} are supported", work.parser.content_length(), limit)));
   }
   if (sized && body_in_buffer() == work.parser.content_length()) {
     body_used_ = body_in_buffer();
@@ -688,7 +686,7 @@ Failed Connection::body_failed(IoError error) {
         .code = 408, .reason = "Timeout", .message = "the body of the request did not arrive in time", .details = {}});
   }
   peer_gone_ = true;
-  return fail(Status::bad_request("the connection ended in the middle of the request's body"));
+  return fail(Status::bad_request("the connection was closed in the middle of the request body"));
 }
 
 // --- answers --------------------------------------------------------------------------------------------------------
@@ -830,8 +828,8 @@ Task<bool> Connection::write(std::string_view chunk) {
 }
 
 Task<Result<std::unique_ptr<Stream>>> Connection::upgrade(Response head) {
-  if (answer_ != Answer::none) co_return fail(Status::internal_error("the request is answered already"));
-  if (!body_complete_) co_return fail(Status::bad_request("a request with a body cannot become another protocol"));
+  if (answer_ != Answer::none) co_return fail(Status::internal_error("the request is already answered"));
+  if (!body_complete_) co_return fail(Status::bad_request("a request with a body cannot be upgraded"));
   head.status = 101;
   answer_ = Answer::streaming;  // from here on it cannot be answered otherwise
   monitor_.unlink();
@@ -839,7 +837,7 @@ Task<Result<std::unique_ptr<Stream>>> Connection::upgrade(Response head) {
   if (!flush_now() && !co_await flush_rest()) {
     stream_broken_ = true;
     lose_peer();
-    co_return fail(Status::unavailable("the client went away before the protocol was switched"));
+    co_return fail(Status::unavailable("the client left before the upgrade"));
   }
   answer_ = Answer::upgraded;
   monitor_.unlink();

@@ -46,14 +46,13 @@ std::optional<CurrentRequest::Seen> CurrentRequest::seen() const {
 
 LoopWatchdog::LoopWatchdog(std::vector<Watched> loops, metrics::Registry& registry, Options options)
     : options_(options),
-      longest_(registry.gauge("virtgate_loop_stall_seconds_max",
-                              "The longest time for which an event loop did not come round.")),
-      jobs_waiting_(registry.gauge("virtgate_off_loop_jobs_waiting",
-                                   "Large requests that wait for a thread to work on them beside the loops.")),
+      longest_(
+          registry.gauge("virtgate_loop_stall_seconds_max", "The longest time for which an event loop was stalled.")),
+      jobs_waiting_(registry.gauge("virtgate_off_loop_jobs_waiting", "Large requests that wait for a worker thread.")),
       jobs_refused_(registry.gauge("virtgate_off_loop_jobs_refused",
-                                   "Large requests that were told to come again because too many waited.")) {
+                                   "Large requests that were refused because too many waited.")) {
   auto& stalls = registry.counters("virtgate_loop_stalls_total",
-                                   "Times that an event loop did not come round for a quarter of a second.", {"core"});
+                                   "Times that an event loop was stalled for a quarter of a second.", {"core"});
   for (const Watched& watched : loops)
     loops_.push_back({.watched = watched, .stalls = stalls.with({fmt::to_string(watched.core.index())})});
   thread_ = std::jthread([this] { run(); });
@@ -92,7 +91,7 @@ void LoopWatchdog::look(Loop& loop, Clock::time_point now) {
   const auto stalled = std::chrono::duration_cast<milliseconds>(now - loop.asked_at);
   if (loop.answer->number.load(std::memory_order_acquire) == loop.asked) {
     if (loop.told)
-      log::warning("the event loop goes on", {{"core", loop.watched.core.index()}, {"stalledMs", stalled.count()}});
+      log::warning("the event loop runs again", {{"core", loop.watched.core.index()}, {"stalledMs", stalled.count()}});
     loop.told = false;
     loop.asked_at = now;
     ++loop.asked;
@@ -110,7 +109,7 @@ void LoopWatchdog::look(Loop& loop, Clock::time_point now) {
 
 void LoopWatchdog::tell(const Loop& loop, milliseconds stalled) const {
   const auto seen = loop.watched.current.seen();
-  log::warning("an event loop does not come round: its connections wait",
+  log::warning("an event loop is stalled: its connections wait",
                {{"core", loop.watched.core.index()},
                 {"stalledMs", stalled.count()},
                 {"requestId", seen ? std::string_view(seen->id) : "-"},
@@ -120,7 +119,7 @@ void LoopWatchdog::tell(const Loop& loop, milliseconds stalled) const {
 std::optional<std::string> LoopWatchdog::problem() const {
   const milliseconds stalled(stalled_ms_.load(std::memory_order_relaxed));
   if (stalled < options_.hopeless) return std::nullopt;
-  return fmt::format("an event loop has not come round for {} s",
+  return fmt::format("an event loop has been stalled for {} s",
                      std::chrono::duration_cast<std::chrono::seconds>(stalled).count());
 }
 

@@ -185,8 +185,7 @@ void OffLoopJob::leave() {
 }
 
 Status off_loop_refusal() {
-  return Status::too_many_requests("too many requests: too many large objects are being worked on; try again later",
-                                   retry_after_seconds);
+  return Status::too_many_requests("too many large objects are being processed; try again later", retry_after_seconds);
 }
 
 bool run_off_loop(std::move_only_function<void()> fn) { return OffLoopWorkers::shared().add(std::move(fn)); }

@@ -28,11 +28,11 @@ class Talk final : public ChannelStream {
 
   Status broke(IoError error) const {
     if (error == IoError::timed_out)
-      return Status::timeout(fmt::format("the proxy {} opened no way to {} in time", proxy_.shown(), target_));
+      return Status::timeout(fmt::format("the proxy {} did not connect to {} in time", proxy_.shown(), target_));
     return refused(to_string(error));
   }
   Status refused(std::string_view why) const {
-    return Status::unavailable(fmt::format("the proxy {} opens no way to {}: {}", proxy_.shown(), target_, why));
+    return Status::unavailable(fmt::format("the proxy {} cannot connect to {}: {}", proxy_.shown(), target_, why));
   }
 
   Task<Result<void>> say(std::string bytes) {
@@ -60,11 +60,11 @@ class Talk final : public ChannelStream {
 
 Result<void> judge(const Talk& talk, const ResponseHead& head, std::string_view behind) {
   if (head.status == 407)
-    return fail(talk.refused(talk.proxy().login ? "it does not take the credentials in its URL (407)"
-                                                : "it wants credentials (407); put them into its URL"));
+    return fail(talk.refused(talk.proxy().login ? "it does not accept the credentials in its URL (407)"
+                                                : "it requires credentials (407); add them to its URL"));
   if (head.status < 200 || head.status > 299)
     return fail(talk.refused(fmt::format("it answered {} {}", head.status, head.reason)));
-  if (!behind.empty()) return fail(talk.refused("it sent bytes that nobody asked for"));
+  if (!behind.empty()) return fail(talk.refused("it sent unexpected bytes"));
   return {};
 }
 
@@ -99,16 +99,16 @@ constexpr std::size_t text_bytes_max = 255;
 std::string counted(std::string_view text) { return static_cast<char>(text.size()) + std::string(text); }
 
 std::string_view meaning(unsigned char reply) {
-  constexpr std::string_view meanings[] = {"it let us in",
+  constexpr std::string_view meanings[] = {"it accepted the request",
                                            "it failed",
-                                           "its rules forbid it",
+                                           "its rules do not allow it",
                                            "the network cannot be reached",
                                            "the host cannot be reached",
                                            "the connection was refused",
                                            "the connection took too long",
-                                           "it does not know the command",
-                                           "it does not know this kind of address"};
-  return reply < std::size(meanings) ? meanings[reply] : "it failed for a reason of its own";
+                                           "it does not support the command",
+                                           "it does not support this address type"};
+  return reply < std::size(meanings) ? meanings[reply] : "it failed for an unknown reason";
 }
 
 // Kind and value of an address; a name is left to the proxy.
@@ -129,12 +129,12 @@ Task<Result<void>> log_in(Talk& talk) {
   if ((*chosen)[0] != socks_version) co_return fail(talk.refused("it does not speak SOCKS5"));
   if ((*chosen)[1] == no_proof) co_return Result<void>();
   if (!login || (*chosen)[1] != by_login)
-    co_return fail(talk.refused(login ? "it takes none of our ways to log in" : "it wants credentials"));
+    co_return fail(talk.refused(login ? "it does not support our authentication methods" : "it requires credentials"));
   const std::string proof = login_version + counted(login->user) + counted(login->password);
   if (auto said = co_await talk.say(proof); !said) co_return said;
   const auto taken = co_await talk.hear(2);
   if (!taken) co_return fail(taken.error());
-  if ((*taken)[1] != 0) co_return fail(talk.refused("it does not take the credentials in its URL"));
+  if ((*taken)[1] != 0) co_return fail(talk.refused("it does not accept the credentials in its URL"));
   co_return Result<void>();
 }
 
@@ -155,7 +155,7 @@ Task<Result<void>> skip_address(Talk& talk, char kind) {
 Task<Result<void>> connect_socks(Talk& talk, const std::string& host, std::uint16_t port) {
   const auto& login = talk.proxy().login;
   if (host.size() > text_bytes_max || (login && std::max(login->user.size(), login->password.size()) > text_bytes_max))
-    co_return fail(talk.refused("a name is longer than SOCKS5 can say"));
+    co_return fail(talk.refused("a host name is too long for SOCKS5"));
   if (auto in = co_await log_in(talk); !in) co_return in;
   constexpr char connect = 1, reserved = 0;
   const std::string wish = std::string{socks_version, connect, reserved} + socks_address(host) +
@@ -187,7 +187,7 @@ Task<Result<Socket>> dial(Core& core, const std::string& host, std::uint16_t por
                           Stream::Clock::time_point deadline) {
   if (!proxy) co_return co_await dial_socket(core, host, port, deadline);
   if (!std::ranges::all_of(host, [](char c) { return c > ' ' && c != '\x7f'; }))
-    co_return fail(Status::internal_error("the name of a server behind a proxy is not well-formed"));
+    co_return fail(Status::internal_error("the name of a server behind a proxy is malformed"));
   auto socket = co_await dial_socket(core, proxy->host, proxy->port, deadline);
   if (!socket)
     co_return fail(Status{.code = socket.error().code,

@@ -129,7 +129,7 @@ RequestParser::Progress RequestParser::request_line(std::string_view data, std::
       version[6] != '.' || version[7] < '0' || version[7] > '9') {
     return fail(400, "the HTTP version is malformed");
   }
-  if (version[5] != '1') return fail(505, "only HTTP/1.1 and HTTP/1.0 are spoken here");
+  if (version[5] != '1') return fail(505, "only HTTP/1.1 and HTTP/1.0 are supported");
   minor_version_ = version[7] == '0' ? 0 : 1;
   if (target_text.size() > limits_.target_bytes) return fail(414, "the request target is too long");
   if (target_text.empty() || !all_of_kind(target_text, target_bit)) return fail(400, "the request target is malformed");
@@ -139,7 +139,7 @@ RequestParser::Progress RequestParser::request_line(std::string_view data, std::
   method_ = piece(method);
   target_ = piece(target_text);
   is_head_ = method == "HEAD";
-  if (method == "CONNECT") return fail(501, "CONNECT is not offered: this is not a proxy");
+  if (method == "CONNECT") return fail(501, "CONNECT is not supported: this is not a proxy");
   return target(data);
 }
 
@@ -150,7 +150,7 @@ RequestParser::Progress RequestParser::target(std::string_view data) {
   const std::string_view text = data.substr(at, target_.size);
   if (text == "*") {
     if (data.substr(method_.at, method_.size) != "OPTIONS")
-      return fail(400, "the request target * is for OPTIONS only");
+      return fail(400, "the request target * is supported for OPTIONS only");
     path_ = target_;
     query_ = {};
     return Progress::more;
@@ -177,7 +177,8 @@ RequestParser::Progress RequestParser::target(std::string_view data) {
 RequestParser::Progress RequestParser::field(std::string_view data, std::size_t from, std::size_t to) {
   if (fields_.size() == limits_.fields) return fail(431, "the header has too many fields");
   const std::string_view line = data.substr(from, to - from);
-  if (line.front() == ' ' || line.front() == '\t') return fail(400, "folded header fields are obsolete and refused");
+  if (line.front() == ' ' || line.front() == '\t')
+    return fail(400, "folded header fields are obsolete and not supported");
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos) return fail(400, "a header field has no colon");
   const std::string_view name = line.substr(0, colon);
@@ -222,7 +223,7 @@ RequestParser::Progress RequestParser::note(std::string_view name, std::string_v
       if (equal_ignoring_case(name, "Transfer-Encoding")) {
         if (has_encoding_) return fail(400, "more than one Transfer-Encoding");
         has_encoding_ = true;
-        if (!equal_ignoring_case(value, "chunked")) return fail(501, "no Transfer-Encoding but chunked is known here");
+        if (!equal_ignoring_case(value, "chunked")) return fail(501, "only Transfer-Encoding chunked is supported");
       }
       break;
     default:
@@ -253,7 +254,7 @@ RequestParser::Progress RequestParser::finish() {
   if (minor_version_ == 0) {
     expects_continue_ = false;  // RFC 9110 10.1.1: ignored in 1.0
   } else if (expects_more_) {
-    return fail(417, "no expectation but 100-continue can be met here");
+    return fail(417, "only the expectation 100-continue is supported");
   }
   if (has_encoding_) {
     body_ = Body::chunked;
@@ -283,7 +284,7 @@ bool ChunkedDecoder::refuse(const char* why) {
 }
 
 bool ChunkedDecoder::count_overhead() {
-  if (++overhead_bytes_ > chunk_overhead_bytes_max) return refuse("the chunked body has too much beside its data");
+  if (++overhead_bytes_ > chunk_overhead_bytes_max) return refuse("the chunked body has too much framing");
   return true;
 }
 
@@ -301,7 +302,7 @@ bool ChunkedDecoder::trailer_name(unsigned char c) {
   if (name_bytes_ <= name_.size()) {
     const std::string_view name(name_.data(), name_bytes_);
     for (const std::string_view framing : {"Content-Length", "Transfer-Encoding", "Host", "Connection"}) {
-      if (equal_ignoring_case(name, framing)) return refuse("a trailer must not say how the message is framed");
+      if (equal_ignoring_case(name, framing)) return refuse("a trailer must not change the framing of the message");
     }
   }
   state_ = State::trailer;

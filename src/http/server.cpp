@@ -284,7 +284,7 @@ class ServerImpl final : public Server {
     co_await loops_[0]->sleep(deadline);
     for (auto& core : cores_) core->loop().post([&core] { core->cut(); });
     co_await loops_[0]->sleep(cut_grace);
-    if (const auto left = shared_.open.load()) log::warning("stopping with connections open", {{"connections", left}});
+    if (const auto left = shared_.open.load()) log::warning("stopping with open connections", {{"connections", left}});
     finish();
   }
 

@@ -34,8 +34,8 @@ std::shared_ptr<metrics::Counter> request_counter(metrics::Registry& registry, c
 }  // namespace
 
 ServerMetrics::ServerMetrics(metrics::Registry& registry)
-    : open(registry.gauge("virtgate_http_connections_open", "Connections open now, upgraded streams included.")),
-      accepted(registry.counter("virtgate_http_connections_accepted_total", "Connections taken from the listener.")),
+    : open(registry.gauge("virtgate_http_connections_open", "Open connections, upgraded streams included.")),
+      accepted(registry.counter("virtgate_http_connections_accepted_total", "Accepted connections.")),
       closed{closed_counter(registry, "peer"),    closed_counter(registry, "idle"),
              closed_counter(registry, "slow"),    closed_counter(registry, "refused"),
              closed_counter(registry, "broken"),  closed_counter(registry, "finished"),
@@ -45,15 +45,14 @@ ServerMetrics::ServerMetrics(metrics::Registry& registry)
       handshake_failures(registry.counter("virtgate_http_handshake_failures_total", "TLS handshakes that failed.")),
       requests{request_counter(registry, "1xx"), request_counter(registry, "2xx"), request_counter(registry, "3xx"),
                request_counter(registry, "4xx"), request_counter(registry, "5xx")},
-      waiting(
-          registry.gauge("virtgate_http_requests_in_flight",
-                         "Requests whose handlers wait for something. Handlers that never wait are not seen here.")),
+      waiting(registry.gauge("virtgate_http_requests_in_flight",
+                             "Requests whose handlers are suspended. Handlers that never suspend are not counted.")),
       bytes_in(registry.counter("virtgate_http_received_bytes_total", "Bytes of requests, after decryption.")),
       bytes_out(registry.counter("virtgate_http_sent_bytes_total", "Bytes of answers, before encryption.")),
       bytes_held(registry.gauge("virtgate_http_held_bytes",
                                 "Memory of large requests and answers in flight, as charged to users and sources.")),
       over_budget(registry.counter("virtgate_http_over_budget_total",
-                                   "Requests refused with 429 because too much memory was held already.")) {}
+                                   "Requests refused with 429 because too much memory was in use.")) {}
 
 ServerShared::ServerShared(ServerConfig given, Handler& given_handler)
     : config(std::move(given)),

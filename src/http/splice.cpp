@@ -201,9 +201,9 @@ class MessageSplice {
     concluded_right_ = true;
     conclude(broke_or_ended(error, false), error);
     if (error == IoError::end) return finish_left(ws::close_code::normal, {});
-    if (error == IoError::timed_out) return finish_left(ws::close_code::normal, "nothing moved for too long");
+    if (error == IoError::timed_out) return finish_left(ws::close_code::normal, "the stream was idle for too long");
     if (error == IoError::closed) return finish_left(ws::close_code::going_away, {});
-    return finish_left(ws::close_code::internal_error, "the connection behind this stream broke");
+    return finish_left(ws::close_code::internal_error, "the connection to the backend was lost");
   }
 
   Task<void> finish_left(std::uint16_t code, std::string_view reason) {
@@ -252,17 +252,17 @@ class MessageSplice {
 std::string_view to_string(SpliceEnd::Why why) {
   switch (why) {
     case Why::left_ended:
-      return "the client ended it";
+      return "the client closed it";
     case Why::right_ended:
-      return "the backend ended it";
+      return "the backend closed it";
     case Why::left_broke:
-      return "the client's connection broke";
+      return "the connection to the client was lost";
     case Why::right_broke:
-      return "the backend's connection broke";
+      return "the connection to the backend was lost";
     case Why::idle:
-      return "nothing moved for too long";
+      return "the stream was idle for too long";
     case Why::closed:
-      return "it was closed here";
+      return "the server closed it";
   }
   return "unknown";
 }

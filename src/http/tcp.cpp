@@ -124,8 +124,7 @@ Result<int> bind_tcp(const std::string& host, std::uint16_t port) {
   const std::string literal = host == "localhost" ? "127.0.0.1" : host.empty() ? "::" : host;
   auto address = detail::numeric_address(literal, port);
   if (!address) {
-    return fail(
-        Status::bad_request(fmt::format("cannot listen on \"{}\": it is not an address of this machine", host)));
+    return fail(Status::bad_request(fmt::format("cannot listen on \"{}\": it is not an address of this host", host)));
   }
   int fd = ::socket(address->family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0 && host.empty()) {  // a machine without IPv6

@@ -247,7 +247,7 @@ Result<StorePtr> make_store(std::string_view pem, std::string_view what) {
   auto certificates = parse_certificates(pem, what);
   if (!certificates) return fail(std::move(certificates.error()));
   StorePtr store(X509_STORE_new());
-  if (!store) return fail(Status::internal_error("no memory for a certificate store"));
+  if (!store) return fail(Status::internal_error("out of memory for a certificate store"));
   for (const X509Ptr& certificate : *certificates) X509_STORE_add_cert(store.get(), certificate.get());
   // Every certificate of a bundle is an anchor, also one that another authority signed: that is how Go reads a pool.
   X509_STORE_set_flags(store.get(), X509_V_FLAG_PARTIAL_CHAIN);
@@ -333,7 +333,7 @@ Result<void> use_ciphers(SSL_CTX* context, const TlsServerConfig& config) {
   SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
   SSL_CTX_set_ciphersuites(context, suites_of_1_3);
   if (SSL_CTX_set_cipher_list(context, list.c_str()) != 1)
-    return fail(Status::bad_request(fmt::format("TLS does not take the cipher list: {}", openssl_errors())));
+    return fail(Status::bad_request(fmt::format("the cipher list is not valid: {}", openssl_errors())));
   return {};
 }
 
@@ -362,7 +362,7 @@ Result<void> use_key_pair(SSL_CTX* context, std::string_view certificate_pem, st
   for (std::size_t i = 1; good && i < chain->size(); ++i)
     good = SSL_CTX_add1_chain_cert(context, (*chain)[i].get()) == 1;
   good = good && SSL_CTX_use_PrivateKey(context, key->get()) == 1 && SSL_CTX_check_private_key(context) == 1;
-  if (!good) return fail(Status::bad_request(fmt::format("TLS does not take the certificate: {}", openssl_errors())));
+  if (!good) return fail(Status::bad_request(fmt::format("the certificate is not valid: {}", openssl_errors())));
   return {};
 }
 
@@ -455,7 +455,7 @@ Result<std::shared_ptr<const TlsClientContext>> TlsClientContext::create(const T
   if (config.verify && config.authorities_pem.empty()) {
     SSL_CTX_set_default_verify_paths(context.get());
   } else if (config.verify) {
-    auto store = make_store(config.authorities_pem, "the server's authorities");
+    auto store = make_store(config.authorities_pem, "the CA bundle of the server");
     if (!store) return fail(std::move(store.error()));
     SSL_CTX_set_cert_store(context.get(), store->release());
   }

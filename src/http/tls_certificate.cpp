@@ -79,7 +79,7 @@ Result<std::vector<X509Ptr>> parse_certificates(std::string_view pem, std::strin
     X509Ptr certificate(d2i_X509(nullptr, &at, size));
     if (!certificate || at != data + size) {
       ERR_clear_error();
-      return fail(Status::bad_request(fmt::format("{}: certificate number {} does not parse", what, found.size() + 1)));
+      return fail(Status::bad_request(fmt::format("{}: certificate number {} is malformed", what, found.size() + 1)));
     }
     found.push_back(std::move(certificate));
   }
@@ -87,8 +87,8 @@ Result<std::vector<X509Ptr>> parse_certificates(std::string_view pem, std::strin
   const unsigned long code = ERR_peek_last_error();
   const bool ended = code == 0 || ERR_GET_REASON(code) == PEM_R_NO_START_LINE;
   const std::string reason = openssl_errors();
-  if (!ended) return fail(Status::bad_request(fmt::format("{}: a PEM block does not parse: {}", what, reason)));
-  if (found.empty()) return fail(Status::bad_request(fmt::format("{}: there is no certificate in it", what)));
+  if (!ended) return fail(Status::bad_request(fmt::format("{}: a PEM block is malformed: {}", what, reason)));
+  if (found.empty()) return fail(Status::bad_request(fmt::format("{}: no certificate found", what)));
   return found;
 }
 
@@ -97,7 +97,7 @@ Result<KeyPtr> parse_key(std::string_view pem) {
   // Without a callback OpenSSL would ask for a passphrase on the terminal.
   KeyPtr key(PEM_read_bio_PrivateKey(reader.get(), nullptr, [](char*, int, int, void*) { return 0; }, nullptr));
   const std::string reason = openssl_errors();
-  if (!key) return fail(Status::bad_request(fmt::format("the private key does not parse: {}", reason)));
+  if (!key) return fail(Status::bad_request(fmt::format("the private key is malformed: {}", reason)));
   return key;
 }
 

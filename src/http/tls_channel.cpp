@@ -275,11 +275,11 @@ std::string_view to_string(IoError error) {
     case IoError::end:
       return "the peer closed the connection";
     case IoError::reset:
-      return "the connection broke";
+      return "the connection was lost";
     case IoError::timed_out:
       return "the peer was too slow";
     case IoError::tls:
-      return "TLS refused what the peer sent";
+      return "TLS rejected the data of the peer";
     case IoError::closed:
       return "the connection was closed here";
   }

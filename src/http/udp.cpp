@@ -73,7 +73,7 @@ class UdpStream final : public DatagramStream {
 
 Result<std::unique_ptr<DatagramStream>> connect_udp(Core& core, const std::string& address, std::uint16_t port) {
   const auto peer = detail::numeric_address(address, port);
-  if (!peer) return fail(Status::bad_request(fmt::format("\"{}\" is no address", address)));
+  if (!peer) return fail(Status::bad_request(fmt::format("\"{}\" is not an address", address)));
   const int fd = ::socket(peer->family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0)
     return fail(
@@ -81,7 +81,7 @@ Result<std::unique_ptr<DatagramStream>> connect_udp(Core& core, const std::strin
   Socket socket(core, fd);
   if (::connect(fd, reinterpret_cast<const sockaddr*>(peer->bytes), peer->length) != 0)
     return fail(Status::unavailable(
-        fmt::format("there is no way to {} port {}: {}", address, port, std::generic_category().message(errno))));
+        fmt::format("no route to {} port {}: {}", address, port, std::generic_category().message(errno))));
   return std::make_unique<UdpStream>(std::move(socket));
 }
 

@@ -118,16 +118,16 @@ std::expected<UpgradeAnswer, UpgradeRefusal> answer_upgrade(const Request& reque
   const Headers& headers = request.headers;
   // The order and the codes are upstream's.
   if (!has_token(headers, "Connection", "upgrade")) {
-    return refuse(400, {}, "this is a stream: the request needs the header \"Connection: Upgrade\"");
+    return refuse(400, {}, "this is a stream: the header \"Connection: Upgrade\" is required");
   }
   if (!has_token(headers, "Upgrade", "websocket")) {
-    return refuse(426, "UpgradeRequired", "this is a stream: the request needs the header \"Upgrade: websocket\"");
+    return refuse(426, "UpgradeRequired", "this is a stream: the header \"Upgrade: websocket\" is required");
   }
   if (request.method != "GET") {
-    return refuse(405, "MethodNotAllowed", "a WebSocket starts with a GET request");
+    return refuse(405, "MethodNotAllowed", "a WebSocket must start with a GET request");
   }
   if (!has_token(headers, "Sec-WebSocket-Version", "13")) {
-    return refuse(400, {}, "only WebSocket version 13 is spoken here; send \"Sec-WebSocket-Version: 13\"");
+    return refuse(400, {}, "only WebSocket version 13 is supported; send \"Sec-WebSocket-Version: 13\"");
   }
   const std::string_view key = value_of(headers, "Sec-WebSocket-Key");
   if (!is_key(key)) return refuse(400, {}, "Sec-WebSocket-Key must be 16 bytes in base64");
@@ -173,7 +173,7 @@ std::expected<std::string, std::string> UpgradeOffer::check(const Fields& answer
     if (same_ignoring_case(name, "Sec-WebSocket-Accept")) accept = trimmed(value, header_blanks);
     if (same_ignoring_case(name, "Sec-WebSocket-Protocol")) chosen = trimmed(value, header_blanks);
     if (same_ignoring_case(name, "Sec-WebSocket-Extensions") && !trimmed(value, header_blanks).empty()) {
-      return std::unexpected("the answer names an extension that was not asked for");
+      return std::unexpected("the answer has an extension that was not requested");
     }
   }
   if (accept != accept_value(key_)) return std::unexpected("the answer does not belong to this request's key");

@@ -262,7 +262,7 @@ std::optional<std::string> repaired(std::string_view text) {
 }
 
 std::string describe_unexpected(std::string_view text, std::size_t offset) {
-  if (text.starts_with("\xEF\xBB\xBF")) return "a byte order mark is not allowed";
+  if (text.starts_with("\xEF\xBB\xBF")) return "a byte order mark is not supported";
   if (offset >= text.size()) return "the document ends too early";
   const auto byte = static_cast<unsigned char>(text[offset]);
   if (byte < 0x20) return fmt::format("unexpected control character 0x{:02x}", byte);
@@ -310,7 +310,7 @@ Status refusal(const Failure& failure, std::string_view text, const ParseOptions
 Result<Value> parse(std::string_view text, StoragePtr storage, const ParseOptions& options) {
   if (text.size() > options.bytes_max) {
     return fail(Status::too_large(
-        fmt::format("the JSON document has {} bytes; at most {} are accepted", text.size(), options.bytes_max)));
+        fmt::format("the JSON document has {} bytes, at most {} are supported", text.size(), options.bytes_max)));
   }
   auto result = parse_once(text, storage, options);
   if (result) return std::move(*result);

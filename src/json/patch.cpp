@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/limits.h"
+#include "base/phrases.h"
 #include "json/access.h"
 #include "json/pointer.h"
 #include "json/write.h"
@@ -100,8 +101,8 @@ struct Operation {
   const Value* value;  // null when the operation has none
 };
 
-constexpr const char* no_parent = "the object or list that should hold it does not exist";
-constexpr const char* no_such_value = "there is no such value";
+constexpr const char* no_parent = "the parent object or list does not exist";
+constexpr const char* no_such_value = "the value does not exist";
 constexpr const char* root_refused = "the whole document can only be replaced or tested";
 
 Refusal Run::execute(const Operation& operation) {
@@ -119,7 +120,7 @@ Value* Run::parent_of(const Pointer& path) {
 // Repeated insertions could otherwise nest without end; everything that walks values relies on this limit.
 Refusal Run::check_depth(const Pointer& path, const Value& value) {
   if (path.tokens().size() + depth_of(value, steps_) <= limits::json_depth_max) return std::nullopt;
-  return fmt::format("the document would nest deeper than {} levels", limits::json_depth_max);
+  return fmt::format("the document would be nested deeper than {} levels", limits::json_depth_max);
 }
 
 Refusal Run::insert(const Pointer& path, Value value) {
@@ -133,7 +134,7 @@ Refusal Run::insert(const Pointer& path, Value value) {
   Array* array = parent->if_array();
   if (!array) return no_parent;
   const auto index = key == "-" ? std::optional(array->size()) : element_index(key, array->size() + 1);
-  if (!index) return fmt::format("a list of {} elements has no place for that index", array->size());
+  if (!index) return fmt::format("the index is out of range, the list has {} elements", array->size());
   steps_ += array->size() - *index;
   array->insert(array->begin() + *index, std::move(value));
   return std::nullopt;
@@ -171,7 +172,7 @@ Refusal Run::replace(const Operation& operation) {
   Value value = operation.value ? Value(*operation.value, root_.storage()) : Value(nullptr, root_.storage());
   if (auto refusal = check_depth(operation.path, value)) return refusal;
   if (operation.path.is_root()) {
-    if (!value.is_structured()) return "the whole document can only become an object or a list";
+    if (!value.is_structured()) return "the whole document must stay an object or a list";
     root_ = std::move(value);
     return std::nullopt;
   }
@@ -214,7 +215,7 @@ Refusal Run::copy(const Operation& operation) {
 }
 
 Refusal Run::test(const Operation& operation) {
-  static constexpr const char* differs = "the value is not the expected one";
+  static constexpr const char* differs = "the value is different";
   const bool expects_null = !operation.value || operation.value->is_null();
   const Value* value = &root_;
   if (!operation.path.is_root()) {
@@ -234,12 +235,13 @@ Status failed_operation(std::size_t index, const Object* source, std::string_vie
   const std::string_view name = source ? get_string_or(*source, "op", "?") : "?";
   const std::string_view path = source ? get_string_or(*source, "path", "?") : "?";
   status.message = fmt::format("operation {} of the patch ({:.32} at \"{:.256}\"): {}", index, name, path, why);
+  if (name == "test") status.message = fmt::format("{}: {}", phrases::patch_test_failed, status.message);
   return status;
 }
 
 Result<Pointer> read_pointer(const Object& source, std::string_view member) {
   const auto text = get_string(source, member);
-  if (!text) return fail(Status::bad_request(fmt::format("\"{}\" is missing or no string", member)));
+  if (!text) return fail(Status::bad_request(fmt::format("\"{}\" must be a string", member)));
   return Pointer::parse(*text);
 }
 
@@ -258,14 +260,14 @@ Result<Operation> read_operation(const Object& source) {
 
 Result<std::vector<Operation>> read_operations(const Array& list) {
   if (list.size() > limits::patch_operations_max) {
-    return fail(Status::too_large(fmt::format("the patch has {} operations; at most {} are accepted", list.size(),
+    return fail(Status::too_large(fmt::format("the patch has {} operations, at most {} are supported", list.size(),
                                               limits::patch_operations_max)));
   }
   std::vector<Operation> operations;
   operations.reserve(list.size());
   for (const Value& element : list) {
     const Object* source = element.if_object();
-    if (!source) return fail(Status::bad_request("a JSON patch is a list of objects with \"op\" and \"path\""));
+    if (!source) return fail(Status::bad_request("a JSON patch must be a list of objects with \"op\" and \"path\""));
     auto operation = read_operation(*source);
     if (!operation) return fail(failed_operation(operations.size(), source, operation.error().message));
     operations.push_back(std::move(*operation));
@@ -312,7 +314,7 @@ void merge(Object& target, const Object& patch) {
 
 Result<void> apply_json_patch(Value& document, const Value& patch) {
   const Array* list = patch.if_array();
-  if (!list) return fail(Status::bad_request("a JSON patch is a list of objects with \"op\" and \"path\""));
+  if (!list) return fail(Status::bad_request("a JSON patch must be a list of objects with \"op\" and \"path\""));
   const auto operations = read_operations(*list);
   if (!operations) return fail(operations.error());
   Value work(document, document.storage());
@@ -328,7 +330,7 @@ Result<void> apply_json_patch(Value& document, const Value& patch) {
 
 Result<void> apply_merge_patch(Value& document, const Value& patch) {
   const Object* object = patch.if_object();
-  if (!object) return fail(Status::bad_request("a merge patch is an object"));
+  if (!object) return fail(Status::bad_request("a merge patch must be an object"));
   if (!document.is_object()) document.emplace_object();
   merge(document.get_object(), *object);
   return {};

@@ -36,12 +36,12 @@ const Value* child(const Value& value, std::string_view token) {
 
 Result<Pointer> Pointer::parse(std::string_view text) {
   if (text.size() > limits::json_pointer_bytes_max) {
-    return fail(Status::bad_request(fmt::format("a JSON pointer of {} bytes is too long; at most {} are accepted",
-                                                text.size(), limits::json_pointer_bytes_max)));
+    return fail(Status::bad_request(fmt::format("a JSON pointer has {} bytes, at most {} are supported", text.size(),
+                                                limits::json_pointer_bytes_max)));
   }
   Pointer pointer;
   while (!text.empty()) {
-    if (text.front() != '/') return fail(Status::bad_request("a JSON pointer is empty or starts with \"/\""));
+    if (text.front() != '/') return fail(Status::bad_request("a JSON pointer must be empty or start with \"/\""));
     text.remove_prefix(1);
     const std::string_view token = text.substr(0, text.find('/'));
     text.remove_prefix(token.size());

@@ -164,7 +164,7 @@ class StrategicMerge {
   Result<void> spend(std::size_t steps) {
     steps_ += steps;
     if (steps_ <= steps_max) return {};
-    return unmergeable("the patch goes over too many list elements; send it in parts");
+    return unmergeable("the patch covers too many list elements; send it in parts");
   }
 
   StoragePtr storage_;
@@ -308,7 +308,8 @@ Result<void> StrategicMerge::check_order(const Array& patch, const std::vector<s
     auto id = id_of(element, merge_key);
     if (!id) return fail(std::move(id.error()));
     next = std::find(next, wanted.end(), *id);
-    if (next == wanted.end()) return malformed("the list and its \"$setElementOrder\" differ in elements or order");
+    if (next == wanted.end())
+      return malformed("the list and its \"$setElementOrder\" must have the same elements in the same order");
     ++next;
   }
   return {};
@@ -321,9 +322,9 @@ Result<void> StrategicMerge::list(Array& live, const Array& patch, const MergeRu
   const bool objects = first.is_object();
   const auto alike = [&](const Value& element) { return element.is_object() == objects && !element.is_array(); };
   if (!std::ranges::all_of(live, alike) || !std::ranges::all_of(patch, alike)) {
-    return unmergeable("a list that merges holds only objects or only scalars");
+    return unmergeable("a merged list must have only objects or only scalars");
   }
-  if (objects && rule.merge_key.empty()) return unmergeable("this list of objects has no merge key; replace it");
+  if (objects && rule.merge_key.empty()) return unmergeable("this list of objects has no merge key; replace the list");
   auto elements = take_elements(live, objects ? rule.merge_key : std::string_view());
   if (!elements) return fail(std::move(elements.error()));
   auto done = objects ? merge_objects(*elements, patch, rule) : merge_scalars(*elements, patch);
@@ -390,11 +391,11 @@ Result<void> StrategicMerge::merge_objects(Elements& elements, const Array& patc
 
 Result<std::string> StrategicMerge::id_of(const Value& element, std::string_view merge_key) {
   if (merge_key.empty()) {
-    if (element.is_structured()) return unmergeable("an element is no scalar, and the list has no merge key");
+    if (element.is_structured()) return unmergeable("an element is not a scalar, and the list has no merge key");
     return to_text(element);
   }
   const Value* key = find(element, merge_key);
-  if (!key) return unmergeable(fmt::format("an element has no \"{}\", by which this list is merged", merge_key));
+  if (!key) return unmergeable(fmt::format("an element has no \"{}\", the merge key of this list", merge_key));
   return to_text(*key);
 }
 
@@ -432,7 +433,7 @@ void StrategicMerge::put_elements(Array& list, Elements elements) {
 
 Result<void> apply_strategic_patch(Value& document, const Value& patch, const MergeRules& rules) {
   const Object* object = patch.if_object();
-  if (!object) return fail(Status::bad_request("a strategic merge patch is an object"));
+  if (!object) return fail(Status::bad_request("a strategic merge patch must be an object"));
   Value work(document, document.storage());
   if (!work.is_object()) work.emplace_object();
   if (auto done = StrategicMerge(document.storage()).object(work.get_object(), *object, &rules); !done) return done;

@@ -97,7 +97,7 @@ class Reader {
   Reader& operator=(const Reader&) = delete;
 
   Result<json::Value> document() {
-    if (!good_) return fail(Status::internal_error("no memory for reading YAML"));
+    if (!good_) return fail(Status::internal_error("out of memory while reading YAML"));
     if (auto begun = expect(YAML_STREAM_START_EVENT); !begun) return fail(std::move(begun.error()));
     auto event = next();
     if (!event) return fail(std::move(event.error()));
@@ -110,7 +110,7 @@ class Reader {
     auto last = next();
     if (!last) return fail(std::move(last.error()));
     if ((*last)->type != YAML_STREAM_END_EVENT)
-      return fail(Status::bad_request("the body holds several YAML documents; send one object at a time"));
+      return fail(Status::bad_request("the body has several YAML documents; send one object at a time"));
     return value;
   }
 
@@ -136,7 +136,7 @@ class Reader {
 
   Status refuse(std::string_view what, const yaml_mark_t& mark) const {
     return Status::bad_request(
-        fmt::format("the body cannot be read as YAML: {} at line {} column {}", what, mark.line + 1, mark.column + 1));
+        fmt::format("the body is not valid YAML: {} at line {} column {}", what, mark.line + 1, mark.column + 1));
   }
 
   Status too_many_values(const yaml_mark_t& mark) const {
@@ -153,7 +153,7 @@ class Reader {
   Result<void> expect(yaml_event_type_t type) {
     auto event = next();
     if (!event) return fail(std::move(event.error()));
-    if ((*event)->type != type) return fail(refuse("something unexpected", (*event)->start_mark));
+    if ((*event)->type != type) return fail(refuse("unexpected token", (*event)->start_mark));
     return {};
   }
 
@@ -179,13 +179,13 @@ class Reader {
       }
       case YAML_ALIAS_EVENT: {
         const auto found = anchors_.find(std::string(view(event.data.alias.anchor)));
-        if (found == anchors_.end()) return fail(refuse("an alias of nothing", event.start_mark));
+        if (found == anchors_.end()) return fail(refuse("an alias without an anchor", event.start_mark));
         values_ += found->second.size;
         if (values_ > values_max) return fail(too_many_values(event.start_mark));
         return json::Value(found->second.value, storage_);
       }
       default:
-        return fail(refuse("something unexpected", event.start_mark));
+        return fail(refuse("unexpected token", event.start_mark));
     }
   }
 
@@ -217,7 +217,7 @@ class Reader {
       auto event = next();
       if (!event) return fail(std::move(event.error()));
       if ((*event)->type == YAML_MAPPING_END_EVENT) break;
-      if ((*event)->type != YAML_SCALAR_EVENT) return fail(refuse("a key that is no text", (*event)->start_mark));
+      if ((*event)->type != YAML_SCALAR_EVENT) return fail(refuse("a key that is not a string", (*event)->start_mark));
       const auto& key_scalar = (*event)->data.scalar;
       const std::string_view key(reinterpret_cast<const char*>(key_scalar.value), key_scalar.length);
       const bool merges = key == "<<" && key_scalar.style == YAML_PLAIN_SCALAR_STYLE;
@@ -255,8 +255,7 @@ class Reader {
     const std::size_t size = count(*value);
     values_ += size;
     if (values_ > values_max)
-      return fail(
-          Status::bad_request("the body cannot be read as YAML: too many values below anchors; write them out"));
+      return fail(Status::bad_request("the body is not valid YAML: too many values below anchors; write them out"));
     anchors_.insert_or_assign(std::string(anchor), Anchor{json::Value(*value, storage_), size});
     return value;
   }
@@ -289,7 +288,7 @@ Result<json::Value> parse_yaml(std::string_view text, const json::StoragePtr& st
                                std::vector<std::string>* duplicate_fields) {
   if (text.size() > limits::object_body_bytes_max)
     return fail(Status::too_large(
-        fmt::format("the body has {} bytes and may have {}", text.size(), limits::object_body_bytes_max)));
+        fmt::format("the body has {} bytes, at most {} are supported", text.size(), limits::object_body_bytes_max)));
   // Most of what is sent as YAML is JSON, which is read ten times as fast. What differs between the two is left to
   // YAML: how duplicates are named, and everything that is no JSON.
   if (text.starts_with('{')) {

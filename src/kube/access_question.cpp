@@ -102,11 +102,11 @@ bool is_open_path(std::string_view path) {
 AccessQuestion access_question(std::string_view method, std::string_view path, std::string_view sent_path) {
   if (is_open_path(path)) return {.need = AccessNeed::none, .problem = {}, .attributes = {}};
   if (is_ambiguous(path, sent_path))
-    return refused("the path has an empty or relative part, or an encoded slash; write it plainly");
+    return refused("the path has an empty or relative part, or an encoded slash; remove it");
   auto attributes = read_attributes(path);
-  if (!attributes) return refused(fmt::format("there is nothing at {} that anybody could be allowed", path));
+  if (!attributes) return refused(fmt::format("{} is not served", path));
   const auto verb = std::ranges::find(verbs, method, &Verb::method);
-  if (verb == verbs.end()) return refused(fmt::format("{} is no method of this API", method));
+  if (verb == verbs.end()) return refused(fmt::format("{} is not a method of this API", method));
   attributes->verb = attributes->name.empty() ? verb->without_name : verb->with_name;
   return {.need = AccessNeed::allowed, .problem = {}, .attributes = *attributes};
 }

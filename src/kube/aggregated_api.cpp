@@ -12,6 +12,7 @@
 #include "actions/profiler.h"
 #include "auth/identify.h"
 #include "base/log.h"
+#include "base/phrases.h"
 #include "kube/documents.h"
 
 namespace vg::kube {
@@ -111,7 +112,7 @@ Task<bool> AggregatedApi::pass(server::Call& call, const AccessQuestion& questio
   };
   if (!proxy || !is_front_proxy(call.request()))
     co_return refuse(
-        "requests come here through kube-apiserver, which shows its front-proxy certificate; this one did "
+        "requests must come through kube-apiserver with its front-proxy certificate; this one did "
         "not");
   auto user = user_of_headers(*proxy, call.request().headers);
   if (!user) co_return refuse(std::move(user.error().message));
@@ -125,8 +126,7 @@ Task<bool> AggregatedApi::pass(server::Call& call, const AccessQuestion& questio
   if (question.need == AccessNeed::refused) co_return refuse(question.problem);
   auto decision = co_await parts_.authorizer.authorize(call.core(), *user, question.attributes);
   if (!decision) {
-    log::error("it is not known whether a request is allowed",
-               {{"requestId", call.request().id}, {"reason", decision.error().message}});
+    log::error("the access review failed", {{"requestId", call.request().id}, {"reason", decision.error().message}});
     respond_text(call, 500, {});
     co_return false;
   }
@@ -138,12 +138,12 @@ Task<void> AggregatedApi::serve_open(server::Call& call) {
   const std::string_view path = call.path();
   const bool health = path.ends_with("/healthz"), profiler = path.ends_with("-profiler") && path.rfind('/') == 0;
   if ((health || profiler) && call.request().method != "GET")
-    co_return respond_text(call, 405, "405: this takes GET", "GET");
+    co_return respond_text(call, 405, fmt::format("{}: use GET", phrases::method_not_allowed), "GET");
   if (health && path.starts_with(group_prefix)) {
     if (!actions::takes_body(json_type, call.request()))
-      co_return respond_text(call, 415, fmt::format("415: the body must be {}", json_type));
+      co_return respond_text(call, 415, fmt::format("the body must be {}", json_type));
     if (!actions::wants_json(call.request()))
-      co_return respond_text(call, 406, fmt::format("406: the answer is {0}\n\n{0}", json_type));
+      co_return respond_text(call, 406, fmt::format("the answer is {0}\n\n{0}", json_type));
   }
   if (health) co_return call.respond(co_await parts_.health.answer(call.core()));
   if (profiler) {
@@ -153,7 +153,7 @@ Task<void> AggregatedApi::serve_open(server::Call& call) {
   }
   if (auto document = group_document(path, call.request())) co_return call.respond(std::move(*document));
   if (const auto target = group_target(path)) co_return co_await parts_.actions.serve(call, *target);
-  respond_text(call, 404, fmt::format("404: there is nothing at {}", path));
+  respond_text(call, 404, fmt::format("{}; {} is not served", phrases::path_not_served, path));
 }
 
 }  // namespace vg::kube

@@ -64,15 +64,14 @@ void name_items(json::Value& list) {
 Result<void> check_object(const json::Value& answer, std::string_view name) {
   const json::Object* metadata = json::get_object(answer, "metadata");
   if (metadata && json::get_string_or(*metadata, "name") == name) return {};
-  return fail(Status::internal_error(
-      fmt::format("the API server was asked for \"{}\" and answered with something else", name)));
+  return fail(Status::internal_error(fmt::format("the API server did not answer with the object \"{}\"", name)));
 }
 
 // Go writes a list without items as null.
 Result<void> check_list(const json::Value& answer) {
   const json::Value* items = json::find(answer, "items");
   if (items && (items->is_array() || items->is_null())) return {};
-  return fail(Status::internal_error("the API server was asked for a list and answered with something else"));
+  return fail(Status::internal_error("the API server did not answer with a list"));
 }
 
 milliseconds back_off(milliseconds first, milliseconds most, int failures, double random) {

@@ -20,7 +20,7 @@ Result<std::string> version_text(const Result<http::Answer>& answer) {
   json::Arena arena;
   const auto document = json::parse(answer->body, arena.storage());
   if (!document || !document->is_object())
-    return fail(Status::internal_error("the API server's version is no JSON object"));
+    return fail(Status::internal_error("the version document of the API server is not a JSON object"));
   return json::to_text(*document);
 }
 

@@ -58,7 +58,8 @@ milliseconds left(Clock::Steady deadline) {
 Result<json::Value> document_of(Result<http::Answer> answer, const json::StoragePtr& storage) {
   if (!answer) return fail(std::move(answer.error()));
   auto document = json::parse(answer->body, storage, {.bytes_max = SIZE_MAX});
-  if (!document) return fail(Status::internal_error("the API server's answer is no JSON: " + document.error().message));
+  if (!document)
+    return fail(Status::internal_error("the answer of the API server is not JSON: " + document.error().message));
   return document;
 }
 
@@ -71,7 +72,7 @@ Client::Counted::Counted(metrics::Registry& registry)
       latency(registry.histograms("kubevirt_rest_client_request_latency_seconds",
                                   "How long requests to the API server took.", {"verb", "url"}, latency_bounds())),
       waited(registry.histograms("kubevirt_rest_client_rate_limiter_duration_seconds",
-                                 "How long requests to the API server waited for their turn.", {"verb", "url"},
+                                 "How long requests to the API server were queued.", {"verb", "url"},
                                  metrics::exponential_buckets(0.001, 2, 10))) {}
 
 Client::Client(Parts parts)
@@ -120,8 +121,8 @@ Task<Result<void>> Client::wait_for_turn(http::Core& core, const Question& quest
   const auto wait = parts_.limiter.take(deadline - SteadyClock::now());
   if (!wait)
     co_return fail(Status::too_many_requests(
-        "too many requests to the API server wait for their turn; raise the rate limit in apiConfiguration or "
-        "webhookConfiguration of the KubeVirt object if it can take more",
+        "the queue of requests to the API server is full; raise the rate limit in apiConfiguration or "
+        "webhookConfiguration of the KubeVirt object",
         1));
   if (counted_)
     counted_->waited.with({question.about.verb, url_template(parts_.credentials, question)})

@@ -33,10 +33,10 @@ Result<void> read_authority(std::string_view authority, http::Origin& origin) {
     rest.remove_prefix(1);
     const auto read = std::from_chars(rest.data(), rest.data() + rest.size(), origin.port);
     if (read.ec != std::errc() || read.ptr != rest.data() + rest.size() || origin.port == 0)
-      return fail(Status::bad_request(fmt::format("\"{}\" is no port; give a number from 1 to 65535", rest)));
+      return fail(Status::bad_request(fmt::format("\"{}\" is not a port; use a number from 1 to 65535", rest)));
   }
   if (host.empty() || (bracketed && end == authority.npos))
-    return fail(Status::bad_request(fmt::format("\"{}\" names no host of an API server", authority)));
+    return fail(Status::bad_request(fmt::format("\"{}\" has no host name of an API server", authority)));
   return {};
 }
 
@@ -61,7 +61,7 @@ Result<Material> read_material(const json::Object* in, std::string_view key, con
   if (!in) return material;
   if (const auto data = json::get_string_or(*in, fmt::format("{}-data", key)); !data.empty()) {
     auto decoded = base64_decode_lenient(data);
-    if (!decoded) return fail(Status::bad_request(fmt::format("{}-data of the kubeconfig is no base64", key)));
+    if (!decoded) return fail(Status::bad_request(fmt::format("{}-data of the kubeconfig is not base64", key)));
     material.text = std::move(*decoded);
   }
   material.file = absolute(json::get_string_or(*in, key), folder);
@@ -83,7 +83,7 @@ Result<void> read_user(const json::Object& user, const std::string& folder, Clus
   const bool proves = !access.certificate.empty() || !access.token.empty() || !access.basic.empty();
   if (!proves && (json::find(user, "exec") || json::find(user, "auth-provider")))
     return fail(
-        Status::bad_request("the kubeconfig logs in through another program, which a server cannot do; give it a "
+        Status::bad_request("the kubeconfig uses an exec plugin or auth provider, which is not supported; use a "
                             "client certificate or a token file"));
   return {};
 }
@@ -118,7 +118,7 @@ Result<ClusterAccess> parse_server_url(std::string_view url) {
   if (rest.starts_with("http://"))
     access.origin.tls = false;
   else if (!rest.starts_with("https://") && rest.contains("://"))
-    return fail(Status::bad_request(fmt::format("\"{}\" is no https URL of an API server", url)));
+    return fail(Status::bad_request(fmt::format("\"{}\" is not an https URL of an API server", url)));
   if (const auto scheme = rest.find("://"); scheme != rest.npos) rest.remove_prefix(scheme + 3);
   const auto slash = rest.find('/');
   if (auto read = read_authority(rest.substr(0, slash), access.origin); !read) return fail(std::move(read.error()));
@@ -140,9 +140,9 @@ Result<ClusterAccess> read_kubeconfig(std::string_view text, const std::string& 
                                   : cluster       ? json::get_string_or(*cluster, "server")
                                                   : std::string_view();
   if (server.empty())
-    return fail(Status::bad_request(
-        "nothing says where the API server is: the kubeconfig's current context names no cluster with a server, and "
-        "--master is not given"));
+    return fail(
+        Status::bad_request("the address of the API server is required: the current context of the kubeconfig has no "
+                            "cluster with a server, and --master is not set"));
   auto access = parse_server_url(server);
   if (!access) return access;
   if (auto read = read_cluster(cluster, folder, *access); !read) return fail(std::move(read.error()));
@@ -157,7 +157,7 @@ Result<ClusterAccess> in_cluster_access(const Environment& environment, const st
   const auto port = environment("KUBERNETES_SERVICE_PORT");
   if (!host || host->empty() || !port || port->empty())
     return fail(Status::bad_request(
-        "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this is no pod; give --kubeconfig"));
+        "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, this is not a pod; use --kubeconfig"));
   const bool bare_v6 = host->contains(':') && !host->starts_with('[');
   auto access = parse_server_url(bare_v6 ? fmt::format("https://[{}]:{}", *host, *port)
                                          : fmt::format("https://{}:{}", *host, *port));
@@ -169,7 +169,7 @@ Result<ClusterAccess> in_cluster_access(const Environment& environment, const st
   if (auto readable = read_file(authorities, limits::config_file_bytes_max); readable)
     access->authorities.file = authorities;
   else
-    log::warning("the cluster's own authorities cannot be read; those of the system are trusted instead",
+    log::warning("the CA of the cluster cannot be read; the CAs of the system are used instead",
                  {{"reason", readable.error().message}});
   return access;
 }

@@ -51,7 +51,7 @@ Result<std::shared_ptr<const http::TlsClientContext>> Credentials::make_context(
 Result<std::shared_ptr<const http::TlsClientContext>> Credentials::one_before(const Status& why) {
   if (!context_) return fail(why);
   if (std::exchange(complaint_, why.message) != why.message)
-    log::warning("what connections to the API server are made with cannot be used; what was before stays in use",
+    log::warning("the credentials for the API server cannot be loaded; the previous ones stay in use",
                  {{"reason", why.message}});
   return context_;
 }
@@ -88,7 +88,7 @@ Result<std::string> Credentials::authorization() {
     else if (token_.empty())
       return fail(std::move(text.error()));
     else
-      log::warning("the token of the service account cannot be read; the one before stays in use",
+      log::warning("the service account token cannot be read; the previous one stays in use",
                    {{"reason", text.error().message}});
     token_read_ = true;
     read_at_ = now;

@@ -9,6 +9,7 @@
 #include "actions/action.h"
 #include "actions/negotiation.h"
 #include "actions/openapi.h"
+#include "base/phrases.h"
 #include "json/arena.h"
 #include "json/write.h"
 #include "resources/discovery.h"
@@ -94,14 +95,13 @@ http::Response answer(int code, std::string_view content_type, std::string body 
 std::optional<http::Response> find_refusal(std::string_view path, const http::Request& request) {
   constexpr std::string_view text_type = "text/plain; charset=utf-8";
   if (request.method != "GET") {
-    http::Response response = answer(405, text_type, "405: this takes GET");
+    http::Response response = answer(405, text_type, fmt::format("{}: use GET", phrases::method_not_allowed));
     response.headers.emplace_back("Allow", "GET");
     return response;
   }
   if (path == openapi_v2_path && !actions::takes_body(json_type, request))
-    return answer(415, text_type, fmt::format("415: the body must be {}", json_type));
-  if (!actions::wants_json(request))
-    return answer(406, text_type, fmt::format("406: the answer is {0}\n\n{0}", json_type));
+    return answer(415, text_type, fmt::format("the body must be {}", json_type));
+  if (!actions::wants_json(request)) return answer(406, text_type, fmt::format("the answer is {0}\n\n{0}", json_type));
   return std::nullopt;
 }
 

@@ -25,7 +25,7 @@ Result<std::optional<std::vector<std::string>>> read_names(const json::Object& d
   const auto parsed = json::parse(*text, storage);
   const json::Array* list = parsed ? parsed->if_array() : nullptr;
   if (!list && !(parsed && parsed->is_null()))
-    return fail(Status::bad_request(fmt::format("{} of ConfigMap {}/{} is no JSON list of strings", key,
+    return fail(Status::bad_request(fmt::format("{} of ConfigMap {}/{} is not a JSON list of strings", key,
                                                 front_proxy_namespace, front_proxy_config_map)));
   for (std::size_t i = 0; list && i < list->size(); ++i) names.emplace_back(json::as_string(&(*list)[i]).value_or(""));
   return names;
@@ -97,11 +97,11 @@ Result<FrontProxy> read_front_proxy(std::string_view config_map) {
 
 Result<User> user_of_headers(const FrontProxy& proxy, const http::Headers& headers) {
   auto names = first_present(proxy.user_headers, headers);
-  if (!names) return fail(Status::unauthorized("the front proxy names no user"));
+  if (!names) return fail(Status::unauthorized("the front proxy sent no user"));
   // An access review about nobody is one about the groups alone, and those are for people who have a name.
-  if (trimmed(names->front()).empty()) return fail(Status::unauthorized("the front proxy names an empty user"));
+  if (trimmed(names->front()).empty()) return fail(Status::unauthorized("the front proxy sent an empty user"));
   auto groups = first_present(proxy.group_headers, headers);
-  if (!groups) return fail(Status::unauthorized("the front proxy names no group"));
+  if (!groups) return fail(Status::unauthorized("the front proxy sent no group"));
   User user{.name = std::move(names->front()), .uid = {}, .groups = std::move(*groups), .extra = {}};
   for (const std::string& prefix : proxy.extra_prefixes)
     for (auto& [key, values] : auth::extra_headers(headers, prefix))

@@ -21,7 +21,7 @@ bool LiveConfig::update(const Reflector& kubevirts) {
       current_.store(std::move(*read), std::memory_order_release);
       return true;
     }
-    log::error("the KubeVirt object cannot be used; the configuration before stays in force",
+    log::error("the KubeVirt object is not valid; the previous configuration stays in use",
                {{"name", object->name}, {"reason", read.error().message}});
     return false;
   }

@@ -33,7 +33,7 @@ json::Value* keep(json::Value value, const StoragePtr& storage) {
 
 // Nobody's request is wrong when the API server says what cannot be read.
 Status unreadable(const Status& why) {
-  return Status::internal_error("the API server's answer cannot be read: " + why.message);
+  return Status::internal_error("the answer of the API server cannot be read: " + why.message);
 }
 
 Result<json::Value*> read(std::string_view text, const StoragePtr& storage) {
@@ -71,7 +71,7 @@ class Session final : public admission::LookupSession, public admission::Lookups
       return found ? read(found->json, storage) : nullptr;
     }
     const auto known = resource_of_key(resource);
-    if (!known) return fail(Status::internal_error(fmt::format("there are no {}", resource)));
+    if (!known) return fail(Status::internal_error(fmt::format("{} are not served", resource)));
     const auto* answer = ask(object_path({.resource = *known, .ns = ns, .name = name}), "GET", known->plural);
     if (!answer) return fail(not_there_yet());
     if (!*answer) return (*answer).error().code == 404 ? Result<json::Value*>(nullptr) : fail((*answer).error());
@@ -113,7 +113,7 @@ class Session final : public admission::LookupSession, public admission::Lookups
  private:
   using Answers = std::map<std::string, Result<std::string>, std::less<>>;
 
-  static Status not_there_yet() { return Status::unavailable("what is asked for has not been fetched yet"); }
+  static Status not_there_yet() { return Status::unavailable("the object has not been fetched yet"); }
 
   // Null where there is none, or an old one: then the API server is asked.
   const Reflector* copy_of(std::string_view resource) const {
@@ -131,7 +131,7 @@ class Session final : public admission::LookupSession, public admission::Lookups
   Result<std::vector<json::Value*>> listed(std::string_view resource, std::string_view ns, std::string_view query,
                                            const StoragePtr& storage) const {
     const auto known = resource_of_key(resource);
-    if (!known) return fail(Status::internal_error(fmt::format("there are no {}", resource)));
+    if (!known) return fail(Status::internal_error(fmt::format("{} are not served", resource)));
     const auto* answer = ask(collection_path(*known, ns) + std::string(query), "LIST", known->plural);
     if (!answer) return fail(not_there_yet());
     if (!*answer) return fail((*answer).error());
@@ -146,7 +146,7 @@ class Session final : public admission::LookupSession, public admission::Lookups
       bytes += object->json.size();
       if (bytes > limits::lookup_list_bytes_max)
         return fail(Status::internal_error(
-            fmt::format("the {} of namespace \"{}\" have more than {} bytes, too many to look at; delete those that "
+            fmt::format("the {} of namespace \"{}\" have more than {} bytes, too many to read; delete those that "
                         "are not needed any more",
                         copy.name(), ns, limits::lookup_list_bytes_max)));
       auto value = read(object->json, storage);

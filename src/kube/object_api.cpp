@@ -36,13 +36,14 @@ Result<void> check_name(const ObjectName& object) {
 // kube-apiserver would hang up while we still write.
 Result<void> check_size(std::size_t bytes) {
   if (bytes <= limits::object_body_bytes_max) return {};
-  return fail(Status::too_large(fmt::format("what an action wants to write has {} bytes, and the API server takes {}",
-                                            bytes, limits::object_body_bytes_max)));
+  return fail(
+      Status::too_large(fmt::format("the object of the action has {} bytes, at most {} are supported by the API server",
+                                    bytes, limits::object_body_bytes_max)));
 }
 
 Task<Result<void>> carry_out(Client& client, http::Core& core, const admission::Effect& effect) {
   const auto resource = resource_of_key(effect.resource);
-  if (!resource) co_return fail(Status::internal_error(fmt::format("there are no {}", effect.resource)));
+  if (!resource) co_return fail(Status::internal_error(fmt::format("{} are not served", effect.resource)));
   json::Arena arena;
   const ObjectName object{.resource = *resource, .ns = effect.ns, .name = effect.name};
   auto patched = co_await client.patch(core, object, {}, effect.patch, effect.dry_run, arena.storage());

@@ -95,7 +95,7 @@ Result<std::optional<http::Proxy::Login>> read_login(const ProxyUrl& url) {
   auto password = server::percent_decode(url.password.value_or(""));
   if (!user || !password)
     return fail(Status::bad_request(
-        fmt::format("the credentials in the URL of proxy {} have a broken escape; write % as %25", url.host)));
+        fmt::format("the credentials in the URL of proxy {} have an invalid escape; write % as %25", url.host)));
   return http::Proxy::Login{.user = std::move(*user), .password = std::move(*password)};
 }
 
@@ -103,15 +103,15 @@ Result<http::ProxyPtr> proxy_of(const ProxyUrl& url) {
   const auto scheme = std::ranges::find(schemes, url.scheme, &Scheme::name);
   if (scheme == std::end(schemes) || !scheme->kind)
     return fail(
-        Status::bad_request(fmt::format("a proxy with {}:// cannot be used on the way to the API server; name one with "
-                                        "http:// or socks5://, or exempt the API server with NO_PROXY",
+        Status::bad_request(fmt::format("a proxy with {}:// is not supported for the API server; use "
+                                        "http:// or socks5://, or exclude the API server with NO_PROXY",
                                         url.scheme)));
   auto login = read_login(url);
   if (!login) return fail(std::move(login.error()));
   const auto port = url.port.empty() ? scheme->usual_port : parse_port(url.port);
   if (!port)
     return fail(Status::bad_request(
-        fmt::format("\"{}\" is no port of proxy {}; give a number from 1 to 65535", url.port, url.host)));
+        fmt::format("\"{}\" is not a port of proxy {}; use a number from 1 to 65535", url.port, url.host)));
   return std::make_shared<const http::Proxy>(
       http::Proxy{.kind = *scheme->kind, .host = std::string(url.host), .port = *port, .login = std::move(*login)});
 }
@@ -188,7 +188,7 @@ std::string variable(const Environment& environment, const char* upper, const ch
 
 Result<http::ProxyPtr> parse_proxy_url(std::string_view url) {
   const auto parts = split_url(url);
-  if (!parts) return fail(Status::bad_request("the URL of a proxy names no host: give http://HOST:PORT"));
+  if (!parts) return fail(Status::bad_request("the URL of the proxy has no host; use http://HOST:PORT"));
   return proxy_of(*parts);
 }
 
@@ -211,12 +211,11 @@ Result<ProxyChoice> choose_proxy(const Environment& environment, const http::Ori
   if (is_exempt(variable(environment, "NO_PROXY", "no_proxy"), origin.host, origin.port)) return ProxyChoice{};
   // Inside a CGI program HTTP_PROXY is a header field that a client has sent.
   if (!origin.tls && !environment("REQUEST_METHOD").value_or("").empty())
-    return fail(
-        Status::bad_request("HTTP_PROXY is not believed where REQUEST_METHOD is set: a client could have set it"));
+    return fail(Status::bad_request("HTTP_PROXY is ignored because REQUEST_METHOD is set: a client could have set it"));
   const auto parts = split_url(url);
   if (!parts)
     return ProxyChoice{.proxy = nullptr,
-                       .warning = fmt::format("{} names no host, so the API server is reached directly", name)};
+                       .warning = fmt::format("{} has no host; the API server is reached directly", name)};
   auto proxy = proxy_of(*parts);
   if (!proxy) return fail(std::move(proxy.error()));
   return ProxyChoice{.proxy = std::move(*proxy), .warning = {}};

@@ -31,15 +31,18 @@ Reflector::Reflector(Client& client, Options options, metrics::Registry& metrics
     : client_(client),
       options_(std::move(options)),
       clock_(clock),
-      count_(metrics.gauges("virtgate_cache_objects", "Objects in a copy of the API server's.", {"cache"})
-                 .with({options_.name})),
-      fresh_(
-          metrics.gauges("virtgate_cache_fresh", "1 while a copy follows the API server, 0 while it cannot.", {"cache"})
+      count_(
+          metrics.gauges("virtgate_cache_objects", "Objects in the cache of a resource of the API server.", {"cache"})
               .with({options_.name})),
-      lists_(metrics.counters("virtgate_cache_lists_total", "How often a copy was made as a whole.", {"cache"})
+      fresh_(metrics
+                 .gauges("virtgate_cache_fresh", "1 while the cache follows the API server, 0 while it does not.",
+                         {"cache"})
+                 .with({options_.name})),
+      lists_(metrics.counters("virtgate_cache_lists_total", "How often the cache was listed as a whole.", {"cache"})
                  .with({options_.name})),
       failures_(
-          metrics.counters("virtgate_cache_failures_total", "How often a list or a watch of a copy failed.", {"cache"})
+          metrics
+              .counters("virtgate_cache_failures_total", "How often a list or a watch of the cache failed.", {"cache"})
               .with({options_.name})) {}
 
 void Reflector::start(http::Core& core) {
@@ -100,7 +103,7 @@ Task<Result<void>> Reflector::relist(http::Core& core) {
   Objects objects;
   std::string more, resource_version;
   for (int pages = 0; pages == 0 || !more.empty(); ++pages) {
-    if (pages == pages_max) co_return fail(Status::internal_error("a list has no end"));
+    if (pages == pages_max) co_return fail(Status::internal_error("a list does not end"));
     json::Arena arena;
     std::string query = fmt::format("?limit={}{}", page_objects, selector_query());
     if (!more.empty()) query += "&continue=" + percent_encode(more);
@@ -154,8 +157,7 @@ Task<Result<Reflector::Ended>> Reflector::read_events(http::AnswerStream& stream
     const auto piece = co_await stream.read();
     if (!piece) co_return fail(piece.error());
     if (piece->empty()) co_return Ended::orderly;
-    auto taken =
-        lines.add(*piece) ? take_lines(lines) : fail(Status::internal_error("an event of a watch is too large"));
+    auto taken = lines.add(*piece) ? take_lines(lines) : fail(Status::internal_error("a watch event is too large"));
     if (!taken) {
       // Asked again from the same place, the server would send the same again.
       must_list_ = true;
@@ -209,7 +211,7 @@ void Reflector::worked() {
     again = failing_since_.has_value();
     failing_since_.reset();
   }
-  if (again) log::info("objects are followed again", {{"cache", options_.name}});
+  if (again) log::info("the cache follows the API server again", {{"cache", options_.name}});
 }
 
 void Reflector::failed(const Status& why) {
@@ -223,16 +225,16 @@ void Reflector::failed(const Status& why) {
     last_failure_ = why.message;
   }
   if (news)
-    log::warning("objects cannot be followed; what is known of them stays in use",
+    log::warning("the cache cannot follow the API server; cached objects stay in use",
                  {{"cache", options_.name}, {"reason", why.message}});
   if (trouble_) trouble_();
 }
 
 std::optional<std::string> Reflector::problem() const {
   const std::shared_lock lock(mutex_);
-  if (!synced()) return last_failure_.empty() ? "not read yet" : fmt::format("not read yet: {}", last_failure_);
+  if (!synced()) return last_failure_.empty() ? "not listed yet" : fmt::format("not listed yet: {}", last_failure_);
   if (!failing_since_ || clock_.steady_now() - *failing_since_ < options_.times.stale_after) return std::nullopt;
-  return "what is known is old, the API server cannot be followed";
+  return "the cache is stale, the API server cannot be followed";
 }
 
 Reflector::ObjectPtr Reflector::find(std::string_view ns, std::string_view name) const {

@@ -43,10 +43,10 @@ Result<CachedObject> read_object(json::Value& value) {
 Result<WatchEvent> read_event(std::string_view line) {
   json::Arena arena;
   auto document = json::parse(line, arena.storage(), {.bytes_max = line_bytes_max});
-  if (!document) return fail(Status::internal_error("an event of a watch is no JSON: " + document.error().message));
+  if (!document) return fail(Status::internal_error("a watch event is not JSON: " + document.error().message));
   const auto type = type_named(json::get_string_or(*document, "type"));
   json::Value* object = json::find(*document, "object");
-  if (!type || !object) return fail(Status::internal_error("an event of a watch has no known type, or no object"));
+  if (!type || !object) return fail(Status::internal_error("a watch event has an unknown type or no object"));
   WatchEvent event{.type = *type, .object = {}, .error = {}};
   if (*type == EventType::error) {
     event.error = json::read_status(*object, static_cast<int>(json::get_int_or(*object, "code", 500)));

@@ -24,8 +24,8 @@ std::optional<Status> refuse_stranger(const http::Request& request) {
       (certificate->authority == webhook_authority || certificate->authority == auth::front_proxy_authority))
     return std::nullopt;
   return Status::unauthorized(
-      "Unauthorized: webhooks are for kube-apiserver, and this request came without its client certificate; have "
-      "kube-apiserver show one (a kubeConfigFile in its AdmissionConfiguration) that --webhook-client-ca-file accepts");
+      "webhooks require the client certificate of kube-apiserver, and this request has none; configure "
+      "one (a kubeConfigFile in its AdmissionConfiguration) that --webhook-client-ca-file accepts");
 }
 
 }  // namespace vg::kube

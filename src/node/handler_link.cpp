@@ -40,18 +40,18 @@ Result<std::string> choose(const std::vector<json::Value>& all, std::string_view
   for (const json::Value& pod : all) {
     if (!answers(pod)) continue;
     if (found)
-      return fail(Status::bad_request(
-          fmt::format("node \"{}\" has more than one handler ({} and {}); wait until one of the pods is gone", node,
-                      text_at(*found, {"metadata", "name"}), text_at(pod, {"metadata", "name"}))));
+      return fail(Status::bad_request(fmt::format(
+          "more than one virt-handler pod is running on node \"{}\" ({} and {}); wait until one of them is gone", node,
+          text_at(*found, {"metadata", "name"}), text_at(pod, {"metadata", "name"}))));
     found = &pod;
   }
   if (!found)
     return fail(Status::bad_request(
-        fmt::format("node \"{}\" has no handler: no pod with label {} runs there", node, handler_label)));
+        fmt::format("no virt-handler pod is running on node \"{}\" (label {})", node, handler_label)));
   const std::string_view address = text_at(*found, {"status", "podIP"});
   // In digits: a name would be looked up, and whoever answers for it would be dialled.
   if (!parse_ip(address))
-    return fail(Status::bad_request(fmt::format("the handler of node \"{}\" (pod {}) has no address yet", node,
+    return fail(Status::bad_request(fmt::format("virt-handler of node \"{}\" (pod {}) has no address yet", node,
                                                 text_at(*found, {"metadata", "name"}))));
   return std::string(address);
 }
@@ -81,14 +81,13 @@ Task<Result<NodeAddress>> HandlerLink::find(http::Core& core, std::string_view n
   // The name comes from a status, and a selector is a language: "a,status.phase!=b" would be two questions. An empty
   // name finds nobody.
   if (const auto defects = dns1123_subdomain_defects(node); !defects.empty())
-    co_return fail(Status::bad_request(
-        fmt::format("\"{}\" is no name of a node, so no virt-handler is there: {}", node, defects.front())));
+    co_return fail(Status::bad_request(fmt::format("\"{}\" is not a valid node name: {}", node, defects.front())));
   const std::string on_node = fmt::format("spec.nodeName={}", node);
   const auto listed =
       co_await objects_.list(core, pods, options_.ns, {.labels = handler_label, .fields = on_node}, arena.storage());
   if (!listed)
     co_return fail(Status::bad_request(
-        fmt::format("the handler of node \"{}\" cannot be looked for: {}", node, listed.error().message)));
+        fmt::format("virt-handler of node \"{}\" cannot be looked up: {}", node, listed.error().message)));
   auto host = choose(*listed, node);
   if (!host) co_return fail(std::move(host.error()));
   co_return NodeAddress{.host = std::move(*host), .port = options_.port};

@@ -50,7 +50,7 @@ class Round {
     if (component.address.empty()) co_return fail(Status::unavailable("the pod has no address"));
     const auto left = std::chrono::duration_cast<milliseconds>(deadline_ - Steady::now());
     if (left.count() <= 0)
-      co_return fail(Status::unavailable("it was not asked: too many components before it did not answer in time"));
+      co_return fail(Status::unavailable("it was not asked: too many other components did not answer in time"));
     http::ClientRequest request{.method = "GET", .target = question_.target};
     request.timeout = std::min(options_.answer_deadline, left);
     request.body_limit_bytes = question_.answer_bytes_max;
@@ -82,8 +82,8 @@ Task<Result<void>> PodLink::ask_all(http::Core& core, std::span<const Component>
                                     Take take) {
   const Turn turn(rounds_, options_.rounds_max);
   if (!turn)
-    co_return fail(Status::too_many_requests(
-        "all components are being asked by somebody else right now; try again when that has ended", 1));
+    co_return fail(
+        Status::too_many_requests("another request is asking all components; try again when it has completed", 1));
   auto tls = any_server();
   if (!tls) co_return fail(std::move(tls.error()));
   Round round(core, options_, question, std::move(*tls));

@@ -98,7 +98,7 @@ void on_signal(int, siginfo_t* info, void* context) noexcept {
 }
 
 Status no_profile(std::string_view what) {
-  return Status::internal_error(fmt::format("there can be no CPU profile: {}: {}", what, std::strerror(errno)));
+  return Status::internal_error(fmt::format("CPU profiling failed: {}: {}", what, std::strerror(errno)));
 }
 
 // It stays for good: without a handler a signal that is still on its way would end the process.
@@ -138,15 +138,14 @@ CpuSampler::~CpuSampler() {
 }
 
 Result<void> CpuSampler::start() {
-  if (!known_machine)
-    return fail(Status::internal_error("there can be no CPU profile: it is not known how on this kind of machine"));
+  if (!known_machine) return fail(Status::internal_error("CPU profiling is not supported on this architecture"));
   if (running()) stop();
   if (auto installed = install_handler(); !installed) return installed;
   table_ = std::make_unique<StackTable>();
   StackTable* none = nullptr;
   if (!table.compare_exchange_strong(none, table_.get())) {
     table_.reset();
-    return fail(Status::internal_error("there can be no CPU profile: another one runs in this process"));
+    return fail(Status::internal_error("CPU profiling is already active in this process"));
   }
   auto watched = watch_threads();
   if (!watched) stop();
@@ -157,7 +156,7 @@ Result<void> CpuSampler::start() {
 Result<void> CpuSampler::watch_threads() {
   for (const pid_t thread : thread_ids())
     if (const auto timer = watch(thread)) timers_.push_back(*timer);
-  if (timers_.empty()) return fail(no_profile("no thread can be watched"));
+  if (timers_.empty()) return fail(no_profile("no thread can be sampled"));
   return {};
 }
 

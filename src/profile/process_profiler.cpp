@@ -7,9 +7,9 @@ namespace vg::profile {
 namespace {
 
 constexpr std::string_view why_no_allocs =
-    "allocations are not counted in this program: use heap.pprof for what is in use, or perf and heaptrack on the node";
+    "allocations are not sampled in this program; use heap.pprof for memory in use, or perf and heaptrack on the node";
 constexpr std::string_view why_no_waits =
-    "waiting is not counted in this program: threads do not wait for each other while requests are served";
+    "blocking is not sampled in this program: threads do not wait for each other while requests are served";
 
 std::chrono::nanoseconds since_1970(Clock::Wall time) { return time.time_since_epoch(); }
 

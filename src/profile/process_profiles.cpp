@@ -65,9 +65,9 @@ std::string_view state_name(char state) {
     case 'S':
       return "waits";
     case 'D':
-      return "waits for a disk";
+      return "waiting for a disk";
     default:
-      return "stands still";
+      return "stopped";
   }
 }
 
@@ -83,7 +83,7 @@ Profile cpu_profile(const CpuSamples& samples, std::vector<Mapping> mappings) {
   };
   Places places(made);
   for (const StackTable::Stack& stack : samples.stacks) add(places.of(stack), stack.count);
-  if (samples.lost > 0) add({made.add_place("(stacks for which there was no room)")}, samples.lost);
+  if (samples.lost > 0) add({made.add_place("(stacks that did not fit)")}, samples.lost);
   return made;
 }
 
@@ -96,17 +96,17 @@ HeapFigures heap_figures() {
 
 Profile heap_profile(const HeapFigures& figures) {
   Profile made{.types = {used_bytes}};
-  made.comments.emplace_back("what malloc says of itself: allocations are not sampled, so nobody knows who made them");
+  made.comments.emplace_back("what malloc reports: allocations are not sampled, so their callers are not known");
   const std::uint32_t arenas = made.add_place("malloc: arenas"), blocks = made.add_place("malloc: mapped blocks");
   made.samples.push_back({.stack = {made.add_place("in use"), arenas}, .values = {figures.in_use}});
-  made.samples.push_back({.stack = {made.add_place("free, kept for later"), arenas}, .values = {figures.kept}});
+  made.samples.push_back({.stack = {made.add_place("free, cached"), arenas}, .values = {figures.kept}});
   made.samples.push_back({.stack = {blocks}, .values = {figures.mapped}});
   return made;
 }
 
 Profile activity_profile(std::span<const Thread> threads) {
   Profile made{.types = {thread_count}};
-  made.comments.emplace_back("threads: requests that wait hold none, so they are not to be seen here");
+  made.comments.emplace_back("threads: queued requests hold none and are not shown here");
   for (const Thread& thread : threads) {
     const std::uint32_t name = made.add_place(thread.name);
     made.samples.push_back({.stack = {made.add_place(std::string(state_name(thread.state))), name}, .values = {1}});

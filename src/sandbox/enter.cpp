@@ -153,7 +153,7 @@ Result<void> enter(const Plan& plan) {
   };
   // They would keep what the others give up.
   if (const auto others = other_threads(); others > 0)
-    missing.push_back(fmt::format("{} threads that were started before", others));
+    missing.push_back(fmt::format("{} threads that were started before the sandbox", others));
   const int abi = plan.landlock ? landlock_abi() : 0;
   take(true, "no new privileges", forbid_new_privileges);
   take(plan.capabilities, "no capabilities", drop_capabilities);

@@ -82,7 +82,7 @@ Plan make_plan(Mode mode, const Needs& needs, const Machine& machine) {
   plan.unix_sockets = !machine.root;
   plan.landlock = machine.landlock_abi > 0;
   if (!plan.landlock) {
-    plan.missing.emplace_back("Landlock (the kernel has none, or a container runtime forbids it)");
+    plan.missing.emplace_back("Landlock (not supported by the kernel, or not permitted by the container runtime)");
     return plan;
   }
   plan.paths = path_rules(needs, machine);
@@ -119,7 +119,7 @@ Result<UserDecision> decide_user(const UserQuestion& question) {
                                               "folder; to run as {0}: chown -R {0} {1}, then --user {0} --state {1}",
                                               account->name, question.state)};
   return UserDecision{.become = {},
-                      .advice = fmt::format("running as root without capabilities; a user of its own is better: "
+                      .advice = fmt::format("running as root without capabilities; use an unprivileged user instead: "
                                             "useradd --system {0}, then --user {0}",
                                             default_user)};
 }

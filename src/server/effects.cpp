@@ -8,11 +8,11 @@ namespace vg::server {
 namespace {
 
 Status failed(const Call& call, const admission::Effect& effect, const Status& why) {
-  log::error("an object could not be changed as a rule wants it", {{"requestId", call.request().id},
-                                                                   {"resource", effect.resource},
-                                                                   {"namespace", effect.ns},
-                                                                   {"name", effect.name},
-                                                                   {"reason", why.message}});
+  log::error("an object could not be changed as an admission rule requires", {{"requestId", call.request().id},
+                                                                              {"resource", effect.resource},
+                                                                              {"namespace", effect.ns},
+                                                                              {"name", effect.name},
+                                                                              {"reason", why.message}});
   Status told = effect.failure;
   told.message = fmt::format("{}: {}", told.message, why.message);
   return told;

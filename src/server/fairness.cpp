@@ -97,7 +97,7 @@ int retry_after_seconds() { return 1 + static_cast<int>(random_u64() % 4); }
 
 Status too_many(std::string what) {
   const int seconds = retry_after_seconds();
-  return Status::too_many_requests(fmt::format("too many requests: {}; retry after {} s", what, seconds), seconds);
+  return Status::too_many_requests(fmt::format("{}; retry after {} s", what, seconds), seconds);
 }
 
 bool is_user(Class cls) { return cls != Class::administrators && cls != Class::components; }
@@ -278,8 +278,7 @@ Result<Fairness::Seat> Fairness::Turn::await_resume() {
     fairness_->wait_[static_cast<std::size_t>(cls_)]->observe(std::chrono::duration<double>(now - since_).count());
     since_ = now;
   }
-  if (left_)
-    return fail(Status::unavailable("the request was waiting for its turn when its client left or the server stopped"));
+  if (left_) return fail(Status::unavailable("the client left or the server stopped while the request was queued"));
   if (state == State::runs) {
     state = State::outside;
     return Seat(*core_, *flow, kind_, since_);
@@ -295,14 +294,14 @@ Status Fairness::refuse(const Turn& turn, const http::Request& request) {
   std::string what;
   switch (turn.reason) {
     case fair::Reason::flow_queue_full:
-      what = fmt::format("user \"{}\" has {} requests waiting", user, own);
+      what = fmt::format("user \"{}\" has {} requests queued", user, own);
       break;
     case fair::Reason::class_queue_full:
-      what = fmt::format("too many requests of class {} are waiting, {} of them of user \"{}\"", to_string(cls), own,
+      what = fmt::format("the queue of class {} is full, {} of its requests are of user \"{}\"", to_string(cls), own,
                          user);
       break;
     case fair::Reason::waited_too_long:
-      what = fmt::format("the request waited for {} s behind {} others of user \"{}\" (class {})",
+      what = fmt::format("the request was queued for {} s behind {} others of user \"{}\" (class {})",
                          std::chrono::seconds(budgets::queue_wait_max).count(), turn.ahead, user, to_string(cls));
       break;
   }
@@ -327,7 +326,7 @@ void Fairness::note_shed(Class cls, std::string_view reason, std::string_view us
     noted.last = now;
     count = std::exchange(noted.since_then, 0);
   }
-  log::warning("requests are refused with 429 so that others are served",
+  log::warning("requests are refused with 429 to protect other users",
                {{"username", user},
                 {"class", to_string(cls)},
                 {"reason", reason},
@@ -357,7 +356,7 @@ Result<Fairness::Held> Fairness::hold(Hold hold, const fair::Scheduler::Flow& fl
       ++holding.own[user];
       return Held(*this, hold, cls, user);
     }
-    what = fmt::format("user \"{}\" has {} {} open, and {} of {} are in use; end some", user, own, name, holding.all,
+    what = fmt::format("user \"{}\" has {} {} open, and {} of {} are in use; close some", user, own, name, holding.all,
                        holding.max);
   }
   note_shed(cls, name, user, what, nullptr);
@@ -401,7 +400,7 @@ Status Fairness::failed_login(http::Exchange& exchange, Status answer) {
   const std::string source = fair::source_of(address_of(request));
   core.calm = false;
   if (!core.failed.add(source, core.clock.steady_now())) return answer;
-  std::string what = fmt::format("too many wrong credentials came from {}; check them", source);
+  std::string what = fmt::format("too many invalid credentials were sent from {}; check them", source);
   note_shed(Class::unauthenticated, "failed-logins", source, what, &request);
   return too_many(std::move(what));
 }

@@ -71,7 +71,7 @@ http::Response answer_one(const Endpoint& endpoint, const HealthRegistry& health
   const auto checks = health.checks();
   const auto found = std::ranges::find(*checks, name, &HealthRegistry::Named::name);
   if (found == checks->end() || !endpoint.takes(*found))
-    return text(404, fmt::format("there is no such check; /{}?verbose lists them\n", endpoint.name));
+    return text(404, fmt::format("unknown check; see /{}?verbose\n", endpoint.name));
   const auto problem = found->check();
   if (problem && found->scope == HealthScope::degraded)
     return text(200, fmt::format("ok\n[~]{} degraded: {}\n", name, *problem));

@@ -10,6 +10,7 @@
 #include "auth/impersonate.h"
 #include "base/budgets.h"
 #include "base/log.h"
+#include "base/phrases.h"
 #include "server/path.h"
 
 namespace vg::server {
@@ -210,15 +211,15 @@ bool Router::admit(Call& call, Access access) const {
     if (*other) call.identity_ = auth::identity_of(std::move(**other));
   }
   if (!who.authenticated) {
-    call.refuse(Status::unauthorized(
-        "this server wants to know who asks: use the admin.kubeconfig of its state folder, or send the token in "
-        "pki/admin.token as \"Authorization: Bearer TOKEN\""));
+    call.refuse(
+        Status::unauthorized("no credentials were sent; use admin.kubeconfig of the state folder, or send the token in "
+                             "pki/admin.token as \"Authorization: Bearer TOKEN\""));
     return false;
   }
   call.charge_to(who.user);
   if (access == Access::administrators && !who.is_administrator()) {
     call.refuse(Status::forbidden("", "", "",
-                                  fmt::format("user \"{}\" may not {} {}: it is for members of the group {}", who.user,
+                                  fmt::format("User \"{}\" cannot {} path \"{}\": the group {} is required", who.user,
                                               call.request().method, call.path(), auth::administrators_group)));
     return false;
   }
@@ -236,7 +237,7 @@ const Router::Route* Router::choose(Call& call, RouteClass& route_class) const {
     if (admit(call, Access::administrators))
       call.refuse({.code = 404,
                    .reason = "NotFound",
-                   .message = fmt::format("this server has nothing at {}; check the path", call.path()),
+                   .message = fmt::format("{}; {} is not served", phrases::path_not_served, call.path()),
                    .details = {}});
     return nullptr;
   }
@@ -245,11 +246,10 @@ const Router::Route* Router::choose(Call& call, RouteClass& route_class) const {
   route_class = first.route_class;
   if (!admit(call, first.access)) return nullptr;
   const std::string methods = place->allowed_methods();
-  const Status status{
-      .code = 405,
-      .reason = "MethodNotAllowed",
-      .message = fmt::format("{} does not take {}; use {}", call.path(), call.request().method, methods),
-      .details = {}};
+  const Status status{.code = 405,
+                      .reason = "MethodNotAllowed",
+                      .message = fmt::format("{}: use {}", phrases::method_not_allowed, methods),
+                      .details = {}};
   http::Response response{.status = 405, .content_type = json_type, .body = to_json(status)};
   response.headers.emplace_back("Allow", methods);
   response.headers.emplace_back("X-Content-Type-Options", "nosniff");
@@ -286,8 +286,8 @@ Task<void> Router::handle(http::Exchange& exchange) {
   RouteClass route_class = RouteClass::unknown;
 
   if (encoded && !decoded) {
-    call.refuse(Status::bad_request(
-        "the path has a '%' that is not followed by two hexadecimal digits; write %25 for the character itself"));
+    call.refuse(
+        Status::bad_request("the path has a '%' that is not followed by two hexadecimal digits; write %25 for '%'"));
   } else if (parts_.fairness && parts_.fairness->suspicious(exchange) && !co_await pass_suspicion(call)) {
     // it was refused
   } else if (const Route* route = choose(call, route_class)) {
@@ -313,10 +313,10 @@ Task<void> Router::handle(http::Exchange& exchange) {
       failure = error.what();
     }
     if (!failure.empty()) {
-      log::error("a request failed inside the server",
+      log::error("a request failed with an internal error",
                  {{"requestId", request.id}, {"url", request.target}, {"reason", failure}});
       if (call.status() == 0)
-        call.refuse(Status::internal_error(fmt::format("the log has the details under request id {}", request.id)));
+        call.refuse(Status::internal_error(fmt::format("see request id {} in the log of the server", request.id)));
     }
   }
   const auto ended = parts_.clock.steady_now();

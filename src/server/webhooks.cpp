@@ -46,9 +46,9 @@ void log_refusal(const Call& call, const Webhook& webhook, const admission::Revi
   const log::Fields fields = {{"requestId", call.request().id}, {"webhook", webhook.path}, {"uid", review.uid},
                               {"namespace", review.name_space}, {"name", review.name},     {"reason", refusal.message}};
   if (refusal.code == 400 || refusal.code >= 500)
-    log::error("a review could not be judged", fields);
+    log::error("a review could not be validated", fields);
   else
-    log::info("a review was refused", fields);
+    log::info("a review was denied", fields);
 }
 
 constexpr json::ParseOptions review_options{.values_max = budgets::review_values_max};
@@ -104,10 +104,10 @@ Task<void> serve(Call& call, const Webhook& webhook, const admission::Environmen
       refuse_unreadable(call, counters);
     } else {
       counters.unreadable->add();
-      call.refuse(Status::bad_request(
-          fmt::format("the review sent to {} has no \"request\", so there is nothing to decide; send an "
-                      "AdmissionReview of admission.k8s.io/v1 with a request",
-                      webhook.path)));
+      call.refuse(
+          Status::bad_request(fmt::format("the review sent to {} has no \"request\"; send an "
+                                          "AdmissionReview of admission.k8s.io/v1 with a request",
+                                          webhook.path)));
     }
     co_return;
   }
@@ -147,7 +147,7 @@ void add_webhook_routes(Router& router, Access access, metrics::Registry& metric
       metrics.counters("virtgate_admission_reviews_total",
                        "Reviews by webhook and outcome: allowed, refused, or unreadable.", {"webhook", "outcome"});
   auto& created = metrics.counters("kubevirt_vm_created_by_pod_total",
-                                   "Deprecated. Machines whose creation this server has allowed.", {"namespace"});
+                                   "Deprecated. VMs whose creation was allowed by this server.", {"namespace"});
   for (const Webhook& webhook : admission::webhooks()) {
     const Counters counters{.allowed = reviews.with({webhook.path, "allowed"}),
                             .refused = reviews.with({webhook.path, "refused"}),
