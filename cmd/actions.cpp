@@ -33,7 +33,7 @@ std::string_view gate_name(const Action& action) {
 void print_table(std::FILE* out) {
   std::string_view line;
   for (const std::string_view resource : {"virtualmachines", "virtualmachineinstances", ""}) {
-    fmt::print(out, "{}{}\n", line, resource.empty() ? std::string_view("of no machine") : resource);
+    fmt::print(out, "{}{}\n", line, resource.empty() ? std::string_view("without a VM") : resource);
     line = "\n";
     for (const Action& action : actions::actions())
       if (action.resource == resource)

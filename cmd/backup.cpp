@@ -79,8 +79,8 @@ Result<store::BackupContent> restore(const local::StateFolder& folder, const std
     return fail(
         {.code = 409,
          .reason = "Conflict",
-         .message = fmt::format("{} holds the state of a server already; name an empty folder, or pass --replace, "
-                                "which keeps what is there in a folder replaced-TIME",
+         .message = fmt::format("{} already has the state of a server; name an empty folder, or pass --replace, "
+                                "which keeps the old state in a folder replaced-TIME",
                                 state.native()),
          .details = {}});
   }
@@ -173,7 +173,7 @@ int run_restore(std::span<const std::string_view> arguments, Output output) {
   fmt::print(output.out, "restored the backup of {}: revision {} with {} rows, {} files\n", content->made,
              content->seal.revision, content->seal.rows, content->files);
   if (std::error_code error; fs::exists(aside, error))
-    fmt::print(output.out, "what was there is in {}\n", aside.native());
+    fmt::print(output.out, "the old state is in {}\n", aside.native());
   return exit_ok;
 }
 

@@ -62,7 +62,7 @@ std::optional<std::string> check(const ClusterOptions& options) {
   if (const auto networks = parse_networks(options.guest_networks); !networks)
     return "--guest-networks: " + networks.error();
   if (options.webhook_client_ca_file.empty() && !options.webhook_allowed_names.empty())
-    return "--webhook-allowed-names needs --webhook-client-ca-file";
+    return "--webhook-allowed-names requires --webhook-client-ca-file";
   if (const auto problem = options.confine.problem()) return std::string(*problem);
   return std::nullopt;
 }

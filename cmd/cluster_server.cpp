@@ -145,7 +145,7 @@ class ClusterServer {
   SystemClock clock_;
   metrics::Registry metrics_;
   metrics::Gauge& ready_ =
-      metrics_.gauge("kubevirt_virt_api_ready_status", "1 while this server takes requests, else 0.");
+      metrics_.gauge("kubevirt_virt_api_ready_status", "1 while this server serves requests, else 0.");
   server::HealthRegistry health_;
   server::Fairness fairness_{
       {.clock = clock_,
@@ -319,7 +319,7 @@ void ClusterServer::set_tls_settings(kube::TlsSettings settings) {
     tls_settings_ = std::move(settings);
   }
   if (auto updated = update_tls(); !updated)
-    log::error("the TLS settings of the KubeVirt object cannot be used; those before stay in force",
+    log::error("the TLS settings of the KubeVirt object are not valid; the previous ones stay in use",
                {{"reason", updated.error().message}});
 }
 
@@ -332,13 +332,14 @@ void ClusterServer::read_front_proxy() {
   if (auto read = kube::read_front_proxy(map->json); read)
     found = std::make_shared<const kube::FrontProxy>(std::move(*read));
   else
-    log::error("it is not known who kube-apiserver's front proxy is, so nobody is believed to be it",
-               {{"reason", read.error().message}});
+    log::error(
+        "front-proxy CA not loaded (ConfigMap kube-system/extension-apiserver-authentication): all aggregated requests "
+        "are refused with 401 until it is",
+        {{"reason", read.error().message}});
   const auto before = front_proxy_.exchange(found);
   if (before == found || (before && found && *before == *found)) return;
   if (auto updated = update_tls(); !updated)
-    log::error("the front proxy's authorities cannot be used; those before stay in force",
-               {{"reason", updated.error().message}});
+    log::error("the front-proxy CA is not valid; the previous one stays in use", {{"reason", updated.error().message}});
 }
 
 // From any thread.
@@ -361,8 +362,8 @@ Result<void> ClusterServer::update_tls() {
 Result<void> ClusterServer::load_webhook_client() {
   if (options_.webhook_client_ca_file.empty()) {
     log::warning(
-        "webhooks are answered for anybody who reaches this port; --webhook-client-ca-file demands the client "
-        "certificate of kube-apiserver");
+        "webhooks can be called without a client certificate; use --webhook-client-ca-file to require that "
+        "of kube-apiserver");
     return {};
   }
   const auto load = [this](const std::string& pem) -> Result<void> {
@@ -372,7 +373,7 @@ Result<void> ClusterServer::load_webhook_client() {
     }
     return update_tls();
   };
-  webhook_client_file_.emplace(server_->core(0), "authorities of webhooks' callers", options_.webhook_client_ca_file,
+  webhook_client_file_.emplace(server_->core(0), "CAs of webhook clients", options_.webhook_client_ca_file,
                                http::WatchTimes(), load);
   return webhook_client_file_->load();
 }
@@ -383,8 +384,8 @@ Result<std::string> ClusterServer::node_authorities() {
   if (found) last_node_ca_.store(found);
   const auto map = found ? found : last_node_ca_.load();
   if (!map)
-    return fail(Status::unavailable(fmt::format("ConfigMap {}/{} is not there, so no node can be trusted",
-                                                own_namespace_, options_.ca_configmap_name)));
+    return fail(Status::unavailable(fmt::format("ConfigMap {}/{} not found, so no node can be trusted", own_namespace_,
+                                                options_.ca_configmap_name)));
   json::Arena arena;
   const auto document = json::parse(map->json, arena.storage());
   const json::Value* bundle = document ? json::find_path(*document, {"data", "ca-bundle"}) : nullptr;
@@ -410,12 +411,12 @@ void ClusterServer::add_routes() {
   health_.add("event-loops", server::HealthScope::both, [this] { return server_->stall(); });
   health_.add("serving-certificate", server::HealthScope::readiness, [this]() -> std::optional<std::string> {
     if (!certificates_->expired(clock_.wall_now())) return std::nullopt;
-    return "there is no serving certificate that is valid now";
+    return "there is no valid serving certificate";
   });
   health_.add("api-server", server::HealthScope::readiness, [this] { return api_health_.problem(); });
   health_.add("front-proxy", server::HealthScope::readiness, [this]() -> std::optional<std::string> {
     if (front_proxy_.load()) return std::nullopt;
-    return "the authorities of kube-apiserver's front proxy are not known";
+    return "the front-proxy CA is not loaded";
   });
   server::add_check_routes(*router_, health_);
   server::add_metrics_route(*router_, server::Access::anyone, metrics_);
@@ -454,7 +455,7 @@ Result<void> ClusterServer::start_server(int bound) {
                           return update_tls();
                         });
   if (auto loaded = certificates_->load(); !loaded)
-    log::error("there is no serving certificate yet; every handshake fails until there is one",
+    log::error("there is no serving certificate yet; TLS handshakes fail until there is one",
                {{"reason", loaded.error().message}});
   return server_->listen();
 }
@@ -466,7 +467,7 @@ void ClusterServer::wait_for_copies() {
     for (const auto& reflector : reflectors_)
       if (!reflector->synced()) names += (names.empty() ? "" : ", ") + reflector->name();
     if (names.empty() && !front_proxy_.load())
-      names = fmt::format("a ConfigMap {}/{} with the authorities of the front proxy", kube::front_proxy_namespace,
+      names = fmt::format("a ConfigMap {}/{} with the front-proxy CA", kube::front_proxy_namespace,
                           kube::front_proxy_config_map);
     return names;
   };
@@ -475,7 +476,7 @@ void ClusterServer::wait_for_copies() {
     std::this_thread::sleep_for(look_interval);
     if (std::chrono::steady_clock::now() - noted < waiting_note_interval) continue;
     noted = std::chrono::steady_clock::now();
-    log::warning("still waiting for the API server before anything is served", {{"for", names}});
+    log::warning("still waiting for the API server; requests are not served yet", {{"for", names}});
   }
 }
 
@@ -514,15 +515,15 @@ Task<void> ClusterServer::drain_later(http::Core& core, http::Server& server) {
 
 void ClusterServer::on_signal(int signal) {
   if (!serving_) {
-    log::info("stopping before anything was served");
+    log::info("stopping before requests were served");
     std::_Exit(128 + signal);
   }
   if (stopping_.exchange(true)) {
-    log::info("stopping at once");
+    log::info("stopping immediately");
     server_->stop();
     return;
   }
-  log::info("stopping: still serving for a moment, then finishing the requests that run");
+  log::info("stopping: serving for a moment longer, then completing the running requests");
   health_.begin_shutdown();
   ready_.set(0);
   background_.core().post([this] { draining_ = http::Background(drain_later(background_.core(), *server_)); });

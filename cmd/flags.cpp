@@ -57,11 +57,11 @@ std::expected<void, std::string> set(const Flag& flag, std::string_view shown_as
     (*target)->assign(text);
   } else if (auto* const* number = std::get_if<std::int64_t*>(&flag.target)) {
     auto value = read_int(text);
-    if (!value) return std::unexpected(fmt::format("{} takes a whole number, not \"{}\"", shown_as, text));
+    if (!value) return std::unexpected(fmt::format("{} must be a whole number, not \"{}\"", shown_as, text));
     **number = *value;
   } else {
     auto value = read_bool(text);
-    if (!value) return std::unexpected(fmt::format("{} takes true or false, not \"{}\"", shown_as, text));
+    if (!value) return std::unexpected(fmt::format("{} must be true or false, not \"{}\"", shown_as, text));
     *std::get<bool*>(flag.target) = *value;
   }
   return {};
@@ -106,14 +106,14 @@ class Parser {
       value = name.substr(equals + 1);
       name = name.substr(0, equals);
     }
-    if (name.empty() || name[0] == '-') return std::unexpected(fmt::format("\"{}\" is not a flag", argument));
+    if (name.empty() || name[0] == '-') return std::unexpected(fmt::format("unexpected argument \"{}\"", argument));
     const Flag* flag = find_long(flags_, name);
     if (!flag) {
       if (name == "help") {
         parsed_.help = true;
         return {};
       }
-      return std::unexpected(fmt::format("there is no flag --{}", name));
+      return std::unexpected(fmt::format("unknown flag --{}", name));
     }
     const std::string shown_as = fmt::format("--{}", name);
     if (has_value) return set(*flag, shown_as, value);
@@ -130,7 +130,7 @@ class Parser {
           parsed_.help = true;
           return {};
         }
-        return std::unexpected(fmt::format("there is no flag -{} (in \"{}\")", letters[0], argument));
+        return std::unexpected(fmt::format("unknown flag -{} (in \"{}\")", letters[0], argument));
       }
       const std::string shown_as = fmt::format("-{}", letters[0]);
       letters.remove_prefix(1);
@@ -143,7 +143,7 @@ class Parser {
 
   std::expected<void, std::string> set_without_value(const Flag& flag, std::string_view shown_as) {
     if (is_switch(flag)) return set(flag, shown_as, "true");
-    if (rest_.empty()) return std::unexpected(fmt::format("{} needs a value", shown_as));
+    if (rest_.empty()) return std::unexpected(fmt::format("{} requires a value", shown_as));
     return set(flag, shown_as, take());
   }
 

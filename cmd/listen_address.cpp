@@ -50,18 +50,18 @@ std::expected<ListenAddress, std::string> parse_listen_address(std::string_view 
     const auto end = text.find(']');
     if (end == text.npos) return refuse("the bracket is not closed");
     address.host = text.substr(1, end - 1);
-    if (!is_ipv6_address(address.host)) return refuse("what stands in brackets is no IPv6 address");
+    if (!is_ipv6_address(address.host)) return refuse("the address in brackets is not an IPv6 address");
     port = text.substr(end + 1);
   } else {
     const auto colon = text.find(':');
     if (colon != text.npos && text.find(':', colon + 1) != text.npos)
-      return refuse("an IPv6 address must stand in brackets");
+      return refuse("an IPv6 address must be in brackets");
     address.host = text.substr(0, colon);
-    if (address.host.empty()) return refuse("the host is missing");
+    if (address.host.empty()) return refuse("the host is required");
     if (!is_host_name(address.host)) return refuse("the host is neither an address nor a name");
     port = colon == text.npos ? std::string_view() : text.substr(colon);
   }
-  if (port.size() < 2 || port[0] != ':') return refuse("the port is missing");
+  if (port.size() < 2 || port[0] != ':') return refuse("the port is required");
   port.remove_prefix(1);
   const char* end = port.data() + port.size();
   auto [stop, error] = std::from_chars(port.data(), end, address.port);

@@ -21,8 +21,8 @@ std::expected<ListingFormat, int> read_listing(std::string_view name, std::strin
   if (!parsed || !parsed->positional.empty() || !known) {
     fmt::print(output.err, "virtgate {}: {}\n\n{}", name,
                !parsed  ? parsed.error()
-               : !known ? fmt::format("there is no output format \"{}\"; use table or json", format)
-                        : fmt::format("there is nothing to do with \"{}\"", parsed->positional.front()),
+               : !known ? fmt::format("unknown output format \"{}\": supported values: table, json", format)
+                        : fmt::format("unexpected argument \"{}\"", parsed->positional.front()),
                usage);
     return std::unexpected(exit_usage);
   }

@@ -27,7 +27,7 @@ struct Command {
 };
 
 int not_built_yet(const Command& command, Arguments, Output output) {
-  fmt::print(output.err, "virtgate {}: this version does not have it yet\n", command.name);
+  fmt::print(output.err, "virtgate {}: not implemented yet\n", command.name);
   return exit_failed;
 }
 
@@ -37,23 +37,23 @@ int print_version(const Command&, Arguments, Output output) {
 }
 
 constexpr std::array commands = std::to_array<Command>({
-    {"serve", "[--state DIR] [--listen HOST:PORT] [--api-only]", "the whole KubeVirt API on this machine",
+    {"serve", "[--state DIR] [--listen HOST:PORT] [--api-only]", "serves the KubeVirt API on this host",
      [](const Command&, Arguments arguments, Output output) { return run_serve(arguments, output); }},
-    {"cluster", "[virt-api's flags]", "in the place of virt-api, in a Kubernetes cluster",
+    {"cluster", "[virt-api's flags]", "replaces virt-api in a Kubernetes cluster",
      [](const Command&, Arguments arguments, Output output) {
        return run_cluster("virtgate cluster", arguments, output);
      }},
-    {"check", "FILE... | -", "what the server would say to these objects", not_built_yet},
-    {"render", "FILE", "an object as it is after defaulting", not_built_yet},
-    {"rules", "[--grep WORD] [-o json]", "every rule that objects are checked against",
+    {"check", "FILE... | -", "validates objects offline", not_built_yet},
+    {"render", "FILE", "shows an object after defaulting", not_built_yet},
+    {"rules", "[--grep WORD] [-o json]", "lists the validation rules",
      [](const Command&, Arguments arguments, Output output) { return run_rules(arguments, output); }},
-    {"actions", "[-o json]", "every action on a machine, and the permission it needs",
+    {"actions", "[-o json]", "lists the actions on VMs and the permissions they require",
      [](const Command&, Arguments arguments, Output output) { return run_actions(arguments, output); }},
-    {"backup", "[--state DIR] [--objects-only] FILE", "the state of a server in one file, while it runs",
+    {"backup", "[--state DIR] [--objects-only] FILE", "backs up the state of a server to a file, while it runs",
      [](const Command&, Arguments arguments, Output output) { return run_backup(arguments, output); }},
-    {"restore", "[--state DIR] [--replace] FILE", "a state folder from a backup",
+    {"restore", "[--state DIR] [--replace] FILE", "restores a state folder from a backup",
      [](const Command&, Arguments arguments, Output output) { return run_restore(arguments, output); }},
-    {"state", "check | export | accept-loss [--state DIR]", "look after the state of a server that is stopped",
+    {"state", "check | export | accept-loss [--state DIR]", "checks and repairs the state of a stopped server",
      [](const Command&, Arguments arguments, Output output) { return run_state(arguments, output); }},
     {"version", "", "the version of this program", print_version},
 });
@@ -62,7 +62,7 @@ std::string usage() {
   std::string text = "usage: virtgate COMMAND [FLAGS]\n\n";
   for (const Command& command : commands)
     text += fmt::format("  {:<8} {:<52} {}\n", command.name, command.synopsis, command.help);
-  text += "\nvirtgate COMMAND --help tells its flags.\n";
+  text += "\nUse virtgate COMMAND --help for the flags of a command.\n";
   return text;
 }
 
@@ -83,7 +83,7 @@ int run(std::string_view program, Arguments arguments, Output output) {
   }
   const auto* command = std::ranges::find(commands, name == "--version" ? "version" : name, &Command::name);
   if (command == commands.end()) {
-    fmt::print(output.err, "virtgate: there is no command \"{}\"\n\n{}", name, usage());
+    fmt::print(output.err, "virtgate: unknown command \"{}\"\n\n{}", name, usage());
     return exit_usage;
   }
   return command->run(*command, arguments.subspan(1), output);

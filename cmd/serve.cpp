@@ -75,11 +75,11 @@ struct ServeOptions {
         {"listen", '\0', &listen, "HOST:PORT", "where to listen"},
         {"sandbox", '\0', &confine.sandbox, "on|off|required", sandbox_help},
         {"user", '\0', &confine.user, "NAME",
-         "whom to become when started as root (default virtgate, if it owns the state folder)"},
+         "user to run as when started as root (default virtgate, if it owns the state folder)"},
         {"secrets-key-file", '\0', &secrets_key_file, "FILE",
          "seal Secrets in the store with the first key of this file (base64, 32 bytes, a line each); the others open "
          "what they sealed"},
-        {"api-only", '\0', &api_only, "", "run no controllers and no node: objects change only when somebody does it"},
+        {"api-only", '\0', &api_only, "", "runs no controllers and no node: objects change only by requests"},
         {"console-server-port", '\0', &node.console_server_port, "PORT", "port of the handlers on the nodes"},
         {"handler-cert-file", '\0', &node.handler_cert_file, "FILE", "client certificate shown to the handlers"},
         {"handler-key-file", '\0', &node.handler_key_file, "FILE", "its key"},
@@ -179,8 +179,8 @@ Result<http::ClientAuthority> front_proxy_authority(const FrontProxies& proxies,
   // Otherwise every user with a certificate could speak for every other one.
   if (proxies.common_names.empty() && certificates->contains(pki.authority_pem()))
     return fail(Status::bad_request(
-        fmt::format("{} holds this server's own authority, whose certificates users have; give front proxies one of "
-                    "their own, or name them with --requestheader-allowed-names",
+        fmt::format("{} has the CA of this server, which signs user certificates; use another CA for front proxies, "
+                    "or name them with --requestheader-allowed-names",
                     proxies.authority_file)));
   return http::ClientAuthority{.name = std::string(auth::front_proxy_authority),
                                .certificates_pem = std::move(*certificates),
@@ -227,7 +227,7 @@ void print_welcome(std::FILE* out, const ServeOptions& options, const ListenAddr
       "\n"
       "Ctrl-C stops it.\n",
       server::version_line(), listen.url(),
-      options.api_only ? ", without controllers and node" : " (machines are kept and checked; no node runs them yet)",
+      options.api_only ? ", without controllers and node" : " (VMs are stored and validated, but nothing runs them)",
       quoted(pki.kubeconfig()), quoted(pki.file("ca.crt")), quoted(pki.file("admin.token")), listen.url());
   std::fflush(out);
 }
@@ -262,7 +262,7 @@ class Standalone {
   const FrontProxies front_proxies_;
   metrics::Registry metrics_;
   metrics::Gauge& ready_ =
-      metrics_.gauge("kubevirt_virt_api_ready_status", "1 while this server takes requests, else 0.");
+      metrics_.gauge("kubevirt_virt_api_ready_status", "1 while this server serves requests, else 0.");
   metrics::Family<metrics::Gauge>& expiry_ =
       metrics_.gauges("virtgate_certificate_expiration_timestamp_seconds",
                       "When a certificate of this server ends, in seconds since 1970.", {"certificate"});
@@ -318,7 +318,7 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
   auto folder = local::StateFolder::open(*state);
   if (!folder) return fail(folder.error());
   if (cipher && is_below(options.secrets_key_file, folder->path()))
-    log::warning("the key of Secrets lies in the state folder: who gets hold of that has both; put it elsewhere",
+    log::warning("the key of Secrets is in the state folder, next to what it encrypts; store it elsewhere",
                  {{"file", options.secrets_key_file}});
   // A process that runs guests (virtgate-node) will need more than this one: it is to be started here.
   if (auto confined = confine(options.confine, needs_of(options, listen, folder->path())); !confined)
@@ -421,12 +421,12 @@ void Standalone::on_signal(int signal) {
   if (signal == SIGHUP) {
     reload_tls();
   } else if (!stopping_.exchange(true)) {
-    log::info("stopping: finishing the requests that run; a second signal stops at once");
+    log::info("stopping: completing the running requests; a second signal stops immediately");
     health_.begin_shutdown();
     ready_.set(0);
     server_->drain(limits::drain_deadline);
   } else {
-    log::info("stopping at once");
+    log::info("stopping immediately");
     server_->stop();
   }
 }
@@ -434,7 +434,8 @@ void Standalone::on_signal(int signal) {
 void Standalone::renew() {
   auto renewed = pki_->renew(now(clock_));
   if (!renewed) {
-    log::error("certificates could not be renewed; the next try is in an hour", {{"reason", renewed.error().message}});
+    log::error("certificates could not be renewed; the next attempt is in an hour",
+               {{"reason", renewed.error().message}});
     return;
   }
   for (const std::string& name : *renewed) log::info("a certificate was renewed", {{"file", name}});
@@ -453,7 +454,7 @@ void Standalone::reload_tls() {
   if (done)
     log::info("certificates were loaded");
   else
-    log::error("certificates could not be loaded; the ones before stay in use", {{"reason", done.error().message}});
+    log::error("certificates could not be loaded; the previous ones stay in use", {{"reason", done.error().message}});
 }
 
 void Standalone::show_expiry() {
@@ -502,8 +503,7 @@ int run_serve(std::span<const std::string_view> arguments, Output output) {
     fmt::print(output.out, "{}", usage);
     return exit_ok;
   }
-  if (!parsed->positional.empty())
-    return refuse(fmt::format("there is nothing to do with \"{}\"", parsed->positional.front()));
+  if (!parsed->positional.empty()) return refuse(fmt::format("unexpected argument \"{}\"", parsed->positional.front()));
   if (options.node.console_server_port < 0 || options.node.console_server_port > 65535)
     return refuse("--console-server-port must be from 0 to 65535");
   if (const auto networks = parse_networks(options.node.guest_networks); !networks)

@@ -92,9 +92,9 @@ Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOp
   store_options.path = store::store_path(options.state);
   store_options.health_changed = [](const StoreHealth& health) {
     if (health.ok)
-      log::info("the store takes writes again");
+      log::info("the store accepts writes again");
     else
-      log::error("the store takes no writes", {{"reason", health.message}});
+      log::error("the store does not accept writes", {{"reason", health.message}});
   };
   auto store = store::EmbeddedStore::open(std::move(store_options));
   if (!store) return fail(std::move(store.error()));
@@ -146,7 +146,7 @@ void StandaloneApi::add_routes(server::Router& router, server::HealthRegistry& h
   api_->add_routes(router);
   health.add("store", server::HealthScope::readiness, [this]() -> std::optional<std::string> {
     if (store_->health().ok) return std::nullopt;
-    return "the store takes no writes; the log says why";
+    return "the store does not accept writes; see the log";
   });
   using enum server::HealthScope;
   health.add("audit", audit_->required() ? readiness : degraded, [this] { return audit_->problem(); });
@@ -159,8 +159,8 @@ void StandaloneApi::add_routes(server::Router& router, server::HealthRegistry& h
 }
 
 Task<void> StandaloneApi::keep_showing_health(http::Core& core) {
-  auto& shown = metrics_->gauges("virtgate_health_degraded",
-                                 "1 while a check of /readyz finds something that somebody should look at.", {"check"});
+  auto& shown =
+      metrics_->gauges("virtgate_health_degraded", "1 while a check of /readyz reports a degraded state.", {"check"});
   while (true) {
     health_->show_degraded(shown);
     co_await core.sleep(health_interval);

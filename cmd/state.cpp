@@ -87,18 +87,16 @@ int run_check(std::span<const std::string_view> arguments, Output output) {
   }
   const auto& found = opened->found;
   if (found.whole) {
-    fmt::print(
-        output.out, "the store is whole: revision {}, {} rows, {} objects{}\n", found.newest, found.rows,
-        found.objects.size(),
-        found.sealed ? "" : " (of an older format: whether a row is missing can be told once the server has run)");
+    fmt::print(output.out, "the store is intact: revision {}, {} rows, {} objects{}\n", found.newest, found.rows,
+               found.objects.size(),
+               found.sealed ? "" : " (of an older format: missing rows can be detected once the server has run)");
     return exit_ok;
   }
   print_findings(output.out, found);
-  fmt::print(
-      output.out,
-      "{} objects can be read: save them with \"virtgate state export\"; then \"virtgate restore\" a backup, or go "
-      "on with them with \"virtgate state accept-loss\"\n",
-      found.objects.size());
+  fmt::print(output.out,
+             "{} objects can be read: save them with \"virtgate state export\"; then \"virtgate restore\" a backup, or "
+             "continue with them with \"virtgate state accept-loss\"\n",
+             found.objects.size());
   return exit_failed;
 }
 
@@ -126,7 +124,7 @@ int run_export(std::span<const std::string_view> arguments, Output output) {
   }
   const auto opened = open_stopped(state);
   if (!opened) {
-    fmt::print(output.err, "virtgate state export: {}; of a server that runs, take a \"virtgate backup\"\n",
+    fmt::print(output.err, "virtgate state export: {}; use \"virtgate backup\" for a running server\n",
                opened.error().message);
     return exit_could_not_run;
   }
@@ -185,15 +183,15 @@ int run_accept_loss(std::span<const std::string_view> arguments, Output output) 
   const auto opened = open_stopped(state, true);
   if (!opened) return failed(opened.error().message);
   if (opened->finished && opened->found.whole) {
-    fmt::print(output.out, "what had been interrupted is done: the store has {} objects\n",
+    fmt::print(output.out, "the interrupted command was completed: the store has {} objects\n",
                opened->found.objects.size());
     return exit_ok;
   }
-  if (opened->found.whole) return failed("the store is whole: there is no loss to accept");
+  if (opened->found.whole) return failed("the store is intact: there is no loss to accept");
   print_findings(output.out, opened->found);
   const auto kept = accept_loss(*opened);
   if (!kept) return failed(kept.error().message);
-  fmt::print(output.out, "the store now has the {} objects that could be read; what was there is in {}\n",
+  fmt::print(output.out, "the store now has the {} objects that could be read; the old files are in {}\n",
              opened->found.objects.size(), kept->native());
   return exit_ok;
 }
@@ -205,9 +203,9 @@ struct Subcommand {
 };
 
 constexpr std::array subcommands = std::to_array<Subcommand>({
-    {"check", "is everything there, and as it was written", run_check},
+    {"check", "checks that everything is there and unchanged", run_check},
     {"export", "all objects that can be read, as JSON", run_export},
-    {"accept-loss", "go on with what can be read of a damaged store", run_accept_loss},
+    {"accept-loss", "continues with what can be read of a damaged store", run_accept_loss},
 });
 
 std::string usage() {
@@ -235,7 +233,7 @@ Result<fs::path> existing_state(const std::string& given) {
   if (std::error_code error; !fs::is_directory(state, error)) {
     return fail({.code = 404,
                  .reason = "NotFound",
-                 .message = fmt::format("there is no state folder {}; pass --state DIR", state.native()),
+                 .message = fmt::format("state folder {} not found; pass --state DIR", state.native()),
                  .details = {}});
   }
   return state;
@@ -256,7 +254,7 @@ std::expected<std::vector<std::string>, int> read_command(const CommandLine& com
   } else if (parsed->positional.size() > command.positional) {
     why = fmt::format("unexpected argument \"{}\"", parsed->positional[command.positional]);
   } else if (parsed->positional.size() < command.positional) {
-    why = "the name of the file is missing";
+    why = "the file name is required";
   }
   if (why.empty()) return std::move(parsed->positional);
   fmt::print(output.err, "virtgate {}: {}\n\n{}", command.name, why, usage);

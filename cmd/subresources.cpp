@@ -22,8 +22,8 @@ Result<std::string> node_authorities(const ObjectStore& store) {
   const ObjectPtr map = store.get("configmaps", resources::kubevirt_namespace, "kubevirt-ca");
   if (!map)
     return fail(
-        Status::unavailable("ConfigMap kubevirt/kubevirt-ca is gone, so no node can be trusted; create it with "
-                            "the nodes' authorities under ca-bundle"));
+        Status::unavailable("ConfigMap kubevirt/kubevirt-ca not found, so no node can be trusted; create it with "
+                            "the CAs of the nodes under ca-bundle"));
   json::Arena arena;
   const json::Value document = resources::load_object(*map, arena.storage());
   return std::string(json::as_string(json::find_path(document, {"data", "ca-bundle"})).value_or(""));

@@ -173,7 +173,7 @@ bool add_selectors(json::Object& role, const json::Object& wanted) {
 bool add_subjects(json::Object& binding, const json::Object& wanted, const DefaultObject& what) {
   const json::Value *is = json::find(binding, "roleRef"), *should = json::find(wanted, "roleRef");
   if (!is || !should || *is != *should) {
-    log::info("a default binding refers to another role than it usually does, and is left alone",
+    log::info("a default binding refers to another role than the default and is left unchanged",
               {{"namespace", what.ns}, {"name", what.name}});
     return false;
   }

@@ -158,7 +158,7 @@ void Certificate::Free::operator()(X509* certificate) const { X509_free(certific
 
 Result<PrivateKey> PrivateKey::generate() {
   if (EVP_PKEY* key = EVP_EC_gen("P-256")) return PrivateKey(key);
-  return refuse("cannot make a key: " + openssl_reason());
+  return refuse("cannot create a key: " + openssl_reason());
 }
 
 Result<PrivateKey> PrivateKey::from_pem(std::string_view pem) {
@@ -167,7 +167,7 @@ Result<PrivateKey> PrivateKey::from_pem(std::string_view pem) {
   const auto no_password = [](char*, int, int, void*) { return -1; };
   if (EVP_PKEY* key = bio ? PEM_read_bio_PrivateKey(bio.get(), nullptr, no_password, nullptr) : nullptr)
     return PrivateKey(key);
-  return refuse("no readable private key in PEM form (" + openssl_reason() + ")");
+  return refuse("the private key is not valid PEM (" + openssl_reason() + ")");
 }
 
 std::string PrivateKey::to_pem() const {
@@ -187,7 +187,7 @@ Result<Certificate> Certificate::make_authority(const PrivateKey& key, std::stri
       add_basic_constraints(certificate, true) && add_key_usage(certificate, {0, 5, 6}) &&  // sign, certificates, CRLs
       add_key_identifiers(certificate, certificate) && X509_sign(certificate, key.get(), EVP_sha256()) > 0)
     return made;
-  return refuse("cannot make the authority's certificate: " + openssl_reason());
+  return refuse("cannot create the CA certificate: " + openssl_reason());
 }
 
 Result<Certificate> Certificate::issue(const Certificate& authority, const PrivateKey& authority_key,
@@ -205,14 +205,14 @@ Result<Certificate> Certificate::issue(const Certificate& authority, const Priva
          (request.hosts.empty() || add_hosts(certificate, request.hosts)) &&
          X509_sign(certificate, authority_key.get(), EVP_sha256()) > 0;
   if (good) return made;
-  return refuse("cannot make the certificate of " + request.common_name + ": " + openssl_reason());
+  return refuse("cannot create the certificate of " + request.common_name + ": " + openssl_reason());
 }
 
 Result<Certificate> Certificate::from_pem(std::string_view pem) {
   OwnedBio bio = bio_over(pem);
   if (X509* certificate = bio ? PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr) : nullptr)
     return Certificate(certificate);
-  return refuse("no readable certificate in PEM form (" + openssl_reason() + ")");
+  return refuse("the certificate is not valid PEM (" + openssl_reason() + ")");
 }
 
 std::string Certificate::to_pem() const {

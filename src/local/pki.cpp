@@ -52,8 +52,8 @@ Result<std::string> read_secret(const fs::path& path) {
   struct stat info;
   if (::stat(path.c_str(), &info) == 0 && (info.st_mode & 077))
     return refuse(
-        fmt::format("{} may be read by other users (mode {:o}); run: chmod 600 {} (and if others used this "
-                    "machine, stop the server and remove {}, so that new keys are made)",
+        fmt::format("{} can be read by other users (mode {:o}); run: chmod 600 {} (and if others use this "
+                    "host, stop the server and remove {}, so that new keys are created)",
                     path.native(), info.st_mode & 07777, path.native(), path.parent_path().native()));
   return read(path);
 }
@@ -117,7 +117,7 @@ Result<void> sync_path(const fs::path& path) {
   const int error = errno;
   if (fd >= 0) ::close(fd);
   if (good) return {};
-  return refuse(fmt::format("cannot force {} onto the disk: {}", path.native(), std::strerror(error)));
+  return refuse(fmt::format("cannot sync {} to the disk: {}", path.native(), std::strerror(error)));
 }
 
 bool is_token(std::string_view token) {
@@ -136,7 +136,7 @@ std::string_view without_line_end(std::string_view text) {
 Parsed<std::vector<auth::StaticToken>> parse_admin_token(std::string_view text) {
   const std::string_view token = without_line_end(text);
   if (!is_token(token))
-    return not_parsed(fmt::format("it holds no usable token ({} to {} characters of A-Z a-z 0-9 - . _ ~ + / =)",
+    return not_parsed(fmt::format("it has no valid token ({} to {} characters of A-Z a-z 0-9 - . _ ~ + / =)",
                                   token_chars_min, token_chars_max));
   std::vector<auth::StaticToken> tokens;
   tokens.push_back(
@@ -160,7 +160,7 @@ Result<std::unique_ptr<Pki>> Pki::open(PkiOptions options, Time now) {
   const fs::path folder = options.state / "pki";
   std::error_code error;
   const bool exists = fs::exists(folder, error);
-  if (error) return refuse(fmt::format("cannot look into {}: {}", options.state.native(), error.message()));
+  if (error) return refuse(fmt::format("cannot read {}: {}", options.state.native(), error.message()));
   Result<std::unique_ptr<Pki>> pki;
   if (exists) {
     pki = load(std::move(options), folder, Durability::now, now);
@@ -174,7 +174,7 @@ Result<std::unique_ptr<Pki>> Pki::open(PkiOptions options, Time now) {
     pki = load(std::move(options), fresh, Durability::later, now);
     if (!pki) return pki;
     fs::rename(fresh, folder, error);
-    if (error) return refuse(fmt::format("cannot move {} to its place: {}", fresh.native(), error.message()));
+    if (error) return refuse(fmt::format("cannot rename {}: {}", fresh.native(), error.message()));
     (*pki)->folder_ = folder;
     (*pki)->made_now_ = true;
   }
@@ -241,7 +241,7 @@ Result<std::string> Pki::load_token(const fs::path& path, Durability durability)
   if (!text) return text;
   auto tokens = parse_admin_token(*text);
   if (!tokens)
-    return refuse(fmt::format("{}: {}; remove the file, then a new token is made at the next start", path.native(),
+    return refuse(fmt::format("{}: {}; remove the file, and a new token is created at the next start", path.native(),
                               tokens.error()));
   return std::move(tokens->front().token);
 }
@@ -249,7 +249,7 @@ Result<std::string> Pki::load_token(const fs::path& path, Durability durability)
 Result<Pki::Pair> Pki::load_authority(const fs::path& folder, Time now) {
   const fs::path certificate_file = folder / "ca.crt", key_file = folder / "ca.key";
   const std::string way_out = fmt::format(
-      "put the right file back, or remove the folder {}: then a new authority is made at the next start, and every "
+      "restore the file, or remove the folder {}: then a new CA is created at the next start, and every "
       "copy of the kubeconfig and of ca.crt must be replaced",
       folder.native());
   for (const fs::path& file : {certificate_file, key_file})
@@ -266,11 +266,11 @@ Result<Pki::Pair> Pki::load_authority(const fs::path& folder, Time now) {
     return refuse(fmt::format("{}: {}; {}", certificate_file.native(), certificate.error().message, way_out));
 
   if (!certificate->is_authority())
-    return refuse(fmt::format("{} is not the certificate of an authority; {}", certificate_file.native(), way_out));
+    return refuse(fmt::format("{} is not a CA certificate; {}", certificate_file.native(), way_out));
   if (!certificate->matches(*key))
-    return refuse(fmt::format("{} does not belong to {}; {}", key_file.native(), certificate_file.native(), way_out));
+    return refuse(fmt::format("{} does not match {}; {}", key_file.native(), certificate_file.native(), way_out));
   if (certificate->not_before() > now)
-    return refuse(fmt::format("{} is not valid yet; is this machine's clock right? If so, {}",
+    return refuse(fmt::format("{} is not valid yet; check the clock of this host, and if it is right, {}",
                               certificate_file.native(), way_out));
   if (certificate->not_after() <= now)
     return refuse(fmt::format("{} has expired; {}", certificate_file.native(), way_out));
@@ -281,7 +281,7 @@ Result<Pki::Pair> Pki::load_leaf(const fs::path& folder, std::string_view name, 
                                  const LeafRequest& fresh, Durability durability) {
   const fs::path certificate_file = folder / fmt::format("{}.crt", name);
   const fs::path key_file = folder / fmt::format("{}.key", name);
-  const std::string way_out = fmt::format("remove {} and {}, then new ones are made at the next start",
+  const std::string way_out = fmt::format("remove {} and {}, and new ones are created at the next start",
                                           certificate_file.native(), key_file.native());
   const bool has_key = fs::exists(key_file);
   std::error_code ignored;
@@ -313,7 +313,7 @@ Result<Pki::Pair> Pki::load_leaf(const fs::path& folder, std::string_view name, 
   if (!certificate)
     return refuse(fmt::format("{}: {}; {}", certificate_file.native(), certificate.error().message, way_out));
   if (!certificate->matches(*key))
-    return refuse(fmt::format("{} does not belong to {}; {}", key_file.native(), certificate_file.native(), way_out));
+    return refuse(fmt::format("{} does not match {}; {}", key_file.native(), certificate_file.native(), way_out));
   if (!certificate->signed_by(authority.certificate))
     return refuse(
         fmt::format("{} was not signed by {}/ca.crt; {}", certificate_file.native(), folder.native(), way_out));

@@ -397,7 +397,7 @@ class Rbac::Mirror {
     // What cannot be read grants nothing.
     const json::Object* json = document ? document->root().if_object() : nullptr;
     if (!json)
-      log::error("a stored object of access control cannot be read and counts for nothing",
+      log::error("a stored RBAC object cannot be read and is ignored",
                  {{"resource", source.resource}, {"namespace", object.ns()}, {"name", object.name()}});
     (this->*source.take)(object, json ? json : &empty_object());
   }
@@ -516,9 +516,8 @@ struct Kept {
 };
 thread_local Kept kept;
 
-constexpr const char* unreadable_message =
-    "roles and bindings cannot be read; nobody is allowed anything by them until they can";
-Status unreadable() { return Status::unavailable("the roles cannot be read at present; try again"); }
+constexpr const char* unreadable_message = "roles and bindings cannot be read; they allow nothing until they can";
+Status unreadable() { return Status::unavailable("the roles cannot be read now; try again"); }
 
 }  // namespace
 

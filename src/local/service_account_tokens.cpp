@@ -80,7 +80,7 @@ std::string key_id_of(EVP_PKEY* key) {
 Result<PrivateKey> load_key(const std::filesystem::path& file) {
   struct stat info;
   if (::stat(file.c_str(), &info) != 0) {
-    if (errno != ENOENT) return refuse(fmt::format("cannot look at {}: {}", file.native(), std::strerror(errno)));
+    if (errno != ENOENT) return refuse(fmt::format("cannot read {}: {}", file.native(), std::strerror(errno)));
     auto key = PrivateKey::generate();
     if (!key) return key;
     if (auto written = write_file(file.native(), key->to_pem(), 0600); !written)
@@ -89,21 +89,20 @@ Result<PrivateKey> load_key(const std::filesystem::path& file) {
   }
   if (info.st_mode & 077)
     return refuse(
-        fmt::format("{} may be read by other users (mode {:o}); run: chmod 600 {} (or remove it, then a new key is "
-                    "made at the next "
-                    "start and every service account token ends)",
+        fmt::format("{} can be read by other users (mode {:o}); run: chmod 600 {} (or remove it, and a new key is "
+                    "created at the next start and all service account tokens become invalid)",
                     file.native(), info.st_mode & 07777, file.native()));
   auto text = read_file(file.native(), key_file_bytes_max);
   if (!text) return refuse(fmt::format("cannot read {}: {}", file.native(), text.error().message));
   auto key = PrivateKey::from_pem(*text);
   if (!key)
     return refuse(
-        fmt::format("{}: {}; put the right file back, or remove it: then a new key is made at the next start, and "
-                    "every service account token ends",
+        fmt::format("{}: {}; restore the file, or remove it: then a new key is created at the next start, and "
+                    "all service account tokens become invalid",
                     file.native(), key.error().message));
   if (!is_p256(key->get()))
     return refuse(
-        fmt::format("{} is no P-256 key; remove it, then a new one is made at the next start", file.native()));
+        fmt::format("{} is not a P-256 key; remove it, and a new one is created at the next start", file.native()));
   return key;
 }
 
@@ -120,9 +119,9 @@ std::string encode(const json::Value& value) {
 
 Result<json::Document> decode(std::string_view part) {
   const auto text = base64_decode(part, Base64::url_raw);
-  if (!text) return not_good("the service account token is not encoded as one");
+  if (!text) return not_good("the service account token is malformed");
   auto document = json::Document::parse(*text);
-  if (!document || !document->root().is_object()) return not_good("the service account token is not encoded as one");
+  if (!document || !document->root().is_object()) return not_good("the service account token is malformed");
   return document;
 }
 
@@ -190,7 +189,7 @@ Result<std::unique_ptr<ServiceAccountTokens>> ServiceAccountTokens::open(const s
   auto key = load_key(key_file);
   if (!key) return fail(std::move(key.error()));
   std::string id = key_id_of(key->get());
-  if (id.empty()) return refuse(fmt::format("{} holds no usable key", key_file.native()));
+  if (id.empty()) return refuse(fmt::format("{} has no valid key", key_file.native()));
   return std::unique_ptr<ServiceAccountTokens>(
       new ServiceAccountTokens(std::move(*key), std::move(id), std::move(lookup), clock));
 }
@@ -287,7 +286,7 @@ Result<ServiceAccountTokens::ClaimsPtr> ServiceAccountTokens::check_signature(st
   const auto kid = json::get_string(header->root(), "kid");
   if (json::get_string_or(header->root(), "alg") != "ES256" || json::find(header->root(), "crit") ||
       (kid && *kid != key_id_) || !signature || !is_signature(signed_part, *signature))
-    return not_good("the service account token was not signed by this server; ask for a new one");
+    return not_good("the service account token was not signed by this server; request a new one");
   const std::lock_guard lock(mutex_);
   if (checked_.size() >= checked_tokens_max) checked_.clear();
   checked_.emplace(digest, claims);
@@ -301,12 +300,11 @@ Result<void> ServiceAccountTokens::check_objects(const Claims& claims, std::int6
     return !found->deleted || found->deleted->seconds >= now - leeway_seconds;
   };
   if (!is_there("serviceaccounts", claims.ns, claims.account))
-    return not_good(
-        fmt::format("the service account {}/{} that the token was made for is gone", claims.ns, claims.account.name));
+    return not_good(fmt::format("the service account {}/{} of the token was deleted", claims.ns, claims.account.name));
   const bool bound_is_there = (!claims.secret || is_there("secrets", claims.ns, *claims.secret)) &&
                               (!claims.pod || is_there("pods", claims.ns, *claims.pod)) &&
                               (!claims.node || claims.pod || is_there("nodes", "", *claims.node));
-  if (!bound_is_there) return not_good("the object that the service account token is bound to is gone");
+  if (!bound_is_there) return not_good("the object that the service account token is bound to was deleted");
   return {};
 }
 
@@ -319,19 +317,18 @@ Result<std::optional<auth::TokenIdentity>> ServiceAccountTokens::verify(std::str
 
   const std::int64_t now = Timestamp::from(clock_.wall_now()).seconds;
   if (!claims.expires || *claims.expires < now - leeway_seconds)
-    return not_good("the service account token has expired; ask for a new one");
+    return not_good("the service account token has expired; request a new one");
   if (claims.not_before.value_or(0) > now + leeway_seconds || claims.issued.value_or(0) > now + leeway_seconds)
-    return not_good("the service account token is not valid yet; are the clocks right?");
+    return not_good("the service account token is not valid yet; check the clocks");
   // Also those that were made before there was a bound.
   if (*claims.expires - claims.issued.value_or(0) > std::chrono::seconds(lifetime_max).count())
-    return not_good("the service account token would be good for more than a year; ask for a new one");
+    return not_good("the service account token is valid for more than a year; request a new one");
   std::vector<std::string> common;
   for (const std::string& audience : claims.audiences)
     if (std::ranges::find(audiences, audience) != audiences.end()) common.push_back(audience);
-  if (common.empty())
-    return not_good("the service account token is for another audience; ask for one that names this server");
+  if (common.empty()) return not_good("the service account token has another audience; request one for this server");
   if (claims.subject != auth::service_account_user(claims.ns, claims.account.name))
-    return not_good("the service account token contradicts itself");
+    return not_good("the claims of the service account token are inconsistent");
   if (auto there = check_objects(claims, now); !there) return fail(std::move(there.error()));
 
   User user{.name = claims.subject,

@@ -96,14 +96,14 @@ Result<void> check_entry(const std::filesystem::path& path, const Rule& rule) {
   struct stat info{};
   if (::lstat(path.c_str(), &info) != 0) {
     if (errno == ENOENT) return {};
-    return refuse(fmt::format("cannot look at {}: {}", path.native(), reason(errno)));
+    return refuse(fmt::format("cannot read {}: {}", path.native(), reason(errno)));
   }
   const std::string& name = path.native();
   if (rule.folder ? !S_ISDIR(info.st_mode) : !S_ISREG(info.st_mode))
     return refuse(
-        fmt::format("{} is no {} (a link, for example), so others may decide what is in it; put the {} "
-                    "itself there",
-                    name, rule.folder ? "folder" : "plain file", rule.folder ? "folder" : "file"));
+        fmt::format("{} is not a {} (it may be a link), so others may control its content; a {} "
+                    "is required",
+                    name, rule.folder ? "folder" : "regular file", rule.folder ? "folder" : "file"));
   if (info.st_uid != ::geteuid())
     return refuse(
         fmt::format("{} belongs to user id {}, but the server runs as {}: its owner could replace it; if it "
@@ -111,19 +111,19 @@ Result<void> check_entry(const std::filesystem::path& path, const Rule& rule) {
                     name, info.st_uid, ::geteuid(), ::geteuid(), quoted(name)));
   if (info.st_mode & (S_IWGRP | S_IWOTH))
     return refuse(
-        fmt::format("{} may be written by other users (mode {:o}), who could replace what the server trusts; "
+        fmt::format("{} can be written by other users (mode {:o}), who could replace what the server trusts; "
                     "if it can be trusted, run: chmod go-w {}",
                     name, info.st_mode & 07777, quoted(name)));
   if (rule.folder || rule.secrecy == Secrecy::open || !(info.st_mode & 077)) return {};
   if (rule.secrecy == Secrecy::secret)
     return refuse(
-        fmt::format("{} may be read by other users (mode {:o}); run: chmod 600 {} (and if others used this "
-                    "machine, remove it, so that a new one is made)",
+        fmt::format("{} can be read by other users (mode {:o}); run: chmod 600 {} (and if others use this "
+                    "host, remove it, so that a new one is created)",
                     name, info.st_mode & 07777, quoted(name)));
   if (::chmod(path.c_str(), 0600) != 0)
-    return refuse(fmt::format("{} may be read by other users and cannot be closed to them: {}; run: chmod 600 {}", name,
-                              reason(errno), quoted(name)));
-  log::warning("a file could be read by other users and was closed to them",
+    return refuse(fmt::format("{} can be read by other users, and its mode cannot be changed: {}; run: chmod 600 {}",
+                              name, reason(errno), quoted(name)));
+  log::warning("a file could be read by other users, and its mode was changed",
                {{"file", name}, {"mode", fmt::format("{:o}", info.st_mode & 07777)}});
   return {};
 }
@@ -137,7 +137,7 @@ Result<void> check_entries(const std::filesystem::path& folder, std::span<const 
     if (auto checked = check_entry(at->path(), *rule); !checked) return checked;
   }
   if (error && error != std::errc::no_such_file_or_directory)
-    return refuse(fmt::format("cannot look into {}: {}", folder.native(), error.message()));
+    return refuse(fmt::format("cannot read {}: {}", folder.native(), error.message()));
   return {};
 }
 
@@ -166,13 +166,13 @@ Result<std::filesystem::path> default_state_folder(const Environment& environmen
     if (const passwd* user = ::getpwuid(::geteuid()); user && user->pw_dir && user->pw_dir[0] == '/')
       home = user->pw_dir;
     else
-      return refuse("cannot tell where to keep the state: $XDG_STATE_HOME and $HOME are not set; pass --state DIR");
+      return refuse("the state folder is required: $XDG_STATE_HOME and $HOME are not set; pass --state DIR");
   }
   return std::filesystem::path(*home) / ".local/state/virtgate";
 }
 
 Result<StateFolder> StateFolder::open(const std::filesystem::path& given) {
-  if (given.empty()) return refuse("the state folder's name is empty; pass --state DIR");
+  if (given.empty()) return refuse("the name of the state folder is empty; pass --state DIR");
   std::error_code ignored;
   std::filesystem::path path = std::filesystem::absolute(given, ignored).lexically_normal();
   if (path.filename().empty() && path.has_parent_path()) path = path.parent_path();  // a trailing slash
@@ -194,7 +194,7 @@ Result<StateFolder> StateFolder::open(const std::filesystem::path& given) {
                     path.native(), info.st_uid, ::geteuid(), path.native()));
   if (info.st_mode & (S_IWGRP | S_IWOTH))
     return refuse(
-        fmt::format("the state folder {} may be written by other users (mode {:o}), who could replace the keys; "
+        fmt::format("the state folder {} can be written by other users (mode {:o}), who could replace the keys; "
                     "run: chmod go-w {}",
                     path.native(), info.st_mode & 07777, path.native()));
 
@@ -207,8 +207,8 @@ Result<StateFolder> StateFolder::open(const std::filesystem::path& given) {
       return refuse(
           fmt::format("cannot lock {}/lock: {}; the state folder must be on a file system that supports locks",
                       path.native(), reason(errno)));
-    return refuse(fmt::format("the state folder {} is in use by {}; stop that one, or pass another --state",
-                              path.native(), holder_of(lock.fd)));
+    return refuse(fmt::format("the state folder {} is in use by {}; stop it, or pass another --state", path.native(),
+                              holder_of(lock.fd)));
   }
   // Only for the message above: the lock itself is what counts, and it goes with the process.
   const std::string pid = fmt::format("{}\n", ::getpid());

@@ -156,7 +156,7 @@ Result<void> refuse_programs(const std::string& path) {
   if (!db) return fail(std::move(db.error()));
   const auto found = prepare(db->get(), "SELECT name FROM sqlite_schema WHERE type NOT IN ('table','index')");
   if (!found || sqlite3_step(found->get()) != SQLITE_ROW) return {};
-  return refuse("it holds views or triggers, which no backup does; somebody changed it");
+  return refuse("it has views or triggers, which a backup does not have; it was changed");
 }
 
 std::uint64_t checksum_of(const StateFile& file) {
@@ -212,7 +212,7 @@ std::string_view blob(sqlite3_stmt* row, int at) {
 
 Result<void> unpack_files(sqlite3* db, const fs::path& folder, const Seal& seal, BackupContent& content) {
   auto summary = prepare(db, "SELECT made, files, checksum FROM backup");
-  if (!summary) return refuse("it is a store and not a backup: make one with \"virtgate backup\"");
+  if (!summary) return refuse("it is a store and not a backup; create a backup with \"virtgate backup\"");
   if (sqlite3_step(summary->get()) != SQLITE_ROW) return refuse("its table of contents is missing");
   content.made = blob(summary->get(), 0);
   content.files = static_cast<std::size_t>(sqlite3_column_int64(summary->get(), 1));
@@ -238,7 +238,7 @@ Result<void> unpack_files(sqlite3* db, const fs::path& folder, const Seal& seal,
     ++found;
   }
   if (code != SQLITE_DONE || found != content.files)
-    return refuse(fmt::format("it has {} files, and should have {}", found, content.files));
+    return refuse(fmt::format("it has {} files, and must have {}", found, content.files));
   return {};
 }
 
@@ -264,7 +264,7 @@ Result<BackupContent> write_backup(const std::string& store, const std::string& 
                                    const std::vector<StateFile>& files, std::string_view made) {
   std::error_code error;
   if (fs::exists(fs::symlink_status(into, error)))
-    return refuse(fmt::format("{} is there already; remove it, or name another file", into));
+    return refuse(fmt::format("{} already exists; remove it, or name another file", into));
   const Scratch partial{into + ".partial"};
   auto seal = copy_store(store, partial.path);
   if (!seal) return fail(std::move(seal.error()));
@@ -275,7 +275,7 @@ Result<BackupContent> write_backup(const std::string& store, const std::string& 
   }
   const Descriptor whole(partial.path, O_RDWR);
   if (whole.get() < 0 || ::fsync(whole.get()) != 0 || ::link(partial.path.c_str(), into.c_str()) != 0)
-    return refuse(fmt::format("cannot put the backup at {}: {}", into, std::strerror(errno)));
+    return refuse(fmt::format("cannot create the backup {}: {}", into, std::strerror(errno)));
   auto folder = fs::path(into).parent_path();
   const Descriptor directory(folder.empty() ? "." : folder.native(), O_RDONLY | O_DIRECTORY);
   if (directory.get() >= 0) ::fsync(directory.get());
@@ -284,10 +284,10 @@ Result<BackupContent> write_backup(const std::string& store, const std::string& 
 
 Result<BackupContent> unpack_backup(const std::string& backup, const fs::path& folder, Revision at_least) {
   const auto damaged = [&](const Status& status) {
-    return refuse(fmt::format("the backup {} cannot be used: {}", backup, status.message));
+    return refuse(fmt::format("the backup {} is not valid: {}", backup, status.message));
   };
   if (std::error_code error; !fs::is_regular_file(backup, error))
-    return refuse(fmt::format("there is no file {}", backup));
+    return refuse(fmt::format("file {} not found", backup));
   const auto store = store_path(folder);
   if (auto copied = copy(backup, store); !copied) return fail(std::move(copied.error()));
   if (auto plain = refuse_programs(store); !plain) return damaged(plain.error());

@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/phrases.h"
+
 namespace vg::store {
 namespace {
 
@@ -46,9 +48,12 @@ Status not_found(const ObjectKey& key) {
   return Status::not_found(std::move(group), std::move(resource), key.name);
 }
 
-Status already_exists(const ObjectKey& key) {
+Status already_exists(const ObjectKey& key, const KeptObject& found) {
   auto [group, resource] = group_and_resource(key.resource);
-  return Status::already_exists(std::move(group), std::move(resource), key.name);
+  Status status = Status::already_exists(std::move(group), std::move(resource), key.name);
+  // Whoever replaces an object tries again while they read this.
+  if (found.deleting()) status.message = fmt::format("{}: {}", phrases::object_being_deleted, status.message);
+  return status;
 }
 
 Status conflict(const ObjectKey& key, std::string message) {
@@ -59,8 +64,8 @@ Status conflict(const ObjectKey& key, std::string message) {
 // A start that is refused: there is no request to blame, so no words of one either.
 Status refusal(std::string_view path, std::string_view reason, bool damaged) {
   constexpr std::string_view way_out =
-      ". Nothing was changed. \"virtgate state check\" says what is wrong, \"virtgate state export\" saves what can be "
-      "read; then put back the file that is missing, or a backup (\"virtgate restore\"), or go on without what is lost "
+      ". Nothing was changed. \"virtgate state check\" shows what is damaged, \"virtgate state export\" saves what can "
+      "be read; then restore the missing file or a backup (\"virtgate restore\"), or accept the loss "
       "(\"virtgate state accept-loss\")";
   return {.code = 500,
           .reason = std::string(damaged ? lost_or_damaged : "InternalError"),
@@ -72,30 +77,25 @@ Status not_written(std::string_view reason, bool unknown) {
   if (!unknown) return Status::unavailable(fmt::format("nothing was changed: {}", reason));
   // After a sync that failed nobody can say what is on the disk: a crash before the next write may bring it back.
   return Status::internal_error(
-      fmt::format("the outcome of this write is unknown: {}; read the object before trying again", reason));
+      fmt::format("the outcome of this write is unknown: {}; read the object before you try again", reason));
 }
 
 // What an update, a removal and a precondition share: the object must be the one, and the version, that was meant.
 Result<void> check_expected(const ObjectKey& key, const KeptObject& found, Revision revision, std::string_view uid) {
   if (const auto object = uid.empty() ? nullptr : found.open(); object && object->uid() != uid) {
-    return fail(
-        conflict(key, fmt::format("\"{}\" has uid {} and not {}: the object that was meant is gone, and another "
-                                  "one has its name; read it again before changing it",
-                                  key.name, object->uid(), uid)));
+    return fail(conflict(key, phrases::another_uid(object->uid(), uid)));
   }
   if (revision != 0 && found.revision() != revision) {
-    return fail(conflict(key, fmt::format("\"{}\" has been modified: it is at resource version {} and the request is "
-                                          "for {}; read it again and apply the change to the newest version",
-                                          key.name, found.revision(), revision)));
+    return fail(conflict(key, phrases::modified(fmt::to_string(found.revision()), fmt::to_string(revision))));
   }
   return {};
 }
 
 Result<void> check_expected(const Precondition& wanted, const KeptObject* found) {
-  if (!wanted.exists) return found == nullptr ? Result<void>() : fail(already_exists(wanted.key));
+  if (!wanted.exists) return found == nullptr ? Result<void>() : fail(already_exists(wanted.key, *found));
   if (found == nullptr) return fail(not_found(wanted.key));
   if (wanted.not_deleting && found->deleting()) {
-    return fail(conflict(wanted.key, fmt::format("\"{}\" is being deleted", wanted.key.name)));
+    return fail(conflict(wanted.key, "the object is being deleted"));
   }
   return check_expected(wanted.key, *found, wanted.revision, wanted.uid);
 }
@@ -353,16 +353,10 @@ Revision EmbeddedStore::oldest_revision(std::string_view resource) const {
 
 Result<void> EmbeddedStore::check_revision(const ResourceState* state, Revision revision) const {
   if (revision > revision_) {
-    return fail(Status::timeout(
-        fmt::format("resource version {} is not there yet: the newest is {}; try again, or ask without a version",
-                    revision, revision_),
-        1));
+    return fail(Status::timeout(phrases::too_large_version(fmt::to_string(revision), fmt::to_string(revision_)), 1));
   }
   if (const auto oldest = state == nullptr ? floor_ : state->compacted; revision < oldest) {
-    return fail(Status::expired(
-        fmt::format("resource version {} is too old: changes before {} are no longer kept; list again and go on from "
-                    "the version that the list shows",
-                    revision, oldest)));
+    return fail(Status::expired(phrases::too_old_version(fmt::to_string(revision), fmt::to_string(oldest))));
   }
   return {};
 }
@@ -546,9 +540,9 @@ class EmbeddedStore::Cursor final : public Watch {
     const auto end = state == nullptr ? 0 : state->log_start + state->log.size();
     if (state != nullptr && place_ < state->log_start) {
       return fail(Status::expired(
-          fmt::format("the watch fell behind: changes before resource version {} are no longer kept; list again and "
-                      "go on from the version that the list shows",
-                      state->compacted)));
+          fmt::format("{}: the watch fell behind, changes before {} are gone; list again and watch from the version of "
+                      "that list",
+                      phrases::version_too_old, state->compacted)));
     }
     const auto stop = std::min(end, place_ + changes_scanned_max);
     const auto recent_start = state == nullptr ? 0 : end - state->recent.size();
@@ -604,7 +598,7 @@ Result<std::unique_ptr<Watch>> EmbeddedStore::watch(WatchQuery query, Waker wake
 Result<EmbeddedStore::Pending> EmbeddedStore::prepare(Transaction& transaction) const {
   if (transaction.writes.empty()) return fail(Status::internal_error("a transaction that writes nothing"));
   if (transaction.writes.size() > transaction_writes_max || transaction.preconditions.size() > transaction_writes_max) {
-    return fail(Status::too_large(fmt::format("one transaction takes at most {} objects", transaction_writes_max)));
+    return fail(Status::too_large(fmt::format("a transaction must have at most {} objects", transaction_writes_max)));
   }
   Pending pending;
   pending.writes.reserve(transaction.writes.size());
@@ -622,7 +616,7 @@ Result<EmbeddedStore::Pending> EmbeddedStore::prepare(Transaction& transaction) 
     if (write.kind != WriteKind::remove) {
       const auto& draft = write.object;
       if (draft.json.size() > options_.object_bytes_max) {
-        return fail(Status::too_large(fmt::format("the object \"{}\" is {} bytes long as JSON; at most {} can be kept",
+        return fail(Status::too_large(fmt::format("the object \"{}\" has {} bytes as JSON, at most {} are supported",
                                                   prepared.key.name, draft.json.size(), options_.object_bytes_max)));
       }
       const auto offset = draft.revision_offset;
@@ -669,7 +663,7 @@ void EmbeddedStore::submit(Transaction transaction, Completion done) {
     lock.unlock();
     overloaded_.fetch_add(1, std::memory_order_relaxed);
     return pending->done(
-        fail(Status::too_many_requests("too many writes wait for the disk; try again in a second", 1)));
+        fail(Status::too_many_requests("too many writes are queued for the disk; try again in a second", 1)));
   }
   queue_bytes_ += pending->bytes;
   queue_.push_back(std::move(*pending));
@@ -724,7 +718,7 @@ Result<void> EmbeddedStore::check(const Pending& pending, const Batch& batch) co
   for (const auto& write : pending.writes) {
     const auto found = newest(write.key, batch);
     if (write.kind == WriteKind::create) {
-      if (found) return fail(already_exists(write.key));
+      if (found) return fail(already_exists(write.key, *found));
       continue;
     }
     if (!found) return fail(not_found(write.key));

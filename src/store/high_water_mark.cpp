@@ -216,7 +216,7 @@ DiskResult HighWaterMark::write(const Mark& mark) {
   if (code == SQLITE_OK) code = file_->pMethods->xSync(file_, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY);
   // After a failure the same slot is written again: the other one stays good.
   if (code != SQLITE_OK)
-    return std::unexpected(fmt::format("the disk refuses to write the store's mark ({})", sqlite3_errstr(code)));
+    return std::unexpected(fmt::format("the mark of the store cannot be written ({})", sqlite3_errstr(code)));
   ++writes_;
   return {};
 }

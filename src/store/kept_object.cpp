@@ -74,8 +74,7 @@ void KeptObject::decompress(std::string_view packed, char* to, std::size_t size)
                                     dictionary.data(), static_cast<int>(dictionary.size()));
   if (got == static_cast<int>(size)) return;
   // We packed these bytes ourselves and nobody may write to them: going on would hand out or store garbage.
-  log::fatal("an object in memory is damaged; the machine's memory may be failing",
-             {{"namespace", ns()}, {"name", name()}});
+  log::fatal("an object in memory is damaged; check the memory of the host", {{"namespace", ns()}, {"name", name()}});
   std::abort();
 }
 

@@ -148,11 +148,11 @@ std::unexpected<std::string> RecordFile::damage(std::string what) {
 std::string RecordFile::error(int code) {
   switch (code & 0xff) {
     case SQLITE_FULL:
-      return "the disk that holds the store is full";
+      return "the disk of the store is full";
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       damaged_ = true;
-      return fmt::format("the store's file is damaged ({})", sqlite3_errmsg(db_));
+      return fmt::format("the file of the store is damaged ({})", sqlite3_errmsg(db_));
     case SQLITE_BUSY:
       return "another process has the store open";
     default:
@@ -160,9 +160,9 @@ std::string RecordFile::error(int code) {
   }
   const int reason = sqlite3_system_errno(db_);
   if ((code & 0xff) == SQLITE_IOERR && reason != 0) {
-    return fmt::format("the disk that holds the store fails ({}: {})", sqlite3_errstr(code), std::strerror(reason));
+    return fmt::format("the disk of the store fails ({}: {})", sqlite3_errstr(code), std::strerror(reason));
   }
-  return fmt::format("the store's file cannot be used ({}, code {})", sqlite3_errmsg(db_), code);
+  return fmt::format("the file of the store cannot be used ({}, code {})", sqlite3_errmsg(db_), code);
 }
 
 DiskResult RecordFile::execute(const char* sql) {
@@ -239,7 +239,7 @@ DiskResult RecordFile::open_files() {
   found_mark_ = std::move(*mark);
   if (found_mark_.exists && !found_mark_.newest) {
     return damage(
-        fmt::format("the mark beside it, {}, is damaged, so it cannot be told whether something is "
+        fmt::format("its mark {} is damaged, so it cannot be told whether something is "
                     "missing",
                     mark_path(path)));
   }
@@ -248,8 +248,8 @@ DiskResult RecordFile::open_files() {
     const bool none = found_mark_.newest ? found_mark_.newest->nothing_acknowledged() : size_of(path + "-wal") == 0;
     if (!none) {
       return damage(fmt::format(
-          "it is {}, but it held {}", exists(path) ? "empty" : "missing",
-          found_mark_.newest ? told(found_mark_.newest->intended) : std::string("what its log is the rest of")));
+          "it is {}, but it had {}", exists(path) ? "empty" : "missing",
+          found_mark_.newest ? told(found_mark_.newest->intended) : std::string("changes, which its log still shows")));
     }
     // Before the store: whoever finds a store without a mark knows that one was lost.
     if (!found_mark_.exists) {
@@ -286,26 +286,26 @@ DiskResult RecordFile::check_identity(bool& fresh) {
   format_ = fresh ? schema_version : *found_version;
   const bool nothing_lost = !found_mark_.newest || found_mark_.newest->nothing_acknowledged();
   if (fresh && !nothing_lost)
-    return damage(fmt::format("it is empty, but it held {}", told(found_mark_.newest->intended)));
+    return damage(fmt::format("it is empty, but it had {}", told(found_mark_.newest->intended)));
   if (!fresh && *found_application != application_id) {
     return std::unexpected(
-        fmt::format("{} is some other program's database; name another state folder", options_.path));
+        fmt::format("{} is a database of another program; name another state folder", options_.path));
   }
   if (format_ > schema_version) {
     return std::unexpected(
-        fmt::format("it was written by a newer virtgate (format {}, this program knows formats up to {}); run that "
-                    "version, or restore a backup made by this one",
+        fmt::format("it was written by a newer virtgate (format {}, this version supports formats up to {}); run that "
+                    "version, or restore a backup of this version",
                     *found_version, schema_version));
   }
-  if (format_ < 1) return damage("it says no format version");
+  if (format_ < 1) return damage("it has no format version");
   if (format_ == 1 && !nothing_lost) {
-    return damage(fmt::format("it is of an older format, but its mark says that it held {} in the present one",
+    return damage(fmt::format("it has an older format, but its mark says that it had {} in the present one",
                               told(found_mark_.newest->intended)));
   }
   if (format_ > 1 && !found_mark_.exists) {
     return damage(
-        fmt::format("the mark beside it, {}, is missing, so it cannot be told whether the store is "
-                    "the newest there was",
+        fmt::format("its mark {} is missing, so it cannot be told whether the store is "
+                    "the newest one",
                     mark_path(options_.path)));
   }
   return {};
@@ -467,7 +467,7 @@ DiskResult RecordFile::load(const std::function<DiskResult(const Record&)>& take
   if (code != SQLITE_DONE) return std::unexpected(error(sqlite3_extended_errcode(db_)));
   if (has_seal() && (rows_ != seal_.rows || contents_ != seal_.contents)) {
     return damage(rows_ == seal_.rows ? fmt::format("one or more of its {} rows are not those that were written", rows_)
-                                      : fmt::format("it has {} rows, and should have {}", rows_, seal_.rows));
+                                      : fmt::format("it has {} rows, and must have {}", rows_, seal_.rows));
   }
   return {};
 }
@@ -479,7 +479,7 @@ DiskResult RecordFile::compare_with_mark() {
   // A slot is torn when the power goes, or when the disk fails and nobody can write it again. Else somebody changed it.
   if (found_mark_.slot_damaged && same_boot) {
     return damage(
-        fmt::format("the mark beside it, {}, is damaged, so it cannot be told whether something is "
+        fmt::format("its mark {} is damaged, so it cannot be told whether something is "
                     "missing; what is there is whole, up to revision {}",
                     mark_path(options_.path), seal_.revision));
   }
@@ -490,7 +490,7 @@ DiskResult RecordFile::compare_with_mark() {
   // The process ended after it wrote the log and before it wrote the mark: not acknowledged either, but there.
   if (previous_ == mark.intended || previous_ == mark.confirmed) return {};
   return damage(fmt::format(
-      "acknowledged changes are missing: it holds {}, commit {}, and the mark says {}, commit {}; its log was lost or "
+      "acknowledged changes are missing: it has {}, commit {}, and the mark says {}, commit {}; its log was lost or "
       "damaged, or the store is an older copy",
       told(seal_), seal_.sequence, told(mark.intended), mark.intended.sequence));
 }
@@ -500,7 +500,7 @@ DiskResult RecordFile::accept() {
   // All rows are there, but a damaged list of free pages would have the next ones written over them. A tenth of a
   // second for 100,000 objects.
   if (const auto problems = problems_of_structure(1); !problems.empty()) {
-    return damage(fmt::format("all rows are there, but the file's structure is damaged ({})", problems.front()));
+    return damage(fmt::format("all rows are there, but the structure of the file is damaged ({})", problems.front()));
   }
   if (!found_mark_.exists) {
     if (auto put = put_mark(mark_path(options_.path), {.confirmed = {}, .intended = {}, .boot = options_.boot}); !put)
@@ -576,7 +576,7 @@ DiskResult RecordFile::read_sealing() {
   // Also where no such object is left: new ones must not be stored in plain because somebody forgot a flag.
   if (!sealed_by_.empty() && !options_.cipher && !options_.as_they_stand) {
     return std::unexpected(fmt::format(
-        "Secrets in it are sealed by key {}; pass the file that holds it: --secrets-key-file FILE", sealed_by_));
+        "Secrets in it are encrypted with key {}; pass the file with the key: --secrets-key-file FILE", sealed_by_));
   }
   return {};
 }
@@ -642,7 +642,7 @@ DiskResult RecordFile::encode_again(const std::vector<std::uint64_t>& ids) {
 
 // What was deleted or replaced still stands in free places of the file and in the log: both are written anew.
 DiskResult RecordFile::forget_remnants() {
-  if (!mark_->begin_moving()) return std::unexpected("somebody copies the store; start again when that is done");
+  if (!mark_->begin_moving()) return std::unexpected("the store is being copied; start again when that has completed");
   auto done = execute("VACUUM");
   if (done && sqlite3_wal_checkpoint_v2(db_, nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr) != SQLITE_OK)
     done = std::unexpected(error(sqlite3_extended_errcode(db_)));
@@ -751,7 +751,7 @@ DiskResult RecordFile::remove(std::uint64_t id) {
   std::string reason = code == SQLITE_DONE ? std::string() : error(sqlite3_extended_errcode(db_));
   sqlite3_reset(row);
   if (reason.empty() && !found) {
-    reason = fmt::format("the store's file is damaged: a row of revision {} is missing", id >> ordinal_bits);
+    reason = fmt::format("the file of the store is damaged: a row of revision {} is missing", id >> ordinal_bits);
   }
   if (!reason.empty()) return std::unexpected(std::move(reason));
   return {};

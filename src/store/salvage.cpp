@@ -269,8 +269,8 @@ class Collector {
         return;
       }
       if (row && looks_like_a_key(*row)) {
-        damaged_.emplace(id, fmt::format("{} {}/{} at revision {}: its bytes are not those that were written",
-                                         row->resource, row->ns, row->name, row->stamp.revision));
+        damaged_.emplace(id, fmt::format("{} {}/{} at revision {}: its bytes are damaged", row->resource, row->ns,
+                                         row->name, row->stamp.revision));
       }
       return;
     }
@@ -402,7 +402,7 @@ DiskResult write_store(const std::string& path, const std::vector<SalvagedRow>& 
   auto file = RecordFile::open({.path = path, .as_they_stand = true});
   if (!file) return std::unexpected(file.error().message);
   auto& store = **file;
-  if (auto done = store.load([](const Record&) -> DiskResult { return std::unexpected("there is a store already"); });
+  if (auto done = store.load([](const Record&) -> DiskResult { return std::unexpected("a store already exists"); });
       !done) {
     return done;
   }

@@ -61,8 +61,8 @@ Result<void> check_state(const fs::path& state) {
   // An empty one is as good as none: the mark is made before it.
   if (!holds_bytes(store) && !present(mark_path(store)) && present(state / later_than_the_store)) {
     return refuse(fmt::format(
-        "the store {} is {}, and {} shows that there was one. Nothing was changed. Put the file back, or a backup "
-        "(\"virtgate restore\"), or begin anew with the same keys (\"virtgate state accept-loss\")",
+        "the store {} is {}, and {} shows that there was one. Nothing was changed. Restore the file or a backup "
+        "(\"virtgate restore\"), or start empty with the same keys (\"virtgate state accept-loss\")",
         store, present(store) ? "empty" : "missing", (state / later_than_the_store).native()));
   }
   return {};
@@ -93,7 +93,7 @@ DiskResult move_files(const fs::path& state, const fs::path& fresh, const fs::pa
       fs::remove(fresh);
     }
   } catch (const fs::filesystem_error& error) {
-    return std::unexpected(fmt::format("cannot exchange files in {}: {}; what was there is in {}", state.native(),
+    return std::unexpected(fmt::format("cannot exchange files in {}: {}; the old files are in {}", state.native(),
                                        error.what(), aside.native()));
   }
   sync_folder(aside);

@@ -22,7 +22,7 @@ constexpr std::size_t nonce_bytes = 12, tag_bytes = 16, id_shown_bytes = 8;
 constexpr std::size_t header_bytes = magic.size() + id_shown_bytes + nonce_bytes;
 constexpr std::size_t key_file_bytes_max = 16 * 1024;
 constexpr std::size_t keys_max = 64;
-constexpr std::string_view advice = "make one with: openssl rand -base64 32 > FILE && chmod 600 FILE";
+constexpr std::string_view advice = "create one with: openssl rand -base64 32 > FILE && chmod 600 FILE";
 
 // Nobody's request is to blame: the message is all there is to say.
 Failed failed(std::string message) {
@@ -126,7 +126,8 @@ Result<std::shared_ptr<const ValueCipher>> ValueCipher::parse(std::string_view c
     auto key = decode_base64(line);
     if (!key) return fail(Status::bad_request(fmt::format("line {} must be 32 bytes in base64; {}", number, advice)));
     if (cipher->keys_.size() == keys_max)
-      return fail(Status::bad_request(fmt::format("more than {} keys; remove those that no value needs", keys_max)));
+      return fail(
+          Status::bad_request(fmt::format("more than {} keys; remove those that are not needed any more", keys_max)));
     auto added = cipher->add({key->data(), key_bytes});
     OPENSSL_cleanse(key->data(), key->size());
     if (!added) return fail(Status::bad_request(fmt::format("line {}: {}", number, added.error().message)));
@@ -145,11 +146,11 @@ Result<std::shared_ptr<const ValueCipher>> ValueCipher::read(const std::string& 
   if (::fstat(file.fd, &info) != 0) return refuse(std::strerror(errno));
   if (!S_ISREG(info.st_mode)) return refuse("it is not a regular file");
   if (info.st_mode & 077)
-    return refuse(fmt::format("other users may read it (mode {:04o}); run: chmod 600 {}", info.st_mode & 07777, path));
+    return refuse(fmt::format("other users can read it (mode {:04o}); run: chmod 600 {}", info.st_mode & 07777, path));
   std::string content(key_file_bytes_max + 1, '\0');
   const auto size = ::pread(file.fd, content.data(), content.size(), 0);
   if (size < 0) return refuse(std::strerror(errno));
-  if (static_cast<std::size_t>(size) > key_file_bytes_max) return refuse("it is too long to be a file of keys");
+  if (static_cast<std::size_t>(size) > key_file_bytes_max) return refuse("it is too long for a key file");
   auto cipher = parse(std::string_view(content).substr(0, static_cast<std::size_t>(size)));
   OPENSSL_cleanse(content.data(), content.size());
   if (!cipher) return refuse(cipher.error().message);
@@ -203,14 +204,14 @@ Result<std::string> ValueCipher::seal(const ValueIdentity& identity, std::string
 
 Result<std::string> ValueCipher::open(const ValueIdentity& identity, std::string_view sealed) const {
   const auto damaged = [&] {
-    return failed(fmt::format("the sealed value of {} {}/{} is damaged or belongs to another row; restore a backup",
+    return failed(fmt::format("the encrypted value of {} {}/{} is damaged or belongs to another row; restore a backup",
                               identity.resource, identity.ns, identity.name));
   };
   if (!is_sealed(sealed) || sealed.size() < header_bytes + tag_bytes) return damaged();
   const Entry* entry = find(sealed.substr(magic.size(), id_bytes));
   if (!entry)
     return fail(Status::bad_request(
-        fmt::format("{} {}/{} is sealed by key {}, which is not in the key file; add it to --secrets-key-file",
+        fmt::format("{} {}/{} is encrypted with key {}, which is not in the key file; add it to --secrets-key-file",
                     identity.resource, identity.ns, identity.name, key_of(sealed))));
   const std::string row = authenticated(identity);
   const unsigned char* const nonce = bytes_of(sealed) + magic.size() + id_bytes;
@@ -234,7 +235,7 @@ Result<std::string> open_value(const ValueCipher* cipher, const ValueIdentity& i
   if (!ValueCipher::is_sealed(stored)) return std::string(stored);
   if (cipher) return cipher->open(identity, stored);
   return fail(Status::bad_request(
-      fmt::format("{} {}/{} is sealed by key {}; pass the file that holds it: --secrets-key-file FILE",
+      fmt::format("{} {}/{} is encrypted with key {}; pass the file with the key: --secrets-key-file FILE",
                   identity.resource, identity.ns, identity.name, ValueCipher::key_of(stored))));
 }
 
