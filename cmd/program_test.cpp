@@ -75,14 +75,14 @@ TEST(ProgramTest, TellsItsVersion) {
 TEST(ProgramTest, AnUnknownCommandGetsTheUsage) {
   auto outcome = call("virtgate", {"frobnicate"});
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("no command \"frobnicate\""), HasSubstr("usage: ")));
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("unknown command \"frobnicate\""), HasSubstr("usage: ")));
 }
 
 TEST(ProgramTest, KnowsWhatIsToCome) {
   for (std::string_view name : {"check", "render"}) {
     auto outcome = call("virtgate", {name, "x"});
     EXPECT_EQ(outcome.code, 1) << name;
-    EXPECT_THAT(outcome.err, HasSubstr("not have it yet")) << name;
+    EXPECT_THAT(outcome.err, HasSubstr("not implemented yet")) << name;
   }
 }
 

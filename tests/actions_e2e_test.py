@@ -208,7 +208,7 @@ class Actions(e2e.Scratch):
         self.instance("demo")
         code, refusal = self.admin.ask("PUT", OF_VMI + "demo/pause")
         self.assertEqual(code, 400)
-        self.assertIn('node "node01" has no handler', refusal["message"])
+        self.assertIn('no virt-handler pod is running on node "node01"', refusal["message"])
 
     def test_documents(self):
         code, version = self.admin.ask("GET", BASE + "/version")

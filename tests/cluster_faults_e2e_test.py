@@ -516,7 +516,7 @@ class Proxies(Faulty):
         gateway = self.gateway_with(https_proxy=f"127.0.0.1:{self.proxy.port}")
         gateway.launch()
         self.addCleanup(gateway.stop)
-        until("it says what is wrong", lambda: "wants credentials (407)" in gateway.errors())
+        until("it says what is wrong", lambda: "requires credentials (407)" in gateway.errors())
         self.assertIsNone(gateway.process.poll(), "it waits for better times")
 
     def test_a_kind_that_cannot_be_used_is_refused_at_the_start(self):

@@ -499,7 +499,7 @@ class LifeOfAServer(Scratch):
         server.stop()
         again = self.server("--requestheader-client-ca-file", server.pki("ca.crt")).launch()
         self.assertEqual(again.ended(), 1)
-        self.assertIn("own authority", again.errors())
+        self.assertIn("the CA of this server", again.errors())
 
     def test_hangup_loads_new_certificates(self):
         server = self.server().start()

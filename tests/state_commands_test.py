@@ -116,7 +116,7 @@ class StateCommands(Scratch):
     def test_restore_leaves_alone_what_is_in_use_or_holds_objects(self):
         self.create("first")
         self.assertEqual(run("backup", "--state", self.one.state, self.backup_file).returncode, 0)
-        self.assertIn("is there already", run("backup", "--state", self.one.state, self.backup_file).stderr)
+        self.assertIn("already exists", run("backup", "--state", self.one.state, self.backup_file).stderr)
         self.create("second")
         refused = run("restore", "--state", self.one.state, "--replace", self.backup_file)
         self.assertEqual(refused.returncode, 1)
@@ -219,7 +219,7 @@ class StateCommands(Scratch):
         self.one.stop()
         check = run("state", "check", "--state", self.one.state)
         self.assertEqual((check.returncode, check.stderr), (0, ""), check.stdout)
-        self.assertIn("the store is whole", check.stdout)
+        self.assertIn("the store is intact", check.stdout)
         target = os.path.join(self.folder, "export.json")
         self.assertEqual(run("state", "export", "--state", self.one.state, "-o", target).returncode, 0)
         self.assertEqual(stat.S_IMODE(os.stat(target).st_mode), 0o600)

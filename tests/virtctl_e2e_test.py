@@ -113,7 +113,7 @@ class Virtctl(unittest.TestCase):
         self.world.machine("sleeper", "Halted")
         self.assertIn("sleeper was scheduled to start", self.works("start", "sleeper"))
         self.assertEqual(self.strategy("sleeper"), "Always")
-        self.assertIn("takes no manual start", self.fails("start", "sleeper"))
+        self.assertIn("cannot be started manually", self.fails("start", "sleeper"))
         self.assertIn("was scheduled to stop", self.works("stop", "sleeper"))
         self.assertEqual(self.strategy("sleeper"), "Halted")
 

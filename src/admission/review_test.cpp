@@ -8,7 +8,10 @@
 namespace vg::admission {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 json::Document document(std::string_view text) {
   auto parsed = json::Document::parse(text);
@@ -140,8 +143,8 @@ TEST(AnswerTest, ListsCausesAndOmitsWhatIsEmpty) {
   auto verdict = Verdict::invalid({{"FieldValueInvalid", "too small", "spec.x"}, {"", "no field", ""}});
   EXPECT_EQ(answer(false, review_of("u"), verdict),
             R"({"kind":"AdmissionReview","response":{"uid":"u","allowed":false,"status":{"metadata":{},)"
-            R"("message":"too small, no field","reason":"Invalid","details":{"causes":[)"
-            R"({"reason":"FieldValueInvalid","message":"too small","field":"spec.x"},{"message":"no field"}]},)"
+            R"("message":"spec.x: Invalid value: too small, no field","reason":"Invalid","details":{"causes":[)"
+            R"({"reason":"FieldValueInvalid","message":"Invalid value: too small","field":"spec.x"},{"message":"no field"}]},)"
             R"("code":422}}})");
 }
 
@@ -151,7 +154,8 @@ TEST(AnswerTest, TellsTenCausesAndHowManyMore) {
     for (int i = 0; i < count; ++i) all.push_back({"FieldValueInvalid", "m" + std::to_string(i), "f"});
     return all;
   };
-  EXPECT_EQ(Verdict::invalid(causes(10)).refusal.message, "m0, m1, m2, m3, m4, m5, m6, m7, m8, m9");
+  const std::string all = Verdict::invalid(causes(10)).refusal.message;
+  EXPECT_THAT(all, AllOf(StartsWith("f: Invalid value: m0, f: Invalid value: m1, "), EndsWith("m9")));
   auto cut = Verdict::invalid(causes(13));
   EXPECT_EQ(cut.refusal.details.causes.size(), 10u);
   EXPECT_THAT(cut.refusal.message, HasSubstr("m9, and 3 more"));

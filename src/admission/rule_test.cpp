@@ -40,7 +40,7 @@ TEST_F(RuleTest, CausesComeInTheOrderOfRows) {
   constexpr Rule rules[] = {{"A", "", "", first}, {"B", "", "", second}};
   const auto verdict = ask(rules);
   EXPECT_EQ(verdict.refusal.code, 422);
-  EXPECT_EQ(verdict.refusal.message, "first, second");
+  EXPECT_EQ(verdict.refusal.message, "spec.disks[2]: Invalid value: first, spec.b: Required value: second");
   ASSERT_EQ(verdict.refusal.details.causes.size(), 2u);
   EXPECT_EQ(verdict.refusal.details.causes[0].field, "spec.disks[2]");
   EXPECT_EQ(verdict.refusal.details.causes[1].reason, "FieldValueRequired");
@@ -48,13 +48,13 @@ TEST_F(RuleTest, CausesComeInTheOrderOfRows) {
 
 TEST_F(RuleTest, ARowMayBeTheLastOne) {
   constexpr Rule rules[] = {Rule{"A", "", "", first}.stops(), {"B", "", "", second}};
-  EXPECT_EQ(ask(rules).refusal.message, "first");
+  EXPECT_EQ(ask(rules).refusal.message, "spec.disks[2]: Invalid value: first");
 }
 
 TEST_F(RuleTest, ARowMayBeForOneOperation) {
   constexpr Rule rules[] = {Rule{"A", "", "", first}.on(When::update), Rule{"B", "", "", second}.on(When::create)};
-  EXPECT_EQ(ask(rules).refusal.message, "second");
-  EXPECT_EQ(ask(rules, "UPDATE").refusal.message, "first");
+  EXPECT_EQ(ask(rules).refusal.message, "spec.b: Required value: second");
+  EXPECT_EQ(ask(rules, "UPDATE").refusal.message, "spec.disks[2]: Invalid value: first");
   EXPECT_TRUE(ask(rules, "DELETE").allowed);
 }
 

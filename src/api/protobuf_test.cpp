@@ -359,7 +359,7 @@ TEST(Protobuf, RawJsonMayNotMakeTheObjectTooDeep) {
                                          std::string(static_cast<std::size_t>(levels), ']')));
   };
   EXPECT_THAT(decoded(nested(100), "apps.ControllerRevision"), HasSubstr(R"("data":[[)"));
-  EXPECT_THAT(decoded(nested(128), "apps.ControllerRevision"), HasSubstr("is not readable"));
+  EXPECT_THAT(decoded(nested(128), "apps.ControllerRevision"), HasSubstr("is not valid protobuf"));
   // What passes can be stored and read again.
   EXPECT_TRUE(Document::parse(decoded(nested(127), "apps.ControllerRevision")));
 }

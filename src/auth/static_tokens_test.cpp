@@ -117,7 +117,7 @@ TEST_F(TokenFileTest, ADoubtfulFileLetsNobodyIn) {
   ASSERT_TRUE(good());
   write(std::string(limits::config_file_bytes_max + 1, 'x'));
   EXPECT_FALSE(knows("t1"));
-  EXPECT_THAT(*file.problem(), HasSubstr("longer"));
+  EXPECT_THAT(*file.problem(), HasSubstr("more than"));
   ::unlink(path().c_str());
   ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
   EXPECT_FALSE(knows("t1")) << "and nobody waits for a writer";

@@ -320,7 +320,7 @@ Connection::Driver Connection::drive() {
   } catch (const std::exception& error) {
     handler_failed(error.what());
   } catch (...) {
-    handler_failed("something that is no exception was thrown");
+    handler_failed("a value that is not an exception was thrown");
   }
 }
 

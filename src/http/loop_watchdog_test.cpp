@@ -54,7 +54,7 @@ class Watchdog : public ::testing::Test {
   std::uint64_t stalls(unsigned core) {
     return registry
         .counters("virtgate_loop_stalls_total",
-                  "Times that an event loop did not come round for a quarter of a second.", {"core"})
+                  "Times that an event loop was stalled for a quarter of a second.", {"core"})
         .with({std::to_string(core)})
         ->value();
   }
@@ -71,7 +71,7 @@ TEST_F(Watchdog, TellsOfALoopThatStands) {
   cores[0].post([&] { go_on.acquire(); });
   await([&] { return stalls(0) == 1; });
   await([&] { return watchdog.problem().has_value(); });
-  EXPECT_THAT(*watchdog.problem(), ::testing::HasSubstr("has not come round"));
+  EXPECT_THAT(*watchdog.problem(), ::testing::HasSubstr("has been stalled"));
   EXPECT_EQ(stalls(0), 1u) << "a stall counts once";
   EXPECT_EQ(stalls(1), 0u);
   go_on.release();

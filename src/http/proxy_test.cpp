@@ -178,8 +178,8 @@ TEST_F(ProxyTest, RefusalsSayWhy) {
        {Row{"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", "407"},
         Row{"HTTP/1.1 403 Not For You\r\nContent-Length: 2\r\n\r\nno", "403 Not For You"},
         Row{"HTTP/1.1 101 Switching Protocols\r\n\r\n", "101"},
-        Row{"HTTP/1.1 200 OK\r\n\r\nsurprise", "nobody asked for"}, Row{"SSH-2.0-OpenSSH_9\r\n", "opens no way to"},
-        Row{"HTTP/1.1 200 OK\r\nX:", "opens no way to"}, Row{"", "opens no way to"}}) {
+        Row{"HTTP/1.1 200 OK\r\n\r\nsurprise", "unexpected bytes"}, Row{"SSH-2.0-OpenSSH_9\r\n", "cannot connect to"},
+        Row{"HTTP/1.1 200 OK\r\nX:", "cannot connect to"}, Row{"", "cannot connect to"}}) {
     StandInProxy proxy([&](Talker client) {
       client.head();
       client.say(row.said);
@@ -290,9 +290,9 @@ TEST_F(ProxyTest, RefusalsOfSocksSayWhy) {
     std::string_view greeting, reply, told;
   };
   using namespace std::string_view_literals;
-  for (const Row& row : {Row{"HT"sv, ""sv, "does not speak SOCKS5"}, Row{"\5\xff"sv, ""sv, "wants credentials"},
-                         Row{"\5\0"sv, "\5\2\0\1"sv, "rules forbid"}, Row{"\5\0"sv, "\5\5\0\1"sv, "refused"},
-                         Row{"\5\0"sv, "\5\x63\0\1"sv, "reason of its own"}, Row{"\5\0"sv, ""sv, "opens no way to"}}) {
+  for (const Row& row : {Row{"HT"sv, ""sv, "does not speak SOCKS5"}, Row{"\5\xff"sv, ""sv, "requires credentials"},
+                         Row{"\5\0"sv, "\5\2\0\1"sv, "rules do not allow"}, Row{"\5\0"sv, "\5\5\0\1"sv, "refused"},
+                         Row{"\5\0"sv, "\5\x63\0\1"sv, "unknown reason"}, Row{"\5\0"sv, ""sv, "cannot connect to"}}) {
     StandInProxy proxy([&](Talker client) {
       client.exactly(3);
       client.say(row.greeting);

@@ -389,7 +389,7 @@ TEST_F(Files, KeepsTheOldPairWhileTheNewOneIsBad) {
   // The failure is counted, the pair stays.
   auto failures = registry_
                       .counters("virtgate_certificate_load_failures_total",
-                                "Certificate files that were found changed and could not be used.", {"name"})
+                                "Certificate files that changed and could not be loaded.", {"name"})
                       .with({"serving"});
   while (failures->value() == 0) std::this_thread::yield();
   EXPECT_EQ(watcher->current()->facts.common_name, "good");

@@ -63,9 +63,9 @@ TEST(JsonPatch, Add) {
 TEST(JsonPatch, Remove) {
   expect_patched(R"({"a":1,"b":2,"c":3})", R"([{"op":"remove","path":"/a"}])", R"({"b":2,"c":3})");
   expect_patched(R"({"a":[1,2,3]})", R"([{"op":"remove","path":"/a/1"}])", R"({"a":[1,3]})");
-  expect_refused(R"({})", R"([{"op":"remove","path":"/a"}])", "no such value");
-  expect_refused(R"({"a":[1]})", R"([{"op":"remove","path":"/a/1"}])", "no such value");
-  expect_refused(R"({"a":[1]})", R"([{"op":"remove","path":"/a/-"}])", "no such value");
+  expect_refused(R"({})", R"([{"op":"remove","path":"/a"}])", "does not exist");
+  expect_refused(R"({"a":[1]})", R"([{"op":"remove","path":"/a/1"}])", "does not exist");
+  expect_refused(R"({"a":[1]})", R"([{"op":"remove","path":"/a/-"}])", "does not exist");
   expect_refused(R"({"a":1})", R"([{"op":"remove","path":""}])", "whole document");
 }
 
@@ -74,7 +74,7 @@ TEST(JsonPatch, Replace) {
   expect_patched(R"({"s":{}})", R"([{"op":"replace","path":"/s/running","value":true}])", R"({"s":{"running":true}})");
   expect_patched(R"({"a":[1,2]})", R"([{"op":"replace","path":"/a/0","value":9}])", R"({"a":[9,2]})");
   expect_patched(R"({"a":1})", R"([{"op":"replace","path":"","value":{"b":2}}])", R"({"b":2})");
-  expect_refused(R"({"a":[1]})", R"([{"op":"replace","path":"/a/1","value":9}])", "no such value");
+  expect_refused(R"({"a":[1]})", R"([{"op":"replace","path":"/a/1","value":9}])", "does not exist");
   expect_refused(R"({})", R"([{"op":"replace","path":"/s/running","value":true}])", "does not exist");
   expect_refused(R"({})", R"([{"op":"replace","path":"","value":3}])", "an object or a list");
   expect_refused(R"({})", R"([{"op":"replace","path":""}])", "an object or a list");
@@ -142,7 +142,7 @@ TEST(JsonPatch, RefusesMalformedPatches) {
   expect_refused("{}", R"([{"op":1,"path":"/a"}])", "\"op\" must be");
   expect_refused("{}", R"([{"path":"/a"}])", "\"op\" must be");
   expect_refused("{}", R"([{"op":"add","value":1}])", "\"path\" is missing");
-  expect_refused("{}", R"([{"op":"add","path":"a","value":1}])", "starts with \"/\"");
+  expect_refused("{}", R"([{"op":"add","path":"a","value":1}])", "start with \"/\"");
   expect_refused("{}", R"([{"op":"add","path":"/~x","value":1}])", "\"~0\"");
   expect_patched(R"({"a":1})", "[]", R"({"a":1})");
 }

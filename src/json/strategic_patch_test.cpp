@@ -167,7 +167,7 @@ TEST(StrategicPatch, SetElementOrderMustAgreeWithThePatch) {
   expect_refused(document,
                  R"({"spec":{"$setElementOrder/containers":[{"name":"a"},{"name":"b"}],)"
                  R"("containers":[{"name":"b"},{"name":"a"}]}})",
-                 400, "differ in elements or order");
+                 400, "same order");
   expect_refused(document, R"({"spec":{"$setElementOrder/containers":{}}})", 400, "must name a field");
   expect_refused(document, R"({"spec":{"$setElementOrder":[]}})", 400, "must name a field");
 }
@@ -193,7 +193,7 @@ TEST(StrategicPatch, RefusesListsThatCannotBeMerged) {
   expect_refused(R"({"metadata":{"finalizers":[[1]]}})", R"({"metadata":{"finalizers":["x"]}})", 422, "lists of lists");
   expect_refused(document, R"({"metadata":{"$deleteFromPrimitiveList/finalizers":"a"}})", 400, "list scalars");
   expect_refused(document, R"({"metadata":{"$deleteFromPrimitiveList/finalizers":[{}]}})", 400, "list scalars");
-  expect_refused(document, "[]", 400, "is an object");
+  expect_refused(document, "[]", 400, "must be an object");
 }
 
 // Each mention of the element goes over the whole list below it.

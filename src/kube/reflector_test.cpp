@@ -178,7 +178,7 @@ TEST(ReflectorTest, APauseEndsWhenTheServerIsBack) {
   times.first_pause = times.longest_pause = 1h;
   Followed followed(bench, times);
   followed.start();
-  ASSERT_TRUE(followed.until([&] { return followed->problem() != "not read yet"; }));
+  ASSERT_TRUE(followed.until([&] { return followed->problem() != "not listed yet"; }));
   bench.loop->post([&] { followed->refresh(); });
   EXPECT_TRUE(followed.until([&] { return followed.names() == Names{"ns/a"}; }));
 }
@@ -223,7 +223,7 @@ TEST(ReflectorTest, WaitsForTheFirstList) {
   bench.api.answer(std::string(list_line), list_of(1, {}));
   bench.api.answer(std::string(watch_line), silent_watch());
   Followed followed(bench);
-  EXPECT_EQ(followed->problem(), "not read yet");
+  EXPECT_EQ(followed->problem(), "not listed yet");
   followed.start();
   EXPECT_TRUE(followed.until([&] { return followed->synced() || followed->problem() == std::nullopt; }));
 }

@@ -175,7 +175,7 @@ TEST_F(ReviewsTest, TokenRequestMakesATokenThatWorks) {
   EXPECT_THAT(identifier.identify_token(token)->user.groups,
               ElementsAre("system:serviceaccounts", "system:serviceaccounts:a", "system:authenticated"));
   remove("serviceaccounts", "a", "bot");
-  EXPECT_THAT(identifier.identify_token(token).error().message, HasSubstr("gone"));
+  EXPECT_THAT(identifier.identify_token(token).error().message, HasSubstr("deleted"));
 }
 
 TEST_F(ReviewsTest, TokenRequestsAreChecked) {

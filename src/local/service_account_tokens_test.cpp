@@ -114,13 +114,13 @@ TEST_F(ServiceAccountTokensTest, DiesWithItsAccount) {
   const std::string token = tokens->issue(order())->token;
   EXPECT_EQ(refusal(token), "taken");
   objects["serviceaccounts/a/bot"].uid = "u2";  // deleted and made again
-  EXPECT_THAT(refusal(token), HasSubstr("gone"));
+  EXPECT_THAT(refusal(token), HasSubstr("deleted"));
   objects["serviceaccounts/a/bot"] = {.uid = "u1", .deleted = Timestamp::from(clock.wall_now())};
   EXPECT_EQ(refusal(token), "taken");
   clock.advance(std::chrono::seconds(61));
-  EXPECT_THAT(refusal(token), HasSubstr("gone"));
+  EXPECT_THAT(refusal(token), HasSubstr("deleted"));
   objects.clear();
-  EXPECT_THAT(refusal(token), HasSubstr("gone"));
+  EXPECT_THAT(refusal(token), HasSubstr("deleted"));
 }
 
 TEST_F(ServiceAccountTokensTest, DiesWithWhatItIsBoundTo) {

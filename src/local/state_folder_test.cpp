@@ -120,7 +120,7 @@ TEST_F(StateFilesTest, WhatOthersCouldChangeIsRefused) {
     }
   fs::create_directory(root / "pki");
   ASSERT_EQ(::chmod((root / "pki").c_str(), 0777), 0);
-  EXPECT_THAT(refusal(root), AllOf(HasSubstr("/pki may be written"), HasSubstr("chmod go-w")));
+  EXPECT_THAT(refusal(root), AllOf(HasSubstr("/pki can be written"), HasSubstr("chmod go-w")));
   ASSERT_EQ(::chmod((root / "pki").c_str(), 0755), 0);
   EXPECT_EQ(refusal(root), "opened");
 }
@@ -139,7 +139,7 @@ TEST_F(StateFilesTest, WhatOthersCouldReadIsClosedOrRefused) {
   EXPECT_EQ(mode_of(path("something-else")), 0644u);
   for (const char* name : {"pki/server.key", "pki/service-account.key", "pki/admin.token"}) {
     put(name, 0640);
-    EXPECT_THAT(refusal(root), AllOf(HasSubstr("may be read"), HasSubstr("chmod 600"))) << name;
+    EXPECT_THAT(refusal(root), AllOf(HasSubstr("can be read"), HasSubstr("chmod 600"))) << name;
     fs::remove(root / name);
   }
 }

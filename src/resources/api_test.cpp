@@ -577,7 +577,7 @@ TEST_F(ApiTest, AContinueTokenIsGoodForItsListAlone) {
     const auto refused = get(elsewhere + "limit=1&continue=" + token);
     EXPECT_EQ(refused.status, 400) << elsewhere;
     EXPECT_EQ(refused.reason(), "BadRequest");
-    EXPECT_THAT(refused.at({"message"}), HasSubstr("continue key is not valid"));
+    EXPECT_THAT(refused.at({"message"}), HasSubstr("continue token is not valid"));
   }
   EXPECT_EQ(call("DELETE", std::string(config_maps) + "?continue=" + token).status, 400);
   EXPECT_EQ(get(std::string(config_maps) + "/c").status, 200);

@@ -297,7 +297,7 @@ TEST_F(FairnessTest, QueuesAndRefusesByUser) {
   auto& over = ask("ann");
   EXPECT_EQ(over.answer.status, 429);
   EXPECT_THAT(over.answer.body,
-              AllOf(HasSubstr(R"(too many requests: user \"ann\" has 3 requests waiting; retry after)"),
+              AllOf(HasSubstr(R"(too many requests: user \"ann\" has 3 requests queued; retry after)"),
                     HasSubstr(R"("reason":"TooManyRequests")")));
   EXPECT_GE(std::stoi(over.header("Retry-After")), 1);
   EXPECT_LE(std::stoi(over.header("Retry-After")), 4);

@@ -298,12 +298,12 @@ TEST_F(StoreLoss, says_what_is_missing_and_what_can_be_done) {
   EXPECT_THAT(message, HasSubstr("virtgate state export"));
   image = site_.now;
   image.erase("-wal");
-  EXPECT_THAT(refusal(image), HasSubstr("it is empty, but it held revision 200"));
+  EXPECT_THAT(refusal(image), HasSubstr("it is empty, but it had revision 200"));
   image = site_.now;
   image[""].clear();
-  EXPECT_THAT(refusal(image), HasSubstr("it is empty, but it held revision 200"));
+  EXPECT_THAT(refusal(image), HasSubstr("it is empty, but it had revision 200"));
   image.erase("");
-  EXPECT_THAT(refusal(image), HasSubstr("it is missing, but it held revision 200"));
+  EXPECT_THAT(refusal(image), HasSubstr("it is missing, but it had revision 200"));
   image = site_.now;
   image.erase("-mark");
   EXPECT_THAT(refusal(image), HasSubstr("is missing, so it cannot be told"));

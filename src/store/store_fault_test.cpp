@@ -153,7 +153,7 @@ TEST_F(StoreFault, a_failed_batch_fails_whole_with_the_answers_that_rested_on_it
   const auto failed = first.get().error();
   EXPECT_EQ(failed.code, 500);
   EXPECT_THAT(failed.message, HasSubstr("the outcome of this write is unknown"));
-  EXPECT_THAT(failed.message, HasSubstr("read the object before trying again"));
+  EXPECT_THAT(failed.message, HasSubstr("read the object before you try again"));
   EXPECT_EQ(created.get().error().code, 500);
   EXPECT_EQ(again.get().error().code, 500) << "\"already exists\" would not have been true";
   EXPECT_EQ(independent.get().error().code, 404);
@@ -502,7 +502,7 @@ TEST_F(StoreFault, refuses_a_file_of_a_newer_program) {
   ASSERT_TRUE(commit(*store_, create(machine_key("a"), "1")));
   store_.reset();
   change_file(folder_.file("store.db"), "PRAGMA user_version=3");
-  EXPECT_THAT(refusal(options()), HasSubstr("newer virtgate (format 3, this program knows formats up to 2)"));
+  EXPECT_THAT(refusal(options()), HasSubstr("newer virtgate (format 3, this version supports formats up to 2)"));
   change_file(folder_.file("store.db"), "PRAGMA user_version=2");
   open();
   EXPECT_TRUE(get("a")) << "refusing changes nothing";
@@ -512,7 +512,7 @@ TEST_F(StoreFault, refuses_files_that_are_no_store) {
   auto other = options();
   other.path = folder_.file("other.db");
   change_file(other.path, "CREATE TABLE t(x)");
-  EXPECT_THAT(refusal(other), HasSubstr("some other program's database"));
+  EXPECT_THAT(refusal(other), HasSubstr("a database of another program"));
   other.path = folder_.file("text.db");
   std::ofstream(other.path) << std::string(10'000, 'x');
   EXPECT_THAT(refusal(other), HasSubstr("damaged"));
@@ -570,7 +570,7 @@ TEST_F(StoreFault, a_mark_that_cannot_be_written_is_as_bad_as_the_log) {
   const auto outcome = commit(*store_, create(machine_key("during"), "1"));
   ASSERT_FALSE(outcome.has_value());
   EXPECT_EQ(outcome.error().code, 500);
-  EXPECT_THAT(outcome.error().message, HasSubstr("the store's mark"));
+  EXPECT_THAT(outcome.error().message, HasSubstr("the mark of the store"));
   ill_.wait();
   EXPECT_FALSE(get("during"));
   disk_.fail_sync = 0;

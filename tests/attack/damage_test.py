@@ -106,7 +106,7 @@ class DamagedStore(unittest.TestCase):
         self.flip("-wal", os.path.getsize(self.file("-wal")) // 3)
         message = self.refused()
         self.assertIn("acknowledged changes are missing", message)
-        self.assertRegex(message, r"it holds revision \d+ with \d+ rows.*the mark says revision \d+ with \d+ rows")
+        self.assertRegex(message, r"it has revision \d+ with \d+ rows.*the mark says revision \d+ with \d+ rows")
         check = self.command("state", "check", "--state", self.state)
         self.assertEqual(check.returncode, 1, check)
         # The rows behind the damaged place are all still there.

@@ -162,7 +162,7 @@ class Greedy(Attack):
                 shed = (first, body)
         self.assertEqual(codes[0], 401)
         self.assertIsNotNone(shed, "guessing goes on for ever")
-        self.assertIn("wrong credentials came from 127.0.0.1", self.assert_shed(*shed))
+        self.assertIn("invalid credentials were sent from 127.0.0.1", self.assert_shed(*shed))
         mouse = self.connection()
         for _ in range(50):
             self.assertEqual(self.ask_raw(mouse, "GET", MAPS.format("other"), self.other)[0], 200)

@@ -85,7 +85,7 @@ class TokenFile(Attack):
                 ("a quote does not end", lambda: self.write('jane-token,jane,1,"system:masters\n'), ["line 1"]),
                 ("others can read it", lambda: self.write("jane-token,jane,1,system:masters\n", 0o644), ["chmod 600"]),
                 ("it cannot be opened", self.link, ["link"]),
-                ("it is a folder", self.folder_there, ["no plain file"])):
+                ("it is a folder", self.folder_there, ["not a regular file"])):
             with self.subTest(why):
                 spoil()
                 self.keeps_out(why, *words)

@@ -101,7 +101,7 @@ class AtRest(Scratch):
         self.assertEqual(self.password(one, "a"), PLAIN)
         one.stop()
         self.write_keys(self.first)
-        self.assertRegex(self.refused("--secrets-key-file", self.keys), r"sealed by key [0-9a-f]{16}")
+        self.assertRegex(self.refused("--secrets-key-file", self.keys), r"encrypted with key [0-9a-f]{16}")
 
         self.write_keys("plain", self.second)
         one = self.run_server()
@@ -143,7 +143,7 @@ class AtRest(Scratch):
         os.mkdir(self.state, 0o700)
         self.keys = os.path.join(self.state, "keys")
         self.write_keys(self.first)
-        self.assertIn("put it elsewhere", self.run_server().errors())
+        self.assertIn("store it elsewhere", self.run_server().errors())
 
     def test_backups_and_exports_need_the_key_too(self):
         self.write_keys(self.first)

@@ -9,6 +9,7 @@
 #include "admission/rules/tables.h"
 #include "api/canonical_words.h"
 #include "api/view.h"
+#include "base/phrases.h"
 #include "json/access.h"
 
 namespace vg::admission {
@@ -99,7 +100,11 @@ class Plugin {
 void plugin_is_sound(const Case& about, Causes& causes) {
   Found found = Plugin(*about.object).problems();
   if (found.empty()) return;
-  Status status{.code = 0, .reason = "Invalid", .message = found.front().message, .details = {}};
+  for (StatusCause& cause : found) cause.message = phrases::cause_message(cause.reason, cause.message);
+  Status status{.code = 0,
+                .reason = "Invalid",
+                .message = phrases::with_field(found.front().field, found.front().message),
+                .details = {}};
   status.details.causes = std::move(found);
   causes.refuse(std::move(status));
 }

@@ -94,7 +94,7 @@ void selector_stays(const Case& about, Causes& causes) {
   Case known = about;
   if (!known.old_object) known.old_object = about.review.old_object;
   if (!unchanged(known, {"spec", "selector"}))
-    causes.invalid("spec.selector", "field is immutable: the pool would lose its VMs; create another pool");
+    causes.invalid("spec.selector", phrases::immutable("the pool would lose its VMs, create another pool"));
 }
 
 void nothing_discontinued(const Case& about, Causes& causes) {

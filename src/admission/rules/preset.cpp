@@ -11,7 +11,7 @@ const json::Value* domain(const Case& about) { return json::find_path(*about.obj
 
 void there_is_a_domain(const Case& about, Causes& causes) {
   if (const json::Value* found = domain(about); !found || !found->is_object())
-    causes.required("spec.domain", "spec.domain must say what the preset sets in VMIs");
+    causes.required("spec.domain", "what the preset sets in VMIs");
 }
 
 void disks_are_sound(const Case& about, Causes& causes) {
