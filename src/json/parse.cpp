@@ -281,7 +281,7 @@ std::string describe(const Failure& failure, std::string_view text, const ParseO
     case error::exponent_overflow:
       return "the number is out of range";
     case error::expected_hex_digit:
-      return "a \\u escape needs four hexadecimal digits";
+      return "a \\u escape requires four hexadecimal digits";
     case error::object_too_large:
     case error::array_too_large:
     case error::key_too_large:

@@ -302,7 +302,7 @@ Document not_acceptable(std::string_view what_there_is) {
   return {.status = 406,
           .content_type = std::string(json_type),
           .body = to_json(Status::not_acceptable(
-              fmt::format("this document is there as {}; ask for it so in the Accept header", what_there_is)))};
+              fmt::format("this document is available as {}; send that in the Accept header", what_there_is)))};
 }
 
 std::optional<Document> discovery_document(const DiscoveryRequest& asked) {

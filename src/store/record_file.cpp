@@ -480,7 +480,7 @@ DiskResult RecordFile::compare_with_mark() {
   if (found_mark_.slot_damaged && same_boot) {
     return damage(
         fmt::format("its mark {} is damaged, so it cannot be told whether something is "
-                    "missing; what is there is whole, up to revision {}",
+                    "missing; the rest is intact up to revision {}",
                     mark_path(options_.path), seal_.revision));
   }
   if (seal_ == mark.intended) return {};

@@ -73,11 +73,11 @@ bool is_literal_format(const Node& call) {
 
 std::optional<Problem> check_format(const Node& call, const TypeOf& type_of) {
   const auto letters = read_verbs(call.target->text);
-  if (!letters) return Problem{call.at, "the text has a % that starts no verb; %% stands for the sign itself"};
+  if (!letters) return Problem{call.at, "the text has a % without a verb; write %% for %"};
   const auto& values = call.parts[0]->parts;
   if (letters->size() != values.size())
     return Problem{call.at,
-                   fmt::format("the text asks for {} values, and the list has {}", letters->size(), values.size())};
+                   fmt::format("the text requires {} values, the list has {}", letters->size(), values.size())};
   for (std::size_t i = 0; i < values.size(); ++i)
     if (!takes((*letters)[i], *values[i], type_of))
       return Problem{values[i]->at,

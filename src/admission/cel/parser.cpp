@@ -53,8 +53,7 @@ class Parser {
   std::expected<Tree, Problem> run() {
     const Node* root = expression();
     if (!problem_ && here().kind != TokenKind::end)
-      fail(here().at,
-           fmt::format("\"{}\" does not belong here; the expression could have ended before it", here().text));
+      fail(here().at, fmt::format("unexpected \"{}\" after the end of the expression", here().text));
     if (problem_) return std::unexpected(std::move(*problem_));
     tree_.root = root;
     return std::move(tree_);
@@ -74,9 +73,9 @@ class Parser {
   void expect(string_view sign) {
     if (problem_ || take(sign)) return;
     if (here().kind == TokenKind::end)
-      fail(here().at, fmt::format("the expression ends where a \"{}\" must stand", sign));
+      fail(here().at, fmt::format("expected \"{}\", not the end of the expression", sign));
     else
-      fail(here().at, fmt::format("\"{}\" stands where a \"{}\" must", here().text, sign));
+      fail(here().at, fmt::format("expected \"{1}\", not \"{0}\"", here().text, sign));
   }
 
   // Nothing is read after the first problem: every function then ends at once.
@@ -91,7 +90,7 @@ class Parser {
     if (node.target) grow(node.target);
     std::ranges::for_each(node.parts, grow);
     if (node.depth > limits::cel_depth_max)
-      return fail(node.at, fmt::format("it is nested deeper than {} levels", limits::cel_depth_max));
+      return fail(node.at, fmt::format("the expression is nested deeper than {} levels", limits::cel_depth_max));
     tree_.nodes.push_back(std::move(node));
     return &tree_.nodes.back();
   }
@@ -101,7 +100,7 @@ class Parser {
 
   const Node* expression() {
     if (++nesting_ > limits::cel_depth_max)
-      return fail(here().at, fmt::format("it is nested deeper than {} levels", limits::cel_depth_max));
+      return fail(here().at, fmt::format("the expression is nested deeper than {} levels", limits::cel_depth_max));
     const Node* result = alternatives();
     if (take("?")) {
       const Node* yes = alternatives();
@@ -175,7 +174,7 @@ class Parser {
   }
 
   const Node* no_optionals() {
-    return fail(here().at, "optional values are not part of the language here; use has() to ask for a member");
+    return fail(here().at, "optional values are not supported; use has() to check for a member");
   }
 
   const Node* member_of(const Node* node) {
@@ -203,10 +202,10 @@ class Parser {
   const Node* fold_over(const Node* range, const Token& name, std::vector<const Node*> arguments) {
     const Node& variable = *arguments[0];
     if (variable.kind != NodeKind::name || variable.rooted)
-      return fail(variable.at, fmt::format("{} needs the name of its variable as first argument", name.text));
+      return fail(variable.at, fmt::format("{} requires the name of its variable as the first argument", name.text));
     if (name.text == "sortBy" && (is_literal(range->kind) || range->kind == NodeKind::map ||
                                   range->kind == NodeKind::structure || range->kind == NodeKind::has))
-      return fail(range->at, "sortBy sorts lists only");
+      return fail(range->at, "sortBy requires a list");
     arguments.erase(arguments.begin());
     return made({.kind = NodeKind::fold,
                  .at = name.at,
@@ -223,7 +222,7 @@ class Parser {
     };
     const bool one_list = arguments.size() == 1 && arguments[0]->kind == NodeKind::list && numbers(arguments[0]->parts);
     if (!one_list && !numbers(arguments))
-      return fail(name.at, fmt::format("math.{} takes numbers, or one list of numbers", name.text));
+      return fail(name.at, fmt::format("math.{} requires numbers, or one list of numbers", name.text));
     if (arguments.size() > 2)
       arguments = {made({.kind = NodeKind::list, .at = name.at, .parts = std::move(arguments)})};
     return call(name.at, name.text == "greatest" ? "math.@max" : "math.@min", std::move(arguments));
@@ -299,7 +298,7 @@ class Parser {
   }
 
   const Node* has(const Node& member) {
-    if (member.kind != NodeKind::select) return fail(member.at, "has() takes one member of something, as in has(a.b)");
+    if (member.kind != NodeKind::select) return fail(member.at, "has() requires a member, for example has(a.b)");
     return made({.kind = NodeKind::has, .at = member.at, .text = member.text, .target = member.target});
   }
 
@@ -311,7 +310,7 @@ class Parser {
     if (sees(",") && sees("}", 1)) ++at_;
     while (!problem_ && !sees("}")) {
       if (sees("?")) no_optionals();
-      if (here().kind != TokenKind::identifier) fail(here().at, "the name of a member must stand here");
+      if (here().kind != TokenKind::identifier) fail(here().at, "expected the name of a member");
       node.fields.push_back(here().text);
       ++at_;
       expect(":");
@@ -347,8 +346,8 @@ class Parser {
       default:
         break;
     }
-    if (token.kind == TokenKind::end) return fail(token.at, "the expression ends where a value must stand");
-    return fail(token.at, fmt::format("\"{}\" stands where a value must", token.text));
+    if (token.kind == TokenKind::end) return fail(token.at, "expected a value, not the end of the expression");
+    return fail(token.at, fmt::format("expected a value, not \"{}\"", token.text));
   }
 
   static std::optional<std::uint64_t> magnitude(string_view digits) {
@@ -389,8 +388,8 @@ class Parser {
 
 std::expected<Tree, Problem> parse(string_view text, bool extensions) {
   if (text.size() > limits::cel_expression_bytes_max)
-    return std::unexpected(
-        Problem{0, fmt::format("it has {} bytes, and {} are the most", text.size(), limits::cel_expression_bytes_max)});
+    return std::unexpected(Problem{0, fmt::format("the expression has {} bytes, at most {} are supported", text.size(),
+                                                  limits::cel_expression_bytes_max)});
   auto tokens = tokenize(text);
   if (!tokens) return std::unexpected(std::move(tokens.error()));
   return Parser(std::move(*tokens), extensions).run();

@@ -132,7 +132,7 @@ class Scanner {
         at_ += known.size();
         return made(TokenKind::sign, from);
       }
-    fail(from, fmt::format("the byte 0x{:02x} starts nothing that an expression can hold", text_[from] & 0xff));
+    fail(from, fmt::format("unexpected byte 0x{:02x}", text_[from] & 0xff));
     return {};
   }
 
@@ -171,7 +171,7 @@ class Scanner {
     while (!problem_ && !sees(quote)) {
       const bool line_ends = quote.size() == 1 && (peek() == '\n' || peek() == '\r');
       if (at_ >= text_.size() || line_ends)
-        fail(from, fmt::format("the string has no end; close it with {}", quote));
+        fail(from, fmt::format("the string is not closed; close it with {}", quote));
       else if (peek() == '\\' && !raw)
         escape(value, bytes);
       else
@@ -191,7 +191,7 @@ class Scanner {
       }
     const std::optional<unsigned> code = numeric_escape(c, bytes);
     if (!code || *code > 0x10ffff || (*code >= 0xd800 && *code < 0xe000))
-      return fail(from, "no character is written with this escape; a backslash itself is written \\\\");
+      return fail(from, "unknown escape; write a backslash as \\\\");
     if (bytes)
       value += static_cast<char>(*code);
     else

@@ -32,7 +32,7 @@ MachineSpec machine_spec(const VmSpec& vm) { return MachineSpec(member(vm.machin
 
 void there_is_a_template(const VmSpec& vm, Causes& causes) {
   if (!vm.machine_template || !vm.machine_template->is_object())
-    causes.required(vm.place.field("template"), "the VMI of the VM is made from it");
+    causes.required(vm.place.field("template"), "the template of the VMI");
 }
 
 // Metadata first: T01 to T03, T04 and T05.
