@@ -43,7 +43,7 @@ class ListedObjects final : public ObjectStore {
   }
   void submit(Transaction, Completion done) override { done(fail(Status::internal_error("only to be read"))); }
   Revision revision() const override { return 1; }
-  std::vector<ObjectPtr> owned_by(std::string_view) const override { return {}; }
+  ObjectList owned_by(std::string_view) const override { return {}; }
   std::vector<std::string> resources() const override { return {}; }
   std::size_t count(std::string_view) const override { return objects.size(); }
   Revision oldest_revision(std::string_view) const override { return 1; }

@@ -45,7 +45,7 @@ class SmallStore final : public ObjectStore {
 
   void submit(Transaction, Completion) override {}
   ObjectPtr get(std::string_view, std::string_view, std::string_view) const override { return nullptr; }
-  std::vector<ObjectPtr> owned_by(std::string_view) const override { return {}; }
+  ObjectList owned_by(std::string_view) const override { return {}; }
   std::vector<std::string> resources() const override { return {}; }
   std::size_t count(std::string_view) const override { return 0; }
   Revision oldest_revision(std::string_view) const override { return 0; }

@@ -216,7 +216,7 @@ class ShortOfMemory final : public ObjectStore {
     return store_.get(resource, ns, name);
   }
   Result<ListPage> list(const ListQuery& query) const override { return store_.list(query); }
-  std::vector<ObjectPtr> owned_by(std::string_view uid) const override { return store_.owned_by(uid); }
+  ObjectList owned_by(std::string_view uid) const override { return store_.owned_by(uid); }
   std::vector<std::string> resources() const override { return store_.resources(); }
   std::size_t count(std::string_view resource) const override { return store_.count(resource); }
   Revision oldest_revision(std::string_view resource) const override { return store_.oldest_revision(resource); }

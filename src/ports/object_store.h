@@ -126,8 +126,10 @@ class ObjectStore {
   virtual ObjectPtr get(std::string_view resource, std::string_view ns, std::string_view name) const = 0;
   // 410 for a revision older than the window; 504 for one that is not there yet.
   virtual Result<ListPage> list(const ListQuery& query) const = 0;
-  // Every object that names this uid as an owner, of any resource; for the collector of what owners leave behind.
-  virtual std::vector<ObjectPtr> owned_by(std::string_view owner_uid) const = 0;
+  // Every object that names this uid as an owner, of any resource; for the collector of what owners leave behind. There
+  // may be a hundred thousand, so each is opened when it is looked at, and only then it can be asked whether it really
+  // is one (StoredObject::owned_by): the list may hold others besides.
+  virtual ObjectList owned_by(std::string_view owner_uid) const = 0;
   // The resources of which there are objects, in order.
   virtual std::vector<std::string> resources() const = 0;
   virtual std::size_t count(std::string_view resource) const = 0;

@@ -12,10 +12,14 @@
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <type_traits>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
+#include "base/limits.h"
 #include "base/log.h"
+#include "http/off_loop.h"
 #include "json/access.h"
 #include "json/document.h"
 #include "resources/catalog.h"
@@ -38,6 +42,8 @@ constexpr std::string_view namespace_finalizer = "kubernetes";
 constexpr std::string_view cluster_roles_prefix = "rbac.authorization.k8s.io/clusterroles";
 constexpr std::size_t changes_at_once = 512;
 constexpr std::size_t writes_at_once = 256;
+// Of the objects that they are about: the store opens them all at once, and those that are marked are written again.
+constexpr std::size_t write_bytes_at_once = 2 * limits::mib;
 // Objects that are looked at before others get this core again: a few milliseconds.
 constexpr std::size_t looks_at_once = 512;
 // Objects to look at that are remembered one by one; when there are more, everything is looked at instead.
@@ -48,18 +54,10 @@ constexpr std::chrono::seconds failure_pause{2};
 
 // --- owners ----------------------------------------------------------------------------------------------------------
 
-// What the plan says, or nothing when it cannot be made because a stored object is not readable. Others must not wait
-// for that one, and the server must not end over it at every start.
-template <class Plan>
-auto plan_if_readable(const StoredObject& object, Plan plan) -> decltype(plan()) {
-  try {
-    return plan();
-  } catch (const std::runtime_error& error) {
-    log::error(
-        "an object cannot be reconciled",
-        {{"object", fmt::format("{} {}/{}", object.resource(), object.ns(), object.name())}, {"reason", error.what()}});
-    return {};
-  }
+void not_looked_after(const StoredObject& object, const std::runtime_error& error) {
+  log::error(
+      "an object cannot be reconciled",
+      {{"object", fmt::format("{} {}/{}", object.resource(), object.ns(), object.name())}, {"reason", error.what()}});
 }
 
 bool has_finalizer_text(const StoredObject& object, std::string_view name) {
@@ -72,32 +70,45 @@ bool waits_for_dependents(const StoredObject& object) {
   return object.deleting() && has_finalizer_text(object, foreground_finalizer);
 }
 
-const json::Array* owners_of(const json::Value& document) {
-  return json::get_array(metadata_of(document.get_object()), "ownerReferences");
-}
+// What an object says of its owners. Nothing else of it is read: it may be large.
+class OwnerReferences {
+ public:
+  explicit OwnerReferences(const StoredObject& object) {
+    static constexpr std::array<std::string_view, 2> path = {"metadata", "ownerReferences"};
+    const auto text = scan_value(object.json(), path);
+    if (!text) return;
+    auto parsed = json::Document::parse(*text, {.bytes_max = SIZE_MAX});
+    if (!parsed || !parsed->root().is_array())
+      throw std::runtime_error(fmt::format("the owners of the stored object {} {}/{} are not readable",
+                                           object.resource(), object.ns(), object.name()));
+    list_ = std::move(*parsed);
+  }
+  const json::Array& list() const {
+    static const json::Array none;
+    return list_ ? list_->root().get_array() : none;
+  }
+
+ private:
+  std::optional<json::Document> list_;
+};
 
 bool blocks_owner(const StoredObject& object, std::string_view owner_uid) {
-  static constexpr std::array<std::string_view, 2> path = {"metadata", "ownerReferences"};
-  const auto references = scan_value(object.json(), path);
-  if (!references || !references->contains("\"blockOwnerDeletion\":true")) return false;
-  json::Document memory;
-  const json::Value document = load_object(object, memory.storage());
-  const json::Array* owners = owners_of(document);
-  return owners && std::ranges::any_of(*owners, [&](const json::Value& owner) {
-           return json::get_string_or(owner, "uid") == owner_uid &&
-                  json::get_bool_or(owner, "blockOwnerDeletion", false);
-         });
+  const OwnerReferences owners(object);
+  return std::ranges::any_of(owners.list(), [&](const json::Value& owner) {
+    return json::get_string_or(owner, "uid") == owner_uid && json::get_bool_or(owner, "blockOwnerDeletion", false);
+  });
 }
 
 // The object without these owners.
-Transaction disown(const StoredObject& object, const Resource& resource, const std::vector<std::string>& uids) {
+Transaction disown(const StoredObject& object, const Resource& resource,
+                   const std::set<std::string, std::less<>>& uids) {
   json::Document memory;
   json::Value document = load_object(object, memory.storage());
   json::Object& metadata = metadata_of(document.get_object());
   json::Array kept(memory.storage());
-  if (const json::Array* owners = owners_of(document))
+  if (const json::Array* owners = json::get_array(metadata, "ownerReferences"))
     for (const json::Value& owner : *owners)
-      if (std::ranges::find(uids, json::get_string_or(owner, "uid")) == uids.end()) kept.push_back(owner);
+      if (!uids.contains(json::get_string_or(owner, "uid"))) kept.push_back(owner);
   metadata["ownerReferences"] = std::move(kept);
   Transaction transaction;
   transaction.writes.push_back({.kind = WriteKind::update,
@@ -129,6 +140,7 @@ Transaction release(const StoredObject& object, const Resource& resource, std::s
   return transaction;
 }
 
+// Nothing when it is on its way out as far as it can be.
 std::optional<Transaction> removal(const StoredObject& object, const Resource& resource, Propagation propagation,
                                    std::int64_t now_seconds) {
   json::Document memory;
@@ -139,83 +151,65 @@ std::optional<Transaction> removal(const StoredObject& object, const Resource& r
   return deletion_transaction(object, std::move(*plan));
 }
 
-// The last of them, in the order in which they are looked at, that holds its owner.
-ObjectPtr last_that_blocks(const std::vector<ObjectPtr>& dependents, std::string_view owner_uid) {
-  const auto order = [](const StoredObject& object) {
-    return std::make_tuple(object.resource(), object.ns(), object.name());
-  };
-  ObjectPtr last;
-  for (const ObjectPtr& object : dependents)
-    if ((!last || order(*last) < order(*object)) && blocks_owner(*object, owner_uid)) last = object;
-  return last;
+// Lets an owner go that waits for what it owns.
+Transaction release_owner(const StoredObject& owner, const Resource& resource) {
+  return release(owner, resource,
+                 has_finalizer_text(owner, orphan_finalizer) ? orphan_finalizer : foreground_finalizer);
 }
 
 // Whoever knows a uid can name it as owner. What belongs to a namespace owns nothing outside of it, so nobody out there
 // keeps it from going.
-bool can_own(const StoredObject& owner, const StoredObject& dependent) {
-  return owner.ns().empty() || owner.ns() == dependent.ns();
+bool owns(const StoredObject& owner, const StoredObject& dependent) {
+  return dependent.owned_by(owner.uid()) && find_resource(dependent.resource()) &&
+         (owner.ns().empty() || owner.ns() == dependent.ns());
 }
 
-// What is owned goes in its own turn, and what of it is waited for goes first.
-Collection clear_dependents(const ObjectStore& store, const StoredObject& owner, const Resource& resource) {
-  Collection result;
-  std::vector<ObjectPtr> staying, leaving, waiting;
-  for (auto& dependent : store.owned_by(owner.uid())) {
-    if (!find_resource(dependent->resource()) || !can_own(owner, *dependent)) continue;
-    if (!dependent->deleting()) result.look_at.push_back(dependent->key());
-    auto& kept = !dependent->deleting() ? staying : waits_for_dependents(*dependent) ? waiting : leaving;
-    kept.push_back(std::move(dependent));
+// The last of those that were shown, in the order in which they are looked at, that holds its owner.
+class LastThatBlocks {
+ public:
+  void show(const StoredObject& object, std::string_view owner_uid) {
+    auto place = std::make_tuple(std::string(object.resource()), std::string(object.ns()), std::string(object.name()));
+    if ((!uid_.empty() && place <= place_) || !blocks_owner(object, owner_uid)) return;
+    place_ = std::move(place);
+    uid_ = object.uid();
   }
-  for (const auto* dependents : {&staying, &leaving, &waiting})
-    if (const ObjectPtr holder = last_that_blocks(*dependents, owner.uid())) {
-      result.held_by = holder->uid();
-      return result;
-    }
-  result.writes.push_back(release(owner, resource, foreground_finalizer));
-  return result;
+  const std::string& uid() const { return uid_; }
+
+ private:
+  std::tuple<std::string, std::string, std::string> place_;
+  std::string uid_;
+};
+
+// Owners by what is known of them.
+struct OwnerStates {
+  using Uids = std::set<std::string, std::less<>>;
+  std::size_t solid = 0;  // there, or of a kind that is not known here
+  Uids gone;              // those that are not there any more
+  Uids waiting;           // those that wait for what they own to go first
+  Uids orphaning;         // those that go once they own nothing any more
+};
+
+enum class OwnerIs : std::uint8_t { solid, orphaning, waiting };
+struct Owner {
+  std::string uid;  // empty: there is none
+  OwnerIs is = OwnerIs::solid;
+};
+
+Owner look_at_owner(const ObjectPtr& owner) {
+  if (!owner) return {};
+  const OwnerIs is = owner->deleting() && has_finalizer_text(*owner, orphan_finalizer) ? OwnerIs::orphaning
+                     : waits_for_dependents(*owner)                                    ? OwnerIs::waiting
+                                                                                       : OwnerIs::solid;
+  return {.uid = std::string(owner->uid()), .is = is};
 }
 
-Collection orphan_dependents(const ObjectStore& store, const StoredObject& owner, const Resource& resource) {
-  Collection result;
-  for (const auto& dependent : store.owned_by(owner.uid())) {
-    if (!find_resource(dependent->resource()) || !can_own(owner, *dependent)) continue;
-    result.look_at.push_back(dependent->key());
-    result.held_by = dependent->uid();
-  }
-  if (result.look_at.empty()) result.writes.push_back(release(owner, resource, orphan_finalizer));
-  return result;
-}
-
-Collection settle_owned(const ObjectStore& store, const StoredObject& object, const Resource& resource,
-                        OwnerStates states, std::int64_t now_seconds) {
-  Collection result;
-  if (states.gone.empty() && states.waiting.empty()) return result;
-  if (states.solid > 0) {
-    std::ranges::move(states.waiting, std::back_inserter(states.gone));
-    result.writes.push_back(disown(object, resource, states.gone));
-    return result;
-  }
-  // An owner that waits for this one waits for what it owns in turn as well.
-  const bool waits = !states.waiting.empty() && !store.owned_by(object.uid()).empty();
-  if (auto write = removal(object, resource, waits ? Propagation::foreground : Propagation::background, now_seconds))
-    result.writes.push_back(std::move(*write));
-  return result;
-}
-
-std::int64_t seconds_now(const Clock& clock) {
-  return std::chrono::duration_cast<std::chrono::seconds>(clock.wall_now().time_since_epoch()).count();
-}
-
-}  // namespace
-
-OwnerStates owner_states(const ObjectStore& store, const StoredObject& object) {
+Task<OwnerStates> owner_states(const ObjectStore& store, const StoredObject& object, Turn& turn) {
   OwnerStates states;
-  json::Document memory;
-  const json::Value document = load_object(object, memory.storage());
-  const json::Array* owners = owners_of(document);
-  if (!owners) return states;
-  for (const json::Value& reference : *owners) {
+  const OwnerReferences owners(object);
+  std::map<std::pair<const Resource*, std::string_view>, Owner> known;  // one may be named ten thousand times
+  for (const json::Value& reference : owners.list()) {
     const std::string_view uid = json::get_string_or(reference, "uid");
+    const std::string_view name = json::get_string_or(reference, "name");
     const Resource* kind =
         find_resource_of_kind(json::get_string_or(reference, "apiVersion"), json::get_string_or(reference, "kind"));
     // Nobody knows whether an owner of an unknown kind is there, nor where one of a namespace would be that something
@@ -224,71 +218,39 @@ OwnerStates owner_states(const ObjectStore& store, const StoredObject& object) {
       ++states.solid;
       continue;
     }
-    const auto owner = store.get(kind->key, kind->kind->namespaced ? object.ns() : std::string_view(),
-                                 json::get_string_or(reference, "name"));
-    if (!owner || owner->uid() != uid)
-      states.gone.emplace_back(uid);
-    else if (owner->deleting() && has_finalizer_text(*owner, orphan_finalizer))
-      states.orphaning.emplace_back(uid);
-    else if (waits_for_dependents(*owner))
-      states.waiting.emplace_back(uid);
+    auto [entry, unknown] = known.try_emplace({kind, name});
+    if (unknown) {
+      entry->second =
+          look_at_owner(store.get(kind->key, kind->kind->namespaced ? object.ns() : std::string_view(), name));
+      if (turn.over()) co_await turn.pass();
+    }
+    const Owner& owner = entry->second;
+    if (owner.uid.empty() || owner.uid != uid)
+      states.gone.emplace(uid);
+    else if (owner.is == OwnerIs::orphaning)
+      states.orphaning.emplace(uid);
+    else if (owner.is == OwnerIs::waiting)
+      states.waiting.emplace(uid);
     else
       ++states.solid;
   }
-  return states;
+  co_return states;
 }
 
-Collection plan_collection(const ObjectStore& store, const StoredObject& object, std::int64_t now_seconds) {
-  const Resource* resource = find_resource(object.resource());
-  if (!resource) return {};
-  OwnerStates states = owner_states(store, object);
-  if (!states.orphaning.empty()) {
-    Collection result;
-    result.writes.push_back(disown(object, *resource, states.orphaning));
-    return result;
+Task<bool> owns_something(const ObjectStore& store, const StoredObject& owner, Turn& turn) {
+  const ObjectList dependents = store.owned_by(owner.uid());
+  for (const ObjectPtr& dependent : dependents) {
+    if (dependent->owned_by(owner.uid())) co_return true;
+    if (turn.over(*dependent)) co_await turn.pass();
   }
-  if (!object.deleting()) return settle_owned(store, object, *resource, std::move(states), now_seconds);
-  if (has_finalizer_text(object, orphan_finalizer)) return orphan_dependents(store, object, *resource);
-  if (has_finalizer_text(object, foreground_finalizer)) return clear_dependents(store, object, *resource);
-  return {};
+  co_return false;
 }
 
-Transaction plan_release(const StoredObject& owner) {
-  return release(owner, *find_resource(owner.resource()),
-                 has_finalizer_text(owner, orphan_finalizer) ? orphan_finalizer : foreground_finalizer);
+std::int64_t seconds_now(const Clock& clock) {
+  return std::chrono::duration_cast<std::chrono::seconds>(clock.wall_now().time_since_epoch()).count();
 }
 
-std::vector<Transaction> plan_namespace(const ObjectStore& store, const StoredObject& ns, std::int64_t now_seconds,
-                                        std::size_t writes_max) {
-  std::vector<Transaction> writes;
-  if (!ns.deleting()) return writes;
-  bool empty = true;
-  for (const Resource& resource : resources()) {
-    if (!resource.kind->namespaced || !resource.stored || store.count(resource.key) == 0) continue;
-    // Only as many as can be written now: the rest is found the next time.
-    const auto page = store.list({.resource = resource.key,
-                                  .ns = ns.name(),
-                                  .limit = writes_max - writes.size(),
-                                  .matches = [](const StoredObject& object) { return !object.deleting(); }});
-    if (!page) {
-      empty = false;  // nobody knows
-      continue;
-    }
-    for (const auto& object : page->objects)
-      if (auto write = plan_if_readable(
-              *object, [&] { return removal(*object, resource, Propagation::background, now_seconds); }))
-        writes.push_back(std::move(*write));
-    if (writes.size() >= writes_max) return writes;
-    if (!empty || !page->objects.empty()) {
-      empty = false;
-    } else {
-      const auto held = store.list({.resource = resource.key, .ns = ns.name(), .limit = 1});
-      empty = held && held->objects.empty();
-    }
-  }
-  if (empty) writes.push_back(release(ns, *find_resource(namespaces_key), namespace_finalizer));
-  return writes;
-}
+}  // namespace
 
 // --- the task --------------------------------------------------------------------------------------------------------
 
@@ -327,6 +289,31 @@ class Controllers::Work {
     std::shared_ptr<std::atomic<bool>> changed = std::make_shared<std::atomic<bool>>(true);
   };
 
+  // Writes that go to the store together.
+  class Round {
+   public:
+    // A key may be written once in a round: the second plan for it would be about a version that is gone.
+    void add(Transaction transaction, std::size_t object_bytes) {
+      const Write& write = transaction.writes.front();
+      const ObjectKey& key = write.key;
+      if (!written_.emplace(key.resource, key.ns, key.name).second) return;
+      bytes_ += object_bytes;
+      writes_.push_back(std::move(transaction));
+    }
+    bool empty() const { return writes_.empty(); }
+    bool full() const { return writes_.size() >= writes_at_once || bytes_ >= write_bytes_at_once; }
+    std::vector<Transaction> take() {
+      written_.clear();
+      bytes_ = 0;
+      return std::exchange(writes_, {});
+    }
+
+   private:
+    std::vector<Transaction> writes_;
+    std::set<Key> written_;
+    std::size_t bytes_ = 0;
+  };
+
   bool follow() {
     const Revision from = parts_.store.revision();
     for (const Resource& resource : resources()) {
@@ -351,6 +338,8 @@ class Controllers::Work {
     return true;
   }
 
+  // --- what there is to look at
+
   Task<void> read_changes() {
     Turn turn(parts_.core);
     for (auto& [key, followed] : followed_) {
@@ -365,6 +354,7 @@ class Controllers::Work {
         }
         for (const auto& change : batch->changes) {
           note(change);
+          if (change.type == ChangeType::removed) co_await remember_dependents(*change.object, turn);
           if (turn.over(*change.object)) co_await turn.pass();
         }
         if (!batch->more) break;
@@ -376,21 +366,30 @@ class Controllers::Work {
     const StoredObject& object = *change.object;
     if (object.resource().starts_with(cluster_roles_prefix)) roles_changed_ = true;
     const bool removed = change.type == ChangeType::removed;
-    if (removed && terminating_.contains(std::string(object.ns()))) namespaces_.insert(std::string(object.ns()));
+    if (removed) note_left(object);
     if (object.resource() == namespaces_key) note_namespace(object, removed);
     note_held(change);
-    if (removed) {
+    if (removed)
       held_.erase(std::string(object.uid()));
-      for (const auto& dependent : parts_.store.owned_by(object.uid())) remember(*dependent);
-    } else {
+    else
       note_present(object);
-    }
+  }
+
+  // A namespace that waits looks again when the one is gone that it knows to be in it, and not for each of the others.
+  void note_left(const StoredObject& object) {
+    const std::string ns(object.ns());
+    if (!terminating_.contains(ns)) return;
+    const auto held = occupied_.find(ns);
+    if (held != occupied_.end() && held->second != object.uid()) return;
+    if (held != occupied_.end()) occupied_.erase(held);
+    namespaces_.insert(ns);
   }
 
   void note_namespace(const StoredObject& ns, bool removed) {
     const std::string name(ns.name());
     if (removed) {
       terminating_.erase(name);
+      occupied_.erase(name);
     } else if (ns.deleting()) {
       terminating_.insert(name);
       namespaces_.insert(name);
@@ -400,7 +399,7 @@ class Controllers::Work {
   void note_present(const StoredObject& object) {
     bool owned = false;
     object.for_each_owner([&](std::string_view) { owned = true; });
-    if (owned || object.deleting()) remember(object);
+    if (owned || object.deleting()) remember(object.key());
   }
 
   // An owner that waits looks again when the one changes that it knows to hold it, and not for each of perhaps a
@@ -416,34 +415,14 @@ class Controllers::Work {
     });
   }
 
-  // True when the owner that is now held waits for itself in the end. Who waits waits for one, so this is a walk along
-  // a line; and a circle that is there now came with the newest step, since every one is broken when it comes.
-  bool closes_circle(std::string_view owner_uid, std::string_view holder) const {
-    for (std::size_t steps = 0; steps <= held_.size(); ++steps) {
-      if (holder == owner_uid) return true;
-      const auto next = held_.find(holder);
-      if (next == held_.end()) return false;
-      holder = next->second.by;
+  Task<void> remember_dependents(const StoredObject& owner, Turn& turn) {
+    const ObjectList dependents = parts_.store.owned_by(owner.uid());
+    for (const ObjectPtr& dependent : dependents) {
+      if (dependent->owned_by(owner.uid())) remember(dependent->key());
+      if (turn.over(*dependent)) co_await turn.pass();
     }
-    return false;
   }
 
-  // The next writes for one object.
-  std::vector<Transaction> plan_object(const StoredObject& object, std::int64_t now) {
-    std::string uid(object.uid());
-    held_.erase(uid);
-    Collection planned = plan_collection(parts_.store, object, now);
-    for (ObjectKey& key : planned.look_at) remember(std::move(key));
-    if (planned.held_by.empty()) return std::move(planned.writes);
-    if (closes_circle(uid, planned.held_by)) {
-      planned.writes.push_back(plan_release(object));
-      return std::move(planned.writes);
-    }
-    held_.insert_or_assign(std::move(uid), Held{.owner = object.key(), .by = std::move(planned.held_by)});
-    return std::move(planned.writes);
-  }
-
-  void remember(const StoredObject& object) { remember(object.key()); }
   void remember(ObjectKey key) {
     if (objects_.size() >= remembered_max) {
       overflowed_ = true;
@@ -459,7 +438,7 @@ class Controllers::Work {
       if (!find_resource(key)) continue;
       auto page = parts_.store.list({.resource = key});
       if (!page) continue;
-      for (const auto& object : page->objects) {
+      for (const ObjectPtr& object : page->objects) {
         if (key == namespaces_key) note_namespace(*object, false);
         note_present(*object);
         if (turn.over(*object)) co_await turn.pass();
@@ -467,10 +446,181 @@ class Controllers::Work {
     }
   }
 
+  // --- what to do about it
+
+  // What `plan` makes of the object, made by a worker when the object is large: then it takes longer than a turn.
+  template <class Plan>
+  Task<std::invoke_result_t<Plan&>> made(const StoredObject& object, Plan plan) {
+    while (true) {
+      auto result = co_await http::off_loop(parts_.core, object.memory_bytes(),
+                                            [&]() -> Result<std::invoke_result_t<Plan&>> { return plan(); });
+      if (result) co_return std::move(*result);
+      co_await parts_.core.sleep(retry_pause);  // users' requests have all workers
+    }
+  }
+
+  // True when the owner that is now held waits for itself in the end. Who waits waits for one, so this is a walk along
+  // a line; and a circle that is there now came with the newest step, since every one is broken when it comes.
+  bool closes_circle(std::string_view owner_uid, std::string_view holder) const {
+    for (std::size_t steps = 0; steps <= held_.size(); ++steps) {
+      if (holder == owner_uid) return true;
+      const auto next = held_.find(holder);
+      if (next == held_.end()) return false;
+      holder = next->second.by;
+    }
+    return false;
+  }
+
+  // The next write for an object that has owners or is on its way out.
+  Task<void> look_at(const StoredObject& object, Round& round, Turn& turn) {
+    held_.erase(std::string(object.uid()));
+    const Resource* resource = find_resource(object.resource());
+    if (!resource) co_return;
+    OwnerStates states = co_await owner_states(parts_.store, object, turn);
+    if (!states.orphaning.empty()) {
+      round.add(co_await made(object, [&] { return disown(object, *resource, states.orphaning); }),
+                object.memory_bytes());
+    } else if (!object.deleting()) {
+      co_await settle_owned(object, *resource, std::move(states), round, turn);
+    } else if (has_finalizer_text(object, orphan_finalizer)) {
+      co_await wait_or_release(object, *resource, co_await orphan_dependents(object, turn), round);
+    } else if (has_finalizer_text(object, foreground_finalizer)) {
+      co_await wait_or_release(object, *resource, co_await clear_dependents(object, turn), round);
+    }
+  }
+
+  Task<void> settle_owned(const StoredObject& object, const Resource& resource, OwnerStates states, Round& round,
+                          Turn& turn) {
+    if (states.gone.empty() && states.waiting.empty()) co_return;
+    if (states.solid > 0) {
+      states.gone.merge(states.waiting);
+      round.add(co_await made(object, [&] { return disown(object, resource, states.gone); }), object.memory_bytes());
+      co_return;
+    }
+    // An owner that waits for this one waits for what it owns in turn as well.
+    const bool waits = !states.waiting.empty() && co_await owns_something(parts_.store, object, turn);
+    const Propagation propagation = waits ? Propagation::foreground : Propagation::background;
+    const std::int64_t now = seconds_now(parts_.clock);
+    if (auto write = co_await made(object, [&] { return removal(object, resource, propagation, now); }))
+      round.add(std::move(*write), object.memory_bytes());
+  }
+
+  // Until what holds it has changed.
+  Task<void> wait_or_release(const StoredObject& owner, const Resource& resource, std::string held_by, Round& round) {
+    if (held_by.empty() || closes_circle(owner.uid(), held_by))
+      round.add(co_await made(owner, [&] { return release_owner(owner, resource); }), owner.memory_bytes());
+    else
+      held_.insert_or_assign(std::string(owner.uid()), Held{.owner = owner.key(), .by = std::move(held_by)});
+  }
+
+  // What is owned goes in its own turn, and what of it is waited for goes first. Returns the uid of something that must
+  // change before the owner can go on, if any: of many it is one that is likely to go last, and one that waits for
+  // others itself only when all of them do.
+  Task<std::string> clear_dependents(const StoredObject& owner, Turn& turn) {
+    LastThatBlocks staying, leaving, waiting;
+    const ObjectList dependents = parts_.store.owned_by(owner.uid());
+    for (const ObjectPtr& dependent : dependents) {
+      if (owns(owner, *dependent)) {
+        if (!dependent->deleting()) remember(dependent->key());
+        auto& group = !dependent->deleting() ? staying : waits_for_dependents(*dependent) ? waiting : leaving;
+        group.show(*dependent, owner.uid());
+      }
+      if (turn.over(*dependent)) co_await turn.pass();
+    }
+    for (const auto* group : {&staying, &leaving, &waiting})
+      if (!group->uid().empty()) co_return group->uid();
+    co_return std::string();
+  }
+
+  // The same for an owner that goes once it owns nothing any more.
+  Task<std::string> orphan_dependents(const StoredObject& owner, Turn& turn) {
+    std::string held_by;
+    const ObjectList dependents = parts_.store.owned_by(owner.uid());
+    for (const ObjectPtr& dependent : dependents) {
+      if (owns(owner, *dependent)) {
+        remember(dependent->key());
+        held_by = dependent->uid();
+      }
+      if (turn.over(*dependent)) co_await turn.pass();
+    }
+    co_return held_by;
+  }
+
+  // Deletes what is in a namespace that is on its way out; when nothing is left, lets it go.
+  Task<void> empty_namespace(const std::string& name, Round& round, Turn& turn) {
+    occupied_.erase(name);
+    const auto ns = parts_.store.get(namespaces_key, "", name);
+    if (!ns || !ns->deleting()) co_return;
+    std::string stays;  // the uid of the last that does not go at once
+    bool found = false;
+    for (const Resource& resource : resources()) {
+      if (!resource.kind->namespaced || !resource.stored || parts_.store.count(resource.key) == 0) continue;
+      const auto page = parts_.store.list({.resource = resource.key, .ns = name});
+      found = found || !page || !page->objects.empty();
+      if (!page) continue;  // nobody knows
+      for (const ObjectPtr& object : page->objects) {
+        if (!co_await remove_content(*object, resource, round)) stays = object->uid();
+        if (round.full()) co_await write(round);
+        if (turn.over(*object)) co_await turn.pass();
+      }
+    }
+    if (!stays.empty())
+      occupied_.insert_or_assign(name, std::move(stays));
+    else if (found)
+      namespaces_.insert(name);
+    else
+      round.add(release(*ns, *find_resource(namespaces_key), namespace_finalizer), ns->memory_bytes());
+  }
+
+  // False when it is still there after that.
+  Task<bool> remove_content(const StoredObject& object, const Resource& resource, Round& round) {
+    if (object.deleting()) co_return false;
+    const std::int64_t now = seconds_now(parts_.clock);
+    try {
+      auto write = co_await made(object, [&] { return removal(object, resource, Propagation::background, now); });
+      if (!write) co_return false;
+      const bool goes = write->writes.front().kind == WriteKind::remove;
+      round.add(std::move(*write), object.memory_bytes());
+      co_return goes;
+    } catch (const std::runtime_error& error) {
+      not_looked_after(object, error);
+      co_return false;
+    }
+  }
+
   // True when something was written, or tried.
   Task<bool> one_round() {
-    std::vector<Transaction> writes = plan_round();
-    if (writes.empty()) co_return false;
+    Round round;
+    Turn turn(parts_.core);
+    bool worked = false;
+    for (std::set<std::string> names = std::exchange(namespaces_, {}); !names.empty();)
+      co_await empty_namespace(names.extract(names.begin()).value(), round, turn);
+    for (std::size_t looks = 0; !objects_.empty() && !round.full() && looks < looks_at_once; ++looks) {
+      const Key key = std::move(objects_.extract(objects_.begin()).value());
+      const auto object = parts_.store.get(std::get<0>(key), std::get<1>(key), std::get<2>(key));
+      if (!object) continue;
+      // Others must not wait for one that is not readable, and the server must not end over it at every start.
+      try {
+        co_await look_at(*object, round, turn);
+      } catch (const std::runtime_error& error) {
+        not_looked_after(*object, error);
+      }
+      if (turn.over(*object)) co_await turn.pass();
+    }
+    if (std::exchange(roles_changed_, false) && parts_.gather_roles)
+      for (Write& write : parts_.gather_roles()) {
+        Transaction transaction;
+        transaction.writes.push_back(std::move(write));
+        round.add(std::move(transaction), 0);
+      }
+    worked = !round.empty();
+    co_await write(round);
+    co_return worked;
+  }
+
+  Task<void> write(Round& round) {
+    std::vector<Transaction> writes = round.take();
+    if (writes.empty()) co_return;
     std::vector<ObjectKey> keys;
     keys.reserve(writes.size());
     for (const auto& transaction : writes) keys.push_back(transaction.writes.front().key);
@@ -487,7 +637,6 @@ class Controllers::Work {
     if (!failure.empty())
       log::error("a deletion could not be completed; it will be tried again", {{"reason", failure}});
     if (again) co_await parts_.core.sleep(failure.empty() ? retry_pause : milliseconds(failure_pause));
-    co_return true;
   }
 
   void look_again(const ObjectKey& key) {
@@ -497,51 +646,15 @@ class Controllers::Work {
     objects_.emplace(key.resource, key.ns, key.name);
   }
 
-  std::vector<Transaction> plan_round() {
-    std::vector<Transaction> writes;
-    std::set<Key> written;
-    // A key may be written once in a round: the second plan for it would be about a version that is gone.
-    const auto add = [&](std::vector<Transaction> planned) {
-      for (auto& transaction : planned) {
-        const ObjectKey& key = transaction.writes.front().key;
-        if (written.emplace(key.resource, key.ns, key.name).second) writes.push_back(std::move(transaction));
-      }
-    };
-    const std::int64_t now = seconds_now(parts_.clock);
-    while (!namespaces_.empty() && writes.size() < writes_at_once) {
-      const std::string name = std::move(namespaces_.extract(namespaces_.begin()).value());
-      const auto ns = parts_.store.get(namespaces_key, "", name);
-      if (!ns) continue;
-      auto planned = plan_namespace(parts_.store, *ns, now, writes_at_once);
-      const bool full = planned.size() >= writes_at_once;
-      add(std::move(planned));
-      if (full) {
-        namespaces_.insert(name);
-        break;
-      }
-    }
-    for (std::size_t looks = 0; !objects_.empty() && writes.size() < writes_at_once && looks < looks_at_once; ++looks) {
-      const Key key = std::move(objects_.extract(objects_.begin()).value());
-      if (const auto object = parts_.store.get(std::get<0>(key), std::get<1>(key), std::get<2>(key)))
-        add(plan_if_readable(*object, [&] { return plan_object(*object, now); }));
-    }
-    if (std::exchange(roles_changed_, false) && parts_.gather_roles)
-      for (Write& write : parts_.gather_roles()) {
-        Transaction transaction;
-        transaction.writes.push_back(std::move(write));
-        writes.push_back(std::move(transaction));
-      }
-    return writes;
-  }
-
   const Parts& parts_;
   std::shared_ptr<Wakeup> wakeup_;
   std::map<std::string, Followed> followed_;
-  std::set<Key> objects_;                          // to look at
-  std::map<std::string, Held, std::less<>> held_;  // owners that wait, by uid
-  std::set<std::string> namespaces_;               // to go on with
-  std::unordered_set<std::string> terminating_;    // that are on their way out
-  bool overflowed_ = false;                        // look at everything
+  std::set<Key> objects_;                                  // to look at
+  std::map<std::string, Held, std::less<>> held_;          // owners that wait, by uid
+  std::set<std::string> namespaces_;                       // to go on with
+  std::unordered_set<std::string> terminating_;            // that are on their way out
+  std::unordered_map<std::string, std::string> occupied_;  // of these: the uid of something that is still in it
+  bool overflowed_ = false;                                // look at everything
   bool roles_changed_ = false;
 };
 

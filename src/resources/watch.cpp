@@ -177,10 +177,16 @@ Task<std::optional<Revision>> drain(Watch& watch, Stream& stream, Turn& turn) {
       co_await stream.flush();
       co_return std::nullopt;
     }
-    for (const auto& change : batch->changes) {
-      stream.change(change);
+    for (auto& kept : batch->changes) {
+      bool over = false;
+      {
+        // Gone before the client is waited for: it may be slow, and the object large.
+        const Change change = std::move(kept);
+        stream.change(change);
+        over = turn.over(*change.object);
+      }
       if (stream.full() && !co_await stream.flush()) co_return std::nullopt;
-      if (turn.over(*change.object)) co_await turn.pass();
+      if (over) co_await turn.pass();
     }
     if (!co_await stream.flush()) co_return std::nullopt;
     if (!batch->more) co_return batch->progress;

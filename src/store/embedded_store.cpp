@@ -15,6 +15,9 @@ namespace {
 
 // A watch with a narrow query may pass over many changes; it gives the lock back after so many.
 constexpr std::size_t changes_scanned_max = 2048;
+// What one batch of a watch may open. Whoever reads slowly holds a batch all the while, and there are thousands of
+// watches; a change that is larger by itself comes alone.
+constexpr std::size_t watch_batch_bytes = 256 * limits::kib;
 // Without traffic the writer looks after its age limit this often.
 constexpr std::chrono::seconds idle_interval{30};
 // Nobody wrote for this long: a good moment to move the write-ahead log.
@@ -237,19 +240,24 @@ const EmbeddedStore::ResourceState* EmbeddedStore::find_resource(std::string_vie
   return found == resources_.end() ? nullptr : found->second.get();
 }
 
-void EmbeddedStore::index_owners(const LogEntry& change) {
+void EmbeddedStore::index_owners(const LogEntry& change, const Change* open) {
   const std::hash<std::string_view> hash;
   if (change.previous && change.previous->has_owners()) {
-    change.previous->open()->for_each_owner(
-        [&](std::string_view owner) { owners_.erase({hash(owner), change.previous}); });
+    const ObjectPtr previous = open ? open->previous : change.previous->open();
+    previous->for_each_owner([&](std::string_view owner) { owners_.erase({hash(owner), change.previous}); });
   }
   if (change.type != ChangeType::removed && change.object->has_owners()) {
-    change.object->open()->for_each_owner([&](std::string_view owner) { owners_.emplace(hash(owner), change.object); });
+    const ObjectPtr object = open ? open->object : change.object->open();
+    object->for_each_owner([&](std::string_view owner) { owners_.emplace(hash(owner), change.object); });
   }
 }
 
 std::size_t EmbeddedStore::LogEntry::cost_bytes() const {
   return sizeof(LogEntry) + (previous ? previous->open_bytes() : 0);
+}
+
+std::size_t EmbeddedStore::LogEntry::open_bytes() const {
+  return object->open_bytes() + (previous && previous != object ? previous->open_bytes() : 0);
 }
 
 Change EmbeddedStore::LogEntry::open() const {
@@ -313,21 +321,6 @@ ObjectPtr EmbeddedStore::get(std::string_view resource, std::string_view ns, std
     if (const auto* state = find_resource(resource)) kept = state->index.get({ns, name});
   }
   return kept ? kept->open() : nullptr;
-}
-
-std::vector<ObjectPtr> EmbeddedStore::owned_by(std::string_view owner_uid) const {
-  const auto hash = std::hash<std::string_view>()(owner_uid);
-  std::vector<KeptPtr> candidates;
-  {
-    const std::shared_lock lock(mutex_);
-    for (auto entry = owners_.lower_bound({hash, nullptr}); entry != owners_.end() && entry->first == hash; ++entry)
-      candidates.push_back(entry->second);
-  }
-  std::vector<ObjectPtr> found;
-  for (const auto& candidate : candidates) {
-    if (auto object = candidate->open(); object->owned_by(owner_uid)) found.push_back(std::move(object));
-  }
-  return found;
 }
 
 std::vector<std::string> EmbeddedStore::resources() const {
@@ -463,6 +456,15 @@ class EmbeddedStore::LongPage final : public ObjectList::Source {
   mutable std::size_t at_ = 0;  // which one walk_ gives next
 };
 
+ObjectList EmbeddedStore::owned_by(std::string_view owner_uid) const {
+  const auto hash = std::hash<std::string_view>()(owner_uid);
+  auto found = std::make_unique<Page>();
+  const std::shared_lock lock(mutex_);
+  for (auto entry = owners_.lower_bound({hash, nullptr}); entry != owners_.end() && entry->first == hash; ++entry)
+    found->add(entry->second);
+  return ObjectList(std::move(found));
+}
+
 Result<ListPage> EmbeddedStore::list(const ListQuery& query) const {
   ListPage page;
   ObjectIndex::Snapshot snapshot;
@@ -547,9 +549,12 @@ class EmbeddedStore::Cursor final : public Watch {
     const auto stop = std::min(end, place_ + changes_scanned_max);
     const auto recent_start = state == nullptr ? 0 : end - state->recent.size();
     const auto taken = [&] { return older.size() + batch.changes.size(); };
+    std::size_t bytes = 0;
     for (; place_ < stop && taken() < std::max<std::size_t>(max_changes, 1); ++place_) {
       const auto& change = state->log[place_ - state->log_start];
       if (!takes(*change.object)) continue;
+      bytes += change.open_bytes();
+      if (taken() > 0 && bytes > watch_batch_bytes) break;
       if (place_ >= recent_start) {
         batch.changes.push_back(state->recent[place_ - recent_start]);
       } else {
@@ -685,14 +690,14 @@ void EmbeddedStore::run() {
       }
       queue_filled_.wait_for(lock, patience, [this] { return stopping_ || !queue_.empty(); });
       if (queue_.empty() && stopping_) return;
-      std::size_t bytes = 0;
-      while (!queue_.empty() && batch.size() < options_.batch_transactions_max &&
-             (batch.empty() || bytes + queue_.front().bytes <= options_.batch_bytes_max)) {
-        bytes += queue_.front().bytes;
+      std::size_t weight = 0;
+      while (!queue_.empty() && batch.size() < options_.batch_transactions_max) {
+        weight += weight_bytes(queue_.front());
+        if (!batch.empty() && weight > options_.batch_bytes_max) break;
+        queue_bytes_ -= queue_.front().bytes;
         batch.push_back(std::move(queue_.front()));
         queue_.pop_front();
       }
-      queue_bytes_ -= bytes;
     }
     if (batch.empty()) {
       when_idle();
@@ -702,6 +707,19 @@ void EmbeddedStore::run() {
     batch.clear();
     checkpoint_if(options_.wal_bytes_max);
   }
+}
+
+// What a batch holds for it: also the versions that it replaces or removes, which are opened for those who watch. Only
+// the writer asks, and nobody else changes the index.
+std::size_t EmbeddedStore::weight_bytes(const Pending& pending) const {
+  std::size_t bytes = pending.bytes;
+  for (const auto& write : pending.writes) {
+    if (write.kind == WriteKind::create) continue;
+    const auto* state = find_resource(write.key.resource);
+    if (const auto kept = state ? state->index.get({write.key.ns, write.key.name}) : nullptr)
+      bytes += kept->open_bytes();
+  }
+  return bytes;
 }
 
 KeptPtr EmbeddedStore::newest(const ObjectKey& key, const Batch& batch) const {
@@ -869,7 +887,7 @@ void EmbeddedStore::publish(Batch& batch) {
     } else {
       state.index.put(kept.object);
     }
-    index_owners(kept);
+    index_owners(kept, &batch.changes[i]);
     kept.at_ms = now;
     append_to_log(state, std::move(kept));
     append_recent(state, batch.changes[i], leaving);

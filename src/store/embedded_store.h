@@ -96,7 +96,7 @@ class EmbeddedStore final : public ObjectStore {
   Revision revision() const override;
   ObjectPtr get(std::string_view resource, std::string_view ns, std::string_view name) const override;
   Result<ListPage> list(const ListQuery& query) const override;
-  std::vector<ObjectPtr> owned_by(std::string_view owner_uid) const override;
+  ObjectList owned_by(std::string_view owner_uid) const override;
   std::vector<std::string> resources() const override;
   std::size_t count(std::string_view resource) const override;
   Revision oldest_revision(std::string_view resource) const override;
@@ -122,6 +122,7 @@ class EmbeddedStore final : public ObjectStore {
     ChangeType type = ChangeType::added;
 
     std::size_t cost_bytes() const;
+    std::size_t open_bytes() const;
     Change open() const;
   };
   struct ResourceState {
@@ -190,7 +191,9 @@ class EmbeddedStore final : public ObjectStore {
   // With mutex_ held exclusively, or before the writer runs.
   using Resources = std::map<std::string, std::unique_ptr<ResourceState>, std::less<>>;
   Resources::value_type& resource_entry(std::string_view resource);
-  void index_owners(const LogEntry& change);
+  // `open`: the same change, where it is open already.
+  void index_owners(const LogEntry& change, const Change* open = nullptr);
+  std::size_t weight_bytes(const Pending& pending) const;
   void append_to_log(ResourceState& state, LogEntry entry);
   void append_recent(ResourceState& state, const Change& change, Leaving& leaving);
   void shrink_log(Resources::value_type& entry, Leaving& leaving);

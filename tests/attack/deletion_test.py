@@ -11,7 +11,7 @@ import threading
 import time
 import unittest
 
-from harness import BINARY, DEADLINE_S, LONG, Attack, Bystander, Server
+from harness import BINARY, DEADLINE_S, LONG, SANITIZED, Attack, Bystander, Server
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 REVISIONS = "/apis/apps/v1/namespaces/default/controllerrevisions"
@@ -49,6 +49,48 @@ class Deletions(Attack):
         for i, one in enumerate(made):
             one["metadata"]["ownerReferences"] = self.create("", made[(i + 1) % len(made)])["metadata"]["ownerReferences"]
             self.must("PUT", f"{MAPS}/{one['metadata']['name']}", one)
+
+    def longest_stall_ms(self):
+        """For how long an event loop did not come round, as the server says itself."""
+        lines = [json.loads(line) for line in self.one.errors().splitlines() if "stalledMs" in line]
+        return max([line["stalledMs"] for line in lines], default=0)
+
+    @unittest.skipIf(SANITIZED, "everything takes long there")
+    def test_large_dependents_cost_the_others_nothing(self):
+        """They pack to almost nothing, so a user can have thousands; each takes milliseconds to read and write."""
+        count = 3000 if LONG else 300
+        for policy in ("Background", "Foreground"):
+            owner = self.must("POST", MAPS, self.create(f"owner-{policy.lower()}"))
+            for i in range(count):
+                self.must("POST", MAPS, {**self.create(f"d{i}", owner), "data": {"a": "x" * 900_000}})
+            with Bystander(self.one) as bystander:
+                self.must("DELETE", f"{MAPS}/{owner['metadata']['name']}?propagationPolicy={policy}")
+                self.gone(owner["metadata"]["name"], f"d{count - 1}", "d0", seconds=3 * DEADLINE_S)
+            self.assertEqual(bystander.failures, [])
+            self.assertLess(bystander.percentile_s(0.9), 0.25)
+        self.assertLess(self.longest_stall_ms(), 1000)
+
+    def test_a_namespace_full_of_what_stays_is_not_counted_again_and_again(self):
+        self.namespace("full")
+        maps, count = "/api/v1/namespaces/full/configmaps", 3000 if LONG else 600
+        connection = self.one.connect()
+        headers = self.one.as_admin(**{"Content-Type": "application/json"})
+
+        def ask(method, path, body, kind="application/json"):
+            connection.request(method, path, body=json.dumps(body), headers={**headers, "Content-Type": kind})
+            answer = connection.getresponse()
+            text = answer.read()
+            self.assertLess(answer.status, 300, text)
+        for i in range(count):
+            ask("POST", maps, self.create(f"m{i:05}", finalizers=["x.y/z"]))
+        self.must("DELETE", "/api/v1/namespaces/full")
+        for i in reversed(range(count)):
+            ask("PATCH", f"{maps}/m{i:05}", {"metadata": {"finalizers": None}}, "application/merge-patch+json")
+        connection.close()
+        end = time.monotonic() + DEADLINE_S
+        while self.call("GET", "/api/v1/namespaces/full")[0] != 404:
+            self.assertLess(time.monotonic(), end, "the namespace does not go")
+            time.sleep(0.01)
 
     def test_owners_of_each_other_go(self):
         for names in (["alone"], ["one", "two"], [f"c{i}" for i in range(200 if LONG else 20)]):

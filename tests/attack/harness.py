@@ -12,7 +12,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from serve_e2e_test import BINARY, DEADLINE_S, SANITIZED, Scratch, Server, free_port, openssl, read  # noqa: E402,F401
+from serve_e2e_test import BINARY, DEADLINE_S, SANITIZED, Scratch, Server, free_port, openssl, read, review  # noqa: E402,F401
 
 LONG = os.environ.get("VIRTGATE_LONG", "") not in ("", "0")
 

@@ -24,7 +24,7 @@ class UnreadableStore final : public ObjectStore {
   Revision revision() const override { return 1; }
   ObjectPtr get(std::string_view, std::string_view, std::string_view) const override { return nullptr; }
   Result<ListPage> list(const ListQuery&) const override { return fail(gone()); }
-  std::vector<ObjectPtr> owned_by(std::string_view) const override { return {}; }
+  ObjectList owned_by(std::string_view) const override { return {}; }
   std::vector<std::string> resources() const override { return {}; }
   std::size_t count(std::string_view) const override { return 0; }
   Revision oldest_revision(std::string_view) const override { return 0; }
@@ -39,7 +39,9 @@ class UnreadableStore final : public ObjectStore {
 class ReadyLookups final : public admission::LookupSource {
  public:
   explicit ReadyLookups(const ObjectStore& store) : lookups_(store) {}
-  std::unique_ptr<admission::LookupSession> open() const override { return std::make_unique<Session>(lookups_); }
+  std::unique_ptr<admission::LookupSession> open(std::string_view) const override {
+    return std::make_unique<Session>(lookups_);
+  }
 
  private:
   class Session final : public admission::LookupSession {
