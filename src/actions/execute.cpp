@@ -220,10 +220,11 @@ class Executor {
   }
 
   void note(std::string_view what, std::string object) {
-    log::info(fmt::format("an object {} by an action", what), {{"requestId", call_.request().id},
-                                                               {"username", call_.identity().user},
-                                                               {"action", about_.action.name},
-                                                               {"object", object}});
+    if (call_.may_log())
+      log::info(fmt::format("an object {} by an action", what), {{"requestId", call_.request().id},
+                                                                 {"username", call_.identity().user},
+                                                                 {"action", about_.action.name},
+                                                                 {"object", object}});
     touched_ = std::move(object);
   }
 

@@ -12,8 +12,10 @@
 #include "actions/negotiation.h"
 #include "actions/open_stream.h"
 #include "admission/admit.h"
+#include "admission/lookup_allowance.h"
 #include "base/phrases.h"
 #include "config/gates.h"
+#include "http/off_loop.h"
 #include "server/arena_pool.h"
 
 namespace vg::actions {
@@ -65,6 +67,23 @@ Task<void> Service::serve(server::Call& call, Target target) const {
                          parts_.streams, call);
 }
 
+namespace {
+
+// Pure, and quick unless it has to look up much.
+Task<Decision> decide(server::Call& call, const Case& about) {
+  std::size_t bytes = 0;
+  try {
+    const admission::LookupAllowance allowance(http::off_loop_bytes_min);
+    co_return about.action.decide(about);
+  } catch (const admission::LookupTooLarge& large) {
+    bytes = std::max(large.bytes, http::off_loop_bytes_min);
+  }
+  if (auto seated = co_await call.work_on(bytes); !seated) co_return Decision(fail(std::move(seated.error())));
+  co_return co_await http::off_loop(call.core(), bytes, [&] { return about.action.decide(about); });
+}
+
+}  // namespace
+
 Task<std::optional<OpenStream>> Service::act(server::Call& call, const Target& target, const Found& found) const {
   const Action& action = *found.action;
   const auto config = parts_.environment.config.current();
@@ -73,7 +92,7 @@ Task<std::optional<OpenStream>> Service::act(server::Call& call, const Target& t
     co_return std::nullopt;
   }
   server::LeasedArena arena;
-  const auto session = parts_.environment.sessions ? parts_.environment.sessions->open() : nullptr;
+  const auto session = parts_.environment.sessions ? parts_.environment.sessions->open(call.identity().user) : nullptr;
   const admission::Context context{.config = *config,
                                    .lookups = session ? session->lookups() : parts_.environment.lookups,
                                    .randomness = parts_.environment.randomness,
@@ -87,7 +106,7 @@ Task<std::optional<OpenStream>> Service::act(server::Call& call, const Target& t
   about.storage = arena.storage();
   Gathered values;
   const auto gathered = co_await gather(about, values, parts_, call);
-  auto decision = gathered ? action.decide(about) : Decision(fail(gathered.error()));
+  auto decision = gathered ? co_await decide(call, about) : Decision(fail(gathered.error()));
   while (gathered && session && co_await session->fetch(call.core())) decision = action.decide(about);
   if (decision) co_return co_await execute(std::move(*decision), about, parts_, call);
   refuse(call, action, decision.error());

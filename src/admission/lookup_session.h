@@ -29,8 +29,8 @@ class LookupSession {
 class LookupSource {
  public:
   virtual ~LookupSource() = default;
-  // For one request.
-  virtual std::unique_ptr<LookupSession> open() const = 0;
+  // For one request of this user, or from this address where nobody has said who they are.
+  virtual std::unique_ptr<LookupSession> open(std::string_view asker) const = 0;
 };
 
 }  // namespace admission

@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "admission/lookup_allowance.h"
 #include "admission/lookup_name.h"
 #include "base/limits.h"
 #include "json/access.h"
@@ -44,6 +45,7 @@ Result<json::Value*> StoreLookups::get(std::string_view resource, std::string_vi
   if (auto good = check_lookup_name(resource, name); !good) return fail(std::move(good.error()));
   const ObjectPtr object = store_.get(resource, ns, name);
   if (!object) return nullptr;
+  LookupAllowance::take(object->json().size());
   return keep(*object, storage);
 }
 
@@ -62,6 +64,11 @@ Result<std::vector<json::Value*>> StoreLookups::list_labelled(std::string_view r
 }
 
 Result<std::vector<json::Value*>> StoreLookups::read(const ListQuery& query, const json::StoragePtr& storage) const {
+  if (LookupAllowance::limited()) {
+    // All that would be opened, whether or not it is what is looked for.
+    const auto all = store_.list({.resource = query.resource, .ns = query.ns});
+    if (all) LookupAllowance::take(all->objects.bytes());
+  }
   const auto page = store_.list(query);
   if (!page) return fail(page.error());
   if (auto fits = check_size(query.resource, page->objects); !fits) return fail(std::move(fits.error()));

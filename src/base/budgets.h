@@ -35,6 +35,14 @@ inline constexpr double audit_same_read_per_second = 0.1;
 inline constexpr std::chrono::seconds audit_summary_interval{10};
 // Users, addresses and reads that are told apart; a few hundred bytes each.
 inline constexpr std::size_t audit_subjects_max = 2048;
+// --- the log
+// Lines that requests of one user, or from one source, leave in the log: enough for a bad day, and less than 100 MB of
+// them on any day.
+inline constexpr double request_log_lines_burst = 200;
+inline constexpr double request_log_lines_per_second = 1;
+inline constexpr std::size_t request_log_users_max = 1024;
+// Of a path or a name in them.
+inline constexpr std::size_t request_log_text_bytes_max = 512;
 // --- fairness between users ------------------------------------------------------------------------------------------
 
 // Requests of one class that run at once, on all cores together. A user may hold as many as are still free, that is

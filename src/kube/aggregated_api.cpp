@@ -126,7 +126,8 @@ Task<bool> AggregatedApi::pass(server::Call& call, const AccessQuestion& questio
   if (question.need == AccessNeed::refused) co_return refuse(question.problem);
   auto decision = co_await parts_.authorizer.authorize(call.core(), *user, question.attributes);
   if (!decision) {
-    log::error("the access review failed", {{"requestId", call.request().id}, {"reason", decision.error().message}});
+    if (call.may_log())
+      log::error("the access review failed", {{"requestId", call.request().id}, {"reason", decision.error().message}});
     respond_text(call, 500, {});
     co_return false;
   }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
+
 #include "json/document.h"
 #include "json/parse.h"
 #include "json/write.h"
@@ -101,33 +103,57 @@ TEST(PathsTest, OfObjectsAndCollections) {
 TEST(RateLimiterTest, GivesABurstAndThenTurns) {
   ManualClock clock;
   RateLimiter limiter(clock, {.per_second = 10, .burst = 2});
-  EXPECT_EQ(limiter.take(), 0ns);
-  EXPECT_EQ(limiter.take(), 0ns);
-  EXPECT_EQ(limiter.take(), 100ms);
-  EXPECT_EQ(limiter.take(), 200ms);
-  clock.advance(300ms);
-  EXPECT_EQ(limiter.take(), 0ns);
+  RateLimiter::Place first(limiter, ""), second(limiter, ""), third(limiter, ""), fourth(limiter, "");
+  EXPECT_EQ(first.left(), 0ns);
+  EXPECT_EQ(second.left(), 0ns);
+  EXPECT_EQ(third.left(), 100ms);
+  EXPECT_EQ(fourth.left(), 200ms);
+  clock.advance(100ms);
+  EXPECT_EQ(fourth.left(), 100ms) << "the third one's";
+  EXPECT_EQ(third.left(), 0ns);
+  clock.advance(200ms);
+  EXPECT_EQ(fourth.left(), 0ns);
+  EXPECT_EQ(RateLimiter::Place(limiter, "").left(), 0ns);
 }
 
 TEST(RateLimiterTest, WhoGivesUpTakesNothing) {
   ManualClock clock;
   RateLimiter limiter(clock, {.per_second = 10, .burst = 1});
-  EXPECT_EQ(limiter.take(0ns), 0ns);
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(limiter.take(100ms), std::nullopt);
-  EXPECT_EQ(limiter.take(101ms), 100ms) << "a hundred who gave up made nobody wait";
+  EXPECT_EQ(RateLimiter::Place(limiter, "").left(), 0ns);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(RateLimiter::Place(limiter, "").left(), 100ms);
+  RateLimiter::Place waits(limiter, "");
+  EXPECT_EQ(RateLimiter::Place(limiter, "other").left(), 100ms) << "nor a turn of its own";
+}
+
+TEST(RateLimiterTest, WhoAsksMuchWaitsBehindThemselves) {
+  ManualClock clock;
+  RateLimiter limiter(clock, {.per_second = 10, .burst = 1});
+  EXPECT_EQ(RateLimiter::Place(limiter, "greedy").left(), 0ns);
+  std::deque<RateLimiter::Place> greedy;
+  for (int i = 0; i < 1000; ++i) greedy.emplace_back(limiter, "greedy");
+  EXPECT_EQ(greedy.back().left(), 100s);
+  RateLimiter::Place modest(limiter, "modest"), again(limiter, "modest");
+  EXPECT_LE(modest.left(), 200ms);
+  EXPECT_LE(again.left(), 400ms);
+  clock.advance(400ms);
+  EXPECT_GT(greedy[100].left(), 0ns);
+  int served = 0;
+  for (auto& place : greedy) served += place.left() == 0ns ? 1 : 0;
+  EXPECT_LE(served, 1) << "of a burst of one";
 }
 
 TEST(RateLimiterTest, AnotherRateStartsFull) {
   ManualClock clock;
   RateLimiter limiter(clock, {.per_second = 1, .burst = 1});
-  EXPECT_EQ(limiter.take(), 0ns);
+  const auto left = [&] { return RateLimiter::Place(limiter, "").left(); };
+  EXPECT_EQ(left(), 0ns);
   limiter.set({.per_second = 1, .burst = 1});
-  EXPECT_EQ(limiter.take(), 1s) << "the same rate again is no reason to fill it";
+  EXPECT_EQ(left(), 1s) << "the same rate again is no reason to fill it";
   limiter.set({.per_second = 5, .burst = 1});
-  EXPECT_EQ(limiter.take(), 0ns);
+  EXPECT_EQ(left(), 0ns);
   limiter.set({.per_second = 0, .burst = 0});
-  for (int i = 0; i < 400; ++i) EXPECT_EQ(limiter.take(), 0ns);
-  EXPECT_EQ(limiter.take(), 5ms);
+  for (int i = 0; i < 400; ++i) EXPECT_EQ(left(), 0ns);
+  EXPECT_EQ(left(), 5ms);
 }
 
 }  // namespace

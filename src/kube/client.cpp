@@ -118,16 +118,19 @@ Result<http::ClientRequest> Client::request_of(const Question& question, const s
 }
 
 Task<Result<void>> Client::wait_for_turn(http::Core& core, const Question& question, Clock::Steady deadline) {
-  const auto wait = parts_.limiter.take(deadline - SteadyClock::now());
-  if (!wait)
-    co_return fail(Status::too_many_requests(
-        "the queue of requests to the API server is full; raise the rate limit in apiConfiguration or "
-        "webhookConfiguration of the KubeVirt object",
-        1));
+  const auto began = SteadyClock::now();
+  RateLimiter::Place place(parts_.limiter, question.asker);
+  for (auto wait = place.left(); wait.count() > 0; wait = place.left()) {
+    if (wait >= deadline - SteadyClock::now())
+      co_return fail(Status::too_many_requests(
+          "the queue of requests to the API server is full; raise the rate limit in apiConfiguration or "
+          "webhookConfiguration of the KubeVirt object",
+          1));
+    co_await core.sleep(std::chrono::ceil<milliseconds>(wait));
+  }
   if (counted_)
     counted_->waited.with({question.about.verb, url_template(parts_.credentials, question)})
-        ->observe(std::chrono::duration<double>(*wait).count());
-  if (wait->count() > 0) co_await core.sleep(std::chrono::ceil<milliseconds>(*wait));
+        ->observe(std::chrono::duration<double>(SteadyClock::now() - began).count());
   co_return Result<void>();
 }
 

@@ -38,6 +38,8 @@ struct Question {
   // Whether asking twice does no harm; unset: only for GET.
   std::optional<bool> repeatable = {};
   std::size_t body_limit_bytes = limits::client_answer_bytes_max;
+  // Whose turns it takes of the rate limit; everything that nobody in particular asks for shares the empty one's.
+  std::string_view asker = {};
 };
 
 class Client {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "admission/lookup_allowance.h"
 #include "admission/lookup_name.h"
 #include "base/limits.h"
 #include "json/access.h"
@@ -24,6 +25,8 @@ using json::StoragePtr;
 constexpr int rounds_max = 32;
 // kube-apiserver waits 10 s for our webhooks; whoever gets an answer before knows more than that it was late.
 constexpr std::chrono::seconds fetch_deadline{8};
+// As many as the rate limit gives in a second or two; real objects need a handful.
+constexpr std::size_t fetches_max = 256;
 constexpr json::ParseOptions any_size{.bytes_max = SIZE_MAX};
 
 json::Value* keep(json::Value value, const StoragePtr& storage) {
@@ -37,12 +40,14 @@ Status unreadable(const Status& why) {
 }
 
 Result<json::Value*> read(std::string_view text, const StoragePtr& storage) {
+  admission::LookupAllowance::take(text.size());
   auto parsed = json::parse(text, storage, any_size);
   if (!parsed) return fail(unreadable(parsed.error()));
   return keep(std::move(*parsed), storage);
 }
 
 Result<std::vector<json::Value*>> read_items(std::string_view text, const StoragePtr& storage) {
+  admission::LookupAllowance::take(text.size());
   auto listed = json::parse(text, storage, any_size);
   if (!listed) return fail(unreadable(listed.error()));
   if (auto good = check_list(*listed); !good) return fail(std::move(good.error()));
@@ -59,7 +64,8 @@ bool has_label(const json::Value& object, std::string_view label, std::string_vi
 
 class Session final : public admission::LookupSession, public admission::Lookups {
  public:
-  Session(Client& client, const KubeLookups::Copies& copies) : client_(client), copies_(copies) {}
+  Session(Client& client, const KubeLookups::Copies& copies, std::string_view asker)
+      : client_(client), copies_(copies), asker_(asker) {}
 
   const admission::Lookups& lookups() const override { return *this; }
 
@@ -102,8 +108,15 @@ class Session final : public admission::LookupSession, public admission::Lookups
     if (missing_.empty() || ++rounds_ > rounds_max) co_return false;
     const auto missing = std::exchange(missing_, {});
     for (const auto& [target, about] : missing) {
-      Question question{.target = target, .about = about, .timeout = fetch_deadline};
+      // An object may name thousands of others: time is for all of them together, or one review would go on for hours.
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - std::chrono::steady_clock::now());
+      if (left.count() <= 0 || ++fetched_ > fetches_max) {
+        answers_.emplace(target, fail(too_much()));
+        continue;
+      }
+      Question question{.target = target, .about = about, .timeout = left};
       question.body_limit_bytes = limits::lookup_list_bytes_max;
+      question.asker = asker_;
       auto answer = co_await client_.ask(core, std::move(question));
       answers_.emplace(target, answer ? Result<std::string>(std::move(answer->body)) : fail(std::move(answer.error())));
     }
@@ -113,6 +126,12 @@ class Session final : public admission::LookupSession, public admission::Lookups
  private:
   using Answers = std::map<std::string, Result<std::string>, std::less<>>;
 
+  static Status too_much() {
+    return Status::unavailable(fmt::format(
+        "what the object refers to could not be looked up in time: at most {} look-ups in {} s are made for one "
+        "request; use fewer references, or try again",
+        fetches_max, fetch_deadline.count()));
+  }
   static Status not_there_yet() { return Status::unavailable("the object has not been fetched yet"); }
 
   // Null where there is none, or an old one: then the API server is asked.
@@ -158,15 +177,18 @@ class Session final : public admission::LookupSession, public admission::Lookups
 
   Client& client_;
   const KubeLookups::Copies& copies_;
+  const std::string asker_;
+  const std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::now() + fetch_deadline;
   Answers answers_;
   mutable std::map<std::string, Subject> missing_;
   int rounds_ = 0;
+  std::size_t fetched_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<admission::LookupSession> KubeLookups::open() const {
-  return std::make_unique<Session>(client_, copies_);
+std::unique_ptr<admission::LookupSession> KubeLookups::open(std::string_view asker) const {
+  return std::make_unique<Session>(client_, copies_, asker);
 }
 
 }  // namespace vg::kube

@@ -19,7 +19,7 @@ class KubeLookups final : public admission::LookupSource {
 
   // Client and copies outlive this.
   KubeLookups(Client& client, Copies copies) : client_(client), copies_(std::move(copies)) {}
-  std::unique_ptr<admission::LookupSession> open() const override;
+  std::unique_ptr<admission::LookupSession> open(std::string_view asker) const override;
 
  private:
   Client& client_;

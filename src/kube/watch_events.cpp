@@ -60,6 +60,7 @@ Result<WatchEvent> read_event(std::string_view line) {
 
 bool LineSplitter::add(std::string_view bytes) {
   buffer_.erase(0, at_);
+  searched_ -= at_;
   at_ = 0;
   if (bytes.size() > line_bytes_max - std::min(buffer_.size(), line_bytes_max)) return false;
   buffer_ += bytes;
@@ -68,10 +69,14 @@ bool LineSplitter::add(std::string_view bytes) {
 
 std::optional<std::string_view> LineSplitter::next() {
   for (;;) {
-    const auto end = buffer_.find('\n', at_);
-    if (end == std::string::npos) return std::nullopt;
+    // From where the last search ended: a long line that comes in small pieces is gone over once.
+    const auto end = buffer_.find('\n', searched_);
+    if (end == std::string::npos) {
+      searched_ = buffer_.size();
+      return std::nullopt;
+    }
     const std::string_view line = std::string_view(buffer_).substr(at_, end - at_);
-    at_ = end + 1;
+    at_ = searched_ = end + 1;
     if (!line.empty() && line != "\r") return line;
   }
 }

@@ -41,6 +41,7 @@ class LineSplitter {
  private:
   std::string buffer_;
   std::size_t at_ = 0;
+  std::size_t searched_ = 0;  // no end of a line stands between at_ and here
 };
 
 }  // namespace vg::kube

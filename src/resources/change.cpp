@@ -186,8 +186,8 @@ Task<Written> change_object(Context& context, const ObjectPtr& current, const js
                             bool dry_run, const WriteContext& write, std::optional<json::Value> managed_fields) {
   http::Core& core = context.call.core();
   const std::size_t bytes = work_bytes(context, current.get());
-  if (auto prepared = co_await http::off_loop(
-          core, bytes, [&] { return prepare(context, *current, old, wanted, dry_run, write, managed_fields); });
+  if (auto prepared = co_await off_loop_with_lookups(
+          context, bytes, [&] { return prepare(context, *current, old, wanted, dry_run, write, managed_fields); });
       !prepared)
     co_return refused(std::move(prepared.error()));
   if (context.backend.rules && context.group() == auth::rbac_group) {
@@ -204,7 +204,7 @@ Task<Written> change_object(Context& context, const ObjectPtr& current, const js
                                                       context.backend.authorizer, *context.backend.rules);
     if (escalation) co_return refused(std::move(*escalation));
   }
-  auto judged = co_await http::off_loop(core, bytes, [&] { return judge(context, old, wanted, dry_run); });
+  auto judged = co_await off_loop_with_lookups(context, bytes, [&] { return judge(context, old, wanted, dry_run); });
   if (!judged) co_return refused(std::move(judged.error()));
   if (!*judged) co_return current;
   ObjectDraft& draft = **judged;

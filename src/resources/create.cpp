@@ -204,8 +204,8 @@ Task<Result<ObjectPtr>> create_object(Context& context, json::Value object, bool
                                       std::optional<json::Value> managed_fields) {
   http::Core& core = context.call.core();
   const std::size_t bytes = work_bytes(context);
-  const auto named =
-      co_await http::off_loop(core, bytes, [&] { return prepare(context, object, dry_run, write, managed_fields); });
+  const auto named = co_await off_loop_with_lookups(
+      context, bytes, [&] { return prepare(context, object, dry_run, write, managed_fields); });
   if (!named) co_return fail(named.error());
   json::Object& members = object.get_object();
   if (context.backend.rules && context.group() == auth::rbac_group) {
@@ -222,7 +222,8 @@ Task<Result<ObjectPtr>> create_object(Context& context, json::Value object, bool
                                                       context.backend.authorizer, *context.backend.rules);
     if (escalation) co_return fail(std::move(*escalation));
   }
-  if (auto judged = co_await http::off_loop(core, bytes, [&] { return judge(context, named->name, object, dry_run); });
+  if (auto judged =
+          co_await off_loop_with_lookups(context, bytes, [&] { return judge(context, named->name, object, dry_run); });
       !judged)
     co_return fail(std::move(judged.error()));
   auto stored = co_await store_new(context, members, named->generated, dry_run);

@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "base/budgets.h"
 #include "base/phrases.h"
+#include "http/off_loop.h"
 #include "resources/change.h"
 #include "resources/output.h"
 #include "resources/read.h"
@@ -39,6 +42,16 @@ Result<Plan> plan_list(const Backend& backend, const ListScope& scope, const Lis
     return fail(version_too_large(options.revision, newest));
   if (exact) plan.at_revision = options.revision;
   return plan;
+}
+
+// How much is gone over to undo what changed since that revision: the window of changes holds tens of thousands, and
+// they are sorted. A change is counted as what the store keeps of it. It takes time and hardly any memory, so it is
+// never heavy.
+std::size_t undone_bytes(const ObjectStore& store, Revision at_revision) {
+  constexpr std::size_t bytes_each = 64;
+  const Revision newest = at_revision == 0 ? 0 : store.revision();
+  const std::size_t changes = newest > at_revision ? static_cast<std::size_t>(newest - at_revision) : 0;
+  return std::min(changes * bytes_each, budgets::heavy_bytes_min - 1);
 }
 
 // Some objects of another list, by their places there: nothing of them is held.
@@ -84,19 +97,24 @@ Status version_too_large(Revision asked, Revision newest) {
 
 Task<std::expected<Listed, ListRefusal>> list_objects(const Backend& backend, http::Core& core,
                                                       const Resource& resource, std::string_view ns,
-                                                      const ListOptions& options) {
+                                                      const ListOptions& options, server::Call* call) {
   const auto selection = Selection::make(resource, options.labels, options.fields);
   if (!selection) co_return std::unexpected(ListRefusal{selection.error(), {}});
   const ListScope scope{.resource = resource.key, .ns = ns, .labels = options.labels, .fields = options.fields};
   const auto plan = plan_list(backend, scope, options);
   if (!plan) co_return std::unexpected(ListRefusal{plan.error(), {}});
 
-  auto page = backend.store.list({.resource = resource.key,
-                                  .ns = ns,
-                                  .at_revision = plan->at_revision,
-                                  .after_ns = plan->after_ns,
-                                  .after_name = plan->after_name,
-                                  .limit = selection->everything() ? options.limit : 0});
+  const ListQuery query{.resource = resource.key,
+                        .ns = ns,
+                        .at_revision = plan->at_revision,
+                        .after_ns = plan->after_ns,
+                        .after_name = plan->after_name,
+                        .limit = selection->everything() ? options.limit : 0};
+  const std::size_t bytes = undone_bytes(backend.store, plan->at_revision);
+  if (call && bytes >= http::off_loop_bytes_min)
+    if (auto seated = co_await call->work_on(bytes); !seated)
+      co_return std::unexpected(ListRefusal{std::move(seated.error()), {}});
+  auto page = co_await http::off_loop(core, bytes, [&] { return backend.store.list(query); });
   if (!page) {
     ListRefusal refusal{std::move(page.error()), {}};
     // The rest of the list can still be had, only not as it was when the list began.
@@ -138,8 +156,8 @@ void refuse_list(Context& context, const ListRefusal& refusal) {
 Task<void> serve_list(Context& context) {
   const auto options = read_list_options(context.query, false);
   if (!options) co_return respond_status(context, options.error());
-  const auto listed =
-      co_await list_objects(context.backend, context.call.core(), context.resource, context.key_ns(), *options);
+  const auto listed = co_await list_objects(context.backend, context.call.core(), context.resource, context.key_ns(),
+                                            *options, &context.call);
   if (!listed) co_return refuse_list(context, listed.error());
   co_await respond_list(
       context, listed->objects,

@@ -26,7 +26,7 @@ struct ListRefusal {
 // On the core, and in turns with everybody else there when there is much to look at.
 Task<std::expected<Listed, ListRefusal>> list_objects(const Backend& backend, http::Core& core,
                                                       const Resource& resource, std::string_view ns,
-                                                      const ListOptions& options);
+                                                      const ListOptions& options, server::Call* call = nullptr);
 
 // 504 with the cause by which clients know that they asked for a version from the future.
 Status version_too_large(Revision asked, Revision newest);

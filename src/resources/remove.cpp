@@ -184,8 +184,8 @@ Task<void> serve_delete_collection(Context& context) {
   context.deed.dry_run = options->dry_run;
   const auto list_options = read_list_options(context.query, false);
   if (!list_options) co_return respond_status(context, list_options.error());
-  const auto listed =
-      co_await list_objects(context.backend, context.call.core(), context.resource, context.key_ns(), *list_options);
+  const auto listed = co_await list_objects(context.backend, context.call.core(), context.resource, context.key_ns(),
+                                            *list_options, &context.call);
   if (!listed) co_return respond_status(context, listed.error().status);
   const auto done = co_await delete_all(context, listed->objects, *options);
   if (!done) co_return respond_status(context, done.error());
@@ -204,18 +204,21 @@ Task<void> serve_eviction(Context& context) {
   context.deed.dry_run = options->dry_run;
   if (!context.find(context.info.name)) co_return respond_status(context, context.not_found(context.info.name));
   std::vector<admission::Effect> effects;
-  const auto judged = run_admission({.stage = Stage::validate,
-                                     .operation = WriteOperation::create,
-                                     .resource = context.resource,
-                                     .version = context.version.name,
-                                     .subresource = context.info.subresource,
-                                     .ns = context.key_ns(),
-                                     .name = context.info.name,
-                                     .user = context.user,
-                                     .dry_run = options->dry_run,
-                                     .object = &eviction,
-                                     .effects = &effects},
-                                    context.backend.admission, context.storage(), context.warnings);
+  const auto judged = co_await off_loop_with_lookups(context, work_bytes(context), [&] {
+    effects.clear();
+    return run_admission({.stage = Stage::validate,
+                          .operation = WriteOperation::create,
+                          .resource = context.resource,
+                          .version = context.version.name,
+                          .subresource = context.info.subresource,
+                          .ns = context.key_ns(),
+                          .name = context.info.name,
+                          .user = context.user,
+                          .dry_run = options->dry_run,
+                          .object = &eviction,
+                          .effects = &effects},
+                         context.backend.admission, context.storage(), context.warnings);
+  });
   context.deed.changed = std::ranges::any_of(effects, [](const auto& effect) { return !effect.dry_run; });
   const auto undone = co_await server::carry_out_all(effects, context.call, effects_in(context.backend));
   if (undone) co_return respond_status(context, *undone);

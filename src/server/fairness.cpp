@@ -179,7 +179,10 @@ Fairness::Fairness(Parts parts)
           parts_.metrics.gauges("virtgate_fairness_queued", "Requests that wait for their turn, by class.", {"class"})),
       shed_(parts_.metrics.counters("virtgate_fairness_shed_total",
                                     "Requests that were refused with 429 because of others of the same user or class.",
-                                    {"class", "reason"})) {
+                                    {"class", "reason"})),
+      log_allowance_({.burst = budgets::request_log_lines_burst,
+                      .lines_per_second = budgets::request_log_lines_per_second,
+                      .subjects_max = budgets::request_log_users_max}) {
   auto& waits = parts_.metrics.histograms("virtgate_fairness_wait_seconds",
                                           "How long requests waited for their turn, of those that had to.", {"class"},
                                           metrics::exponential_buckets(0.001, 4, 8));
@@ -361,6 +364,15 @@ Result<Fairness::Held> Fairness::hold(Hold hold, const fair::Scheduler::Flow& fl
   }
   note_shed(cls, name, user, what, nullptr);
   return fail(too_many(std::move(what)));
+}
+
+bool Fairness::may_log(std::string_view who) {
+  const auto line = log_allowance_.take(who, parts_.clock.steady_now());
+  if (line && line->left_out > 0)
+    log::warning("lines about requests were left out, since one user or address caused too many",
+                 {{"username", std::string_view(line->who).substr(0, budgets::request_log_text_bytes_max)},
+                  {"lines", line->left_out}});
+  return line.has_value();
 }
 
 void Fairness::give_back(Hold hold, Class cls, const std::string& user) {

@@ -29,6 +29,7 @@
 #include "http/core.h"
 #include "http/exchange.h"
 #include "server/fair_scheduler.h"
+#include "server/log_allowance.h"
 
 namespace vg::server {
 
@@ -135,6 +136,9 @@ class Fairness {
   };
   Result<Held> hold(Hold hold, const fair::Scheduler::Flow& flow);
 
+  // Whether one more line about requests of this user, or from this source, may be written to the log.
+  bool may_log(std::string_view who);
+
   // co_await: the seat of a request when its turn has come, or the refusal. `user` only needs to live until then.
   class [[nodiscard]] Turn : public fair::Scheduler::Waiter {
    public:
@@ -208,6 +212,7 @@ class Fairness {
   // Watches and streams come and go a few times a second.
   std::mutex holds_mutex_;
   std::array<Holding, hold_count> holds_;
+  LogAllowance log_allowance_;
   std::mutex shed_mutex_;
   std::unordered_map<std::string, Noted> noted_;
 };

@@ -19,6 +19,8 @@ namespace {
 constexpr std::string_view json_type = "application/json";
 
 constexpr int quiet_verbosity = 4;
+// What tells one request from another stands at its beginning.
+constexpr std::size_t url_bytes_max = 2048;
 
 // Routes for anyone ask nobody for their name.
 std::string_view shown_user(const auth::Identity& who) {
@@ -54,6 +56,19 @@ void Call::refuse(const Status& status) {
 Task<bool> Call::begin_stream(http::Response head) {
   status_ = head.status;
   return exchange_.begin_stream(std::move(head));
+}
+
+std::string Call::source() const {
+  const http::Request& request = exchange_.request();
+  return fair::source_of(request.peer ? std::string_view(request.peer->address) : "-");
+}
+
+bool Call::may_log(std::string_view beside) const {
+  constexpr int every_request = 3;
+  if (!fairness_ || log::enabled(every_request)) return true;
+  std::string who = identity_.user == auth::anonymous_user ? source() : identity_.user;
+  if (!beside.empty()) who.append(" ").append(beside.substr(0, budgets::request_log_text_bytes_max));
+  return fairness_->may_log(who);
 }
 
 Task<bool> Call::write(std::string_view chunk) {
@@ -258,8 +273,7 @@ const Router::Route* Router::choose(Call& call, RouteClass& route_class) const {
 }
 
 Task<bool> Router::pass_suspicion(Call& call) const {
-  const http::Request& request = call.request();
-  const std::string source = fair::source_of(request.peer ? std::string_view(request.peer->address) : "-");
+  const std::string source = call.source();
   auto seat = co_await Fairness::Turn(parts_.fairness, call.exchange_, fair::Class::unauthenticated, fair::Kind::quick,
                                       source, call.began_);
   if (!seat) {
@@ -296,10 +310,10 @@ Task<void> Router::handle(http::Exchange& exchange) {
       bool runs = true;
       if (parts_.fairness && takes_turn(*route)) {
         const bool known = route->access != Access::anyone;
-        auto seat = co_await Fairness::Turn(
-            parts_.fairness, exchange, known ? call.payer_class_ : fair::Class::webhooks,
-            fair::with_body(fair::Kind::waits, request),
-            known || !request.peer ? std::string_view(call.payer_) : std::string_view(request.peer->address), began);
+        const std::string payer = known ? call.payer_ : call.source();
+        auto seat =
+            co_await Fairness::Turn(parts_.fairness, exchange, known ? call.payer_class_ : fair::Class::webhooks,
+                                    fair::with_body(fair::Kind::waits, request), payer, began);
         runs = seat.has_value();
         if (runs)
           call.sit(std::move(*seat));
@@ -330,7 +344,7 @@ void Router::log(const Call& call, RouteClass route_class, Clock::Steady::durati
   const int verbosity = call.status() >= 500    ? log::verbosity_default
                         : is_quiet(route_class) ? quiet_verbosity
                                                 : parts_.request_verbosity;
-  if (!log::enabled(verbosity)) return;
+  if (!log::enabled(verbosity) || (call.status() >= 500 && !call.may_log())) return;
   const http::Request& request = call.request();
   const std::chrono::duration<double> seconds = took;
   log::info_v(verbosity, "",
@@ -338,7 +352,7 @@ void Router::log(const Call& call, RouteClass route_class, Clock::Steady::durati
                {"remoteAddress", request.peer ? std::string_view(request.peer->address) : std::string_view("-")},
                {"username", shown_user(call.identity())},
                {"method", request.method},
-               {"url", request.target},
+               {"url", request.target.substr(0, url_bytes_max)},
                {"proto", "HTTP/1.1"},
                {"statusCode", call.status()},
                {"contentLength", call.answered_bytes()},

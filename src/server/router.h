@@ -42,6 +42,11 @@ class Call {
   const auth::Identity& identity() const { return identity_; }
   // For a handler that finds out by itself who asks, so that the log knows it too.
   void set_user_name(std::string_view name) { identity_.user = name; }
+  // Where it comes from, as far as that stands for one client.
+  std::string source() const;
+  // Whether this request may leave a line in the log that nobody asked for by a higher verbosity; `beside` tells apart
+  // those for whom one client asks.
+  bool may_log(std::string_view beside = {}) const;
   // As Exchange::charge_to.
   void charge_to(std::string_view user) { exchange_.charge_to(user); }
   // co_await: waits until it is the turn of a request of this user, who has shown who they are. The seat goes to sit(),

@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "admission/admit.h"
+#include "admission/lookup_allowance.h"
 #include "admission/review.h"
 #include "admission/review_values.h"
 #include "admission/webhook.h"
@@ -43,6 +47,7 @@ void refuse_unreadable(Call& call, const Counters& counters) {
 }
 
 void log_refusal(const Call& call, const Webhook& webhook, const admission::Review& review, const Status& refusal) {
+  if (!call.may_log(review.user.username)) return;
   const log::Fields fields = {{"requestId", call.request().id}, {"webhook", webhook.path}, {"uid", review.uid},
                               {"namespace", review.name_space}, {"name", review.name},     {"reason", refusal.message}};
   if (refusal.code == 400 || refusal.code >= 500)
@@ -59,17 +64,28 @@ Task<Result<admission::Verdict>> judge(Call& call, const Webhook& webhook, const
                                        std::string_view body, json::Value& document, admission::Review& review,
                                        const json::StoragePtr& storage) {
   using Judged = Result<admission::Verdict>;
-  if (!environment.sessions)
-    co_return co_await http::off_loop(call.core(), body.size(),
-                                      [&] { return Judged(admission::admit(webhook, review, environment, storage)); });
-  const auto session = environment.sessions->open();
-  for (;;) {
-    auto verdict = co_await http::off_loop(call.core(), body.size(), [&] {
-      return Judged(admission::admit(webhook, review, environment, session->lookups(), storage));
-    });
-    if (!verdict || !co_await session->fetch(call.core())) co_return verdict;
+  const auto session = environment.sessions ? environment.sessions->open(call.source()) : nullptr;
+  const auto admit = [&] {
+    return Judged(session ? admission::admit(webhook, review, environment, session->lookups(), storage)
+                          : admission::admit(webhook, review, environment, storage));
+  };
+  for (std::size_t bytes = body.size();;) {
+    std::optional<Judged> verdict;
+    if (bytes >= http::off_loop_bytes_min) {
+      verdict = co_await http::off_loop(call.core(), bytes, admit);
+    } else {
+      try {
+        const admission::LookupAllowance allowance(http::off_loop_bytes_min);
+        verdict = admit();
+      } catch (const admission::LookupTooLarge& large) {
+        bytes = std::max(large.bytes, http::off_loop_bytes_min);
+      }
+      if (!verdict)
+        if (auto seated = co_await call.work_on(bytes); !seated) co_return fail(std::move(seated.error()));
+    }
+    if (verdict && (!*verdict || !session || !co_await session->fetch(call.core()))) co_return std::move(*verdict);
     auto again =
-        co_await http::off_loop(call.core(), body.size(), [&] { return json::parse(body, storage, review_options); });
+        co_await http::off_loop(call.core(), bytes, [&] { return json::parse(body, storage, review_options); });
     if (!again) co_return fail(std::move(again.error()));
     document = std::move(*again);
     review = *admission::read_review(document);

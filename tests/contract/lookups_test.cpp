@@ -21,7 +21,7 @@ class LookupsContract : public ContractTest {
 
   // As a request is judged: once more after each fetching, until nothing is missing.
   void judge(const Decide& decide, std::size_t core = 0) {
-    const auto session = world().lookups().open();
+    const auto session = world().lookups().open("somebody");
     run(judge_on(world().core(core), *session, decide), core);
   }
   static Task<void> judge_on(http::Core& core, admission::LookupSession& session, const Decide& decide) {
@@ -228,7 +228,7 @@ TEST_P(LookupsContract, ValuesBelongToWhoeverAsked) {
 }
 
 TEST_P(LookupsContract, WhoAsksForNothingFetchesNothing) {
-  const auto session = world().lookups().open();
+  const auto session = world().lookups().open("somebody");
   EXPECT_FALSE(run(session->fetch(world().core(0))));
 }
 
