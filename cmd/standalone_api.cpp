@@ -5,11 +5,14 @@
 
 #include "base/files.h"
 #include "base/log.h"
+#include "base/time_rfc3339.h"
+#include "json/access.h"
 #include "local/bootstrap_roles.h"
 #include "local/pki.h"
 #include "resources/catalog.h"
 #include "resources/draft.h"
 #include "resources/first_start.h"
+#include "resources/own_writes.h"
 #include "resources/table_call.h"
 #include "store/state_files.h"
 
@@ -19,8 +22,40 @@ namespace {
 constexpr std::chrono::seconds health_interval{1};
 constexpr std::size_t key_file_bytes_max = 16 * 1024;
 
-ObjectDraft draft_of(std::string_view key, const json::Object& object) {
-  return resources::make_draft(object, *resources::find_resource(key));
+std::string_view manager_of(local::RoleWriter writer) {
+  switch (writer) {
+    case local::RoleWriter::kubernetes:
+      return resources::own_writers::kube_apiserver;
+    case local::RoleWriter::kubevirt:
+      return resources::own_writers::virt_operator;
+    case local::RoleWriter::aggregation:
+      return resources::own_writers::role_aggregation;
+  }
+  return {};
+}
+
+ObjectDraft draft_role(const local::RoleDraft& wanted, const Clock& clock) {
+  const resources::Resource& resource = *resources::find_resource(wanted.resource);
+  const std::string now = print_rfc3339(Timestamp::from(clock.wall_now()));
+  const resources::OwnWriter writer{.manager = manager_of(wanted.writer), .subresource = {}, .now = now};
+  json::Value object(json::Object(wanted.object, wanted.object.storage()));
+  if (!wanted.existing) {
+    resources::note_own_write(object, nullptr, resource, writer);
+  } else {
+    json::Value old = resources::load_object(*wanted.existing, object.storage());
+    if (wanted.writer == local::RoleWriter::aggregation) {
+      const json::Value* rules = json::find(object.get_object(), "rules");
+      resources::apply_own_fields(old, {{"rules", rules ? *rules : json::Value(json::Array())}}, resource, writer);
+      object = std::move(old);
+    } else {
+      resources::note_own_write(object, &old, resource, writer);
+    }
+  }
+  return resources::make_draft(object.get_object(), resource);
+}
+
+local::MakeDraft roles_drafted(const Clock& clock) {
+  return [&clock](const local::RoleDraft& wanted) { return draft_role(wanted, clock); };
 }
 
 std::shared_ptr<const auth::TokenVerifier> fixed_administrator(const std::string& token) {
@@ -101,7 +136,8 @@ Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOp
   const resources::FirstStart first{.ca_bundle = options.authority_pem,
                                     .architecture = resources::machine_architecture()};
   if (auto done = resources::first_start(**store, first, clock); !done) return fail(std::move(done.error()));
-  if (auto done = local::bootstrap_roles(**store, clock, draft_of); !done) return fail(std::move(done.error()));
+  if (auto done = local::bootstrap_roles(**store, clock, roles_drafted(clock)); !done)
+    return fail(std::move(done.error()));
   auto tokens = local::ServiceAccountTokens::open(options.state / "pki" / "service-account.key",
                                                   local::lookup_in(**store), clock);
   if (!tokens) return fail(std::move(tokens.error()));
@@ -174,7 +210,7 @@ void StandaloneApi::start(http::Core& core, bool controllers) {
     if (!controllers) return;
     controllers_ = std::make_unique<resources::Controllers>(resources::Controllers::Parts{
         .store = *store_, .commits = commits_, .core = core, .clock = clock_, .gather_roles = [this] {
-          return local::plan_aggregations(*store_, rbac_, draft_of);
+          return local::plan_aggregations(*store_, rbac_, roles_drafted(clock_));
         }});
     tasks_.emplace_back(controllers_->run());
   });

@@ -22,9 +22,8 @@ string_view utf8_prefix(string_view text, std::size_t bytes) {
   return text.substr(0, bytes);
 }
 
-bool is_element(string_view text) {
-  return text.size() >= 2 && text[1] == ':' && string_view("fkvi").contains(text[0]);
-}
+bool is_element(string_view text) { return text.size() >= 2 && text[1] == ':'; }
+bool is_known_element(string_view text) { return string_view("fkvi").contains(text[0]); }
 
 // {"name":"root","port":80} as name="root",port=80
 std::string print_keys(string_view keys) {
@@ -180,6 +179,7 @@ FieldSet FieldSet::without(const FieldSet& other) const {
 
 void FieldSet::subtract(const FieldSet& other) {
   member = member && !other.member;
+  if (other.children.empty()) return;
   Cursor others(other);
   std::erase_if(children, [&](Child& child) {
     if (const FieldSet* found = others.find(child.element)) child.below.subtract(*found);
@@ -198,6 +198,34 @@ FieldSet FieldSet::common_with(const FieldSet& other) const {
     if (below.member || !below.children.empty()) result.children.push_back({child.element, std::move(below)});
   }
   return result;
+}
+
+bool FieldSet::intersects(const FieldSet& other) const {
+  if (member && other.member) return true;
+  return std::ranges::any_of(children, [&](const Child& child) {
+    const FieldSet* found = other.find(child.element);
+    return found && child.below.intersects(*found);
+  });
+}
+
+void FieldSet::unite(FieldSet other) {
+  member = member || other.member;
+  if (other.children.empty()) return;
+  if (children.empty()) {
+    children = std::move(other.children);
+    return;
+  }
+  std::vector<Child> merged;
+  merged.reserve(children.size() + other.children.size());
+  auto left = children.begin(), right = other.children.begin();
+  while (left != children.end() && right != other.children.end()) {
+    const int order = left->element.compare(right->element);
+    if (order == 0) left->below.unite(std::move((right++)->below));
+    merged.push_back(std::move(order > 0 ? *right++ : *left++));
+  }
+  std::move(left, children.end(), std::back_inserter(merged));
+  std::move(right, other.children.end(), std::back_inserter(merged));
+  children = std::move(merged);
 }
 
 FieldSet FieldSet::union_of(std::span<const FieldSet* const> sets) {
@@ -235,6 +263,7 @@ Result<FieldSet> FieldSet::from_fields_v1(const json::Value& fields) {
     if (!is_element(element))
       return fail(Status::bad_request(
           fmt::format("\"{}\" in fieldsV1 is not a path element; path elements begin with f:, k:, v: or i:", element)));
+    if (!is_known_element(element)) continue;
     auto below = from_fields_v1(entry.value());
     if (!below) return below;
     // What has nothing below it is itself in the set.
@@ -243,6 +272,23 @@ Result<FieldSet> FieldSet::from_fields_v1(const json::Value& fields) {
   }
   set.sort_children();
   return set;
+}
+
+bool FieldSet::intersects_fields_v1(const json::Value& fields) const {
+  const json::Object* members = fields.if_object();
+  if (!members) return false;
+  // As in from_fields_v1: what has nothing below it is itself in the set.
+  if (member && (members->empty() || json::find(*members, itself))) return true;
+  // There may be many small sets beside a large one, and the other way round.
+  if (members->size() < children.size())
+    return std::ranges::any_of(*members, [&](const auto& entry) {
+      const FieldSet* found = find(entry.key());
+      return found && found->intersects_fields_v1(entry.value());
+    });
+  return std::ranges::any_of(children, [&](const Child& child) {
+    const json::Value* found = json::find(*members, child.element);
+    return found && child.below.intersects_fields_v1(*found);
+  });
 }
 
 // NOLINTEND(misc-no-recursion)

@@ -44,17 +44,22 @@ class FieldSet {
 
   FieldSet united_with(const FieldSet& other) const;
   FieldSet without(const FieldSet& other) const;
-  void subtract(const FieldSet& other);  // leaves what without() would give
   FieldSet common_with(const FieldSet& other) const;
+  bool intersects(const FieldSet& other) const;
+  // united_with() and without() in place: nothing is copied that stays.
+  void unite(FieldSet other);
+  void subtract(const FieldSet& other);
   // All of them together. Two by two: one after the other would copy the first as often as there are sets.
   static FieldSet union_of(std::span<const FieldSet* const> sets);
 
   // Every path, as Kubernetes prints it in a conflict: .spec.disks[name="root"].bootOrder; at most so many.
   std::vector<std::string> paths(std::size_t most = SIZE_MAX) const;
 
-  // FieldsV1. Reading refuses what is not one.
+  // FieldsV1. Reading refuses what is not one, and passes over kinds of elements that are not known yet.
   json::Value to_fields_v1(const json::StoragePtr& storage) const;
   static Result<FieldSet> from_fields_v1(const json::Value& fields);
+  // Whether the set that FieldsV1 stands for has something in common with this one; nothing is made of it for that.
+  bool intersects_fields_v1(const json::Value& fields) const;
 };
 
 struct FieldSet::Child {

@@ -196,20 +196,26 @@ bool bring_up_to_date(json::Object& object, const DefaultObject& wanted) {
   return changed;
 }
 
+RoleWriter writer_of(std::string_view name) {
+  return name.starts_with("kubevirt") ? RoleWriter::kubevirt : RoleWriter::kubernetes;
+}
+
 Write create(DefaultObject wanted, std::string_view now, const MakeDraft& make_draft) {
   json::Object& metadata = wanted.object.at("metadata").get_object();
   metadata["uid"] = uuid_v4();
   metadata["creationTimestamp"] = now;
+  auto draft = make_draft({.resource = wanted.resource, .object = wanted.object, .writer = writer_of(wanted.name)});
   return {.kind = WriteKind::create,
           .key = {.resource = std::string(wanted.resource), .ns = std::move(wanted.ns), .name = std::move(wanted.name)},
-          .object = make_draft(wanted.resource, wanted.object)};
+          .object = std::move(draft)};
 }
 
-Write update(const StoredObject& existing, const json::Object& object, const MakeDraft& make_draft) {
+Write update(const StoredObject& existing, const json::Object& object, RoleWriter writer, const MakeDraft& make_draft) {
   return {.kind = WriteKind::update,
           .key = existing.key(),
           .expected_revision = existing.revision(),
-          .object = make_draft(existing.resource(), object)};
+          .object =
+              make_draft({.resource = existing.resource(), .object = object, .existing = &existing, .writer = writer})};
 }
 
 Result<void> commit(ObjectStore& store, std::vector<Write> writes) {
@@ -243,7 +249,8 @@ std::vector<Write> plan_default_roles(const ObjectStore& store, const Clock& clo
     }
     auto document = json::Document::parse(existing->json());
     json::Object* object = document ? document->root().if_object() : nullptr;
-    if (object && bring_up_to_date(*object, wanted)) writes.push_back(update(*existing, *object, make_draft));
+    if (object && bring_up_to_date(*object, wanted))
+      writes.push_back(update(*existing, *object, writer_of(wanted.name), make_draft));
   }
   return writes;
 }
@@ -257,7 +264,7 @@ std::vector<Write> plan_aggregations(const ObjectStore& store, const Rbac& rbac,
     json::Object* object = document ? document->root().if_object() : nullptr;
     if (!object) continue;
     (*object)["rules"] = auth::to_json(stale.rules, object->storage());
-    writes.push_back(update(*existing, *object, make_draft));
+    writes.push_back(update(*existing, *object, RoleWriter::aggregation, make_draft));
   }
   return writes;
 }

@@ -22,9 +22,19 @@ struct DefaultObject {
 // Cluster roles and their bindings, the role, binding and service account of virt-api in its namespace.
 std::vector<DefaultObject> default_roles();
 
-// How an object becomes what the store keeps: its layout is up to those who read the store. The resource is as in
-// ObjectKey.
-using MakeDraft = std::function<ObjectDraft(std::string_view resource, const json::Object& object)>;
+enum class RoleWriter : std::uint8_t {
+  kubernetes,   // roles that every cluster has
+  kubevirt,     // KubeVirt's own
+  aggregation,  // rules that are gathered from other roles
+};
+struct RoleDraft {
+  std::string_view resource;  // as in ObjectKey
+  const json::Object& object;
+  const StoredObject* existing = nullptr;  // null: it is new
+  RoleWriter writer = RoleWriter::kubernetes;
+};
+// How an object becomes what the store keeps: its layout, and who owns its fields, is up to those who read the store.
+using MakeDraft = std::function<ObjectDraft(const RoleDraft& wanted)>;
 
 // The writes that bring the store's roles to what they should be: creates what is missing; to roles and bindings that
 // exist it adds missing rules, selectors, subjects, labels and annotations, and never takes anything away. What says

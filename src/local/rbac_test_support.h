@@ -13,6 +13,7 @@
 #include "json/access.h"
 #include "json/document.h"
 #include "json/write.h"
+#include "local/bootstrap_roles.h"
 #include "ports/authorizer.h"
 #include "ports/object_store_testing.h"
 #include "store/testing.h"
@@ -34,7 +35,8 @@ inline http::Core& idle_core() {
   return *loop;
 }
 
-inline ObjectDraft simple_draft(std::string_view, const json::Object& object) {
+inline ObjectDraft simple_draft(const RoleDraft& wanted) {
+  const json::Object& object = wanted.object;
   const json::Object& metadata = object.at("metadata").get_object();
   ObjectDraft draft;
   draft.uid = json::get_string_or(metadata, "uid", "uid");
@@ -74,7 +76,7 @@ struct TestStore {
     const bool exists = store->get(key.resource, key.ns, key.name) != nullptr;
     Write write{.kind = exists ? WriteKind::update : WriteKind::create,
                 .key = std::move(key),
-                .object = simple_draft(resource, object)};
+                .object = simple_draft({.resource = resource, .object = object})};
     const auto done = testing::commit(*store, std::move(write));
     EXPECT_TRUE(done) << done.error().message;
   }

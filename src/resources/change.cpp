@@ -45,9 +45,8 @@ Status conflict(const Context& context, const StoredObject& current, std::string
 
 std::optional<json::Value> track(Context& context, const json::Value& old, const json::Value& wanted,
                                  const WriteContext& write) {
-  const auto* manager = context.query.find("fieldManager");
-  const FieldWriter writer{.manager = manager_name(manager ? std::string_view(*manager) : std::string_view(),
-                                                   context.call.request().headers.find("user-agent").value_or("")),
+  const std::string manager = manager_of(context);
+  const FieldWriter writer{.manager = manager,
                            .api_version = context.api_version,
                            .subresource = context.info.subresource,
                            .now = write.now_rfc3339};
@@ -92,7 +91,8 @@ Result<void> prepare(Context& context, const StoredObject& current, const json::
 }
 
 // What shall be written; nothing when it is what stands there already.
-Result<std::optional<ObjectDraft>> judge(Context& context, const json::Value& old, json::Value& wanted, bool dry_run) {
+Result<std::optional<ObjectDraft>> judge(Context& context, const json::Value& old, json::Value& wanted, bool dry_run,
+                                         OwnersThatDoNotFit owners) {
   const auto judged = run_admission(admission_request(context, Stage::validate, wanted, old, dry_run),
                                     context.backend.admission, context.storage(), context.warnings);
   if (!judged) return fail(judged.error());
@@ -100,10 +100,17 @@ Result<std::optional<ObjectDraft>> judge(Context& context, const json::Value& ol
     add_finalizer_warnings(metadata_of(std::as_const(wanted.get_object())), metadata_of(old.get_object()),
                            context.warnings);
   if (same_object(wanted.get_object(), old.get_object())) return std::nullopt;
-  return make_draft(wanted.get_object(), context.resource);
+  return make_draft(wanted.get_object(), context.resource, owners);
 }
 
 }  // namespace
+
+std::string manager_of(const Context& context) {
+  if (!context.own_manager.empty()) return std::string(context.own_manager);
+  const auto* manager = context.query.find("fieldManager");
+  return manager_name(manager ? std::string_view(*manager) : std::string_view(),
+                      context.call.request().headers.find("user-agent").value_or(""));
+}
 
 WriteContext write_context(const Context& context, std::string_view now) {
   return {.now_rfc3339 = now,
@@ -186,6 +193,7 @@ Task<Written> change_object(Context& context, const ObjectPtr& current, const js
                             bool dry_run, const WriteContext& write, std::optional<json::Value> managed_fields) {
   http::Core& core = context.call.core();
   const std::size_t bytes = work_bytes(context, current.get());
+  const auto owners = managed_fields ? OwnersThatDoNotFit::refuse : OwnersThatDoNotFit::drop;
   if (auto prepared = co_await off_loop_with_lookups(
           context, bytes, [&] { return prepare(context, *current, old, wanted, dry_run, write, managed_fields); });
       !prepared)
@@ -204,7 +212,8 @@ Task<Written> change_object(Context& context, const ObjectPtr& current, const js
                                                       context.backend.authorizer, *context.backend.rules);
     if (escalation) co_return refused(std::move(*escalation));
   }
-  auto judged = co_await off_loop_with_lookups(context, bytes, [&] { return judge(context, old, wanted, dry_run); });
+  auto judged =
+      co_await off_loop_with_lookups(context, bytes, [&] { return judge(context, old, wanted, dry_run, owners); });
   if (!judged) co_return refused(std::move(judged.error()));
   if (!*judged) co_return current;
   ObjectDraft& draft = **judged;

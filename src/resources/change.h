@@ -60,6 +60,9 @@ inline bool is_made(const Answer& answer) { return answer.protobuf || answer.for
 // Answers with the object as it stands now.
 Task<void> answer_object(Context& context, int code, ObjectPtr object);
 
+// Under which name the fields belong to whoever writes.
+std::string manager_of(const Context& context);
+
 // What a strategy is told about the write; its views live as long as the context and `now`.
 WriteContext write_context(const Context& context, std::string_view now);
 
@@ -67,7 +70,7 @@ WriteContext write_context(const Context& context, std::string_view now);
 Task<Result<json::Value>> read_body_object(Context& context, FieldValidation validation, const WriteContext& write);
 
 // Makes the object (shaped, of the right name and namespace, and with what the request says settled): admission, rules,
-// store. `managed_fields` is what its metadata shall say of owners of fields.
+// store. `managed_fields` is what an apply makes of them; otherwise all fields are the creator's.
 Task<Result<ObjectPtr>> create_object(Context& context, json::Value object, bool dry_run, const WriteContext& write,
                                       std::optional<json::Value> managed_fields = std::nullopt);
 

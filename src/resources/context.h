@@ -77,7 +77,8 @@ struct Context {
   std::optional<server::LeasedArena> arena;  // taken by whoever needs it: a watch would hold it for an hour
   std::size_t body_bytes = 0;                // of the client's, once it was read: large ones are worked on off the loop
   std::vector<std::string> warnings;
-  Deed deed;  // for the audit line
+  std::string_view own_manager;  // under which this server itself writes; empty: the client's name counts
+  Deed deed;                     // for the audit line
 
   Context(Backend& shared, server::Call& served, const RequestInfo& asked, const Resource& found,
           const api::KindVersion& spoken, const User& asking, Answer form)

@@ -19,6 +19,7 @@
 
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/time_rfc3339.h"
 #include "http/off_loop.h"
 #include "json/access.h"
 #include "json/document.h"
@@ -27,6 +28,7 @@
 #include "resources/deletion.h"
 #include "resources/draft.h"
 #include "resources/object_meta.h"
+#include "resources/own_writes.h"
 #include "resources/scan.h"
 #include "resources/turn.h"
 #include "resources/wakeup.h"
@@ -99,17 +101,27 @@ bool blocks_owner(const StoredObject& object, std::string_view owner_uid) {
   });
 }
 
+// Whoever only takes something away needs no time.
+OwnWriter collector(std::string_view subresource = {}, std::string_view now = {}) {
+  return {.manager = own_writers::controller_manager, .subresource = subresource, .now = now};
+}
+
 // The object without these owners.
 Transaction disown(const StoredObject& object, const Resource& resource,
                    const std::set<std::string, std::less<>>& uids) {
   json::Document memory;
-  json::Value document = load_object(object, memory.storage());
+  const json::Value old = load_object(object, memory.storage());
+  json::Value document(old, memory.storage());
   json::Object& metadata = metadata_of(document.get_object());
   json::Array kept(memory.storage());
   if (const json::Array* owners = json::get_array(metadata, "ownerReferences"))
     for (const json::Value& owner : *owners)
       if (!uids.contains(json::get_string_or(owner, "uid"))) kept.push_back(owner);
-  metadata["ownerReferences"] = std::move(kept);
+  if (kept.empty())
+    json::erase(metadata, "ownerReferences");
+  else
+    metadata["ownerReferences"] = std::move(kept);
+  note_own_write(document, &old, resource, collector());
   Transaction transaction;
   transaction.writes.push_back({.kind = WriteKind::update,
                                 .key = object.key(),
@@ -119,11 +131,14 @@ Transaction disown(const StoredObject& object, const Resource& resource,
 }
 
 // The object without one finalizer, or no object when that was the last thing to wait for.
-Transaction release(const StoredObject& object, const Resource& resource, std::string_view finalizer) {
+Transaction release(const StoredObject& object, const Resource& resource, std::string_view finalizer,
+                    std::int64_t now_seconds) {
   json::Document memory;
-  json::Value document = load_object(object, memory.storage());
+  const json::Value old = load_object(object, memory.storage());
+  json::Value document(old, memory.storage());
   json::Object& members = document.get_object();
-  if (resource.key == namespaces_key && finalizer == namespace_finalizer) {
+  const bool of_namespace = resource.key == namespaces_key && finalizer == namespace_finalizer;
+  if (of_namespace) {
     json::Array* finalizers = json::get_array(json::ensure_object(members, "spec"), "finalizers");
     if (finalizers)
       for (auto* at = finalizers->begin(); at != finalizers->end();)
@@ -133,6 +148,8 @@ Transaction release(const StoredObject& object, const Resource& resource, std::s
   }
   Transaction transaction;
   const bool goes = deletion_completes(members, resource);
+  const std::string now = print_rfc3339({.seconds = now_seconds, .nanoseconds = 0});
+  if (!goes) note_own_write(document, &old, resource, collector(of_namespace ? "finalize" : "", now));
   transaction.writes.push_back({.kind = goes ? WriteKind::remove : WriteKind::update,
                                 .key = object.key(),
                                 .expected_revision = object.revision(),
@@ -152,9 +169,9 @@ std::optional<Transaction> removal(const StoredObject& object, const Resource& r
 }
 
 // Lets an owner go that waits for what it owns.
-Transaction release_owner(const StoredObject& owner, const Resource& resource) {
-  return release(owner, resource,
-                 has_finalizer_text(owner, orphan_finalizer) ? orphan_finalizer : foreground_finalizer);
+Transaction release_owner(const StoredObject& owner, const Resource& resource, std::int64_t now_seconds) {
+  return release(owner, resource, has_finalizer_text(owner, orphan_finalizer) ? orphan_finalizer : foreground_finalizer,
+                 now_seconds);
 }
 
 // Whoever knows a uid can name it as owner. What belongs to a namespace owns nothing outside of it, so nobody out there
@@ -507,8 +524,9 @@ class Controllers::Work {
 
   // Until what holds it has changed.
   Task<void> wait_or_release(const StoredObject& owner, const Resource& resource, std::string held_by, Round& round) {
+    const std::int64_t now = seconds_now(parts_.clock);
     if (held_by.empty() || closes_circle(owner.uid(), held_by))
-      round.add(co_await made(owner, [&] { return release_owner(owner, resource); }), owner.memory_bytes());
+      round.add(co_await made(owner, [&] { return release_owner(owner, resource, now); }), owner.memory_bytes());
     else
       held_.insert_or_assign(std::string(owner.uid()), Held{.owner = owner.key(), .by = std::move(held_by)});
   }
@@ -569,7 +587,8 @@ class Controllers::Work {
     else if (found)
       namespaces_.insert(name);
     else
-      round.add(release(*ns, *find_resource(namespaces_key), namespace_finalizer), ns->memory_bytes());
+      round.add(release(*ns, *find_resource(namespaces_key), namespace_finalizer, seconds_now(parts_.clock)),
+                ns->memory_bytes());
   }
 
   // False when it is still there after that.

@@ -17,6 +17,7 @@
 #include "resources/commit.h"
 #include "resources/decode.h"
 #include "resources/draft.h"
+#include "resources/managed_fields.h"
 #include "resources/object_meta.h"
 #include "resources/output.h"
 #include "resources/rules.h"
@@ -103,14 +104,16 @@ Transaction create_transaction(const Context& context, std::string_view name, Ob
   return transaction;
 }
 
-Task<Result<ObjectPtr>> store_new(Context& context, json::Object& object, bool generated, bool dry_run) {
+Task<Result<ObjectPtr>> store_new(Context& context, json::Object& object, bool generated, bool dry_run,
+                                  OwnersThatDoNotFit owners) {
   json::Object& metadata = metadata_of(object);
   for (int attempt = 1;; ++attempt) {
     const std::string name(json::get_string_or(metadata, "name"));
     context.deed.name = name;
     Result<CommitOutcome> outcome;
-    auto draft = co_await http::off_loop(context.call.core(), work_bytes(context),
-                                         [&] { return Result<ObjectDraft>(make_draft(object, context.resource)); });
+    auto draft = co_await http::off_loop(context.call.core(), work_bytes(context), [&] {
+      return Result<ObjectDraft>(make_draft(object, context.resource, owners));
+    });
     if (!draft) co_return fail(std::move(draft.error()));
     if (dry_run) {
       if (auto fits = check_stored_size(name, *draft); !fits) co_return fail(std::move(fits.error()));
@@ -151,6 +154,14 @@ Task<Result<ObjectPtr>> create(Context& context) {
   co_return co_await create_object(context, std::move(*object), options->dry_run, write);
 }
 
+std::optional<json::Value> track(Context& context, const json::Value& object, const WriteContext& write) {
+  const std::string manager = manager_of(context);
+  return track_creation(
+      object, *context.resource.kind,
+      {.manager = manager, .api_version = context.api_version, .subresource = {}, .now = write.now_rfc3339},
+      context.storage());
+}
+
 struct Named {
   std::string name;
   bool generated = false;
@@ -167,6 +178,8 @@ Result<Named> prepare(Context& context, json::Value& object, bool dry_run, const
             check_size_early(json::get_string_or(metadata_of(object.get_object()), "name"), object.get_object());
         !fits)
       return fail(std::move(fits.error()));
+  // Before admission rules look at it, as in Kubernetes: what they add is not what the client said.
+  if (!managed_fields) managed_fields = track(context, object, write);
   const std::string asked_name(json::get_string_or(metadata_of(std::as_const(object.get_object())), "name"));
   const auto mutated = run_admission(admission_request(context, Stage::mutate, asked_name, object, dry_run),
                                      context.backend.admission, context.storage(), context.warnings);
@@ -204,6 +217,7 @@ Task<Result<ObjectPtr>> create_object(Context& context, json::Value object, bool
                                       std::optional<json::Value> managed_fields) {
   http::Core& core = context.call.core();
   const std::size_t bytes = work_bytes(context);
+  const auto owners = managed_fields ? OwnersThatDoNotFit::refuse : OwnersThatDoNotFit::drop;
   const auto named = co_await off_loop_with_lookups(
       context, bytes, [&] { return prepare(context, object, dry_run, write, managed_fields); });
   if (!named) co_return fail(named.error());
@@ -226,7 +240,7 @@ Task<Result<ObjectPtr>> create_object(Context& context, json::Value object, bool
           co_await off_loop_with_lookups(context, bytes, [&] { return judge(context, named->name, object, dry_run); });
       !judged)
     co_return fail(std::move(judged.error()));
-  auto stored = co_await store_new(context, members, named->generated, dry_run);
+  auto stored = co_await store_new(context, members, named->generated, dry_run, owners);
   if (stored && !dry_run && context.group() == auth::rbac_group) co_await context.backend.authorizer.settle(core);
   co_return stored;
 }

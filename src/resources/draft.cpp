@@ -127,6 +127,14 @@ ObjectDraft make_draft(const json::Object& object, const Resource& resource) {
   return draft;
 }
 
+ObjectDraft make_draft(json::Object& object, const Resource& resource, OwnersThatDoNotFit owners) {
+  ObjectDraft draft = make_draft(object, resource);
+  if (draft.json.size() <= limits::stored_object_bytes_max || owners == OwnersThatDoNotFit::refuse) return draft;
+  json::Object* metadata = json::get_object(object, "metadata");
+  if (!metadata || !json::erase(*metadata, "managedFields")) return draft;
+  return make_draft(object, resource);
+}
+
 void append_object(std::string& out, const StoredObject& object, const Resource& resource, std::string_view api_version,
                    Revision revision) {
   const std::size_t start = out.size();

@@ -22,6 +22,10 @@ inline constexpr json::ParseOptions own_text{.bytes_max = SIZE_MAX, .depth_max =
 // fixed order, then everything else as it stands. Members of metadata that the server does not keep (selfLink,
 // the resource version) are left out.
 ObjectDraft make_draft(const json::Object& object, const Resource& resource);
+// The same, but who owns its fields may be left out of an object that is too large with it, as in Kubernetes. Not so
+// for an apply, which is about owners.
+enum class OwnersThatDoNotFit : std::uint8_t { drop, refuse };
+ObjectDraft make_draft(json::Object& object, const Resource& resource, OwnersThatDoNotFit owners);
 
 // Appends the object in another version of its kind: all have one shape, so only the name of the version changes.
 // `api_version` is the wanted one; `revision` as for append_with_revision, and 0 shows none.

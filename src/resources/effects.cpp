@@ -9,6 +9,7 @@
 #include "resources/change.h"
 #include "resources/decode.h"
 #include "resources/draft.h"
+#include "resources/own_writes.h"
 
 namespace vg::resources {
 namespace {
@@ -63,6 +64,7 @@ Task<Result<void>> carry_out(Backend& backend, server::Call& call, const admissi
                          .name = effect.name};
   const User user = own_account(backend.admission);
   Context context(backend, call, info, *resource, version, user, {});
+  context.own_manager = own_writers::virt_api;
   co_return co_await patch_object(context, effect);
 }
 

@@ -15,6 +15,7 @@
 #include "resources/catalog.h"
 #include "resources/draft.h"
 #include "resources/object_meta.h"
+#include "resources/own_writes.h"
 #include "resources/rules.h"
 
 namespace vg::resources {
@@ -30,27 +31,42 @@ class Planner {
   Planner(const ObjectStore& store, const Clock& clock)
       : store_(store), now_(print_rfc3339(Timestamp::from(clock.wall_now()))) {}
 
-  void create(std::string_view key, std::string_view ns, std::string_view name, json::Object object) {
+  // The status, where there is one, is written by `status_manager`.
+  void create(std::string_view key, std::string_view ns, std::string_view name, json::Object members,
+              std::string_view manager, std::string_view status_manager = {}) {
     const Resource& resource = *find_resource(key);
-    json::Object& metadata = metadata_of(object);
-    metadata["name"] = name;
-    if (!ns.empty()) metadata["namespace"] = ns;
+    json::Value document(std::move(members));
+    json::Object& object = document.get_object();
+    metadata_of(object)["name"] = name;
+    if (!ns.empty()) metadata_of(object)["namespace"] = ns;
     const WriteContext context{.now_rfc3339 = now_, .user = {}, .subresource = {}, .kind = resource.kind};
     // A status that stands in the object is the server's own word here.
     std::optional<json::Value> status;
     if (const auto* stated = json::find(object, "status")) status = *stated;
+    json::erase(object, "status");
+    note_own_write(document, nullptr, resource, {.manager = manager, .subresource = {}, .now = now_});
+    std::optional<json::Value> owners;
+    if (const auto* noted = json::find(metadata_of(object), "managedFields")) owners = *noted;
     prepare_new(object, resource, context, uuid_v4());
-    if (status) object["status"] = std::move(*status);
+    if (owners) metadata_of(object)["managedFields"] = std::move(*owners);
+    if (status) {
+      const json::Value before(document, document.storage());
+      object["status"] = std::move(*status);
+      note_own_write(document, &before, resource, {.manager = status_manager, .subresource = "status", .now = now_});
+    }
     writes_.push_back({.kind = WriteKind::create,
                        .key = {std::string(key), std::string(ns), std::string(name)},
                        .object = make_draft(object, resource)});
   }
 
-  void update(const StoredObject& current, const json::Object& object) {
+  void update(const StoredObject& current, json::Value object, std::string_view manager, std::string_view subresource) {
+    const Resource& resource = *find_resource(current.resource());
+    const json::Value before = load_object(current, object.storage());
+    note_own_write(object, &before, resource, {.manager = manager, .subresource = subresource, .now = now_});
     writes_.push_back({.kind = WriteKind::update,
                        .key = current.key(),
                        .expected_revision = current.revision(),
-                       .object = make_draft(object, *find_resource(current.resource()))});
+                       .object = make_draft(object.get_object(), resource)});
   }
 
   const ObjectStore& store() const { return store_; }
@@ -77,7 +93,8 @@ void plan_kubevirt(Planner& planner, const FirstStart& facts) {
   if (!current) {
     status["conditions"] = json::Array{condition("Available", "AllComponentsReady", planner.now())};
     planner.create(kubevirts_key, kubevirt_namespace, kubevirt_name,
-                   {{"spec", json::Object()}, {"status", std::move(status)}});
+                   {{"spec", json::Object()}, {"status", std::move(status)}}, own_writers::virt_operator,
+                   own_writers::virt_operator);
     return;
   }
   json::Document document;
@@ -90,7 +107,7 @@ void plan_kubevirt(Planner& planner, const FirstStart& facts) {
     kept[member.key()] = member.value();
     changed = true;
   }
-  if (changed) planner.update(*current, object.get_object());
+  if (changed) planner.update(*current, std::move(object), own_writers::virt_operator, "status");
 }
 
 json::Object definition(const api::Kind& kind, std::string_view now, const json::StoragePtr& storage) {
@@ -114,7 +131,7 @@ void plan_definitions(Planner& planner) {
     const std::string name = fmt::format("{}.{}", kind.plural, kind.group);
     const auto current = planner.store().get(crds_key, "", name);
     if (!current) {
-      planner.create(crds_key, "", name, std::move(crd));
+      planner.create(crds_key, "", name, std::move(crd), own_writers::virt_operator, own_writers::kube_apiserver);
       continue;
     }
     json::Value stored = load_object(*current, document.storage());
@@ -123,7 +140,7 @@ void plan_definitions(Planner& planner) {
     spec = crd.at("spec");
     json::Object& metadata = metadata_of(stored.get_object());
     metadata["generation"] = json::get_int_or(metadata, "generation", 0) + 1;
-    planner.update(*current, stored.get_object());
+    planner.update(*current, std::move(stored), own_writers::virt_operator, "");
   }
 }
 
@@ -132,11 +149,13 @@ void plan_definitions(Planner& planner) {
 std::vector<Write> plan_first_start(const ObjectStore& store, const FirstStart& facts, const Clock& clock) {
   Planner planner(store, clock);
   for (const std::string_view name : first_namespaces)
-    if (!store.get("namespaces", "", name)) planner.create("namespaces", "", name, {});
+    if (!store.get("namespaces", "", name))
+      planner.create("namespaces", "", name, {},
+                     name == kubevirt_namespace ? own_writers::virt_operator : own_writers::kube_apiserver);
   plan_kubevirt(planner, facts);
   if (!store.get("configmaps", kubevirt_namespace, ca_config_map))
     planner.create("configmaps", kubevirt_namespace, ca_config_map,
-                   {{"data", json::Object{{"ca-bundle", facts.ca_bundle}}}});
+                   {{"data", json::Object{{"ca-bundle", facts.ca_bundle}}}}, own_writers::virt_operator);
   plan_definitions(planner);
   return planner.take();
 }

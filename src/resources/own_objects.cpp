@@ -13,6 +13,7 @@
 #include "json/write.h"
 #include "resources/draft.h"
 #include "resources/options.h"
+#include "resources/own_writes.h"
 #include "resources/read.h"
 #include "resources/selection.h"
 #include "resources/turn.h"
@@ -191,6 +192,7 @@ Task<Result<void>> OwnObjects::patch(http::Core& core, ObjectName object, std::s
   server::Call call(exchange, {});
   const RequestInfo info = request_info_of(object, "patch", subresource);
   Context context(backend_, call, info, *resource, *resource->kind->version(info.version), user_, Answer{});
+  context.own_manager = own_writers::virt_api;
   co_await serve_patch(context);
   auto answer = read_answer(exchange.response(), context.storage());
   if (!answer) co_return fail(std::move(answer.error()));
@@ -205,6 +207,7 @@ Task<Result<std::string>> OwnObjects::create(http::Core& core, ResourceName name
   server::Call call(exchange, {});
   const RequestInfo info = request_info_of({.resource = name, .ns = ns, .name = {}}, "create", {});
   Context context(backend_, call, info, *resource, *resource->kind->version(info.version), user_, Answer{});
+  context.own_manager = own_writers::virt_api;
   co_await serve_create(context);
   auto answer = read_answer(exchange.response(), context.storage());
   if (!answer) co_return fail(std::move(answer.error()));

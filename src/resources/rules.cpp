@@ -8,6 +8,7 @@
 
 #include "api/structural.h"
 #include "json/access.h"
+#include "resources/managed_fields.h"
 #include "resources/object_meta.h"
 
 namespace vg::resources {
@@ -127,7 +128,7 @@ std::vector<StatusCause> find_causes(const json::Value& object, const json::Valu
 }
 
 bool same_object(const json::Object& object, const json::Object& old) {
-  static constexpr std::array<std::string_view, 13> kept = {"name",
+  static constexpr std::array<std::string_view, 12> kept = {"name",
                                                             "generateName",
                                                             "namespace",
                                                             "uid",
@@ -138,8 +139,7 @@ bool same_object(const json::Object& object, const json::Object& old) {
                                                             "annotations",
                                                             "deletionGracePeriodSeconds",
                                                             "ownerReferences",
-                                                            "finalizers",
-                                                            "managedFields"};
+                                                            "finalizers"};
   const json::Object& a = metadata_of(object);
   const json::Object& b = metadata_of(old);
   const auto is_empty = [](const json::Value* value) {
@@ -151,7 +151,8 @@ bool same_object(const json::Object& object, const json::Object& old) {
     const json::Value* y = json::find(b, member);
     if (is_empty(x) || is_empty(y) ? is_empty(x) != is_empty(y) : *x != *y) return false;
   }
-  return same_content(object, old);
+  // Nothing is written for a time alone.
+  return same_owners(json::find(a, "managedFields"), json::find(b, "managedFields")) && same_content(object, old);
 }
 
 bool takes_unconditional_update(const Resource& resource) {
