@@ -43,6 +43,8 @@ class Planner {
     // A status that stands in the object is the server's own word here.
     std::optional<json::Value> status;
     if (const auto* stated = json::find(object, "status")) status = *stated;
+    const Strategy* strategy = find_strategy(resource.group(), resource.kind->kind);
+    if (strategy && strategy->defaults) strategy->defaults(object, context);
     json::erase(object, "status");
     note_own_write(document, nullptr, resource, {.manager = manager, .subresource = {}, .now = now_});
     std::optional<json::Value> owners;

@@ -266,7 +266,7 @@ Change find_change(const json::Value& before, const json::Value& after, const ap
 // What there is before an object is made. In Go an object of Kubernetes' own types is never quite empty: whatever is a
 // struct is always there, and is nobody's.
 json::Value empty_object(const api::Kind& kind, const json::StoragePtr& storage) {
-  json::Value empty{json::Object(storage)};
+  json::Value empty = json::Object(storage);
   if (!kind.custom) (void)api::canonicalize(empty, *kind.type);
   return empty;
 }
