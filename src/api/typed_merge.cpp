@@ -12,6 +12,7 @@
 #include "api/canonical_place.h"
 #include "base/limits.h"
 #include "json/access.h"
+#include "json/equal.h"
 #include "json/parse.h"
 #include "json/sorted_members.h"
 #include "json/write.h"
@@ -93,9 +94,9 @@ struct Root {
 };
 
 std::string member_element(string_view name) {
-  std::string element = "f:";
-  element += name;
-  return element;
+  std::string element;
+  element.reserve(name.size() + 2);
+  return element.append("f:").append(name);
 }
 
 // A key that an element leaves out may have a default.
@@ -258,7 +259,7 @@ class Comparer {
       here.added.member = true;
     else if (!after)
       here.removed.member = true;
-    else if (*before != *after)
+    else if (!json::equal(*before, *after))
       here.changed.member = true;
   }
 
@@ -268,10 +269,13 @@ class Comparer {
     here.removed.sort_children();
   }
 
-  static void attach(FieldSet& to, string_view element, FieldSet& below) {
-    if (below.member || !below.children.empty()) to.children.push_back({std::string(element), std::move(below)});
+  // Most places are the same in both objects, and then their elements are never put into words.
+  template <class Element>
+  static void attach(FieldSet& to, const Element& element, FieldSet& below) {
+    if (below.member || !below.children.empty()) to.children.push_back({element(), std::move(below)});
   }
-  static void attach(Difference& to, string_view element, Difference& below) {
+  template <class Element>
+  static void attach(Difference& to, const Element& element, Difference& below) {
     attach(to.added, element, below.added);
     attach(to.changed, element, below.changed);
     attach(to.removed, element, below.removed);
@@ -281,8 +285,9 @@ class Comparer {
     const auto member = [&](string_view name, const Value* old_value, const Value* new_value) {
       Difference below;
       compare(part.member(name), old_value, new_value, below);
-      attach(here, member_element(name), below);
+      attach(here, [&] { return member_element(name); }, below);
     };
+    if (!before && after) here.added.children.reserve(after->size());
     if (before)
       for (const auto& each : *before)
         member(each.key(), &each.value(), after ? json::find(*after, each.key()) : nullptr);
@@ -293,6 +298,7 @@ class Comparer {
 
   // The elements of both lists side by side; both are in the order of their texts.
   static void elements(const Part& part, const Array* before, const Array* after, Difference& here) {
+    if (before && after && json::equal(*before, *after)) return;
     const auto old_found = groups_of(part, before), new_found = groups_of(part, after);
     auto old_group = old_found.groups.begin();
     auto new_group = new_found.groups.begin();
@@ -305,7 +311,7 @@ class Comparer {
       Difference below;
       pair(part.element(), take_old ? Repeated{before, old_group->places} : Repeated{},
            take_new ? Repeated{after, new_group->places} : Repeated{}, below);
-      attach(here, take_old ? old_group->element : new_group->element, below);
+      attach(here, [&] { return take_old ? old_group->element : new_group->element; }, below);
       if (take_old) ++old_group;
       if (take_new) ++new_group;
     }
@@ -330,7 +336,7 @@ class Comparer {
     bool operator==(const Repeated& other) const {
       if (size() != other.size()) return false;
       for (std::size_t i = 0; i < size(); ++i)
-        if (at(i) != other.at(i)) return false;
+        if (!json::equal(at(i), other.at(i))) return false;
       return true;
     }
   };

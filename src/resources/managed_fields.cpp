@@ -17,6 +17,7 @@
 #include "base/limits.h"
 #include "base/time_rfc3339.h"
 #include "json/access.h"
+#include "json/equal.h"
 #include "json/parse.h"
 #include "json/write.h"
 #include "resources/catalog.h"
@@ -269,6 +270,24 @@ json::Value empty_object(const api::Kind& kind, const json::StoragePtr& storage)
   json::Value empty = json::Object(storage);
   if (!kind.custom) (void)api::canonicalize(empty, *kind.type);
   return empty;
+}
+
+// What a value takes at least as text.
+// NOLINTNEXTLINE(misc-no-recursion): as deep as the object, which the parser bounds
+std::size_t text_bytes_min(const json::Value& value) {
+  std::size_t bytes = 1;
+  if (const auto* text = value.if_string()) return text->size() + 2;
+  if (const auto* array = value.if_array())
+    for (const json::Value& item : *array) bytes += text_bytes_min(item) + 1;
+  if (const auto* object = value.if_object())
+    for (const auto& member : *object) bytes += member.key().size() + text_bytes_min(member.value()) + 4;
+  return bytes;
+}
+
+// An object that is too large whoever owns it is not worth the work.
+bool will_be_refused(const json::Value& object) {
+  const json::Value* owners = json::find_path(object, {"metadata", "managedFields"});
+  return text_bytes_min(object) - (owners ? text_bytes_min(*owners) : 0) > limits::stored_object_bytes_max;
 }
 
 bool is_too_long(const FieldSet& fields) { return fields.written_bytes_min() > limits::stored_object_bytes_max; }
@@ -567,13 +586,14 @@ bool same_owners(const json::Value* one, const json::Value* other) {
     for (const string_view name : {"manager", "operation", "apiVersion", "subresource", "fieldsType"})
       if (json::get_string_or(*a, name) != json::get_string_or(*b, name)) return false;
     const json::Value *x = json::find(*a, "fieldsV1"), *y = json::find(*b, "fieldsV1");
-    return x && y ? *x == *y : x == y;
+    return x && y ? json::equal(*x, *y) : x == y;
   };
   return std::ranges::equal(sorted(one), sorted(other), same);
 }
 
 std::optional<json::Value> track_creation(const json::Value& object, const api::Kind& kind, const FieldWriter& writer,
                                           const json::StoragePtr& storage) {
+  if (will_be_refused(object)) return std::nullopt;
   Change change = find_change(empty_object(kind, storage), object, kind, writer);
   if (is_too_long(change.written)) return std::nullopt;
   Owners owners = read_owners(managed_fields_of(object), kind, Trust::sent).value_or(Owners());
@@ -588,8 +608,9 @@ std::optional<json::Value> track_change(const json::Value& old, const json::Valu
   if (own_word && asks_for_reset(wanted)) return std::nullopt;
   const json::Array* kept = managed_fields_of(old);
   const json::Array* sent = own_word ? managed_fields_of(wanted) : nullptr;
-  if (sent && kept && *sent == *kept) sent = nullptr;
+  if (sent && kept && json::equal(*sent, *kept)) sent = nullptr;
   if (!kept && !sent) return std::nullopt;
+  if (will_be_refused(wanted)) return std::nullopt;
   Change change = find_change(old, wanted, kind, writer);
   if (!sent && change.empty()) return json::Value(*kept, storage);
   if (is_too_long(change.written)) return std::nullopt;
@@ -626,7 +647,7 @@ Result<Applied> apply_configuration(const json::Value& live, const json::Value& 
   json::Value merged = api::merge_objects(before, configuration, kind, storage);
   json::Value object = prune(merged, owners, asked, last, kind, storage);
   // Whoever only says what is so already has done nothing that has a time.
-  if (object != before) owners.back().time = std::string(writer.now);
+  if (!json::equal(object, before)) owners.back().time = std::string(writer.now);
   const Change change = find_change(before, object, kind, writer);
   if (auto settled = settle_conflicts(owners, self, change, force, before, kind, writer, storage); !settled)
     return fail(std::move(settled.error()));

@@ -8,6 +8,7 @@
 
 #include "api/structural.h"
 #include "json/access.h"
+#include "json/equal.h"
 #include "resources/managed_fields.h"
 #include "resources/object_meta.h"
 
@@ -22,7 +23,7 @@ bool same_content(const json::Object& a, const json::Object& b) {
   for (const auto& member : a) {
     if (is_identity(member.key())) continue;
     const json::Value* other = json::find(b, member.key());
-    if (!other || *other != member.value()) return false;
+    if (!other || !json::equal(*other, member.value())) return false;
     ++members;
   }
   for (const auto& member : b)
@@ -149,7 +150,7 @@ bool same_object(const json::Object& object, const json::Object& old) {
   for (const std::string_view member : kept) {
     const json::Value* x = json::find(a, member);
     const json::Value* y = json::find(b, member);
-    if (is_empty(x) || is_empty(y) ? is_empty(x) != is_empty(y) : *x != *y) return false;
+    if (is_empty(x) || is_empty(y) ? is_empty(x) != is_empty(y) : !json::equal(*x, *y)) return false;
   }
   // Nothing is written for a time alone.
   return same_owners(json::find(a, "managedFields"), json::find(b, "managedFields")) && same_content(object, old);
