@@ -108,7 +108,7 @@ class Handover(e2e.Kubectl, unittest.TestCase):
             {"op": "replace", "path": "/metadata/resourceVersion", "value": found["metadata"]["resourceVersion"]}], JSON_PATCH)
         self.api("PATCH", applying, item, APPLY)
 
-    def check_machine(self, path):
+    def check_machine(self, path, others="licences"):
         found = self.api("GET", path)
         meta, firmware = found["metadata"], found["spec"]["template"]["spec"]["domain"]["firmware"]
         self.assertEqual(meta["labels"], {"app": "shop", "team": "blue"})
@@ -119,8 +119,8 @@ class Handover(e2e.Kubectl, unittest.TestCase):
         self.assertEqual(found["spec"]["runStrategy"], "Manual")
         owners = self.owners(path)
         self.assertIn(("kubectl", "Apply", ""), owners)
-        self.assertIn(("licences", "Update", ""), owners)
-        self.assertNotIn(("before-first-apply", "Update", ""), owners)
+        self.assertIn("f:uuid", json.dumps(owners[(others, "Update", "")]))
+        self.assertNotIn("f:uuid", json.dumps(owners[("kubectl", "Apply", "")]))
 
     def check_settings(self, path):
         found = self.api("GET", path)
@@ -156,6 +156,24 @@ class Handover(e2e.Kubectl, unittest.TestCase):
         kept = self.api("GET", data)["metadata"]["annotations"][LAST_APPLIED]
         self.assertEqual(json.loads(kept)["data"], {"mine": "2"})
         self.assertIn(("kubectl-last-applied", "Apply", ""), self.owners(data))
+        self.release(vm, data)
+
+    def test_objects_from_before_owners_were_kept(self):
+        vm, data = self.path("virtualmachines", "a"), self.path("configmaps", "a", CORE)
+        self.api("POST", self.path("virtualmachines"), with_last_applied(machine()))
+        self.api("POST", self.path("configmaps", root=CORE), with_last_applied(settings()))
+        self.change(vm, ON_A_MACHINE)
+        self.change(data, ON_A_MAP)
+        changed_vm, changed_data = self.changed_files()
+        for path, changed in ((vm, changed_vm), (data, changed_data)):
+            self.api("PATCH", path, {"metadata": {"managedFields": [{}]}}, MERGE)
+            self.assertEqual(self.owners(path), {})
+            if self.version >= (1, 26):
+                self.apply_on_the_server(changed)
+            else:
+                self.apply_step_by_step(path, changed)
+        self.check_machine(vm, "before-first-apply")
+        self.check_settings(data)
         self.release(vm, data)
 
     def test_step_by_step_nothing_of_others_goes(self):

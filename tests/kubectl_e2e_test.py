@@ -477,7 +477,10 @@ class Suite(Kubectl):
         self.assertEqual(self.kubectl("get", "vm", "--sort-by={.metadata.creationTimestamp}", "-o", "name").count("\n"), 2)
         whole = self.read("vm")
         self.assertEqual((whole["kind"], len(whole["items"])), ("List", 2))
-        self.assertEqual(self.read("vm", "a"), self.api("GET", self.path("virtualmachines", "a")))
+        whole = self.api("GET", self.path("virtualmachines", "a"))
+        if self.version >= (1, 21):
+            del whole["metadata"]["managedFields"]  # which newer ones only show when asked to
+        self.assertEqual(self.read("vm", "a"), whole)
 
     def test_get_by_selector(self):
         self.create(config_map("a", labels={"app": "x", "n": "1"}), config_map("b", labels={"app": "y", "n": "1"}),

@@ -475,6 +475,23 @@ FieldSet still_applied(json::Value& live, const api::Kind& kind, const FieldWrit
   return std::move(*fields);
 }
 
+// Owners of an object of which none were kept. What client-side apply said is known by its annotation, and is told
+// apart from all the rest, which kube-apiserver does not do: kubectl takes over all that the owner of the annotation
+// has, and deletes of it what its file lacks.
+Owners owners_before_first_apply(json::Value& live, const api::Kind& kind, const FieldWriter& writer,
+                                 const json::StoragePtr& storage) {
+  FieldWriter earlier = writer, client = writer;
+  earlier.manager = "before-first-apply";
+  client.manager = "kubectl-client-side-apply";
+  Owners owners;
+  note_update(owners, find_change(empty_object(kind, storage), live, kind, earlier), earlier);
+  if (owners.empty() || !last_applied_of(live) || !writer.subresource.empty()) return owners;
+  FieldSet said = owned_part(still_applied(live, kind, writer, storage), kind, writer);
+  said.at(metadata_element).at("f:annotations").at(fmt::format("f:{}", last_applied)).member = true;
+  note_update(owners, {.written = said.common_with(owners.front().fields.set()), .removed = {}}, client);
+  return owners;
+}
+
 // Client-side apply may come back, and then goes by what server-side apply said in between.
 void update_last_applied(json::Value& object, const json::Value& configuration, const json::StoragePtr& storage) {
   const json::Value* found = last_applied_of(object);
@@ -628,11 +645,7 @@ Result<Applied> apply_configuration(const json::Value& live, const json::Value& 
   if (auto excess = find_excess(*said)) return fail(std::move(*excess));
   json::Value before = without_managed_fields(live, storage);
   Owners owners = read_owners(managed_fields_of(live), kind, Trust::kept).value_or(Owners());
-  if (owners.empty()) {
-    FieldWriter earlier = writer;
-    earlier.manager = "before-first-apply";
-    note_update(owners, find_change(empty_object(kind, storage), before, kind, earlier), earlier);
-  }
+  if (owners.empty()) owners = owners_before_first_apply(before, kind, writer, storage);
   Owner self = owner_of(writer, apply_operation);
   FieldSet last;
   if (Owner* known = find_owner(owners, self)) {

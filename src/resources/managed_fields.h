@@ -2,7 +2,8 @@
 //
 // As in kube-apiserver the fields of every object have owners from its creation on, and what a request says itself is
 // looked at, before admission rules change it: what those add belongs to nobody. An object from before this was kept
-// has no owners until its first apply; what stood there then belongs to "before-first-apply".
+// has no owners until its first apply; what stood there then belongs to "before-first-apply", but for what the
+// annotation of client-side apply says.
 #pragma once
 
 #include <optional>
