@@ -43,8 +43,6 @@ class Planner {
     // A status that stands in the object is the server's own word here.
     std::optional<json::Value> status;
     if (const auto* stated = json::find(object, "status")) status = *stated;
-    const Strategy* strategy = find_strategy(resource.group(), resource.kind->kind);
-    if (strategy && strategy->defaults) strategy->defaults(object, context);
     json::erase(object, "status");
     note_own_write(document, nullptr, resource, {.manager = manager, .subresource = {}, .now = now_});
     std::optional<json::Value> owners;
@@ -83,6 +81,11 @@ class Planner {
 
 json::Object condition(std::string_view type, std::string_view reason, std::string_view now) {
   return {{"type", type}, {"status", "True"}, {"reason", reason}, {"message", ""}, {"lastTransitionTime", now}};
+}
+
+// With the label that every namespace has by default, and that is its maker's.
+json::Object named_namespace(std::string_view name) {
+  return {{"metadata", json::Object{{"labels", json::Object{{"kubernetes.io/metadata.name", name}}}}}};
 }
 
 void plan_kubevirt(Planner& planner, const FirstStart& facts) {
@@ -152,7 +155,7 @@ std::vector<Write> plan_first_start(const ObjectStore& store, const FirstStart& 
   Planner planner(store, clock);
   for (const std::string_view name : first_namespaces)
     if (!store.get("namespaces", "", name))
-      planner.create("namespaces", "", name, {},
+      planner.create("namespaces", "", name, named_namespace(name),
                      name == kubevirt_namespace ? own_writers::virt_operator : own_writers::kube_apiserver);
   plan_kubevirt(planner, facts);
   if (!store.get("configmaps", kubevirt_namespace, ca_config_map))

@@ -1,6 +1,6 @@
-// Server-side apply of generated objects. The input chooses, byte by byte, what two managers say of an object: labels,
-// finalizers, disks by their names, with repetitions. Whatever they say, applying ends, an outcome can be written and
-// read again, and whoever applies the same once more changes nothing.
+// Server-side apply and updates of generated objects. The input chooses, byte by byte, what two managers say of an
+// object: labels, finalizers, disks by their names, with repetitions. Whatever they say, applying ends, an outcome can
+// be written and read again, and whoever applies or writes the same once more changes nothing.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -87,6 +87,17 @@ Value stored(Applied applied) {
   return std::move(applied.object);
 }
 
+// The object as it is after an update, or after it was made.
+Value updated(const Value& old, Value wanted, const vg::api::Kind& kind, const FieldWriter& writer,
+              const StoragePtr& storage) {
+  auto owners = old.get_object().empty() ? vg::resources::track_creation(wanted, kind, writer, storage)
+                                         : vg::resources::track_change(old, wanted, kind, writer, storage);
+  Object& metadata = vg::json::ensure_object(wanted.get_object(), "metadata");
+  vg::json::erase(metadata, "managedFields");
+  if (owners) metadata["managedFields"] = std::move(*owners);
+  return wanted;
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -101,7 +112,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                              .subresource = {},
                              .now = "2026-01-01T00:00:00Z"};
     const bool force = choices.next(2) != 0;
-    const Value wanted = configuration(choices, storage);
+    Value wanted = configuration(choices, storage);
+    if (choices.next(3) == 0) {
+      live = updated(live, std::move(wanted), kind, writer, storage);
+      require(vg::json::to_text(updated(live, Value(live, storage), kind, writer, storage)) == vg::json::to_text(live));
+      continue;
+    }
     const std::string before = vg::json::to_text(live);
     auto applied = apply_configuration(live, wanted, kind, writer, force, storage);
     require(vg::json::to_text(live) == before);
