@@ -58,7 +58,7 @@ class Field(Node):
         self.__dict__.update(node.__dict__)
         self.name, self.omission, self.where, self.number = name, omission, where, number
         self.required = omission == "always"
-        self.merge, self.merge_key, self.map_keys = False, "", []
+        self.merge, self.replace, self.merge_key, self.map_keys = False, False, "", []
         self.description, self.api_only, self.api_default_stated = "", False, False
 
 
@@ -248,7 +248,7 @@ def apply_token(field, token, argument):
     """What each word behind a field's type means. The list is also in schema/README.md."""
     scalar = field.innermost()
     flags = ("optional", "required", "omitzero", "atomic", "set", "map-atomic", "nullable", "nullable-items", "preserve",
-             "api-only", "api-no-default")
+             "api-only", "api-no-default", "replace")
     if token in flags:
         need(argument is None, "%s takes no argument" % token)
     if token == "optional":
@@ -272,6 +272,9 @@ def apply_token(field, token, argument):
     elif token == "merge":
         need(field.shape in ("list", "structure", "map"), "merge is for lists, maps and structs")
         field.merge, field.merge_key = True, argument or ""
+    elif token == "replace":
+        need(field.shape in ("structure", "map"), "replace is for maps and structs; lists are replaced anyway")
+        field.replace = True
     elif token == "map-atomic":
         need(field.shape in ("map", "structure"), "map-atomic is for maps and structs")
         field.map_atomic = True

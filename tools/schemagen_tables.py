@@ -169,8 +169,9 @@ class Tables:
             node.list_type, type_address, element, self.crd_facts(node), self.openapi_facts(node))
 
     def field(self, field, number):
-        return "{%s, %s, Omission::%s, %s, %s, %d, %s, %s, %s}" % (
-            self.node(field), text(field.name), field.omission, flag(field.required), flag(field.merge), number,
+        return "{%s, %s, Omission::%s, %s, %s, %s, %d, %s, %s, %s}" % (
+            self.node(field), text(field.name), field.omission, flag(field.required), flag(field.merge),
+            flag(field.replace), number,
             text(field.merge_key), self.strings_span(field.map_keys), text(field.description))
 
     def flat_fields(self, entry):

@@ -225,6 +225,7 @@ class Definitions {
     if (!field.description.empty()) property["description"] = field.description;
     if (field.list_type == ListType::map) property["x-kubernetes-list-map-keys"] = strings(field.map_keys, storage);
     if (field.merge_patch) property["x-kubernetes-patch-strategy"] = "merge";
+    if (field.merge_replace) property["x-kubernetes-patch-strategy"] = "replace";
     if (!field.merge_key.empty()) property["x-kubernetes-patch-merge-key"] = field.merge_key;
     properties.emplace(field.name, closed(std::move(property)));
   }

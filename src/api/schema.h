@@ -114,6 +114,7 @@ struct Field : Node {
   Omission omission = Omission::always;
   bool required = false;                       // CRD and OpenAPI agree on it
   bool merge_patch = false;                    // patchStrategy "merge" of a strategic merge patch
+  bool merge_replace = false;                  // patchStrategy "replace": the object is not merged but replaced
   std::uint16_t number = 0;                    // in protobuf; 0: not there, or in the message of an Embed
   std::string_view merge_key;                  // patchMergeKey of a list of structs; empty for a list of scalars
   std::span<const std::string_view> map_keys;  // of ListType::map

@@ -17,11 +17,19 @@ bool is(const Value& self, std::string_view name, std::string_view wanted) {
 // The field is there and says something.
 bool is_filled(const Value& self, std::string_view name) { return !json::get_string_or(self, name).empty(); }
 
-constexpr std::array<RuleCheck, 12> checks = {{
+bool is_access_mode(const Value& mode) {
+  static constexpr std::array<std::string_view, 4> modes = {"ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany",
+                                                            "ReadWriteOncePod"};
+  return std::ranges::find(modes, json::as_string(&mode).value_or("")) != modes.end();
+}
+
+constexpr std::array<RuleCheck, 13> checks = {{
     {"absolute-path",
      [](const Value& self, const Value*) { return json::as_string(&self).value_or("").starts_with('/'); }},
     {"no-parent-steps",
      [](const Value& self, const Value*) { return self.is_string() && !json::as_string(&self)->contains(".."); }},
+    {"access-modes",
+     [](const Value& self, const Value*) { return self.is_array() && std::ranges::all_of(self.get_array(), is_access_mode); }},
     {"only-true", [](const Value& self, const Value*) { return json::as_bool(&self).value_or(false); }},
     {"unchanged", [](const Value& self, const Value* old_self) { return !old_self || self == *old_self; }, true},
     {"pvc-named", [](const Value& self, const Value*) { return is_filled(self, "pvcName"); }},

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/limits.h"
@@ -14,6 +15,7 @@
 #include "resources/discovery.h"
 #include "resources/output.h"
 #include "resources/output_protobuf.h"
+#include "resources/parts.h"
 #include "resources/read.h"
 #include "resources/write.h"
 #include "server/arena_pool.h"
@@ -69,18 +71,19 @@ Operation operation_on_subresource(const RequestInfo& info, const Resource& reso
   const std::string_view sub = info.subresource;
   if (sub == "status" && resource.kind->status_subresource) {
     if (info.verb == "get") return Operation::get;
+    if (!read_only_reason(resource.key).empty()) return Operation::none;
     if (info.verb == "update") return Operation::update;
     if (info.verb == "patch") return Operation::patch;
     return Operation::none;
   }
   if (sub == "scale" && resource.kind->scale)
     return info.verb == "get" || info.verb == "update" || info.verb == "patch" ? Operation::scale : Operation::none;
-  if (sub == "finalize" && resource.key == "namespaces")
-    return info.verb == "update" ? Operation::update : Operation::none;
-  if (sub == "eviction" && resource.key == "pods") return info.verb == "create" ? Operation::eviction : Operation::none;
-  if (sub == "token" && resource.key == "serviceaccounts")
-    return info.verb == "create" ? Operation::token : Operation::none;
-  return Operation::none;
+  const Part* part = find_part(resource.key, sub);
+  if (!part || std::ranges::find(part->verbs, info.verb) == part->verbs.end()) return Operation::none;
+  if (sub == "eviction") return Operation::eviction;
+  if (sub == "token") return Operation::token;
+  if (info.verb == "get") return Operation::get;
+  return info.verb == "patch" ? Operation::patch : Operation::update;
 }
 
 Operation operation_of(const RequestInfo& info, const Resource& resource) {
@@ -91,7 +94,7 @@ Operation operation_of(const RequestInfo& info, const Resource& resource) {
   if (verb == "list") return Operation::list;
   if (verb == "watch") return Operation::watch;
   // The definitions of the kinds are part of the program.
-  if (resource.key == crds) return Operation::none;
+  if (resource.key == crds || !read_only_reason(resource.key).empty()) return Operation::none;
   if (verb == "create") return named && !resource.kind->custom ? Operation::none : Operation::create;
   if (verb == "deletecollection") return resource.key == "namespaces" ? Operation::none : Operation::remove_all;
   const Operation unnamed = resource.kind->custom ? Operation::needs_name : Operation::none;
@@ -104,12 +107,17 @@ Operation operation_of(const RequestInfo& info, const Resource& resource) {
 bool knows_subresource(const RequestInfo& info, const Resource& resource) {
   const std::string_view sub = info.subresource;
   return sub.empty() || (sub == "status" && resource.kind->status_subresource) ||
-         (sub == "scale" && resource.kind->scale) || (sub == "finalize" && resource.key == "namespaces") ||
-         (sub == "eviction" && resource.key == "pods") || (sub == "token" && resource.key == "serviceaccounts");
+         (sub == "scale" && resource.kind->scale) || find_part(resource.key, sub) != nullptr;
 }
 
 // Kubernetes' own kinds are registered path by path, so their refusals know of no resource.
 Status not_allowed(const RequestInfo& info, const Resource& resource) {
+  if (const std::string_view why = read_only_reason(resource.key); !why.empty()) {
+    Status status = Status::method_not_supported("", "", info.verb);
+    status.message = fmt::format("the server does not allow this method on the requested resource: {} are read-only; {}",
+                                 resource.plural(), why);
+    return status;
+  }
   return resource.kind->custom ? Status::method_not_supported(info.group, info.resource, info.verb)
                                : Status::method_not_supported("", "", info.verb);
 }

@@ -157,6 +157,11 @@ Task<Settled> apply_to(Context& context, const ObjectPtr& current, const json::V
 }
 
 Task<Settled> apply(Context& context) {
+  // Who owns which field is kept in the names of what is stored.
+  if (context.shown.conversion)
+    co_return refused(
+        Status::unsupported_media_type(fmt::format("{} of {} cannot be applied on the server; use {}", context.plural(),
+                                                   context.api_version, context.resource.storage_api_version)));
   const auto options = read_apply_options(context);
   if (!options) co_return refused(options.error());
   context.deed.dry_run = options->dry_run;

@@ -12,6 +12,7 @@
 #include "json/access.h"
 #include "resources/admission_stage.h"
 #include "resources/commit.h"
+#include "resources/conversion.h"
 #include "resources/decode.h"
 #include "resources/deletion.h"
 #include "resources/draft.h"
@@ -47,7 +48,7 @@ std::optional<json::Value> track(Context& context, const json::Value& old, const
                                  const WriteContext& write) {
   const std::string manager = manager_of(context);
   const FieldWriter writer{.manager = manager,
-                           .api_version = context.api_version,
+                           .api_version = written_api_version(context),
                            .subresource = context.info.subresource,
                            .now = write.now_rfc3339};
   return track_change(old, wanted, *context.resource.kind, writer, context.storage());
@@ -57,10 +58,15 @@ Result<json::Value> decode_body(Context& context, std::string_view body, BodyFor
                                 const WriteContext& write) {
   const bool judge = validation != FieldValidation::ignore;
   FieldProblems problems;
-  auto object = read_object(body, format, *context.resource.kind->type, context.storage(), judge ? &problems : nullptr);
+  auto object = read_object(body, format, *context.shown.kind->type, context.storage(), judge ? &problems : nullptr);
   if (!object) return object;
-  if (auto typed = check_type(object->get_object(), context.resource, context.api_version); !typed)
+  if (auto typed = check_type(object->get_object(), context.shown, context.api_version); !typed)
     return fail(std::move(typed.error()));
+  if (context.shown.conversion) {
+    if (auto shaped = shape_typed(*object, *context.shown.kind->type, judge ? &problems.unknown : nullptr); !shaped)
+      return fail(std::move(shaped.error()));
+    convert_to_stored(object->get_object(), context.shown);
+  }
   if (auto shaped = shape_object(*object, context.resource, write, judge ? &problems.unknown : nullptr); !shaped)
     return fail(std::move(shaped.error()));
   if (auto judged = judge_problems(problems, validation, context.warnings); !judged)
@@ -105,6 +111,11 @@ Result<std::optional<ObjectDraft>> judge(Context& context, const json::Value& ol
 
 }  // namespace
 
+std::string_view written_api_version(const Context& context) {
+  return context.shown.conversion ? std::string_view(context.resource.storage_api_version)
+                                  : std::string_view(context.api_version);
+}
+
 std::string manager_of(const Context& context) {
   if (!context.own_manager.empty()) return std::string(context.own_manager);
   const auto* manager = context.query.find("fieldManager");
@@ -115,6 +126,7 @@ std::string manager_of(const Context& context) {
 WriteContext write_context(const Context& context, std::string_view now) {
   return {.now_rfc3339 = now,
           .user = context.user.name,
+          .who = &context.user,
           .subresource = context.info.subresource,
           .kind = context.resource.kind};
 }
@@ -142,7 +154,7 @@ Task<void> answer_object(Context& context, int code, ObjectPtr object) {
 
 Task<Result<json::Value>> read_body_object(Context& context, FieldValidation validation, const WriteContext& write) {
   const auto format =
-      body_format(context.call.request().headers.find("content-type"), protobuf_of(*context.resource.kind->type));
+      body_format(context.call.request().headers.find("content-type"), protobuf_of(*context.shown.kind->type));
   if (!format) co_return fail(format.error());
   const auto body = co_await context.call.read_body(limits::object_body_bytes_max);
   if (!body) co_return fail(body.error());

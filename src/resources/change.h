@@ -62,6 +62,8 @@ Task<void> answer_object(Context& context, int code, ObjectPtr object);
 
 // Under which name the fields belong to whoever writes.
 std::string manager_of(const Context& context);
+// In which version they are named: the stored one, where the client speaks of another form of the object.
+std::string_view written_api_version(const Context& context);
 
 // What a strategy is told about the write; its views live as long as the context and `now`.
 WriteContext write_context(const Context& context, std::string_view now);

@@ -33,6 +33,7 @@ struct ListMeta;
 // What a table is made of, besides its rows. Everything in it outlives the table.
 struct TableCall {
   const Resource& resource;
+  const Resource& shown;            // as in Context
   std::string_view api_version;     // in which the client speaks
   std::string_view table_version;   // "v1" or "v1beta1" of meta.k8s.io
   std::string_view include_object;  // "None", "Metadata" (also when empty) or "Object"
@@ -68,7 +69,8 @@ struct Context {
   Backend& backend;
   server::Call& call;
   const RequestInfo& info;
-  const Resource& resource;
+  const Resource& resource;  // what is stored
+  const Resource& shown;     // in which form the client knows it; the same but for conversions
   const api::KindVersion& version;
   const User& user;
   std::string api_version;  // in which the client speaks
@@ -85,7 +87,8 @@ struct Context {
       : backend(shared),
         call(served),
         info(asked),
-        resource(found),
+        resource(found.conversion ? *find_resource(found.key) : found),
+        shown(found),
         version(spoken),
         user(asking),
         api_version(resources::api_version(found.group(), spoken.name)),

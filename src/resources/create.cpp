@@ -158,7 +158,7 @@ std::optional<json::Value> track(Context& context, const json::Value& object, co
   const std::string manager = manager_of(context);
   return track_creation(
       object, *context.resource.kind,
-      {.manager = manager, .api_version = context.api_version, .subresource = {}, .now = write.now_rfc3339},
+      {.manager = manager, .api_version = written_api_version(context), .subresource = {}, .now = write.now_rfc3339},
       context.storage());
 }
 

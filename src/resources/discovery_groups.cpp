@@ -9,6 +9,8 @@
 
 #include "actions/action.h"
 #include "api/schema.h"
+#include "resources/catalog.h"
+#include "resources/parts.h"
 
 namespace vg::resources {
 namespace {
@@ -16,15 +18,26 @@ namespace {
 using Names = std::span<const std::string_view>;
 
 // The order in which Kubernetes lists its own groups.
-constexpr std::array<std::string_view, 9> leading_groups{"",
-                                                         "apps",
-                                                         "authentication.k8s.io",
-                                                         "authorization.k8s.io",
-                                                         "rbac.authorization.k8s.io",
-                                                         "storage.k8s.io",
-                                                         "apiextensions.k8s.io",
-                                                         "scheduling.k8s.io",
-                                                         "coordination.k8s.io"};
+constexpr std::array<std::string_view, 20> leading_groups{"",
+                                                          "apiregistration.k8s.io",
+                                                          "apps",
+                                                          "events.k8s.io",
+                                                          "authentication.k8s.io",
+                                                          "authorization.k8s.io",
+                                                          "autoscaling",
+                                                          "batch",
+                                                          "certificates.k8s.io",
+                                                          "networking.k8s.io",
+                                                          "policy",
+                                                          "rbac.authorization.k8s.io",
+                                                          "storage.k8s.io",
+                                                          "admissionregistration.k8s.io",
+                                                          "apiextensions.k8s.io",
+                                                          "scheduling.k8s.io",
+                                                          "coordination.k8s.io",
+                                                          "node.k8s.io",
+                                                          "discovery.k8s.io",
+                                                          "resource.k8s.io"};
 
 // In the orders in which Kubernetes writes them for its own kinds and for those of CRDs.
 constexpr std::array<std::string_view, 8> builtin_verbs{"create", "delete", "deletecollection", "get",
@@ -37,18 +50,8 @@ constexpr std::array<std::string_view, 7> namespace_verbs{"create", "delete", "g
 constexpr std::array<std::string_view, 3> part_verbs{"get", "patch", "update"};
 constexpr std::array<std::string_view, 1> create_verbs{"create"};
 
-constexpr std::array<std::string_view, 1> update_verbs{"update"};
-
-// What is below one of Kubernetes' own kinds besides its status.
-struct BuiltinPart {
-  std::string_view plural, name, kind_group, kind_version, kind;
-  Names verbs;
-};
-constexpr std::array builtin_parts{
-    BuiltinPart{"namespaces", "finalize", "", "", "Namespace", update_verbs},
-    BuiltinPart{"pods", "eviction", "policy", "v1", "Eviction", create_verbs},
-    BuiltinPart{"serviceaccounts", "token", "authentication.k8s.io", "v1", "TokenRequest", create_verbs},
-};
+constexpr std::array<std::string_view, 3> read_verbs{"get", "list", "watch"};
+constexpr std::array<std::string_view, 1> get_verbs{"get"};
 
 // A kind that is never stored is either a question with a path of its own, or the body of one of the parts above.
 bool is_question(const api::Kind& kind) {
@@ -100,9 +103,14 @@ std::vector<ApiGroup> make_groups() {
   return groups;
 }
 
+std::string key_of(const api::Kind& kind) {
+  return kind.group.empty() ? std::string(kind.plural) : api_version(kind.group, kind.plural);
+}
+
 Names verbs_of(const api::Kind& kind) {
   if (!kind.list_type) return create_verbs;
   if (kind.custom) return custom_verbs;
+  if (!read_only_reason(key_of(kind)).empty()) return read_verbs;
   return kind.group.empty() && kind.plural == "namespaces" ? Names(namespace_verbs) : Names(builtin_verbs);
 }
 
@@ -119,11 +127,12 @@ void add_parts(std::vector<ApiResource>& out, const api::Kind& kind) {
                    .short_names = {},
                    .categories = {}});
   };
-  if (kind.status_subresource) add("status", kind.kind, "", "", part_verbs);
+  const std::string key = key_of(kind);
+  if (kind.status_subresource)
+    add("status", kind.kind, "", "", read_only_reason(key).empty() ? Names(part_verbs) : Names(get_verbs));
   if (kind.scale) add("scale", "Scale", "autoscaling", "v1", part_verbs);
-  if (!kind.group.empty()) return;
-  for (const BuiltinPart& part : builtin_parts)
-    if (part.plural == kind.plural) add(part.name, part.kind, part.kind_group, part.kind_version, part.verbs);
+  for (const Part& part : parts())
+    if (part.key == key) add(part.name, part.kind, part.kind_group, part.kind_version, part.verbs);
 }
 
 // The subresource API answers requests, it has no objects; upstream names neither kinds nor verbs there, and leaves out

@@ -10,6 +10,7 @@
 #include "json/access.h"
 #include "json/parse.h"
 #include "json/write.h"
+#include "resources/conversion.h"
 #include "resources/scan.h"
 
 namespace vg::resources {
@@ -145,8 +146,22 @@ void append_object(std::string& out, const StoredObject& object, const Resource&
   rewrite_version(out, start, resource, api_version);
 }
 
+void append_shown(std::string& out, const StoredObject& object, const Resource& shown, std::string_view api_version,
+                  Revision revision) {
+  if (!shown.conversion) return append_object(out, object, shown, api_version, revision);
+  const std::size_t start = out.size();
+  append_object(out, object, shown, shown.storage_api_version, revision);
+  convert_text(out, start, shown);
+}
+
 void append_untyped_object(std::string& out, const StoredObject& object, const Resource& resource) {
   const std::size_t start = out.size();
+  if (resource.conversion) {
+    append_shown(out, object, resource, {}, object.revision());
+    // What is converted begins as what is stored does: with its version and its kind.
+    out.erase(start + 1, out.find(R"("metadata":)", start) - start - 1);
+    return;
+  }
   append_object(out, object, resource, resource.storage_api_version);
   constexpr std::string_view between = R"(","kind":")";
   constexpr std::string_view after = R"(",)";

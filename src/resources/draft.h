@@ -36,6 +36,10 @@ inline void append_object(std::string& out, const StoredObject& object, const Re
   append_object(out, object, resource, api_version, object.revision());
 }
 
+// The same for a kind that may be another form of what is stored.
+void append_shown(std::string& out, const StoredObject& object, const Resource& shown, std::string_view api_version,
+                  Revision revision);
+
 // As an element of a list of Kubernetes' own kinds, which do not repeat what the list says of them.
 void append_untyped_object(std::string& out, const StoredObject& object, const Resource& resource);
 

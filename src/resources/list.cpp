@@ -156,7 +156,7 @@ void refuse_list(Context& context, const ListRefusal& refusal) {
 Task<void> serve_list(Context& context) {
   const auto options = read_list_options(context.query, false);
   if (!options) co_return respond_status(context, options.error());
-  const auto listed = co_await list_objects(context.backend, context.call.core(), context.resource, context.key_ns(),
+  const auto listed = co_await list_objects(context.backend, context.call.core(), context.shown, context.key_ns(),
                                             *options, &context.call);
   if (!listed) co_return refuse_list(context, listed.error());
   co_await respond_list(

@@ -14,6 +14,7 @@ class TypeRules final : public json::MergeRules {
     if (!field) return {};
     json::MergeRule rule;
     if (field->merge_patch) rule.strategy = json::MergeRule::Strategy::merge;
+    if (field->merge_replace) rule.strategy = json::MergeRule::Strategy::replace;
     rule.merge_key = field->merge_key;
     const api::Type* inside = field->type;
     if (!inside && field->element) inside = field->element->type;

@@ -40,6 +40,7 @@ std::string warning_header(std::string_view text) {
 std::unique_ptr<ListText> make_table(const Context& context, const ListMeta& meta, bool with_columns) {
   const std::string* include = context.query.find("includeObject");
   return context.backend.table({.resource = context.resource,
+                                .shown = context.shown,
                                 .api_version = context.api_version,
                                 .table_version = context.answer.meta_version,
                                 .include_object = include ? std::string_view(*include) : std::string_view(),
@@ -54,7 +55,7 @@ void append_json(std::string& out, const Context& context, const StoredObject& o
   if (context.answer.form == Form::partial)
     append_partial_metadata(out, object, revision, context.answer.meta_version);
   else
-    append_object(out, object, context.resource, context.api_version, revision);
+    append_shown(out, object, context.shown, context.api_version, revision);
 }
 
 class JsonList final : public ListText {
@@ -73,7 +74,7 @@ class JsonList final : public ListText {
     if (partial_ || context_.resource.kind->custom)
       append_json(out, context_, object, object.revision());
     else
-      append_untyped_object(out, object, context_.resource);
+      append_untyped_object(out, object, context_.shown);
   }
   void close(std::string& out) override { out.append("]}"); }
 

@@ -59,7 +59,7 @@ std::string message_of(std::string_view json, const api::Type& type) {
 }  // namespace
 
 const api::Type& answer_type(const Context& context) {
-  return context.answer.form == Form::partial ? partial_type() : *context.resource.kind->type;
+  return context.answer.form == Form::partial ? partial_type() : *context.shown.kind->type;
 }
 
 void append_as_protobuf(std::string& out, const json::Object& object, const api::Type& type) {
@@ -92,7 +92,7 @@ void ProtobufList::open(std::string& out) const {
 
 void ProtobufList::add(std::string& out, const StoredObject& object) const {
   std::string json;
-  append_object(json, object, context_.resource, context_.api_version);
+  append_shown(json, object, context_.shown, context_.api_version, object.revision());
   Message list;
   list.text(list_items, message_of(json, type_));
   out += list.take();

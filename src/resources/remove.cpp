@@ -184,7 +184,7 @@ Task<void> serve_delete_collection(Context& context) {
   context.deed.dry_run = options->dry_run;
   const auto list_options = read_list_options(context.query, false);
   if (!list_options) co_return respond_status(context, list_options.error());
-  const auto listed = co_await list_objects(context.backend, context.call.core(), context.resource, context.key_ns(),
+  const auto listed = co_await list_objects(context.backend, context.call.core(), context.shown, context.key_ns(),
                                             *list_options, &context.call);
   if (!listed) co_return respond_status(context, listed.error().status);
   const auto done = co_await delete_all(context, listed->objects, *options);

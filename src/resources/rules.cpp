@@ -96,7 +96,7 @@ void prepare_changed(json::Value& object, const json::Value& old, const Resource
                      const WriteContext& context) {
   const api::Kind& kind = *resource.kind;
   const json::Object& before = old.get_object();
-  if (context.subresource == "status")
+  if (context.subresource == "status" || context.subresource == "approval")
     keep_all_but_status(object, old, kind.custom);
   else if (kind.status_subresource)
     take_member(object.get_object(), before, "status");
@@ -157,14 +157,34 @@ bool same_object(const json::Object& object, const json::Object& old) {
 }
 
 bool takes_unconditional_update(const Resource& resource) {
-  return !resource.kind->custom && resource.key != "coordination.k8s.io/leases" &&
-         resource.key != "apiextensions.k8s.io/customresourcedefinitions";
+  static constexpr std::array<std::string_view, 8> conditional = {"apiextensions.k8s.io/customresourcedefinitions",
+                                                                  "coordination.k8s.io/leases",
+                                                                  "node.k8s.io/runtimeclasses",
+                                                                  "policy/poddisruptionbudgets",
+                                                                  "storage.k8s.io/csidrivers",
+                                                                  "storage.k8s.io/csinodes",
+                                                                  "storage.k8s.io/csistoragecapacities",
+                                                                  "storage.k8s.io/volumeattachments"};
+  return !resource.kind->custom && std::ranges::find(conditional, resource.key) == conditional.end();
 }
 
 bool answers_with_deleted_object(const Resource& resource) {
-  static constexpr std::array<std::string_view, 6> table = {
-      "pods",    "persistentvolumeclaims", "resourcequotas", "serviceaccounts", "storage.k8s.io/storageclasses",
-      "services"};
+  static constexpr std::array<std::string_view, 16> table = {"pods",
+                                                             "persistentvolumeclaims",
+                                                             "persistentvolumes",
+                                                             "podtemplates",
+                                                             "resourcequotas",
+                                                             "serviceaccounts",
+                                                             "services",
+                                                             "storage.k8s.io/storageclasses",
+                                                             "storage.k8s.io/csidrivers",
+                                                             "storage.k8s.io/csinodes",
+                                                             "storage.k8s.io/volumeattachments",
+                                                             "storage.k8s.io/volumeattributesclasses",
+                                                             "resource.k8s.io/deviceclasses",
+                                                             "resource.k8s.io/resourceclaims",
+                                                             "resource.k8s.io/resourceclaimtemplates",
+                                                             "resource.k8s.io/resourceslices"};
   return std::ranges::find(table, resource.key) != table.end();
 }
 

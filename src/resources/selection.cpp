@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "resources/conversion.h"
 #include "resources/scan.h"
 
 namespace vg::resources {
@@ -40,7 +41,17 @@ constexpr std::array<std::string_view, 1> node_fields = {"spec.unschedulable"};
 constexpr std::array<std::string_view, 1> namespace_fields = {"status.phase"};
 constexpr std::array<std::string_view, 2> service_fields = {"spec.clusterIP", "spec.type"};
 
-constexpr std::array<SelectableFields, 6> table = {{{"pods", pod_fields},
+constexpr std::array<std::string_view, 1> replica_fields = {"status.replicas"};
+constexpr std::array<std::string_view, 1> job_fields = {"status.successful"};
+constexpr std::array<std::string_view, 1> certificate_fields = {"spec.signerName"};
+constexpr std::array<std::string_view, 2> slice_fields = {"spec.nodeName", "spec.driver"};
+
+constexpr std::array<SelectableFields, 11> table = {{{"pods", pod_fields},
+                                                    {"replicationcontrollers", replica_fields},
+                                                    {"apps/replicasets", replica_fields},
+                                                    {"batch/jobs", job_fields},
+                                                    {"certificates.k8s.io/certificatesigningrequests", certificate_fields},
+                                                    {"resource.k8s.io/resourceslices", slice_fields},
                                                     {"events", event_fields},
                                                     {"secrets", secret_fields},
                                                     {"nodes", node_fields},
@@ -56,8 +67,9 @@ bool selectable(const Resource& resource, std::string_view field) {
   return row != table.end() && std::ranges::find(row->fields, field) != row->fields.end();
 }
 
-// What an absent boolean compares as: Kubernetes selects on the typed object.
+// What an absent boolean or number compares as: Kubernetes selects on the typed object.
 std::string_view when_absent(std::string_view field) {
+  if (field == "status.replicas" || field == "status.successful") return "0";
   return field == "spec.unschedulable" || field == "spec.hostNetwork" ? "false" : "";
 }
 
@@ -72,7 +84,8 @@ std::string field_text(const StoredObject& object, std::string_view field) {
   }
   std::array<std::string_view, 4> path;
   std::size_t steps = 0;
-  for (std::string_view rest = field; !rest.empty() && steps < path.size();) {
+  // The one field that is selected by another name than it has.
+  for (std::string_view rest = field == "status.successful" ? "status.succeeded" : field; !rest.empty() && steps < path.size();) {
     const auto dot = rest.find('.');
     path[steps++] = rest.substr(0, dot);
     rest = dot == std::string_view::npos ? std::string_view() : rest.substr(dot + 1);
@@ -85,7 +98,7 @@ std::string field_text(const StoredObject& object, std::string_view field) {
 
 Result<Selection> Selection::make(const Resource& resource, LabelSelector labels, FieldSelector fields) {
   for (const auto& term : fields.terms()) {
-    if (!selectable(resource, term.field))
+    if (!selectable(resource, stored_field(resource, term.field)))
       return fail(
           Status::bad_request(fmt::format("{} do not support the field selector \"{}\"; use metadata.name, or a "
                                           "label selector",
@@ -94,13 +107,14 @@ Result<Selection> Selection::make(const Resource& resource, LabelSelector labels
   Selection selection;
   selection.labels_ = std::move(labels);
   selection.fields_ = std::move(fields);
+  selection.resource_ = &resource;
   return selection;
 }
 
 bool Selection::matches(const StoredObject& object) const {
   if (!labels_.empty() && !labels_.matches([&](std::string_view key) { return object.label(key); })) return false;
   for (const auto& term : fields_.terms())
-    if ((field_text(object, term.field) == term.value) != term.equal) return false;
+    if ((field_text(object, stored_field(*resource_, term.field)) == term.value) != term.equal) return false;
   return true;
 }
 

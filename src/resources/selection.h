@@ -25,6 +25,7 @@ class Selection {
  private:
   LabelSelector labels_;
   FieldSelector fields_;
+  const Resource* resource_ = nullptr;
 };
 
 }  // namespace vg::resources

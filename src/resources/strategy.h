@@ -9,11 +9,16 @@
 #include "base/status.h"
 #include "json/value.h"
 
+namespace vg {
+struct User;
+}
+
 namespace vg::resources {
 
 struct WriteContext {
   std::string_view now_rfc3339;  // for the few defaults that hold a time
   std::string_view user;         // who asks
+  const User* who = nullptr;     // all that is known of them; null where only the name is
   std::string_view subresource;  // "", "status", "scale", ...
   const api::Kind* kind = nullptr;
 };

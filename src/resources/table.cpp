@@ -161,7 +161,7 @@ class Table::Rows {
     const Revision revision = request_.row_revision.value_or(object.revision());
     out.append(R"(,"object":)");
     if (request_.include_object == "Object")
-      append_object(out, object, request_.resource, request_.api_version, revision);
+      append_shown(out, object, request_.shown ? *request_.shown : request_.resource, request_.api_version, revision);
     else
       append_partial_metadata(out, object, revision, request_.table_version);
   }

@@ -17,6 +17,7 @@ namespace vg::resources {
 struct TableRequest {
   const Resource& resource;
   std::string_view api_version;           // in which whole objects are shown
+  const Resource* shown = nullptr;        // null: they are shown as they are stored (resources/conversion.h)
   std::string_view table_version = "v1";  // of meta.k8s.io: v1, or v1beta1 for old clients
   std::string_view include_object = {};   // "None", "Object"; anything else is "Metadata", the default
   // The table's own metadata: that of the list, or the resource version of the one object.

@@ -11,6 +11,7 @@
 #include "json/access.h"
 #include "resources/table_parts.h"
 #include "resources/table_pod.h"
+#include "resources/table_texts.h"
 
 namespace vg::resources {
 namespace {
@@ -19,18 +20,9 @@ using json::Array;
 using json::Object;
 using json::Value;
 
-constexpr std::string_view nothing = "<none>";
-constexpr TableColumn name_column{.name = "Name", .format = "name"};
+constexpr std::string_view nothing = nothing_text;
 
-std::string_view name_of(const Object& object) { return json::get_string_or(part(object, "metadata"), "name"); }
-const Value* created(const Object& object) { return json::find(part(object, "metadata"), "creationTimestamp"); }
-
-std::string join(std::vector<std::string>& parts) {
-  std::ranges::sort(parts);
-  const auto repeated = std::ranges::unique(parts);
-  parts.erase(repeated.begin(), repeated.end());
-  return fmt::format("{}", fmt::join(parts, ","));
-}
+std::string_view name_of(const Object& object) { return name_cell(object); }
 
 std::string join(const Array& strings, std::string_view separator = ",") {
   std::string out;
@@ -41,15 +33,6 @@ std::string join(const Array& strings, std::string_view separator = ",") {
     out.append(*text);
   }
   return out;
-}
-
-// As labels are written in selectors; nothing at all is "<none>".
-std::string labels_text(const Object& labels) {
-  std::vector<std::string> parts;
-  for (const auto& label : labels)
-    if (const auto value = json::as_string(&label.value()))
-      parts.push_back(fmt::format("{}={}", std::string_view(label.key()), *value));
-  return parts.empty() ? std::string(nothing) : join(parts);
 }
 
 // --- namespaces, nodes
@@ -95,7 +78,7 @@ std::string node_roles(const Object& object) {
       if (const auto value = json::as_string(&label.value()); value && !value->empty()) roles.emplace_back(*value);
     }
   }
-  return join(roles);
+  return join_set(roles);
 }
 
 std::string_view node_address(const Object& object, std::string_view type) {
@@ -141,7 +124,7 @@ std::string service_external_ip(const Object& object) {
     if (at.empty()) at = json::get_string_or(entry, "hostname");
     if (!at.empty()) ingress.emplace_back(at);
   }
-  std::string out = join(ingress);
+  std::string out = join_set(ingress);
   if (!out.empty() && !external.empty()) out.push_back(',');
   out += external;
   return out.empty() ? "<pending>" : out;
@@ -185,18 +168,6 @@ constexpr std::array claim_columns{name_column,
                                    TableColumn{.name = "Age"},
                                    TableColumn{.name = "VolumeMode", .priority = 1}};
 
-std::string access_modes(const Array& modes) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> short_names{
-      {{"ReadWriteOnce", "RWO"}, {"ReadOnlyMany", "ROX"}, {"ReadWriteMany", "RWX"}, {"ReadWriteOncePod", "RWOP"}}};
-  std::string out;
-  for (const auto& [mode, short_name] : short_names) {
-    if (std::ranges::none_of(modes, [&](const Value& value) { return json::as_string(&value) == mode; })) continue;
-    if (!out.empty()) out.push_back(',');
-    out.append(short_name);
-  }
-  return out;
-}
-
 std::string_view claim_class(const Object& object) {
   const Object& annotations = part(part(object, "metadata"), "annotations");
   return json::get_string_or(annotations, "volume.beta.kubernetes.io/storage-class",
@@ -214,7 +185,7 @@ void claim_cells(Cells& row, const Object& object) {
   row.text(volume);
   // What the volume has, not what was asked for.
   row.text(bound ? json::get_string_or(part(status, "capacity"), "storage", "0") : std::string_view());
-  row.text(bound ? access_modes(list_part(status, "accessModes")) : std::string());
+  row.text(bound ? access_modes_text(list_part(status, "accessModes")) : std::string());
   row.text(claim_class(object));
   row.text(json::get_string_or(spec, "volumeAttributesClassName", "<unset>"));
   row.age(created(object));
@@ -453,8 +424,38 @@ constexpr std::array tables{
 const BuiltinTable default_table{{}, default_columns, default_cells};
 
 const BuiltinTable* find_builtin_table(std::string_view key) {
-  const auto* found = std::ranges::find(tables, key, &BuiltinTable::key);
-  return found == tables.end() ? nullptr : found;
+  for (const std::span<const BuiltinTable> some : {std::span<const BuiltinTable>(tables), workload_tables(), cluster_tables()}) {
+    const auto found = std::ranges::find(some, key, &BuiltinTable::key);
+    if (found != some.end()) return &*found;
+  }
+  return nullptr;
+}
+
+std::string join_set(std::vector<std::string>& parts) {
+  std::ranges::sort(parts);
+  const auto repeated = std::ranges::unique(parts);
+  parts.erase(repeated.begin(), repeated.end());
+  return fmt::format("{}", fmt::join(parts, ","));
+}
+
+std::string labels_text(const Object& labels) {
+  std::vector<std::string> parts;
+  for (const auto& label : labels)
+    if (const auto value = json::as_string(&label.value()))
+      parts.push_back(fmt::format("{}={}", std::string_view(label.key()), *value));
+  return parts.empty() ? std::string(nothing) : join_set(parts);
+}
+
+std::string access_modes_text(const Array& modes) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> short_names{
+      {{"ReadWriteOnce", "RWO"}, {"ReadOnlyMany", "ROX"}, {"ReadWriteMany", "RWX"}, {"ReadWriteOncePod", "RWOP"}}};
+  std::string out;
+  for (const auto& [mode, short_name] : short_names) {
+    if (std::ranges::none_of(modes, [&](const Value& value) { return json::as_string(&value) == mode; })) continue;
+    if (!out.empty()) out.push_back(',');
+    out.append(short_name);
+  }
+  return out;
 }
 
 }  // namespace vg::resources

@@ -22,6 +22,7 @@ class TableText final : public ListText {
 std::unique_ptr<ListText> make_table(const TableCall& call) {
   return std::make_unique<TableText>(TableRequest{.resource = call.resource,
                                                   .api_version = call.api_version,
+                                                  .shown = &call.shown,
                                                   .table_version = call.table_version,
                                                   .include_object = call.include_object,
                                                   .revision = call.meta.revision,

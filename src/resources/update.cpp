@@ -10,6 +10,7 @@
 #include "json/patch.h"
 #include "json/strategic_patch.h"
 #include "resources/change.h"
+#include "resources/conversion.h"
 #include "resources/decode.h"
 #include "resources/draft.h"
 #include "resources/merge_rules.h"
@@ -17,6 +18,7 @@
 #include "resources/output.h"
 #include "resources/rules.h"
 #include "resources/scale_answer.h"
+#include "resources/selector_text.h"
 #include "resources/write.h"
 
 namespace vg::resources {
@@ -169,7 +171,7 @@ Result<void> check_type_after_patch(const Context& context, PatchFormat format, 
   if (kind_lacks || (is_absent_or_text(version) && json::get_string_or(object, "apiVersion").empty()))
     return fail(Status::bad_request(
         fmt::format("the patch removes {}, which is required", kind_lacks ? "kind" : "apiVersion")));
-  if (auto typed = check_type(object, context.resource, context.api_version); !typed)
+  if (auto typed = check_type(object, context.shown, context.api_version); !typed)
     return fail(wrong_kind(context, std::move(typed.error())));
   return {};
 }
@@ -178,14 +180,21 @@ Result<void> check_type_after_patch(const Context& context, PatchFormat format, 
 Result<json::Value> patched(Context& context, const json::Value& old, const Patch& patch, const WriteOptions& options,
                             const WriteContext& write) {
   json::Value wanted(old, context.storage());
-  wanted.get_object()["apiVersion"] = context.api_version;
-  if (auto applied = apply(wanted, patch, *context.resource.kind->type); !applied)
-    return fail(std::move(applied.error()));
+  if (context.shown.conversion)
+    convert_from_stored(wanted.get_object(), context.shown);
+  else
+    wanted.get_object()["apiVersion"] = context.api_version;
+  if (auto applied = apply(wanted, patch, *context.shown.kind->type); !applied) return fail(std::move(applied.error()));
   if (!wanted.is_object()) return fail(Status::bad_request("the patch does not leave an object"));
   if (auto typed = check_type_after_patch(context, patch.format, wanted.get_object()); !typed)
     return fail(std::move(typed.error()));
   const bool judge = options.field_validation != FieldValidation::ignore;
   FieldProblems problems;
+  if (context.shown.conversion) {
+    if (auto shaped = shape_typed(wanted, *context.shown.kind->type, judge ? &problems.unknown : nullptr); !shaped)
+      return fail(invalid_patch(std::move(shaped.error().message)));
+    convert_to_stored(wanted.get_object(), context.shown);
+  }
   if (auto shaped = shape_object(wanted, context.resource, write, judge ? &problems.unknown : nullptr); !shaped)
     return fail(invalid_patch(std::move(shaped.error().message)));
   if (auto judged = judge_patch(context, problems, options.field_validation); !judged)
@@ -262,6 +271,12 @@ void put(json::Object& object, std::string_view path, std::int64_t value) {
   }
 }
 
+// Custom kinds say the selector as a text, Kubernetes' own as a structure or, the older ones, as labels.
+std::string selector_text(const json::Value* selector) {
+  if (const auto text = json::as_string(selector)) return std::string(*text);
+  return selector && selector->is_object() ? label_selector_text(selector->get_object()) : std::string();
+}
+
 json::Value make_scale(const json::Object& object, const api::Scale& scale, const json::StoragePtr& storage) {
   const json::Object& metadata = metadata_of(object);
   json::Object kept(storage);
@@ -273,8 +288,8 @@ json::Value make_scale(const json::Object& object, const api::Scale& scale, cons
     spec["replicas"] = replicas;
   json::Object status(storage);
   status["replicas"] = json::as_int(follow(object, scale.status_replicas)).value_or(0);
-  if (const auto selector = json::as_string(follow(object, scale.label_selector)); selector && !selector->empty())
-    status["selector"] = *selector;
+  if (const std::string selector = selector_text(follow(object, scale.label_selector)); !selector.empty())
+    status["selector"] = selector;
   json::Object result(storage);
   result["kind"] = "Scale";
   result["apiVersion"] = "autoscaling/v1";

@@ -210,7 +210,7 @@ Task<bool> send_initial(Stream& stream, const Begin& begin, const ListOptions& o
 Task<void> serve_watch(Context& context) {
   const auto options = read_list_options(context.query, true);
   if (!options) co_return respond_status(context, options.error());
-  const auto selection = Selection::make(context.resource, options->labels, options->fields);
+  const auto selection = Selection::make(context.shown, options->labels, options->fields);
   if (!selection) co_return respond_status(context, selection.error());
   const Watches counted(context.backend);
   if (!counted.entered())

@@ -15,6 +15,8 @@ namespace vg::resources::core_kinds {
 inline constexpr std::int64_t file_mode_max = 0777;
 
 void default_pod(json::Object& object);
+// The pods of a template get the rest of their defaults when they are made.
+void default_pod_template(json::Object& object);
 void default_volumes(json::Object& spec);
 
 // From the name of each good volume to whether it can be a block device.
@@ -44,6 +46,8 @@ void check_topology_spread(Causes& causes, const Place& at, const json::Array& c
 void check_descending_path(Causes& causes, const Place& at, std::string_view path);
 bool has_backsteps(std::string_view path);
 
+// A spec at its place, which for a template is not that of a pod. `pod` is what the spec is of.
+void check_pod_spec(Causes& causes, const Place& at, const json::Object& pod);
 // Everything that can be wrong with a pod by itself.
 void check_pod(Causes& causes, const json::Object& pod);
 void check_pod_change(Causes& causes, const json::Object& pod, const json::Object& old);

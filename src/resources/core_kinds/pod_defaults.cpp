@@ -101,7 +101,6 @@ void default_spec(json::Object& spec) {
   default_pointer(spec, "securityContext", json::Object());
   default_pointer(spec, "terminationGracePeriodSeconds", grace_seconds);
   default_text(spec, "schedulerName", "default-scheduler");
-  default_pointer(spec, "enableServiceLinks", true);
   round_amounts(spec, "overhead");
   round_requirements(spec, "resources");
 }
@@ -162,12 +161,18 @@ void default_volume(json::Object& volume) {
 
 void default_volumes(json::Object& spec) { for_each_object(spec, "volumes", default_volume); }
 
-void default_pod(json::Object& object) {
+void default_pod_template(json::Object& object) {
   json::Object& spec = json::ensure_object(object, "spec");
   default_spec(spec);
   default_volumes(spec);
   for (const std::string_view list : {"initContainers", "containers", "ephemeralContainers"})
     for_each_object(spec, list, default_container);
+}
+
+void default_pod(json::Object& object) {
+  default_pod_template(object);
+  json::Object& spec = json::ensure_object(object, "spec");
+  default_pointer(spec, "enableServiceLinks", true);
   for (const std::string_view list : {"initContainers", "containers"}) {
     for_each_object(spec, list, default_requests);
     if (json::get_bool_or(spec, "hostNetwork", false)) for_each_object(spec, list, default_host_ports);

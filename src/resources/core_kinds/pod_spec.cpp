@@ -114,7 +114,9 @@ void check_host_aliases(Causes& causes, const Place& at, const json::Array& alia
   }
 }
 
-void check_spec(Causes& causes, const Place& at, const json::Object& pod) {
+}  // namespace
+
+void check_pod_spec(Causes& causes, const Place& at, const json::Object& pod) {
   const json::Object& spec = members(pod, "spec");
   if (!has(spec, "terminationGracePeriodSeconds"))
     causes.required(at.field("terminationGracePeriodSeconds"), "the termination grace period");
@@ -147,6 +149,8 @@ void check_spec(Causes& causes, const Place& at, const json::Object& pod) {
   if (has(spec, "os")) check_choice(causes, at.field("os").field("name"), text(members(spec, "os"), "name"), systems);
 }
 
+namespace {
+
 void check_images_are_trimmed(Causes& causes, const Place& at, const json::Array& containers) {
   static constexpr std::string_view blanks = " \t\r\n\v\f";
   for (std::size_t i = 0; i < containers.size(); ++i) {
@@ -164,7 +168,7 @@ void check_pod(Causes& causes, const json::Object& pod) {
   if (has_annotation(pod, mirror_annotation) && text(spec, "nodeName").empty())
     causes.invalid(top("metadata").field("annotations").key(mirror_annotation),
                    "nodeName is required for a mirror pod");
-  check_spec(causes, at, pod);
+  check_pod_spec(causes, at, pod);
   check_images_are_trimmed(causes, at.field("containers"), items(spec, "containers"));
   check_images_are_trimmed(causes, at.field("initContainers"), items(spec, "initContainers"));
 }

@@ -182,6 +182,10 @@ void check_amount(Causes& causes, const Place& at, std::string_view resource, co
     causes.invalid(at, "must be a whole number");
 }
 
+void check_limit_resource(Causes& causes, const Place& at, std::string_view resource) {
+  check_container_resource(causes, at, resource);
+}
+
 void check_quota_resource(Causes& causes, const Place& at, std::string_view resource) {
   check_resource_name(causes, at, resource);
   if (!is_qualified(resource) && !is_known(resource, in_quotas) && !is_quota_huge_page_resource(resource))

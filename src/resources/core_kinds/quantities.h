@@ -22,6 +22,8 @@ void round_requirements(json::Object& in, std::string_view requirements);
 bool is_huge_page_resource(std::string_view name);
 
 void check_amount(Causes& causes, const Place& at, std::string_view resource, const json::Value& value);
+// Of which pods and containers can be limited.
+void check_limit_resource(Causes& causes, const Place& at, std::string_view resource);
 void check_quota_resource(Causes& causes, const Place& at, std::string_view resource);
 // Of a container: {"limits":{},"requests":{}}.
 void check_requirements(Causes& causes, const Place& at, const json::Object& requirements);

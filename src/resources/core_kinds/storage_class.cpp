@@ -1,3 +1,5 @@
+#include "resources/core_kinds/storage_class.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,28 +24,6 @@ constexpr std::size_t parameters_bytes_max = 256 * 1024;
 void defaults(json::Object& object, const WriteContext& /*context*/) {
   default_pointer(object, "reclaimPolicy", "Delete");
   default_pointer(object, "volumeBindingMode", "Immediate");
-}
-
-void check_provisioner(Causes& causes, const json::Object& object) {
-  std::string name(text(object, "provisioner"));
-  if (name.empty()) return causes.required(top("provisioner"), "the driver that provisions the volumes");
-  std::ranges::transform(name, name.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  causes.defects(top("provisioner"), name, qualified_name_defects(name));
-}
-
-void check_parameters(Causes& causes, const json::Object& parameters) {
-  const Place at = top("parameters");
-  if (parameters.size() > parameters_max)
-    return causes.too_long(at, fmt::format("must have at most {} parameters", parameters_max));
-  std::size_t bytes = 0;
-  for (const auto& parameter : parameters) {
-    if (parameter.key().empty()) causes.invalid(at, "the name of the parameter");
-    bytes += parameter.key().size() + as_text(parameter.value()).size();
-  }
-  if (bytes > parameters_bytes_max)
-    causes.too_long(at,
-                    fmt::format("must have at most {} bytes in all names and values together", parameters_bytes_max));
 }
 
 void check_topology_term(Causes& causes, const Place& at, const json::Object& term) {
@@ -85,7 +65,7 @@ void check_change(Causes& causes, const json::Object& object, const json::Object
 void validate(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,
               std::vector<StatusCause>& into) {
   Causes causes(into);
-  check_provisioner(causes, object);
+  check_provisioner(causes, top("provisioner"), text(object, "provisioner"));
   check_parameters(causes, members(object, "parameters"));
   if (const std::string_view policy = text(object, "reclaimPolicy"); !policy.empty())
     check_supported(causes, top("reclaimPolicy"), policy, reclaim_policies);
@@ -95,6 +75,28 @@ void validate(const json::Object& object, const json::Object* old, const WriteCo
 }
 
 }  // namespace
+
+void check_provisioner(Causes& causes, const Place& at, std::string_view written) {
+  std::string name(written);
+  if (name.empty()) return causes.required(at, "the driver that provisions the volumes");
+  std::ranges::transform(name, name.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  causes.defects(at, name, qualified_name_defects(name));
+}
+
+void check_parameters(Causes& causes, const json::Object& parameters) {
+  const Place at = top("parameters");
+  if (parameters.size() > parameters_max)
+    return causes.too_long(at, fmt::format("must have at most {} parameters", parameters_max));
+  std::size_t bytes = 0;
+  for (const auto& parameter : parameters) {
+    if (parameter.key().empty()) causes.invalid(at, "the name of the parameter");
+    bytes += parameter.key().size() + as_text(parameter.value()).size();
+  }
+  if (bytes > parameters_bytes_max)
+    causes.too_long(at,
+                    fmt::format("must have at most {} bytes in all names and values together", parameters_bytes_max));
+}
 
 constinit const Strategy storage_class_strategy = {
     .group = "storage.k8s.io", .kind = "StorageClass", .defaults = defaults, .validate = validate};

@@ -7,7 +7,7 @@ namespace vg::resources {
 
 const Strategy* find_strategy(std::string_view group, std::string_view kind) {
   // Few rows, and the first comparison of most is one of lengths: nothing is won by sorting them.
-  static constexpr std::array<const Strategy*, 19> table = {
+  static constexpr std::array<const Strategy*, 47> table = {
       &core_kinds::pod_strategy,
       &core_kinds::event_strategy,
       &core_kinds::lease_strategy,
@@ -27,6 +27,34 @@ const Strategy* find_strategy(std::string_view group, std::string_view kind) {
       &core_kinds::role_binding_strategy,
       &core_kinds::cluster_role_binding_strategy,
       &core_kinds::crd_strategy,
+      &core_kinds::deployment_strategy,
+      &core_kinds::replica_set_strategy,
+      &core_kinds::stateful_set_strategy,
+      &core_kinds::daemon_set_strategy,
+      &core_kinds::replication_controller_strategy,
+      &core_kinds::pod_template_strategy,
+      &core_kinds::job_strategy,
+      &core_kinds::cron_job_strategy,
+      &core_kinds::disruption_budget_strategy,
+      &core_kinds::ingress_strategy,
+      &core_kinds::ingress_class_strategy,
+      &core_kinds::network_policy_strategy,
+      &core_kinds::endpoints_strategy,
+      &core_kinds::endpoint_slice_strategy,
+      &core_kinds::volume_strategy,
+      &core_kinds::csi_driver_strategy,
+      &core_kinds::csi_node_strategy,
+      &core_kinds::volume_attachment_strategy,
+      &core_kinds::storage_capacity_strategy,
+      &core_kinds::attributes_class_strategy,
+      &core_kinds::autoscaler_strategy,
+      &core_kinds::limit_range_strategy,
+      &core_kinds::certificate_request_strategy,
+      &core_kinds::runtime_class_strategy,
+      &core_kinds::device_claim_strategy,
+      &core_kinds::device_claim_template_strategy,
+      &core_kinds::device_class_strategy,
+      &core_kinds::resource_slice_strategy,
   };
   const auto* const row = std::ranges::find_if(
       table, [&](const Strategy* strategy) { return strategy->kind == kind && strategy->group == group; });
