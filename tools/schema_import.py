@@ -209,6 +209,8 @@ class Importer:
             words.append("omitzero")
         if not omits and "optional" in said:
             words.append("optional")
+        if omits and "required" in said:
+            words.append("required")
         list_type = (said.get("listType") or [""])[0]
         if list_type == "map":
             words.append("keys(%s)" % ",".join(said["listMapKey"]))

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/json/parse.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace vg::api {
@@ -219,12 +221,24 @@ class Definitions {
     return schema;
   }
 
-  void put_property(Object& properties, const Field& field) {
+  // Clients send $retainKeys with a patch of these; a server goes by the directive alone, so nothing else knows of them.
+  static bool retains_keys(const Type& type, const Field& field) {
+    static constexpr std::array<std::pair<std::string_view, std::string_view>, 4> fields = {
+        {{"apps.DeploymentSpec", "strategy"},
+         {"k8s.PodSpec", "volumes"},
+         {"k8s.PodSpec", "resourceClaims"},
+         {"k8s.PodStatus", "resourceClaimStatuses"}}};
+    return std::ranges::find(fields, std::pair(type.name, field.name)) != fields.end();
+  }
+
+  void put_property(Object& properties, const Type& type, const Field& field) {
     const StoragePtr& storage = properties.storage();
     Object property = node_schema(field);
     if (!field.description.empty()) property["description"] = field.description;
     if (field.list_type == ListType::map) property["x-kubernetes-list-map-keys"] = strings(field.map_keys, storage);
-    if (field.merge_patch) property["x-kubernetes-patch-strategy"] = "merge";
+    const bool retains = served_ && retains_keys(type, field);
+    if (field.merge_patch) property["x-kubernetes-patch-strategy"] = retains ? "merge,retainKeys" : "merge";
+    if (retains && !field.merge_patch) property["x-kubernetes-patch-strategy"] = "retainKeys";
     if (field.merge_replace) property["x-kubernetes-patch-strategy"] = "replace";
     if (!field.merge_key.empty()) property["x-kubernetes-patch-merge-key"] = field.merge_key;
     properties.emplace(field.name, closed(std::move(property)));
@@ -240,10 +254,10 @@ class Definitions {
     Object properties(storage);
     for (const Field& field : type.fields) {
       if (field.required) required.emplace_back(field.name);
-      put_property(properties, field);
+      put_property(properties, type, field);
     }
     if (!served_) {
-      for (const Field& field : type.openapi_only) put_property(properties, field);
+      for (const Field& field : type.openapi_only) put_property(properties, type, field);
     }
     if (!required.empty()) schema["required"] = std::move(required);
     if (!properties.empty()) schema["properties"] = std::move(properties);

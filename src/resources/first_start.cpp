@@ -13,6 +13,7 @@
 #include "json/access.h"
 #include "json/document.h"
 #include "resources/catalog.h"
+#include "resources/discovery_groups.h"
 #include "resources/draft.h"
 #include "resources/object_meta.h"
 #include "resources/own_writes.h"
@@ -24,6 +25,8 @@ namespace {
 constexpr std::array<std::string_view, 5> first_namespaces = {"default", "kube-system", "kube-public",
                                                               "kube-node-lease", kubevirt_namespace};
 constexpr std::string_view crds_key = "apiextensions.k8s.io/customresourcedefinitions";
+constexpr std::string_view api_services_key = "apiregistration.k8s.io/apiservices";
+constexpr std::string_view automanaged_label = "kube-aggregator.kubernetes.io/automanaged";
 constexpr std::string_view ca_config_map = "kubevirt-ca";
 
 class Planner {
@@ -149,6 +152,31 @@ void plan_definitions(Planner& planner) {
   }
 }
 
+// What an aggregator would say of the groups that are served here.
+void plan_api_services(Planner& planner) {
+  constexpr int first_priority = 18000, custom_priority = 1000, step = 100, version_priority = 15;
+  int priority = first_priority;
+  for (const ApiGroup& group : api_groups()) {
+    const bool custom = group.name.contains('.') && !group.name.ends_with(".k8s.io");
+    int rank = version_priority * static_cast<int>(group.versions.size());
+    for (const std::string_view version : group.versions) {
+      const std::string name = fmt::format("{}.{}", version, group.name);
+      json::Object spec{{"version", version},
+                        {"groupPriorityMinimum", custom ? custom_priority : priority},
+                        {"versionPriority", std::exchange(rank, rank - version_priority)}};
+      if (!group.name.empty()) spec["group"] = group.name;
+      if (planner.store().get(api_services_key, "", name)) continue;
+      json::Object available = condition("Available", "Local", planner.now());
+      available["message"] = "served by this process";
+      planner.create(api_services_key, "", name,
+                     {{"metadata", json::Object{{"labels", json::Object{{automanaged_label, custom ? "true" : "onstart"}}}}},
+                      {"spec", std::move(spec)},
+                      {"status", json::Object{{"conditions", json::Array{std::move(available)}}}}});
+    }
+    priority -= step;
+  }
+}
+
 }  // namespace
 
 std::vector<Write> plan_first_start(const ObjectStore& store, const FirstStart& facts, const Clock& clock) {
@@ -162,6 +190,7 @@ std::vector<Write> plan_first_start(const ObjectStore& store, const FirstStart& 
     planner.create("configmaps", kubevirt_namespace, ca_config_map,
                    {{"data", json::Object{{"ca-bundle", facts.ca_bundle}}}}, own_writers::virt_operator);
   plan_definitions(planner);
+  plan_api_services(planner);
   return planner.take();
 }
 

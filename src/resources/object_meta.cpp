@@ -42,7 +42,9 @@ using NameCheck = Defects (*)(std::string_view);
 NameCheck name_check(const Resource& resource) {
   if (resource.key == "namespaces") return dns1123_label_defects;
   if (resource.key == "services") return dns1035_label_defects;
-  if (resource.key == "events" || resource.group() == "rbac.authorization.k8s.io") return path_segment_defects;
+  if (resource.key == "events" || resource.group() == "rbac.authorization.k8s.io" ||
+      resource.group() == "certificates.k8s.io")
+    return path_segment_defects;
   return dns1123_subdomain_defects;
 }
 
