@@ -1,5 +1,6 @@
 #include "resources/table.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -392,6 +393,79 @@ TEST(Table, AnswersAsRecorded) {
     }
   }
   EXPECT_EQ(compared, 2);
+}
+
+TEST(BuiltinTable, Workloads) {
+  constexpr std::string_view pods =
+      R"("template":{"spec":{"nodeSelector":{"k":"v"},"containers":[{"name":"a","image":"i"},{"name":"b","image":"j"}]}})";
+  const auto object = [&](std::string_view spec, std::string_view status) {
+    return fmt::format(R"({{"metadata":{{"name":"w"}},"spec":{{{}{}{}}},"status":{{{}}}}})", spec, spec.empty() ? "" : ",",
+                       pods, status);
+  };
+  EXPECT_EQ(columns("apps/deployments"), "Name|Ready|Up-to-date|Available|Age|Containers+|Images+|Selector+|");
+  EXPECT_EQ(cells("apps/deployments", object(R"("replicas":3,"selector":{"matchLabels":{"x":"y"}})",
+                                             R"("readyReplicas":2,"updatedReplicas":1,"availableReplicas":2)")),
+            R"(["w","2/3",1,2,"<unknown>","a,b","i,j","x=y"])");
+  EXPECT_EQ(cells("apps/daemonsets", object("", R"("desiredNumberScheduled":4,"numberReady":3)")),
+            R"(["w",4,0,3,0,0,"k=v","<unknown>","a,b","i,j","<none>"])");
+  EXPECT_EQ(cells("apps/statefulsets", object(R"("replicas":2)", R"("readyReplicas":1)")),
+            R"(["w","1/2","<unknown>","a,b","i,j"])");
+  EXPECT_EQ(cells("replicationcontrollers", object(R"("replicas":2,"selector":{"x":"y"})", R"("replicas":1)")),
+            R"(["w",2,1,0,"<unknown>","a,b","i,j","x=y"])");
+}
+
+TEST(BuiltinTable, Jobs) {
+  const auto job = [](std::string_view spec, std::string_view status) {
+    return cells("batch/jobs", fmt::format(R"({{"metadata":{{"name":"j"}},"spec":{{{}}},"status":{{{}}}}})", spec, status));
+  };
+  EXPECT_EQ(job(R"("completions":3)", R"("succeeded":1)"), R"(["j","Running","1/3","","<unknown>","","","<none>"])");
+  EXPECT_EQ(job(R"("parallelism":4)", R"("conditions":[{"type":"Failed","status":"True"}])"),
+            R"(["j","Failed","0/1 of 4","","<unknown>","","","<none>"])");
+  EXPECT_EQ(job(R"("completions":1)", R"("succeeded":1,"startTime":"2026-01-02T03:00:00Z",)"
+                                      R"("completionTime":"2026-01-02T03:01:30Z",)"
+                                      R"("conditions":[{"type":"Complete","status":"True"}])"),
+            R"(["j","Complete","1/1","90s","<unknown>","","","<none>"])");
+  EXPECT_EQ(cells("batch/cronjobs", R"({"metadata":{"name":"c"},"spec":{"schedule":"@daily","suspend":true},
+      "status":{"active":[{}]}})"),
+            R"(["c","@daily","<none>","True",1,"<none>","<unknown>","","","<none>"])");
+}
+
+TEST(BuiltinTable, AutoscalersShowTwoMetrics) {
+  EXPECT_EQ(cells("autoscaling/horizontalpodautoscalers", R"({"metadata":{"name":"h"},"spec":{"maxReplicas":5,
+      "scaleTargetRef":{"kind":"D","name":"d"},"metrics":[
+      {"type":"Resource","resource":{"name":"cpu","target":{"averageUtilization":60}}},
+      {"type":"External","external":{"target":{"averageValue":"7"}}},{"type":"Pods"}]},
+      "status":{"currentReplicas":2,"currentMetrics":[{"type":"Resource","resource":{"current":{"averageUtilization":30}}}]}})"),
+            R"(["h","D/d","cpu: 30%/60%, <unknown>/7 (avg) + 1 more...","<unset>",5,2,"<unknown>"])");
+}
+
+TEST(BuiltinTable, NetworksAndStorage) {
+  EXPECT_EQ(cells("networking.k8s.io/ingresses", R"({"metadata":{"name":"i"},"spec":{"tls":[{}],"rules":[{"host":"a"},
+      {"host":"b"},{"host":"c"},{"host":"d"}]},"status":{"loadBalancer":{"ingress":[{"hostname":"z"},{"ip":"1.2.3.4"}]}}})"),
+            R"(["i","<none>","a,b,c + 1 more...","1.2.3.4,z","80, 443","<unknown>"])");
+  EXPECT_EQ(cells("endpoints", R"({"metadata":{"name":"e"},"subsets":[{"addresses":[{"ip":"fd00::1"}],"ports":[{"port":1}]}]})"),
+            R"(["e","[fd00::1]:1","<unknown>"])");
+  EXPECT_EQ(cells("endpoints", R"({"metadata":{"name":"e"}})"), R"(["e","<none>","<unknown>"])");
+  EXPECT_EQ(cells("persistentvolumes", R"({"metadata":{"name":"p"},"spec":{"capacity":{"storage":"1Gi"},
+      "accessModes":["ReadWriteMany","ReadWriteOnce"],"claimRef":{"namespace":"n","name":"c"},"storageClassName":"s",
+      "persistentVolumeReclaimPolicy":"Delete","volumeMode":"Block"},"status":{"phase":"Bound"}})"),
+            R"(["p","1Gi","RWO,RWX","Delete","Bound","n/c","s","<unset>","","<unknown>","Block"])");
+  EXPECT_EQ(cells("storage.k8s.io/csidrivers", R"({"metadata":{"name":"d"},"spec":{"tokenRequests":[{"audience":"a"}]}})"),
+            R"(["d",true,false,false,"a",false,"<none>","<unknown>"])");
+  EXPECT_EQ(cells("policy/poddisruptionbudgets", R"({"metadata":{"name":"b"},"spec":{"maxUnavailable":1}})"),
+            R"(["b","N/A","1",0,"<unknown>"])");
+}
+
+TEST(BuiltinTable, CertificatesAndServices) {
+  EXPECT_EQ(cells("certificates.k8s.io/certificatesigningrequests", R"({"metadata":{"name":"c"},
+      "spec":{"signerName":"s","username":"u","expirationSeconds":3600},
+      "status":{"certificate":"eA==","conditions":[{"type":"Approved"}]}})"),
+            R"(["c","<unknown>","s","u","60m","Approved,Issued"])");
+  EXPECT_EQ(cells("apiregistration.k8s.io/apiservices", R"({"metadata":{"name":"v1."},
+      "status":{"conditions":[{"type":"Available","status":"True"}]}})"),
+            R"(["v1.","Local","True","<unknown>"])");
+  EXPECT_EQ(cells("resource.k8s.io/resourceclaims", R"({"metadata":{"name":"r"},"status":{"allocation":{},"reservedFor":[{}]}})"),
+            R"(["r","allocated,reserved","<unknown>"])");
 }
 
 }  // namespace
