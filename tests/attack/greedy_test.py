@@ -272,7 +272,7 @@ class Greedy(Attack):
                  "whole list": [base + maps], "create": ["-s", script, base + maps]}
         for name, load in loads.items():
             with self.subTest(name):
-                slowness = self.slowness()  # of what else runs here, before the load
+                slowness = self.slowness().waiting()  # of what else runs here, before the load
                 wrk = subprocess.Popen(["wrk", "-t2", "-c500", "-d8s", "--timeout", "30s", "-H", f"Authorization: Bearer {self.greedy}",
                                         "-H", "Content-Type: application/json", *load], stdout=subprocess.PIPE)
                 time.sleep(1)

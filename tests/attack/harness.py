@@ -24,10 +24,10 @@ os.nice(5)
 gc.disable()
 text = json.dumps({f"key-{i:06d}": {"name": f"value-{i}", "items": [i, i * 7 % 1000, str(i)]} for i in range(20000)})
 while sys.stdin.readline():
-    began = time.monotonic()
+    began, cpu_began = time.monotonic(), time.process_time()
     for _ in range(5):
         sorted(json.loads(text), key=lambda name: name[::-1])
-    print(time.monotonic() - began, flush=True)
+    print(time.process_time() - cpu_began, time.monotonic() - began, flush=True)
 """
 # What it takes where the limits of these tests were chosen, while nothing else runs.
 REFERENCE_S = 0.085
@@ -36,9 +36,13 @@ REFERENCE_S = 0.085
 class Slowness:
     """By how much this machine, at this moment, is slower than the one where limits of time were chosen.
 
-    Measured beside whatever was too slow, since others who use the machine come and go. Limits grow with it, so neither a
-    slow machine nor a busy one decides; on a fast one they stay as they are.
+    Measured beside whatever was too slow, since others who use the machine come and go. Two things are told apart. `speed`
+    is how much more CPU time the same work takes; limits grow with it. `crowded` is how much longer it took than its CPU
+    time, since others had the CPU. That varies by far more than it is worth (twentyfold for one and twofold for the next),
+    so no time is divided by it as it is: where there is a crowd, CPU time is what can be judged.
     """
+
+    CROWDED_MAX = 4
 
     def __init__(self):
         self.process = subprocess.Popen([sys.executable, "-c", REFERENCE_WORK], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -46,7 +50,13 @@ class Slowness:
     def now(self):
         self.process.stdin.write("\n")
         self.process.stdin.flush()
-        return max(1.0, float(self.process.stdout.readline()) / REFERENCE_S)
+        cpu_s, wall_s = map(float, self.process.stdout.readline().split())
+        self.speed, self.crowded = max(1.0, cpu_s / REFERENCE_S), wall_s / cpu_s
+        return self
+
+    def waiting(self):
+        """What somebody who waits for a small answer has to allow for."""
+        return self.speed * min(self.CROWDED_MAX, max(1.0, self.crowded))
 
     def close(self):
         self.process.stdin.close()
