@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "admission/lookup_allowance.h"
 #include "base/limits.h"
 #include "json/access.h"
 #include "json/document.h"
@@ -84,6 +85,24 @@ TEST_F(StoreLookupsTest, ListsAreBounded) {
   ASSERT_FALSE(all);
   EXPECT_THAT(all.error().message, HasSubstr("16 things"));
   EXPECT_EQ(lookups.list_labelled("things", "default", "a", "first", memory.storage())->size(), 1u);
+}
+
+TEST_F(StoreLookupsTest, OnAnEventLoopOnlyLittleIsLookedUp) {
+  store.add("small", 100, "x");
+  const auto small = [&] { return lookups.get("things", "default", "small", memory.storage()).has_value(); };
+  const LookupAllowance allowance(limits::kib);
+  EXPECT_TRUE(small());
+  EXPECT_EQ(lookups.list("things", "default", memory.storage())->size(), 1u);
+  store.add("large", limits::kib, "x");
+  EXPECT_THROW((void)lookups.get("things", "default", "large", memory.storage()), LookupTooLarge);
+  EXPECT_THROW((void)lookups.list("things", "default", memory.storage()), LookupTooLarge);
+  // Those that do not have the label have to be opened too.
+  EXPECT_THROW((void)lookups.list_labelled("things", "default", "a", "none", memory.storage()), LookupTooLarge);
+  {
+    const LookupAllowance more(limits::mib);
+    EXPECT_EQ(lookups.list("things", "default", memory.storage())->size(), 2u);
+  }
+  EXPECT_THROW(while (small()){}, LookupTooLarge) << "many small ones are much as well";
 }
 
 }  // namespace

@@ -262,7 +262,7 @@ TEST(KubeLookupsTest, AreAskedAgainOnceTheAnswerIsThere) {
   bench.api.answer("GET /apis/kubevirt.io/v1/namespaces/ns/virtualmachines/a ", {.body = "{}"});
   bench.api.answer("GET /apis/kubevirt.io/v1/namespaces/ns/virtualmachines/a", {.body = object("a", 1)});
   KubeLookups source(bench.client, {});
-  const auto session = source.open();
+  const auto session = source.open("somebody");
   json::Arena arena;
   const auto get = [&](std::string_view name) {
     return session->lookups().get("kubevirt.io/virtualmachines", "ns", name, arena.storage());
@@ -283,12 +283,30 @@ TEST(KubeLookupsTest, AFailureIsAnAnswer) {
   Bench bench;
   bench.api.answer("GET /api/v1/namespaces/ns/pods/p", {.status = 403, .body = R"({"kind":"Status","message":"no"})"});
   KubeLookups source(bench.client, {});
-  const auto session = source.open();
+  const auto session = source.open("somebody");
   json::Arena arena;
   (void)session->lookups().get("pods", "ns", "p", arena.storage());
   EXPECT_TRUE(bench.run(session->fetch(*bench.loop)));
   EXPECT_EQ(session->lookups().get("pods", "ns", "p", arena.storage()).error().code, 403);
   EXPECT_FALSE(bench.run(session->fetch(*bench.loop)));
+}
+
+TEST(KubeLookupsTest, OneRequestLooksUpSoManyAndNoMore) {
+  Bench bench;
+  KubeLookups source(bench.client, {});
+  const auto session = source.open("somebody");
+  json::Arena arena;
+  constexpr int count = 300;
+  const auto get = [&](int i) {
+    return session->lookups().get("pods", "ns", fmt::format("p{:03}", i), arena.storage());
+  };
+  for (int i = 0; i < count; ++i) EXPECT_FALSE(get(i));
+  EXPECT_TRUE(bench.run(session->fetch(*bench.loop)));
+  int answered = 0;
+  for (int i = 0; i < count; ++i) answered += get(i) ? 1 : 0;
+  EXPECT_EQ(answered, 256);
+  EXPECT_EQ(get(count - 1).error().code, 503);
+  EXPECT_FALSE(bench.run(session->fetch(*bench.loop))) << "that is the answer";
 }
 
 TEST(KubeLookupsTest, ListsComeFromCopiesWhereThereAreAny) {
@@ -301,7 +319,7 @@ TEST(KubeLookupsTest, ListsComeFromCopiesWhereThereAreAny) {
   followed.start();
   ASSERT_TRUE(followed.until([&] { return followed->synced() && followed.names().size() == 2; }));
   KubeLookups source(bench.client, {{"configmaps", &*followed}});
-  const auto session = source.open();
+  const auto session = source.open("somebody");
   json::Arena arena;
   EXPECT_EQ(session->lookups().list("configmaps", "ns", arena.storage())->size(), 1U);
   EXPECT_EQ(session->lookups().list_labelled("configmaps", "ns", "k", "v", arena.storage())->size(), 0U);

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "base/limits.h"
 
 namespace vg::kube {
@@ -45,6 +48,19 @@ TEST(LineSplitterTest, FindsLinesAcrossPieces) {
   EXPECT_EQ(lines.next(), std::nullopt);
   ASSERT_TRUE(lines.add("\n"));
   EXPECT_EQ(lines.next(), "three");
+}
+
+TEST(LineSplitterTest, FindsTheSameLinesInPiecesOfAnySize) {
+  const std::string text = "one\n\n\r\ntwo and a half\n\nthree\n";
+  for (std::size_t size = 1; size <= text.size(); ++size) {
+    LineSplitter lines;
+    std::vector<std::string> found;
+    for (std::size_t at = 0; at < text.size(); at += size) {
+      ASSERT_TRUE(lines.add(std::string_view(text).substr(at, size)));
+      while (const auto line = lines.next()) found.emplace_back(*line);
+    }
+    EXPECT_EQ(found, (std::vector<std::string>{"one", "two and a half", "three"})) << size;
+  }
 }
 
 TEST(LineSplitterTest, ALineHasALimit) {

@@ -301,6 +301,24 @@ TEST_P(ObjectStoreContract, watches_show_every_change_in_order) {
   EXPECT_THAT(later->next(100)->changes, IsEmpty());
 }
 
+TEST_P(ObjectStoreContract, watches_give_little_of_what_is_large_at_once) {
+  constexpr std::size_t large_bytes = 200'000, count = 20;
+  for (std::size_t i = 0; i < count; ++i)
+    must(create(machine_key("m" + std::to_string(i)), std::string(large_bytes, 'x')));
+  auto all = watch(0);
+  std::size_t seen = 0;
+  for (bool more = true; more;) {
+    const auto batch = all->next(1000);
+    ASSERT_TRUE(batch.has_value());
+    ASSERT_FALSE(batch->changes.empty());
+    EXPECT_LE(batch->changes.size(), 2u) << "whoever reads slowly holds them all the while";
+    for (const auto& change : batch->changes) EXPECT_EQ(change.object->name(), "m" + std::to_string(seen++));
+    more = batch->more;
+    EXPECT_EQ(batch->progress, seen);
+  }
+  EXPECT_EQ(seen, count);
+}
+
 TEST_P(ObjectStoreContract, watches_see_what_they_asked_for) {
   auto space = watch(0, [] {}, "one");
   auto name = watch(0, [] {}, "one", "b");

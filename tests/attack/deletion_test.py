@@ -58,21 +58,25 @@ class Deletions(Attack):
     @unittest.skipIf(SANITIZED, "everything takes long there")
     def test_large_dependents_cost_the_others_nothing(self):
         """They pack to almost nothing, so a user can have thousands; each takes milliseconds to read and write."""
-        count = 3000 if LONG else 300
-        for policy in ("Background", "Foreground"):
-            owner = self.must("POST", MAPS, self.create(f"owner-{policy.lower()}"))
-            for i in range(count):
-                self.must("POST", MAPS, {**self.create(f"d{i}", owner), "data": {"a": "x" * 900_000}})
-            with Bystander(self.one) as bystander:
-                self.must("DELETE", f"{MAPS}/{owner['metadata']['name']}?propagationPolicy={policy}")
-                self.gone(owner["metadata"]["name"], f"d{count - 1}", "d0", seconds=3 * DEADLINE_S)
-            self.assertEqual(bystander.failures, [])
-            self.assertLess(bystander.percentile_s(0.9), 0.25)
-        self.assertLess(self.longest_stall_ms(), 1000)
+        count = 2000 if LONG else 300
+        owner = self.must("POST", MAPS, self.create("owner"))
+        connection = self.one.connect()
+        for i in range(count):
+            connection.request("POST", MAPS, body=json.dumps({**self.create(f"d{i}", owner), "data": {"a": "x" * 900_000}}),
+                               headers=self.one.as_admin(**{"Content-Type": "application/json"}))
+            answer = connection.getresponse()
+            answer.read()
+            self.assertEqual(answer.status, 201)
+        connection.close()
+        with Bystander(self.one) as bystander:
+            self.must("DELETE", f"{MAPS}/owner?propagationPolicy=Foreground")
+            self.gone("owner", *(f"d{i}" for i in range(count)), seconds=3 * DEADLINE_S)
+        self.assertEqual(bystander.failures, [])
+        self.assertLess(self.longest_stall_ms(), 600, "an event loop went through all of them in one turn")
 
-    def test_a_namespace_full_of_what_stays_is_not_counted_again_and_again(self):
+    def test_a_namespace_full_of_what_stays_goes_with_the_last_of_it(self):
         self.namespace("full")
-        maps, count = "/api/v1/namespaces/full/configmaps", 3000 if LONG else 600
+        maps, count = "/api/v1/namespaces/full/configmaps", 3000 if LONG else 200
         connection = self.one.connect()
         headers = self.one.as_admin(**{"Content-Type": "application/json"})
 
