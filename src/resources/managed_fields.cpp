@@ -635,6 +635,7 @@ std::optional<json::Value> track_change(const json::Value& old, const json::Valu
   if (!owners || owners->empty()) owners = read_owners(kept, kind, Trust::kept);
   if (!owners) return std::nullopt;
   note_update(*owners, std::move(change), writer);
+  if (owners->empty()) return std::nullopt;
   return write_owners(std::move(*owners), storage);
 }
 

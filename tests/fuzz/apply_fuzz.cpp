@@ -83,7 +83,10 @@ Value configuration(Choices& choices, const StoragePtr& storage) {
 }
 
 Value stored(Applied applied) {
-  vg::json::ensure_object(applied.object.get_object(), "metadata")["managedFields"] = std::move(applied.managed_fields);
+  // No empty list is ever stored.
+  if (!applied.managed_fields.get_array().empty())
+    vg::json::ensure_object(applied.object.get_object(), "metadata")["managedFields"] =
+        std::move(applied.managed_fields);
   return std::move(applied.object);
 }
 
