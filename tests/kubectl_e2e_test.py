@@ -342,7 +342,9 @@ class Suite(Kubectl):
         self.assertNotIn("tokenreviews.authentication.k8s.io", listable)
 
     def test_raw_paths(self):
-        self.assertEqual(json.loads(self.kubectl("get", "--raw", "/healthz"))["apiserver"]["connectivity"], "ok")
+        self.assertEqual(self.kubectl("get", "--raw", "/healthz"), "ok")
+        self.assertEqual(self.kubectl("get", "--raw", "/readyz/ping"), "ok")
+        self.assertEqual(json.loads(self.kubectl("get", "--raw", "/version/"))["minor"], "35")
         ready = self.kubectl("get", "--raw", "/readyz?verbose")
         self.assertIn("[+]store ok\n", ready)
         self.assertTrue(ready.endswith("readyz check passed\n"), ready)

@@ -216,7 +216,8 @@ std::string to_json(const Status& status) {
   object.text("status", status.code < 400 ? "Success" : "Failure");
   object.text("message", status.message);
   object.text("reason", status.reason);
-  if (status.details != StatusDetails{}) {
+  // A 404 always has details, empty ones too: kubectl looks into them without asking whether they are there.
+  if (status.code == 404 || status.details != StatusDetails{}) {
     object.name("details");
     append_details(out, status.details);
   }

@@ -13,6 +13,12 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
+TEST(StatusTest, WhatIsNotFoundAlwaysHasDetails) {
+  const Status status{.code = 404, .reason = "NotFound", .message = "x", .details = {}};
+  EXPECT_THAT(to_json(status), HasSubstr(R"("details":{},"code":404)"));
+  EXPECT_THAT(to_json(Status::bad_request("x")), ::testing::Not(HasSubstr("details")));
+}
+
 TEST(Status, CodesAndReasonsAreKubernetesOwn) {
   const struct {
     Status status;

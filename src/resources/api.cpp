@@ -390,7 +390,7 @@ Task<void> ResourceApi::serve_review(server::Call& call, const RequestInfo& info
                                      const User& user) {
   const api::Type& type = *review.kind->type;
   const http::Headers& headers = call.request().headers;
-  const auto form = negotiate(headers.find("accept"), {.protobuf = protobuf_of(type), .by_name = true});
+  const auto form = negotiate(headers.find("accept"), {.protobuf = protobuf_of(type), .by_name = true, .table = false});
   if (!form) co_return call.refuse(form.error());
   const auto format = body_format(headers.find("content-type"), protobuf_of(type));
   if (!format) co_return call.refuse(format.error());

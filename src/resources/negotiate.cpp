@@ -30,7 +30,7 @@ std::optional<Answer> answer_for(const AcceptClause& clause, const Offer& offer)
   }
   if (clause.group != "meta.k8s.io" || (clause.version != "v1" && clause.version != "v1beta1")) return std::nullopt;
   answer.meta_version = clause.version;
-  if (clause.as == "Table" && !answer.protobuf) {
+  if (clause.as == "Table" && offer.table && !answer.protobuf) {
     answer.form = Form::table;
     return answer;
   }
@@ -67,10 +67,11 @@ std::string bare_type(std::optional<std::string_view> content_type) {
 Result<Answer> negotiate(std::optional<std::string_view> accept, const Offer& offer) {
   if (!accept || *accept == json_type || *accept == "*/*") return Answer{};  // most requests
   if (auto answer = choose_answer(*accept, offer)) return *answer;
-  return fail(Status::not_acceptable(
-      fmt::format("{} is available as application/json and application/yaml, also as Table or PartialObjectMetadata of "
-                  "meta.k8s.io/v1; send one of them in the Accept header",
-                  offer.protobuf == Protobuf::objects ? "this resource, besides protobuf," : "this")));
+  return fail(Status::not_acceptable(fmt::format(
+      "{} is available as application/json and application/yaml, also as {}PartialObjectMetadata of meta.k8s.io/v1; "
+      "send one of them in the Accept header",
+      offer.protobuf == Protobuf::objects ? "this resource, besides protobuf," : "this",
+      offer.table ? "Table or " : "")));
 }
 
 Result<BodyFormat> body_format(std::optional<std::string_view> content_type, Protobuf protobuf) {

@@ -34,6 +34,7 @@ struct Offer {
   Protobuf protobuf = Protobuf::none;
   bool stream = false;   // a watch
   bool by_name = false;  // see `names_one_of`
+  bool table = true;     // false: there are no columns for it, so a Table is no form of it
 };
 
 // The first form of the Accept header that can be served; 406 when there is none. No header takes everything.

@@ -40,6 +40,13 @@ TEST(Negotiate, ProtobufIsForKubernetesOwnKindsAndForMetadata) {
   EXPECT_FALSE(table->protobuf);
 }
 
+TEST(Negotiate, WhatHasNoColumnsIsNoTable) {
+  const char* table = "application/json;as=Table;v=v1;g=meta.k8s.io";
+  EXPECT_EQ(negotiate(table, {.table = false}).error().code, 406);
+  EXPECT_FALSE(negotiate(table, {.table = false}).error().message.contains("Table"));
+  EXPECT_EQ(negotiate(std::string(table) + ",application/json", {.table = false})->form, Form::object);
+}
+
 TEST(Negotiate, TheHeaviestClauseWins) {
   EXPECT_EQ(negotiate("application/json;q=0.1, application/yaml;q=0.9")->content_type, "application/yaml");
   EXPECT_EQ(negotiate("*/*, application/yaml")->content_type, "application/yaml");

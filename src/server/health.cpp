@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "base/json_text.h"
+#include "base/trimmed.h"
 #include "server/path.h"
 #include "server/version.h"
 
@@ -16,7 +17,7 @@ constexpr std::string_view text_type = "text/plain; charset=utf-8";
 constexpr std::string_view json_type = "application/json";
 
 struct Endpoint {
-  std::string_view name;  // "livez" or "readyz"
+  std::string_view name;  // "healthz", "livez" or "readyz"
   bool readiness;
   bool takes(const HealthRegistry::Named& check) const { return readiness || check.scope == HealthScope::both; }
 };
@@ -37,6 +38,18 @@ Asked read_asked(std::string_view query) {
     if (parameter.name == "exclude") asked.excluded.push_back(std::move(parameter.value));
   }
   return asked;
+}
+
+// What is excluded and is no check of this endpoint: a spelling mistake must not go unseen.
+std::string unknown_exclusions(const Endpoint& endpoint, const HealthRegistry::Checks& checks, const Asked& asked) {
+  std::string names;
+  for (const std::string& name : asked.excluded) {
+    const auto found = std::ranges::find(checks, name, &HealthRegistry::Named::name);
+    if (found != checks.end() && endpoint.takes(*found)) continue;
+    names += names.empty() ? "" : ", ";
+    append_json_string(names, name);
+  }
+  return names.empty() ? "" : fmt::format("warn: some health checks cannot be excluded: no matches for {}\n", names);
 }
 
 http::Response answer_all(const Endpoint& endpoint, const HealthRegistry& health, const Asked& asked) {
@@ -61,32 +74,68 @@ http::Response answer_all(const Endpoint& endpoint, const HealthRegistry& health
       lines += fmt::format("[+]{} ok\n", check.name);
     }
   }
+  lines += unknown_exclusions(endpoint, *checks, asked);
   // A red answer always says what is wrong: whoever reads it should not have to ask again.
   if (!good) return text(500, fmt::format("{}{} check failed\n", lines, endpoint.name));
   if (asked.verbose) return text(200, fmt::format("{}{} check passed\n", lines, endpoint.name));
   return text(200, warnings.empty() ? std::string("ok") : fmt::format("ok\n{}", warnings));
 }
 
-http::Response answer_one(const Endpoint& endpoint, const HealthRegistry& health, std::string_view name) {
+Task<void> answer_one(const Endpoint& endpoint, const HealthRegistry& health, Call& call) {
+  const std::string_view name = call.rest();
   const auto checks = health.checks();
   const auto found = std::ranges::find(*checks, name, &HealthRegistry::Named::name);
-  if (found == checks->end() || !endpoint.takes(*found))
-    return text(404, fmt::format("unknown check; see /{}?verbose\n", endpoint.name));
+  if (found == checks->end() || !endpoint.takes(*found)) {
+    call.refuse({.code = 404,
+                 .reason = "NotFound",
+                 .message = fmt::format(
+                     "the server could not find the requested resource; unknown check, see /{}?verbose", endpoint.name),
+                 .details = {}});
+    co_return;
+  }
   const auto problem = found->check();
+  http::Response answer = text(200, "ok");
   if (problem && found->scope == HealthScope::degraded)
-    return text(200, fmt::format("ok\n[~]{} degraded: {}\n", name, *problem));
-  if (problem) return text(500, fmt::format("{} failed: {}\n", name, *problem));
-  return text(200, "ok");
+    answer = text(200, fmt::format("ok\n[~]{} degraded: {}\n", name, *problem));
+  else if (problem)
+    answer = text(500, fmt::format("{} failed: {}\n", name, *problem));
+  answer.headers.emplace_back("X-Content-Type-Options", "nosniff");
+  call.respond(std::move(answer));
+}
+
+// What looks at a server asks with either.
+constexpr std::string_view methods[] = {"GET", "HEAD"};
+
+void add_for_anyone(Router& router, std::string_view path, RouteClass route_class, const RouteHandler& handler) {
+  for (const std::string_view method : methods)
+    router.add(Access::anyone, method, std::string(path), route_class, handler);
+}
+
+void add_single_checks(Router& router, const HealthRegistry& health, const Endpoint& endpoint) {
+  for (const std::string_view method : methods)
+    router.add_prefix(Access::anyone, method, fmt::format("/{}/", endpoint.name), RouteClass::health,
+                      [&health, endpoint](Call& call) { return answer_one(endpoint, health, call); });
 }
 
 void add_endpoint(Router& router, const HealthRegistry& health, const Endpoint& endpoint) {
-  router.add(Access::anyone, "GET", fmt::format("/{}", endpoint.name), RouteClass::health,
-             answer_with([&health, endpoint](const Call& call) {
-               return answer_all(endpoint, health, read_asked(call.request().query));
-             }));
-  router.add_prefix(
-      Access::anyone, "GET", fmt::format("/{}/", endpoint.name), RouteClass::health,
-      answer_with([&health, endpoint](const Call& call) { return answer_one(endpoint, health, call.rest()); }));
+  add_for_anyone(router, fmt::format("/{}", endpoint.name), RouteClass::health,
+                 answer_with([&health, endpoint](const Call& call) {
+                   return answer_all(endpoint, health, read_asked(call.request().query));
+                 }));
+  add_single_checks(router, health, endpoint);
+}
+
+// Whether the client says that it reads text: kubectl, curl and probes do, and expect kube-apiserver's "ok". Who says
+// nothing, or wants JSON alone, expects virt-api's document.
+bool reads_text(const http::Request& request) {
+  std::string_view rest = request.headers.find("accept").value_or("");
+  while (!rest.empty()) {
+    const std::string_view clause = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(clause.size() + 1, rest.size()));
+    const std::string_view type = trimmed(clause.substr(0, clause.find(';')), " \t");
+    if (type == "*/*" || type == "text/*" || type == "text/plain") return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -132,18 +181,24 @@ void add_check_routes(Router& router, const HealthRegistry& health) {
 
 void add_health_routes(Router& router, const HealthRegistry& health, ConfigVersion config_version) {
   add_check_routes(router, health);
+  const Endpoint healthz{.name = "healthz", .readiness = false};
   // Upstream asks its API server; here the API is served by this very process, so the answer stands or falls with it.
-  router.add(Access::anyone, "GET", "/healthz", RouteClass::health,
-             answer_with([config_version = std::move(config_version)](const Call&) {
-               std::string body = R"({"apiserver":{"connectivity":"ok","version":)" + version_json() +
-                                  R"(},"config-resource-version":)";
-               append_json_string(body, config_version());
-               body += "}\n";
-               return http::Response{.status = 200, .content_type = json_type, .body = std::move(body)};
-             }));
-  router.add(Access::anyone, "GET", "/version", RouteClass::version, answer_with([](const Call&) {
-               return http::Response{.status = 200, .content_type = json_type, .body = version_json() + "\n"};
-             }));
+  add_for_anyone(router, "/healthz", RouteClass::health,
+                 answer_with([&health, healthz, config_version = std::move(config_version)](const Call& call) {
+                   const http::Request& request = call.request();
+                   if (!request.query.empty() || reads_text(request))
+                     return answer_all(healthz, health, read_asked(request.query));
+                   std::string body = R"({"apiserver":{"connectivity":"ok","version":)" + version_json() +
+                                      R"(},"config-resource-version":)";
+                   append_json_string(body, config_version());
+                   body += "}\n";
+                   return http::Response{.status = 200, .content_type = json_type, .body = std::move(body)};
+                 }));
+  add_single_checks(router, health, healthz);
+  for (const std::string_view path : {"/version", "/version/"})
+    add_for_anyone(router, path, RouteClass::version, answer_with([](const Call&) {
+                     return http::Response{.status = 200, .content_type = json_type, .body = version_json() + "\n"};
+                   }));
 }
 
 }  // namespace vg::server

@@ -1,4 +1,5 @@
-// Health as its askers know it: /livez and /readyz as kube-apiserver answers them, /healthz as virt-api does.
+// Health as its askers know it: /livez and /readyz as kube-apiserver answers them, /healthz as both do: "ok" for
+// whoever reads text, virt-api's document for others.
 #pragma once
 
 #include <atomic>
@@ -57,7 +58,8 @@ using ConfigVersion = std::function<std::string()>;
 
 // Adds /livez and /readyz and the single checks below them. The registry must outlive the router's use.
 void add_check_routes(Router& router, const HealthRegistry& health);
-// Adds /healthz, /livez, /readyz, the single checks below them, and /version. Both must outlive the router's use.
+// Adds /healthz, /livez, /readyz, the single checks below them, and /version (with and without a slash). Both must
+// outlive the router's use.
 void add_health_routes(Router& router, const HealthRegistry& health, ConfigVersion config_version);
 
 }  // namespace vg::server

@@ -91,8 +91,34 @@ TEST_F(HealthTest, AStoppingServerIsAliveButNotReady) {
 
 TEST_F(HealthTest, KnowsItsChecks) {
   EXPECT_EQ(get("/readyz/nonsense").status(), 404);
+  EXPECT_THAT(get("/readyz/nonsense").body(), AllOf(HasSubstr(R"("details":{})"), HasSubstr("/readyz?verbose")));
   EXPECT_EQ(get("/livez/certificate").status(), 404);  // not a check of liveness
+  EXPECT_EQ(get("/healthz/certificate").status(), 404);
   EXPECT_THROW(health.add("ping", HealthScope::both, [] { return std::nullopt; }), std::logic_error);
+}
+
+TEST_F(HealthTest, WhatIsNoCheckCannotBeExcluded) {
+  EXPECT_EQ(get("/readyz?exclude=certficate").body(), "ok");
+  EXPECT_THAT(get("/livez?exclude=certificate&exclude=x&verbose").body(),
+              HasSubstr("cannot be excluded: no matches for \"certificate\", \"x\"\nlivez check passed\n"));
+  problem = "it expired";
+  EXPECT_THAT(get("/readyz?exclude=certficate").body(), HasSubstr("no matches for \"certficate\""));
+}
+
+TEST_F(HealthTest, HealthzSaysOkToWhoeverReadsText) {
+  for (const char* accept : {"*/*", "application/json, */*", "text/plain", "text/html,text/*;q=0.5"}) {
+    FakeExchange asked("GET", "/healthz");
+    asked.header("Accept", accept).run(router);
+    EXPECT_EQ(asked.status(), 200) << accept;
+    EXPECT_EQ(asked.body(), "ok") << accept;
+  }
+  FakeExchange program("GET", "/healthz");
+  program.header("Accept", "application/json").run(router);
+  EXPECT_THAT(program.body(), ::testing::StartsWith("{"));
+  EXPECT_EQ(get("/healthz/ping").body(), "ok");
+  EXPECT_EQ(get("/healthz?verbose").body(), "[+]ping ok\nhealthz check passed\n");
+  for (const char* path : {"/healthz", "/readyz", "/livez/ping", "/version/"})
+    EXPECT_EQ(FakeExchange("HEAD", path).run(router).status(), 200) << path;
 }
 
 TEST_F(HealthTest, HealthzHasUpstreamsShape) {
@@ -108,6 +134,7 @@ TEST_F(HealthTest, HealthzHasUpstreamsShape) {
 }
 
 TEST_F(HealthTest, TellsItsVersion) {
+  EXPECT_EQ(get("/version/").body(), get("/version").body());
   auto document = json::Document::parse(get("/version").body()).value();
   EXPECT_EQ(json::get_string(document.root(), "major"), "1");
   EXPECT_EQ(json::get_string(document.root(), "minor"), "35");
