@@ -90,6 +90,11 @@ function(virtgate_program NAME FOLDER)
   if(sources)
     add_executable(${NAME} ${sources})
     set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+    # main.cpp alone knows what the program is built from.
+    add_custom_target(${NAME}_build_info BYPRODUCTS ${CMAKE_BINARY_DIR}/generated/build_info.h
+      COMMAND ${CMAKE_COMMAND} -D SOURCE_DIR=${CMAKE_SOURCE_DIR} -D OUTPUT=${CMAKE_BINARY_DIR}/generated/build_info.h
+      -P ${CMAKE_SOURCE_DIR}/cmake/build_info.cmake COMMENT "" VERBATIM)
+    add_dependencies(${NAME} ${NAME}_build_info)
     if(CMAKE_BUILD_TYPE STREQUAL "Release")  # sanitizers want the shared ones
       target_link_options(${NAME} PRIVATE -static-libstdc++ -static-libgcc)
       # What a server runs lies side by side (see tools/function_order.py, which writes the list).

@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "base/limits.h"
 #include "base/time_rfc3339.h"
+#include "command.h"
 #include "local/state_folder.h"
 #include "state.h"
 #include "store/backup.h"
@@ -109,14 +110,18 @@ int run_backup(std::span<const std::string_view> arguments, Output output) {
   bool objects_only = false;
   const auto parsed = read_command(
       {.name = "backup",
-       .synopsis = "[--state DIR] [--objects-only] FILE",
+       .synopsis = "[flags] FILE",
        .about =
            "Writes everything that a server needs to serve again into one file: all objects, keys, certificates and "
            "token files (not the audit log). The server may go on running. Whoever has the file has the keys: it "
            "is readable for its owner only.",
-       .positional = 1},
-      {{"state", '\0', &state, "DIR", "the state folder of the server (default as for serve)"},
-       {"objects-only", '\0', &objects_only, "", "leave out keys, certificates and tokens; Secrets are objects"}},
+       .examples = "virtgate backup /backups/virtgate-$(date +%F)",
+       .argument = "FILE",
+       .arguments_min = 1,
+       .arguments_max = 1},
+      std::vector<Flag>{
+          {"state", '\0', &state, "DIR", "the state folder of the server (default as for serve)"},
+          {"objects-only", '\0', &objects_only, "", "leave out keys, certificates and tokens; Secrets are objects"}},
       arguments, output);
   if (!parsed) return parsed.error();
   const auto failed = [&](const Status& status) {
@@ -146,12 +151,16 @@ int run_restore(std::span<const std::string_view> arguments, Output output) {
   bool replace = false;
   const auto parsed = read_command(
       {.name = "restore",
-       .synopsis = "[--state DIR] [--replace] FILE",
+       .synopsis = "[flags] FILE",
        .about = "Makes a state folder of a backup, after every row of it was checked. The server must be stopped. "
                 "Resource versions go on above all that were given out, and watches begin anew.",
-       .positional = 1},
-      {{"state", '\0', &state, "DIR", "the state folder of the server (default as for serve)"},
-       {"replace", '\0', &replace, "", "take the place of what is there, which is kept in a folder replaced-TIME"}},
+       .examples = "virtgate restore /backups/virtgate-2026-01-31",
+       .argument = "FILE",
+       .arguments_min = 1,
+       .arguments_max = 1},
+      std::vector<Flag>{
+          {"state", '\0', &state, "DIR", "the state folder of the server (default as for serve)"},
+          {"replace", '\0', &replace, "", "take the place of what is there, which is kept in a folder replaced-TIME"}},
       arguments, output);
   if (!parsed) return parsed.error();
   const auto failed = [&](const Status& status) {

@@ -10,7 +10,9 @@
 
 #include "base/guest_address.h"
 #include "cluster_server.h"
+#include "command.h"
 #include "flags.h"
+#include "log_format.h"
 
 namespace vg::cmd {
 namespace {
@@ -47,6 +49,7 @@ std::vector<Flag> flags_of(ClusterOptions& options) {
       {"webhook-allowed-names", '\0', &options.webhook_allowed_names, "NAMES",
        "common names of that certificate, separated by commas (default any)"},
       {"sandbox", '\0', &options.confine.sandbox, "on|off|required", sandbox_help},
+      {"log-format", '\0', &options.log_format, "json|text", log_format_help},
   };
 }
 
@@ -71,23 +74,25 @@ std::optional<std::string> check(const ClusterOptions& options) {
 
 int run_cluster(std::string_view program, std::span<const std::string_view> arguments, Output output) {
   ClusterOptions options;
+  // KubeVirt's operator starts it by the name virt-api, which has no commands.
+  const CommandLine command{
+      .name = program == "virt-api" ? std::string_view() : "cluster",
+      .synopsis = "[flags]",
+      .about =
+          "Serves what virt-api serves in a Kubernetes cluster: webhooks and the aggregated API. It takes the flags "
+          "of virt-api; see deploy/README.md.",
+      .examples = program == "virt-api" ? std::string_view()
+                                        : "virtgate cluster --kubeconfig ~/.kube/config --port 8443 --tls-cert-file "
+                                          "tls.crt --tls-key-file tls.key",
+      .arguments_max = SIZE_MAX,  // upstream ignores them
+      .program = program};
   const auto flags = flags_of(options);
-  const std::string usage = fmt::format("usage: {} [FLAGS]\n\n{}", program, describe_flags(flags));
-  const auto parsed = parse_flags(flags, arguments);
-  if (!parsed) {
-    fmt::print(output.err, "{}: {}\n\n{}", program, parsed.error(), usage);
-    return exit_usage;
-  }
-  if (parsed->help) {
-    fmt::print(output.out, "{}", usage);
-    return exit_ok;
-  }
-  if (const auto problem = check(options)) {
-    fmt::print(output.err, "{}: {}\n\n{}", program, *problem, usage);
-    return exit_usage;
-  }
+  const auto read = read_command(command, flags, arguments, output);
+  if (!read) return read.error();
+  if (const auto problem = check(options)) return refuse_usage(command, *problem, output);
+  set_log_format(options.log_format, output.err);
   if (const auto served = serve_cluster(options); !served) {
-    fmt::print(output.err, "{}: {}\n", program, served.error().message);
+    fmt::print(output.err, "{}: {}\n", command.title(), served.error().message);
     return exit_failed;
   }
   return exit_ok;

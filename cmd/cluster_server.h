@@ -31,6 +31,7 @@ struct ClusterOptions {
   // by commas, none: any). Without a file: anybody.
   std::string webhook_client_ca_file = {}, webhook_allowed_names = {};
   ConfineOptions confine;
+  std::string log_format = {};  // empty: text on a terminal, else JSON
 };
 
 // Serves until a signal ends it. An error means that it could not begin.

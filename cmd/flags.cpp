@@ -1,13 +1,20 @@
 #include "flags.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <utility>
+
+#include "suggest.h"
 
 namespace vg::cmd {
 namespace {
+
+// Where the help of flags begins at most, and where its lines end.
+constexpr std::size_t help_column_max = 36, columns = 100;
 
 const Flag* find_long(std::span<const Flag> flags, std::string_view name) {
   auto found = std::ranges::find(flags, name, &Flag::name);
@@ -54,6 +61,10 @@ std::optional<std::int64_t> read_int(std::string_view text) {
 
 std::expected<void, std::string> set(const Flag& flag, std::string_view shown_as, std::string_view text) {
   if (auto* const* target = std::get_if<std::string*>(&flag.target)) {
+    const auto words = choices(flag.value_name);
+    if (!words.empty() && std::ranges::find(words, text) == words.end())
+      return std::unexpected(
+          fmt::format("{}: unsupported value \"{}\": supported values: {}", shown_as, text, fmt::join(words, ", ")));
     (*target)->assign(text);
   } else if (auto* const* number = std::get_if<std::int64_t*>(&flag.target)) {
     auto value = read_int(text);
@@ -113,7 +124,7 @@ class Parser {
         parsed_.help = true;
         return {};
       }
-      return std::unexpected(fmt::format("unknown flag --{}", name));
+      return std::unexpected(fmt::format("unknown flag --{}{}", name, suggestion(name)));
     }
     const std::string shown_as = fmt::format("--{}", name);
     if (has_value) return set(*flag, shown_as, value);
@@ -141,6 +152,13 @@ class Parser {
     return {};
   }
 
+  std::string suggestion(std::string_view name) const {
+    std::vector<std::string_view> names{"help"};
+    for (const Flag& flag : flags_) names.push_back(flag.name);
+    const auto near = nearest(name, names);
+    return near.empty() ? std::string() : fmt::format("; did you mean --{}?", near);
+  }
+
   std::expected<void, std::string> set_without_value(const Flag& flag, std::string_view shown_as) {
     if (is_switch(flag)) return set(flag, shown_as, "true");
     if (rest_.empty()) return std::unexpected(fmt::format("{} requires a value", shown_as));
@@ -159,25 +177,61 @@ std::expected<ParsedFlags, std::string> parse_flags(std::span<const Flag> flags,
   return Parser(flags, arguments).run();
 }
 
-std::string describe_flags(std::span<const Flag> flags) {
-  std::vector<std::string> names;
-  std::size_t width = 0;
+std::vector<std::string_view> choices(std::string_view value_name) {
+  std::vector<std::string_view> words;
+  if (!value_name.contains('|')) return words;
+  while (!value_name.empty()) {
+    const std::string_view word = value_name.substr(0, value_name.find('|'));
+    value_name.remove_prefix(std::min(word.size() + 1, value_name.size()));
+    words.push_back(word);
+  }
+  return words;
+}
+
+std::vector<FlagInfo> flag_infos(std::span<const Flag> flags) {
+  std::vector<FlagInfo> infos;
   for (const Flag& flag : flags) {
+    FlagInfo info{.name = std::string(flag.name), .shorthand = flag.shorthand, .value_name = {}, .help = {}};
+    info.help = flag.help;
+    if (!is_switch(flag)) info.value_name = flag.value_name;
+    if (auto* const* value = std::get_if<std::string*>(&flag.target); value && !(*value)->empty())
+      info.help += fmt::format(" (default {})", **value);
+    else if (auto* const* number = std::get_if<std::int64_t*>(&flag.target))
+      info.help += fmt::format(" (default {})", **number);
+    infos.push_back(std::move(info));
+  }
+  return infos;
+}
+
+std::string describe_flags(std::span<const FlagInfo> flags) {
+  std::vector<std::string> names;
+  std::size_t column = 0;
+  for (const FlagInfo& flag : flags) {
     std::string name =
         flag.shorthand ? fmt::format("  -{}, --{}", flag.shorthand, flag.name) : fmt::format("      --{}", flag.name);
-    if (!is_switch(flag)) name += fmt::format(" {}", flag.value_name);
-    width = std::max(width, name.size());
+    if (!flag.value_name.empty()) name += fmt::format(" {}", flag.value_name);
+    if (name.size() + 2 <= help_column_max) column = std::max(column, name.size() + 2);
     names.push_back(std::move(name));
   }
   std::string text;
   for (std::size_t i = 0; i < flags.size(); ++i) {
-    text += fmt::format("{:<{}}  {}", names[i], width, flags[i].help);
-    if (auto* const* value = std::get_if<std::string*>(&flags[i].target); value && !(*value)->empty()) {
-      text += fmt::format(" (default {})", **value);
-    } else if (auto* const* number = std::get_if<std::int64_t*>(&flags[i].target)) {
-      text += fmt::format(" (default {})", **number);
+    std::string line = std::move(names[i]);
+    // A long name has a line of its own.
+    if (line.size() + 2 > column) text += std::exchange(line, std::string()) + "\n";
+    line.resize(column, ' ');
+    bool first = true;
+    for (std::string_view rest = flags[i].help; !rest.empty();) {
+      const std::string_view word = rest.substr(0, rest.find(' '));
+      rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+      if (!first && line.size() + 1 + word.size() > columns) {
+        text += std::exchange(line, std::string(column, ' ')) + "\n";
+        first = true;
+      }
+      line += first ? "" : " ";
+      line += word;
+      first = false;
     }
-    text += '\n';
+    text += line + "\n";
   }
   return text;
 }

@@ -18,9 +18,23 @@ struct Flag {
   std::string_view name;  // without the dashes
   char shorthand = '\0';  // '\0' for none
   FlagTarget target;
-  std::string_view value_name;  // what the usage text calls the value; unused for a switch
+  // What the help calls the value; unused for a switch. Words separated by '|' are all that there are: others are
+  // refused. FILE and DIR are completed as such.
+  std::string_view value_name;
   std::string_view help;
 };
+
+// A flag without the place of its value: what help and completion need to know.
+struct FlagInfo {
+  std::string name;
+  char shorthand = '\0';
+  std::string value_name;  // empty: a switch
+  std::string help;        // with its default
+};
+std::vector<FlagInfo> flag_infos(std::span<const Flag> flags);
+
+// The words of a list such as "on|off|required"; empty for what is no list.
+std::vector<std::string_view> choices(std::string_view value_name);
 
 struct ParsedFlags {
   bool help = false;                    // --help or -h was met; what follows it was not read
@@ -32,7 +46,7 @@ struct ParsedFlags {
 std::expected<ParsedFlags, std::string> parse_flags(std::span<const Flag> flags,
                                                     std::span<const std::string_view> arguments);
 
-// One line a flag, in the order of the table, with its default.
-std::string describe_flags(std::span<const Flag> flags);
+// The flags in the order of the table, with their defaults, for a terminal of 100 columns.
+std::string describe_flags(std::span<const FlagInfo> flags);
 
 }  // namespace vg::cmd

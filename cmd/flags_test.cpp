@@ -113,7 +113,7 @@ TEST_F(FlagsTest, HelpEndsTheReading) {
 }
 
 TEST_F(FlagsTest, DescribesEveryFlagWithItsDefault) {
-  const std::string text = describe_flags(table);
+  const std::string text = describe_flags(flag_infos(table));
   EXPECT_THAT(text, HasSubstr("      --listen ADDRESS "));
   EXPECT_THAT(text, HasSubstr("(default 0.0.0.0)"));
   EXPECT_THAT(text, HasSubstr("  -v, --v LEVEL "));

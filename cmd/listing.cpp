@@ -6,26 +6,12 @@
 
 namespace vg::cmd {
 
-std::expected<ListingFormat, int> read_listing(std::string_view name, std::string_view synopsis,
-                                               std::vector<Flag> flags, std::span<const std::string_view> arguments,
-                                               Output output) {
+std::expected<ListingFormat, int> read_listing(const CommandLine& command, std::vector<Flag> flags,
+                                               std::span<const std::string_view> arguments, Output output) {
   std::string format = "table";
-  flags.push_back({"output", 'o', &format, "FORMAT", "table or json"});
-  const std::string usage = fmt::format("usage: virtgate {} {}\n\n{}", name, synopsis, describe_flags(flags));
-  const auto parsed = parse_flags(flags, arguments);
-  if (parsed && parsed->help) {
-    fmt::print(output.out, "{}", usage);
-    return std::unexpected(exit_ok);
-  }
-  const bool known = format == "table" || format == "json";
-  if (!parsed || !parsed->positional.empty() || !known) {
-    fmt::print(output.err, "virtgate {}: {}\n\n{}", name,
-               !parsed  ? parsed.error()
-               : !known ? fmt::format("unknown output format \"{}\": supported values: table, json", format)
-                        : fmt::format("unexpected argument \"{}\"", parsed->positional.front()),
-               usage);
-    return std::unexpected(exit_usage);
-  }
+  flags.push_back({"output", 'o', &format, "table|json", "how to print"});
+  const auto read = read_command(command, flags, arguments, output);
+  if (!read) return std::unexpected(read.error());
   return format == "json" ? ListingFormat::json : ListingFormat::table;
 }
 

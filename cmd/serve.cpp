@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "command.h"
 #include "confine.h"
 #include "flags.h"
 #include "http/certificates.h"
@@ -34,6 +36,7 @@
 #include "listen_address.h"
 #include "local/pki.h"
 #include "local/state_folder.h"
+#include "log_format.h"
 #include "memory.h"
 #include "resources/first_start.h"
 #include "server/fairness.h"
@@ -67,6 +70,7 @@ struct ServeOptions {
   std::int64_t audit_log_mib = resources::AuditLog::bytes_max_default / limits::mib;
   bool audit_required = false;
   std::int64_t verbosity = log::verbosity_default;
+  std::string log_format = {};  // empty: text on a terminal, else JSON
 
   std::vector<Flag> flags() {
     return {
@@ -98,6 +102,7 @@ struct ServeOptions {
         {"audit-required", '\0', &audit_required, "",
          "refuse changes (503) while the audit log cannot be written; a change is recorded before it is answered"},
         {"v", 'v', &verbosity, "LEVEL", "how much to log: 3 adds a line a request, 4 also webhooks"},
+        {"log-format", '\0', &log_format, "json|text", log_format_help},
     };
   }
 };
@@ -217,18 +222,24 @@ std::string quoted(const std::filesystem::path& path) {
 }
 
 void print_welcome(std::FILE* out, const ServeOptions& options, const ListenAddress& listen, const local::Pki& pki) {
+  const std::string given =
+      options.state.empty() ? std::string() : fmt::format("--state {} ", quoted(std::filesystem::path(options.state)));
   fmt::print(
       out,
       "{}\n"
       "serving the KubeVirt API at {}{}\n"
       "\n"
-      "  kubectl --kubeconfig {} get vms\n"
+      "In another terminal:\n"
+      "  export KUBECONFIG={}\n"
+      "  kubectl get vms --all-namespaces\n"
+      "  virtgate simulate {}--all --watch      # VMs that are started seem to run\n"
+      "Without kubectl:\n"
       "  curl --cacert {} -H \"Authorization: Bearer $(cat {})\" {}/healthz\n"
       "\n"
       "Ctrl-C stops it.\n",
       server::version_line(), listen.url(),
       options.api_only ? ", without controllers and node" : " (VMs are stored and validated, but nothing runs them)",
-      quoted(pki.kubeconfig()), quoted(pki.file("ca.crt")), quoted(pki.file("admin.token")), listen.url());
+      quoted(pki.kubeconfig()), given, quoted(pki.file("ca.crt")), quoted(pki.file("admin.token")), listen.url());
   std::fflush(out);
 }
 
@@ -240,7 +251,8 @@ class Standalone {
 
   const local::Pki& pki() const { return *pki_; }
   Result<void> listen();
-  void run();  // until a signal
+  // Until a signal. `started` is called when the start is over and has been logged.
+  void run(std::function<void()> started);
 
  private:
   Standalone(local::StateFolder folder, std::unique_ptr<local::Pki> pki, const ServeOptions& options);
@@ -402,12 +414,13 @@ Result<void> Standalone::listen() {
   return listening;
 }
 
-void Standalone::run() {
+void Standalone::run(std::function<void()> started) {
   const std::jthread syncing([this] {
     if (auto synced = pki_->sync(); !synced) log::error("new keys may be lost", {{"reason", synced.error().message}});
   });
   certificates_->start();
   api_->start(server_->core(0), !api_only_);
+  server_->core(0).post(std::move(started));  // behind what the parts have posted
   ProcessSignals::Watch watch(
       signals_, renewal_interval, [this](int signal) { on_signal(signal); }, [this] { renew(); });
   server_->run();
@@ -481,9 +494,8 @@ int serve(const ServeOptions& options, const ListenAddress& listen, Output outpu
   if (!server) return failed(server.error());
   if (auto listening = (*server)->listen(); !listening) return failed(listening.error());
   log::info("serving", {{"address", listen.text()}, {"apiOnly", options.api_only}});
-  print_welcome(output.out, options, listen, (*server)->pki());
   return_start_up_memory();
-  (*server)->run();
+  (*server)->run([&] { print_welcome(output.out, options, listen, (*server)->pki()); });
   return exit_ok;
 }
 
@@ -492,18 +504,19 @@ int serve(const ServeOptions& options, const ListenAddress& listen, Output outpu
 int run_serve(std::span<const std::string_view> arguments, Output output) {
   ServeOptions options;
   const auto flags = options.flags();
-  const std::string usage = fmt::format("usage: virtgate serve [FLAGS]\n\n{}", describe_flags(flags));
-  const auto refuse = [&](std::string_view why) {
-    fmt::print(output.err, "virtgate serve: {}\n\n{}", why, usage);
-    return exit_usage;
-  };
-  const auto parsed = parse_flags(flags, arguments);
-  if (!parsed) return refuse(parsed.error());
-  if (parsed->help) {
-    fmt::print(output.out, "{}", usage);
-    return exit_ok;
-  }
-  if (!parsed->positional.empty()) return refuse(fmt::format("unexpected argument \"{}\"", parsed->positional.front()));
+  const CommandLine command{
+      .name = "serve",
+      .synopsis = "[flags]",
+      .about =
+          "Serves the KubeVirt API on this host, without Kubernetes: kubectl and virtctl talk to it directly. The "
+          "first start makes the state folder with keys, certificates and admin.kubeconfig.",
+      .examples =
+          "virtgate serve\n"
+          "virtgate serve --listen 0.0.0.0:6443 --state /var/lib/virtgate\n"
+          "virtgate serve --api-only --listen 127.0.0.1:16443 --state \"$(mktemp -d)\"      # for a test"};
+  const auto read = read_command(command, flags, arguments, output);
+  if (!read) return read.error();
+  const auto refuse = [&](std::string_view why) { return refuse_usage(command, why, output); };
   if (options.node.console_server_port < 0 || options.node.console_server_port > 65535)
     return refuse("--console-server-port must be from 0 to 65535");
   if (const auto networks = parse_networks(options.node.guest_networks); !networks)
@@ -514,6 +527,7 @@ int run_serve(std::span<const std::string_view> arguments, Output output) {
   if (const auto problem = options.confine.problem()) return refuse(*problem);
   const auto listen = parse_listen_address(options.listen);
   if (!listen) return refuse(listen.error());
+  set_log_format(options.log_format, output.err);
   return serve(options, *listen, output);
 }
 

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <array>
 #include <chrono>
 #include <memory>
 #include <system_error>
 
 #include "base/files.h"
 #include "base/time_rfc3339.h"
+#include "command.h"
 #include "local/state_folder.h"
 #include "store/salvage.h"
 #include "store/state_files.h"
@@ -74,11 +74,11 @@ int run_check(std::span<const std::string_view> arguments, Output output) {
   std::string state;
   const auto parsed =
       read_command({.name = "state check",
-                    .synopsis = "[--state DIR]",
+                    .synopsis = "[flags]",
                     .about = "Checks every row of the store, its seal, its log and its mark. The server "
                              "must be stopped. Exit code 0: all is well, 1: something is damaged or "
                              "missing, 2: it could not be checked."},
-                   {state_flag(state)}, arguments, output);
+                   std::vector<Flag>{state_flag(state)}, arguments, output);
   if (!parsed) return parsed.error();
   const auto opened = open_stopped(state);
   if (!opened) {
@@ -104,13 +104,14 @@ int run_export(std::span<const std::string_view> arguments, Output output) {
   std::string state, file = "-", secrets_key_file;
   const auto parsed = read_command(
       {.name = "state export",
-       .synopsis = "[--state DIR] [-o FILE] [--secrets-key-file FILE]",
+       .synopsis = "[flags]",
        .about = "Writes all objects that can be read, Secrets too, as one List that kubectl "
                 "takes, also from a damaged store. The server must be stopped. Exit code "
                 "0: these are all, 1: something could not be read."},
-      {state_flag(state),
-       {"output", 'o', &file, "FILE", "where to; - is stdout"},
-       {"secrets-key-file", '\0', &secrets_key_file, "FILE", "opens Secrets that are sealed, as for serve"}},
+      std::vector<Flag>{
+          state_flag(state),
+          {"output", 'o', &file, "FILE", "where to; - is stdout"},
+          {"secrets-key-file", '\0', &secrets_key_file, "FILE", "opens Secrets that are sealed, as for serve"}},
       arguments, output);
   if (!parsed) return parsed.error();
   std::shared_ptr<const store::ValueCipher> cipher;
@@ -170,11 +171,11 @@ int run_accept_loss(std::span<const std::string_view> arguments, Output output) 
   std::string state;
   const auto parsed =
       read_command({.name = "state accept-loss",
-                    .synopsis = "[--state DIR]",
+                    .synopsis = "[flags]",
                     .about = "Makes a new store of the objects that can be read, so that the server "
                              "starts again without those that are lost. The damaged files and an export "
                              "are kept in a folder damaged-TIME. The server must be stopped."},
-                   {state_flag(state)}, arguments, output);
+                   std::vector<Flag>{state_flag(state)}, arguments, output);
   if (!parsed) return parsed.error();
   const auto failed = [&](std::string_view why) {
     fmt::print(output.err, "virtgate state accept-loss: {}\n", why);
@@ -194,24 +195,6 @@ int run_accept_loss(std::span<const std::string_view> arguments, Output output) 
   fmt::print(output.out, "the store now has the {} objects that could be read; the old files are in {}\n",
              opened->found.objects.size(), kept->native());
   return exit_ok;
-}
-
-struct Subcommand {
-  std::string_view name;
-  std::string_view help;
-  int (*run)(std::span<const std::string_view> arguments, Output output);
-};
-
-constexpr std::array subcommands = std::to_array<Subcommand>({
-    {"check", "checks that everything is there and unchanged", run_check},
-    {"export", "all objects that can be read, as JSON", run_export},
-    {"accept-loss", "continues with what can be read of a damaged store", run_accept_loss},
-});
-
-std::string usage() {
-  std::string text = "usage: virtgate state COMMAND [--state DIR]\n\n";
-  for (const auto& command : subcommands) text += fmt::format("  {:<12} {}\n", command.name, command.help);
-  return text;
 }
 
 }  // namespace
@@ -239,40 +222,12 @@ Result<fs::path> existing_state(const std::string& given) {
   return state;
 }
 
-std::expected<std::vector<std::string>, int> read_command(const CommandLine& command, const std::vector<Flag>& flags,
-                                                          std::span<const std::string_view> arguments, Output output) {
-  const auto usage = fmt::format("usage: virtgate {} {}\n\n{}\n\n{}", command.name, command.synopsis, command.about,
-                                 describe_flags(flags));
-  auto parsed = parse_flags(flags, arguments);
-  if (parsed && parsed->help) {
-    fmt::print(output.out, "{}", usage);
-    return std::unexpected(exit_ok);
-  }
-  std::string why;
-  if (!parsed) {
-    why = parsed.error();
-  } else if (parsed->positional.size() > command.positional) {
-    why = fmt::format("unexpected argument \"{}\"", parsed->positional[command.positional]);
-  } else if (parsed->positional.size() < command.positional) {
-    why = "the file name is required";
-  }
-  if (why.empty()) return std::move(parsed->positional);
-  fmt::print(output.err, "virtgate {}: {}\n\n{}", command.name, why, usage);
-  return std::unexpected(exit_usage);
+int run_state_check(std::span<const std::string_view> arguments, Output output) { return run_check(arguments, output); }
+int run_state_export(std::span<const std::string_view> arguments, Output output) {
+  return run_export(arguments, output);
 }
-
-int run_state(std::span<const std::string_view> arguments, Output output) {
-  const auto name = arguments.empty() ? std::string_view() : arguments.front();
-  if (name == "--help" || name == "-h" || name == "help") {
-    fmt::print(output.out, "{}", usage());
-    return exit_ok;
-  }
-  for (const auto& command : subcommands) {
-    if (command.name == name) return command.run(arguments.subspan(1), output);
-  }
-  if (!name.empty()) fmt::print(output.err, "virtgate state: unknown command \"{}\"\n\n", name);
-  fmt::print(output.err, "{}", usage());
-  return exit_usage;
+int run_state_accept_loss(std::span<const std::string_view> arguments, Output output) {
+  return run_accept_loss(arguments, output);
 }
 
 }  // namespace vg::cmd

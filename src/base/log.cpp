@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cmath>
+#include <ctime>
 #include <iterator>
 #include <utility>
 
@@ -23,6 +24,7 @@ constexpr std::size_t member_overhead_bytes = limits::log_key_bytes_max + 6 + 32
 
 std::atomic<const char*> component{"virtgate"};
 std::atomic<Sink*> current_sink{nullptr};
+std::atomic<Format> current_format{Format::json};
 
 constexpr std::string_view level_name(Level level) {
   constexpr std::array<std::string_view, 4> names{"info", "warning", "error", "fatal"};
@@ -58,6 +60,26 @@ void append_object(std::string& out, std::span<const Field* const> members, std:
     append_value(out, member->value(), text_bytes_max);
   }
   out += "}\n";
+}
+
+// As JSON writes it, without quotes where nothing in it needs them.
+void append_plain(std::string& out, std::string_view text, bool blanks_are_plain) {
+  const bool plain = !text.empty() && std::ranges::all_of(text, [&](char c) {
+    return (c > ' ' && c < 0x7f && c != '"' && c != '\\') || (c == ' ' && blanks_are_plain);
+  });
+  if (plain)
+    out += text;
+  else
+    append_json_string(out, text, limits::log_line_bytes_max);
+}
+
+struct Look {
+  std::string_view name, colour;
+};
+constexpr Look look(Level level) {
+  constexpr std::array<Look, 4> looks{
+      {{"", ""}, {"WARNING", "\033[33m"}, {"ERROR", "\033[31m"}, {"FATAL", "\033[31m"}}};
+  return looks[static_cast<std::size_t>(level)];
 }
 
 void write_stderr(std::string_view line) {
@@ -113,8 +135,48 @@ std::string format_line(Level level, std::string_view msg, std::span<const Field
   return line;
 }
 
+void set_format(Format format) {
+  ::tzset();
+  current_format.store(format, std::memory_order_release);
+}
+
+std::string format_text(Level level, std::string_view msg, std::span<const Field> fields,
+                        std::chrono::system_clock::time_point time, bool coloured) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+  std::tm local{};
+  ::localtime_r(&seconds, &local);
+  std::string line = fmt::format("{:02}:{:02}:{:02}", local.tm_hour, local.tm_min, local.tm_sec);
+  const Look shown = look(level);
+  if (!shown.name.empty())
+    line += coloured ? fmt::format(" {}{}\033[0m", shown.colour, shown.name) : fmt::format(" {}", shown.name);
+  if (!msg.empty()) {
+    line += ' ';
+    append_plain(line, msg, true);
+  }
+  for (const Field& field : fields) {
+    line += coloured ? "  \033[2m" : "  ";
+    append_plain(line, field.key(), false);
+    line += coloured ? "=\033[0m" : "=";
+    if (const auto* text = std::get_if<std::string_view>(&field.value()))
+      append_plain(line, *text, false);
+    else
+      append_value(line, field.value(), limits::log_line_bytes_max);
+    if (line.size() > limits::log_line_bytes_max) break;
+  }
+  if (line.size() > limits::log_line_bytes_max) {
+    line.resize(limits::log_line_bytes_max - 8);
+    line += coloured ? "...\033[0m" : "...";
+  }
+  line += '\n';
+  return line;
+}
+
 void write(Level level, std::string_view msg, std::span<const Field> fields, std::source_location where) {
-  const std::string line = format_line(level, msg, fields, std::chrono::system_clock::now(), where);
+  const Format format = current_format.load(std::memory_order_acquire);
+  const auto now = std::chrono::system_clock::now();
+  const std::string line = format == Format::json
+                               ? format_line(level, msg, fields, now, where)
+                               : format_text(level, msg, fields, now, format == Format::coloured_text);
   if (Sink* sink = current_sink.load(std::memory_order_acquire)) {
     sink->write(line);
   } else {

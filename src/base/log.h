@@ -1,4 +1,4 @@
-// The log: one JSON object a line on stderr, its keys sorted, as KubeVirt's components write it.
+// The log: one JSON object a line on stderr, its keys sorted, as KubeVirt's components write it; or lines for people.
 //
 //   log::info("listening", {{"address", address}, {"port", port}});
 //   log::info_v(4, "cache miss", {{"requestId", id}});
@@ -63,9 +63,18 @@ inline bool enabled(int message_verbosity) { return message_verbosity <= verbosi
 // The value of "component"; "virtgate" unless set. The text must live as long as the process.
 void set_component(const char* name);
 
-// The line, with its newline, that the other functions write. Members named like one of the common keys (component,
-// level, msg, pos, timestamp) and repeated ones are dropped, and so is an empty msg. A line that would be longer than
-// limits::log_line_bytes_max has its texts cut.
+// What lines look like; JSON unless set. To be set before the sandbox is entered, since the time zone is a file.
+enum class Format { json, text, coloured_text };
+void set_format(Format format);
+
+// The line of text, with its newline: local time, the level if it is not info, msg, then the fields as key=value.
+// Nothing of it can end the line early or speak to the terminal. Cut at limits::log_line_bytes_max.
+std::string format_text(Level level, std::string_view msg, std::span<const Field> fields,
+                        std::chrono::system_clock::time_point time, bool coloured);
+
+// The line, with its newline, that the other functions write as JSON. Members named like one of the common keys
+// (component, level, msg, pos, timestamp) and repeated ones are dropped, and so is an empty msg. A line that would be
+// longer than limits::log_line_bytes_max has its texts cut.
 std::string format_line(Level level, std::string_view msg, std::span<const Field> fields,
                         std::chrono::system_clock::time_point time, const std::source_location& where);
 

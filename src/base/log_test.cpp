@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <thread>
 
@@ -143,6 +145,22 @@ TEST(Log, WritesToStderrWithoutASink) {
   ::testing::internal::CaptureStderr();
   error("to stderr");
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr(R"("msg":"to stderr")"));
+}
+
+TEST(LogText, IsShortAndCannotBeForged) {
+  const auto time = std::chrono::system_clock::from_time_t(0);
+  const std::array<Field, 3> fields{{{"address", "127.0.0.1:1"}, {"count", 3}, {"who", "a b\n\033[2Jc"}}};
+  const std::string line = format_text(Level::warning, "it \nhappened", fields, time, false);
+  EXPECT_THAT(line, ::testing::MatchesRegex("[0-9][0-9]:[0-9][0-9]:[0-9][0-9] WARNING .*"));
+  EXPECT_THAT(line, ::testing::HasSubstr(R"("it \nhappened"  address=127.0.0.1:1  count=3  who="a b\n\u001b[2Jc")"));
+  EXPECT_EQ(std::ranges::count(line, '\n'), 1);
+  EXPECT_EQ(std::ranges::count(line, '\033'), 0);
+  const std::string coloured = format_text(Level::error, "x", {}, time, true);
+  EXPECT_THAT(coloured, ::testing::HasSubstr("\033[31mERROR\033[0m x\n"));
+  EXPECT_THAT(format_text(Level::info, "serving it", {}, time, true), ::testing::EndsWith(":00 serving it\n"));
+  const std::string huge(1 << 20, 'x');
+  const std::array<Field, 1> large{{{"huge", huge}}};
+  EXPECT_LE(format_text(Level::info, huge, large, time, false).size(), limits::log_line_bytes_max + 8);
 }
 
 }  // namespace

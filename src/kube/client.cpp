@@ -110,6 +110,7 @@ Result<http::ClientRequest> Client::request_of(const Question& question, const s
   if (!authorization) return fail(std::move(authorization.error()));
   if (!authorization->empty()) request.headers.emplace_back("Authorization", std::move(*authorization));
   request.headers.emplace_back("Accept", json_type);
+  for (const auto& [name, value] : parts_.headers) request.headers.emplace_back(name, value);
   if (!question.content_type.empty()) request.headers.emplace_back("Content-Type", question.content_type);
   request.body = question.body;
   request.body_limit_bytes = question.body_limit_bytes;

@@ -7,6 +7,8 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/metrics.h"
 #include "base/status.h"
@@ -49,6 +51,8 @@ class Client {
     RateLimiter& limiter;
     metrics::Registry* metrics = nullptr;  // null: requests are not counted
     std::string user_agent = {};
+    // Sent with every request: whom to act as.
+    std::vector<std::pair<std::string, std::string>> headers = {};
   };
   // The parts outlive this.
   explicit Client(Parts parts);

@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#ifndef VIRTGATE_COMMIT
-#define VIRTGATE_COMMIT ""
-#endif
+#include "base/json_text.h"
 
 namespace vg::server {
 namespace {
@@ -26,16 +24,38 @@ std::string git_version() {
   return fmt::format("v{}.{}.0+virtgate-{}", kubernetes_major, kubernetes_minor, VIRTGATE_VERSION);
 }
 
+BuildInfo& build() {
+  static BuildInfo info;
+  return info;
+}
+
+std::string compiler() { return fmt::format("clang {}.{}.{}", __clang_major__, __clang_minor__, __clang_patchlevel__); }
+
+std::string json(std::string_view text) {
+  std::string out;
+  append_json_string(out, text);
+  return out;
+}
+
 }  // namespace
+
+void set_build_info(const BuildInfo& info) { build() = info; }
 
 const std::string& version_json() {
   static const std::string text =
       fmt::format(R"({{"major":"{0}","minor":"{1}","emulationMajor":"{0}","emulationMinor":"{1}",)"
-                  R"("minCompatibilityMajor":"{0}","minCompatibilityMinor":"{1}","gitVersion":"{2}","gitCommit":"{3}",)"
-                  R"("gitTreeState":"","buildDate":"1970-01-01T00:00:00Z","goVersion":"none",)"
-                  R"("compiler":"clang","platform":"{4}"}})",
-                  kubernetes_major, kubernetes_minor, git_version(), VIRTGATE_COMMIT, platform);
+                  R"("minCompatibilityMajor":"{0}","minCompatibilityMinor":"{1}","gitVersion":{2},"gitCommit":{3},)"
+                  R"("gitTreeState":{4},"buildDate":{5},"goVersion":"none","compiler":{6},"platform":"{7}"}})",
+                  kubernetes_major, kubernetes_minor, json(git_version()), json(build().commit),
+                  json(build().tree_state), json(build().date), json(compiler()), platform);
   return text;
+}
+
+std::string version_text() {
+  std::string text = version_line();
+  if (!build().commit.empty())
+    text += fmt::format("\ncommit {}{}", build().commit, build().tree_state == "dirty" ? " with local changes" : "");
+  return text + fmt::format("\nbuilt {} with {}", build().date, compiler());
 }
 
 std::string version_line() {
