@@ -94,6 +94,11 @@ TEST_F(ControllersTest, OneOfTwoOwnersIsEnoughToStay) {
     const json::Value* owners = json::find_path(leaf.body.root(), {"metadata", "ownerReferences"});
     return owners && owners->is_array() && owners->get_array().size() == 1;
   }));
+  // Who only takes something away owns nothing, and nobody owns what is gone.
+  const std::string owned = get(map("leaf")).at({"metadata", "managedFields"});
+  EXPECT_THAT(owned, ::testing::HasSubstr(two.at({"metadata", "uid"})));
+  EXPECT_THAT(owned, ::testing::Not(::testing::HasSubstr(one.at({"metadata", "uid"}))));
+  EXPECT_THAT(owned, ::testing::Not(::testing::HasSubstr("kube-controller-manager")));
   call("DELETE", map("two"));
   EXPECT_TRUE(gone(map("leaf")));
 }

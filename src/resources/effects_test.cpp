@@ -87,6 +87,24 @@ TEST_F(EffectsTest, AnEvictionMarksTheMachineAndIsRefused) {
   EXPECT_NE(store_->get("pods", "default", "p"), nullptr);
 }
 
+TEST_F(EffectsTest, WhatAnEvictionMarksIsVirtApis) {
+  put(vmis, "owned", R"({"apiVersion":"kubevirt.io/v1","kind":"VirtualMachineInstance","metadata":{"name":"owned",
+      "namespace":"default","uid":"u5","managedFields":[{"manager":"virt-controller","operation":"Update",
+      "apiVersion":"kubevirt.io/v1","fieldsType":"FieldsV1","fieldsV1":{"f:status":{"f:nodeName":{}}}}]},
+      "spec":{"evictionStrategy":"External","domain":{"devices":{}}},"status":{"nodeName":"node1"}})");
+  put("pods", "q", R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"q","namespace":"default","uid":"u6",
+      "labels":{"kubevirt.io":"virt-launcher"},"annotations":{"kubevirt.io/domain":"owned"}},
+      "spec":{"nodeName":"node1","containers":[{"name":"c","image":"i"}]},"status":{"phase":"Running"}})");
+  EXPECT_EQ(ask("/api/v1/namespaces/default/pods/q/eviction?fieldManager=kubectl-drain",
+                R"({"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"q"}})")
+                .status,
+            429);
+  const ObjectPtr marked = store_->get(vmis, "default", "owned");
+  const std::string text(marked->json());
+  EXPECT_THAT(text, HasSubstr(R"({"manager":"virt-api","operation":"Update")"));
+  EXPECT_THAT(text, HasSubstr(R"("fieldsV1":{"f:status":{"f:evacuationNodeName":{}}})"));
+}
+
 TEST_F(EffectsTest, ADryRunMarksNothing) {
   EXPECT_EQ(ask(eviction + "?dryRun=All", eviction_body).status, 429);
   EXPECT_EQ(mark(), "");

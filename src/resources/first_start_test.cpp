@@ -44,6 +44,24 @@ TEST_F(FirstStartTest, CreatesWhatAnOperatorWould) {
             fmt::to_string(store->get("kubevirt.io/kubevirts", "kubevirt", "kubevirt")->revision()));
 }
 
+TEST_F(FirstStartTest, FieldsBelongToWhoWouldWriteThemInACluster) {
+  ASSERT_TRUE(first_start(*store, facts, clock));
+  const auto owners = [&](std::string_view key, std::string_view ns, std::string_view name) {
+    std::string found;
+    const auto document = json::Document::parse(store->get(key, ns, name)->json());
+    for (const json::Value& entry : json::find_path(document->root(), {"metadata", "managedFields"})->as_array())
+      found += fmt::format("{}{}/{} ", json::get_string_or(entry, "manager"), json::get_string_or(entry, "operation"),
+                           json::get_string_or(entry, "subresource"));
+    return found;
+  };
+  EXPECT_EQ(owners("namespaces", "", "default"), "kube-apiserverUpdate/ ");
+  EXPECT_EQ(owners("kubevirt.io/kubevirts", "kubevirt", "kubevirt"),
+            "virt-operatorUpdate/ virt-operatorUpdate/status ");
+  EXPECT_EQ(owners("configmaps", "kubevirt", "kubevirt-ca"), "virt-operatorUpdate/ ");
+  EXPECT_EQ(owners("apiextensions.k8s.io/customresourcedefinitions", "", "virtualmachines.kubevirt.io"),
+            "kube-apiserverUpdate/status virt-operatorUpdate/ ");
+}
+
 TEST_F(FirstStartTest, TheSecondStartChangesNothing) {
   ASSERT_TRUE(first_start(*store, facts, clock));
   EXPECT_TRUE(plan_first_start(*store, facts, clock).empty());

@@ -9,6 +9,7 @@ namespace vg::resources::testing {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
@@ -89,6 +90,20 @@ TEST_F(OwnObjectsTest, PatchesWithTests) {
   ASSERT_FALSE(invalid);
   EXPECT_FALSE(is_failed_patch(invalid.error()));
   EXPECT_FALSE(invalid.error().message.empty());
+}
+
+TEST_F(OwnObjectsTest, WhatIsWrittenIsVirtApis) {
+  post(vms, vm("a"));
+  EXPECT_TRUE(patch(R"([{"op":"replace","path":"/spec/runStrategy","value":"Always"}])"));
+  EXPECT_TRUE(patch(R"([{"op":"add","path":"/status","value":{"ready":true,"printableStatus":"Stopped"}}])", "status"));
+  const std::string owners = get(std::string(vms) + "/a").at({"metadata", "managedFields"});
+  EXPECT_THAT(owners, HasSubstr(R"("fieldsV1":{"f:spec":{"f:runStrategy":{}}}})"));
+  EXPECT_THAT(owners,
+              HasSubstr(R"({"f:status":{".":{},"f:printableStatus":{},"f:ready":{}}},"subresource":"status"})"));
+  const auto object = json::Document::parse(config_map("made", "", R"("a":"1")"));
+  ASSERT_TRUE(run(own_.create(core(), maps, "default", object->root(), false)));
+  EXPECT_THAT(get(std::string(config_maps) + "/made").at({"metadata", "managedFields"}),
+              HasSubstr(R"("manager":"virt-api","operation":"Update")"));
 }
 
 TEST_F(OwnObjectsTest, PatchesStatusOnItsOwn) {

@@ -64,6 +64,33 @@ TEST_F(ApiTest, ProtobufIsReadAsJsonIs) {
   EXPECT_EQ(call("PUT", std::string(config_maps) + "/c", packed(changed, "k8s.ConfigMap"), sends).reason(), "Conflict");
 }
 
+TEST_F(ApiTest, OwnersComeInEveryForm) {
+  const std::string at = std::string(config_maps) + "/c";
+  const auto created = call("POST", std::string(config_maps) + "?fieldManager=me",
+                            packed(config_map("c", "", R"("a":"1")"), "k8s.ConfigMap"), sends);
+  ASSERT_EQ(created.status, 201) << created.text;
+  constexpr std::string_view fields = R"("fieldsV1":{"f:data":{".":{},"f:a":{}}}})";
+  EXPECT_THAT(created.at({"metadata", "managedFields"}), HasSubstr(fields));
+  EXPECT_THAT(unpacked(call("GET", at, "", insists).text, "k8s.ConfigMap"), HasSubstr(fields));
+  for (const char* form : {"PartialObjectMetadata", "Table"})
+    EXPECT_THAT(call("GET", at, "", {{"Accept", fmt::format("application/json;as={};g=meta.k8s.io;v=v1", form)}}).text,
+                HasSubstr(fields))
+        << form;
+  // Sent back as it came, nothing changes.
+  const auto same = call("PUT", at, packed(created.text, "k8s.ConfigMap"), sends);
+  EXPECT_EQ(same.text, created.text);
+}
+
+TEST_F(ApiTest, AnObjectThatIsTooLargeWithItsOwnersIsKeptWithoutThem) {
+  std::string data;
+  for (int i = 0; i < 80'000; ++i) data += fmt::format(R"({}"key-{}":"")", i == 0 ? "" : ",", i);
+  const auto created = post(config_maps, config_map("c", "", data));
+  ASSERT_EQ(created.status, 201) << created.text.substr(0, 300);
+  EXPECT_EQ(created.at({"metadata", "managedFields"}), "(absent)");
+  const auto dry = call("POST", std::string(config_maps) + "?dryRun=All", config_map("d", "", data));
+  EXPECT_EQ(dry.at({"metadata", "managedFields"}), "(absent)");
+}
+
 TEST_F(ApiTest, ProtobufThatIsNoneOrOfAnotherKindIsRefused) {
   EXPECT_EQ(call("POST", config_maps, config_map("c"), sends).status, 400);
   EXPECT_EQ(call("POST", config_maps, "", sends).status, 400);
