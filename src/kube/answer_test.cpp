@@ -122,7 +122,8 @@ TEST(RateLimiterTest, WhoGivesUpTakesNothing) {
   EXPECT_EQ(RateLimiter::Place(limiter, "").left(), 0ns);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(RateLimiter::Place(limiter, "").left(), 100ms);
   RateLimiter::Place waits(limiter, "");
-  EXPECT_EQ(RateLimiter::Place(limiter, "other").left(), 100ms) << "nor a turn of its own";
+  EXPECT_EQ(waits.left(), 100ms) << "a hundred who gave up made nobody wait";
+  EXPECT_EQ(RateLimiter::Place(limiter, "other").left(), 200ms) << "they had the same turn, and this one came later";
 }
 
 TEST(RateLimiterTest, WhoAsksMuchWaitsBehindThemselves) {
