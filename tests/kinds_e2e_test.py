@@ -308,6 +308,24 @@ class KindsTest(unittest.TestCase):
         entry = [entry for entry in self.ask("GET", "/apis/apiregistration.k8s.io/v1")["resources"] if entry["name"] == "apiservices"][0]
         self.assertEqual(entry["verbs"], ["get", "list", "watch"])
 
+    def test_limit_ranges_are_enforced(self):
+        self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "limited"}}, code=201)
+        path = "/api/v1/namespaces/limited"
+        self.ask("POST", f"{path}/limitranges", {"metadata": {"name": "l"}, "spec": {"limits": [
+            {"type": "Container", "max": {"cpu": "2"}, "default": {"cpu": "1"}, "defaultRequest": {"cpu": "500m"}},
+            {"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}]}}, code=201)
+        pod = self.ask("POST", f"{path}/pods", {"metadata": {"name": "p"}, "spec": POD}, code=201)
+        self.assertEqual(pod["spec"]["containers"][0]["resources"], {"limits": {"cpu": "1"}, "requests": {"cpu": "500m"}})
+        large = {"containers": [{**POD["containers"][0], "resources": {"limits": {"cpu": "3"}}}]}
+        refused = self.ask("POST", f"{path}/pods", {"metadata": {"name": "q"}, "spec": large}, code=403)
+        self.assertIn('pods "q" is forbidden: maximum cpu usage per Container is 2, but limit is 3', refused["message"])
+        claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "2Gi"}}}
+        refused = self.ask("POST", f"{path}/persistentvolumeclaims", {"metadata": {"name": "c"}, "spec": claim}, code=403)
+        self.assertIn("maximum storage usage per PersistentVolumeClaim is 1Gi, but request is 2Gi", refused["message"])
+        self.ask("POST", f"{path}/limitranges", {"metadata": {"name": "m"}, "spec": {"limits": [{"type": "example.com/Room"}]}}, code=422)
+        self.ask("POST", "/api/v1/namespaces/default/pods", {"metadata": {"name": "q"}, "spec": large}, code=201)
+        self.addCleanup(self.bytes, "DELETE", "/api/v1/namespaces/default/pods/q?gracePeriodSeconds=0")
+
     def test_defaults_and_refusals(self):
         deployments = collection("apps/v1", "deployments", True)
         made = self.ask("POST", deployments, {"metadata": {"name": "d"}, "spec": {"selector": SELECTOR, "template": TEMPLATE}}, code=201)

@@ -1,6 +1,7 @@
 #include "resources/change.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "resources/decode.h"
 #include "resources/deletion.h"
 #include "resources/draft.h"
+#include "resources/limit_ranges.h"
 #include "resources/managed_fields.h"
 #include "resources/object_meta.h"
 #include "resources/output.h"
@@ -102,6 +104,10 @@ Result<std::optional<ObjectDraft>> judge(Context& context, const json::Value& ol
   const auto judged = run_admission(admission_request(context, Stage::validate, wanted, old, dry_run),
                                     context.backend.admission, context.storage(), context.warnings);
   if (!judged) return fail(judged.error());
+  // Pods keep what they asked for when they were made; claims may grow.
+  if (context.info.subresource.empty() && context.resource.key != "pods")
+    if (auto problem = find_limit_problem(context, context.info.name, wanted.get_object()))
+      return fail(std::move(*problem));
   if (context.resource.kind->custom)
     add_finalizer_warnings(metadata_of(std::as_const(wanted.get_object())), metadata_of(old.get_object()),
                            context.warnings);
@@ -121,6 +127,26 @@ std::string manager_of(const Context& context) {
   const auto* manager = context.query.find("fieldManager");
   return manager_name(manager ? std::string_view(*manager) : std::string_view(),
                       context.call.request().headers.find("user-agent").value_or(""));
+}
+
+Result<std::vector<json::Value>> limit_ranges(Context& context) {
+  static constexpr std::string_view key = "limitranges";
+  std::vector<json::Value> ranges;
+  if (context.backend.store.count(key) == 0) return ranges;
+  const auto page = context.backend.store.list({.resource = key, .ns = context.info.ns});
+  if (!page) return fail(page.error());
+  for (const ObjectPtr& range : page->objects) ranges.push_back(load_object(*range, context.storage()));
+  return ranges;
+}
+
+std::optional<Status> find_limit_problem(Context& context, std::string_view name, const json::Object& object) {
+  if (!has_limits(context.resource.key)) return std::nullopt;
+  const auto ranges = limit_ranges(context);
+  if (!ranges) return ranges.error();  // nothing passes on an unknown answer
+  const std::vector<std::string> problems = find_limit_problems(object, context.resource.key, *ranges);
+  if (problems.empty()) return std::nullopt;
+  const std::string text = problems.size() == 1 ? problems.front() : fmt::format("[{}]", fmt::join(problems, ", "));
+  return Status::forbidden(std::string(context.group()), std::string(context.plural()), std::string(name), text);
 }
 
 WriteContext write_context(const Context& context, std::string_view now) {

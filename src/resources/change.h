@@ -83,6 +83,11 @@ Task<Written> change_object(Context& context, const ObjectPtr& current, const js
                             bool dry_run, const WriteContext& write,
                             std::optional<json::Value> managed_fields = std::nullopt);
 
+// The LimitRanges of the request's namespace, as they are now.
+Result<std::vector<json::Value>> limit_ranges(Context& context);
+// 403 for a pod or claim that goes beyond them.
+std::optional<Status> find_limit_problem(Context& context, std::string_view name, const json::Object& object);
+
 // An owner that is named twice counts once; whoever names it so is warned.
 void drop_repetitions(Context& context, json::Value& object);
 

@@ -17,6 +17,7 @@
 #include "resources/commit.h"
 #include "resources/decode.h"
 #include "resources/draft.h"
+#include "resources/limit_ranges.h"
 #include "resources/managed_fields.h"
 #include "resources/object_meta.h"
 #include "resources/output.h"
@@ -188,6 +189,11 @@ Result<Named> prepare(Context& context, json::Value& object, bool dry_run, const
     if (auto shaped = reshape_object(object, context.resource, write); !shaped) return fail(std::move(shaped.error()));
 
   json::Object& members = object.get_object();
+  if (context.resource.key == "pods") {
+    const auto ranges = limit_ranges(context);
+    if (!ranges) return fail(ranges.error());
+    apply_limit_defaults(members, *ranges);
+  }
   json::Object& metadata = metadata_of(members);
   const std::string_view prefix = json::get_string_or(metadata, "generateName");
   const bool generated = json::get_string_or(metadata, "name").empty() && !prefix.empty();
@@ -206,6 +212,7 @@ Result<void> judge(Context& context, std::string_view name, json::Value& object,
   const auto judged = run_admission(admission_request(context, Stage::validate, name, object, dry_run),
                                     context.backend.admission, context.storage(), context.warnings);
   if (!judged) return fail(judged.error());
+  if (auto problem = find_limit_problem(context, name, object.get_object())) return fail(std::move(*problem));
   if (context.resource.kind->custom)
     add_finalizer_warnings(metadata_of(std::as_const(object.get_object())), json::Object(), context.warnings);
   return {};

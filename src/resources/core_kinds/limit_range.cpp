@@ -98,8 +98,7 @@ void validate(const json::Object& object, const json::Object* /*old*/, const Wri
   for (std::size_t i = 0; i < limits.size(); ++i) {
     const std::string_view type = text(limits[i], "type");
     const Place place = at.item(i);
-    causes.defects(place.field("type"), type, qualified_name_defects(type));
-    if (!type.contains('/')) check_supported(causes, place.field("type"), type, types);
+    check_choice(causes, place.field("type"), type, types);  // others would be kept and never enforced
     if (!seen.insert(type).second) causes.duplicate(place.field("type"), type);
     check_limit(causes, place, members(limits[i]));
   }
