@@ -221,7 +221,8 @@ class Definitions {
     return schema;
   }
 
-  // Clients send $retainKeys with a patch of these; a server goes by the directive alone, so nothing else knows of them.
+  // Clients send $retainKeys with a patch of these; a server goes by the directive alone, so nothing else knows of
+  // them.
   static bool retains_keys(const Type& type, const Field& field) {
     static constexpr std::array<std::pair<std::string_view, std::string_view>, 4> fields = {
         {{"apps.DeploymentSpec", "strategy"},

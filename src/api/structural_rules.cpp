@@ -29,7 +29,9 @@ constexpr std::array<RuleCheck, 13> checks = {{
     {"no-parent-steps",
      [](const Value& self, const Value*) { return self.is_string() && !json::as_string(&self)->contains(".."); }},
     {"access-modes",
-     [](const Value& self, const Value*) { return self.is_array() && std::ranges::all_of(self.get_array(), is_access_mode); }},
+     [](const Value& self, const Value*) {
+       return self.is_array() && std::ranges::all_of(self.get_array(), is_access_mode);
+     }},
     {"only-true", [](const Value& self, const Value*) { return json::as_bool(&self).value_or(false); }},
     {"unchanged", [](const Value& self, const Value* old_self) { return !old_self || self == *old_self; }, true},
     {"pvc-named", [](const Value& self, const Value*) { return is_filled(self, "pvcName"); }},

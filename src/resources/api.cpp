@@ -114,8 +114,9 @@ bool knows_subresource(const RequestInfo& info, const Resource& resource) {
 Status not_allowed(const RequestInfo& info, const Resource& resource) {
   if (const std::string_view why = read_only_reason(resource.key); !why.empty()) {
     Status status = Status::method_not_supported("", "", info.verb);
-    status.message = fmt::format("the server does not allow this method on the requested resource: {} are read-only; {}",
-                                 resource.plural(), why);
+    status.message =
+        fmt::format("the server does not allow this method on the requested resource: {} are read-only; {}",
+                    resource.plural(), why);
     return status;
   }
   return resource.kind->custom ? Status::method_not_supported(info.group, info.resource, info.verb)

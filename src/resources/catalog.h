@@ -16,7 +16,8 @@ struct Resource {
   std::string key;                  // in the store: "kubevirt.io/virtualmachines", or "pods" in the core group
   std::string storage_api_version;  // "kubevirt.io/v1"
   bool stored = true;               // false: questions that are answered at once, such as access reviews
-  // Of a kind that is another form of stored objects (resources/conversion.h); then key and storage_api_version are theirs.
+  // Of a kind that is another form of stored objects (resources/conversion.h); then key and storage_api_version are
+  // theirs.
   const Conversion* conversion = nullptr;
 
   std::string_view group() const { return kind->group; }

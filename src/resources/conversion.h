@@ -1,6 +1,6 @@
-// Kinds that are another form of objects which are stored: events.k8s.io/v1 Events are the events of the core group, and
-// autoscaling/v1 HorizontalPodAutoscalers are those of v2. Requests for them are served by the stored kind; bodies are
-// converted when they come in, answers when they go out.
+// Kinds that are another form of objects which are stored: events.k8s.io/v1 Events are the events of the core group,
+// and autoscaling/v1 HorizontalPodAutoscalers are those of v2. Requests for them are served by the stored kind; bodies
+// are converted when they come in, answers when they go out.
 #pragma once
 
 #include <span>

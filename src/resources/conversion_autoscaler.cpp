@@ -207,7 +207,8 @@ void autoscaler_to_stored(json::Object& object) {
   json::Array current(object.storage());
   add_converted(current, take_annotation(object, current_metrics_annotation), "current");
   json::Value conditions = take_annotation(object, conditions_annotation);
-  if (json::Object* status = json::get_object(object, "status")) json::erase(*status, "currentCPUUtilizationPercentage");
+  if (json::Object* status = json::get_object(object, "status"))
+    json::erase(*status, "currentCPUUtilizationPercentage");
   if (!current.empty()) json::ensure_object(object, "status")["currentMetrics"] = std::move(current);
   if (conditions.is_array()) json::ensure_object(object, "status")["conditions"] = std::move(conditions);
   erase_annotations(object);

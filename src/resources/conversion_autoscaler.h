@@ -1,5 +1,5 @@
-// HorizontalPodAutoscalers of autoscaling/v1 and v2. What v1 has no fields for stands in annotations there, which is where
-// Kubernetes puts it too, so that nothing is lost on the way.
+// HorizontalPodAutoscalers of autoscaling/v1 and v2. What v1 has no fields for stands in annotations there, which is
+// where Kubernetes puts it too, so that nothing is lost on the way.
 #pragma once
 
 #include "json/value.h"

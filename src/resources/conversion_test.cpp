@@ -48,10 +48,11 @@ TEST(Conversion, EventsKeepEverything) {
       R"("lastTimestamp":"2026-01-02T03:04:06Z","count":2,"type":"Normal","eventTime":null,"reportingComponent":"k",)"
       R"("reportingInstance":"i"})";
   const std::string other = shown(newer, stored);
-  EXPECT_EQ(other, R"({"apiVersion":"events.k8s.io/v1","deprecatedCount":2,"deprecatedFirstTimestamp":"2026-01-02T03:04:05Z",)"
-                   R"("deprecatedLastTimestamp":"2026-01-02T03:04:06Z","deprecatedSource":{"component":"c"},"eventTime":null,)"
-                   R"("kind":"Event","metadata":{"name":"e"},"note":"m","reason":"r","regarding":{"kind":"Pod"},)"
-                   R"("reportingController":"k","reportingInstance":"i","type":"Normal"})");
+  EXPECT_EQ(other,
+            R"({"apiVersion":"events.k8s.io/v1","deprecatedCount":2,"deprecatedFirstTimestamp":"2026-01-02T03:04:05Z",)"
+            R"("deprecatedLastTimestamp":"2026-01-02T03:04:06Z","deprecatedSource":{"component":"c"},"eventTime":null,)"
+            R"("kind":"Event","metadata":{"name":"e"},"note":"m","reason":"r","regarding":{"kind":"Pod"},)"
+            R"("reportingController":"k","reportingInstance":"i","type":"Normal"})");
   json::Document back = parsed(other);
   convert_to_stored(back.root().get_object(), newer);
   EXPECT_EQ(sorted(back.root()), sorted(parsed(stored).root()));
@@ -71,10 +72,12 @@ TEST(Conversion, AutoscalersKeepEverything) {
       R"("averageValue":"1"}}}],"desiredReplicas":1}})";
   json::Document document = parsed(shown(older, stored));
   const json::Object& object = document.root().get_object();
-  EXPECT_EQ(sorted(*json::find_path(document.root(), {"spec"})),
-            R"({"maxReplicas":3,"minReplicas":1,"scaleTargetRef":{"kind":"D","name":"d"},"targetCPUUtilizationPercentage":60})");
+  EXPECT_EQ(
+      sorted(*json::find_path(document.root(), {"spec"})),
+      R"({"maxReplicas":3,"minReplicas":1,"scaleTargetRef":{"kind":"D","name":"d"},"targetCPUUtilizationPercentage":60})");
   EXPECT_EQ(json::get_int_or(*json::get_object(object, "status"), "currentCPUUtilizationPercentage", 0), 40);
-  EXPECT_EQ(*json::as_string(json::find_path(document.root(), {"metadata", "annotations", "autoscaling.alpha.kubernetes.io/metrics"})),
+  EXPECT_EQ(*json::as_string(json::find_path(document.root(),
+                                             {"metadata", "annotations", "autoscaling.alpha.kubernetes.io/metrics"})),
             R"([{"type":"Resource","resource":{"name":"memory","targetAverageValue":"1Gi"}},)"
             R"({"type":"Object","object":{"metricName":"m","target":{"kind":"S","name":"s"},"targetValue":"4"}}])");
   convert_to_stored(document.root().get_object(), older);

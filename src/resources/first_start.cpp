@@ -168,10 +168,11 @@ void plan_api_services(Planner& planner) {
       if (planner.store().get(api_services_key, "", name)) continue;
       json::Object available = condition("Available", "Local", planner.now());
       available["message"] = "served by this process";
-      planner.create(api_services_key, "", name,
-                     {{"metadata", json::Object{{"labels", json::Object{{automanaged_label, custom ? "true" : "onstart"}}}}},
-                      {"spec", std::move(spec)},
-                      {"status", json::Object{{"conditions", json::Array{std::move(available)}}}}});
+      planner.create(
+          api_services_key, "", name,
+          {{"metadata", json::Object{{"labels", json::Object{{automanaged_label, custom ? "true" : "onstart"}}}}},
+           {"spec", std::move(spec)},
+           {"status", json::Object{{"conditions", json::Array{std::move(available)}}}}});
     }
     priority -= step;
   }

@@ -14,7 +14,8 @@ constexpr std::array table{
     Part{"namespaces", "finalize", "", "", "Namespace", update_verbs},
     Part{"pods", "eviction", "policy", "v1", "Eviction", create_verbs},
     Part{"serviceaccounts", "token", "authentication.k8s.io", "v1", "TokenRequest", create_verbs},
-    Part{"certificates.k8s.io/certificatesigningrequests", "approval", "", "", "CertificateSigningRequest", object_verbs},
+    Part{"certificates.k8s.io/certificatesigningrequests", "approval", "", "", "CertificateSigningRequest",
+         object_verbs},
 };
 
 struct ReadOnly {
@@ -26,7 +27,8 @@ constexpr std::string_view no_webhooks = "this server calls no webhooks, so none
 constexpr std::array read_only{
     ReadOnly{"admissionregistration.k8s.io/mutatingwebhookconfigurations", no_webhooks},
     ReadOnly{"admissionregistration.k8s.io/validatingwebhookconfigurations", no_webhooks},
-    ReadOnly{"apiregistration.k8s.io/apiservices", "this server aggregates no others; the list is what it serves itself"},
+    ReadOnly{"apiregistration.k8s.io/apiservices",
+             "this server aggregates no others; the list is what it serves itself"},
 };
 
 }  // namespace

@@ -46,17 +46,18 @@ constexpr std::array<std::string_view, 1> job_fields = {"status.successful"};
 constexpr std::array<std::string_view, 1> certificate_fields = {"spec.signerName"};
 constexpr std::array<std::string_view, 2> slice_fields = {"spec.nodeName", "spec.driver"};
 
-constexpr std::array<SelectableFields, 11> table = {{{"pods", pod_fields},
-                                                    {"replicationcontrollers", replica_fields},
-                                                    {"apps/replicasets", replica_fields},
-                                                    {"batch/jobs", job_fields},
-                                                    {"certificates.k8s.io/certificatesigningrequests", certificate_fields},
-                                                    {"resource.k8s.io/resourceslices", slice_fields},
-                                                    {"events", event_fields},
-                                                    {"secrets", secret_fields},
-                                                    {"nodes", node_fields},
-                                                    {"namespaces", namespace_fields},
-                                                    {"services", service_fields}}};
+constexpr std::array<SelectableFields, 11> table = {
+    {{"pods", pod_fields},
+     {"replicationcontrollers", replica_fields},
+     {"apps/replicasets", replica_fields},
+     {"batch/jobs", job_fields},
+     {"certificates.k8s.io/certificatesigningrequests", certificate_fields},
+     {"resource.k8s.io/resourceslices", slice_fields},
+     {"events", event_fields},
+     {"secrets", secret_fields},
+     {"nodes", node_fields},
+     {"namespaces", namespace_fields},
+     {"services", service_fields}}};
 
 // Most kinds know the namespace as a field even where they have none.
 bool selectable(const Resource& resource, std::string_view field) {
@@ -85,7 +86,8 @@ std::string field_text(const StoredObject& object, std::string_view field) {
   std::array<std::string_view, 4> path;
   std::size_t steps = 0;
   // The one field that is selected by another name than it has.
-  for (std::string_view rest = field == "status.successful" ? "status.succeeded" : field; !rest.empty() && steps < path.size();) {
+  for (std::string_view rest = field == "status.successful" ? "status.succeeded" : field;
+       !rest.empty() && steps < path.size();) {
     const auto dot = rest.find('.');
     path[steps++] = rest.substr(0, dot);
     rest = dot == std::string_view::npos ? std::string_view() : rest.substr(dot + 1);

@@ -424,7 +424,8 @@ constexpr std::array tables{
 const BuiltinTable default_table{{}, default_columns, default_cells};
 
 const BuiltinTable* find_builtin_table(std::string_view key) {
-  for (const std::span<const BuiltinTable> some : {std::span<const BuiltinTable>(tables), workload_tables(), cluster_tables()}) {
+  for (const std::span<const BuiltinTable> some :
+       {std::span<const BuiltinTable>(tables), workload_tables(), cluster_tables()}) {
     const auto found = std::ranges::find(some, key, &BuiltinTable::key);
     if (found != some.end()) return &*found;
   }

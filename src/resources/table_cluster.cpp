@@ -86,8 +86,8 @@ void ingress_class_cells(Cells& row, const Object& object) {
   std::string parameters(nothing_text);
   if (const Object* reference = json::get_object(spec, "parameters")) {
     const auto group = json::get_string(*reference, "apiGroup");
-    parameters = fmt::format("{}{}{}/{}", json::get_string_or(*reference, "kind"), group ? "." : "",
-                             group.value_or(""), json::get_string_or(*reference, "name"));
+    parameters = fmt::format("{}{}{}/{}", json::get_string_or(*reference, "kind"), group ? "." : "", group.value_or(""),
+                             json::get_string_or(*reference, "name"));
   }
   row.text(name_cell(object));
   row.text(json::get_string_or(spec, "controller"));
@@ -119,9 +119,7 @@ void endpoints_cells(Cells& row, const Object& object) {
     const Array& ports = list_part(*subset, "ports");
     for (const Value& port : ports)
       for (const Value& address : addresses)
-        texts.add([&] {
-          return host_and_port(json::get_string_or(address, "ip"), json::get_int_or(port, "port", 0));
-        });
+        texts.add([&] { return host_and_port(json::get_string_or(address, "ip"), json::get_int_or(port, "port", 0)); });
     if (!ports.empty()) continue;
     for (const Value& address : addresses) texts.add([&] { return std::string(json::get_string_or(address, "ip")); });
   }
@@ -323,9 +321,8 @@ constexpr std::array certificate_columns{name_column,
 
 std::string certificate_state(const Object& status) {
   const auto has = [&](std::string_view type) {
-    return std::ranges::any_of(list_part(status, "conditions"), [&](const Value& condition) {
-      return json::get_string_or(condition, "type") == type;
-    });
+    return std::ranges::any_of(list_part(status, "conditions"),
+                               [&](const Value& condition) { return json::get_string_or(condition, "type") == type; });
   };
   std::string state = has("Denied") ? "Denied" : has("Approved") ? "Approved" : "Pending";
   if (has("Failed")) state += ",Failed";

@@ -399,8 +399,8 @@ TEST(BuiltinTable, Workloads) {
   constexpr std::string_view pods =
       R"("template":{"spec":{"nodeSelector":{"k":"v"},"containers":[{"name":"a","image":"i"},{"name":"b","image":"j"}]}})";
   const auto object = [&](std::string_view spec, std::string_view status) {
-    return fmt::format(R"({{"metadata":{{"name":"w"}},"spec":{{{}{}{}}},"status":{{{}}}}})", spec, spec.empty() ? "" : ",",
-                       pods, status);
+    return fmt::format(R"({{"metadata":{{"name":"w"}},"spec":{{{}{}{}}},"status":{{{}}}}})", spec,
+                       spec.empty() ? "" : ",", pods, status);
   };
   EXPECT_EQ(columns("apps/deployments"), "Name|Ready|Up-to-date|Available|Age|Containers+|Images+|Selector+|");
   EXPECT_EQ(cells("apps/deployments", object(R"("replicas":3,"selector":{"matchLabels":{"x":"y"}})",
@@ -416,7 +416,8 @@ TEST(BuiltinTable, Workloads) {
 
 TEST(BuiltinTable, Jobs) {
   const auto job = [](std::string_view spec, std::string_view status) {
-    return cells("batch/jobs", fmt::format(R"({{"metadata":{{"name":"j"}},"spec":{{{}}},"status":{{{}}}}})", spec, status));
+    return cells("batch/jobs",
+                 fmt::format(R"({{"metadata":{{"name":"j"}},"spec":{{{}}},"status":{{{}}}}})", spec, status));
   };
   EXPECT_EQ(job(R"("completions":3)", R"("succeeded":1)"), R"(["j","Running","1/3","","<unknown>","","","<none>"])");
   EXPECT_EQ(job(R"("parallelism":4)", R"("conditions":[{"type":"Failed","status":"True"}])"),
@@ -443,15 +444,17 @@ TEST(BuiltinTable, NetworksAndStorage) {
   EXPECT_EQ(cells("networking.k8s.io/ingresses", R"({"metadata":{"name":"i"},"spec":{"tls":[{}],"rules":[{"host":"a"},
       {"host":"b"},{"host":"c"},{"host":"d"}]},"status":{"loadBalancer":{"ingress":[{"hostname":"z"},{"ip":"1.2.3.4"}]}}})"),
             R"(["i","<none>","a,b,c + 1 more...","1.2.3.4,z","80, 443","<unknown>"])");
-  EXPECT_EQ(cells("endpoints", R"({"metadata":{"name":"e"},"subsets":[{"addresses":[{"ip":"fd00::1"}],"ports":[{"port":1}]}]})"),
+  EXPECT_EQ(cells("endpoints",
+                  R"({"metadata":{"name":"e"},"subsets":[{"addresses":[{"ip":"fd00::1"}],"ports":[{"port":1}]}]})"),
             R"(["e","[fd00::1]:1","<unknown>"])");
   EXPECT_EQ(cells("endpoints", R"({"metadata":{"name":"e"}})"), R"(["e","<none>","<unknown>"])");
   EXPECT_EQ(cells("persistentvolumes", R"({"metadata":{"name":"p"},"spec":{"capacity":{"storage":"1Gi"},
       "accessModes":["ReadWriteMany","ReadWriteOnce"],"claimRef":{"namespace":"n","name":"c"},"storageClassName":"s",
       "persistentVolumeReclaimPolicy":"Delete","volumeMode":"Block"},"status":{"phase":"Bound"}})"),
             R"(["p","1Gi","RWO,RWX","Delete","Bound","n/c","s","<unset>","","<unknown>","Block"])");
-  EXPECT_EQ(cells("storage.k8s.io/csidrivers", R"({"metadata":{"name":"d"},"spec":{"tokenRequests":[{"audience":"a"}]}})"),
-            R"(["d",true,false,false,"a",false,"<none>","<unknown>"])");
+  EXPECT_EQ(
+      cells("storage.k8s.io/csidrivers", R"({"metadata":{"name":"d"},"spec":{"tokenRequests":[{"audience":"a"}]}})"),
+      R"(["d",true,false,false,"a",false,"<none>","<unknown>"])");
   EXPECT_EQ(cells("policy/poddisruptionbudgets", R"({"metadata":{"name":"b"},"spec":{"maxUnavailable":1}})"),
             R"(["b","N/A","1",0,"<unknown>"])");
 }
@@ -464,7 +467,8 @@ TEST(BuiltinTable, CertificatesAndServices) {
   EXPECT_EQ(cells("apiregistration.k8s.io/apiservices", R"({"metadata":{"name":"v1."},
       "status":{"conditions":[{"type":"Available","status":"True"}]}})"),
             R"(["v1.","Local","True","<unknown>"])");
-  EXPECT_EQ(cells("resource.k8s.io/resourceclaims", R"({"metadata":{"name":"r"},"status":{"allocation":{},"reservedFor":[{}]}})"),
+  EXPECT_EQ(cells("resource.k8s.io/resourceclaims",
+                  R"({"metadata":{"name":"r"},"status":{"allocation":{},"reservedFor":[{}]}})"),
             R"(["r","allocated,reserved","<unknown>"])");
 }
 

@@ -107,8 +107,8 @@ void daemon_set_cells(Cells& row, const Object& object) {
   const Object& spec = part(object, "spec");
   const Object& status = part(object, "status");
   row.text(name_cell(object));
-  for (const std::string_view count : {"desiredNumberScheduled", "currentNumberScheduled", "numberReady",
-                                       "updatedNumberScheduled", "numberAvailable"})
+  for (const std::string_view count :
+       {"desiredNumberScheduled", "currentNumberScheduled", "numberReady", "updatedNumberScheduled", "numberAvailable"})
     row.number(number(status, count));
   row.text(labels_text(part(template_spec(spec), "nodeSelector")));
   row.age(created(object));
@@ -225,9 +225,9 @@ struct MetricForm {
   bool named = false;    // the resource's name stands in front
   bool average = false;  // only an average value makes sense
 };
-constexpr std::array metric_forms{
-    MetricForm{"External", "external"}, MetricForm{"Pods", "pods", false, true}, MetricForm{"Object", "object"},
-    MetricForm{"Resource", "resource", true}, MetricForm{"ContainerResource", "containerResource", true}};
+constexpr std::array metric_forms{MetricForm{"External", "external"}, MetricForm{"Pods", "pods", false, true},
+                                  MetricForm{"Object", "object"}, MetricForm{"Resource", "resource", true},
+                                  MetricForm{"ContainerResource", "containerResource", true}};
 
 std::string percent(const Object& amount, std::string_view otherwise) {
   const auto value = json::get_int(amount, "averageUtilization");
@@ -235,8 +235,7 @@ std::string percent(const Object& amount, std::string_view otherwise) {
 }
 
 std::string metric_text(const Object& metric, const Object& seen) {
-  const auto* const form =
-      std::ranges::find(metric_forms, json::get_string_or(metric, "type"), &MetricForm::type);
+  const auto* const form = std::ranges::find(metric_forms, json::get_string_or(metric, "type"), &MetricForm::type);
   if (form == metric_forms.end()) return "<unknown type>";
   const Object& source = part(metric, form->member);
   const Object& target = part(source, "target");

@@ -18,10 +18,11 @@ constexpr std::int64_t window_seconds_max = 3600;
 struct MetricSource {
   std::string_view type, member;
 };
-constexpr std::array metric_sources = {
-    MetricSource{"Object", "object"}, MetricSource{"External", "external"}, MetricSource{"Pods", "pods"},
-    MetricSource{"Resource", "resource"}, MetricSource{"ContainerResource", "containerResource"}};
-constexpr std::array<std::string_view, 5> metric_types = {"Object", "Pods", "Resource", "ContainerResource", "External"};
+constexpr std::array metric_sources = {MetricSource{"Object", "object"}, MetricSource{"External", "external"},
+                                       MetricSource{"Pods", "pods"}, MetricSource{"Resource", "resource"},
+                                       MetricSource{"ContainerResource", "containerResource"}};
+constexpr std::array<std::string_view, 5> metric_types = {"Object", "Pods", "Resource", "ContainerResource",
+                                                          "External"};
 
 json::Object policy(std::string_view type, std::int64_t value) {
   return {{"type", type}, {"value", value}, {"periodSeconds", period_seconds}};
@@ -100,8 +101,7 @@ void check_source(Causes& causes, const Place& at, std::string_view member, cons
     causes.defects(metric.field("name"), name, path_segment_defects(name));
   check_target(causes, target_place, target);
   const bool value = has(target, "value") && member != "pods";
-  if (!value && !has(target, "averageValue"))
-    causes.required(target_place.field("averageValue"), "must set a target");
+  if (!value && !has(target, "averageValue")) causes.required(target_place.field("averageValue"), "must set a target");
   if (member == "external" && value && has(target, "averageValue"))
     causes.forbidden(target_place.field("value"), "is mutually exclusive with averageValue");
 }

@@ -21,12 +21,29 @@ namespace {
 
 constexpr std::int64_t seconds_min = 600;
 constexpr std::array<std::string_view, 3> lasting_conditions = {"Approved", "Denied", "Failed"};
-constexpr std::array<std::string_view, 23> usages = {
-    "any",           "cert sign",          "client auth",        "code signing",   "content commitment",
-    "crl sign",      "data encipherment",  "decipher only",      "digital signature", "email protection",
-    "encipher only", "ipsec end system",   "ipsec tunnel",       "ipsec user",     "key agreement",
-    "key encipherment", "microsoft sgc",   "netscape sgc",       "ocsp signing",   "s/mime",
-    "server auth",   "signing",            "timestamping"};
+constexpr std::array<std::string_view, 23> usages = {"any",
+                                                     "cert sign",
+                                                     "client auth",
+                                                     "code signing",
+                                                     "content commitment",
+                                                     "crl sign",
+                                                     "data encipherment",
+                                                     "decipher only",
+                                                     "digital signature",
+                                                     "email protection",
+                                                     "encipher only",
+                                                     "ipsec end system",
+                                                     "ipsec tunnel",
+                                                     "ipsec user",
+                                                     "key agreement",
+                                                     "key encipherment",
+                                                     "microsoft sgc",
+                                                     "netscape sgc",
+                                                     "ocsp signing",
+                                                     "s/mime",
+                                                     "server auth",
+                                                     "signing",
+                                                     "timestamping"};
 
 // Who asks is what the server knows of them, whatever the object says.
 void prepare_create(json::Object& object, const WriteContext& context) {

@@ -27,7 +27,8 @@ TEST(CoreKindsIngress, RulesAndBackends) {
   EXPECT_EQ(path(R"("pathType":"Prefix","path":"/",)" + backend), CauseList());
   EXPECT_EQ(path(backend), one("Required", "spec.rules[0].http.paths[0].pathType"));
   EXPECT_EQ(path(R"("pathType":"Exact","path":"a",)" + backend), one("Invalid", "spec.rules[0].http.paths[0].path"));
-  EXPECT_EQ(path(R"("pathType":"Exact","path":"/a//b",)" + backend), one("Invalid", "spec.rules[0].http.paths[0].path"));
+  EXPECT_EQ(path(R"("pathType":"Exact","path":"/a//b",)" + backend),
+            one("Invalid", "spec.rules[0].http.paths[0].path"));
   EXPECT_EQ(path(R"("pathType":"Some","path":"/",)" + backend),
             one("NotSupported", "spec.rules[0].http.paths[0].pathType"));
   EXPECT_EQ(ingress(""), one("Invalid", "spec"));
@@ -75,18 +76,22 @@ TEST(CoreKindsEndpoints, AddressesAndPorts) {
 
 TEST(CoreKindsEndpointSlice, OneTypeOfAddress) {
   const auto slice = [](const std::string& rest) { return object("discovery.k8s.io/v1", "EndpointSlice", rest); };
-  const std::string good = slice(R"("addressType":"IPv4","endpoints":[{"addresses":["10.0.0.1"]}],"ports":[{"port":1}])");
+  const std::string good =
+      slice(R"("addressType":"IPv4","endpoints":[{"addresses":["10.0.0.1"]}],"ports":[{"port":1}])");
   EXPECT_EQ(create(good).causes, CauseList());
   EXPECT_EQ(create(good).at("/ports/0"), R"({"name":"","port":1,"protocol":"TCP"})");
   EXPECT_EQ(create(slice(R"("addressType":"IPv4","endpoints":[{"addresses":["fd00::1"]}])")).causes,
             one("Invalid", "endpoints[0].addresses"));
   EXPECT_EQ(create(slice(R"("addressType":"IPX","endpoints":[])")).causes, one("NotSupported", "addressType"));
-  EXPECT_EQ(update(good, slice(R"("addressType":"FQDN","endpoints":[{"addresses":["a.b"]}],"ports":[{"port":1}])")).causes,
-            one("Invalid", "addressType"));
+  EXPECT_EQ(
+      update(good, slice(R"("addressType":"FQDN","endpoints":[{"addresses":["a.b"]}],"ports":[{"port":1}])")).causes,
+      one("Invalid", "addressType"));
 }
 
 TEST(CoreKindsPersistentVolume, DefaultsAndSources) {
-  const auto volume = [](const std::string& spec) { return object("v1", "PersistentVolume", R"("spec":{)" + spec + "}"); };
+  const auto volume = [](const std::string& spec) {
+    return object("v1", "PersistentVolume", R"("spec":{)" + spec + "}");
+  };
   const std::string base = R"("capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"])";
   const std::string good = volume(base + R"(,"hostPath":{"path":"/d"})");
   const Outcome made = create(good);
@@ -123,9 +128,10 @@ TEST(CoreKindsLimitRange, FillsInAndCompares) {
 TEST(CoreKindsStorageDrivers, DefaultsAndRefusals) {
   const Outcome driver = create(object("storage.k8s.io/v1", "CSIDriver", R"("spec":{})", "d.example"));
   EXPECT_EQ(driver.causes, CauseList());
-  EXPECT_EQ(driver.at("/spec"), R"({"attachRequired":true,"fsGroupPolicy":"ReadWriteOnceWithFSType","podInfoOnMount":false,)"
-                                R"("requiresRepublish":false,"seLinuxMount":false,"storageCapacity":false,)"
-                                R"("volumeLifecycleModes":["Persistent"]})");
+  EXPECT_EQ(driver.at("/spec"),
+            R"({"attachRequired":true,"fsGroupPolicy":"ReadWriteOnceWithFSType","podInfoOnMount":false,)"
+            R"("requiresRepublish":false,"seLinuxMount":false,"storageCapacity":false,)"
+            R"("volumeLifecycleModes":["Persistent"]})");
   EXPECT_EQ(causes("storage.k8s.io/v1", "VolumeAttachment", R"("spec":{"attacher":"a","nodeName":"n","source":{}})"),
             one("Required", "spec.source"));
   EXPECT_EQ(causes("storage.k8s.io/v1", "CSINode", R"("spec":{"drivers":[{"name":"a","nodeID":""}]})"),
@@ -167,8 +173,8 @@ TEST(CoreKindsCertificateRequest, OnlyWhoAsksIsBelieved) {
   const auto request = [](const std::string& spec) {
     return create(object("certificates.k8s.io/v1", "CertificateSigningRequest", R"("spec":{)" + spec + "}"));
   };
-  const Outcome made =
-      request(R"("request":"bm8=","signerName":"a.io/s","usages":["client auth"],"username":"root","groups":["system:masters"])");
+  const Outcome made = request(
+      R"("request":"bm8=","signerName":"a.io/s","usages":["client auth"],"username":"root","groups":["system:masters"])");
   EXPECT_EQ(made.at("/spec/username"), R"("jane")");
   EXPECT_EQ(made.at("/spec/groups"), "");
   EXPECT_EQ(made.causes, one("Invalid", "spec.request"));

@@ -88,7 +88,8 @@ void check_exact_request(Causes& causes, const Place& at, const json::Object& re
   const std::string_view mode = text(request, "allocationMode");
   const std::int64_t count = json::get_int_or(request, "count", 0);
   check_supported(causes, at.field("allocationMode"), mode, allocation_modes);
-  if (mode == "All" && count != 0) causes.invalid(at.field("count"), "must not be specified when allocationMode is All");
+  if (mode == "All" && count != 0)
+    causes.invalid(at.field("count"), "must not be specified when allocationMode is All");
   if (mode == "ExactCount" && count <= 0) causes.invalid(at.field("count"), "must be greater than zero");
 }
 
@@ -167,8 +168,9 @@ void validate_device_class(const json::Object& object, const json::Object* /*old
 
 void default_resource_slice(json::Object& object, const WriteContext& context) {
   for_each_object(json::ensure_object(object, "spec"), "devices", [&](json::Object& device) {
-    for_each_object(device, "taints",
-                    [&](json::Object& taint) { default_pointer(taint, "timeAdded", json::Value(context.now_rfc3339)); });
+    for_each_object(device, "taints", [&](json::Object& taint) {
+      default_pointer(taint, "timeAdded", json::Value(context.now_rfc3339));
+    });
   });
 }
 

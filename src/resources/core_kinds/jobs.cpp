@@ -38,9 +38,9 @@ void default_job(json::Object& object, const WriteContext& /*context*/) {
   json::Object& spec = json::ensure_object(object, "spec");
   if (!has(spec, "completions") && !has(spec, "parallelism")) spec["completions"] = 1;
   default_pointer(spec, "parallelism", 1);
-  default_pointer(spec, "backoffLimit",
-                  has(spec, "backoffLimitPerIndex") ? json::Value(std::numeric_limits<std::int32_t>::max())
-                                                    : json::Value(retries));
+  default_pointer(
+      spec, "backoffLimit",
+      has(spec, "backoffLimitPerIndex") ? json::Value(std::numeric_limits<std::int32_t>::max()) : json::Value(retries));
   default_template(spec);
   const json::Object labels = members(members(members(spec, "template"), "metadata"), "labels");
   if (!labels.empty() && members(members(object, "metadata"), "labels").empty()) labels_of(object) = labels;
@@ -248,9 +248,11 @@ bool is_cron_range(std::string_view text, const CronField& field) {
 }
 
 bool is_duration(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) {
-    return (c >= '0' && c <= '9') || c == '.' || std::string_view("hmsun").contains(c);
-  }) && text.back() > '9' && text.front() <= '9';
+  return !text.empty() &&
+         std::ranges::all_of(
+             text,
+             [](char c) { return (c >= '0' && c <= '9') || c == '.' || std::string_view("hmsun").contains(c); }) &&
+         text.back() > '9' && text.front() <= '9';
 }
 
 bool is_schedule(std::string_view text) {
@@ -311,7 +313,8 @@ void validate_cron_job(const json::Object& object, const json::Object* old, cons
   check_job_spec(causes, job.field("spec"), job_spec);
   for (const std::string_view member : {"manualSelector", "selector"})
     if (has(job_spec, member) && (member != "manualSelector" || json::get_bool_or(job_spec, member, false)))
-      causes.invalid(job.field("spec").field(member), "jobs of a cron job get their selector by themselves; leave it out");
+      causes.invalid(job.field("spec").field(member),
+                     "jobs of a cron job get their selector by themselves; leave it out");
   check_not_negative(causes, at, spec, {"successfulJobsHistoryLimit", "failedJobsHistoryLimit"});
   if (!old && name_of(object).size() > cron_job_name_bytes_max)
     causes.invalid(top("metadata").field("name"), "must be no more than 52 characters, since jobs get a longer name");

@@ -74,7 +74,8 @@ void check_backend(Causes& causes, const Place& at, const json::Object& backend)
 }
 
 void check_http_path(Causes& causes, const Place& at, const json::Object& path) {
-  if (!has(path, "pathType")) return causes.required(at.field("pathType"), "choose Exact, Prefix or ImplementationSpecific");
+  if (!has(path, "pathType"))
+    return causes.required(at.field("pathType"), "choose Exact, Prefix or ImplementationSpecific");
   const std::string_view type = text(path, "pathType");
   const std::string_view value = text(path, "path");
   const Place place = at.field("path");
@@ -92,7 +93,8 @@ void check_http_path(Causes& causes, const Place& at, const json::Object& path) 
 
 void check_ingress_rule(Causes& causes, const Place& at, const json::Object& rule) {
   if (const std::string_view host = text(rule, "host"); !host.empty()) {
-    if (parse_ip(host, LeadingZeros::ignored)) causes.invalid(at.field("host"), "must be a DNS name, not an IP address");
+    if (parse_ip(host, LeadingZeros::ignored))
+      causes.invalid(at.field("host"), "must be a DNS name, not an IP address");
     causes.defects(at.field("host"), host, host_defects(host));
   }
   if (!has(rule, "http")) return;
@@ -122,8 +124,7 @@ void validate_ingress(const json::Object& object, const json::Object* old, const
   const json::Array& rules = items(spec, "rules");
   if (rules.empty() && !has(spec, "defaultBackend"))
     causes.invalid(at, "either defaultBackend or rules must be specified");
-  if (has(spec, "defaultBackend"))
-    check_backend(causes, at.field("defaultBackend"), members(spec, "defaultBackend"));
+  if (has(spec, "defaultBackend")) check_backend(causes, at.field("defaultBackend"), members(spec, "defaultBackend"));
   const Place rules_place = at.field("rules");
   for (std::size_t i = 0; i < rules.size(); ++i) check_ingress_rule(causes, rules_place.item(i), members(rules[i]));
   const json::Array& tls = items(spec, "tls");
@@ -336,8 +337,7 @@ void check_slice_endpoint(Causes& causes, const Place& at, const json::Object& e
   const json::Array& addresses = items(endpoint, "addresses");
   const Place list = at.field("addresses");
   if (addresses.empty()) causes.required(list, "must contain at least 1 address");
-  if (addresses.size() > addresses_max)
-    causes.too_many(list, fmt::format("must have at most {} items", addresses_max));
+  if (addresses.size() > addresses_max) causes.too_many(list, fmt::format("must have at most {} items", addresses_max));
   for (std::size_t i = 0; i < std::min(addresses.size(), addresses_max); ++i)
     check_slice_address(causes, list, i, as_text(addresses[i]), type);
   if (has(endpoint, "nodeName"))

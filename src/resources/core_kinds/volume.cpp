@@ -17,22 +17,38 @@ constexpr std::array<std::string_view, 2> volume_modes = {"Block", "Filesystem"}
 constexpr std::array<std::string_view, 3> reclaim_policies = {"Delete", "Recycle", "Retain"};
 constexpr std::array<std::string_view, 1> only_storage = {"storage"};
 // All members of the spec that say where the data is.
-constexpr std::array<std::string_view, 22> sources = {
-    "gcePersistentDisk", "awsElasticBlockStore", "hostPath",       "glusterfs",            "nfs",
-    "rbd",               "iscsi",                "cinder",         "cephfs",               "fc",
-    "flocker",           "flexVolume",           "azureFile",      "vsphereVolume",        "quobyte",
-    "azureDisk",         "photonPersistentDisk", "portworxVolume", "scaleIO",              "local",
-    "storageos",         "csi"};
+constexpr std::array<std::string_view, 22> sources = {"gcePersistentDisk",
+                                                      "awsElasticBlockStore",
+                                                      "hostPath",
+                                                      "glusterfs",
+                                                      "nfs",
+                                                      "rbd",
+                                                      "iscsi",
+                                                      "cinder",
+                                                      "cephfs",
+                                                      "fc",
+                                                      "flocker",
+                                                      "flexVolume",
+                                                      "azureFile",
+                                                      "vsphereVolume",
+                                                      "quobyte",
+                                                      "azureDisk",
+                                                      "photonPersistentDisk",
+                                                      "portworxVolume",
+                                                      "scaleIO",
+                                                      "local",
+                                                      "storageos",
+                                                      "csi"};
 
 // What must be said of a source for it to be found at all.
 struct SourceNeed {
   std::string_view source, member;
 };
 constexpr std::array source_needs = {
-    SourceNeed{"hostPath", "path"}, SourceNeed{"nfs", "server"},     SourceNeed{"nfs", "path"},
-    SourceNeed{"local", "path"},    SourceNeed{"csi", "driver"},     SourceNeed{"csi", "volumeHandle"},
-    SourceNeed{"iscsi", "targetPortal"}, SourceNeed{"iscsi", "iqn"}, SourceNeed{"rbd", "image"},
-    SourceNeed{"cinder", "volumeID"}, SourceNeed{"flexVolume", "driver"}};
+    SourceNeed{"hostPath", "path"},      SourceNeed{"nfs", "server"},       SourceNeed{"nfs", "path"},
+    SourceNeed{"local", "path"},         SourceNeed{"csi", "driver"},       SourceNeed{"csi", "volumeHandle"},
+    SourceNeed{"iscsi", "targetPortal"}, SourceNeed{"iscsi", "iqn"},        SourceNeed{"rbd", "image"},
+    SourceNeed{"cinder", "volumeID"},    SourceNeed{"flexVolume", "driver"}};
 
 void defaults(json::Object& object, const WriteContext& /*context*/) {
   json::Object& spec = json::ensure_object(object, "spec");

@@ -52,7 +52,8 @@ void check_deployment_strategy(Causes& causes, const Place& at, const json::Obje
   check_int_or_percent(causes, rolling_place.field("maxUnavailable"), unavailable, true);
   check_int_or_percent(causes, rolling_place.field("maxSurge"), surge, false);
   if (int_or_percent(unavailable) == 0 && int_or_percent(surge) == 0)
-    causes.invalid(rolling_place.field("maxUnavailable"), "must not be 0 when maxSurge is 0: nothing could be replaced");
+    causes.invalid(rolling_place.field("maxUnavailable"),
+                   "must not be 0 when maxSurge is 0: nothing could be replaced");
 }
 
 void validate_deployment(const json::Object& object, const json::Object* old, const WriteContext& context,
@@ -104,7 +105,8 @@ void default_stateful_set(json::Object& object, const WriteContext& /*context*/)
     strategy["type"] = rolling_update;
     json::ensure_object(strategy, "rollingUpdate");
   }
-  if (auto* rolling = json::get_object(strategy, "rollingUpdate"); rolling && text(strategy, "type") == rolling_update) {
+  if (auto* rolling = json::get_object(strategy, "rollingUpdate");
+      rolling && text(strategy, "type") == rolling_update) {
     default_pointer(*rolling, "partition", 0);
     default_pointer(*rolling, "maxUnavailable", 1);
   }
@@ -158,9 +160,12 @@ json::Object with_claim_volumes(const json::Object& spec) {
 
 // What of a stateful set may change; everything else is as it was made.
 void check_stateful_set_change(Causes& causes, const json::Object& spec, const json::Object& before) {
-  static constexpr std::array<std::string_view, 7> changeable = {"replicas",        "template",
-                                                                 "updateStrategy",  "minReadySeconds",
-                                                                 "ordinals",        "revisionHistoryLimit",
+  static constexpr std::array<std::string_view, 7> changeable = {"replicas",
+                                                                 "template",
+                                                                 "updateStrategy",
+                                                                 "minReadySeconds",
+                                                                 "ordinals",
+                                                                 "revisionHistoryLimit",
                                                                  "persistentVolumeClaimRetentionPolicy"};
   json::Object kept = spec;
   for (const std::string_view member : changeable) carry_over(kept, before, member);
@@ -277,9 +282,8 @@ void validate_replication_controller(const json::Object& object, const json::Obj
   check_not_negative(causes, at, spec, {"replicas"});
   if (!has(spec, "template")) return causes.required(at.field("template"), "say what the pods are like");
   const json::Object& labels = members(members(members(spec, "template"), "metadata"), "labels");
-  const bool fits = std::ranges::all_of(selector, [&](const auto& wanted) {
-    return json::get_string(labels, wanted.key()) == as_text(wanted.value());
-  });
+  const bool fits = std::ranges::all_of(
+      selector, [&](const auto& wanted) { return json::get_string(labels, wanted.key()) == as_text(wanted.value()); });
   if (!fits)
     causes.invalid(at.field("template").field("metadata").field("labels"),
                    "selector does not match template labels: pods would not be found again");

@@ -16,8 +16,9 @@ std::string object(const std::string& api_version, const std::string& kind, cons
 }
 
 std::string workload(const std::string& kind, const std::string& more = "", const std::string& label = "b") {
-  return object("apps/v1", kind,
-                R"("selector":{"matchLabels":{"a":")" + label + R"("}},"template":)" + pod + (more.empty() ? "" : ",") + more);
+  return object(
+      "apps/v1", kind,
+      R"("selector":{"matchLabels":{"a":")" + label + R"("}},"template":)" + pod + (more.empty() ? "" : ",") + more);
 }
 
 TEST(CoreKindsDeployment, Defaults) {
@@ -46,9 +47,8 @@ TEST(CoreKindsDeployment, Refusals) {
             one("NotSupported", "spec.strategy"));
   EXPECT_EQ(create(workload("Deployment", R"("strategy":{"type":"Recreate","rollingUpdate":{}})")).causes,
             one("Forbidden", "spec.strategy.rollingUpdate"));
-  EXPECT_EQ(
-      create(workload("Deployment", R"("strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":0}})")).causes,
-      one("Invalid", "spec.strategy.rollingUpdate.maxUnavailable"));
+  EXPECT_EQ(create(workload("Deployment", R"("strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":0}})")).causes,
+            one("Invalid", "spec.strategy.rollingUpdate.maxUnavailable"));
   EXPECT_EQ(create(workload("Deployment", R"("strategy":{"rollingUpdate":{"maxUnavailable":"101%"}})")).causes,
             one("Invalid", "spec.strategy.rollingUpdate.maxUnavailable"));
   EXPECT_EQ(create(workload("Deployment", R"("strategy":{"rollingUpdate":{"maxSurge":"few"}})")).causes,
@@ -63,8 +63,9 @@ TEST(CoreKindsDeployment, Refusals) {
 TEST(CoreKindsDeployment, ChangesCountAndTheSelectorStays) {
   EXPECT_EQ(update(workload("Deployment"), workload("Deployment", R"("replicas":2)")).at("/metadata/generation"), "2");
   EXPECT_EQ(update(workload("Deployment"), workload("Deployment")).at("/metadata/generation"), "1");
-  const std::string other = object("apps/v1", "Deployment",
-                                   R"("selector":{"matchExpressions":[{"key":"a","operator":"Exists"}]},"template":)" + pod);
+  const std::string other =
+      object("apps/v1", "Deployment",
+             R"("selector":{"matchExpressions":[{"key":"a","operator":"Exists"}]},"template":)" + pod);
   EXPECT_EQ(update(workload("Deployment"), other).causes, one("Invalid", "spec.selector"));
 }
 
@@ -72,15 +73,15 @@ TEST(CoreKindsStatefulSet, ClaimsAreVolumesAndStay) {
   const std::string claim =
       R"("volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"accessModes":["ReadWriteOnce"],)"
       R"("resources":{"requests":{"storage":"1Gi"}}}}])";
-  const std::string mounting =
-      R"({"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i",)"
-      R"("volumeMounts":[{"name":"data","mountPath":"/d"}]}]}})";
-  const std::string set = object("apps/v1", "StatefulSet",
-                                 R"("selector":{"matchLabels":{"a":"b"}},"template":)" + mounting + "," + claim);
+  const std::string mounting = R"({"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i",)"
+                               R"("volumeMounts":[{"name":"data","mountPath":"/d"}]}]}})";
+  const std::string set =
+      object("apps/v1", "StatefulSet", R"("selector":{"matchLabels":{"a":"b"}},"template":)" + mounting + "," + claim);
   const Outcome made = create(set);
   EXPECT_EQ(made.causes, CauseList());
   EXPECT_EQ(made.at("/spec/podManagementPolicy"), R"("OrderedReady")");
-  EXPECT_EQ(made.at("/spec/updateStrategy"), R"({"rollingUpdate":{"maxUnavailable":1,"partition":0},"type":"RollingUpdate"})");
+  EXPECT_EQ(made.at("/spec/updateStrategy"),
+            R"({"rollingUpdate":{"maxUnavailable":1,"partition":0},"type":"RollingUpdate"})");
   EXPECT_EQ(made.at("/spec/persistentVolumeClaimRetentionPolicy"), R"({"whenDeleted":"Retain","whenScaled":"Retain"})");
   EXPECT_EQ(made.at("/spec/volumeClaimTemplates/0/spec/volumeMode"), R"("Filesystem")");
   EXPECT_EQ(made.at("/spec/volumeClaimTemplates/0/status/phase"), R"("Pending")");
@@ -116,9 +117,13 @@ TEST(CoreKindsJob, IsKnownByItsUid) {
   EXPECT_EQ(made.at("/spec/selector"), R"({"matchLabels":{"batch.kubernetes.io/controller-uid":"u"}})");
   EXPECT_EQ(made.at("/spec/template/metadata/labels/batch.kubernetes.io~1job-name"), R"("x")");
   EXPECT_EQ(made.at("/metadata/labels"), R"({"a":"b"})");
-  for (const auto& [field, value] : std::initializer_list<std::pair<const char*, const char*>>{
-           {"parallelism", "1"}, {"completions", "1"}, {"backoffLimit", "6"}, {"completionMode", R"("NonIndexed")"},
-           {"suspend", "false"}, {"podReplacementPolicy", R"("TerminatingOrFailed")"}})
+  for (const auto& [field, value] :
+       std::initializer_list<std::pair<const char*, const char*>>{{"parallelism", "1"},
+                                                                  {"completions", "1"},
+                                                                  {"backoffLimit", "6"},
+                                                                  {"completionMode", R"("NonIndexed")"},
+                                                                  {"suspend", "false"},
+                                                                  {"podReplacementPolicy", R"("TerminatingOrFailed")"}})
     EXPECT_EQ(made.at(std::string("/spec/") + field), value) << field;
 }
 
@@ -170,8 +175,9 @@ TEST(CoreKindsAutoscaler, DefaultsAndMetrics) {
             R"({"policies":[{"periodSeconds":15,"type":"Percent","value":100}],"selectPolicy":"Max"})");
   EXPECT_EQ(scaler(R"(,"minReplicas":4)").causes, one("Invalid", "spec.maxReplicas"));
   EXPECT_EQ(scaler(R"(,"metrics":[{"type":"Pods"}])").causes, one("Required", "spec.metrics[0].pods"));
-  EXPECT_EQ(scaler(R"(,"metrics":[{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization"}}}])").causes,
-            one("Required", "spec.metrics[0].resource.target.averageUtilization"));
+  EXPECT_EQ(
+      scaler(R"(,"metrics":[{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization"}}}])").causes,
+      one("Required", "spec.metrics[0].resource.target.averageUtilization"));
 }
 
 }  // namespace
