@@ -4,8 +4,8 @@
 usage: schema_import.py --types FOLDER --out schema NAME...    (NAME: a row of IMPORTS, such as k8s-batch)
 
 FOLDER holds GROUP/VERSION/types.go of k8s.io/api, and apiregistration/v1/types.go of kube-aggregator. Taken from them are
-facts alone: names, types, tags, numbers, and the markers that say how lists merge. Descriptions are not taken: `WORDS`
-has ours for the kinds, and a file that is written already keeps every description that was put into it by hand.
+facts alone: names, types, tags, numbers, and the markers that say how lists merge. Descriptions are not taken:
+a file that is written already keeps every description that was put into it by hand.
 What stands in other files of the schema is not written again.
 """
 import argparse
