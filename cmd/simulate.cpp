@@ -332,6 +332,12 @@ Task<Result<void>> Simulator::carry_out(http::Core& core, const Key& key) {
     case Step::Kind::delete_vmi:
       done = co_await client_.remove(core, {vmis, key.first, key.second}, false);
       break;
+    case Step::Kind::delete_orphan: {
+      const auto owner = co_await client_.get(core, {vms, key.first, key.second}, {});
+      if (owner || owner.error().code != 404) co_return Result<void>();
+      done = co_await client_.remove(core, {vmis, key.first, key.second}, false);
+      break;
+    }
     case Step::Kind::update_vm:
       note(co_await client_.update(core, {vms, key.first, key.second}, "", step.object, false, {}));
       break;

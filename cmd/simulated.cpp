@@ -234,10 +234,18 @@ bool asks_to_stop(const Object& vm, const Object& vmi) {
 
 bool is_to_stop(const Object& vm, const Object& vmi) {
   const string_view strategy = run_strategy(vm);
+  if (is_deleted(vm)) return true;
   if (strategy == "Halted") return true;
   if (strategy == "Always") return asks_to_stop(vm, vmi) || is_final(vmi);
   if (strategy == "RerunOnFailure") return asks_to_stop(vm, vmi) || is_final(vmi);
   return strategy == "Manual" && asks_to_stop(vm, vmi);
+}
+
+bool belongs_to_vm(const Object& vmi) {
+  const Array* owners = json::get_array(part(vmi, "metadata"), "ownerReferences");
+  return owners && std::ranges::any_of(*owners, [](const Value& owner) {
+    return json::get_string_or(owner, "kind") == "VirtualMachine" && json::get_bool_or(owner, "controller", false);
+  });
 }
 
 // At most one request is dropped at a time, as its controller does.
@@ -377,6 +385,8 @@ Step next_step(const Object* vm, const Object* vmi, const Simulation& simulation
     }
     const bool released = drop_finalizers(ended.as_object(), vmi_finalizers);
     if (released || !is_final(*vmi)) return {Kind::update_vmi, std::move(ended), "VMI ended"};
+  } else if (vmi && !vm && belongs_to_vm(*vmi)) {
+    return {Kind::delete_orphan, {}, "VMI deleted"};
   } else if (vmi && (phase_of(*vmi).empty() || !row_of(phase_of(*vmi)).started) && phase_of(*vmi) != simulation.phase) {
     Value started = *vmi;
     simulate_vmi(started.as_object(), simulation);

@@ -32,7 +32,15 @@ bool is_to_start(const json::Object& vm);
 // What is to be done next for a VM and its VMI, each of which may be missing. One step at a time: the change that it
 // makes brings both here again.
 struct Step {
-  enum class Kind { none, create_vmi, update_vmi, delete_vmi, update_vm, update_vm_status };
+  enum class Kind {
+    none,
+    create_vmi,
+    update_vmi,
+    delete_vmi,
+    delete_orphan,  // the VMI, if its VM is gone indeed and not only unknown yet
+    update_vm,
+    update_vm_status,
+  };
   Kind kind = Kind::none;
   json::Value object = {};     // what is written; of create_vmi nothing, since that needs the expanded VM
   std::string_view done = {};  // in words, for the log

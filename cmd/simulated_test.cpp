@@ -145,6 +145,17 @@ TEST(Simulated, ADeletedVmiEndsAndIsReleased) {
   EXPECT_EQ(next_step(nullptr, &step.object.get_object(), running).kind, Kind::none) << "others hold it";
 }
 
+TEST(Simulated, AVmiGoesWithItsVm) {
+  const Value orphan = vmi_in("Running", R"(,"ownerReferences":[{"kind":"VirtualMachine","controller":true}])");
+  EXPECT_EQ(next_step(nullptr, object(orphan), running).kind, Kind::delete_orphan);
+  const Value alone = vmi_in("Running");
+  EXPECT_EQ(next_step(nullptr, object(alone), running).kind, Kind::none);
+  Value vm = vm_with("Always");
+  vm.at("metadata").as_object()["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  EXPECT_EQ(next_step(object(vm), object(orphan), running).kind, Kind::delete_vmi);
+  EXPECT_NE(next_step(object(vm), nullptr, running).kind, Kind::create_vmi);
+}
+
 TEST(Simulated, TheStatusOfAVmFollowsItsVmi) {
   Value vm = vm_with("Always", R"({"stateChangeRequests":[{"action":"Stop","uid":"other"},{"action":"Start"}]})");
   Value vmi = vmi_in("Pending");

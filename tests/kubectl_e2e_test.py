@@ -312,6 +312,35 @@ class Suite(Kubectl):
     def test_cluster_info(self):
         self.assertIn(f"https://{self.one.listen}", self.kubectl("cluster-info"))
 
+    def needs(self, *resources):
+        """Skips where the server does not keep these kinds."""
+        served = self.kubectl("api-resources", "-o", "name").split()
+        missing = [name for name in resources if name not in served]
+        if missing:
+            self.skipTest("not served: " + ", ".join(missing))
+
+    def test_cluster_info_dump(self):
+        self.needs("replicationcontrollers", "daemonsets.apps", "deployments.apps", "replicasets.apps")
+        self.assertIn('"kind": "NodeList"', self.kubectl("cluster-info", "dump"))
+
+    def test_apply_prune(self):
+        kept, gone = (config_map(name, labels={"app": "pruned"}) for name in ("kept", "gone"))
+        flag = "--prune-whitelist" if self.version < (1, 26) else "--prune-allowlist"
+        prune = ("apply", "-f", "-", "--prune", "-l", "app=pruned")
+        named = (*prune, f"{flag}=core/v1/ConfigMap")
+        self.kubectl(*named, stdin=listed(kept, gone))
+        self.assertIn("configmap/gone pruned", self.kubectl(*named, stdin=listed(kept)))
+        if self.version < (1, 26):
+            return  # without a list it wants batch/v1beta1, which Kubernetes 1.35 does not have either
+        self.needs("endpoints", "replicationcontrollers", "cronjobs.batch", "ingresses.networking.k8s.io", "statefulsets.apps")
+        self.kubectl("apply", "-f", "-", stdin=listed(kept, gone))
+        self.assertIn("configmap/gone pruned", self.kubectl(*prune, stdin=listed(kept)))
+
+    def test_debug_says_what_is_missing(self):
+        self.need(1, 27, "debug profile general")
+        self.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "debugged"}, "spec": {"containers": [{"name": "c", "image": "x"}]}})
+        self.assertIn("ephemeral containers are disabled", self.refused("debug", "debugged", "--image=x", "--profile=general"))
+
     def test_api_versions(self):
         found = self.kubectl("api-versions").split()
         self.assertEqual(found, sorted(found))

@@ -120,11 +120,12 @@ class Simulate(e2e.Scratch):
         """The rights to VMIs are not enough: the status of a VMI is the components', and acting as one is impersonation."""
         self.machine("demo", "Always")
         self.simulate("demo")
+        self.good(self.ask("POST", "/api/v1/namespaces/default/serviceaccounts", {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "jane"}}))
         self.good(self.ask("POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings", {
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "jane"},
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"},
-            "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": "default"}]}))
-        token = self.good(self.ask("POST", "/api/v1/namespaces/default/serviceaccounts/default/token",
+            "subjects": [{"kind": "ServiceAccount", "name": "jane", "namespace": "default"}]}))
+        token = self.good(self.ask("POST", "/api/v1/namespaces/default/serviceaccounts/jane/token",
                                    {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}))["status"]["token"]
         config = {"apiVersion": "v1", "kind": "Config", "current-context": "x", "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}],
                   "clusters": [{"name": "x", "cluster": {"server": f"https://127.0.0.1:{self.one.port}", "certificate-authority": self.one.pki("ca.crt")}}],
@@ -140,7 +141,7 @@ class Simulate(e2e.Scratch):
 
     def test_watching(self):
         process = subprocess.Popen(self.command("--all", "--watch"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.addCleanup(lambda: process.poll() is None and process.kill())
+        self.addCleanup(lambda: (process.kill(), process.communicate()) if process.poll() is None else None)
         self.machine("demo", "Always")
         self.until("the VM runs", lambda: self.printable("demo") == "Running")
         first = self.good(self.ask("GET", f"{VMIS}/demo"))["metadata"]["uid"]
