@@ -187,7 +187,8 @@ TEST(ProgramTest, ReadsTheFlagsOfVirtApi) {
   EXPECT_EQ(call("virt-api", {"--webhook-allowed-names", "kube-apiserver"}).code, 2) << "without authorities";
   auto help = call("virt-api", {"--help"});
   EXPECT_EQ(help.code, 0);
-  EXPECT_THAT(help.out, AllOf(HasSubstr("--ca-configmap-name NAME"), HasSubstr("(default kubevirt-ca)")));
+  EXPECT_THAT(help.out,
+              AllOf(HasSubstr("--ca-configmap-name NAME"), HasSubstr("(default 443)"), HasSubstr("kubevirt-ca)")));
 }
 
 TEST(ProgramTest, ServeRefusesABadCommandLine) {
