@@ -135,6 +135,7 @@ class Simulator {
   http::Core* core_ = nullptr;
   bool dirty_ = false;
   std::map<Key, std::pair<std::string, std::string>> seen_;  // the versions for which there was nothing left to do
+  std::map<Key, std::pair<std::string, std::string>> seen_migrations_;
   std::map<Key, std::string> complaints_;
   http::Background draining_, waiting_;
 };
@@ -274,7 +275,7 @@ void Simulator::changed() {
 
 Task<void> Simulator::look_again(http::Core& core) {
   co_await core.sleep(retry_interval);
-  changed();
+  core.post([this] { changed(); });  // when this has ended, so that it can be begun again
 }
 
 void Simulator::failed(const Key& key, const Status& why) {
@@ -296,7 +297,10 @@ Task<void> Simulator::drain(http::Core& core) {
     for (const Key& key : keys)
       if (is_meant(key))
         if (auto done = co_await carry_out(core, key); !done) failed(key, done.error());
-    for (const auto& object : migrations_->list(""))
+    const auto moves = migrations_->list("");
+    std::erase_if(seen_migrations_,
+                  [&](const auto& entry) { return !migrations_->find(entry.first.first, entry.first.second); });
+    for (const auto& object : moves)
       if (auto done = co_await carry_out_migration(core, *object); !done)
         failed({object->ns, object->name}, done.error());
   }
@@ -358,10 +362,16 @@ Task<Result<void>> Simulator::carry_out_migration(http::Core& core, const kube::
   if (!migration || !migration->is_object()) co_return Result<void>();
   const Value* spec = json::find(*migration, "spec");
   const Key key(object.ns, spec ? json::get_string_or(*spec, "vmiName") : std::string_view());
-  if (!is_meant(key)) co_return Result<void>();
-  const auto vmi = parsed(vmis_->find(key.first, key.second));
+  const auto vmi_copy = vmis_->find(key.first, key.second);
+  const std::pair versions(object.resource_version, vmi_copy ? vmi_copy->resource_version : std::string());
+  const auto seen = seen_migrations_.find({object.ns, object.name});
+  if (!is_meant(key) || (seen != seen_migrations_.end() && seen->second == versions)) co_return Result<void>();
+  const auto vmi = parsed(vmi_copy);
   const MigrationStep step = next_migration_step(migration->get_object(), object_of(vmi), simulation());
-  if (step.kind == MigrationStep::Kind::none) co_return Result<void>();
+  if (step.kind == MigrationStep::Kind::none) {
+    seen_migrations_[{object.ns, object.name}] = versions;
+    co_return Result<void>();
+  }
   const bool of_vmi = step.kind == MigrationStep::Kind::update_vmi;
   const ObjectName name =
       of_vmi ? ObjectName{vmis, key.first, key.second} : ObjectName{migrations, object.ns, object.name};

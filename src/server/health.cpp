@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "base/json_text.h"
+#include "base/phrases.h"
 #include "base/trimmed.h"
 #include "server/path.h"
 #include "server/version.h"
@@ -88,8 +89,7 @@ Task<void> answer_one(const Endpoint& endpoint, const HealthRegistry& health, Ca
   if (found == checks->end() || !endpoint.takes(*found)) {
     call.refuse({.code = 404,
                  .reason = "NotFound",
-                 .message = fmt::format(
-                     "the server could not find the requested resource; unknown check, see /{}?verbose", endpoint.name),
+                 .message = fmt::format("{}; unknown check, see /{}?verbose", phrases::path_not_served, endpoint.name),
                  .details = {}});
     co_return;
   }
