@@ -172,7 +172,8 @@ void plan_api_services(Planner& planner) {
           api_services_key, "", name,
           {{"metadata", json::Object{{"labels", json::Object{{automanaged_label, custom ? "true" : "onstart"}}}}},
            {"spec", std::move(spec)},
-           {"status", json::Object{{"conditions", json::Array{std::move(available)}}}}});
+           {"status", json::Object{{"conditions", json::Array{std::move(available)}}}}},
+          own_writers::kube_apiserver, own_writers::kube_apiserver);
     }
     priority -= step;
   }
