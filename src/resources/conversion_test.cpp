@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "json/access.h"
 #include "json/document.h"
 #include "json/write.h"
 #include "resources/parts.h"
