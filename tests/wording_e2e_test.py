@@ -17,6 +17,7 @@ import serve_e2e_test as e2e
 SOURCE = os.environ.get("VIRTGATE_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 CORE = "/api/v1/namespaces/default/"
 VMS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachines"
+REPLICA_SETS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstancereplicasets"
 OF_VM = "/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachines/"
 ROLES = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/"
 DOMAIN = {"devices": {}, "memory": {"guest": "64Mi"}}
@@ -91,6 +92,7 @@ class Phrases(unittest.TestCase):
         self.begins('Operation cannot be fulfilled on virtualmachines.kubevirt.io "demo": the object has been modified', 409, "PUT", VMS + "/demo", stale)
         self.holds("must be specified for an update", 422, "PUT", VMS + "/demo", vm("demo"))
         self.begins('Operation cannot be fulfilled on virtualmachine.kubevirt.io "demo": VM is not running', 409, "PUT", OF_VM + "demo/stop", {})
+        self.holds("the VM has no VMI: it is not running", 409, "PUT", OF_VM + "demo/evacuate/cancel", {})
         self.holds("a VM with run strategy Always starts by itself and cannot be started manually", 409, "PUT", OF_VM + "always/start", {})
 
     def test_a_path_is_not_served(self):
@@ -128,14 +130,14 @@ class Phrases(unittest.TestCase):
 
     def test_a_method(self):
         phrase = "the server does not allow this method on the requested resource: "
-        self.begins(phrase + "virtualmachines.kubevirt.io cannot be updated here", 405, "PUT", VMS, vm("demo"))
+        self.begins(phrase + "customresourcedefinitions", 405, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {})
         self.begins(phrase + "use GET", 405, "DELETE", "/metrics")
         self.begins(phrase + "use PUT", 405, "POST", OF_VM + "demo/start", {})
 
     def test_an_invalid_object(self):
         self.begins('ConfigMap "UPPER" is invalid: metadata.name: Invalid value: "UPPER": ', 422, "POST", CORE + "configmaps", core("ConfigMap", "UPPER"))
-        self.begins('VirtualMachine.kubevirt.io "x" is invalid: spec.template: Required value', 422, "POST", VMS,
-                    {**vm("x"), "spec": {"runStrategy": "Halted"}})
+        bare = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstanceReplicaSet", "metadata": {"name": "x"}, "spec": {"selector": {}}}
+        self.begins('VirtualMachineInstanceReplicaSet.kubevirt.io "x" is invalid: [spec.template: Required value, ', 422, "POST", REPLICA_SETS, bare)
         several = core("ConfigMap", "UPPER", metadata={"labels": {"-": "x"}})
         self.assertRegex(self.message(422, "POST", CORE + "configmaps", several), r'^ConfigMap "UPPER" is invalid: \[metadata\.name: .*, metadata\.labels: .*\]$')
 

@@ -566,8 +566,7 @@ void finish(const Value& object, const Kind& kind, const Value* old_object, Rule
   const Node root{.shape = Shape::structure, .type = kind.type};
   if (!(reach_of(root) & reaches_rule)) return;
   if (rules == Rules::skipped || causes.block_rules()) {
-    causes.add(reason::invalid, std::string(no_field),
-               "some validation rules were not checked because the object was invalid; fix the other errors first");
+    causes.add(reason::invalid, std::string(no_field), "more validation rules apply; fix the other errors first");
     return;
   }
   RuleWalk(causes).structure(object.get_object(), *kind.type, nullptr, Place{}, old_object);

@@ -110,17 +110,16 @@ bool knows_subresource(const RequestInfo& info, const Resource& resource) {
          (sub == "scale" && resource.kind->scale) || find_part(resource.key, sub) != nullptr;
 }
 
-// Kubernetes' own kinds are registered path by path, so their refusals know of no resource.
+// Kubernetes' own kinds are registered path by path, so the details of their refusals know of no resource.
 Status not_allowed(const RequestInfo& info, const Resource& resource) {
   if (const std::string_view why = read_only_reason(resource.key); !why.empty()) {
     Status status = Status::method_not_supported("", "", info.verb);
-    status.message =
-        fmt::format("the server does not allow this method on the requested resource: {} are read-only; {}",
-                    resource.plural(), why);
+    status.message = fmt::format("{}: {} are read-only; {}", phrases::method_not_allowed, resource.plural(), why);
     return status;
   }
-  return resource.kind->custom ? Status::method_not_supported(info.group, info.resource, info.verb)
-                               : Status::method_not_supported("", "", info.verb);
+  Status status = Status::method_not_supported(info.group, info.resource, info.verb);
+  if (!resource.kind->custom) status.details = {};
+  return status;
 }
 
 // What there is nothing at. A custom kind takes what follows its name for a subresource that the object lacks.

@@ -58,7 +58,7 @@ void check_reference(Causes& causes, const Place& at, const json::Object& refere
   for (const std::string_view member : {"kind", "name"}) {
     const std::string_view value = text(reference, member);
     if (value.empty())
-      causes.required(at.field(member), "say what is meant");
+      causes.required(at.field(member), "the target of the reference");
     else
       causes.defects(at.field(member), value, path_segment_defects(value));
   }
@@ -67,9 +67,9 @@ void check_reference(Causes& causes, const Place& at, const json::Object& refere
 void check_target(Causes& causes, const Place& at, const json::Object& target) {
   static constexpr std::array<std::string_view, 3> types = {"Utilization", "Value", "AverageValue"};
   const std::string_view type = text(target, "type");
-  if (type.empty()) causes.required(at.field("type"), "must specify a metric target type");
+  if (type.empty()) causes.required(at.field("type"), "the type of the target");
   if (std::ranges::find(types, type) == types.end())
-    causes.invalid(at.field("type"), "must be either Utilization, Value, or AverageValue");
+    causes.invalid(at.field("type"), "must be Utilization, Value or AverageValue");
   for (const std::string_view member : {"value", "averageValue"})
     if (const auto quantity = quantity_of(json::find(target, member)); quantity && quantity->sign() <= 0)
       causes.invalid(at.field(member), "must be positive");
@@ -81,13 +81,13 @@ void check_source(Causes& causes, const Place& at, std::string_view member, cons
   const json::Object& target = members(source, "target");
   const Place target_place = at.field("target");
   if (member == "resource" || member == "containerResource") {
-    if (text(source, "name").empty()) causes.required(at.field("name"), "must specify a resource name");
+    if (text(source, "name").empty()) causes.required(at.field("name"), "the name of the resource");
     if (member == "containerResource" && text(source, "container").empty())
-      causes.required(at.field("container"), "must specify a container");
+      causes.required(at.field("container"), "the name of the container");
     check_target(causes, target_place, target);
     const bool percent = has(target, "averageUtilization");
     if (!percent && !has(target, "averageValue"))
-      causes.required(target_place.field("averageUtilization"), "must set either averageUtilization or averageValue");
+      causes.required(target_place.field("averageUtilization"), "averageUtilization or averageValue");
     if (percent && has(target, "averageValue"))
       causes.forbidden(target_place.field("averageValue"), "is mutually exclusive with averageUtilization");
     return;
@@ -96,12 +96,12 @@ void check_source(Causes& causes, const Place& at, std::string_view member, cons
   const std::string_view name = text(members(source, "metric"), "name");
   const Place metric = at.field("metric");
   if (name.empty())
-    causes.required(metric.field("name"), "must specify a metric name");
+    causes.required(metric.field("name"), "the name of the metric");
   else
     causes.defects(metric.field("name"), name, path_segment_defects(name));
   check_target(causes, target_place, target);
   const bool value = has(target, "value") && member != "pods";
-  if (!value && !has(target, "averageValue")) causes.required(target_place.field("averageValue"), "must set a target");
+  if (!value && !has(target, "averageValue")) causes.required(target_place.field("averageValue"), "a target value");
   if (member == "external" && value && has(target, "averageValue"))
     causes.forbidden(target_place.field("value"), "is mutually exclusive with averageValue");
 }
@@ -111,12 +111,12 @@ void check_metric(Causes& causes, const Place& at, const json::Object& metric) {
   check_choice(causes, at.field("type"), type, metric_types);
   const auto* const expected = std::ranges::find(metric_sources, type, &MetricSource::type);
   if (expected != metric_sources.end() && !has(metric, expected->member))
-    causes.required(at.field(expected->member), "must populate information for the given metric source");
+    causes.required(at.field(expected->member), "required by the type of the metric");
   std::size_t present = 0;
   for (const MetricSource& source : metric_sources) {
     if (!has(metric, source.member)) continue;
     if (++present == 1) check_source(causes, at.field(source.member), source.member, members(metric, source.member));
-    if (source.type != type) causes.forbidden(at.field(source.member), "must populate the given metric source only");
+    if (source.type != type) causes.forbidden(at.field(source.member), "not supported by the type of the metric");
   }
 }
 
@@ -130,7 +130,7 @@ void check_rules(Causes& causes, const Place& at, const json::Object& rules) {
     check_supported(causes, at.field("selectPolicy"), text(rules, "selectPolicy"), selects);
   const json::Array& policies = items(rules, "policies");
   const Place list = at.field("policies");
-  if (policies.empty()) causes.required(list, "must specify at least one Policy");
+  if (policies.empty()) causes.required(list, "at least one policy");
   for (std::size_t i = 0; i < policies.size(); ++i) {
     const json::Object& one = members(policies[i]);
     const Place place = list.item(i);
@@ -150,9 +150,9 @@ void validate(const json::Object& object, const json::Object* /*old*/, const Wri
   const Place at = top("spec");
   const auto least = json::get_int(spec, "minReplicas");
   const std::int64_t most = json::get_int_or(spec, "maxReplicas", 0);
-  if (least && *least < 1) causes.invalid(at.field("minReplicas"), "must be greater than or equal to 1");
+  if (least && *least < 1) causes.invalid(at.field("minReplicas"), "must be 1 or more");
   if (most < 1) causes.invalid(at.field("maxReplicas"), "must be greater than 0");
-  if (least && most < *least) causes.invalid(at.field("maxReplicas"), "must be greater than or equal to minReplicas");
+  if (least && most < *least) causes.invalid(at.field("maxReplicas"), "must not be less than minReplicas");
   check_reference(causes, at.field("scaleTargetRef"), members(spec, "scaleTargetRef"));
   const json::Array& metrics = items(spec, "metrics");
   const Place list = at.field("metrics");

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/base64.h"
+#include "base/phrases.h"
 #include "ports/authorizer.h"
 #include "resources/core_kinds/kinds.h"
 #include "resources/core_kinds/values.h"
@@ -104,7 +105,7 @@ void check_spec(Causes& causes, const json::Object& spec) {
     causes.invalid(at.field("request"), "must be a PEM-encoded CERTIFICATE REQUEST, in base64");
   const json::Array& wanted = items(spec, "usages");
   const Place list = at.field("usages");
-  if (wanted.empty()) causes.required(list, "say what the certificate is for, such as client auth");
+  if (wanted.empty()) causes.required(list, "at least one usage, for example client auth");
   std::set<std::string_view> seen;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     check_supported(causes, list.item(i), as_text(wanted[i]), usages);
@@ -113,11 +114,11 @@ void check_spec(Causes& causes, const json::Object& spec) {
   const std::string_view signer = text(spec, "signerName");
   const std::size_t slash = signer.find('/');
   if (signer.empty())
-    causes.required(at.field("signerName"), "say who is to sign, such as kubernetes.io/kube-apiserver-client");
+    causes.required(at.field("signerName"), "the signer, for example kubernetes.io/kube-apiserver-client");
   else if (signer == "kubernetes.io/legacy-unknown")
-    causes.invalid(at.field("signerName"), "the legacy signerName is not allowed via this API version");
+    causes.invalid(at.field("signerName"), "the legacy signer is not supported in this version");
   else if (slash == std::string_view::npos || signer.find('/', slash + 1) != std::string_view::npos)
-    causes.invalid(at.field("signerName"), "must be a fully qualified domain and path of the form example.com/signer");
+    causes.invalid(at.field("signerName"), "must be a domain and a path, for example example.com/signer");
   else
     causes.defects(at.field("signerName"), signer, dns1123_subdomain_defects(signer.substr(0, slash)));
   if (const auto seconds = json::get_int(spec, "expirationSeconds"); seconds && *seconds < seconds_min)
@@ -138,7 +139,7 @@ void check_conditions(Causes& causes, const json::Object& status) {
   for (std::size_t i = 0; i < conditions.size(); ++i) {
     const std::string_view type = text(conditions[i], "type");
     const Place place = list.item(i);
-    if (type.empty()) causes.required(place.field("type"), "say which fact this is");
+    if (type.empty()) causes.required(place.field("type"), "the type of the condition");
     const bool lasting = std::ranges::find(lasting_conditions, type) != lasting_conditions.end();
     check_choice(causes, place.field("status"), text(conditions[i], "status"),
                  lasting ? Supported(states).subspan(1, 1) : Supported(states));
@@ -161,7 +162,7 @@ void check_change(Causes& causes, const json::Object& status, const json::Object
     const std::size_t now = count_of(status, type);
     const std::size_t then = count_of(before, type);
     if (now < then)
-      causes.forbidden(at.field("conditions"), fmt::format("updates may not remove a condition of type \"{}\"", type));
+      causes.forbidden(at.field("conditions"), fmt::format("a condition of type \"{}\" must not be removed", type));
     if (part == "approval" || type == "Failed" || now < then) continue;
     const json::Value wanted = conditions_of(status, type);
     const json::Value had = conditions_of(before, type);
@@ -170,7 +171,7 @@ void check_change(Causes& causes, const json::Object& status, const json::Object
                        fmt::format("a condition of type \"{}\" is set through the subresource approval", type));
   }
   if (!same_member(status, before, "certificate") && !text(before, "certificate").empty())
-    causes.forbidden(at.field("certificate"), "updates may not modify existing certificate content");
+    causes.forbidden(at.field("certificate"), phrases::immutable("create another request"));
 }
 
 void validate(const json::Object& object, const json::Object* old, const WriteContext& context,

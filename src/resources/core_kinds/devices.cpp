@@ -74,37 +74,35 @@ void check_selectors(Causes& causes, const Place& at, const json::Array& selecto
   for (std::size_t i = 0; i < selectors.size(); ++i) {
     const json::Object& cel = members(members(selectors[i]), "cel");
     if (text(cel, "expression").empty())
-      causes.required(at.item(i).field("cel").field("expression"), "say which devices, as a CEL expression");
+      causes.required(at.item(i).field("cel").field("expression"), "a CEL expression that selects devices");
   }
 }
 
 void check_exact_request(Causes& causes, const Place& at, const json::Object& request) {
   const std::string_view name = text(request, "deviceClassName");
   if (name.empty())
-    causes.required(at.field("deviceClassName"), "name a device class");
+    causes.required(at.field("deviceClassName"), "the name of a DeviceClass");
   else
     causes.defects(at.field("deviceClassName"), name, dns1123_subdomain_defects(name));
   check_selectors(causes, at.field("selectors"), items(request, "selectors"));
   const std::string_view mode = text(request, "allocationMode");
   const std::int64_t count = json::get_int_or(request, "count", 0);
   check_supported(causes, at.field("allocationMode"), mode, allocation_modes);
-  if (mode == "All" && count != 0)
-    causes.invalid(at.field("count"), "must not be specified when allocationMode is All");
+  if (mode == "All" && count != 0) causes.invalid(at.field("count"), "must not be set with allocationMode All");
   if (mode == "ExactCount" && count <= 0) causes.invalid(at.field("count"), "must be greater than zero");
 }
 
 void check_request(Causes& causes, const Place& at, const json::Object& request) {
   const std::string_view name = text(request, "name");
   if (name.empty())
-    causes.required(at.field("name"), "give the request a name");
+    causes.required(at.field("name"), "the name of the request");
   else
     causes.defects(at.field("name"), name, dns1123_label_defects(name));
   const json::Array& alternatives = items(request, "firstAvailable");
   const bool exactly = has(request, "exactly");
   if (!exactly && alternatives.empty())
     return causes.required(at, "exactly one of exactly or firstAvailable is required");
-  if (exactly && !alternatives.empty())
-    return causes.invalid(at, "exactly one of exactly or firstAvailable is required, but both are given");
+  if (exactly && !alternatives.empty()) return causes.invalid(at, "exactly is mutually exclusive with firstAvailable");
   if (exactly) return check_exact_request(causes, at.field("exactly"), members(request, "exactly"));
   const Place list = at.field("firstAvailable");
   if (!check_size(causes, list, alternatives.size(), alternatives_max)) return;
@@ -200,12 +198,12 @@ void validate_resource_slice(const json::Object& object, const json::Object* old
   const Place at = top("spec");
   const std::string_view driver = text(spec, "driver");
   if (driver.empty())
-    causes.required(at.field("driver"), "name the driver");
+    causes.required(at.field("driver"), "the name of the driver");
   else
     causes.defects(at.field("driver"), driver, dns1123_subdomain_defects(driver));
   const json::Object& pool = members(spec, "pool");
   const Place pool_place = at.field("pool");
-  if (text(pool, "name").empty()) causes.required(pool_place.field("name"), "name the pool");
+  if (text(pool, "name").empty()) causes.required(pool_place.field("name"), "the name of the pool");
   if (json::get_int_or(pool, "resourceSliceCount", 0) <= 0)
     causes.invalid(pool_place.field("resourceSliceCount"), "must be greater than zero");
   check_not_negative(causes, pool_place, pool, {"generation"});

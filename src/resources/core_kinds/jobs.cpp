@@ -102,7 +102,7 @@ void check_managed_by(Causes& causes, const Place& at, const json::Object& spec)
   if (!has(spec, "managedBy")) return;
   const std::string_view value = text(spec, "managedBy");
   if (value.size() > managed_by_bytes_max)
-    causes.too_long(at, fmt::format("may not be more than {} bytes", managed_by_bytes_max));
+    causes.too_long(at, fmt::format("must have at most {} bytes", managed_by_bytes_max));
   const std::size_t slash = value.find('/');
   if (slash == 0 || slash == std::string_view::npos || slash + 1 == value.size())
     causes.invalid(at, "must be a domain-prefixed path, such as example.com/controller");
@@ -116,7 +116,7 @@ void check_job_spec(Causes& causes, const Place& at, const json::Object& spec) {
                      {"parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished",
                       "backoffLimitPerIndex", "maxFailedIndexes"});
   if (has(spec, "maxFailedIndexes") && !has(spec, "backoffLimitPerIndex"))
-    causes.required(at.field("backoffLimitPerIndex"), "maxFailedIndexes needs it");
+    causes.required(at.field("backoffLimitPerIndex"), "required with maxFailedIndexes");
   check_managed_by(causes, at.field("managedBy"), spec);
   if (has(spec, "completionMode"))
     check_supported(causes, at.field("completionMode"), text(spec, "completionMode"), completion_modes);
@@ -149,7 +149,7 @@ void check_job_selector(Causes& causes, const json::Object& object) {
   if (json::get_bool_or(spec, "manualSelector", false)) return;
   const std::string_view uid = text(members(object, "metadata"), "uid");
   if (text(labels, uid_label) != uid || text(members(selector, "matchLabels"), uid_label) != uid)
-    causes.invalid(at.field("selector"), "selector not auto-generated: leave it out, or set manualSelector");
+    causes.invalid(at.field("selector"), "the selector is generated; remove it, or set manualSelector");
 }
 
 // A job that has not begun may still be placed elsewhere.
@@ -313,8 +313,7 @@ void validate_cron_job(const json::Object& object, const json::Object* old, cons
   check_job_spec(causes, job.field("spec"), job_spec);
   for (const std::string_view member : {"manualSelector", "selector"})
     if (has(job_spec, member) && (member != "manualSelector" || json::get_bool_or(job_spec, member, false)))
-      causes.invalid(job.field("spec").field(member),
-                     "jobs of a cron job get their selector by themselves; leave it out");
+      causes.invalid(job.field("spec").field(member), "the selector of a job of a CronJob is generated; remove it");
   check_not_negative(causes, at, spec, {"successfulJobsHistoryLimit", "failedJobsHistoryLimit"});
   if (!old && name_of(object).size() > cron_job_name_bytes_max)
     causes.invalid(top("metadata").field("name"), "must be no more than 52 characters, since jobs get a longer name");

@@ -73,7 +73,7 @@ void check_limit(Causes& causes, const Place& at, const json::Object& limit) {
     const json::Object& amounts = members(limit, list);
     const Place place = at.field(list);
     if (type == "Pod" && list.starts_with("default")) {
-      if (!amounts.empty()) causes.forbidden(place, "may not be specified when type is Pod");
+      if (!amounts.empty()) causes.forbidden(place, "must not be set with type Pod");
       continue;
     }
     for (const auto& member : amounts) {

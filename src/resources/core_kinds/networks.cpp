@@ -40,7 +40,7 @@ constexpr std::array<std::string_view, 2> bad_path_ends = {"/..", "/."};
 
 Defects host_defects(std::string_view host) {
   if (!host.contains('*')) return dns1123_subdomain_defects(host);
-  if (!host.starts_with("*.")) return {"a wildcard stands in front, as in *.example.com"};
+  if (!host.starts_with("*.")) return {"a wildcard must be the first label, for example *.example.com"};
   return dns1123_subdomain_defects(host.substr(2));
 }
 
@@ -154,7 +154,7 @@ void validate_ingress_class(const json::Object& object, const json::Object* old,
   const std::string_view controller = text(spec, "controller");
   if (old) check_immutable(causes, at, spec, members(*old, "spec"), {"controller"});
   if (controller.size() > controller_bytes_max)
-    causes.too_long(at.field("controller"), fmt::format("may not be more than {} bytes", controller_bytes_max));
+    causes.too_long(at.field("controller"), fmt::format("must have at most {} bytes", controller_bytes_max));
   check_domain_path(causes, at.field("controller"), controller);
   if (!has(spec, "parameters")) return;
   const json::Object& parameters = members(spec, "parameters");
@@ -239,7 +239,7 @@ void validate_network_policy(const json::Object& object, const json::Object* /*o
   check_policy_rules(causes, at.field("egress"), items(spec, "egress"), "to");
   const json::Array& given = items(spec, "policyTypes");
   const Place list = at.field("policyTypes");
-  if (given.size() > types.size()) return causes.invalid(list, "may not specify more than two policyTypes");
+  if (given.size() > types.size()) return causes.invalid(list, "must have at most two policyTypes");
   for (std::size_t i = 0; i < given.size(); ++i) check_supported(causes, list.item(i), as_text(given[i]), types);
 }
 
@@ -298,7 +298,7 @@ void validate_endpoints(const json::Object& object, const json::Object* old, con
       if (!name.empty())
         causes.defects(port_place.field("name"), name, dns1123_label_defects(name));
       else if (ports.size() > 1)
-        causes.required(port_place.field("name"), "several ports need names");
+        causes.required(port_place.field("name"), "required if there is more than one port");
       check_port_number(causes, port_place.field("port"), json::get_int_or(port, "port", 0));
       check_choice(causes, port_place.field("protocol"), text(port, "protocol"), protocols);
     }

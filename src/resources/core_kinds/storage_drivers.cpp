@@ -20,7 +20,7 @@ constexpr std::size_t driver_name_bytes_max = 63;
 void check_driver_name(Causes& causes, const Place& at, std::string_view name) {
   if (name.empty()) causes.required(at, "name the driver");
   if (name.size() > driver_name_bytes_max)
-    causes.too_long(at, fmt::format("may not be more than {} bytes", driver_name_bytes_max));
+    causes.too_long(at, fmt::format("must have at most {} bytes", driver_name_bytes_max));
   std::string lower(name);
   for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
   causes.defects(at, name, dns1123_subdomain_defects(lower));
@@ -80,7 +80,7 @@ void check_node_driver(Causes& causes, const Place& at, const json::Object& driv
   static constexpr std::size_t id_bytes_max = 256;
   check_driver_name(causes, at.field("name"), text(driver, "name"));
   const std::string_view id = text(driver, "nodeID");
-  if (id.empty()) causes.required(at.field("nodeID"), "say what the driver calls the node");
+  if (id.empty()) causes.required(at.field("nodeID"), "the name of the node in the driver");
   if (id.size() > id_bytes_max)
     causes.invalid(at.field("nodeID"), fmt::format("must be {} characters or less", id_bytes_max));
   if (const auto count = json::get_int(members(driver, "allocatable"), "count"))
@@ -168,7 +168,7 @@ void validate_attributes_class(const json::Object& object, const json::Object* o
     for (const std::string_view member : {"driverName", "parameters"})
       if (!same_member(object, *old, member)) causes.forbidden(top(member), cannot_change);
   check_provisioner(causes, top("driverName"), text(object, "driverName"));
-  if (members(object, "parameters").empty()) causes.required(top("parameters"), "say what the driver is to do");
+  if (members(object, "parameters").empty()) causes.required(top("parameters"), "the parameters of the driver");
   check_parameters(causes, members(object, "parameters"));
 }
 

@@ -82,7 +82,7 @@ void prepare_update(json::Object& object, const json::Object& old, const WriteCo
 }
 
 void check_capacity(Causes& causes, const Place& at, const json::Object& capacity) {
-  if (capacity.empty()) causes.required(at, "say how large the volume is");
+  if (capacity.empty()) causes.required(at, "the size of the volume");
   if (!has(capacity, "storage") || capacity.size() > 1) causes.not_supported(at, "capacity", only_storage);
   for (const auto& member : capacity)
     if (const auto quantity = quantity_of(&member.value()); quantity && quantity->sign() <= 0)
@@ -90,7 +90,7 @@ void check_capacity(Causes& causes, const Place& at, const json::Object& capacit
 }
 
 void check_modes(Causes& causes, const Place& at, const json::Array& modes) {
-  if (modes.empty()) causes.required(at, "say how the volume can be used; ReadWriteOnce is the usual choice");
+  if (modes.empty()) causes.required(at, "at least one access mode, for example ReadWriteOnce");
   bool one_pod = false;
   for (const json::Value& mode : modes) {
     check_supported(causes, at, as_text(mode), access_modes);
@@ -103,7 +103,7 @@ void check_source(Causes& causes, const Place& at, const json::Object& spec) {
   std::string_view first;
   for (const std::string_view source : sources) {
     if (!has(spec, source)) continue;
-    if (!first.empty()) causes.forbidden(at.field(source), "may not specify more than 1 volume type");
+    if (!first.empty()) causes.forbidden(at.field(source), "volume types are mutually exclusive; keep one");
     if (first.empty()) first = source;
   }
   if (first.empty()) return causes.required(at, "must specify a volume type, such as csi or nfs");
@@ -112,7 +112,7 @@ void check_source(Causes& causes, const Place& at, const json::Object& spec) {
     if (need.source == first && text(members(spec, first), need.member).empty())
       causes.required(place.field(need.member), "the volume cannot be found without it");
   if (first == "local" && !has(spec, "nodeAffinity"))
-    causes.required(at.field("nodeAffinity"), "a local volume is on one node: say which");
+    causes.required(at.field("nodeAffinity"), "the node affinity of a local volume");
   const std::string_view path = text(members(spec, first), "path");
   if (first == "hostPath" && has_backsteps(path)) causes.invalid(place.field("path"), "must not contain '..'");
   if (first == "nfs" && !path.empty() && !path.starts_with('/'))

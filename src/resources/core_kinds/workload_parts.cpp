@@ -84,7 +84,7 @@ bool selector_matches(const json::Object& selector, const json::Object& labels) 
 
 void check_workload_selector(Causes& causes, const Place& at, const json::Object& spec) {
   const Place place = at.field("selector");
-  if (!has(spec, "selector")) return causes.required(place, "say which labels the pods have");
+  if (!has(spec, "selector")) return causes.required(place, "the selector of the pods");
   const json::Object& selector = members(spec, "selector");
   check_label_selector(causes, place, selector);
   const json::Object& labels = members(members(members(spec, "template"), "metadata"), "labels");

@@ -127,7 +127,7 @@ void check_stateful_set_strategy(Causes& causes, const Place& at, const json::Ob
   const Place place = at.field("rollingUpdate");
   const json::Object& rolling = members(strategy, "rollingUpdate");
   if (type == on_delete && has(strategy, "rollingUpdate")) {
-    causes.invalid(place, "goes with updateStrategy RollingUpdate alone");
+    causes.invalid(place, "requires updateStrategy RollingUpdate");
   } else if (type == rolling_update && has(strategy, "rollingUpdate")) {
     check_not_negative(causes, place, rolling, {"partition"});
     if (!has(rolling, "maxUnavailable")) return;
@@ -278,9 +278,9 @@ void validate_replication_controller(const json::Object& object, const json::Obj
   const Place at = top("spec");
   check_not_negative(causes, at, spec, {"minReadySeconds"});
   const json::Object& selector = members(spec, "selector");
-  if (selector.empty()) causes.required(at.field("selector"), "say which labels the pods have");
+  if (selector.empty()) causes.required(at.field("selector"), "the selector of the pods");
   check_not_negative(causes, at, spec, {"replicas"});
-  if (!has(spec, "template")) return causes.required(at.field("template"), "say what the pods are like");
+  if (!has(spec, "template")) return causes.required(at.field("template"), "the template of the pods");
   const json::Object& labels = members(members(members(spec, "template"), "metadata"), "labels");
   const bool fits = std::ranges::all_of(
       selector, [&](const auto& wanted) { return json::get_string(labels, wanted.key()) == as_text(wanted.value()); });
