@@ -120,7 +120,7 @@ constexpr Rule rules[] = {
     Rule{"Q01", "volumes must be hotpluggable", "", check_volume_requests}
         .stands_for(list_volume_request_rules)
         .stops(),
-    {"W2", "spec.running is deprecated (a warning)", "spec.running", running_is_deprecated},
+    {"W2", "spec.running is deprecated, use spec.runStrategy (a warning)", "spec.running", running_is_deprecated},
 };
 
 }  // namespace
