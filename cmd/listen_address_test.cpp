@@ -27,13 +27,24 @@ TEST(ListenAddressTest, AllAddressesAreReachedOverTheLoopback) {
 }
 
 TEST(ListenAddressTest, SaysWhatIsWrong) {
-  const std::pair<const char*, const char*> bad[] = {
-      {"", "host is required"},           {":6443", "host is required"},         {"127.0.0.1", "port is required"},
-      {"127.0.0.1:", "port is required"}, {"::1:6443", "in brackets"},          {"[::1]", "port is required"},
-      {"[::1]6443", "port is required"},  {"[::1:6443", "not closed"},          {"[1.2.3.4]:1", "not an IPv6 address"},
-      {"[fe80::1%eth0]:1", "no IPv6"},   {"a b:1", "neither an address"},      {"a\n:1", "neither an address"},
-      {"h:0", "from 1 to 65535"},        {"h:65536", "from 1 to 65535"},       {"h:-1", "from 1 to 65535"},
-      {"h:1x", "from 1 to 65535"},       {"https://h:1", "IPv6 address must"}, {"h\":1", "neither an address"}};
+  const std::pair<const char*, const char*> bad[] = {{"", "host is required"},
+                                                     {":6443", "host is required"},
+                                                     {"127.0.0.1", "port is required"},
+                                                     {"127.0.0.1:", "port is required"},
+                                                     {"::1:6443", "in brackets"},
+                                                     {"[::1]", "port is required"},
+                                                     {"[::1]6443", "port is required"},
+                                                     {"[::1:6443", "not closed"},
+                                                     {"[1.2.3.4]:1", "not an IPv6 address"},
+                                                     {"[fe80::1%eth0]:1", "not an IPv6"},
+                                                     {"a b:1", "neither an address"},
+                                                     {"a\n:1", "neither an address"},
+                                                     {"h:0", "from 1 to 65535"},
+                                                     {"h:65536", "from 1 to 65535"},
+                                                     {"h:-1", "from 1 to 65535"},
+                                                     {"h:1x", "from 1 to 65535"},
+                                                     {"https://h:1", "IPv6 address must"},
+                                                     {"h\":1", "neither an address"}};
   for (auto [text, why] : bad) {
     auto address = parse_listen_address(text);
     ASSERT_FALSE(address) << text;

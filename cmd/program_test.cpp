@@ -131,7 +131,7 @@ TEST(ProgramTest, PrintsTheRules) {
   const auto json = call("virtgate", {"rules", "--grep", "MP03", "-o", "json"});
   EXPECT_EQ(json.out,
             R"([{"webhook":"/migration-policy-validate-create","id":"MP03",)"
-            R"("holds":"maxDowntimeMs is set only with stall detection","field":"spec.maxDowntimeMs","when":"always",)"
+            R"("holds":"maxDowntimeMs requires stall detection","field":"spec.maxDowntimeMs","when":"always",)"
             R"("gate":"MigrationStallDetection"}])"
             "\n");
   EXPECT_EQ(call("virtgate", {"rules", "-o", "xml"}).code, 2);

@@ -629,7 +629,7 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(self.call("frobnicate").returncode, 2)
         self.assertEqual(self.call("serve", "--nope").returncode, 2)
         self.assertIn("stop", self.call("actions").stdout)
-        self.assertIn("spec.runStrategy", self.call("rules").stdout)
+        self.assertIn("running or runStrategy is required", self.call("rules").stdout)
 
     def test_called_as_virt_api(self):
         with tempfile.TemporaryDirectory() as folder:
