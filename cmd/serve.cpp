@@ -528,6 +528,8 @@ int run_serve(std::span<const std::string_view> arguments, Output output) {
   const auto listen = parse_listen_address(options.listen);
   if (!listen) return refuse(listen.error());
   set_log_format(options.log_format, output.err);
+  // Alone on its host, this server has all that there is of CDI. Behind --api-only may be a whole cluster.
+  if (!options.api_only) options.node.cdi = resources::CdiAccess::granted;
   return serve(options, *listen, output);
 }
 

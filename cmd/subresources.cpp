@@ -42,7 +42,7 @@ node::HandlerLinkOptions link_options(const NodeOptions& options, const ObjectSt
 
 Subresources::Subresources(StandaloneApi& api, const NodeOptions& options, metrics::Registry& metrics)
     : api_(api),
-      objects_(api.api().backend(), resources::kubevirt_namespace),
+      objects_(api.api().backend(), resources::kubevirt_namespace, options.cdi),
       nodes_(objects_, link_options(options, api.store())),
       profiler_(api.admission().clock),
       streams_(metrics, api.admission().clock),

@@ -24,6 +24,7 @@ struct NodeOptions {
   std::string handler_key_file = "/etc/virt-handler/clientcertificates/tls.key";
   std::int64_t stream_ping_seconds = std::chrono::seconds(limits::websocket_ping_interval).count();
   std::string guest_networks = {};  // as base/guest_address.h reads them
+  resources::CdiAccess cdi = resources::CdiAccess::forbidden;
 };
 
 class Subresources {

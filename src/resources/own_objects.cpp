@@ -73,22 +73,9 @@ json::Value load_as(const StoredObject& object, const ResourceName& asked, const
   return value;
 }
 
-// The importer's. In a cluster virt-api has no role for it, and is refused before it is looked for.
-constexpr ResourceName importer_configs{"cdi.kubevirt.io", "v1beta1", "cdiconfigs"};
-
-bool is_importers(const ResourceName& resource) {
-  return resource.group == importer_configs.group && resource.plural == importer_configs.plural;
-}
-
-const Resource* find_readable(const ResourceName& name) {
-  return is_importers(name) ? nullptr : find_resource(name.group, name.version, name.plural);
-}
-
-Status unknown(ResourceName resource) {
-  const std::string group(resource.group), plural(resource.plural);
-  if (is_importers(resource))
-    return Status::forbidden(group, plural, "", fmt::format("virt-api has no role for {}.{}", plural, group));
-  return Status::not_found(group, plural, "");
+constexpr ResourceName cdi_configs{"cdi.kubevirt.io", "v1beta1", "cdiconfigs"};
+bool is_cdi_config(const ResourceName& resource) {
+  return resource.group == cdi_configs.group && resource.plural == cdi_configs.plural;
 }
 
 struct ParsedSelectors {
@@ -131,12 +118,24 @@ User own_user(std::string_view ns) {
 
 }  // namespace
 
-OwnObjects::OwnObjects(Backend& backend, std::string_view own_namespace)
-    : backend_(backend), user_(own_user(own_namespace)) {}
+OwnObjects::OwnObjects(Backend& backend, std::string_view own_namespace, CdiAccess cdi)
+    : backend_(backend), user_(own_user(own_namespace)), cdi_(cdi) {}
+
+const Resource* OwnObjects::find_readable(const ResourceName& name) const {
+  if (cdi_ == CdiAccess::forbidden && is_cdi_config(name)) return nullptr;
+  return find_resource(name.group, name.version, name.plural);
+}
+
+Status OwnObjects::unreadable(const ResourceName& name) const {
+  const std::string group(name.group), plural(name.plural);
+  if (cdi_ == CdiAccess::forbidden && is_cdi_config(name))
+    return Status::forbidden(group, plural, "", fmt::format("virt-api has no role for {}.{}", plural, group));
+  return Status::not_found(group, plural, "");
+}
 
 Task<Result<json::Value>> OwnObjects::get(http::Core&, ObjectName object, json::StoragePtr storage) {
   const Resource* resource = find_readable(object.resource);
-  if (!resource) co_return fail(unknown(object.resource));
+  if (!resource) co_return fail(unreadable(object.resource));
   const ObjectPtr found = backend_.store.get(resource->key, object.ns, object.name);
   if (!found)
     co_return fail(Status::not_found(std::string(object.resource.group), std::string(object.resource.plural),
@@ -147,7 +146,7 @@ Task<Result<json::Value>> OwnObjects::get(http::Core&, ObjectName object, json::
 Task<Result<std::vector<json::Value>>> OwnObjects::list(http::Core& core, ResourceName name, std::string_view ns,
                                                         Selectors selectors, json::StoragePtr storage) {
   const Resource* resource = find_readable(name);
-  if (!resource) co_return fail(unknown(name));
+  if (!resource) co_return fail(unreadable(name));
   const auto selection = read_selectors(*resource, selectors);
   if (!selection) co_return fail(selection.error());
   const auto page = backend_.store.list({.resource = resource->key, .ns = ns});
@@ -170,7 +169,7 @@ Task<Result<std::vector<json::Value>>> OwnObjects::list(http::Core& core, Resour
 Task<Result<ObjectPage>> OwnObjects::list_page(http::Core& core, ResourceName name, std::string_view ns,
                                                PageRequest page, json::StoragePtr storage) {
   const Resource* resource = find_readable(name);
-  if (!resource) co_return fail(unknown(name));
+  if (!resource) co_return fail(unreadable(name));
   auto selectors = parse_selectors(page.selectors);
   if (!selectors) co_return fail(std::move(selectors.error()));
   ListOptions options;
@@ -189,7 +188,7 @@ Task<Result<ObjectPage>> OwnObjects::list_page(http::Core& core, ResourceName na
 Task<Result<void>> OwnObjects::patch(http::Core& core, ObjectName object, std::string_view subresource,
                                      const json::Array& operations, bool dry_run) {
   const Resource* resource = find_readable(object.resource);
-  if (!resource) co_return fail(unknown(object.resource));
+  if (!resource) co_return fail(unreadable(object.resource));
   if (!subresource.empty() && (subresource != "status" || !resource->kind->status_subresource))
     co_return fail(Status::not_found(std::string(object.resource.group),
                                      fmt::format("{}/{}", object.resource.plural, subresource),
@@ -210,7 +209,7 @@ Task<Result<void>> OwnObjects::patch(http::Core& core, ObjectName object, std::s
 Task<Result<std::string>> OwnObjects::create(http::Core& core, ResourceName name, std::string_view ns,
                                              const json::Value& object, bool dry_run) {
   const Resource* resource = find_readable(name);
-  if (!resource) co_return fail(unknown(name));
+  if (!resource) co_return fail(unreadable(name));
   OwnExchange exchange(core, "POST", "application/json", dry_run ? "dryRun=All" : "", json::to_text(object));
   server::Call call(exchange, {});
   const RequestInfo info = request_info_of({.resource = name, .ns = ns, .name = {}}, "create", {});

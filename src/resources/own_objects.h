@@ -2,6 +2,7 @@
 // what it writes passes the same rules as what a user writes.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "ports/authorizer.h"
@@ -10,10 +11,16 @@
 
 namespace vg::resources {
 
+// Whether CDI's configuration may be read.
+enum class CdiAccess : std::uint8_t {
+  forbidden,  // as in a cluster, where virt-api has no role for it and is refused before it is looked for (spec Q43)
+  granted,
+};
+
 class OwnObjects final : public ObjectApi {
  public:
   // The backend outlives this. `own_namespace`: where KubeVirt's accounts are.
-  OwnObjects(Backend& backend, std::string_view own_namespace);
+  OwnObjects(Backend& backend, std::string_view own_namespace, CdiAccess cdi = CdiAccess::forbidden);
 
   Task<Result<json::Value>> get(http::Core& core, ObjectName object, json::StoragePtr storage) override;
   Task<Result<std::vector<json::Value>>> list(http::Core& core, ResourceName resource, std::string_view ns,
@@ -26,8 +33,12 @@ class OwnObjects final : public ObjectApi {
                                    const json::Value& object, bool dry_run) override;
 
  private:
+  const Resource* find_readable(const ResourceName& name) const;  // null when there is none
+  Status unreadable(const ResourceName& name) const;              // why there is none
+
   Backend& backend_;
   const User user_;
+  const CdiAccess cdi_;
 };
 
 }  // namespace vg::resources

@@ -64,6 +64,14 @@ TEST_F(OwnObjectsTest, ReadsWhatIsThere) {
   EXPECT_EQ(code({"cdi.kubevirt.io", "v1beta1", "cdiconfigs"}, "config"), 403);
 }
 
+TEST_F(OwnObjectsTest, CdiIsReadWhereThatIsGranted) {
+  OwnObjects alone(api_->backend(), "kubevirt", CdiAccess::granted);
+  json::Arena arena;
+  const auto found = run(alone.get(
+      core(), {.resource = {"cdi.kubevirt.io", "v1beta1", "cdiconfigs"}, .ns = {}, .name = "config"}, arena.storage()));
+  EXPECT_EQ(found.error().code, 404);
+}
+
 TEST_F(OwnObjectsTest, ListsWhatIsSelected) {
   post(config_maps, config_map("a", R"(,"labels":{"x":"1"})"));
   post(config_maps, config_map("b", R"(,"labels":{"x":"2"})"));
