@@ -1,0 +1,33 @@
+// Writes that the server makes on its own account, collected to be carried out together.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "json/value.h"
+#include "ports/object_store.h"
+
+namespace vg::resources {
+
+class PlannedWrites {
+ public:
+  PlannedWrites(const ObjectStore& store, const Clock& clock);
+
+  // A status that stands in the object is kept: here it is the server's own word.
+  void create(std::string_view key, std::string_view ns, std::string_view name, json::Object object);
+  void update(const StoredObject& current, const json::Object& object);
+
+  const ObjectStore& store() const { return store_; }
+  const std::string& now() const { return now_; }
+  std::vector<Write> take() { return std::move(writes_); }
+
+ private:
+  const ObjectStore& store_;
+  std::string now_;
+  std::vector<Write> writes_;
+};
+
+}  // namespace vg::resources
