@@ -62,6 +62,7 @@ struct ServeOptions {
   std::string state;  // empty = the default place
   std::string listen = "127.0.0.1:6443";
   bool api_only = false;
+  std::string default_instancetypes = {};  // "true", "false", or empty: true unless api_only
   NodeOptions node;
   ConfineOptions confine;
   std::string secrets_key_file;  // empty: Secrets are stored as they are
@@ -84,6 +85,9 @@ struct ServeOptions {
          "seal Secrets in the store with the first key of this file (base64, 32 bytes, a line each); the others open "
          "what they sealed"},
         {"api-only", '\0', &api_only, "", "runs no controllers and no node: objects change only by requests"},
+        {"default-instancetypes", '\0', &default_instancetypes, "true|false",
+         "create the common cluster instance types and preferences once; those that are deleted or changed later stay "
+         "so (default true; false with --api-only)"},
         {"console-server-port", '\0', &node.console_server_port, "PORT", "port of the handlers on the nodes"},
         {"handler-cert-file", '\0', &node.handler_cert_file, "FILE", "client certificate shown to the handlers"},
         {"handler-key-file", '\0', &node.handler_key_file, "FILE", "its key"},
@@ -192,6 +196,29 @@ Result<http::ClientAuthority> front_proxy_authority(const FrontProxies& proxies,
                                .common_names = proxies.common_names};
 }
 
+// The address under which others find a server that listens on all: the first that is not for this machine alone.
+std::string own_address(const ListenAddress& listen, const std::string& resolved) {
+  if (!listen.is_wildcard()) return resolved;
+  const std::string loopback = listen.is_ipv6() ? "::1" : "127.0.0.1";
+  for (const std::string& host : served_hosts(listen))
+    if (local::is_ip_address(host) && host.contains(':') == listen.is_ipv6() && !host.starts_with("127.") &&
+        host != loopback)
+      return host;
+  return loopback;
+}
+
+// What the control plane keeps that this server is by itself.
+Result<resources::SystemFacts> system_facts(const FrontProxies& proxies, const local::Pki& pki, std::string address,
+                                            std::uint16_t port) {
+  resources::SystemFacts facts{.ca_bundle = pki.authority_pem(), .address = std::move(address), .port = port};
+  if (proxies.authority_file.empty()) return facts;
+  auto authority = front_proxy_authority(proxies, pki);
+  if (!authority) return fail(std::move(authority.error()));
+  facts.proxy_ca_bundle = std::move(authority->certificates_pem);
+  facts.proxy_names = std::move(authority->common_names);
+  return facts;
+}
+
 // Clients show certificates of the authority that also signed the server's; front proxies those of another one.
 Result<http::TlsServerConfig> tls_config(const local::Pki& pki, const FrontProxies& proxies,
                                          std::string certificate_pem, std::string key_pem) {
@@ -256,7 +283,7 @@ class Standalone {
 
  private:
   Standalone(local::StateFolder folder, std::unique_ptr<local::Pki> pki, const ServeOptions& options);
-  Result<void> open_api(const ServeOptions& options, std::string server_url,
+  Result<void> open_api(const ServeOptions& options, const ListenAddress& listen, const std::string& address,
                         std::shared_ptr<const store::ValueCipher> cipher);
   void add_routes();
   Result<void> load_certificates();
@@ -341,7 +368,7 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
   if (!pki) return fail(pki.error());
 
   std::unique_ptr<Standalone> made(new Standalone(std::move(*folder), std::move(*pki), options));
-  if (auto opened = made->open_api(options, listen.url(), std::move(cipher)); !opened) return fail(opened.error());
+  if (auto opened = made->open_api(options, listen, *address, std::move(cipher)); !opened) return fail(opened.error());
   made->subresources_ = std::make_unique<Subresources>(*made->api_, options.node, made->metrics_);
   made->add_routes();
   made->show_expiry();
@@ -357,12 +384,21 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
   return made;
 }
 
-Result<void> Standalone::open_api(const ServeOptions& options, std::string server_url,
+Result<void> Standalone::open_api(const ServeOptions& options, const ListenAddress& listen, const std::string& address,
                                   std::shared_ptr<const store::ValueCipher> cipher) {
+  std::optional<resources::SystemFacts> system;
+  // Behind --api-only may be a kube-controller-manager, which is not to be fought with.
+  if (!options.api_only) {
+    auto facts = system_facts(front_proxies_, *pki_, own_address(listen, address), listen.port);
+    if (!facts) return fail(std::move(facts.error()));
+    system = std::move(*facts);
+  }
   auto api = StandaloneApi::open({.state = folder_.path(),
                                   .admin_token = {},
                                   .authority_pem = pki_->authority_pem(),
-                                  .server_url = std::move(server_url),
+                                  .server_url = listen.url(),
+                                  .system = std::move(system),
+                                  .default_instancetypes = options.default_instancetypes == "true",
                                   .audit_bytes_max = static_cast<std::size_t>(options.audit_log_mib) * limits::mib,
                                   .audit_required = options.audit_required,
                                   .metrics = &metrics_,
@@ -528,6 +564,7 @@ int run_serve(std::span<const std::string_view> arguments, Output output) {
   const auto listen = parse_listen_address(options.listen);
   if (!listen) return refuse(listen.error());
   set_log_format(options.log_format, output.err);
+  if (options.default_instancetypes.empty()) options.default_instancetypes = options.api_only ? "false" : "true";
   // Alone on its host, this server has all that there is of CDI. Behind --api-only may be a whole cluster.
   if (!options.api_only) options.node.cdi = resources::CdiAccess::granted;
   return serve(options, *listen, output);

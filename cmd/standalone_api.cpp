@@ -134,7 +134,9 @@ Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOp
   auto store = store::EmbeddedStore::open(std::move(store_options));
   if (!store) return fail(std::move(store.error()));
   const resources::FirstStart first{.ca_bundle = options.authority_pem,
-                                    .architecture = resources::machine_architecture()};
+                                    .architecture = resources::machine_architecture(),
+                                    .system = options.system,
+                                    .default_instancetypes = options.default_instancetypes};
   if (auto done = resources::first_start(**store, first, clock); !done) return fail(std::move(done.error()));
   if (auto done = local::bootstrap_roles(**store, clock, roles_drafted(clock)); !done)
     return fail(std::move(done.error()));
@@ -165,6 +167,7 @@ Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOp
                                                         std::move(verifiers), continue_tokens, clock));
   made->token_files_ = std::move(files);
   made->metrics_ = options.metrics;
+  made->system_ = options.system;
   made->add_token_documents(options.server_url);
   return made;
 }
@@ -213,12 +216,17 @@ void StandaloneApi::start(http::Core& core, bool controllers) {
           return local::plan_aggregations(*store_, rbac_, roles_drafted(clock_));
         }});
     tasks_.emplace_back(controllers_->run());
+    if (!system_) return;
+    system_controller_ = std::make_unique<resources::SystemController>(resources::SystemController::Parts{
+        .store = *store_, .commits = commits_, .core = core, .clock = clock_, .facts = *system_});
+    tasks_.emplace_back(system_controller_->run());
   });
 }
 
 void StandaloneApi::stop() {
   tasks_.clear();
   controllers_.reset();
+  system_controller_.reset();
   commits_.wait_for_all();
   audit_->finish();
 }

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include "resources/api.h"
 #include "resources/audit.h"
 #include "resources/controllers.h"
+#include "resources/system_controller.h"
 #include "server/health.h"
 #include "server/router.h"
 #include "store/embedded_store.h"
@@ -32,6 +34,9 @@ struct StandaloneApiOptions {
   std::string admin_token;      // for tests; empty: what pki/admin.token holds, now and whenever it changes
   std::string authority_pem;    // trusted by and for the nodes
   std::string server_url;       // under which this server is known
+  // What a control plane keeps in every namespace; absent where another one does.
+  std::optional<resources::SystemFacts> system = std::nullopt;
+  bool default_instancetypes = false;
   std::size_t audit_bytes_max = resources::AuditLog::bytes_max_default;
   bool audit_required = false;                                 // refuse changes that cannot be recorded
   metrics::Registry* metrics = nullptr;                        // outlives the API; null: not counted
@@ -51,7 +56,8 @@ class StandaloneApi {
   const admission::Environment& admission() const { return admission_; }
   void add_routes(server::Router& router, server::HealthRegistry& health);
 
-  // On the core, before it runs: what goes on in the background. Controllers only where they are wanted.
+  // On the core, before it runs: what goes on in the background. Controllers only where they are wanted; system objects
+  // are kept with them, if the options say what they are.
   void start(http::Core& core, bool controllers);
   // After the cores have stopped, before they are destroyed: waits until the store has answered everything.
   void stop();
@@ -80,6 +86,8 @@ class StandaloneApi {
   auth::ReviewParts reviews_;
   std::unique_ptr<resources::ResourceApi> api_;
   std::unique_ptr<resources::Controllers> controllers_;
+  std::optional<resources::SystemFacts> system_;
+  std::unique_ptr<resources::SystemController> system_controller_;
   std::vector<http::Background> tasks_;
 };
 

@@ -15,6 +15,7 @@
 #include "json/access.h"
 #include "json/document.h"
 #include "resources/draft.h"
+#include "resources/own_writes.h"
 
 namespace vg::resources {
 namespace {
@@ -401,7 +402,8 @@ bool plan_kind(PlannedWrites& writes, const Kind& kind, json::Object& made) {
     if (!all.empty()) all += ' ';
     all += name;
     // Somebody may have a type of that name already; it stays theirs.
-    if (!writes.store().get(kind.key, "", name)) writes.create(kind.key, "", name, std::move(object));
+    if (!writes.store().get(kind.key, "", name))
+      writes.create(kind.key, "", name, std::move(object), own_writers::virt_operator);
   });
   if (all == before) return false;
   made[kind.member] = all;
@@ -453,9 +455,10 @@ void plan_default_instancetypes(PlannedWrites& writes, std::string_view kubevirt
   }
   if (!changed) return;
   if (current)
-    writes.update(*current, map.get_object());
+    writes.update(*current, std::move(map), own_writers::virt_operator);
   else
-    writes.create("configmaps", kubevirt_namespace, made_defaults_map, std::move(map.get_object()));
+    writes.create("configmaps", kubevirt_namespace, made_defaults_map, std::move(map.get_object()),
+                  own_writers::virt_operator);
 }
 
 }  // namespace vg::resources

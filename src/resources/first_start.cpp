@@ -8,16 +8,15 @@
 #include <utility>
 
 #include "api/crd.h"
-#include "base/random.h"
-#include "base/time_rfc3339.h"
 #include "json/access.h"
 #include "json/document.h"
-#include "resources/catalog.h"
+#include "json/write.h"
+#include "resources/default_instancetypes.h"
 #include "resources/discovery_groups.h"
 #include "resources/draft.h"
 #include "resources/object_meta.h"
 #include "resources/own_writes.h"
-#include "resources/rules.h"
+#include "resources/planned_writes.h"
 
 namespace vg::resources {
 namespace {
@@ -29,61 +28,29 @@ constexpr std::string_view api_services_key = "apiregistration.k8s.io/apiservice
 constexpr std::string_view automanaged_label = "kube-aggregator.kubernetes.io/automanaged";
 constexpr std::string_view ca_config_map = "kubevirt-ca";
 
-class Planner {
- public:
-  Planner(const ObjectStore& store, const Clock& clock)
-      : store_(store), now_(print_rfc3339(Timestamp::from(clock.wall_now()))) {}
+json::Object condition(std::string_view type, std::string_view reason, std::string_view now, bool holds = true) {
+  return {{"type", type},
+          {"status", holds ? "True" : "False"},
+          {"reason", reason},
+          {"message", ""},
+          {"lastTransitionTime", now}};
+}
 
-  // The status, where there is one, is written by `status_manager`.
-  void create(std::string_view key, std::string_view ns, std::string_view name, json::Object members,
-              std::string_view manager, std::string_view status_manager = {}) {
-    const Resource& resource = *find_resource(key);
-    json::Value document(std::move(members));
-    json::Object& object = document.get_object();
-    metadata_of(object)["name"] = name;
-    if (!ns.empty()) metadata_of(object)["namespace"] = ns;
-    const WriteContext context{.now_rfc3339 = now_, .user = {}, .subresource = {}, .kind = resource.kind};
-    // A status that stands in the object is the server's own word here.
-    std::optional<json::Value> status;
-    if (const auto* stated = json::find(object, "status")) status = *stated;
-    json::erase(object, "status");
-    note_own_write(document, nullptr, resource, {.manager = manager, .subresource = {}, .now = now_});
-    std::optional<json::Value> owners;
-    if (const auto* noted = json::find(metadata_of(object), "managedFields")) owners = *noted;
-    prepare_new(object, resource, context, uuid_v4());
-    if (owners) metadata_of(object)["managedFields"] = std::move(*owners);
-    if (status) {
-      const json::Value before(document, document.storage());
-      object["status"] = std::move(*status);
-      note_own_write(document, &before, resource, {.manager = status_manager, .subresource = "status", .now = now_});
-    }
-    writes_.push_back({.kind = WriteKind::create,
-                       .key = {std::string(key), std::string(ns), std::string(name)},
-                       .object = make_draft(object, resource)});
-  }
+// As the operator ships it. Clients add settings with JSON patches, which need what they add to.
+json::Object kubevirt_spec() {
+  return {{"certificateRotateStrategy", json::Object()},
+          {"configuration", json::Object{{"developerConfiguration", json::Object()}}},
+          {"customizeComponents", json::Object()},
+          {"imagePullPolicy", "IfNotPresent"},
+          {"workloadUpdateStrategy", json::Object()}};
+}
 
-  void update(const StoredObject& current, json::Value object, std::string_view manager, std::string_view subresource) {
-    const Resource& resource = *find_resource(current.resource());
-    const json::Value before = load_object(current, object.storage());
-    note_own_write(object, &before, resource, {.manager = manager, .subresource = subresource, .now = now_});
-    writes_.push_back({.kind = WriteKind::update,
-                       .key = current.key(),
-                       .expected_revision = current.revision(),
-                       .object = make_draft(object.get_object(), resource)});
-  }
-
-  const ObjectStore& store() const { return store_; }
-  const std::string& now() const { return now_; }
-  std::vector<Write> take() { return std::move(writes_); }
-
- private:
-  const ObjectStore& store_;
-  std::string now_;
-  std::vector<Write> writes_;
-};
-
-json::Object condition(std::string_view type, std::string_view reason, std::string_view now) {
-  return {{"type", type}, {"status", "True"}, {"reason", reason}, {"message", ""}, {"lastTransitionTime", now}};
+// What `virtctl guestfs` makes the name of its image of, as the operator records what it deployed.
+std::string deployment_config() {
+  return json::to_text(json::Object{{"namespace", kubevirt_namespace},
+                                    {"registry", kubevirt_registry},
+                                    {"imagePrefix", ""},
+                                    {"kubeVirtVersion", kubevirt_version}});
 }
 
 // With the label that every namespace has by default, and that is its maker's.
@@ -91,17 +58,27 @@ json::Object named_namespace(std::string_view name) {
   return {{"metadata", json::Object{{"labels", json::Object{{"kubernetes.io/metadata.name", name}}}}}};
 }
 
-void plan_kubevirt(Planner& planner, const FirstStart& facts) {
+void plan_kubevirt(PlannedWrites& planner, const FirstStart& facts) {
   const auto current = planner.store().get(kubevirts_key, kubevirt_namespace, kubevirt_name);
   json::Object status{{"phase", "Deployed"},
                       {"defaultArchitecture", facts.architecture},
                       {"observedKubeVirtVersion", kubevirt_version},
                       {"operatorVersion", kubevirt_version},
                       {"targetKubeVirtVersion", kubevirt_version}};
+  // What was deployed is for whoever did it to say.
+  if (facts.system)
+    for (const std::string_view which : {"observed", "target"}) {
+      status[fmt::format("{}DeploymentConfig", which)] = deployment_config();
+      status[fmt::format("{}KubeVirtRegistry", which)] = kubevirt_registry;
+    }
   if (!current) {
-    status["conditions"] = json::Array{condition("Available", "AllComponentsReady", planner.now())};
+    status["observedGeneration"] = 1;
+    status["conditions"] = json::Array{condition("Available", "AllComponentsReady", planner.now()),
+                                       condition("Progressing", "AllComponentsReady", planner.now(), false),
+                                       condition("Degraded", "AllComponentsReady", planner.now(), false),
+                                       condition("Created", "AllResourcesCreated", planner.now())};
     planner.create(kubevirts_key, kubevirt_namespace, kubevirt_name,
-                   {{"spec", json::Object()}, {"status", std::move(status)}}, own_writers::virt_operator,
+                   {{"spec", kubevirt_spec()}, {"status", std::move(status)}}, own_writers::virt_operator,
                    own_writers::virt_operator);
     return;
   }
@@ -131,7 +108,7 @@ json::Object definition(const api::Kind& kind, std::string_view now, const json:
 }
 
 // The definitions are part of the program: a newer one brings its own.
-void plan_definitions(Planner& planner) {
+void plan_definitions(PlannedWrites& planner) {
   for (const api::Kind& kind : api::kinds()) {
     if (!kind.custom) continue;
     json::Document document(64 * 1024);
@@ -153,7 +130,7 @@ void plan_definitions(Planner& planner) {
 }
 
 // What an aggregator would say of the groups that are served here.
-void plan_api_services(Planner& planner) {
+void plan_api_services(PlannedWrites& planner) {
   constexpr int first_priority = 18000, custom_priority = 1000, step = 100, version_priority = 15;
   int priority = first_priority;
   for (const ApiGroup& group : api_groups()) {
@@ -182,17 +159,21 @@ void plan_api_services(Planner& planner) {
 }  // namespace
 
 std::vector<Write> plan_first_start(const ObjectStore& store, const FirstStart& facts, const Clock& clock) {
-  Planner planner(store, clock);
-  for (const std::string_view name : first_namespaces)
-    if (!store.get("namespaces", "", name))
+  PlannedWrites planner(store, clock);
+  for (const std::string_view name : first_namespaces) {
+    const auto current = store.get("namespaces", "", name);
+    if (!current)
       planner.create("namespaces", "", name, named_namespace(name),
                      name == kubevirt_namespace ? own_writers::virt_operator : own_writers::kube_apiserver);
+    if (facts.system && !(current && current->deleting())) plan_system_objects(planner, name, *facts.system);
+  }
   plan_kubevirt(planner, facts);
   if (!store.get("configmaps", kubevirt_namespace, ca_config_map))
     planner.create("configmaps", kubevirt_namespace, ca_config_map,
                    {{"data", json::Object{{"ca-bundle", facts.ca_bundle}}}}, own_writers::virt_operator);
   plan_definitions(planner);
   plan_api_services(planner);
+  if (facts.default_instancetypes) plan_default_instancetypes(planner, kubevirt_namespace);
   return planner.take();
 }
 

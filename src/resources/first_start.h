@@ -1,7 +1,9 @@
 // What an operator would create before the first user comes: namespaces, the KubeVirt object, the authority of the
-// nodes, and the definitions of the custom kinds. A later start brings back what is missing and leaves the rest alone.
+// nodes, the definitions of the custom kinds, and where this server is a whole cluster by itself, what a control plane
+// keeps and the usual instance types. A later start brings back what is missing and leaves the rest alone.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +11,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "ports/object_store.h"
+#include "resources/system_objects.h"
 
 namespace vg::resources {
 
@@ -17,10 +20,14 @@ inline constexpr std::string_view kubevirt_name = "kubevirt";
 inline constexpr std::string_view kubevirts_key = "kubevirt.io/kubevirts";
 // The release whose API is served.
 inline constexpr std::string_view kubevirt_version = "v1.9.0";
+// Where that release publishes its images.
+inline constexpr std::string_view kubevirt_registry = "quay.io/kubevirt";
 
 struct FirstStart {
-  std::string ca_bundle;     // PEM, for ConfigMap kubevirt-ca
-  std::string architecture;  // of this machine, as Kubernetes calls it: "amd64"
+  std::string ca_bundle;                             // PEM, for ConfigMap kubevirt-ca
+  std::string architecture;                          // of this machine, as Kubernetes calls it: "amd64"
+  std::optional<SystemFacts> system = std::nullopt;  // absent: a control plane of somebody else's keeps such objects
+  bool default_instancetypes = false;
 };
 
 // The writes that are needed; none when everything is there. Reads the store, changes nothing.

@@ -16,9 +16,12 @@ class PlannedWrites {
  public:
   PlannedWrites(const ObjectStore& store, const Clock& clock);
 
-  // A status that stands in the object is kept: here it is the server's own word.
-  void create(std::string_view key, std::string_view ns, std::string_view name, json::Object object);
-  void update(const StoredObject& current, const json::Object& object);
+  // A status that stands in the object is kept, since here it is the server's own word; `status_manager` writes it. The
+  // names of managers are those of own_writes.h.
+  void create(std::string_view key, std::string_view ns, std::string_view name, json::Object members,
+              std::string_view manager, std::string_view status_manager = {});
+  void update(const StoredObject& current, json::Value object, std::string_view manager,
+              std::string_view subresource = {});
 
   const ObjectStore& store() const { return store_; }
   const std::string& now() const { return now_; }

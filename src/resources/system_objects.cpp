@@ -13,6 +13,7 @@
 #include "json/write.h"
 #include "resources/catalog.h"
 #include "resources/draft.h"
+#include "resources/own_writes.h"
 
 namespace vg::resources {
 namespace {
@@ -174,13 +175,17 @@ bool mend_authentication(json::Object& object, const SystemFacts& facts) {
   return changed;
 }
 
+using own_writers::controller_manager;
+using own_writers::kube_apiserver;
 constexpr std::array<SystemObject, 6> table = {{
-    {"serviceaccounts", "", "default", make_service_account, nullptr},
-    {"configmaps", "", "kube-root-ca.crt", make_root_certificate, mend_root_certificate},
-    {"services", "default", "kubernetes", make_service, mend_service},
-    {"endpoints", "default", "kubernetes", make_endpoints, mend_endpoints},
-    {"discovery.k8s.io/endpointslices", "default", "kubernetes", make_endpoint_slice, mend_endpoint_slice},
-    {"configmaps", "kube-system", "extension-apiserver-authentication", make_authentication, mend_authentication},
+    {"serviceaccounts", "", "default", controller_manager, make_service_account, nullptr},
+    {"configmaps", "", "kube-root-ca.crt", controller_manager, make_root_certificate, mend_root_certificate},
+    {"services", "default", "kubernetes", kube_apiserver, make_service, mend_service},
+    {"endpoints", "default", "kubernetes", kube_apiserver, make_endpoints, mend_endpoints},
+    {"discovery.k8s.io/endpointslices", "default", "kubernetes", kube_apiserver, make_endpoint_slice,
+     mend_endpoint_slice},
+    {"configmaps", "kube-system", "extension-apiserver-authentication", kube_apiserver, make_authentication,
+     mend_authentication},
 }};
 
 }  // namespace
@@ -192,14 +197,14 @@ void plan_system_objects(PlannedWrites& writes, std::string_view ns, const Syste
     if ((!row.ns.empty() && row.ns != ns) || !find_resource(row.resource)) continue;
     const auto current = writes.store().get(row.resource, ns, row.name);
     if (!current) {
-      writes.create(row.resource, ns, row.name, row.make(facts));
+      writes.create(row.resource, ns, row.name, row.make(facts), row.manager, row.manager);
       continue;
     }
     if (!row.mend || current->deleting()) continue;
     try {
       json::Document memory;
       json::Value object = load_object(*current, memory.storage());
-      if (row.mend(object.get_object(), facts)) writes.update(*current, object.get_object());
+      if (row.mend(object.get_object(), facts)) writes.update(*current, std::move(object), row.manager);
     } catch (const std::runtime_error& error) {  // one that cannot be read must not keep the server from starting
       log::error("a system object is not kept",
                  {{"object", fmt::format("{} {}/{}", row.resource, ns, row.name)}, {"reason", error.what()}});

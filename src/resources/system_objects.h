@@ -28,6 +28,7 @@ struct SystemObject {
   std::string_view resource;  // key in the store. A kind that is not served has no object
   std::string_view ns;        // empty: every namespace
   std::string_view name;
+  std::string_view manager;  // who writes it, as own_writes.h names them
   json::Object (*make)(const SystemFacts& facts) = nullptr;
   // Brings an object that is there to what it must say and leaves the rest; true when that changed something. Null:
   // whatever it says is right.
