@@ -115,11 +115,11 @@ class Schemagen(unittest.TestCase):
         status, errors, files = self.run_on(
             "type E\n  id: string @7\ntype T\n  + E @2\n  x: int32 @1  range(1..2)\n  y?: {E} @300  \"Words\"\n")
         self.assertEqual((status, errors), (0, ""))
-        self.assertIn('"x"sv, Omission::always, true, false, 1,', files["tables.cpp"])
-        self.assertIn('"y"sv, Omission::empty, false, false, 300,', files["tables.cpp"])
+        self.assertIn('"x"sv, Omission::always, true, false, false, 1,', files["tables.cpp"])
+        self.assertIn('"y"sv, Omission::empty, false, false, false, 300,', files["tables.cpp"])
         # Once in the type itself, and once, without the number, in the type that embeds it.
-        self.assertIn('"id"sv, Omission::always, true, false, 7,', files["tables.cpp"])
-        self.assertIn('"id"sv, Omission::always, true, false, 0,', files["tables.cpp"])
+        self.assertIn('"id"sv, Omission::always, true, false, false, 7,', files["tables.cpp"])
+        self.assertIn('"id"sv, Omission::always, true, false, false, 0,', files["tables.cpp"])
 
     def test_numbers_that_do_not_fit(self):
         self.expect_error("type T\n  x: int32 @1\n  y: int32\n",

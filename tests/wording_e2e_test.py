@@ -96,7 +96,7 @@ class Phrases(unittest.TestCase):
         self.holds("a VM with run strategy Always starts by itself and cannot be started manually", 409, "PUT", OF_VM + "always/start", {})
 
     def test_a_path_is_not_served(self):
-        self.begins("the server could not find the requested resource; batch/v1 is not served", 404, "GET", "/apis/batch/v1/jobs")
+        self.begins("the server could not find the requested resource; extensions/v1beta1 is not served", 404, "GET", "/apis/extensions/v1beta1/ingresses")
         self.begins("the server could not find the requested resource", 404, "GET", "/apis/kubevirt.io/v1/nothings")
         self.begins("the server could not find the requested resource", 404, "PUT", OF_VM + "demo/frob", {})
 

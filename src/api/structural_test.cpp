@@ -47,7 +47,8 @@ std::string defaulted(std::string_view kind, std::string_view text) {
 std::vector<std::string> brief(const std::vector<StatusCause>& causes) {
   std::vector<std::string> result;
   for (const StatusCause& cause : causes) {
-    EXPECT_FALSE(cause.message.empty()) << cause.field;
+    // That a field is required is said by the reason alone.
+    EXPECT_TRUE(!cause.message.empty() || cause.reason == "FieldValueRequired") << cause.field;
     result.push_back(cause.reason + " " + cause.field);
   }
   return result;

@@ -58,10 +58,9 @@ TEST(WebhookSchema, ChecksOnlyTheTopLevelOfKindsWithoutDefinitions) {
 }
 
 TEST(WebhookSchema, ForbidsUnknownFieldsInASpecButNotInAStatus) {
-  EXPECT_EQ(
-      mistakes("VirtualMachineInstance",
-               vmi(R"({"domain":{"devices":{"disks":[{"name":"a","x":1,"id":2}]}},"y":1})", R"({"z":1})")),
-      (List{"spec.domain.devices.disks.0.x: unknown field", "spec.y: unknown field"}));
+  EXPECT_EQ(mistakes("VirtualMachineInstance",
+                     vmi(R"({"domain":{"devices":{"disks":[{"name":"a","x":1,"id":2}]}},"y":1})", R"({"z":1})")),
+            (List{"spec.domain.devices.disks.0.x: unknown field", "spec.y: unknown field"}));
   // Names have one spelling here.
   EXPECT_EQ(mistakes("VirtualMachineInstance", vmi(R"({"Domain":{},"domain":{"devices":{}}})")),
             (List{"spec.Domain: unknown field"}));
@@ -77,8 +76,7 @@ TEST(WebhookSchema, FreeFormObjectsAreNeverKnown) {
 
 TEST(WebhookSchema, DemandsOnlyWhatHasNoDefault) {
   EXPECT_EQ(mistakes("VirtualMachineInstance", vmi("{}")), (List{"spec.domain: Required value"}));
-  EXPECT_EQ(mistakes("VirtualMachineInstance", vmi(R"({"domain":{}})")),
-            (List{"spec.domain.devices: Required value"}));
+  EXPECT_EQ(mistakes("VirtualMachineInstance", vmi(R"({"domain":{}})")), (List{"spec.domain.devices: Required value"}));
   // The name of a disk is demanded too, but a string has a default.
   EXPECT_EQ(mistakes("VirtualMachineInstance", vmi(R"({"domain":{"devices":{"disks":[{}]}}})")), List{});
   EXPECT_EQ(
@@ -108,10 +106,10 @@ TEST(WebhookSchema, IntegersAreWholeNumbersOfAnySpelling) {
                     vmi(R"({"domain":{"devices":{},"cpu":{"cores":)" + std::string(cores) + "}}}"));
   };
   for (const char* good : {"1", "1.0", "1e3", "-1", "9007199254740991"}) EXPECT_EQ(with_cores(good), List{}) << good;
-  EXPECT_EQ(with_cores("1.5"), (List{"spec.domain.cpu.cores: expected a whole number, got 1.5"}));
+  EXPECT_EQ(with_cores("1.5"), (List{"spec.domain.cpu.cores: must be a whole number, not 1.5"}));
   EXPECT_EQ(with_cores("9007199254740992"),
-            (List{"spec.domain.cpu.cores: expected a whole number, got 9007199254740992"}));
-  EXPECT_EQ(with_cores("\"1\""), (List{R"(spec.domain.cpu.cores: expected a whole number, got "1")"}));
+            (List{"spec.domain.cpu.cores: must be a whole number, not 9007199254740992"}));
+  EXPECT_EQ(with_cores("\"1\""), (List{R"(spec.domain.cpu.cores: must be a whole number, not "1")"}));
 }
 
 TEST(WebhookSchema, ChecksEnumerationsAndTimes) {
@@ -120,8 +118,8 @@ TEST(WebhookSchema, ChecksEnumerationsAndTimes) {
   EXPECT_EQ(
       mistakes("VirtualMachineInstance", vmi(R"({"domain":{"devices":{}}})",
                                              R"({"phaseTransitionTimestamps":[{"phaseTransitionTimestamp":"x"}]})")),
-      (List{R"(status.phaseTransitionTimestamps.0.phaseTransitionTimestamp: expected a time such as )"
-            R"(2026-01-02T03:04:05Z, got "x")"}));
+      (List{R"(status.phaseTransitionTimestamps.0.phaseTransitionTimestamp: must be a time such as )"
+            R"(2026-01-02T03:04:05Z, not "x")"}));
 }
 
 TEST(WebhookSchema, PortsAreNumbersOrStrings) {
@@ -131,13 +129,13 @@ TEST(WebhookSchema, PortsAreNumbersOrStrings) {
   };
   EXPECT_EQ(with_port("80"), List{});
   EXPECT_EQ(with_port("\"http\""), List{});
-  EXPECT_EQ(with_port("true"), (List{"spec.readinessProbe.tcpSocket.port: expected a string or a number, got true"}));
+  EXPECT_EQ(with_port("true"), (List{"spec.readinessProbe.tcpSocket.port: must be a string or a number, not true"}));
 }
 
 TEST(WebhookSchema, StatusAlone) {
   const auto document = json::Document::parse(R"({"nonsense":1,"status":{"ready":1}})");
   EXPECT_EQ(messages(check_webhook_status_schema("VirtualMachine", document->root())),
-            (List{"status.ready: expected true or false, got 1"}));
+            (List{"status.ready: must be true or false, not 1"}));
   EXPECT_EQ(messages(check_webhook_status_schema("NoSuchKind", document->root())), List{});
 }
 

@@ -51,7 +51,7 @@ TEST(JsonPatch, Add) {
   expect_patched(R"([1])", R"([{"op":"add","path":"/0","value":0}])", R"([0,1])");
   expect_patched(R"({})", R"([{"op":"add","path":"/","value":1}])", R"({"":1})");
   expect_patched(R"({})", R"([{"op":"add","path":"/a"}])", R"({"a":null})");
-  expect_refused(R"({"a":[1]})", R"([{"op":"add","path":"/a/2","value":2}])", "list of 1 elements");
+  expect_refused(R"({"a":[1]})", R"([{"op":"add","path":"/a/2","value":2}])", "the list has 1 elements");
   expect_refused(R"({"a":[1]})", R"([{"op":"add","path":"/a/x","value":2}])");
   expect_refused(R"({"a":[1]})", R"([{"op":"add","path":"/a/01","value":2}])");
   expect_refused(R"({})", R"([{"op":"add","path":"/a/b","value":2}])", "does not exist");
@@ -85,7 +85,7 @@ TEST(JsonPatch, Move) {
   expect_patched(R"({"a":[1,2,3]})", R"([{"op":"move","from":"/a/0","path":"/a/2"}])", R"({"a":[2,3,1]})");
   expect_patched(R"({"a":{"x":[1]}})", R"([{"op":"move","from":"/a/x","path":"/a"}])", R"({"a":[1]})");
   expect_refused(R"({"a":{"b":1}})", R"([{"op":"move","from":"/a","path":"/a/b"}])", "does not exist");
-  expect_refused(R"({})", R"([{"op":"move","from":"/a","path":"/b"}])", "no such value (from)");
+  expect_refused(R"({})", R"([{"op":"move","from":"/a","path":"/b"}])", "the value does not exist (from)");
   expect_refused(R"({})", R"([{"op":"move","path":"/b"}])", "\"from\"");
   expect_refused(R"({"a":1})", R"([{"op":"move","from":"","path":"/b"}])", "whole document");
 }
@@ -94,7 +94,7 @@ TEST(JsonPatch, Copy) {
   expect_patched(R"({"a":[1]})", R"([{"op":"copy","from":"/a","path":"/b"}])", R"({"a":[1],"b":[1]})");
   expect_patched(R"({"a":{"b":1}})", R"([{"op":"copy","from":"/a","path":"/a/c"}])", R"({"a":{"b":1,"c":{"b":1}}})");
   expect_patched(R"({})", R"([{"op":"copy","from":"/a","path":"/b"}])", R"({"b":null})");
-  expect_refused(R"({"a":[]})", R"([{"op":"copy","from":"/a/0","path":"/b"}])", "no such value (from)");
+  expect_refused(R"({"a":[]})", R"([{"op":"copy","from":"/a/0","path":"/b"}])", "the value does not exist (from)");
   expect_refused(R"({})", R"([{"op":"copy","from":"/a/x","path":"/b"}])", "does not exist");
   expect_refused(R"({})", R"([{"op":"copy","from":"","path":"/b"}])", "whole document");
 }
@@ -141,7 +141,7 @@ TEST(JsonPatch, RefusesMalformedPatches) {
   expect_refused("{}", R"([{"op":"merge","path":"/a"}])", "operation 0 of the patch (merge at \"/a\")");
   expect_refused("{}", R"([{"op":1,"path":"/a"}])", "\"op\" must be");
   expect_refused("{}", R"([{"path":"/a"}])", "\"op\" must be");
-  expect_refused("{}", R"([{"op":"add","value":1}])", "\"path\" is missing");
+  expect_refused("{}", R"([{"op":"add","value":1}])", "\"path\" must be a string");
   expect_refused("{}", R"([{"op":"add","path":"a","value":1}])", "start with \"/\"");
   expect_refused("{}", R"([{"op":"add","path":"/~x","value":1}])", "\"~0\"");
   expect_patched(R"({"a":1})", "[]", R"({"a":1})");
@@ -169,11 +169,11 @@ TEST(JsonPatch, BoundsTheDepth) {
   std::string path;
   for (int i = 0; i < 60; ++i) path += "/a";
   const std::string patch = R"([{"op":"add","path":")" + path + R"(","value":)" + deep + "}]";
-  expect_refused(deep, patch, "nest deeper than 128");
+  expect_refused(deep, patch, "nested deeper than 128");
   expect_refused(R"({"a":)" + deep + R"(,"b":{"b":)" + deep + "}}",
                  R"([{"op":"move","from":"/a","path":"/b)" + path.substr(0, 2) + R"("},)" +
                      R"({"op":"copy","from":"/b","path":"/b/b)" + path + R"("}])",
-                 "nest deeper than 128");
+                 "nested deeper than 128");
 }
 
 TEST(JsonPatch, BoundsTheWorkOnHugeLists) {

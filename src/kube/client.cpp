@@ -119,7 +119,7 @@ Result<http::ClientRequest> Client::request_of(const Question& question, const s
 }
 
 Task<Result<void>> Client::wait_for_turn(http::Core& core, const Question& question, Clock::Steady deadline) {
-  const auto began = SteadyClock::now();
+  SteadyClock::duration waited{};
   RateLimiter::Place place(parts_.limiter, question.asker);
   for (auto wait = place.left(); wait.count() > 0; wait = place.left()) {
     if (wait >= deadline - SteadyClock::now())
@@ -127,11 +127,13 @@ Task<Result<void>> Client::wait_for_turn(http::Core& core, const Question& quest
           "the queue of requests to the API server is full; raise the rate limit in apiConfiguration or "
           "webhookConfiguration of the KubeVirt object",
           1));
+    const auto began = SteadyClock::now();
     co_await core.sleep(std::chrono::ceil<milliseconds>(wait));
+    waited += SteadyClock::now() - began;
   }
   if (counted_)
     counted_->waited.with({question.about.verb, url_template(parts_.credentials, question)})
-        ->observe(std::chrono::duration<double>(SteadyClock::now() - began).count());
+        ->observe(std::chrono::duration<double>(waited).count());
   co_return Result<void>();
 }
 

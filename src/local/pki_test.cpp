@@ -217,7 +217,7 @@ TEST_F(PkiTest, RefusesDamagedAndForeignLeaves) {
     put(state / key, "");
     EXPECT_THAT(refusal(), AllOf(HasSubstr(name + ".key"), HasSubstr("new ones are created")));
     put(state / key, PrivateKey::generate().value().to_pem());
-    EXPECT_THAT(refusal(), HasSubstr(name + ".key does not belong to"));
+    EXPECT_THAT(refusal(), HasSubstr(name + ".key does not match"));
     put(state / key, good.at(key));
     put(state / certificate, good.at(certificate).substr(0, 200));
     EXPECT_THAT(refusal(), AllOf(HasSubstr(name + ".crt"), HasSubstr("PEM")));

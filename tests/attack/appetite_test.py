@@ -94,7 +94,7 @@ class Appetite(Attack):
             answer = connection.getresponse()
             self.assertIn(b'"allowed":false', answer.read())
         connection.close()
-        lines = [line for line in self.one.errors().splitlines() if "a review was refused" in line or "a review could not be judged" in line]
+        lines = [line for line in self.one.errors().splitlines() if "a review was denied" in line or "a review could not be validated" in line]
         self.assertGreaterEqual(len(lines), 100)
         self.assertLess(len(lines), 500, "a line for each of them")
         deadline = time.monotonic() + DEADLINE_S  # those that were left out are told with the next one

@@ -25,9 +25,9 @@ struct TypeCase {
 // What the expression is said to give, when a mutation must give something else.
 std::string type_in(string_view expression, const Dialect& dialect) {
   const std::string message = said(expression, dialect, Purpose::mutation);
-  const auto at = message.rfind(" of type ");
+  const auto at = message.rfind(" has type ");
   const bool refused = message.find("cannot be used") != message.npos || at == message.npos;
-  return refused ? "refused: " + message : message.substr(at + 9);
+  return refused ? "refused: " + message : message.substr(at + 10);
 }
 
 TEST(CelTest, LiteralsAndOperatorsHaveTypes) {

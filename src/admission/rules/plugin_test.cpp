@@ -47,7 +47,7 @@ TEST(PluginTest, AllCausesAreToldInTheirOrderWithoutACode) {
   EXPECT_THAT(fields, testing::ElementsAre("spec.condition", "spec.domainHooks[0].cel.expression",
                                            "spec.domainHooks[0].condition", "spec.nodeHooks[0].condition",
                                            "spec.domainHooks[1].sidecar.socketPath"));
-  EXPECT_EQ(verdict.refusal.message, verdict.refusal.details.causes[0].message);
+  EXPECT_EQ(verdict.refusal.message, "spec.condition: " + verdict.refusal.details.causes[0].message);
 }
 
 TEST(PluginTest, EmptyExpressionsAreNone) {
