@@ -24,6 +24,7 @@ namespace vg::resources {
 namespace {
 
 constexpr std::string_view crds = "apiextensions.k8s.io/customresourcedefinitions";
+constexpr std::string_view bindings = "bindings";
 
 // What to say is not served: the group version as a whole, or only this path of it.
 std::string unserved(const RequestInfo& info) {
@@ -64,6 +65,7 @@ enum class Operation : std::uint8_t {
   remove_all,
   scale,
   eviction,
+  binding,
   token,
 };
 
@@ -81,12 +83,14 @@ Operation operation_on_subresource(const RequestInfo& info, const Resource& reso
   const Part* part = find_part(resource.key, sub);
   if (!part || std::ranges::find(part->verbs, info.verb) == part->verbs.end()) return Operation::none;
   if (sub == "eviction") return Operation::eviction;
+  if (sub == "binding") return Operation::binding;
   if (sub == "token") return Operation::token;
   if (info.verb == "get") return Operation::get;
   return info.verb == "patch" ? Operation::patch : Operation::update;
 }
 
 Operation operation_of(const RequestInfo& info, const Resource& resource) {
+  if (info.resource == bindings && info.group.empty()) return Operation::binding;
   if (!info.subresource.empty()) return operation_on_subresource(info, resource);
   const std::string_view verb = info.verb;
   const bool named = !info.name.empty();
@@ -318,6 +322,12 @@ Task<void> ResourceApi::serve(server::Call& call, const RequestInfo& info, const
   }
   const Resource* resource = find_resource(info.group, info.version, info.resource);
   if (!resource) co_return call.refuse(nothing_here(info));
+  if (resource->key == bindings) {
+    if (!info.name.empty() || !scope_fits(info, *resource)) co_return call.refuse(nothing_here(info));
+    if (info.verb != "create") co_return call.refuse(not_allowed(info, *resource));
+    const Resource& pods = *find_resource("pods");
+    co_return co_await serve_resource(call, info, pods, *pods.kind->version(info.version), asker, deed);
+  }
   if (!resource->stored) {
     if (!parts_.reviews || !is_posted_review(*resource)) co_return call.refuse(nothing_here(info));
     if (!info.name.empty() || !scope_fits(info, *resource)) co_return call.refuse(nothing_here(info));
@@ -377,6 +387,9 @@ Task<void> ResourceApi::serve_resource(server::Call& call, const RequestInfo& in
       break;
     case Operation::eviction:
       co_await serve_eviction(context);
+      break;
+    case Operation::binding:
+      co_await serve_binding(context);
       break;
     case Operation::none:
     case Operation::needs_name:

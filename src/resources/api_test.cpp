@@ -537,6 +537,94 @@ TEST_F(ApiTest, EvictionDeletesAPod) {
   EXPECT_EQ(post(pods + "/p/eviction", "").status, 404);
 }
 
+// --- bindings --------------------------------------------------------------------------------------------------------
+
+class BindingTest : public ApiTest {
+ protected:
+  static constexpr const char* pods = "/api/v1/namespaces/default/pods";
+
+  void make_pod(std::string_view name, std::string_view spec = "") {
+    const auto made = post(pods, fmt::format(R"({{"metadata":{{"name":"{}","labels":{{"a":"pod","b":"pod"}}}},)"
+                                             R"("spec":{{{}"containers":[{{"name":"c","image":"i"}}]}}}})",
+                                             name, spec));
+    ASSERT_EQ(made.status, 201) << made.text;
+  }
+  static std::string binding(std::string_view name, std::string_view metadata = "", std::string_view node = "node01") {
+    return fmt::format(R"({{"apiVersion":"v1","kind":"Binding","metadata":{{"name":"{}"{}}},)"
+                       R"("target":{{"kind":"Node","name":"{}"}}}})",
+                       name, metadata, node);
+  }
+  std::string at(std::string_view name) { return fmt::format("{}/{}", pods, name); }
+};
+
+TEST_F(BindingTest, APodIsAssignedToANodeOnce) {
+  make_pod("p");
+  const auto done = post(at("p/binding"), binding("p", R"(,"annotations":{"x/y":"z"},"labels":{"b":"binding"})"));
+  EXPECT_EQ(done.status, 201);
+  EXPECT_EQ(done.at({"kind"}), "Status");
+  EXPECT_EQ(done.at({"status"}), "Success");
+  const auto pod = get(at("p"));
+  EXPECT_EQ(pod.at({"spec", "nodeName"}), "node01");
+  EXPECT_EQ(pod.at({"metadata", "annotations"}), R"({"x/y":"z"})");
+  EXPECT_EQ(pod.at({"metadata", "labels"}), R"({"a":"pod","b":"binding"})");
+  EXPECT_THAT(pod.at({"status", "conditions"}), HasSubstr(R"("type":"PodScheduled","status":"True")"));
+  EXPECT_EQ(get(std::string(pods) + "?fieldSelector=spec.nodeName%3Dnode01").item_names().size(), 1U);
+
+  const auto again = post(at("p/binding"), binding("p", "", "node02"));
+  EXPECT_EQ(again.status, 409);
+  EXPECT_EQ(again.reason(), "Conflict");
+  EXPECT_THAT(again.at({"message"}), HasSubstr(R"(pod p is already assigned to node "node01")"));
+  EXPECT_EQ(get(at("p")).at({"spec", "nodeName"}), "node01");
+}
+
+TEST_F(BindingTest, TheCollectionTakesThemToo) {
+  make_pod("p");
+  EXPECT_EQ(post("/api/v1/namespaces/default/bindings", binding("p")).status, 201);
+  EXPECT_EQ(get(at("p")).at({"spec", "nodeName"}), "node01");
+  EXPECT_EQ(post("/api/v1/namespaces/default/bindings", binding("none")).status, 404);
+  EXPECT_EQ(get("/api/v1/namespaces/default/bindings").status, 405);
+  EXPECT_EQ(get("/api/v1/namespaces/default/bindings/p").status, 404);
+  EXPECT_EQ(get(at("p/binding")).status, 405);
+}
+
+TEST_F(BindingTest, WhatIsWrongIsRefused) {
+  make_pod("p");
+  EXPECT_EQ(post(at("p/binding"), binding("q")).status, 400);
+  EXPECT_EQ(post(at("none/binding"), binding("none")).status, 404);
+  EXPECT_THAT(post(at("p/binding"), binding("p", "", "")).causes(), ElementsAre("FieldValueRequired target.name"));
+  EXPECT_THAT(post(at("p/binding"), binding("p", "", "A/b")).causes(), ElementsAre("FieldValueInvalid target.name"));
+  EXPECT_THAT(post(at("p/binding"), R"({"metadata":{"name":"p"},"target":{"kind":"Pod","name":"n"}})").causes(),
+              ElementsAre("FieldValueNotSupported target.kind"));
+  EXPECT_EQ(post(at("p/binding"), binding("p", R"(,"annotations":{"not a key":"z"})")).status, 422);
+  EXPECT_EQ(post(at("p/binding"), binding("p", R"(,"uid":"another")")).status, 409);
+  EXPECT_EQ(post(at("p/binding"), binding("p", R"(,"resourceVersion":"1")")).status, 409);
+  EXPECT_EQ(post(at("p/binding?dryRun=All"), binding("p")).status, 201);
+  EXPECT_EQ(get(at("p")).at({"spec", "nodeName"}), "(absent)");
+}
+
+TEST_F(BindingTest, PodsThatLeaveOrWaitAreNotAssigned) {
+  make_pod("gated", R"("schedulingGates":[{"name":"x/wait"}],)");
+  EXPECT_EQ(post(at("gated/binding"), binding("gated")).status, 409);
+  make_pod("leaves");
+  ASSERT_EQ(merge(at("leaves"), R"({"metadata":{"finalizers":["x/hold"]}})").status, 200);
+  ASSERT_EQ(call("DELETE", at("leaves")).status, 200);
+  const auto refused = post(at("leaves/binding"), binding("leaves"));
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_THAT(refused.at({"message"}), HasSubstr("pod leaves is being deleted, cannot be assigned to a host"));
+}
+
+TEST_F(BindingTest, APodLearnsWhereItsNodeStands) {
+  ASSERT_EQ(post("/api/v1/nodes", R"({"metadata":{"name":"node01","labels":{"topology.kubernetes.io/zone":"z1",)"
+                                  R"("topology.kubernetes.io/region":"r1","other":"o"}}})")
+                .status,
+            201);
+  make_pod("p");
+  ASSERT_EQ(post(at("p/binding"), binding("p")).status, 201);
+  const auto labels = get(at("p")).at({"metadata", "labels"});
+  EXPECT_THAT(labels, AllOf(HasSubstr(R"("topology.kubernetes.io/zone":"z1")"),
+                            HasSubstr(R"("topology.kubernetes.io/region":"r1")"), Not(HasSubstr("other"))));
+}
+
 // --- lists -----------------------------------------------------------------------------------------------------------
 
 TEST_F(ApiTest, ListsComeInPages) {

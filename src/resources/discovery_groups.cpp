@@ -58,7 +58,9 @@ bool is_question(const api::Kind& kind) {
   return (kind.group == "authentication.k8s.io" || kind.group == "authorization.k8s.io") && kind.kind != "TokenRequest";
 }
 
-bool is_listed(const api::Kind& kind) { return kind.list_type || is_question(kind); }
+bool is_listed(const api::Kind& kind) {
+  return kind.list_type || is_question(kind) || (kind.group.empty() && kind.kind == "Binding");
+}
 
 // "v2" before "v1" before "v1beta2" before "v1beta1" before "v1alpha1" before everything else: smaller is preferred.
 std::tuple<int, std::int64_t, std::int64_t, std::string_view> version_rank(std::string_view version) {

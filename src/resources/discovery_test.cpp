@@ -156,6 +156,13 @@ TEST(Discovery, PartsSayWhatTheyTake) {
   ASSERT_TRUE(eviction);
   EXPECT_EQ(eviction->kind, "Eviction");
   EXPECT_EQ(eviction->kind_group, "policy");
+  for (const char* name : {"bindings", "pods/binding"}) {
+    const ApiResource* binding = find_entry(core, name);
+    ASSERT_TRUE(binding) << name;
+    EXPECT_EQ(binding->kind, "Binding");
+    EXPECT_TRUE(binding->namespaced);
+    EXPECT_EQ(std::vector(binding->verbs.begin(), binding->verbs.end()), std::vector<std::string_view>{"create"});
+  }
   const ApiResource* finalize = find_entry(core, "namespaces/finalize");
   ASSERT_TRUE(finalize);
   EXPECT_EQ(finalize->kind, "Namespace");

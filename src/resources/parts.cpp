@@ -12,6 +12,7 @@ constexpr std::array<std::string_view, 3> object_verbs{"get", "patch", "update"}
 
 constexpr std::array table{
     Part{"namespaces", "finalize", "", "", "Namespace", update_verbs},
+    Part{"pods", "binding", "", "", "Binding", create_verbs},
     Part{"pods", "eviction", "policy", "v1", "Eviction", create_verbs},
     Part{"serviceaccounts", "token", "authentication.k8s.io", "v1", "TokenRequest", create_verbs},
     Part{"certificates.k8s.io/certificatesigningrequests", "approval", "", "", "CertificateSigningRequest",

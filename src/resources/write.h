@@ -14,5 +14,7 @@ Task<void> serve_delete(Context& context);
 Task<void> serve_delete_collection(Context& context);
 Task<void> serve_scale(Context& context);
 Task<void> serve_eviction(Context& context);
+// At pods/NAME/binding, and at bindings, where the Binding itself says which pod.
+Task<void> serve_binding(Context& context);
 
 }  // namespace vg::resources
