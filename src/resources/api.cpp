@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "base/limits.h"
@@ -19,6 +20,7 @@
 #include "resources/read.h"
 #include "resources/write.h"
 #include "server/arena_pool.h"
+#include "server/request_timeout.h"
 
 namespace vg::resources {
 namespace {
@@ -198,6 +200,13 @@ Offer offer_of(Operation operation, const Resource& resource) {
           .by_name = !resource.kind->custom};
 }
 
+// What goes on for as long as the client likes.
+bool is_long_running(const RequestInfo& info) {
+  constexpr std::array<std::string_view, 5> parts{"attach", "exec", "log", "portforward", "proxy"};
+  if (info.verb == "watch") return true;
+  return info.resource_request && std::ranges::find(parts, info.subresource) != parts.end();
+}
+
 bool is_posted_review(const Resource& resource) {
   return auth::is_review(resource.group(), resource.kind->kind) && resource.kind->kind != "TokenRequest";
 }
@@ -256,6 +265,8 @@ Task<void> ResourceApi::handle(server::Call& call) {
   const http::Request& request = call.request();
   const auto info = request_info(request.method, request.path, request.query);
   if (!info) co_return call.refuse(info.error());
+  if (!is_long_running(*info))
+    if (const auto problem = server::find_timeout_problem(request.query)) co_return call.refuse(*problem);
   const auto asker = co_await gate_.pass(call, *info);
   Recorded recorded{.api = *this, .call = call, .info = *info, .began = began};
   if (!asker) {

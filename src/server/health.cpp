@@ -9,6 +9,7 @@
 #include "base/phrases.h"
 #include "base/trimmed.h"
 #include "server/path.h"
+#include "server/request_timeout.h"
 #include "server/version.h"
 
 namespace vg::server {
@@ -196,7 +197,10 @@ void add_health_routes(Router& router, const HealthRegistry& health, ConfigVersi
                  }));
   add_single_checks(router, health, healthz);
   for (const std::string_view path : {"/version", "/version/"})
-    add_for_anyone(router, path, RouteClass::version, answer_with([](const Call&) {
+    add_for_anyone(router, path, RouteClass::version, answer_with([](const Call& call) {
+                     if (const auto problem = find_timeout_problem(call.request().query))
+                       return http::Response{
+                           .status = problem->code, .content_type = json_type, .body = to_json(*problem) + "\n"};
                      return http::Response{.status = 200, .content_type = json_type, .body = version_json() + "\n"};
                    }));
 }

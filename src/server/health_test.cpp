@@ -135,6 +135,8 @@ TEST_F(HealthTest, HealthzHasUpstreamsShape) {
 
 TEST_F(HealthTest, TellsItsVersion) {
   EXPECT_EQ(get("/version/").body(), get("/version").body());
+  EXPECT_EQ(get("/version?timeout=5s").status(), 200);
+  EXPECT_EQ(get("/version?timeout=invalid").status(), 400);
   auto document = json::Document::parse(get("/version").body()).value();
   EXPECT_EQ(json::get_string(document.root(), "major"), "1");
   EXPECT_EQ(json::get_string(document.root(), "minor"), "35");
