@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/json_text.h"
+#include "json/member_order.h"
 
 namespace vg::json {
 namespace {
@@ -101,7 +102,8 @@ class ValueBuilder : public HandlerBase {
 // Reads a text that is known to have duplicate members again, to name them.
 class DuplicateFinder : public HandlerBase {
  public:
-  explicit DuplicateFinder(std::vector<std::string>& found) : found_(found) {}
+  explicit DuplicateFinder(std::vector<std::string>& found, std::vector<std::size_t>* places = nullptr)
+      : found_(found), places_(places) {}
 
   bool on_array_begin(ErrorCode&) { return open(true); }
   bool on_array_end(std::size_t, ErrorCode&) { return close(); }
@@ -118,6 +120,7 @@ class DuplicateFinder : public HandlerBase {
     std::string key = std::exchange(partial_key_, {}).append(rest);
     auto [place, fresh] = levels_.back().keys.insert(std::move(key));
     levels_.back().key = &*place;
+    if (fresh) ++different_members_;
     if (!fresh && levels_.back().reported.insert(&*place).second) record();
     return true;
   }
@@ -152,7 +155,9 @@ class DuplicateFinder : public HandlerBase {
         append_clipped(*level.key, path);
       }
     }
-    if (seen_.insert(path).second) found_.push_back(std::move(path));
+    if (!seen_.insert(path).second) return;
+    found_.push_back(std::move(path));
+    if (places_) places_->push_back(different_members_);
   }
   // Names may be as long as the document, and stand above many duplicates.
   static void append_clipped(std::string_view name, std::string& out) {
@@ -167,6 +172,8 @@ class DuplicateFinder : public HandlerBase {
   }
 
   std::vector<std::string>& found_;
+  std::vector<std::size_t>* places_;
+  std::size_t different_members_ = 0;
   std::set<std::string> seen_;  // the same, to look in
   std::vector<Level> levels_;
   std::string partial_key_;
@@ -190,17 +197,6 @@ boost::json::parse_options strict(std::size_t depth_max) {
   boost::json::parse_options options;
   options.max_depth = depth_max;
   return options;
-}
-
-std::size_t count_members(const Value& value) {
-  std::size_t count = 0;
-  if (const Object* object = value.if_object()) {
-    count = object->size();
-    for (const auto& member : *object) count += count_members(member.value());
-  } else if (const Array* array = value.if_array()) {
-    for (const Value& element : *array) count += count_members(element);
-  }
-  return count;
 }
 
 void find_duplicates(std::string_view text, const ParseOptions& options) {
@@ -306,6 +302,26 @@ Status refusal(const Failure& failure, std::string_view text, const ParseOptions
 }
 
 }  // namespace
+
+// NOLINTNEXTLINE(misc-no-recursion): as deep as the document, which the parser bounds
+std::size_t count_members(const Value& value) {
+  std::size_t count = 0;
+  if (const Object* object = value.if_object()) {
+    count = object->size();
+    for (const auto& member : *object) count += count_members(member.value());
+  } else if (const Array* array = value.if_array()) {
+    for (const Value& element : *array) count += count_members(element);
+  }
+  return count;
+}
+
+std::vector<std::size_t> repeated_member_places(std::string_view text) {
+  std::vector<std::string> names;
+  std::vector<std::size_t> places;
+  boost::json::basic_parser<DuplicateFinder> parser(strict(limits::json_depth_max), names, &places);
+  run(parser, text);
+  return places;
+}
 
 Result<Value> parse(std::string_view text, StoragePtr storage, const ParseOptions& options) {
   if (text.size() > options.bytes_max) {

@@ -10,6 +10,7 @@
 
 #include "json/arena.h"
 #include "json/document.h"
+#include "json/member_order.h"
 #include "json/write.h"
 
 namespace vg::json {
@@ -202,6 +203,14 @@ TEST(Document, OwnsItsMemoryAndMoves) {
   other.root().as_object()["b"] = Value({1, 2}, other.storage());
   EXPECT_EQ(to_text(other.root()), R"({"a":["long enough to need memory outside of the value"],"b":[1,2]})");
   EXPECT_FALSE(Document::parse("{"));
+}
+
+TEST(Parse, SaysWhereRepeatedMembersStand) {
+  EXPECT_THAT(repeated_member_places(R"({"a":1,"b":{"c":1},"a":2,"d":1,"b":{"c":1,"c":2}})"), ElementsAre(3, 4, 5));
+  EXPECT_THAT(repeated_member_places(R"({"a":1})"), IsEmpty());
+  EXPECT_THAT(repeated_member_places("{"), IsEmpty());
+  Document document = Document::parse(R"({"a":[{"b":1},{"b":1}],"c":{}})").value();
+  EXPECT_EQ(count_members(document.root()), 4U);
 }
 
 // One long name above many duplicates: written out for each of them this would be a hundred gigabytes.

@@ -430,9 +430,11 @@ Task<void> ResourceApi::serve_review(server::Call& call, const RequestInfo& info
     if (!sent) return sent;
     if (auto typed = check_type(sent->get_object(), review, review.storage_api_version); !typed)
       return fail(std::move(typed.error()));
-    if (auto shaped = shape_typed(*sent, type, &problems.unknown); !shaped) return fail(std::move(shaped.error()));
+    if (auto shaped = shape_typed(*sent, type, &problems); !shaped) return fail(std::move(shaped.error()));
     std::vector<std::string> warnings;  // a review is asked by programs, which do not read them
-    if (auto judged = judge_problems(problems, options->field_validation, warnings); !judged)
+    if (auto judged = judge_problems(problems, options->field_validation, warnings, review.kind->kind,
+                                     review.kind->storage_version().name);
+        !judged)
       return fail(std::move(judged.error()));
     return sent;
   });

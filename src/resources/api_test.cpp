@@ -18,6 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 // --- who may come in -------------------------------------------------------------------------------------------------
 
@@ -145,6 +146,10 @@ TEST_F(ApiTest, UnknownFieldsAreWarnedAboutOrRefused) {
   const auto strict = post(std::string(vms) + "?fieldValidation=Strict", body);
   EXPECT_EQ(strict.status, 400);
   EXPECT_THAT(strict.at({"message"}), HasSubstr("spec.foo"));
+  EXPECT_THAT(
+      strict.at({"message"}),
+      StartsWith(R"(VirtualMachine in version "v1" cannot be handled as a VirtualMachine: strict decoding error: )"
+                 R"(duplicate field "spec.foo", unknown field "spec.foo")"));
   std::string other = config_map("w", R"(,"nope":1)");
   EXPECT_THAT(post(config_maps, other).warnings(), ElementsAre(R"(299 - "unknown field \"metadata.nope\"")"));
   EXPECT_THAT(post(std::string(config_maps) + "?fieldValidation=Ignore", config_map("i", R"(,"nope":1)")).warnings(),
@@ -535,6 +540,36 @@ TEST_F(ApiTest, EvictionDeletesAPod) {
       201);
   EXPECT_EQ(get(pods + "/p").status, 404);
   EXPECT_EQ(post(pods + "/p/eviction", "").status, 404);
+}
+
+TEST_F(ApiTest, ProblemsWithFieldsAreToldInTheOrderOfTheDocument) {
+  const auto told = [&](std::string_view body) {
+    return post(std::string(config_maps) + "?fieldValidation=Strict", std::string(body)).at({"message"});
+  };
+  constexpr std::string_view begin =
+      R"(ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: )";
+  EXPECT_THAT(told(R"({"metadata":{"name":"c","no":{"x":1,"x":2}},"immutable":true,"immutable":false,"foo":1})"),
+              StartsWith(std::string(begin) + R"(unknown field "metadata.no", duplicate field "immutable", )"
+                                              R"(unknown field "foo";)"));
+  // What is unknown is not looked at any further, and a map has no unknown fields.
+  EXPECT_THAT(
+      told(R"({"foo":1,"data":{"a":"1","a":"2","b":""},"foo":2,"metadata":{"name":"c","name":"d"},"bar":[{"y":1}]})"),
+      StartsWith(std::string(begin) + R"(unknown field "foo", duplicate field "data.a", )"
+                                      R"(duplicate field "metadata.name", unknown field "bar";)"));
+  const auto warned =
+      post(config_maps, R"({"metadata":{"name":"c","no":1},"immutable":true,"immutable":false,"foo":1})").warnings();
+  EXPECT_THAT(warned, ElementsAre(R"(299 - "unknown field \"metadata.no\"")",
+                                  R"(299 - "duplicate field \"immutable\"")", R"(299 - "unknown field \"foo\"")"));
+}
+
+TEST_F(ApiTest, ATimeoutIsADuration) {
+  for (const char* path : {"/api", "/apis/kubevirt.io", "/api/v1/namespaces/default/configmaps", "/openapi/v3"}) {
+    EXPECT_EQ(get(std::string(path) + "?timeout=32s").status, 200) << path;
+    const auto refused = get(std::string(path) + "?timeout=invalid");
+    EXPECT_EQ(refused.status, 400) << path;
+    EXPECT_THAT(refused.at({"message"}), HasSubstr("invalid timeout specified in the request URL"));
+  }
+  EXPECT_EQ(get(std::string(config_maps) + "?watch=true&timeout=invalid&timeoutSeconds=1").status, 200);
 }
 
 // --- bindings --------------------------------------------------------------------------------------------------------

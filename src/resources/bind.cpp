@@ -31,9 +31,10 @@ Result<json::Value> decode_binding(Context& context, std::string_view body, Body
   if (!binding) return binding;
   if (auto typed = check_type(binding->get_object(), resource, resource.storage_api_version); !typed)
     return fail(std::move(typed.error()));
-  if (auto shaped = shape_typed(*binding, *resource.kind->type, &problems.unknown); !shaped)
+  if (auto shaped = shape_typed(*binding, *resource.kind->type, &problems); !shaped)
     return fail(std::move(shaped.error()));
-  if (auto judged = judge_problems(problems, validation, context.warnings); !judged)
+  if (auto judged = judge_problems(problems, validation, context.warnings, resource.kind->kind, context.version.name);
+      !judged)
     return fail(std::move(judged.error()));
   return binding;
 }

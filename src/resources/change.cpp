@@ -65,13 +65,15 @@ Result<json::Value> decode_body(Context& context, std::string_view body, BodyFor
   if (auto typed = check_type(object->get_object(), context.shown, context.api_version); !typed)
     return fail(std::move(typed.error()));
   if (context.shown.conversion) {
-    if (auto shaped = shape_typed(*object, *context.shown.kind->type, judge ? &problems.unknown : nullptr); !shaped)
+    if (auto shaped = shape_typed(*object, *context.shown.kind->type, judge ? &problems : nullptr); !shaped)
       return fail(std::move(shaped.error()));
     convert_to_stored(object->get_object(), context.shown);
   }
-  if (auto shaped = shape_object(*object, context.resource, write, judge ? &problems.unknown : nullptr); !shaped)
+  if (auto shaped = shape_object(*object, context.resource, write, judge ? &problems : nullptr); !shaped)
     return fail(std::move(shaped.error()));
-  if (auto judged = judge_problems(problems, validation, context.warnings); !judged)
+  if (auto judged =
+          judge_problems(problems, validation, context.warnings, context.shown.kind->kind, context.version.name);
+      !judged)
     return fail(std::move(judged.error()));
   return object;
 }

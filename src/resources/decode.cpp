@@ -1,6 +1,10 @@
 #include "resources/decode.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
 
 #include "api/canonical.h"
 #include "api/canonical_place.h"
@@ -10,6 +14,7 @@
 #include "base/limits.h"
 #include "base/phrases.h"
 #include "json/access.h"
+#include "json/member_order.h"
 #include "json/parse.h"
 #include "json/yaml.h"
 #include "resources/managed_fields.h"
@@ -22,7 +27,8 @@ namespace {
 // otherwise is dropped before.
 class UnknownFields {
  public:
-  explicit UnknownFields(std::vector<std::string>* found) : found_(found) {}
+  explicit UnknownFields(FieldProblems* problems)
+      : problems_(problems), counts_(problems && !problems->duplicate_at.empty()) {}
 
   // NOLINTNEXTLINE(misc-no-recursion): as deep as the document, which the parser bounds
   void structure(json::Object& object, const api::Type& type, const api::Place& place) {
@@ -30,9 +36,12 @@ class UnknownFields {
     for (auto& member : object) {
       const api::Field* field = type.find(member.key());
       if (field) {
+        ++begun_;
         value(member.value(), *field, place.field(member.key()));
       } else {
         report(place.field(member.key()));
+        ++begun_;
+        skip(member.value());
         all_known = false;
       }
     }
@@ -47,25 +56,39 @@ class UnknownFields {
  private:
   // NOLINTNEXTLINE(misc-no-recursion)
   void value(json::Value& value, const api::Node& node, const api::Place& place) {
-    if (json::Object* object = value.if_object()) {
-      if (node.shape == api::Shape::structure) structure(*object, *node.type, place);
-      if (node.shape != api::Shape::map) return;
-      for (auto& member : *object) this->value(member.value(), *node.element, place.key(member.key()));
-    } else if (json::Array* array = value.if_array(); array && node.shape == api::Shape::list) {
+    json::Object* object = value.if_object();
+    json::Array* array = value.if_array();
+    if (object && node.shape == api::Shape::structure) {
+      structure(*object, *node.type, place);
+    } else if (object && node.shape == api::Shape::map) {
+      for (auto& member : *object) {
+        ++begun_;
+        this->value(member.value(), *node.element, place.key(member.key()));
+      }
+    } else if (array && node.shape == api::Shape::list) {
       api::Place at = place.item(0);
       for (json::Value& item : *array) {
         this->value(item, *node.element, at);
         ++at.index;
       }
+    } else {
+      skip(value);
     }
   }
 
-  void report(const api::Place& place) {
-    if (found_ && found_->size() < limits::causes_max)
-      found_->push_back(api::print_place(place, api::PlaceStyle::dotted_keys));
+  void skip(const json::Value& value) {
+    if (counts_) begun_ += json::count_members(value);
   }
 
-  std::vector<std::string>* found_;
+  void report(const api::Place& place) {
+    if (!problems_ || problems_->unknown.size() >= limits::causes_max) return;
+    problems_->unknown.push_back(api::print_place(place, api::PlaceStyle::dotted_keys));
+    if (counts_) problems_->unknown_at.push_back(begun_);
+  }
+
+  FieldProblems* problems_;
+  bool counts_;            // whether it matters where the unknown ones stand
+  std::size_t begun_ = 0;  // members so far
 };
 
 Status wrong_type(std::string_view expected, std::string_view got, std::string_view member) {
@@ -73,18 +96,37 @@ Status wrong_type(std::string_view expected, std::string_view got, std::string_v
       fmt::format("{} of the object is \"{}\", and must be \"{}\" at this path", member, got, expected));
 }
 
+// Whether a member is the unknown one or inside of it: nobody looks there for repeated ones.
+bool is_within(std::string_view path, std::string_view unknown) {
+  if (!path.starts_with(unknown)) return false;
+  return path.size() == unknown.size() || path[unknown.size()] == '.' || path[unknown.size()] == '[';
+}
+
+// In the order in which they are told.
+std::vector<std::string> describe(const FieldProblems& problems) {
+  std::vector<std::string> all;
+  const auto unknown = [&](std::size_t i) { all.push_back(fmt::format("unknown field \"{}\"", problems.unknown[i])); };
+  const bool ordered = !problems.unknown.empty() && problems.unknown_at.size() == problems.unknown.size() &&
+                       problems.duplicate_at.size() == problems.duplicate.size();
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < problems.duplicate.size(); ++i) {
+    const std::string& path = problems.duplicate[i];
+    while (ordered && next < problems.unknown.size() && problems.unknown_at[next] < problems.duplicate_at[i])
+      unknown(next++);
+    if (ordered && std::ranges::any_of(problems.unknown, [&](const auto& other) { return is_within(path, other); }))
+      continue;
+    all.push_back(fmt::format("duplicate field \"{}\"", path));
+  }
+  while (next < problems.unknown.size()) unknown(next++);
+  return all;
+}
+
 std::string list_problems(const FieldProblems& problems) {
-  std::string text;
-  std::size_t listed = 0;
-  const auto add = [&](std::string_view what, const std::string& path) {
-    if (listed++ >= limits::causes_in_message_max) return;
-    if (!text.empty()) text += ", ";
-    text += fmt::format("{} field \"{}\"", what, path);
-  };
-  for (const auto& path : problems.duplicate) add("duplicate", path);
-  for (const auto& path : problems.unknown) add("unknown", path);
-  if (listed > limits::causes_in_message_max)
-    text += fmt::format(", and {} more", listed - limits::causes_in_message_max);
+  std::vector<std::string> all = describe(problems);
+  const std::size_t more = all.size() - std::min(all.size(), limits::causes_in_message_max);
+  all.resize(all.size() - more);
+  std::string text = fmt::format("{}", fmt::join(all, ", "));
+  if (more > 0) text += fmt::format(", and {} more", more);
   return text;
 }
 
@@ -114,6 +156,8 @@ Result<json::Value> read_object(std::string_view body, BodyFormat format, const 
                                                 {.bytes_max = limits::object_body_bytes_max,
                                                  .values_max = budgets::object_values_max,
                                                  .duplicate_fields = problems ? &problems->duplicate : nullptr});
+  if (value && problems && !problems->duplicate.empty() && format == BodyFormat::json && api::speaks_protobuf(type))
+    problems->duplicate_at = json::repeated_member_places(body);
   // Kubernetes' own decoder takes nothing for an object without members.
   if (value && value->is_null() && api::speaks_protobuf(type)) return json::Value(json::Object(storage));
   if (value && !value->is_object()) return fail(Status::bad_request("the body must be an object"));
@@ -137,20 +181,21 @@ Result<void> check_type(json::Object& object, const Resource& resource, std::str
   return {};
 }
 
-Result<void> shape_typed(json::Value& value, const api::Type& type, std::vector<std::string>* unknown) {
-  if (json::Object* object = value.if_object()) UnknownFields(unknown).structure(*object, type, api::Place{});
+Result<void> shape_typed(json::Value& value, const api::Type& type, FieldProblems* problems) {
+  if (json::Object* object = value.if_object()) UnknownFields(problems).structure(*object, type, api::Place{});
   return api::canonicalize(value, type);
 }
 
 Result<void> shape_object(json::Value& object, const Resource& resource, const WriteContext& context,
-                          std::vector<std::string>* unknown) {
+                          FieldProblems* problems) {
   if (resource.kind->custom) {
-    if (auto pruned = api::prune(object, *resource.kind, unknown); !pruned) return pruned;
+    if (auto pruned = api::prune(object, *resource.kind, problems ? &problems->unknown : nullptr); !pruned)
+      return pruned;
     api::apply_defaults(object, *resource.kind);
     return {};
   }
   const bool resets = asks_for_reset(object);
-  if (auto shaped = shape_typed(object, *resource.kind->type, unknown); !shaped) return shaped;
+  if (auto shaped = shape_typed(object, *resource.kind->type, problems); !shaped) return shaped;
   // Canonical form has no empty lists, but this one says something. What is stored never has it.
   if (resets) metadata_of(object.get_object())["managedFields"] = json::Array(object.storage());
   const Strategy* strategy = find_strategy(resource.group(), resource.kind->kind);
@@ -166,15 +211,17 @@ Result<void> reshape_object(json::Value& object, const Resource& resource, const
 }
 
 Result<void> judge_problems(const FieldProblems& problems, FieldValidation validation,
-                            std::vector<std::string>& warnings) {
+                            std::vector<std::string>& warnings, std::string_view kind, std::string_view version) {
   if (problems.duplicate.empty() && problems.unknown.empty()) return {};
   if (validation == FieldValidation::ignore) return {};
-  if (validation == FieldValidation::strict)
-    return fail(Status::bad_request(fmt::format("{}: {}; fix it, or use --validate=warn",
-                                                phrases::strict_decoding_error, list_problems(problems))));
-  for (const auto& path : problems.duplicate) warnings.push_back(fmt::format("duplicate field \"{}\"", path));
-  for (const auto& path : problems.unknown) warnings.push_back(fmt::format("unknown field \"{}\"", path));
-  return {};
+  if (validation != FieldValidation::strict) {
+    std::ranges::move(describe(problems), std::back_inserter(warnings));
+    return {};
+  }
+  const std::string what =
+      kind.empty() ? "" : fmt::format("{} in version \"{}\" cannot be handled as a {}: ", kind, version, kind);
+  return fail(Status::bad_request(fmt::format("{}{}: {}; fix it, or use --validate=warn", what,
+                                              phrases::strict_decoding_error, list_problems(problems))));
 }
 
 }  // namespace vg::resources

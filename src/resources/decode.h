@@ -2,6 +2,7 @@
 // not know, fill in the schema's defaults.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,10 @@ namespace vg::resources {
 struct FieldProblems {
   std::vector<std::string> duplicate;
   std::vector<std::string> unknown;
+  // How many members of the text begin before each of them, so that they can be told in its order. Only for a text of
+  // one of Kubernetes' own types that has both: custom kinds are read first and pruned later, and told so.
+  std::vector<std::size_t> duplicate_at = {};
+  std::vector<std::size_t> unknown_at = {};
 };
 
 // Types of Kubernetes' own speak protobuf as well.
@@ -36,21 +41,23 @@ bool is_absent_or_text(const json::Value* value);
 // both members are there.
 Result<void> check_type(json::Object& object, const Resource& resource, std::string_view api_version);
 
-// Brings the object into the form in which it is checked and stored. `unknown` receives the fields that were dropped;
+// Brings the object into the form in which it is checked and stored. `problems` receives the fields that were dropped;
 // null when nobody asks. 400 for a value that the kind's type cannot hold.
 Result<void> shape_object(json::Value& object, const Resource& resource, const WriteContext& context,
-                          std::vector<std::string>* unknown);
+                          FieldProblems* problems);
 
 // The same after admission rules changed the object. What they write into a custom kind is taken as it is, nulls and
 // all: kube-apiserver only fills in defaults again, and a null where the schema takes none is then found by its checks.
 Result<void> reshape_object(json::Value& object, const Resource& resource, const WriteContext& context);
 
-// What the problems mean under the wanted validation: 400 that lists them, or warnings, or nothing.
+// What the problems mean under the wanted validation: 400 that lists them, or warnings, or nothing. `kind` and
+// `version` begin the refusal of an object; a patch has none.
 Result<void> judge_problems(const FieldProblems& problems, FieldValidation validation,
-                            std::vector<std::string>& warnings);
+                            std::vector<std::string>& warnings, std::string_view kind = {},
+                            std::string_view version = {});
 
 // A value of a type of Kubernetes' own (DeleteOptions, Eviction, Scale, ...): unknown members dropped, in canonical
 // form.
-Result<void> shape_typed(json::Value& value, const api::Type& type, std::vector<std::string>* unknown = nullptr);
+Result<void> shape_typed(json::Value& value, const api::Type& type, FieldProblems* problems = nullptr);
 
 }  // namespace vg::resources

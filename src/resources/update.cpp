@@ -191,11 +191,11 @@ Result<json::Value> patched(Context& context, const json::Value& old, const Patc
   const bool judge = options.field_validation != FieldValidation::ignore;
   FieldProblems problems;
   if (context.shown.conversion) {
-    if (auto shaped = shape_typed(wanted, *context.shown.kind->type, judge ? &problems.unknown : nullptr); !shaped)
+    if (auto shaped = shape_typed(wanted, *context.shown.kind->type, judge ? &problems : nullptr); !shaped)
       return fail(invalid_patch(std::move(shaped.error().message)));
     convert_to_stored(wanted.get_object(), context.shown);
   }
-  if (auto shaped = shape_object(wanted, context.resource, write, judge ? &problems.unknown : nullptr); !shaped)
+  if (auto shaped = shape_object(wanted, context.resource, write, judge ? &problems : nullptr); !shaped)
     return fail(invalid_patch(std::move(shaped.error().message)));
   if (auto judged = judge_patch(context, problems, options.field_validation); !judged)
     return fail(std::move(judged.error()));
@@ -318,11 +318,12 @@ Result<std::int64_t> wanted_replicas(const Context& context, const json::Value& 
 
 Result<void> shape_scale(Context& context, json::Value& scale, bool by_patch, FieldValidation validation) {
   FieldProblems problems;
-  if (auto shaped = shape_typed(scale, scale_type(), &problems.unknown); !shaped) {
+  if (auto shaped = shape_typed(scale, scale_type(), &problems); !shaped) {
     if (!by_patch) return shaped;
     return fail(invalid_patch(std::move(shaped.error().message)));
   }
-  return by_patch ? judge_patch(context, problems, validation) : judge_problems(problems, validation, context.warnings);
+  return by_patch ? judge_patch(context, problems, validation)
+                  : judge_problems(problems, validation, context.warnings, "Scale", "v1");
 }
 
 // A Scale that was sent (`patch` is null) or that a patch makes of the present one.
