@@ -87,6 +87,8 @@ void append_resource(std::string& out, const ApiResource& entry) {
     append_names(out, "verbs", entry.verbs);
   append_names(out, "shortNames", entry.short_names);
   append_names(out, "categories", entry.categories);
+  if (!entry.storage_version_hash.empty())
+    fmt::format_to(std::back_inserter(out), R"(,"storageVersionHash":"{}")", entry.storage_version_hash);
   out.push_back('}');
 }
 

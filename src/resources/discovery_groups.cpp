@@ -1,5 +1,7 @@
 #include "resources/discovery_groups.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -9,6 +11,8 @@
 
 #include "actions/action.h"
 #include "api/schema.h"
+#include "auth/digest.h"
+#include "base/base64.h"
 #include "resources/catalog.h"
 #include "resources/parts.h"
 
@@ -116,6 +120,15 @@ Names verbs_of(const api::Kind& kind) {
   return kind.group.empty() && kind.plural == "namespaces" ? Names(namespace_verbs) : Names(builtin_verbs);
 }
 
+std::string storage_version_hash(const api::Kind& kind, std::string_view version) {
+  const Resource* resource = find_resource(kind.group, version, kind.plural);
+  if (!resource || !resource->stored) return {};
+  const GroupVersion stored = split_api_version(resource->storage_api_version);
+  const auto digest = auth::sha256(fmt::format("{}/{}/{}", stored.group, stored.version, kind.kind));
+  constexpr std::size_t shown_bytes = 8;
+  return base64_encode({reinterpret_cast<const char*>(digest.data()), shown_bytes});
+}
+
 void add_parts(std::vector<ApiResource>& out, const api::Kind& kind) {
   const auto add = [&](std::string_view part, std::string_view part_kind, std::string_view group,
                        std::string_view version, Names verbs) {
@@ -183,7 +196,8 @@ std::vector<ApiResource> api_resources(std::string_view group, std::string_view 
                    .namespaced = kind.namespaced,
                    .verbs = verbs_of(kind),
                    .short_names = kind.short_names,
-                   .categories = kind.categories});
+                   .categories = kind.categories,
+                   .storage_version_hash = storage_version_hash(kind, version)});
     add_parts(out, kind);
   }
   return out;

@@ -29,6 +29,9 @@ struct ApiResource {
   std::span<const std::string_view> verbs;
   std::span<const std::string_view> short_names;
   std::span<const std::string_view> categories;
+  // Stands for the form in which objects are stored, whichever version lists them: whoever migrates objects compares
+  // it. Empty for what is not stored.
+  std::string storage_version_hash = {};
 
   std::string_view resource() const { return std::string_view(name).substr(0, name.find('/')); }
   std::string_view subresource() const {

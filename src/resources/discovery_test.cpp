@@ -150,6 +150,25 @@ const ApiResource* find_entry(const std::vector<ApiResource>& entries, std::stri
   return found == entries.end() ? nullptr : &*found;
 }
 
+TEST(Discovery, StoredResourcesHaveTheHashOfTheirStorageVersion) {
+  const auto hash = [](std::string_view group, std::string_view version, std::string_view name) {
+    const auto entries = api_resources(group, version);
+    const ApiResource* found = find_entry(entries, name);
+    return found ? found->storage_version_hash : "absent";
+  };
+  EXPECT_EQ(hash("", "v1", "configmaps"), "qFsyl6wFWjQ=");
+  EXPECT_EQ(hash("apps", "v1", "deployments"), "8aSe+NMegvE=");
+  // Whichever version is asked for, one form is stored.
+  EXPECT_EQ(hash("events.k8s.io", "v1", "events"), "r2yiGXH7wu8=");
+  EXPECT_EQ(hash("autoscaling", "v1", "horizontalpodautoscalers"), "qwQve8ut294=");
+  EXPECT_EQ(hash("kubevirt.io", "v1", "virtualmachines"), "v2rohjOGqcY=");
+  EXPECT_EQ(hash("kubevirt.io", "v1alpha3", "virtualmachines"), "v2rohjOGqcY=");
+  EXPECT_EQ(hash("", "v1", "bindings"), "");
+  EXPECT_EQ(hash("", "v1", "pods/status"), "");
+  EXPECT_EQ(hash("authorization.k8s.io", "v1", "selfsubjectaccessreviews"), "");
+  EXPECT_TRUE(discovery_document("/api/v1", "", "")->body.contains(R"("storageVersionHash":"qFsyl6wFWjQ=")"));
+}
+
 TEST(Discovery, PartsSayWhatTheyTake) {
   const auto core = api_resources("", "v1");
   const ApiResource* eviction = find_entry(core, "pods/eviction");
