@@ -43,6 +43,7 @@ std::vector<auth::PolicyRule> rules_of(std::span<const tables::RuleRow> rows) {
     rules.push_back({.verbs = split(row.verbs),
                      .api_groups = split(row.groups),
                      .resources = split(row.resources),
+                     .resource_names = split(row.names),
                      .non_resource_urls = split(row.urls)});
   return rules;
 }
@@ -120,12 +121,12 @@ DefaultObject make_binding(const tables::BindingRow& row) {
           .object = std::move(binding)};
 }
 
-DefaultObject make_service_account() {
+DefaultObject make_service_account(std::string_view name) {
   json::Object account = typed("ServiceAccount", "v1");
-  account["metadata"] = metadata_of("kubevirt-apiserver", kubevirt_namespace, true, false, false);
+  account["metadata"] = metadata_of(name, kubevirt_namespace, true, false, false);
   return {.resource = service_accounts_resource,
           .ns = std::string(kubevirt_namespace),
-          .name = "kubevirt-apiserver",
+          .name = std::string(name),
           .object = std::move(account)};
 }
 
@@ -232,7 +233,7 @@ Result<void> commit(ObjectStore& store, std::vector<Write> writes) {
 
 std::vector<DefaultObject> default_roles() {
   std::vector<DefaultObject> all;
-  all.push_back(make_service_account());
+  for (const std::string_view name : tables::service_accounts) all.push_back(make_service_account(name));
   for (const tables::RoleRow& row : tables::roles) all.push_back(make_role(row));
   for (const tables::BindingRow& row : tables::bindings) all.push_back(make_binding(row));
   return all;

@@ -19,7 +19,7 @@ struct DefaultObject {
   std::string ns, name;
   json::Object object;  // kind, apiVersion, metadata, and what the kind has; neither uid nor times
 };
-// Cluster roles and their bindings, the role, binding and service account of virt-api in its namespace.
+// Cluster roles and their bindings, the roles, bindings and service accounts of KubeVirt's components in its namespace.
 std::vector<DefaultObject> default_roles();
 
 enum class RoleWriter : std::uint8_t {

@@ -1,39 +1,12 @@
-// The tables. Names are facts of Kubernetes and KubeVirt; lists of words are separated by blanks, and "core" stands for
-// the group without a name.
+// The tables. Names are facts of Kubernetes and KubeVirt.
 #pragma once
 
-#include <span>
 #include <string_view>
 
+#include "local/bootstrap_roles_components.h"
+#include "local/bootstrap_roles_rows.h"
+
 namespace vg::local::tables {
-
-struct RuleRow {
-  std::string_view verbs = {};
-  std::string_view groups = {};
-  std::string_view resources = {};
-  std::string_view urls = {};
-};
-
-struct RoleRow {
-  std::string_view name = {};
-  std::string_view ns = {};            // empty: a ClusterRole
-  bool kubevirt = false;               // KubeVirt's, with its label; else Kubernetes', with its label and annotation
-  bool bootstrapping = false;          // KubeVirt's with Kubernetes' label
-  bool autoupdate = false;             // KubeVirt's with Kubernetes' annotation
-  std::string_view aggregate_to = {};  // the role that gathers this one's rules
-  std::string_view gathers = {};       // gathers the rules of those that aggregate to this
-  std::span<const RuleRow> rules = {};
-};
-
-struct BindingRow {
-  std::string_view name = {};
-  std::string_view ns = {};  // empty: a ClusterRoleBinding
-  bool kubevirt = false;
-  bool autoupdate = false;
-  std::string_view role_kind = "ClusterRole";
-  std::string_view role = {};
-  std::string_view subjects = {};  // group:NAME, user:NAME or account:NAME, the latter in the namespace kubevirt
-};
 
 inline constexpr std::string_view read = "get list watch";
 inline constexpr std::string_view write = "create delete deletecollection patch update";
@@ -329,6 +302,19 @@ inline constexpr RoleRow roles[] = {
     {.name = "kubevirt.io:view", .kubevirt = true, .aggregate_to = "view", .rules = rules_kubevirt_io_view},
     {.name = "instancetype.kubevirt.io:view", .kubevirt = true, .rules = rules_instancetype_kubevirt_io_view},
     {.name = "kubevirt.io:migrate", .kubevirt = true, .rules = rules_kubevirt_io_migrate},
+    {.name = "kubevirt-controller", .kubevirt = true, .rules = rules_kubevirt_controller},
+    {.name = "kubevirt-controller", .ns = "kubevirt", .kubevirt = true, .rules = rules_kubevirt_controller_role},
+    {.name = "kubevirt-handler", .kubevirt = true, .rules = rules_kubevirt_handler},
+    {.name = "kubevirt-handler", .ns = "kubevirt", .kubevirt = true, .rules = rules_kubevirt_handler_role},
+    {.name = "kubevirt-exportproxy", .kubevirt = true, .rules = rules_kubevirt_exportproxy},
+    {.name = "kubevirt-exportproxy", .ns = "kubevirt", .kubevirt = true, .rules = rules_kubevirt_exportproxy_role},
+    {.name = "kubevirt-synchronization-controller",
+     .kubevirt = true,
+     .rules = rules_kubevirt_synchronization_controller},
+    {.name = "kubevirt-synchronization-controller",
+     .ns = "kubevirt",
+     .kubevirt = true,
+     .rules = rules_kubevirt_synchronization_controller_role},
 };
 inline constexpr BindingRow bindings[] = {
     {.name = "cluster-admin", .role = "cluster-admin", .subjects = "group:system:masters"},
@@ -365,6 +351,49 @@ inline constexpr BindingRow bindings[] = {
      .autoupdate = true,
      .role = "instancetype.kubevirt.io:view",
      .subjects = "group:system:authenticated"},
+    {.name = "kubevirt-controller",
+     .kubevirt = true,
+     .role = "kubevirt-controller",
+     .subjects = "account:kubevirt-controller"},
+    {.name = "kubevirt-controller",
+     .ns = "kubevirt",
+     .kubevirt = true,
+     .role_kind = "Role",
+     .role = "kubevirt-controller",
+     .subjects = "account:kubevirt-controller"},
+    {.name = "kubevirt-handler", .kubevirt = true, .role = "kubevirt-handler", .subjects = "account:kubevirt-handler"},
+    {.name = "kubevirt-handler",
+     .ns = "kubevirt",
+     .kubevirt = true,
+     .role_kind = "Role",
+     .role = "kubevirt-handler",
+     .subjects = "account:kubevirt-handler"},
+    {.name = "kubevirt-exportproxy",
+     .kubevirt = true,
+     .role = "kubevirt-exportproxy",
+     .subjects = "account:kubevirt-exportproxy"},
+    {.name = "kubevirt-exportproxy",
+     .ns = "kubevirt",
+     .kubevirt = true,
+     .role_kind = "Role",
+     .role = "kubevirt-exportproxy",
+     .subjects = "account:kubevirt-exportproxy"},
+    {.name = "kubevirt-synchronization-controller",
+     .kubevirt = true,
+     .role = "kubevirt-synchronization-controller",
+     .subjects = "account:kubevirt-synchronization-controller"},
+    {.name = "kubevirt-synchronization-controller",
+     .ns = "kubevirt",
+     .kubevirt = true,
+     .role_kind = "Role",
+     .role = "kubevirt-synchronization-controller",
+     .subjects = "account:kubevirt-synchronization-controller"},
+};
+
+// Of KubeVirt's components, in its namespace. The operator's has no roles: this server keeps what an operator would.
+inline constexpr std::string_view service_accounts[] = {
+    "kubevirt-apiserver", "kubevirt-controller", "kubevirt-exportproxy",
+    "kubevirt-handler",   "kubevirt-operator",   "kubevirt-synchronization-controller",
 };
 
 }  // namespace vg::local::tables

@@ -34,8 +34,8 @@ struct BootstrapRolesTest : ::testing::Test, TestStore {
 
 TEST_F(BootstrapRolesTest, AFreshStoreGetsAllOfThem) {
   bootstrap();
-  EXPECT_EQ(store->count(cluster_roles_resource), 20u);
-  EXPECT_EQ(store->count(cluster_role_bindings_resource), 10u);
+  EXPECT_EQ(store->count(cluster_roles_resource), 24u);
+  EXPECT_EQ(store->count(cluster_role_bindings_resource), 14u);
   const auto admin = load(cluster_roles_resource, "admin");
   EXPECT_EQ(json::find_path(admin.root(), {"metadata", "creationTimestamp"})->as_string(), "2026-01-02T00:00:00Z");
   EXPECT_NE(json::find_path(admin.root(), {"metadata", "uid"}), nullptr);
@@ -98,6 +98,37 @@ TEST_F(BootstrapRolesTest, KubeVirtsAreThoseOfTheFacts) {
     ++compared;
   }
   EXPECT_EQ(compared, 14u);
+}
+
+TEST_F(BootstrapRolesTest, EveryComponentOfKubeVirtHasItsAccount) {
+  bootstrap();
+  Rbac rbac(*store);
+  const auto may = [&](std::string_view account, std::string_view verb, std::string_view group,
+                       std::string_view resource, std::string_view ns, std::string_view name = "x") {
+    User who = user(fmt::format("system:serviceaccount:kubevirt:{}", account));
+    return rbac
+        .decide(who, {.verb = verb,
+                      .resource_request = true,
+                      .path = {},
+                      .group = group,
+                      .version = {},
+                      .resource = resource,
+                      .subresource = {},
+                      .ns = ns,
+                      .name = name})
+        ->allowed;
+  };
+  for (const char* name : {"kubevirt-apiserver", "kubevirt-controller", "kubevirt-exportproxy", "kubevirt-handler",
+                           "kubevirt-operator", "kubevirt-synchronization-controller"})
+    EXPECT_TRUE(store->get("serviceaccounts", "kubevirt", name)) << name;
+  EXPECT_TRUE(may("kubevirt-controller", "create", "", "pods", "any"));
+  EXPECT_TRUE(may("kubevirt-controller", "update", "coordination.k8s.io", "leases", "kubevirt"));
+  EXPECT_FALSE(may("kubevirt-controller", "update", "coordination.k8s.io", "leases", "any"));
+  EXPECT_TRUE(may("kubevirt-handler", "update", "kubevirt.io", "virtualmachineinstances", "any"));
+  EXPECT_FALSE(may("kubevirt-handler", "create", "", "pods", "any"));
+  EXPECT_TRUE(may("kubevirt-exportproxy", "get", "", "configmaps", "kubevirt", "kubevirt-export-ca"));
+  EXPECT_FALSE(may("kubevirt-exportproxy", "get", "", "configmaps", "kubevirt", "another"));
+  EXPECT_FALSE(may("kubevirt-operator", "get", "", "pods", "kubevirt"));
 }
 
 // Every role binding and access review that was recorded, asked of our evaluator with our roles.
