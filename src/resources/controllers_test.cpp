@@ -185,6 +185,7 @@ TEST_F(ControllersTest, AnOwnerGoesOnWhenWhatHeldItIsDisowned) {
 // Each of them is looked at a few times, however many there are.
 TEST_F(ControllersTest, ManyDependentsGoInTimeThatGrowsWithTheirNumber) {
   constexpr std::size_t count = 3000;
+  const std::size_t before = store_->count("configmaps");
   const auto owner = post(config_maps, config_map("owner"));
   std::vector<std::unique_ptr<TestExchange>> running;
   std::vector<std::future<void>> ends;
@@ -201,7 +202,7 @@ TEST_F(ControllersTest, ManyDependentsGoInTimeThatGrowsWithTheirNumber) {
   start_controllers();
   EXPECT_EQ(call("DELETE", map("owner") + "?propagationPolicy=Foreground").status, 200);
   EXPECT_TRUE(gone(map("owner")));
-  EXPECT_TRUE(soon([&] { return store_->count("configmaps") <= 1; })) << store_->count("configmaps");
+  EXPECT_TRUE(soon([&] { return store_->count("configmaps") == before; })) << store_->count("configmaps");
 }
 
 TEST_F(ControllersTest, OrphansOfOneThatIsDeletedTooStay) {

@@ -23,6 +23,9 @@ namespace {
 
 constexpr std::array<std::string_view, 5> first_namespaces = {"default", "kube-system", "kube-public",
                                                               "kube-node-lease", kubevirt_namespace};
+// Since when uses of service account tokens in Secrets are noted. Such tokens are not accepted here, so none is ever
+// used; but kube-controller-manager waits for the date.
+constexpr std::string_view token_tracking_config_map = "kube-apiserver-legacy-service-account-token-tracking";
 constexpr std::string_view crds_key = "apiextensions.k8s.io/customresourcedefinitions";
 constexpr std::string_view api_services_key = "apiregistration.k8s.io/apiservices";
 constexpr std::string_view automanaged_label = "kube-aggregator.kubernetes.io/automanaged";
@@ -171,6 +174,9 @@ std::vector<Write> plan_first_start(const ObjectStore& store, const FirstStart& 
   if (!store.get("configmaps", kubevirt_namespace, ca_config_map))
     planner.create("configmaps", kubevirt_namespace, ca_config_map,
                    {{"data", json::Object{{"ca-bundle", facts.ca_bundle}}}}, own_writers::virt_operator);
+  if (!store.get("configmaps", "kube-system", token_tracking_config_map))
+    planner.create("configmaps", "kube-system", token_tracking_config_map,
+                   {{"data", json::Object{{"since", planner.now().substr(0, 10)}}}}, own_writers::kube_apiserver);
   plan_definitions(planner);
   plan_api_services(planner);
   if (facts.default_instancetypes) plan_default_instancetypes(planner, kubevirt_namespace);

@@ -66,6 +66,9 @@ TEST_F(FirstStartTest, CreatesWhatAnOperatorWould) {
   EXPECT_EQ(text("kubevirt.io/kubevirts", "kubevirt", "kubevirt", {"status", "phase"}), "Deployed");
   EXPECT_EQ(text("kubevirt.io/kubevirts", "kubevirt", "kubevirt", {"status", "defaultArchitecture"}), "arm64");
   EXPECT_EQ(text("configmaps", "kubevirt", "kubevirt-ca", {"data", "ca-bundle"}), "PEM");
+  EXPECT_EQ(
+      text("configmaps", "kube-system", "kube-apiserver-legacy-service-account-token-tracking", {"data", "since"}),
+      "2027-01-15");
   EXPECT_GE(store->count("apiextensions.k8s.io/customresourcedefinitions"), 20u);
   EXPECT_EQ(config_version(*store),
             fmt::to_string(store->get("kubevirt.io/kubevirts", "kubevirt", "kubevirt")->revision()));
