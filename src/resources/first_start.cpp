@@ -26,6 +26,17 @@ constexpr std::array<std::string_view, 5> first_namespaces = {"default", "kube-s
 // Since when uses of service account tokens in Secrets are noted. Such tokens are not accepted here, so none is ever
 // used; but kube-controller-manager waits for the date.
 constexpr std::string_view token_tracking_config_map = "kube-apiserver-legacy-service-account-token-tracking";
+constexpr std::string_view priority_classes_key = "scheduling.k8s.io/priorityclasses";
+struct FirstPriority {
+  std::string_view name;
+  std::int64_t value;
+  std::string_view description;
+};
+// Pods of the system name them, so they are there from the start.
+constexpr std::array<FirstPriority, 2> first_priorities = {{
+    {"system-node-critical", 2'000'001'000, "For pods of the system that must stay on their node."},
+    {"system-cluster-critical", 2'000'000'000, "For pods of the system that must run on some node."},
+}};
 constexpr std::string_view crds_key = "apiextensions.k8s.io/customresourcedefinitions";
 constexpr std::string_view api_services_key = "apiregistration.k8s.io/apiservices";
 constexpr std::string_view automanaged_label = "kube-aggregator.kubernetes.io/automanaged";
@@ -177,6 +188,11 @@ std::vector<Write> plan_first_start(const ObjectStore& store, const FirstStart& 
   if (!store.get("configmaps", "kube-system", token_tracking_config_map))
     planner.create("configmaps", "kube-system", token_tracking_config_map,
                    {{"data", json::Object{{"since", planner.now().substr(0, 10)}}}}, own_writers::kube_apiserver);
+  for (const auto& [name, value, description] : first_priorities)
+    if (!store.get(priority_classes_key, "", name))
+      planner.create(priority_classes_key, "", name,
+                     {{"value", value}, {"description", description}, {"preemptionPolicy", "PreemptLowerPriority"}},
+                     own_writers::kube_apiserver);
   plan_definitions(planner);
   plan_api_services(planner);
   if (facts.default_instancetypes) plan_default_instancetypes(planner, kubevirt_namespace);

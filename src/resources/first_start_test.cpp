@@ -69,6 +69,9 @@ TEST_F(FirstStartTest, CreatesWhatAnOperatorWould) {
   EXPECT_EQ(
       text("configmaps", "kube-system", "kube-apiserver-legacy-service-account-token-tracking", {"data", "since"}),
       "2027-01-15");
+  for (const char* name : {"system-cluster-critical", "system-node-critical"})
+    EXPECT_EQ(text("scheduling.k8s.io/priorityclasses", "", name, {"preemptionPolicy"}), "PreemptLowerPriority")
+        << name;
   EXPECT_GE(store->count("apiextensions.k8s.io/customresourcedefinitions"), 20u);
   EXPECT_EQ(config_version(*store),
             fmt::to_string(store->get("kubevirt.io/kubevirts", "kubevirt", "kubevirt")->revision()));
