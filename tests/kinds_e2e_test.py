@@ -71,6 +71,8 @@ KINDS = [
      ["example.com/c", "<none>"]),
     ("networking.k8s.io/v1", "networkpolicies", True, {"kind": "NetworkPolicy", "spec": {
         "podSelector": SELECTOR, "ingress": [{"ports": [{"port": 80}], "from": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}]}}, ["app=a"]),
+    ("networking.k8s.io/v1", "servicecidrs", False, {"kind": "ServiceCIDR", "spec": {"cidrs": ["10.96.0.0/16", "fd00::/112"]}},
+     ["10.96.0.0/16,fd00::/112"]),
     ("discovery.k8s.io/v1", "endpointslices", True, {"kind": "EndpointSlice", "addressType": "IPv4",
         "endpoints": [{"addresses": ["10.0.0.1"]}], "ports": [{"port": 80}]}, ["IPv4", "80", "10.0.0.1"]),
     ("certificates.k8s.io/v1", "certificatesigningrequests", False, {"kind": "CertificateSigningRequest", "spec": {
@@ -300,6 +302,11 @@ class KindsTest(unittest.TestCase):
         self.assertEqual(self.ask("GET", webhooks)["items"], [])
         answer = self.ask("POST", webhooks, {"metadata": {"name": "w"}}, code=405)
         self.assertIn("calls no webhooks", answer["message"])
+        for plural in ("validatingadmissionpolicies", "validatingadmissionpolicybindings"):
+            policies = f"/apis/admissionregistration.k8s.io/v1/{plural}"
+            self.assertEqual(self.ask("GET", policies)["items"], [])
+            answer = self.ask("POST", policies, {"metadata": {"name": "p"}}, code=405)
+            self.assertIn("evaluates no admission policies", answer["message"])
         services = self.ask("GET", "/apis/apiregistration.k8s.io/v1/apiservices")["items"]
         names = {item["metadata"]["name"] for item in services}
         groups = self.ask("GET", "/apis")["groups"]
@@ -387,7 +394,8 @@ class KubectlTest(unittest.TestCase):
                 group = api_version.rpartition("/")[0]
                 resource = f"{plural}.{group}" if group else plural
                 self.assertIn("NAME", self.run_kubectl("get", resource, "-o", "wide"))
-                if plural != "volumeattributesclasses":  # kubectl describe asks for v1beta1 of it, whatever is served
+                # kubectl describe asks for v1beta1 of these, whatever is served.
+                if plural not in ("volumeattributesclasses", "servicecidrs"):
                     self.assertTrue(self.run_kubectl("describe", resource))
         self.run_kubectl("scale", "deployment", "one", "--replicas=4")
         self.assertEqual(self.run_kubectl("get", "deploy", "one", "-o", "jsonpath={.spec.replicas}"), "4")

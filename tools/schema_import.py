@@ -27,7 +27,8 @@ ALIASES = {"v1": "k8s", "corev1": "k8s", "core": "k8s", "metav1": "meta", "apiv1
 VALUES = {"metav1.Time": "time", "metav1.MicroTime": "microtime", "metav1.Duration": "duration",
           "resource.Quantity": "quantity", "apiresource.Quantity": "quantity", "intstr.IntOrString": "intorstring",
           "runtime.RawExtension": "raw", "types.UID": "string", "types.NodeName": "string", "[]byte": "bytes",
-          "metav1.FieldsV1": "fields", "v1.ResourceList": "{quantity}", "v1.ResourceName": "string"}
+          "metav1.FieldsV1": "fields", "metav1.StatusReason": "string",
+          "v1.ResourceList": "{quantity}", "v1.ResourceName": "string"}
 GO_SCALARS = {"string", "bool", "int32", "int64", "int", "float64", "uint8", "uint32", "uint64"}
 
 
@@ -69,6 +70,8 @@ IMPORTS = {
         kind("Ingress", "ingresses", short="ing", status=True),
         kind("IngressClass", "ingressclasses", "Cluster"),
         kind("NetworkPolicy", "networkpolicies", short="netpol"),
+        kind("IPAddress", "ipaddresses", "Cluster", "ip"),
+        kind("ServiceCIDR", "servicecidrs", "Cluster", status=True),
     ])]),
     "k8s-discovery": ("Endpoints of services, in slices.", "discovery.k8s.io", [("discovery/v1", [
         kind("EndpointSlice", "endpointslices")])]),
@@ -94,6 +97,10 @@ IMPORTS = {
     "k8s-webhooks": ("Registrations of webhooks and admission policies.", "admissionregistration.k8s.io", [
         ("admissionregistration/v1", [
             kind("MutatingWebhookConfiguration", "mutatingwebhookconfigurations", "Cluster", categories="api-extensions"),
+            kind("ValidatingAdmissionPolicy", "validatingadmissionpolicies", "Cluster", categories="api-extensions",
+                 status=True),
+            kind("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", "Cluster",
+                 categories="api-extensions"),
             kind("ValidatingWebhookConfiguration", "validatingwebhookconfigurations", "Cluster",
                  categories="api-extensions"),
         ])]),

@@ -9,6 +9,7 @@
 
 #include "base/limits.h"
 #include "base/names.h"
+#include "base/net.h"
 #include "base/phrases.h"
 #include "json/access.h"
 #include "json/write.h"
@@ -38,10 +39,18 @@ class Causes {
 
 using NameCheck = Defects (*)(std::string_view);
 
+// One address has one name.
+Defects ip_name_defects(std::string_view name) {
+  const auto ip = parse_ip(name);
+  if (ip && ip->to_string() == name) return {};
+  return {"must be an IP address in its canonical form, such as 10.0.0.1 or 2001:db8::1"};
+}
+
 // Most names are DNS subdomains; these are not.
 NameCheck name_check(const Resource& resource) {
   if (resource.key == "namespaces") return dns1123_label_defects;
   if (resource.key == "services") return dns1035_label_defects;
+  if (resource.key == "networking.k8s.io/ipaddresses") return ip_name_defects;
   if (resource.key == "events" || resource.group() == "rbac.authorization.k8s.io" ||
       resource.group() == "certificates.k8s.io")
     return path_segment_defects;

@@ -46,6 +46,12 @@ TEST(Metadata, NamesFollowTheKind) {
   EXPECT_THAT(problems(R"({"name":"a"})"), ElementsAre("FieldValueRequired metadata.namespace"));
   EXPECT_THAT(problems(R"({"name":"a.b"})", "namespaces"), ElementsAre("FieldValueInvalid metadata.name"));
   EXPECT_THAT(problems(R"({"name":"1a","namespace":"d"})", "services"), ElementsAre("FieldValueInvalid metadata.name"));
+  for (const char* name : {"10.0.0.1", "2001:db8::1"})
+    EXPECT_THAT(problems(fmt::format(R"({{"name":"{}"}})", name), "networking.k8s.io/ipaddresses"), IsEmpty()) << name;
+  for (const char* name : {"x", "10.0.0.01", "2001:DB8::1", "2001:db8:0::1", "::ffff:10.0.0.1"})
+    EXPECT_THAT(problems(fmt::format(R"({{"name":"{}"}})", name), "networking.k8s.io/ipaddresses"),
+                ElementsAre("FieldValueInvalid metadata.name"))
+        << name;
   EXPECT_THAT(problems(R"({"name":"system:x"})", "rbac.authorization.k8s.io/clusterroles"), IsEmpty());
   EXPECT_THAT(problems(R"({"name":"a","namespace":"d"})", "nodes"),
               ElementsAre("FieldValueForbidden metadata.namespace"));

@@ -48,6 +48,31 @@ TEST(CoreKindsIngressClass, ControllerAndParameters) {
   EXPECT_EQ(update(good, ingress_class(R"("controller":"b.io/c")")).causes, one("Invalid", "spec.controller"));
 }
 
+TEST(CoreKindsAddresses, OfServicesAndTheirRanges) {
+  const auto address = [](const std::string& spec) {
+    return object("networking.k8s.io/v1", "IPAddress", R"("spec":{)" + spec + "}");
+  };
+  const std::string parent = R"("parentRef":{"resource":"services","namespace":"n","name":"s"})";
+  EXPECT_EQ(create(address(parent)).causes, CauseList());
+  EXPECT_EQ(create(address("")).causes, one("Required", "spec.parentRef"));
+  EXPECT_EQ(create(address(R"("parentRef":{"resource":"services"})")).causes, one("Required", "spec.parentRef.name"));
+  EXPECT_EQ(
+      update(address(parent), address(R"("parentRef":{"resource":"services","namespace":"n","name":"t"})")).causes,
+      one("Invalid", "spec.parentRef"));
+
+  const auto range = [](const std::string& cidrs) {
+    return object("networking.k8s.io/v1", "ServiceCIDR", R"("spec":{"cidrs":[)" + cidrs + "]}");
+  };
+  const std::string v4 = R"("10.96.0.0/16")", v6 = R"("fd00::/112")";
+  EXPECT_EQ(create(range(v4 + "," + v6)).causes, CauseList());
+  EXPECT_EQ(create(range("")).causes, one("Required", "spec.cidrs"));
+  EXPECT_EQ(create(range(R"("10.0.0.1")")).causes, one("Invalid", "spec.cidrs[0]"));
+  EXPECT_EQ(create(range(v4 + R"(,"10.97.0.0/16")")).causes, one("Invalid", "spec.cidrs"));
+  EXPECT_EQ(update(range(v4), range(v4 + "," + v6)).causes, CauseList());
+  EXPECT_EQ(update(range(v4), range(v6)).causes, one("Invalid", "spec.cidrs[0]"));
+  EXPECT_EQ(update(range(v4 + "," + v6), range(v4)).causes, one("Invalid", "spec.cidrs"));
+}
+
 TEST(CoreKindsNetworkPolicy, TypesPortsAndPeers) {
   const auto policy = [](const std::string& spec) {
     return create(object("networking.k8s.io/v1", "NetworkPolicy", R"("spec":{"podSelector":{})" + spec + "}"));

@@ -43,6 +43,8 @@ extern const Strategy disruption_budget_strategy;
 extern const Strategy ingress_strategy;
 extern const Strategy ingress_class_strategy;
 extern const Strategy network_policy_strategy;
+extern const Strategy ip_address_strategy;
+extern const Strategy service_cidr_strategy;
 extern const Strategy endpoints_strategy;
 extern const Strategy endpoint_slice_strategy;
 extern const Strategy volume_strategy;

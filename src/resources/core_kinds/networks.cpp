@@ -1,4 +1,5 @@
-// Ingresses, ingress classes, network policies, endpoints and their slices. No traffic is routed or filtered by them.
+// Ingresses, ingress classes, network policies, addresses of services and their ranges, endpoints and their slices. No
+// traffic is routed or filtered by them, and no address is given out.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -383,8 +384,62 @@ void validate_slice(const json::Object& object, const json::Object* old, const W
   if (old) check_immutable(causes, whole_object, object, *old, {"addressType"});
 }
 
+// --- addresses of services -------------------------------------------------------------------------------------------
+
+void validate_ip_address(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,
+                         std::vector<StatusCause>& into) {
+  Causes causes(into);
+  const json::Object& spec = members(object, "spec");
+  const Place spec_place = top("spec");
+  const Place at = spec_place.field("parentRef");
+  if (old) {
+    if (!same_member(spec, members(*old, "spec"), "parentRef")) causes.invalid(at, cannot_change);
+    return;
+  }
+  if (!has(spec, "parentRef")) return causes.required(at, "the object that has the address");
+  const json::Object& parent = members(spec, "parentRef");
+  if (const std::string_view group = text(parent, "group"); !group.empty())
+    causes.defects(at.field("group"), group, dns1123_subdomain_defects(group));
+  for (const std::string_view member : {"resource", "name"})
+    check_given(causes, at.field(member), text(parent, member), path_segment_defects);
+  if (const std::string_view ns = text(parent, "namespace"); !ns.empty())
+    causes.defects(at.field("namespace"), ns, path_segment_defects(ns));
+}
+
+void check_service_cidrs(Causes& causes, const Place& at, const json::Array& cidrs) {
+  if (cidrs.empty()) return causes.required(at, "at least one CIDR, such as 10.96.0.0/16");
+  if (cidrs.size() > 2) return causes.invalid(at, "must have at most one CIDR of each IP family");
+  for (std::size_t i = 0; i < cidrs.size(); ++i) check_cidr(causes, at.item(i), as_text(cidrs[i]));
+  if (cidrs.size() != 2) return;
+  const auto first = parse_cidr(as_text(cidrs[0]), LeadingZeros::ignored);
+  const auto second = parse_cidr(as_text(cidrs[1]), LeadingZeros::ignored);
+  if (first && second && first->address.is_v4() == second->address.is_v4())
+    causes.invalid(at, "must have at most one CIDR of each IP family");
+}
+
+// Another family may be added later; nothing else changes.
+void validate_service_cidr(const json::Object& object, const json::Object* old, const WriteContext& context,
+                           std::vector<StatusCause>& into) {
+  if (context.subresource == "status") return;
+  Causes causes(into);
+  const json::Array& cidrs = items(members(object, "spec"), "cidrs");
+  const Place spec = top("spec");
+  const Place at = spec.field("cidrs");
+  if (!old) return check_service_cidrs(causes, at, cidrs);
+  const json::Array& before = items(members(*old, "spec"), "cidrs");
+  const bool added = before.size() == 1 && cidrs.size() == 2;
+  if (!added && before.size() != cidrs.size()) return causes.invalid(at, cannot_change);
+  for (std::size_t i = 0; i < before.size(); ++i)
+    if (!same(&before[i], &cidrs[i])) causes.invalid(at.item(i), cannot_change);
+  if (added) check_service_cidrs(causes, at, cidrs);
+}
+
 }  // namespace
 
+constinit const Strategy ip_address_strategy = {
+    .group = "networking.k8s.io", .kind = "IPAddress", .validate = validate_ip_address};
+constinit const Strategy service_cidr_strategy = {
+    .group = "networking.k8s.io", .kind = "ServiceCIDR", .validate = validate_service_cidr};
 constinit const Strategy ingress_strategy = {.group = "networking.k8s.io",
                                              .kind = "Ingress",
                                              .prepare_create = prepare_counted_create,

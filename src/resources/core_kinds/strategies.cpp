@@ -7,7 +7,7 @@ namespace vg::resources {
 
 const Strategy* find_strategy(std::string_view group, std::string_view kind) {
   // Few rows, and the first comparison of most is one of lengths: nothing is won by sorting them.
-  static constexpr std::array<const Strategy*, 47> table = {
+  static constexpr std::array<const Strategy*, 49> table = {
       &core_kinds::pod_strategy,
       &core_kinds::event_strategy,
       &core_kinds::lease_strategy,
@@ -39,6 +39,8 @@ const Strategy* find_strategy(std::string_view group, std::string_view kind) {
       &core_kinds::ingress_strategy,
       &core_kinds::ingress_class_strategy,
       &core_kinds::network_policy_strategy,
+      &core_kinds::ip_address_strategy,
+      &core_kinds::service_cidr_strategy,
       &core_kinds::endpoints_strategy,
       &core_kinds::endpoint_slice_strategy,
       &core_kinds::volume_strategy,

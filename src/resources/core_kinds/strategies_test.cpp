@@ -9,7 +9,7 @@ namespace vg::resources::core_kinds {
 namespace {
 
 // One good object of every kind in the table, with something in every part that the kind completes.
-constexpr std::array<std::string_view, 47> samples = {
+constexpr std::array<std::string_view, 49> samples = {
     R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"n"}})",
     R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n"},
         "spec":{"podCIDR":"10.1.0.0/24","taints":[{"key":"a","effect":"NoSchedule"},{"key":"a","effect":"NoExecute"}]},
@@ -103,6 +103,10 @@ constexpr std::array<std::string_view, 47> samples = {
     R"({"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy","metadata":{"name":"x","uid":"u",)"
     R"("namespace":"n"},"spec":{"podSelector":{"matchLabels":{"app":"a"}},"ingress":[{"ports":[{"port":80}],)"
     R"("from":[{"ipBlock":{"cidr":"10.0.0.0/8"}}]}]}})",
+    R"({"apiVersion":"networking.k8s.io/v1","kind":"IPAddress","metadata":{"name":"10.0.0.1","uid":"u"},)"
+    R"("spec":{"parentRef":{"resource":"services","namespace":"n","name":"s"}}})",
+    R"({"apiVersion":"networking.k8s.io/v1","kind":"ServiceCIDR","metadata":{"name":"x","uid":"u"},)"
+    R"("spec":{"cidrs":["10.96.0.0/16"]}})",
     R"({"apiVersion":"discovery.k8s.io/v1","kind":"EndpointSlice","metadata":{"name":"x","uid":"u",)"
     R"("namespace":"n"},"addressType":"IPv4","endpoints":[{"addresses":["10.0.0.1"]}],"ports":[{"port":80}]})",
     R"({"apiVersion":"certificates.k8s.io/v1","kind":"CertificateSigningRequest","metadata":{"name":"x",)"
