@@ -572,6 +572,24 @@ TEST_F(ApiTest, ATimeoutIsADuration) {
   EXPECT_EQ(get(std::string(config_maps) + "?watch=true&timeout=invalid&timeoutSeconds=1").status, 200);
 }
 
+TEST_F(ApiTest, PodsOfARuntimeClassFollowIt) {
+  const std::string pods = "/api/v1/namespaces/default/pods";
+  const auto pod = [](std::string_view name) {
+    return fmt::format(R"({{"metadata":{{"name":"{}"}},"spec":{{"runtimeClassName":"kata",)"
+                       R"("containers":[{{"name":"c","image":"i"}}]}}}})",
+                       name);
+  };
+  const auto refused = post(pods, pod("p"));
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_THAT(refused.at({"message"}),
+              HasSubstr(R"(pods "p" is forbidden: pod rejected: RuntimeClass "kata" not found)"));
+  ASSERT_EQ(post("/apis/node.k8s.io/v1/runtimeclasses", R"({"metadata":{"name":"kata"},"handler":"kata",)"
+                                                        R"("overhead":{"podFixed":{"memory":"64Mi"}}})")
+                .status,
+            201);
+  EXPECT_EQ(post(pods, pod("p")).at({"spec", "overhead"}), R"({"memory":"64Mi"})");
+}
+
 // --- bindings --------------------------------------------------------------------------------------------------------
 
 class BindingTest : public ApiTest {
@@ -885,6 +903,34 @@ TEST_F(ApiTest, InitialEventsEndWithABookmark) {
   const auto lines = watch->lines(2);
   EXPECT_THAT(events(lines), ElementsAre("ADDED a", "BOOKMARK "));
   EXPECT_THAT(lines.back(), HasSubstr(R"("k8s.io/initial-events-end":"true")"));
+}
+
+TEST_F(ApiTest, BookmarksOfTablesAreTables) {
+  // Every kind can make a row of an object that says nothing.
+  for (const Resource& resource : resources()) {
+    if (!resource.stored) continue;
+    const std::string at = resource.group().empty() ? "/api/v1" : fmt::format("/apis/{}", resource.storage_api_version);
+    auto watch = exchange("GET",
+                          fmt::format("{}/{}?watch=true&sendInitialEvents=true&allowWatchBookmarks=true"
+                                      "&resourceVersionMatch=NotOlderThan&fieldSelector=metadata.name%3Dnone",
+                                      at, resource.plural()),
+                          {}, {{"Accept", "application/json;as=Table;v=v1;g=meta.k8s.io"}});
+    auto ended = start(*watch);
+    const std::string line = watch->lines(1).at(0);
+    watch->cancel();
+    ended.get();
+    const auto event = json::Document::parse(line);
+    ASSERT_TRUE(event) << line;
+    EXPECT_EQ(json::get_string(event->root(), "type"), "BOOKMARK") << line;
+    EXPECT_EQ(json::as_string(json::find_path(event->root(), {"object", "kind"})), "Table") << line;
+    const auto* rows = json::as_array(json::find_path(event->root(), {"object", "rows"}));
+    ASSERT_TRUE(rows && rows->size() == 1) << line;
+    const json::Value* metadata = json::find_path(rows->front(), {"object", "metadata"});
+    ASSERT_TRUE(metadata) << line;
+    EXPECT_EQ(json::get_string(*metadata, "resourceVersion"),
+              json::as_string(json::find_path(event->root(), {"object", "metadata", "resourceVersion"})));
+    EXPECT_EQ(json::to_text(*json::find(*metadata, "annotations")), R"({"k8s.io/initial-events-end":"true"})");
+  }
 }
 
 TEST_F(ApiTest, AWatchOfOneNameSeesNoOther) {

@@ -24,6 +24,7 @@
 #include "json/write.h"
 #include "resources/api.h"
 #include "resources/first_start.h"
+#include "resources/table_call.h"
 #include "server/router.h"
 #include "store/testing.h"
 
@@ -189,8 +190,12 @@ class ApiTest : public ::testing::Test {
     EXPECT_TRUE(started);
     commits_ = std::make_unique<Commits>(*store_);
     cores_ = std::make_unique<http::CoreThreads>(2);
-    api_ = std::make_unique<ResourceApi>(ApiParts{
-        .store = *store_, .commits = *commits_, .authorizer = authorizer_, .identifier = identifier_, .clock = clock_});
+    api_ = std::make_unique<ResourceApi>(ApiParts{.store = *store_,
+                                                  .commits = *commits_,
+                                                  .authorizer = authorizer_,
+                                                  .identifier = identifier_,
+                                                  .clock = clock_,
+                                                  .table = make_table});
     api_->add_routes(router_);
   }
   ~ApiTest() override {

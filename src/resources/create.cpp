@@ -22,6 +22,7 @@
 #include "resources/object_meta.h"
 #include "resources/output.h"
 #include "resources/rules.h"
+#include "resources/runtime_classes.h"
 #include "resources/write.h"
 
 namespace vg::resources {
@@ -163,6 +164,16 @@ std::optional<json::Value> track(Context& context, const json::Value& object, co
       context.storage());
 }
 
+std::optional<Status> settle_runtime_class(Context& context, std::string_view name, json::Object& pod) {
+  const std::string_view wanted = runtime_class_of(pod);
+  const ObjectPtr found = wanted.empty() ? nullptr : context.backend.store.get(runtime_classes_key, "", wanted);
+  json::Value runtime_class(context.storage());
+  if (found) runtime_class = load_object(*found, context.storage());
+  const auto why = apply_runtime_class(pod, runtime_class.if_object());
+  if (!why) return std::nullopt;
+  return Status::forbidden("", "pods", std::string(name), *why);
+}
+
 struct Named {
   std::string name;
   bool generated = false;
@@ -190,6 +201,7 @@ Result<Named> prepare(Context& context, json::Value& object, bool dry_run, const
 
   json::Object& members = object.get_object();
   if (context.resource.key == "pods") {
+    if (auto problem = settle_runtime_class(context, asked_name, members)) return fail(std::move(*problem));
     const auto ranges = limit_ranges(context);
     if (!ranges) return fail(ranges.error());
     apply_limit_defaults(members, *ranges);

@@ -12,6 +12,9 @@
 #include "base/random.h"
 #include "base/release.h"
 #include "http/core.h"
+#include "json/value.h"
+#include "resources/draft.h"
+#include "resources/object_meta.h"
 #include "resources/output.h"
 #include "resources/output_protobuf.h"
 #include "resources/read.h"
@@ -85,6 +88,8 @@ class Stream {
   }
 
   void bookmark(Revision revision, bool initial_events_end) {
+    if (context_.answer.form == Form::table && context_.backend.table)
+      return table_bookmark(revision, initial_events_end);
     const bool partial = context_.answer.form == Form::partial;
     const std::string json =
         fmt::format(FMT_COMPILE(R"({{"kind":"{}","apiVersion":"{}","metadata":{{"resourceVersion":"{}"{}}}}})"),
@@ -114,6 +119,14 @@ class Stream {
   }
 
  private:
+  // A client that reads tables reads nothing else: one row of an object that has no name.
+  void table_bookmark(Revision revision, bool initial_events_end) {
+    json::Object object;
+    if (initial_events_end) metadata_of(object)["annotations"] = json::Object{{"k8s.io/initial-events-end", "true"}};
+    const ObjectDraft draft = make_draft(std::as_const(object), context_.resource);
+    event("BOOKMARK", unstored_object({context_.resource.key, "", ""}, draft, revision), revision);
+  }
+
   // `append` writes the event's object in the form of the answer.
   template <class Append>
   void put(std::string_view type, Append append) {
