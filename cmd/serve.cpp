@@ -386,18 +386,15 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
 
 Result<void> Standalone::open_api(const ServeOptions& options, const ListenAddress& listen, const std::string& address,
                                   std::shared_ptr<const store::ValueCipher> cipher) {
-  std::optional<resources::SystemFacts> system;
+  auto system = system_facts(front_proxies_, *pki_, own_address(listen, address), listen.port);
+  if (!system) return fail(std::move(system.error()));
   // Behind --api-only may be a kube-controller-manager, which is not to be fought with.
-  if (!options.api_only) {
-    auto facts = system_facts(front_proxies_, *pki_, own_address(listen, address), listen.port);
-    if (!facts) return fail(std::move(facts.error()));
-    system = std::move(*facts);
-  }
+  system->own_place_only = options.api_only;
   auto api = StandaloneApi::open({.state = folder_.path(),
                                   .admin_token = {},
                                   .authority_pem = pki_->authority_pem(),
                                   .server_url = listen.url(),
-                                  .system = std::move(system),
+                                  .system = std::move(*system),
                                   .default_instancetypes = options.default_instancetypes == "true",
                                   .audit_bytes_max = static_cast<std::size_t>(options.audit_log_mib) * limits::mib,
                                   .audit_required = options.audit_required,

@@ -216,7 +216,7 @@ void StandaloneApi::start(http::Core& core, bool controllers) {
           return local::plan_aggregations(*store_, rbac_, roles_drafted(clock_));
         }});
     tasks_.emplace_back(controllers_->run());
-    if (!system_) return;
+    if (!system_ || system_->own_place_only) return;
     system_controller_ = std::make_unique<resources::SystemController>(resources::SystemController::Parts{
         .store = *store_, .commits = commits_, .core = core, .clock = clock_, .facts = *system_});
     tasks_.emplace_back(system_controller_->run());

@@ -34,7 +34,7 @@ struct StandaloneApiOptions {
   std::string admin_token;      // for tests; empty: what pki/admin.token holds, now and whenever it changes
   std::string authority_pem;    // trusted by and for the nodes
   std::string server_url;       // under which this server is known
-  // What a control plane keeps in every namespace; absent where another one does.
+  // What a control plane keeps, as far as this server is the one that does; absent: none of it.
   std::optional<resources::SystemFacts> system = std::nullopt;
   bool default_instancetypes = false;
   std::size_t audit_bytes_max = resources::AuditLog::bytes_max_default;

@@ -129,7 +129,12 @@ class ControlPlane(Scratch):
         self.server("--api-only")
         self.assertEqual(self.names("/api/v1/namespaces"), sorted(NAMESPACES))
         self.assertEqual([name for name in self.names("/api/v1/serviceaccounts") if name == "default"], [])
-        self.assertEqual(self.names("/api/v1/services"), [])
+        # But where this server is, nobody else can know.
+        self.assertEqual(self.names("/api/v1/services"), ["kubernetes"])
+        self.assertEqual(self.names("/api/v1/endpoints"), ["kubernetes"])
+        self.assertEqual(self.names("/apis/discovery.k8s.io/v1/endpointslices"), ["kubernetes"])
+        port, = self.good("GET", "/api/v1/namespaces/default/services/kubernetes")["spec"]["ports"]
+        self.assertEqual((port["name"], port["port"]), ("https", self.one.port))
         self.assertEqual(self.call("GET", AUTHENTICATION)[0], 404)
         self.assertEqual(self.names(TYPES) + self.names(PREFERENCES), [])
 

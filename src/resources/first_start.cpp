@@ -80,7 +80,7 @@ void plan_kubevirt(PlannedWrites& planner, const FirstStart& facts) {
                       {"operatorVersion", kubevirt_version},
                       {"targetKubeVirtVersion", kubevirt_version}};
   // What was deployed is for whoever did it to say.
-  if (facts.system)
+  if (facts.system && !facts.system->own_place_only)
     for (const std::string_view which : {"observed", "target"}) {
       status[fmt::format("{}DeploymentConfig", which)] = deployment_config();
       status[fmt::format("{}KubeVirtRegistry", which)] = kubevirt_registry;

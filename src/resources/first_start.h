@@ -26,7 +26,7 @@ inline constexpr std::string_view kubevirt_registry = "quay.io/kubevirt";
 struct FirstStart {
   std::string ca_bundle;                             // PEM, for ConfigMap kubevirt-ca
   std::string architecture;                          // of this machine, as Kubernetes calls it: "amd64"
-  std::optional<SystemFacts> system = std::nullopt;  // absent: a control plane of somebody else's keeps such objects
+  std::optional<SystemFacts> system = std::nullopt;  // absent: none are made
   bool default_instancetypes = false;
 };
 

@@ -180,10 +180,10 @@ using own_writers::kube_apiserver;
 constexpr std::array<SystemObject, 6> table = {{
     {"serviceaccounts", "", "default", controller_manager, make_service_account, nullptr},
     {"configmaps", "", "kube-root-ca.crt", controller_manager, make_root_certificate, mend_root_certificate},
-    {"services", "default", "kubernetes", kube_apiserver, make_service, mend_service},
-    {"endpoints", "default", "kubernetes", kube_apiserver, make_endpoints, mend_endpoints},
+    {"services", "default", "kubernetes", kube_apiserver, make_service, mend_service, true},
+    {"endpoints", "default", "kubernetes", kube_apiserver, make_endpoints, mend_endpoints, true},
     {"discovery.k8s.io/endpointslices", "default", "kubernetes", kube_apiserver, make_endpoint_slice,
-     mend_endpoint_slice},
+     mend_endpoint_slice, true},
     {"configmaps", "kube-system", "extension-apiserver-authentication", kube_apiserver, make_authentication,
      mend_authentication},
 }};
@@ -194,6 +194,7 @@ std::span<const SystemObject> system_objects() { return table; }
 
 void plan_system_objects(PlannedWrites& writes, std::string_view ns, const SystemFacts& facts) {
   for (const SystemObject& row : table) {
+    if (facts.own_place_only && !row.own_place) continue;
     if ((!row.ns.empty() && row.ns != ns) || !find_resource(row.resource)) continue;
     const auto current = writes.store().get(row.resource, ns, row.name);
     if (!current) {

@@ -22,6 +22,7 @@ struct SystemFacts {
   // Front proxies that are believed; no authorities: none are, and nothing is said of them.
   std::string proxy_ca_bundle = {};
   std::vector<std::string> proxy_names = {};
+  bool own_place_only = false;  // another control plane keeps all but what says where this server is
 };
 
 struct SystemObject {
@@ -33,6 +34,7 @@ struct SystemObject {
   // Brings an object that is there to what it must say and leaves the rest; true when that changed something. Null:
   // whatever it says is right.
   bool (*mend)(json::Object& object, const SystemFacts& facts) = nullptr;
+  bool own_place = false;  // says where this server is, which nobody else can know
 };
 std::span<const SystemObject> system_objects();
 
