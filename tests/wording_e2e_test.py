@@ -165,7 +165,7 @@ class Phrases(unittest.TestCase):
         self.begins(denied + 'spec.runStrategy: Unsupported value: "Often": supported values: Always, ', 422, "POST", VMS, vm("y", runStrategy="Often"))
 
     def test_what_cannot_be_read(self):
-        self.begins('strict decoding error: unknown field "spec.foo"', 400, "POST", VMS + "?fieldValidation=Strict", vm("y", runStrategy="Halted", foo=1))
+        self.begins('VirtualMachine in version "v1" cannot be handled as a VirtualMachine: strict decoding error: unknown field "spec.foo"', 400, "POST", VMS + "?fieldValidation=Strict", vm("y", runStrategy="Halted", foo=1))
         self.begins('invalid label selector "a in": expected "(" after "in"', 400, "GET", VMS + "?labelSelector=a in")
         self.begins("strategic merge patch is not supported for virtualmachines; use --type=merge", 415, "PATCH", VMS + "/demo", {}, kind=STRATEGIC)
         self.holds("jsonpatch test operation does not apply", 422, "PATCH", VMS + "/demo",
