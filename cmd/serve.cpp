@@ -390,17 +390,20 @@ Result<void> Standalone::open_api(const ServeOptions& options, const ListenAddre
   if (!system) return fail(std::move(system.error()));
   // Behind --api-only may be a kube-controller-manager, which is not to be fought with.
   system->own_place_only = options.api_only;
-  auto api = StandaloneApi::open({.state = folder_.path(),
-                                  .admin_token = {},
-                                  .authority_pem = pki_->authority_pem(),
-                                  .server_url = listen.url(),
-                                  .system = std::move(*system),
-                                  .default_instancetypes = options.default_instancetypes == "true",
-                                  .audit_bytes_max = static_cast<std::size_t>(options.audit_log_mib) * limits::mib,
-                                  .audit_required = options.audit_required,
-                                  .metrics = &metrics_,
-                                  .cipher = std::move(cipher)},
-                                 clock_);
+  auto api = StandaloneApi::open(
+      {.state = folder_.path(),
+       .admin_token = {},
+       .authority_pem = pki_->authority_pem(),
+       .server_url = listen.url(),
+       .system = std::move(*system),
+       .default_instancetypes = options.default_instancetypes == "true",
+       .audit_bytes_max = static_cast<std::size_t>(options.audit_log_mib) * limits::mib,
+       .audit_required = options.audit_required,
+       .metrics = &metrics_,
+       .cipher = std::move(cipher),
+       // Where others are the controllers, theirs counts.
+       .quota_usages = api_only_ ? resources::QuotaKeeper::Usages::reported : resources::QuotaKeeper::Usages::kept},
+      clock_);
   if (!api) return fail(std::move(api.error()));
   api_ = std::move(*api);
   router_ = std::make_unique<server::Router>(server::Router::Parts{

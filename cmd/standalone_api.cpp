@@ -82,11 +82,13 @@ auth::AuthenticationObserver recorded_in(resources::AuditLog& audit) {
 
 }  // namespace
 
-StandaloneApi::StandaloneApi(std::unique_ptr<store::EmbeddedStore> store, std::unique_ptr<resources::AuditLog> audit,
+StandaloneApi::StandaloneApi(std::unique_ptr<resources::QuotaKeeper> quotas,
+                             std::unique_ptr<store::EmbeddedStore> store, std::unique_ptr<resources::AuditLog> audit,
                              std::unique_ptr<local::ServiceAccountTokens> tokens,
                              std::vector<std::shared_ptr<const auth::TokenVerifier>> verifiers,
                              const resources::ContinueTokens& continue_tokens, const Clock& clock)
     : clock_(clock),
+      quotas_(std::move(quotas)),
       store_(std::move(store)),
       commits_(*store_),
       config_(*store_, std::string(resources::kubevirt_namespace), resources::machine_architecture()),
@@ -116,15 +118,18 @@ StandaloneApi::StandaloneApi(std::unique_ptr<store::EmbeddedStore> store, std::u
                                                                       .reviews = &reviews_,
                                                                       .audit = audit_.get(),
                                                                       .table = resources::make_table,
+                                                                      .quotas = quotas_.get(),
                                                                       .continue_tokens = continue_tokens});
 }
 
-StandaloneApi::~StandaloneApi() = default;
+StandaloneApi::~StandaloneApi() { quotas_->stop(); }
 
 Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOptions& options, const Clock& clock) {
   store::Options store_options;
   store_options.cipher = options.cipher;
   store_options.path = store::store_path(options.state);
+  auto quotas = std::make_unique<resources::QuotaKeeper>(options.quota_usages, clock);
+  store_options.guard = quotas.get();
   store_options.health_changed = [](const StoreHealth& health) {
     if (health.ok)
       log::info("the store accepts writes again");
@@ -133,6 +138,7 @@ Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOp
   };
   auto store = store::EmbeddedStore::open(std::move(store_options));
   if (!store) return fail(std::move(store.error()));
+  quotas->attach(**store);
   const resources::FirstStart first{.ca_bundle = options.authority_pem,
                                     .architecture = resources::machine_architecture(),
                                     .system = options.system,
@@ -163,8 +169,9 @@ Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOp
   if (!options.admin_token.empty()) verifiers.push_back(fixed_administrator(options.admin_token));
   // Owned by the result, which also owns the identifier that asks it.
   verifiers.push_back(std::shared_ptr<const auth::TokenVerifier>(std::shared_ptr<void>(), tokens->get()));
-  std::unique_ptr<StandaloneApi> made(new StandaloneApi(std::move(*store), std::move(*audit), std::move(*tokens),
-                                                        std::move(verifiers), continue_tokens, clock));
+  std::unique_ptr<StandaloneApi> made(new StandaloneApi(std::move(quotas), std::move(*store), std::move(*audit),
+                                                        std::move(*tokens), std::move(verifiers), continue_tokens,
+                                                        clock));
   made->token_files_ = std::move(files);
   made->metrics_ = options.metrics;
   made->system_ = options.system;
@@ -207,6 +214,7 @@ Task<void> StandaloneApi::keep_showing_health(http::Core& core) {
 }
 
 void StandaloneApi::start(http::Core& core, bool controllers) {
+  quotas_->start();
   core.post([this, &core, controllers] {
     tasks_.emplace_back(audit_->keep_flushing(core));
     if (metrics_ && health_) tasks_.emplace_back(keep_showing_health(core));
@@ -227,6 +235,7 @@ void StandaloneApi::stop() {
   tasks_.clear();
   controllers_.reset();
   system_controller_.reset();
+  quotas_->stop();
   commits_.wait_for_all();
   audit_->finish();
 }

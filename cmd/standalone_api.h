@@ -22,6 +22,7 @@
 #include "resources/api.h"
 #include "resources/audit.h"
 #include "resources/controllers.h"
+#include "resources/quota_keeper.h"
 #include "resources/system_controller.h"
 #include "server/health.h"
 #include "server/router.h"
@@ -41,6 +42,7 @@ struct StandaloneApiOptions {
   bool audit_required = false;                                 // refuse changes that cannot be recorded
   metrics::Registry* metrics = nullptr;                        // outlives the API; null: not counted
   std::shared_ptr<const store::ValueCipher> cipher = nullptr;  // for Secrets in the store's file
+  resources::QuotaKeeper::Usages quota_usages = resources::QuotaKeeper::Usages::kept;
 };
 
 class StandaloneApi {
@@ -63,14 +65,15 @@ class StandaloneApi {
   void stop();
 
  private:
-  StandaloneApi(std::unique_ptr<store::EmbeddedStore> store, std::unique_ptr<resources::AuditLog> audit,
-                std::unique_ptr<local::ServiceAccountTokens> tokens,
+  StandaloneApi(std::unique_ptr<resources::QuotaKeeper> quotas, std::unique_ptr<store::EmbeddedStore> store,
+                std::unique_ptr<resources::AuditLog> audit, std::unique_ptr<local::ServiceAccountTokens> tokens,
                 std::vector<std::shared_ptr<const auth::TokenVerifier>> verifiers,
                 const resources::ContinueTokens& continue_tokens, const Clock& clock);
   Task<void> keep_showing_health(http::Core& core);
   void add_token_documents(std::string_view server_url);
 
   const Clock& clock_;
+  std::unique_ptr<resources::QuotaKeeper> quotas_;  // the store's guard
   std::unique_ptr<store::EmbeddedStore> store_;
   resources::Commits commits_;
   config::StoredConfig config_;

@@ -73,6 +73,11 @@ std::string namespace_terminating(std::string_view ns) {
   return fmt::format("unable to create new content in namespace {} because it is being terminated", ns);
 }
 
+std::string exceeded_quota(std::string_view quota, std::string_view requested, std::string_view used,
+                           std::string_view limited) {
+  return fmt::format("exceeded quota: {}, requested: {}, used: {}, limited: {}", quota, requested, used, limited);
+}
+
 std::string too_old_version(std::string_view asked, std::string_view oldest) {
   return fmt::format("{}: {} ({}); list again and watch from the version of that list", version_too_old, asked, oldest);
 }

@@ -58,6 +58,9 @@ std::string modified(std::string_view now_at, std::string_view sent);
 std::string another_uid(std::string_view now, std::string_view sent);
 // `unable to create new content in namespace NS because it is being terminated`: the WHY of a refusal.
 std::string namespace_terminating(std::string_view ns);
+// `exceeded quota: NAME, requested: a=1, used: a=3, limited: a=3`: the WHY of a refusal.
+std::string exceeded_quota(std::string_view quota, std::string_view requested, std::string_view used,
+                           std::string_view limited);
 // `too old resource version: 3 (568)`; `Too large resource version: 568, current: 3`.
 std::string too_old_version(std::string_view asked, std::string_view oldest);
 std::string too_large_version(std::string_view asked, std::string_view newest);

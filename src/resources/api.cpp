@@ -222,6 +222,7 @@ ResourceApi::ResourceApi(ApiParts parts)
                .admission = parts_.admission,
                .rules = parts_.rules,
                .table = parts_.table,
+               .quotas = parts_.quotas,
                .continue_tokens = parts_.continue_tokens},
       gate_(parts_.identifier, parts_.authorizer) {}
 

@@ -53,6 +53,7 @@ struct ApiParts {
   const auth::ReviewParts* reviews = nullptr;  // null: access reviews and tokens are not offered
   AuditLog* audit = nullptr;                   // null: none
   TableMaker table = nullptr;                  // null: tables are answered with the objects themselves
+  QuotaKeeper* quotas = nullptr;               // the guard of the store; null: ResourceQuotas are only kept
   ContinueTokens continue_tokens = {};         // of its own, which the next process does not know
 };
 

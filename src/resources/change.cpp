@@ -21,6 +21,7 @@
 #include "resources/managed_fields.h"
 #include "resources/object_meta.h"
 #include "resources/output.h"
+#include "resources/quota_keeper.h"
 #include "resources/rules.h"
 
 namespace vg::resources {
@@ -260,6 +261,9 @@ Task<Written> change_object(Context& context, const ObjectPtr& current, const js
   const bool goes = deletion_completes(wanted.get_object(), context.resource);
   if (dry_run) {
     if (auto fits = check_stored_size(current->name(), draft); !fits) co_return refused(std::move(fits.error()));
+    if (context.backend.quotas && !goes)
+      if (auto problem = context.backend.quotas->find_problem(current->key(), &old.get_object(), wanted.get_object()))
+        co_return refused(std::move(*problem));
     co_return unstored_object(current->key(), draft, current->revision());
   }
 
@@ -276,6 +280,8 @@ Task<Written> change_object(Context& context, const ObjectPtr& current, const js
   }
   if (context.group() == auth::rbac_group) co_await context.backend.authorizer.settle(core);
   if (goes) co_return unstored_object(current->key(), draft, outcome->revision);
+  if (context.backend.quotas && context.resource.key == quotas_key)
+    co_await context.backend.quotas->counted(core, current->key());
   co_return std::move(outcome->objects.front());
 }
 

@@ -30,6 +30,7 @@
 namespace vg::resources {
 
 struct ListMeta;
+class QuotaKeeper;
 // What a table is made of, besides its rows. Everything in it outlives the table.
 struct TableCall {
   const Resource& resource;
@@ -60,6 +61,7 @@ struct Backend {
   const admission::Environment& admission;    // what the admission rules know beside the object
   const auth::RuleResolver* rules = nullptr;  // null: roles are written without the checks against escalation
   TableMaker table = nullptr;                 // null: tables are answered with the objects themselves
+  QuotaKeeper* quotas = nullptr;              // null: ResourceQuotas are only kept
   ContinueTokens continue_tokens;
   std::atomic<std::size_t> watches = 0;  // that run now
 };

@@ -21,6 +21,7 @@
 #include "resources/managed_fields.h"
 #include "resources/object_meta.h"
 #include "resources/output.h"
+#include "resources/quota_keeper.h"
 #include "resources/rules.h"
 #include "resources/runtime_classes.h"
 #include "resources/write.h"
@@ -119,14 +120,22 @@ Task<Result<ObjectPtr>> store_new(Context& context, json::Object& object, bool g
     if (!draft) co_return fail(std::move(draft.error()));
     if (dry_run) {
       if (auto fits = check_stored_size(name, *draft); !fits) co_return fail(std::move(fits.error()));
-      if (!context.find(name))
-        co_return unstored_object({context.resource.key, std::string(context.key_ns()), name}, *draft, 0);
+      const ObjectKey key{context.resource.key, std::string(context.key_ns()), name};
+      if (context.backend.quotas)
+        if (auto problem = context.backend.quotas->find_problem(key, nullptr, object))
+          co_return fail(std::move(*problem));
+      if (!context.find(name)) co_return unstored_object(key, *draft, 0);
       outcome = fail(Status::already_exists(std::string(context.group()), std::string(context.plural()), name));
     } else {
       outcome = co_await commit(context.backend.commits, context.call.core(),
                                 create_transaction(context, name, std::move(*draft)));
     }
-    if (outcome) co_return std::move(outcome->objects.front());
+    if (outcome) {
+      // Whoever made a quota can rely on it.
+      if (context.backend.quotas && context.resource.key == quotas_key)
+        co_await context.backend.quotas->counted(context.call.core(), outcome->objects.front()->key());
+      co_return std::move(outcome->objects.front());
+    }
     const bool taken = outcome.error().reason == "AlreadyExists";
     if (!generated || !taken || attempt == generated_names_max)
       co_return fail(explain(context, name, std::move(outcome.error())));

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 
 #include "base/limits.h"
 #include "json/access.h"
 #include "resources/core_kinds/quantities.h"
 #include "resources/core_kinds/values.h"
+#include "resources/pod_demand.h"
 
 namespace vg::resources {
 namespace {
@@ -21,64 +21,6 @@ using core_kinds::text;
 
 constexpr std::string_view pods = "pods";
 constexpr std::string_view claims = "persistentvolumeclaims";
-
-// Amounts by resource, as a container says them or as those of a pod add up.
-using Amounts = std::map<std::string_view, Quantity>;
-
-struct Demand {
-  Amounts requests, limits;
-};
-
-Amounts amounts_of(const json::Object& list) {
-  Amounts amounts;
-  for (const auto& member : list)
-    if (auto quantity = quantity_of(&member.value())) amounts.emplace(member.key(), std::move(*quantity));
-  return amounts;
-}
-
-Demand demand_of(const json::Object& container) {
-  const json::Object& resources = members(container, "resources");
-  return {.requests = amounts_of(members(resources, "requests")), .limits = amounts_of(members(resources, "limits"))};
-}
-
-void add(Amounts& sum, const Amounts& more) {
-  for (const auto& [resource, quantity] : more) sum[resource] += quantity;
-}
-
-void raise(Amounts& sum, const Amounts& other) {
-  for (const auto& [resource, quantity] : other) {
-    Quantity& mine = sum[resource];
-    mine = std::max(mine, quantity);
-  }
-}
-
-// Containers run together; those of the start run before them, one at a time, unless they stay.
-Demand demand_of_pod(const json::Object& spec) {
-  Demand all, staying, starting;
-  for (const json::Value& container : items(spec, "initContainers")) {
-    Demand one = demand_of(members(container));
-    if (text(container, "restartPolicy") == "Always") {
-      add(staying.requests, one.requests);
-      add(staying.limits, one.limits);
-      one = staying;
-    } else {
-      add(one.requests, staying.requests);
-      add(one.limits, staying.limits);
-    }
-    raise(starting.requests, one.requests);
-    raise(starting.limits, one.limits);
-  }
-  for (const json::Value& container : items(spec, "containers")) {
-    const Demand one = demand_of(members(container));
-    add(all.requests, one.requests);
-    add(all.limits, one.limits);
-  }
-  add(all.requests, staying.requests);
-  add(all.limits, staying.limits);
-  raise(all.requests, starting.requests);
-  raise(all.limits, starting.limits);
-  return all;
-}
 
 class Problems {
  public:

@@ -600,6 +600,37 @@ Result<std::unique_ptr<Watch>> EmbeddedStore::watch(WatchQuery query, Waker wake
 
 // --- writing ------------------------------------------------------------------------------------------------------
 
+Result<EmbeddedStore::PreparedWrite> EmbeddedStore::prepare(Write& write) const {
+  const auto& key = write.key;
+  if (key.resource.empty() || key.name.empty()) return fail(Status::internal_error("an object without a name"));
+  for (const auto& part : {std::string_view(key.resource), std::string_view(key.ns), std::string_view(key.name),
+                           std::string_view(write.object.uid)}) {
+    if (part.size() > options_.key_bytes_max) return fail(Status::bad_request("the name of the object is too long"));
+  }
+  PreparedWrite prepared{write.kind, std::move(write.key), write.expected_revision, std::move(write.expected_uid),
+                         nullptr};
+  if (write.kind == WriteKind::remove) return prepared;
+  const auto& draft = write.object;
+  if (draft.json.size() > options_.object_bytes_max) {
+    return fail(Status::too_large(fmt::format("the object \"{}\" has {} bytes as JSON, at most {} are supported",
+                                              prepared.key.name, draft.json.size(), options_.object_bytes_max)));
+  }
+  const auto offset = draft.revision_offset;
+  if (offset == 0 || offset >= draft.json.size() || (draft.json[offset] != '"' && draft.json[offset] != '}')) {
+    return fail(Status::internal_error("the place of the resource version in the object is not one"));
+  }
+  const auto facts = pack_facts(draft);
+  // Made here and not by the writer: whatever every submitter can do for itself, the one writer need not.
+  prepared.object = StoredObject::make({.resource = prepared.key.resource,
+                                        .ns = prepared.key.ns,
+                                        .name = prepared.key.name,
+                                        .uid = draft.uid,
+                                        .facts = facts,
+                                        .json = draft.json,
+                                        .revision_offset = offset});
+  return prepared;
+}
+
 Result<EmbeddedStore::Pending> EmbeddedStore::prepare(Transaction& transaction) const {
   if (transaction.writes.empty()) return fail(Status::internal_error("a transaction that writes nothing"));
   if (transaction.writes.size() > transaction_writes_max || transaction.preconditions.size() > transaction_writes_max) {
@@ -609,37 +640,12 @@ Result<EmbeddedStore::Pending> EmbeddedStore::prepare(Transaction& transaction) 
   pending.writes.reserve(transaction.writes.size());
   std::unordered_set<KeyView, KeyHash> keys;
   for (auto& write : transaction.writes) {
-    const auto& key = write.key;
-    if (key.resource.empty() || key.name.empty()) return fail(Status::internal_error("an object without a name"));
-    for (const auto& part : {std::string_view(key.resource), std::string_view(key.ns), std::string_view(key.name),
-                             std::string_view(write.object.uid)}) {
-      if (part.size() > options_.key_bytes_max) return fail(Status::bad_request("the name of the object is too long"));
-    }
+    auto prepared = prepare(write);
+    if (!prepared) return fail(std::move(prepared.error()));
+    const auto& key = prepared->key;
     pending.bytes += sizeof(PreparedWrite) + key.resource.size() + key.ns.size() + key.name.size();
-    PreparedWrite prepared{write.kind, std::move(write.key), write.expected_revision, std::move(write.expected_uid),
-                           nullptr};
-    if (write.kind != WriteKind::remove) {
-      const auto& draft = write.object;
-      if (draft.json.size() > options_.object_bytes_max) {
-        return fail(Status::too_large(fmt::format("the object \"{}\" has {} bytes as JSON, at most {} are supported",
-                                                  prepared.key.name, draft.json.size(), options_.object_bytes_max)));
-      }
-      const auto offset = draft.revision_offset;
-      if (offset == 0 || offset >= draft.json.size() || (draft.json[offset] != '"' && draft.json[offset] != '}')) {
-        return fail(Status::internal_error("the place of the resource version in the object is not one"));
-      }
-      const auto facts = pack_facts(draft);
-      // Made here and not by the writer: whatever every submitter can do for itself, the one writer need not.
-      prepared.object = StoredObject::make({.resource = prepared.key.resource,
-                                            .ns = prepared.key.ns,
-                                            .name = prepared.key.name,
-                                            .uid = draft.uid,
-                                            .facts = facts,
-                                            .json = draft.json,
-                                            .revision_offset = offset});
-      pending.bytes += prepared.object->memory_bytes();
-    }
-    pending.writes.push_back(std::move(prepared));
+    if (prepared->object) pending.bytes += prepared->object->memory_bytes();
+    pending.writes.push_back(std::move(*prepared));
   }
   if (pending.writes.size() > 1) {
     for (const auto& write : pending.writes) {
@@ -745,6 +751,46 @@ Result<void> EmbeddedStore::check(const Pending& pending, const Batch& batch) co
   return {};
 }
 
+class EmbeddedStore::GuardView final : public CommitGuard::View {
+ public:
+  GuardView(const EmbeddedStore& store, const Batch& batch) : store_(store), batch_(batch) {}
+  ObjectPtr newest(const ObjectKey& key) const override {
+    const auto kept = store_.newest(key, batch_);
+    return kept ? kept->open() : nullptr;
+  }
+
+ private:
+  const EmbeddedStore& store_;
+  const Batch& batch_;
+};
+
+// Puts what the guard adds behind the transaction's own writes.
+Result<void> EmbeddedStore::ask_guard(Pending& pending, const Batch& batch) {
+  std::vector<CommitGuard::Item> items;
+  items.reserve(pending.writes.size());
+  for (const auto& write : pending.writes) {
+    const auto kept = write.kind == WriteKind::create ? nullptr : newest(write.key, batch);
+    items.push_back(
+        {.kind = write.kind, .key = write.key, .before = kept ? kept->open() : nullptr, .after = write.object.get()});
+  }
+  auto added = options_.guard->complete(items, GuardView(*this, batch), batch.revision + 1);
+  if (!added) return fail(std::move(added.error()));
+  const std::size_t own = pending.writes.size();
+  for (auto& write : *added) {
+    auto prepared = prepare(write);
+    if (!prepared) return fail(std::move(prepared.error()));
+    const auto same = std::ranges::find(pending.writes, prepared->key, &PreparedWrite::key);
+    if (same != pending.writes.end()) {
+      same->object = std::move(prepared->object);
+    } else {
+      // The revision that the guard saw is the newest: nobody else writes meanwhile.
+      pending.writes.push_back(std::move(*prepared));
+    }
+  }
+  pending.own_writes = own;
+  return {};
+}
+
 void EmbeddedStore::stage(Pending& pending, Batch& batch) {
   // An answer that rests on another transaction of this batch must wait for the batch: if that fails, it was not true.
   const auto in_batch = [&](const auto& item) { return batch.written.contains(view(item.key)); };
@@ -757,6 +803,16 @@ void EmbeddedStore::stage(Pending& pending, Batch& batch) {
   if (auto possible = check(pending, batch); !possible) {
     refused_.fetch_add(1, std::memory_order_relaxed);
     return answer(fail(std::move(possible.error())));
+  }
+  pending.own_writes = pending.writes.size();
+  const auto concerns = [&](const PreparedWrite& write) { return options_.guard->concerns(write.key); };
+  if (options_.guard && std::ranges::any_of(pending.writes, concerns)) {
+    if (auto possible = ask_guard(pending, batch); !possible) {
+      refused_.fetch_add(1, std::memory_order_relaxed);
+      // The guard may have looked at whatever this batch wrote.
+      batch.answers.push_back({std::move(pending.done), fail(std::move(possible.error()))});
+      return;
+    }
   }
   CommitOutcome outcome;
   outcome.objects.reserve(pending.writes.size());
@@ -791,6 +847,7 @@ void EmbeddedStore::stage(Pending& pending, Batch& batch) {
     batch.changes.push_back(std::move(change));
     batch.entries.push_back(std::move(entry));
   }
+  outcome.objects.resize(pending.own_writes);
   outcome.revision = batch.revision;
   if (!changes) return answer(std::move(outcome));
   ++batch.transactions;
@@ -808,6 +865,7 @@ void EmbeddedStore::run_batch(std::vector<Pending>& pending) {
       write_problem_ = std::move(written.error());
       report_health();
       const auto status = not_written(write_problem_, file_->outcome_unknown());
+      if (options_.guard) options_.guard->undone();
       for (auto& answer : batch.answers) answer.done(fail(status));
       return;
     }

@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "base/limits.h"
+#include "ports/commit_guard.h"
 #include "ports/object_store.h"
 #include "store/kept_object.h"
 #include "store/object_index.h"
@@ -69,6 +70,8 @@ struct Options {
   std::size_t wal_bytes_max = 8 * limits::mib;
   // How often a store that could not write tries again by itself, so that readiness returns without traffic.
   std::chrono::steady_clock::duration probe_interval = std::chrono::seconds(1);
+  // Completes or refuses transactions (see ports/commit_guard.h). Outlives the store.
+  CommitGuard* guard = nullptr;
   // Called on the writer's thread when health changes. Must not block.
   std::function<void(const StoreHealth&)> health_changed;
 };
@@ -111,6 +114,7 @@ class EmbeddedStore final : public ObjectStore {
   class Walk;
   class Page;
   class LongPage;
+  class GuardView;
 
   // A change as it is kept. There is one for nearly every object, so it is small.
   struct LogEntry {
@@ -152,6 +156,7 @@ class EmbeddedStore final : public ObjectStore {
     std::vector<Precondition> preconditions;
     Completion done;
     std::size_t bytes = 0;
+    std::size_t own_writes = 0;  // those in front; the guard added the others
   };
   // What leaves the state is freed after the lock is given back.
   struct Leaving {
@@ -171,6 +176,7 @@ class EmbeddedStore final : public ObjectStore {
   DiskResult load_record(const Record& record);
   Packer& packer(std::string_view resource);
   Result<Pending> prepare(Transaction& transaction) const;
+  Result<PreparedWrite> prepare(Write& write) const;
 
   // On the writer's thread.
   void run();
@@ -178,6 +184,7 @@ class EmbeddedStore final : public ObjectStore {
   void stage(Pending& pending, Batch& batch);
   KeptPtr newest(const ObjectKey& key, const Batch& batch) const;
   Result<void> check(const Pending& pending, const Batch& batch) const;
+  Result<void> ask_guard(Pending& pending, const Batch& batch);
   DiskResult write(const Batch& batch);
   DiskResult write_obsolete(std::size_t rows_max);
   void forget_obsolete();

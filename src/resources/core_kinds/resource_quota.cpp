@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <set>
@@ -47,6 +49,19 @@ void defaults(json::Object& object, const WriteContext& /*context*/) {
 }
 
 void prepare_create(json::Object& object, const WriteContext& /*context*/) { object["status"].emplace_object(); }
+
+// Every write to the namespace goes through all of them.
+constexpr std::size_t resources_max = 256;
+// Devices are allocated by a scheduler, which nothing here is.
+constexpr std::string_view device_class_suffix = ".deviceclass.resource.k8s.io/devices";
+
+void check_countable(Causes& causes, const Place& at, const json::Object& hard) {
+  if (hard.size() > resources_max)
+    causes.too_many(at, fmt::format("at most {} resources are supported", resources_max));
+  for (const auto& member : hard)
+    if (std::string_view(member.key()).ends_with(device_class_suffix))
+      causes.forbidden(at.key(member.key()), "devices are not counted by this server; remove the resource");
+}
 
 void check_amounts(Causes& causes, const Place& at, const json::Object& amounts) {
   for (const auto& member : amounts) {
@@ -130,6 +145,7 @@ void validate(const json::Object& object, const json::Object* old, const WriteCo
   if (context.subresource != "status") {
     const json::Object& spec = members(object, "spec");
     check_amounts(causes, spec_place.field("hard"), members(spec, "hard"));
+    check_countable(causes, spec_place.field("hard"), members(spec, "hard"));
     check_scopes(causes, spec_place.field("scopes"), spec);
     const Place selector = spec_place.field("scopeSelector");
     check_scope_selector(causes, selector.field("matchExpressions"), spec);
