@@ -246,8 +246,8 @@ class KeptUsage(QuotaCase):
     def test_what_cannot_be_counted_is_refused(self):
         refused = self.quota(code=422, hard={"gpu.deviceclass.resource.k8s.io/devices": "1"})
         self.assertEqual(refused["details"]["causes"][0]["field"], "spec.hard[gpu.deviceclass.resource.k8s.io/devices]")
-        self.quota(code=422, hard={f"count/r{i}.example.com": "1" for i in range(257)})
-        for i in range(32):
+        self.quota(code=422, hard={f"count/r{i}.example.com": "1" for i in range(129)})
+        for i in range(16):
             self.quota(f"q{i}", hard={"pods": "1"})
         self.quota("one-more", code=403, hard={"pods": "1"})
 

@@ -22,7 +22,7 @@ namespace vg::resources {
 namespace {
 
 // Every write to a namespace looks at all of its quotas, on the one thread that writes for everybody.
-constexpr std::size_t quotas_in_namespace_max = 32;
+constexpr std::size_t quotas_in_namespace_max = 16;
 // How soon it is looked again whether a write that was taken can be read.
 constexpr std::chrono::milliseconds published_interval{1};
 constexpr std::chrono::seconds retry_interval{1};
@@ -72,11 +72,6 @@ void apply_delta(Usage& used, const Usage& delta) {
     found->second += quantity;
     if (found->second.sign() < 0) found->second = Quantity();
   }
-}
-
-bool counts(const Quota& quota, std::string_view resource) {
-  return std::ranges::any_of(quota.spec_hard,
-                             [&](const auto& item) { return counted_resource(item.first) == resource; });
 }
 
 Quota read_stored(const StoredObject& stored) {
@@ -155,6 +150,11 @@ void QuotaKeeper::undone() {
 
 void QuotaKeeper::begin_counting(const Name& name, Revision from) {
   counting_[name] = {.id = next_id_++, .from = from, .deltas = {}, .count = {}};
+  enqueue(name);
+}
+
+void QuotaKeeper::enqueue(const Name& name) {
+  if (!queued_.insert(name).second) return;
   queue_.push_back(name);
   changed_.notify_all();
 }
@@ -216,7 +216,7 @@ void QuotaKeeper::settle_status(Loaded& loaded, std::string_view ns, Revision re
   const std::lock_guard lock(mutex_);
   const auto counting = counting_.find(name);
   const bool pending = counting != counting_.end() && !counting->second.finished;
-  if (wants_more || (!pending && lacks_count(quota))) {
+  if (wants_more || (loaded.written && !pending && lacks_count(quota))) {
     plan.begin.emplace_back(name, revision);
     return;
   }
@@ -349,13 +349,14 @@ void QuotaKeeper::run(const std::stop_token& stop) {
       if (!changed_.wait(lock, stop, [this] { return !queue_.empty(); })) return;
       name = std::move(queue_.front());
       queue_.pop_front();
+      queued_.erase(name);
     }
     const bool done = count_quota(name, stop);
     wake(name);
     if (done || stop.stop_requested()) continue;
     log::warning("a quota could not be counted; it is tried again", {{"namespace", name.first}, {"name", name.second}});
     std::unique_lock lock(mutex_);
-    queue_.push_back(name);
+    enqueue(name);
     changed_.wait_for(lock, stop, retry_interval, [] { return false; });
   }
 }

@@ -84,7 +84,9 @@ class QuotaKeeper final : public CommitGuard {
                                            Revision revision, Plan& plan);
   std::vector<Loaded> load(std::string_view ns, std::span<const Item> items, const View& view, Plan& plan) const;
   void settle_status(Loaded& loaded, std::string_view ns, Revision revision, Plan& plan) const;
+  // With mutex_ held.
   void begin_counting(const Name& name, Revision from);
+  void enqueue(const Name& name);
   void carry_out(Plan& plan);
 
   void run(const std::stop_token& stop);
@@ -104,6 +106,7 @@ class QuotaKeeper final : public CommitGuard {
   std::condition_variable_any changed_;
   std::map<Name, Counting> counting_;
   std::deque<Name> queue_;
+  std::set<Name> queued_;  // what is in the queue: once each, however often the disk fails
   std::multimap<Name, std::function<void()>> waiting_;
   std::uint64_t next_id_ = 1;
   std::jthread thread_;

@@ -265,6 +265,7 @@ Status forbidden(const QuotaChange& change, std::string why) {
 
 // Names of the quota that objects of this resource count for.
 Usage names_about(const Usage& hard, std::string_view resource_key) {
+  if (only_counted(resource_key)) return masked(hard, quota_facts(resource_key, nullptr).usage);
   Usage about;
   for (const auto& [name, quantity] : hard)
     if (counted_resource(name) == resource_key) about.emplace(name, quantity);
@@ -305,6 +306,11 @@ std::optional<std::string> counted_resource(std::string_view name) {
   if (is_compute(plain) || core_kinds::is_huge_page_resource(plain)) return std::string(pods_key);
   if (name.starts_with(requests_prefix) && is_extended(plain)) return std::string(pods_key);
   return std::nullopt;
+}
+
+bool counts(const Quota& quota, std::string_view key) {
+  if (only_counted(key)) return !masked(quota_facts(key, nullptr).usage, quota.spec_hard).empty();
+  return std::ranges::any_of(quota.spec_hard, [&](const auto& item) { return counted_resource(item.first) == key; });
 }
 
 bool only_counted(std::string_view key) { return key != pods_key && key != services_key && key != claims_key; }

@@ -59,6 +59,8 @@ struct Quota {
 };
 Quota read_quota(const json::Object& object);
 
+// Whether any of the names in spec.hard is about objects of this resource.
+bool counts(const Quota& quota, std::string_view resource_key);
 bool matches_scopes(const Quota& quota, const QuotaFacts& facts);
 // What of the usage the names in `names` are about.
 Usage masked(const Usage& usage, const Usage& names);

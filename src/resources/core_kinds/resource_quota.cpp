@@ -51,7 +51,7 @@ void defaults(json::Object& object, const WriteContext& /*context*/) {
 void prepare_create(json::Object& object, const WriteContext& /*context*/) { object["status"].emplace_object(); }
 
 // Every write to the namespace goes through all of them.
-constexpr std::size_t resources_max = 256;
+constexpr std::size_t resources_max = 128;
 // Devices are allocated by a scheduler, which nothing here is.
 constexpr std::string_view device_class_suffix = ".deviceclass.resource.k8s.io/devices";
 
