@@ -225,10 +225,14 @@ class KeptUsage(QuotaCase):
         path = self.at("persistentvolumeclaims", "a")
         self.ask("PATCH", path + "/status", {"status": {"phase": "Bound", "capacity": {"storage": "4Gi"}}}, content=PATCH)
         grown = {"spec": {"resources": {"requests": {"storage": "7Gi"}}}}
-        code, answer = self.send("PATCH", path, grown, content=PATCH)
-        if code != 422:  # unless claims cannot grow at all
-            self.assertEqual((code, "exceeded quota" in answer["message"]), (403, True), answer)
-        self.assertEqual(self.used(), {"gold.storageclass.storage.k8s.io/persistentvolumeclaims": "1", "requests.storage": "9Gi"})
+        refused = self.ask("PATCH", path, grown, code=403, content=PATCH)
+        self.assertEqual(refused["message"], 'persistentvolumeclaims "a" is forbidden: exceeded quota: q, requested: requests.storage=3Gi, '
+                                             "used: requests.storage=9Gi, limited: requests.storage=10Gi")
+        self.ask("PATCH", path + "?dryRun=All", grown, code=403, content=PATCH)
+        used = {"gold.storageclass.storage.k8s.io/persistentvolumeclaims": "1", "requests.storage": "9Gi"}
+        self.assertEqual(self.used(), used)
+        self.ask("PATCH", path, {"spec": {"resources": {"requests": {"storage": "5Gi"}}}}, content=PATCH)
+        self.assertEqual(self.used(), {**used, "requests.storage": "10Gi"})
 
     def test_services(self):
         self.quota(hard={"services": "2", "services.nodeports": "1", "services.loadbalancers": "0"})
