@@ -18,6 +18,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -161,7 +162,7 @@ PHRASES = [re.compile(pattern) for pattern in (
     "strict decoding error", "the server doesn't have a resource type")]
 REASONS = [(re.compile(pattern, re.MULTILINE), name) for pattern, name in (
     (r"Error from server \((\w+)\)", None), (r'^The \S+ (?:"[^"]*" )?is invalid', "Invalid"), (r"^Error from server", "server"), (r"^error:", "client"))]
-VOLATILE_MEMBERS = {"uid", "resourceVersion", "creationTimestamp", "managedFields", "clusterIP", "clusterIPs", "nodePort", "selfLink", "time", "lastTransitionTime",
+VOLATILE_MEMBERS = {"uid", "resourceVersion", "creationTimestamp", "clusterIP", "clusterIPs", "nodePort", "selfLink", "time", "lastTransitionTime",
                     "deletionTimestamp", "token", "expirationTimestamp"}
 VOLATILE_TEXT = [(re.compile(pattern), name) for pattern, name in (
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", "TIME"), (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UID"),
@@ -189,7 +190,8 @@ def left_column(text):
 
 
 def fields_explained(text):
-    return [" ".join(match.group().split()) for match in re.finditer(r"^(?:KIND|VERSION|GROUP|FIELD):.*|^ +\w+\t+<.*", text, re.MULTILINE)]
+    """Their names, and which are required: kube-apiserver knows no names of the types of foreign kinds."""
+    return [" ".join(re.sub("<.*?>", "", match.group()).split()) for match in re.finditer(r"^(?:KIND|VERSION|GROUP|FIELD):.*|^ +\w+\t+<.*", text, re.MULTILINE)]
 
 
 def shown(call, text):
@@ -311,6 +313,7 @@ class Side:
         for name, text in texts.items():
             with open(os.path.join(self.files, name), "w") as file:
                 file.write(text)
+        shutil.copy(os.path.join(kubectl_side.SOURCE, "examples", "vm.yaml"), self.files)
         self.env = {"PATH": os.environ["PATH"], "HOME": self.folder, "KUBECONFIG": self.server.kubeconfig, "LC_ALL": "C"}
 
     def ask(self, call, programs):
@@ -361,6 +364,7 @@ def main(arguments):
     if missing:
         print(f"SKIPPED: {', '.join(missing)} must name programs; nothing is compared with a real kube-apiserver and virt-api")
         return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that no process is left behind
     show_all = "--all" in arguments
     wanted = next((argument for argument in arguments if argument != "--all"), "")
     unexplained = 0
