@@ -35,7 +35,24 @@ CALL_DEADLINE_S = 60
 SHOWN_LINES = 8
 
 # (the call, the lines that differ, why): regular expressions; every differing line must match for a difference to be explained.
-EXPLAINED = []
+EXPLAINED = [
+    (r"", r"^ours: phrase [\w.\[\]-]+: (Required|Invalid|Unsupported|Duplicate) value$|^ours: phrase [\w.\[\]-]+: Forbidden$",
+     "the field is the same; where virt-api has prose, our message names the kind of fault"),
+    (r"^k version", r"serverVersion", "builds tell their own versions and compilers"),
+    (r"api-versions|api-resources|componentstatuses", r"componentstatus|cdi\.kubevirt\.io|flowcontrol|exit code|phrase the server doesn't|reason client|warning|shown (NAME|control|etcd|sched)",
+     "component statuses and flow control are not served; CDI's kinds are"),
+    (r"config view", r"^ours: shown default$", "our kubeconfig names the namespace"),
+    (r"whoami", r"Username|credential-id", "administrators have other names"),
+    (r"pod", r"\.spec\.(serviceAccount|serviceAccountName|preemptionPolicy|priority|tolerations\[\d\]\.\w+)=|shown (Service Account|Priority):",
+     "nothing schedules pods; the real side runs without the ServiceAccount plugin"),
+    (r"claim", r"pvc-protection|did not end|exit code 1|not found|reason (NotFound|server)|shown Finalizers",
+     "no finalizer that no controller would take off; see COMPATIBILITY.md"),
+    (r"patch svc sv1", r"", "services have no address here, so one may be set"),
+    (r"--as system:serviceaccount:default:sa1", r"", "the real side has no controller that aggregates the role view"),
+    (r"vmiName=bogus", r'^ours: phrase virtualmachineinstances.kubevirt.io "bogus" not found', "virt-api has words of its own for a VMI that is missing"),
+    (r"kubevirt.io/v9\"}", r"", "a bad request, where the real server has an internal error"),
+    (r"patch kubevirt .*bogus", r"patched", "the object of the real side has no spec.configuration before"),
+]
 
 # --- documents that calls send
 RBAC, APPS = "rbac.authorization.k8s.io/v1", "apps/v1"
@@ -160,13 +177,14 @@ PHRASES = [re.compile(pattern) for pattern in (
     r'User "[^"]*" cannot \w+ resource "[^"]*" in API group "[^"]*" (?:in the namespace "[^"]*"|at the cluster scope)', "Unauthorized",
     "the server does not allow this method on the requested resource", FIELD, "exceeded quota", "too many requests", r'unknown field "[^"]*"',
     "strict decoding error", "the server doesn't have a resource type")]
+REFUSED_FIELD = re.compile(r"^(?:The \S+ (?:\"[^\"]*\" )?is invalid:|\*) ([\w./\[\]-]+):", re.MULTILINE)
 REASONS = [(re.compile(pattern, re.MULTILINE), name) for pattern, name in (
     (r"Error from server \((\w+)\)", None), (r'^The \S+ (?:"[^"]*" )?is invalid', "Invalid"), (r"^Error from server", "server"), (r"^error:", "client"))]
 VOLATILE_MEMBERS = {"uid", "resourceVersion", "creationTimestamp", "clusterIP", "clusterIPs", "nodePort", "selfLink", "time", "lastTransitionTime",
                     "deletionTimestamp", "token", "expirationTimestamp"}
 VOLATILE_TEXT = [(re.compile(pattern), name) for pattern, name in (
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", "TIME"), (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UID"),
-    (r"127\.0\.0\.1:\d+", "ADDRESS"), (r"/tmp/[\w./-]+", "PATH"), (r"eyJ[\w.-]+", "TOKEN"), (r"\b\d+(?:ms|s|m\d+s|m)\b", "AGE"))]
+    (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ \+0000", "TIME"), (r"127\.0\.0\.1:\d+", "ADDRESS"), (r"/tmp/[\w./-]+", "PATH"), (r"eyJ[\w.-]+", "TOKEN"), (r'resourceVersion: "\d+"', "VERSION"), (r"\b\d+(?:ms|s|m\d+s|m)\b", "AGE"))]
 
 
 def steady(text):
@@ -214,6 +232,7 @@ class Answer:
         if code:
             found = [(pattern.search(err + out), name) for pattern, name in REASONS]
             self.lines |= {"reason " + (name or match.group(1)) for match, name in found if match}
+            self.lines |= {"field " + field for field in REFUSED_FIELD.findall(err)}
             self.lines |= {"phrase " + match.group() for pattern in PHRASES for match in pattern.finditer(err + out)}
         if re.search("^Warning:", err, re.MULTILINE):
             self.lines.add("a warning")

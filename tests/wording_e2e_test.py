@@ -4,6 +4,7 @@ read the rest, in the words of the field, so words that are not used in messages
 
 VIRTGATE_BINARY names the program, VIRTGATE_SOURCE_DIR the checkout.
 """
+import glob
 import json
 import os
 import re
@@ -231,6 +232,12 @@ class Words(unittest.TestCase):
         found = [f"{path}:{line}: {complaint}" for path in sources() for line, text in texts_of(os.path.join(SOURCE, path))
                  for complaint in self.complaints(text)]
         self.assertEqual(found, [])
+
+    def test_deprecation_warnings_say_so(self):
+        schema = "".join(e2e.read(path) for path in glob.glob(os.path.join(SOURCE, "schema", "*.vgs")))
+        told = re.findall(rf"^\s*version .*\bdeprecated {LITERAL}", schema, re.MULTILINE)
+        self.assertGreater(len(told), 5)
+        self.assertEqual([text for text in told if " is deprecated; use " not in text], [])
 
     def test_phrases_that_programs_match_are_written_once(self):
         found = [f"{path}:{line}: {text!r}" for path in sources() for line, text in texts_of(os.path.join(SOURCE, path))
