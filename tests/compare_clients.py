@@ -45,10 +45,19 @@ EXPLAINED = [
     (r"whoami", r"Username|credential-id", "administrators have other names"),
     (r"pod", r"\.spec\.(serviceAccount|serviceAccountName|preemptionPolicy|priority|tolerations\[\d\]\.\w+)=|shown (Service Account|Priority):",
      "nothing schedules pods; the real side runs without the ServiceAccount plugin"),
-    (r"claim", r"pvc-protection|did not end|exit code 1|not found|reason (NotFound|server)|shown Finalizers",
+    (r"claim|volume", r"pvc?-protection|exit code|not found|already exists|deleted|reason (NotFound|AlreadyExists|server)|shown Finalizers",
      "no finalizer that no controller would take off; see COMPATIBILITY.md"),
+    (r"node", r"\.spec={}|\.spec\.taints", "no taint that no controller would take off; see COMPATIBILITY.md"),
     (r"patch svc sv1", r"", "services have no address here, so one may be set"),
-    (r"--as system:serviceaccount:default:sa1", r"", "the real side has no controller that aggregates the role view"),
+    (r"--as (system:serviceaccount:default:sa1|eve|kate|adam)", r"", "the real side has no controller that aggregates the roles view and edit"),
+    (r"(svc|endpoints) kubernetes|get all|servicecidrs|ipaddresses", r"", "with --api-only nothing makes the Service kubernetes, its range and its addresses"),
+    (r"get (crd|apiservices|datavolumes|flowschemas|prioritylevelconfigurations)", r"cdi\.kubevirt\.io|flowcontrol|exit code|phrase the server doesn't|reason client|shown [\w-]+$|shown NAME",
+     "CDI's kinds are served, flow control is not"),
+    (r"webhookconfigurations", r"shown (NAME WEBHOOKS|virt-api)", "the rules of virt-api are built in"),
+    (r"^k (logs|exec|attach|cp|debug|port-forward) ", r"", "nothing runs pods, so the subresources of nodes' work are not served"),
+    (r"^k events", r"IPAddress|LAST SEEN", "an event of the real side's allocator of addresses"),
+    (r"^v version|^v expand --vm", r"Server Version|manager: virt-api|VERSION", "builds tell their own versions; the manager is the name of the program"),
+    (r"removevolume running", r'^ours: phrase volume "bogus" not found$', "virt-api has words of its own for a volume that is missing"),
     (r"vmiName=bogus", r'^ours: phrase virtualmachineinstances.kubevirt.io "bogus" not found', "virt-api has words of its own for a VMI that is missing"),
     (r"kubevirt.io/v9\"}", r"", "a bad request, where the real server has an internal error"),
     (r"patch kubevirt .*bogus", r"patched", "the object of the real side has no spec.configuration before"),
@@ -184,7 +193,7 @@ VOLATILE_MEMBERS = {"uid", "resourceVersion", "creationTimestamp", "clusterIP", 
                     "deletionTimestamp", "token", "expirationTimestamp"}
 VOLATILE_TEXT = [(re.compile(pattern), name) for pattern, name in (
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", "TIME"), (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UID"),
-    (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ \+0000", "TIME"), (r"127\.0\.0\.1:\d+", "ADDRESS"), (r"/tmp/[\w./-]+", "PATH"), (r"eyJ[\w.-]+", "TOKEN"), (r'resourceVersion: "\d+"', "VERSION"), (r"\b\d+(?:ms|s|m\d+s|m)\b", "AGE"))]
+    (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ \+0000", "TIME"), (r"127\.0\.0\.1:\d+", "ADDRESS"), (r"/tmp/[\w./-]+", "PATH"), (r"eyJ[\w.-]+", "TOKEN"), (r"\b(debugger(?:-node01)?)-[a-z0-9]{5}\b", r"\1-SUFFIX"), (r'resourceVersion: "\d+"', "VERSION"), (r"\b\d+(?:ms|s|m\d+s|m)\b", "AGE"))]
 
 
 def steady(text):

@@ -38,6 +38,7 @@ constexpr std::array<FirstPriority, 2> first_priorities = {{
     {"system-cluster-critical", 2'000'000'000, "For pods of the system that must run on some node."},
 }};
 constexpr std::string_view crds_key = "apiextensions.k8s.io/customresourcedefinitions";
+constexpr std::string_view aggregator_group = "apiregistration.k8s.io";
 constexpr std::string_view api_services_key = "apiregistration.k8s.io/apiservices";
 constexpr std::string_view automanaged_label = "kube-aggregator.kubernetes.io/automanaged";
 constexpr std::string_view ca_config_map = "kubevirt-ca";
@@ -112,8 +113,9 @@ void plan_kubevirt(PlannedWrites& planner, const FirstStart& facts) {
 json::Object definition(const api::Kind& kind, std::string_view now, const json::StoragePtr& storage) {
   json::Object crd = api::custom_resource_definition(kind, storage);
   json::Object status(storage);
-  const json::Object* spec = json::get_object(crd, "spec");
-  if (const json::Value* names = spec ? json::find(*spec, "names") : nullptr) status["acceptedNames"] = *names;
+  json::Object& names = json::ensure_object(json::ensure_object(crd, "spec"), "names");
+  names["listKind"] = kind.list_kind;
+  status["acceptedNames"] = names;
   status["conditions"] = json::Array{condition("NamesAccepted", "NoConflicts", now),
                                      condition("Established", "InitialNamesAccepted", now)};
   status["storedVersions"] = json::Array{json::Value(kind.storage_version().name)};
@@ -148,6 +150,7 @@ void plan_api_services(PlannedWrites& planner) {
   constexpr int first_priority = 18000, custom_priority = 1000, step = 100, version_priority = 15;
   int priority = first_priority;
   for (const ApiGroup& group : api_groups()) {
+    if (group.name == aggregator_group) continue;  // an aggregator does not list itself
     const bool custom = group.name.contains('.') && !group.name.ends_with(".k8s.io");
     int rank = version_priority * static_cast<int>(group.versions.size());
     for (const std::string_view version : group.versions) {

@@ -73,6 +73,13 @@ TEST_F(FirstStartTest, CreatesWhatAnOperatorWould) {
     EXPECT_EQ(text("scheduling.k8s.io/priorityclasses", "", name, {"preemptionPolicy"}), "PreemptLowerPriority")
         << name;
   EXPECT_GE(store->count("apiextensions.k8s.io/customresourcedefinitions"), 20u);
+  for (const char* part : {"spec", "status"})
+    EXPECT_EQ(text("apiextensions.k8s.io/customresourcedefinitions", "", "virtualmachines.kubevirt.io",
+                   {part, part == std::string_view("spec") ? "names" : "acceptedNames", "listKind"}),
+              "VirtualMachineList");
+  EXPECT_TRUE(store->get("apiregistration.k8s.io/apiservices", "", "v1.apps"));
+  EXPECT_FALSE(store->get("apiregistration.k8s.io/apiservices", "", "v1.apiregistration.k8s.io"))
+      << "an aggregator does not list itself";
   EXPECT_EQ(config_version(*store),
             fmt::to_string(store->get("kubevirt.io/kubevirts", "kubevirt", "kubevirt")->revision()));
 }

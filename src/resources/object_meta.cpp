@@ -51,8 +51,8 @@ NameCheck name_check(const Resource& resource) {
   if (resource.key == "namespaces") return dns1123_label_defects;
   if (resource.key == "services") return dns1035_label_defects;
   if (resource.key == "networking.k8s.io/ipaddresses") return ip_name_defects;
-  if (resource.key == "events" || resource.group() == "rbac.authorization.k8s.io" ||
-      resource.group() == "certificates.k8s.io")
+  if (resource.key == "events" || resource.key == "policy/poddisruptionbudgets" ||
+      resource.group() == "rbac.authorization.k8s.io" || resource.group() == "certificates.k8s.io")
     return path_segment_defects;
   return dns1123_subdomain_defects;
 }

@@ -53,6 +53,9 @@ TEST(Metadata, NamesFollowTheKind) {
                 ElementsAre("FieldValueInvalid metadata.name"))
         << name;
   EXPECT_THAT(problems(R"({"name":"system:x"})", "rbac.authorization.k8s.io/clusterroles"), IsEmpty());
+  EXPECT_THAT(problems(R"({"name":"Bad_Name","namespace":"d"})", "policy/poddisruptionbudgets"), IsEmpty());
+  EXPECT_THAT(problems(R"({"name":"a/b","namespace":"d"})", "policy/poddisruptionbudgets"),
+              ElementsAre("FieldValueInvalid metadata.name"));
   EXPECT_THAT(problems(R"({"name":"a","namespace":"d"})", "nodes"),
               ElementsAre("FieldValueForbidden metadata.namespace"));
   EXPECT_THAT(problems(R"({"name":"a-x","generateName":"a-","namespace":"d"})"), IsEmpty());

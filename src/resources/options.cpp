@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/limits.h"
+#include "base/phrases.h"
 #include "json/access.h"
 #include "server/path.h"
 
@@ -100,8 +101,9 @@ Result<RawDelete> raw_from_query(const Query& query) {
 Result<Revision> read_revision(std::string_view text) {
   if (text.empty()) return 0;
   if (const auto number = read_number<Revision>(text)) return *number;
-  return fail(Status::bad_request(
-      fmt::format("\"{}\" is not a resource version; use one from an object or a list, or remove it", text)));
+  const std::string detail = fmt::format("\"{}\": use the version of an object or a list, or remove it", text);
+  return fail(
+      Status::bad_request(phrases::with_field("resourceVersion", phrases::cause_message("FieldValueInvalid", detail))));
 }
 
 StatusCause forbidden(std::string_view field, std::string message) {

@@ -109,6 +109,13 @@ TEST(ListOptions, RefuseWhatCannotBeRead) {
   }
 }
 
+TEST(ListOptions, AWrongVersionIsNamed) {
+  EXPECT_EQ(read_list_options(Query("resourceVersion=abc"), false)
+                .error()
+                .message.find(R"(resourceVersion: Invalid value: "abc": )"),
+            0u);
+}
+
 TEST(ListOptions, AreBounded) {
   EXPECT_EQ(read_list_options(Query("limit=999999999"), false)->limit, limits::list_page_objects_max);
   EXPECT_EQ(read_list_options(Query("limit=-4"), false)->limit, 0u);

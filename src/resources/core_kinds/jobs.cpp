@@ -64,6 +64,9 @@ void prepare_job_create(json::Object& object, const WriteContext& context) {
     default_pointer(labels, label, json::Value(uid));
   json::Object& selector = json::ensure_object(json::ensure_object(spec, "selector"), "matchLabels");
   default_pointer(selector, uid_label, json::Value(uid));
+  // The default of the labels is seen again when the object is read, and by then the template has these.
+  const json::Object own = labels;
+  if (members(members(object, "metadata"), "labels").empty()) labels_of(object) = own;
 }
 
 void check_indexed(Causes& causes, const Place& at, const json::Object& spec) {

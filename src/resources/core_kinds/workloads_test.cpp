@@ -127,6 +127,14 @@ TEST(CoreKindsJob, IsKnownByItsUid) {
     EXPECT_EQ(made.at(std::string("/spec/") + field), value) << field;
 }
 
+TEST(CoreKindsJob, WithoutLabelsHasThoseOfItsPods) {
+  const Outcome made = create(object(
+      "batch/v1", "Job", R"("template":{"spec":{"containers":[{"name":"c","image":"i"}],"restartPolicy":"Never"}})"));
+  EXPECT_EQ(made.causes, CauseList());
+  EXPECT_EQ(made.at("/metadata/labels"), made.at("/spec/template/metadata/labels"));
+  EXPECT_EQ(made.at("/metadata/labels/job-name"), R"("x")");
+}
+
 TEST(CoreKindsJob, Refusals) {
   const auto job = [](const std::string& more) { return object("batch/v1", "Job", R"("template":)" + ending + more); };
   EXPECT_EQ(create(object("batch/v1", "Job", R"("template":)" + pod)).causes,
