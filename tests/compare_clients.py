@@ -39,7 +39,8 @@ EXPLAINED = [
     (r"", r"^ours: phrase [\w.\[\]-]+: (Required|Invalid|Unsupported|Duplicate) value$|^ours: phrase [\w.\[\]-]+: Forbidden$",
      "the field is the same; where virt-api has prose, our message names the kind of fault"),
     (r"^k version", r"serverVersion", "builds tell their own versions and compilers"),
-    (r"api-versions|api-resources|componentstatuses", r"componentstatus|cdi\.kubevirt\.io|flowcontrol|exit code|phrase the server doesn't|reason client|warning|shown (NAME|control|etcd|sched)",
+    (r"api-versions|api-resources|componentstatuses",
+     r"componentstatus|cdi\.kubevirt\.io|flowcontrol|exit code|phrase the server doesn't|reason client|warning|shown (NAME|control|etcd|sched)",
      "component statuses and flow control are not served; CDI's kinds are"),
     (r"config view", r"^ours: shown default$", "our kubeconfig names the namespace"),
     (r"whoami", r"Username|credential-id", "administrators have other names"),
@@ -51,16 +52,18 @@ EXPLAINED = [
     (r"patch svc sv1", r"", "services have no address here, so one may be set"),
     (r"--as (system:serviceaccount:default:sa1|eve|kate|adam)", r"", "the real side has no controller that aggregates the roles view and edit"),
     (r"(svc|endpoints) kubernetes|get all|servicecidrs|ipaddresses", r"", "with --api-only nothing makes the Service kubernetes, its range and its addresses"),
-    (r"get (crd|apiservices|datavolumes|flowschemas|prioritylevelconfigurations)", r"cdi\.kubevirt\.io|flowcontrol|exit code|phrase the server doesn't|reason client|shown [\w-]+$|shown NAME",
+    (r"get (crd|apiservices|datavolumes|flowschemas|prioritylevelconfigurations)",
+     r"cdi\.kubevirt\.io|flowcontrol|exit code|phrase the server doesn't|reason client|shown [\w-]+$|shown NAME",
      "CDI's kinds are served, flow control is not"),
     (r"webhookconfigurations", r"shown (NAME WEBHOOKS|virt-api)", "the rules of virt-api are built in"),
     (r"^k (logs|exec|attach|cp|debug|port-forward) ", r"", "nothing runs pods, so the subresources of nodes' work are not served"),
     (r"^k events", r"IPAddress|LAST SEEN", "an event of the real side's allocator of addresses"),
     (r"^v version|^v expand --vm", r"Server Version|manager: virt-api|VERSION", "builds tell their own versions; the manager is the name of the program"),
+    (r'limits.0.type=""', r"phrase spec.limits\[0\].type", "a type that is missing is said to be required"),
+    (r"deployment .spec.selector-", r"spec.template.metadata.labels", "one cause for one fault: no labels match a selector that is missing"),
     (r"removevolume running", r'^ours: phrase volume "bogus" not found$', "virt-api has words of its own for a volume that is missing"),
     (r"vmiName=bogus", r'^ours: phrase virtualmachineinstances.kubevirt.io "bogus" not found', "virt-api has words of its own for a VMI that is missing"),
     (r"kubevirt.io/v9\"}", r"", "a bad request, where the real server has an internal error"),
-    (r"patch kubevirt .*bogus", r"patched", "the object of the real side has no spec.configuration before"),
 ]
 
 # --- documents that calls send
@@ -193,7 +196,9 @@ VOLATILE_MEMBERS = {"uid", "resourceVersion", "creationTimestamp", "clusterIP", 
                     "deletionTimestamp", "token", "expirationTimestamp"}
 VOLATILE_TEXT = [(re.compile(pattern), name) for pattern, name in (
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", "TIME"), (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UID"),
-    (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ \+0000", "TIME"), (r"127\.0\.0\.1:\d+", "ADDRESS"), (r"/tmp/[\w./-]+", "PATH"), (r"eyJ[\w.-]+", "TOKEN"), (r"\b(debugger(?:-node01)?)-[a-z0-9]{5}\b", r"\1-SUFFIX"), (r'resourceVersion: "\d+"', "VERSION"), (r"\b\d+(?:ms|s|m\d+s|m)\b", "AGE"))]
+    (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ \+0000", "TIME"), (r"127\.0\.0\.1:\d+", "ADDRESS"),
+    (r"/tmp/[\w./-]+", "PATH"), (r"eyJ[\w.-]+", "TOKEN"), (r"\b(debugger(?:-node01)?)-[a-z0-9]{5}\b", r"\1-SUFFIX"),
+    (r"\b(kubevirt-migrate-vm)-[a-z0-9]{5}\b", r"\1-SUFFIX"), (r'resourceVersion: "\d+"', "VERSION"), (r"\b\d+(?:ms|s|m\d+s|m)\b", "AGE"))]
 
 
 def steady(text):
@@ -202,12 +207,19 @@ def steady(text):
     return text
 
 
+def place(number, item):
+    """Entries of managed fields go by their owners: their order depends on the second in which they were written."""
+    if isinstance(item, dict) and "manager" in item:
+        return "/".join((item["manager"], item.get("operation", ""), item.get("subresource", "")))
+    return number
+
+
 def flat(value, path=""):
     """`path=value` of every leaf, but for what every server makes up by itself."""
     if isinstance(value, dict) and value:
         return [line for name, below in value.items() if name not in VOLATILE_MEMBERS for line in flat(below, f"{path}.{name}")]
     if isinstance(value, list) and value:
-        return [line for number, below in enumerate(value) for line in flat(below, f"{path}[{number}]")]
+        return [line for number, below in enumerate(value) for line in flat(below, f"{path}[{place(number, below)}]")]
     return [f"{path}={steady(json.dumps(value))}"]
 
 
@@ -292,14 +304,17 @@ class Theirs(real.Kube):
         self.write_kubeconfig("admin.kubeconfig", {"client-certificate": f"{folder}/admin.crt", "client-key": f"{folder}/admin.key"})
         installer = real.Installer(self, folder)
         installer.install()
+        self.patched(real.KUBEVIRT, {"spec": {"configuration": {"developerConfiguration": {}}}})  # as the operator ships it
         node = real.StandInNode(self, folder)
         ends.callback(node.stop)
         node.start()
         cluster.make_authority(folder, "serving-ca")
-        cluster.make_certificate(folder, "serving-ca", "serving", "virt-api.kubevirt.pod.cluster.local", "serverAuth", names="DNS:virt-api.kubevirt.svc,IP:127.0.0.1")
+        cluster.make_certificate(folder, "serving-ca", "serving", "virt-api.kubevirt.pod.cluster.local", "serverAuth",
+                                 names="DNS:virt-api.kubevirt.svc,IP:127.0.0.1")
         port = e2e.free_port()
-        virt_api = real.Process(folder, "virt-api", os.environ["VIRTGATE_VIRT_API"], "--kubeconfig", f"{folder}/kubeconfig", "--listen", "127.0.0.1", "--port", str(port),
-                                "--tls-cert-file", f"{folder}/serving.crt", "--tls-key-file", f"{folder}/serving.key", "--console-server-port", str(node.port),
+        virt_api = real.Process(folder, "virt-api", os.environ["VIRTGATE_VIRT_API"], "--kubeconfig", f"{folder}/kubeconfig",
+                                "--listen", "127.0.0.1", "--port", str(port), "--tls-cert-file", f"{folder}/serving.crt",
+                                "--tls-key-file", f"{folder}/serving.key", "--console-server-port", str(node.port),
                                 "--handler-cert-file", f"{node.pki}/client.crt", "--handler-key-file", f"{node.pki}/client.key")
         ends.callback(virt_api.stop)
         virt_api.start()
@@ -336,8 +351,8 @@ class Side:
         self.files = os.path.join(self.folder, "files")
         os.mkdir(self.files)
         texts = {name + ".json": json.dumps(document) for name, document in DOCUMENTS.items()}
-        texts.update({"key.pub": KEY, "password": "secret", "bad.yaml": "a: [", "empty.yaml": "", "kustomization.yaml": "resources: [cm.json]\nnamePrefix: k-\n",
-                      "data.env": "A=1\nB=2\n"})
+        texts.update({"key.pub": KEY, "password": "secret", "bad.yaml": "a: [", "empty.yaml": "",
+                      "kustomization.yaml": "resources: [cm.json]\nnamePrefix: k-\n", "data.env": "A=1\nB=2\n"})
         for name, text in texts.items():
             with open(os.path.join(self.files, name), "w") as file:
                 file.write(text)
