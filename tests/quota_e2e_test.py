@@ -16,6 +16,7 @@ PATCH = "application/merge-patch+json"
 
 
 class QuotaCase(unittest.TestCase):
+    """Counts secrets: of config maps every namespace gets some from the server."""
     FLAGS = ("--api-only=false",)
 
     @classmethod
@@ -62,8 +63,8 @@ class QuotaCase(unittest.TestCase):
     def used(self, name="q"):
         return self.status(name).get("used", {})
 
-    def config_map(self, name, code=201, query="", **more):
-        return self.ask("POST", self.at("configmaps", query=query), {"metadata": {"name": name}}, code=code, **more)
+    def secret(self, name, code=201, query="", **more):
+        return self.ask("POST", self.at("secrets", query=query), {"metadata": {"name": name}}, code=code, **more)
 
     def pod(self, name, requests=None, limits=None, code=201, query="", **spec):
         resources = {key: value for key, value in (("requests", requests), ("limits", limits)) if value}
@@ -92,29 +93,29 @@ class QuotaCase(unittest.TestCase):
 class KeptUsage(QuotaCase):
     def test_exactly_as_many_as_the_quota_allows_when_eight_create_at_once(self):
         limit, workers, each = 40, 8, 10
-        self.quota(hard={"configmaps": str(limit), "count/configmaps": "1000"})
-        self.assertEqual(self.used(), {"configmaps": "0", "count/configmaps": "0"})
+        self.quota(hard={"secrets": str(limit), "count/secrets": "1000"})
+        self.assertEqual(self.used(), {"secrets": "0", "count/secrets": "0"})
 
         def create(number, connection):
-            return [self.send("POST", self.at("configmaps"), {"metadata": {"name": f"c-{number}-{i}"}}, connection)
+            return [self.send("POST", self.at("secrets"), {"metadata": {"name": f"c-{number}-{i}"}}, connection)
                     for i in range(each)]
         answers = [answer for some in self.at_once(workers, create) for answer in some]
         self.assertEqual(sorted({code for code, _ in answers}), [201, 403])
         self.assertEqual(sum(code == 201 for code, _ in answers), limit)
-        self.assertEqual(self.used(), {"configmaps": str(limit), "count/configmaps": str(limit)})
+        self.assertEqual(self.used(), {"secrets": str(limit), "count/secrets": str(limit)})
         name = next(answer["details"]["name"] for code, answer in answers if code == 403)
-        self.assertIn(f'configmaps "{name}" is forbidden: exceeded quota: q, requested: configmaps=1, used: configmaps=40, '
-                      "limited: configmaps=40", [answer["message"] for code, answer in answers if code == 403])
+        self.assertIn(f'secrets "{name}" is forbidden: exceeded quota: q, requested: secrets=1, used: secrets=40, '
+                      "limited: secrets=40", [answer["message"] for code, answer in answers if code == 403])
 
-        names = [item["metadata"]["name"] for item in self.ask("GET", self.at("configmaps"))["items"]]
+        names = [item["metadata"]["name"] for item in self.ask("GET", self.at("secrets"))["items"]]
         self.assertEqual(len(names), limit)
 
         def remove(number, connection):
-            return [self.send("DELETE", self.at("configmaps", name), None, connection)[0] for name in names[number:30:workers]]
+            return [self.send("DELETE", self.at("secrets", name), None, connection)[0] for name in names[number:30:workers]]
         self.assertEqual({code for some in self.at_once(workers, remove) for code in some}, {200})
-        self.assertEqual(self.used()["configmaps"], str(limit - 30))
-        self.ask("DELETE", self.at("configmaps"))
-        self.assertEqual(self.used(), {"configmaps": "0", "count/configmaps": "0"})
+        self.assertEqual(self.used()["secrets"], str(limit - 30))
+        self.ask("DELETE", self.at("secrets"))
+        self.assertEqual(self.used(), {"secrets": "0", "count/secrets": "0"})
 
     def test_creates_and_deletes_at_once_leave_the_exact_number(self):
         self.quota(hard={"count/secrets": "5", "secrets": "1000"})
@@ -131,48 +132,48 @@ class KeptUsage(QuotaCase):
 
     def test_a_quota_that_comes_later_counts_what_is_there_while_others_write(self):
         for i in range(30):
-            self.config_map(f"before-{i}")
+            self.secret(f"before-{i}")
 
         def work(number, connection):
             if number == 0:
                 return self.send("POST", self.at("resourcequotas"),
-                                 {"metadata": {"name": "q"}, "spec": {"hard": {"configmaps": "900"}}}, connection)[0]
+                                 {"metadata": {"name": "q"}, "spec": {"hard": {"secrets": "900"}}}, connection)[0]
             for i in range(20):
-                self.send("POST", self.at("configmaps"), {"metadata": {"name": f"c-{number}-{i}"}}, connection)
+                self.send("POST", self.at("secrets"), {"metadata": {"name": f"c-{number}-{i}"}}, connection)
                 if i % 2:
-                    self.send("DELETE", self.at("configmaps", f"c-{number}-{i}"), None, connection)
+                    self.send("DELETE", self.at("secrets", f"c-{number}-{i}"), None, connection)
             return 201
         self.assertEqual(self.at_once(8, work), [201] * 8)
-        self.assertEqual(self.status(), {"hard": {"configmaps": "900"}, "used": {"configmaps": str(30 + 7 * 10)}})
+        self.assertEqual(self.status(), {"hard": {"secrets": "900"}, "used": {"secrets": str(30 + 7 * 10)}})
 
     def test_a_changed_quota_is_counted_again_and_its_status_is_the_servers(self):
-        self.config_map("one")
-        self.quota(hard={"secrets": "3"})
-        self.assertEqual(self.status(), {"hard": {"secrets": "3"}, "used": {"secrets": "0"}})
+        self.secret("one")
+        self.quota(hard={"replicationcontrollers": "3"})
+        self.assertEqual(self.status(), {"hard": {"replicationcontrollers": "3"}, "used": {"replicationcontrollers": "0"}})
         path = self.at("resourcequotas", "q")
-        self.ask("PATCH", path, {"spec": {"hard": {"secrets": "4", "configmaps": "1"}}}, content=PATCH)
-        self.assertEqual(self.status(), {"hard": {"configmaps": "1", "secrets": "4"}, "used": {"configmaps": "1", "secrets": "0"}})
-        self.config_map("two", code=403)
-        self.ask("PATCH", path + "/status", {"status": {"used": {"configmaps": "0"}, "hard": {"configmaps": "9"}}}, content=PATCH)
-        self.assertEqual(self.status()["used"]["configmaps"], "1")
-        self.config_map("two", code=403)
-        self.ask("PATCH", path, {"spec": {"hard": {"secrets": None, "configmaps": "2"}}}, content=PATCH)
-        self.assertEqual(self.status(), {"hard": {"configmaps": "2"}, "used": {"configmaps": "1"}})
-        self.config_map("two")
+        self.ask("PATCH", path, {"spec": {"hard": {"replicationcontrollers": "4", "secrets": "1"}}}, content=PATCH)
+        self.assertEqual(self.status(), {"hard": {"secrets": "1", "replicationcontrollers": "4"}, "used": {"secrets": "1", "replicationcontrollers": "0"}})
+        self.secret("two", code=403)
+        self.ask("PATCH", path + "/status", {"status": {"used": {"secrets": "0"}, "hard": {"secrets": "9"}}}, content=PATCH)
+        self.assertEqual(self.status()["used"]["secrets"], "1")
+        self.secret("two", code=403)
+        self.ask("PATCH", path, {"spec": {"hard": {"replicationcontrollers": None, "secrets": "2"}}}, content=PATCH)
+        self.assertEqual(self.status(), {"hard": {"secrets": "2"}, "used": {"secrets": "1"}})
+        self.secret("two")
         self.ask("DELETE", path)
-        self.config_map("three")
+        self.secret("three")
 
     def test_a_dry_run_is_judged_and_not_counted(self):
-        self.quota(hard={"configmaps": "1"})
-        self.config_map("one", query="?dryRun=All")
-        self.assertEqual(self.used(), {"configmaps": "0"})
-        self.config_map("one")
-        refused = self.config_map("two", code=403, query="?dryRun=All")
-        self.assertEqual(refused["message"], 'configmaps "two" is forbidden: exceeded quota: q, requested: configmaps=1, '
-                                             "used: configmaps=1, limited: configmaps=1")
+        self.quota(hard={"secrets": "1"})
+        self.secret("one", query="?dryRun=All")
+        self.assertEqual(self.used(), {"secrets": "0"})
+        self.secret("one")
+        refused = self.secret("two", code=403, query="?dryRun=All")
+        self.assertEqual(refused["message"], 'secrets "two" is forbidden: exceeded quota: q, requested: secrets=1, '
+                                             "used: secrets=1, limited: secrets=1")
         self.assertEqual(refused["reason"], "Forbidden")
-        self.ask("DELETE", self.at("configmaps", "one", query="?dryRun=All"))
-        self.assertEqual(self.used(), {"configmaps": "1"})
+        self.ask("DELETE", self.at("secrets", "one", query="?dryRun=All"))
+        self.assertEqual(self.used(), {"secrets": "1"})
 
     def test_virtual_machines_are_counted(self):
         self.quota(hard={"count/virtualmachines.kubevirt.io": "1", "count/foo.example.com": "0"})
@@ -256,16 +257,16 @@ class KeptUsage(QuotaCase):
         self.quota("one-more", code=403, hard={"pods": "1"})
 
     def test_a_restart_counts_again(self):
-        self.quota(hard={"configmaps": "2"})
-        self.config_map("one")
+        self.quota(hard={"secrets": "2"})
+        self.secret("one")
         self.connection.close()
         self.server.stop()
         self.server.ended()
         self.server.start()
         type(self).connection = self.server.connect()
-        self.assertEqual(self.used(), {"configmaps": "1"})
-        self.config_map("two")
-        self.config_map("three", code=403)
+        self.assertEqual(self.used(), {"secrets": "1"})
+        self.secret("two")
+        self.secret("three", code=403)
 
 
 class ReportedUsage(QuotaCase):
@@ -273,20 +274,20 @@ class ReportedUsage(QuotaCase):
     FLAGS = ()  # the stand-in for a user starts it with --api-only
 
     def test_usage_is_taken_from_what_was_reported(self):
-        self.quota(hard={"configmaps": "2"})
-        self.config_map("free")  # nothing was reported yet
+        self.quota(hard={"secrets": "2"})
+        self.secret("free")  # nothing was reported yet
         path = self.at("resourcequotas", "q/status")
-        self.ask("PATCH", path, {"status": {"hard": {"configmaps": "2"}}}, content=PATCH)
-        unknown = self.config_map("unknown", code=403)
-        self.assertEqual(unknown["message"], 'configmaps "unknown" is forbidden: status unknown for quota: q, resources: configmaps')
-        self.ask("PATCH", path, {"status": {"used": {"configmaps": "1"}}}, content=PATCH)
-        self.config_map("taken")
-        self.config_map("more", code=403)
-        self.assertEqual(self.used(), {"configmaps": "2"})
-        self.remove("configmaps", "taken")
-        self.assertEqual(self.used(), {"configmaps": "2"})
-        self.ask("PATCH", path, {"status": {"used": {"configmaps": "1"}}}, content=PATCH)
-        self.config_map("more")
+        self.ask("PATCH", path, {"status": {"hard": {"secrets": "2"}}}, content=PATCH)
+        unknown = self.secret("unknown", code=403)
+        self.assertEqual(unknown["message"], 'secrets "unknown" is forbidden: status unknown for quota: q, resources: secrets')
+        self.ask("PATCH", path, {"status": {"used": {"secrets": "1"}}}, content=PATCH)
+        self.secret("taken")
+        self.secret("more", code=403)
+        self.assertEqual(self.used(), {"secrets": "2"})
+        self.remove("secrets", "taken")
+        self.assertEqual(self.used(), {"secrets": "2"})
+        self.ask("PATCH", path, {"status": {"used": {"secrets": "1"}}}, content=PATCH)
+        self.secret("more")
 
 
 if __name__ == "__main__":
