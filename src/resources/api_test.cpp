@@ -590,6 +590,19 @@ TEST_F(ApiTest, PodsOfARuntimeClassFollowIt) {
   EXPECT_EQ(post(pods, pod("p")).at({"spec", "overhead"}), R"({"memory":"64Mi"})");
 }
 
+TEST_F(ApiTest, PodsOfAPriorityClassFollowIt) {
+  const std::string pods = "/api/v1/namespaces/default/pods";
+  const std::string pod = R"({"metadata":{"name":"p"},"spec":{"priorityClassName":"high",)"
+                          R"("containers":[{"name":"c","image":"i"}]}})";
+  const auto refused = post(pods, pod);
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_THAT(refused.at({"message"}),
+              HasSubstr(R"(pods "p" is forbidden: no PriorityClass with name high was found)"));
+  ASSERT_EQ(post("/apis/scheduling.k8s.io/v1/priorityclasses", R"({"metadata":{"name":"high"},"value":7})").status,
+            201);
+  EXPECT_EQ(post(pods, pod).at({"spec", "priority"}), "7");
+}
+
 // --- bindings --------------------------------------------------------------------------------------------------------
 
 class BindingTest : public ApiTest {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "admission/trusted_accounts.h"
@@ -21,6 +22,7 @@
 #include "resources/managed_fields.h"
 #include "resources/object_meta.h"
 #include "resources/output.h"
+#include "resources/priority_classes.h"
 #include "resources/quota_keeper.h"
 #include "resources/rules.h"
 #include "resources/runtime_classes.h"
@@ -173,14 +175,25 @@ std::optional<json::Value> track(Context& context, const json::Value& object, co
       context.storage());
 }
 
-std::optional<Status> settle_runtime_class(Context& context, std::string_view name, json::Object& pod) {
-  const std::string_view wanted = runtime_class_of(pod);
-  const ObjectPtr found = wanted.empty() ? nullptr : context.backend.store.get(runtime_classes_key, "", wanted);
-  json::Value runtime_class(context.storage());
-  if (found) runtime_class = load_object(*found, context.storage());
-  const auto why = apply_runtime_class(pod, runtime_class.if_object());
-  if (!why) return std::nullopt;
-  return Status::forbidden("", "pods", std::string(name), *why);
+// A class that pods name: its key, who names it, what it adds.
+struct PodClass {
+  std::string_view key;
+  std::string_view (*named_by)(const json::Object& pod);
+  std::optional<std::string> (*apply)(json::Object& pod, const json::Object* named);
+};
+constexpr std::array pod_classes{PodClass{priority_classes_key, priority_class_of, apply_priority_class},
+                                 PodClass{runtime_classes_key, runtime_class_of, apply_runtime_class}};
+
+std::optional<Status> settle_classes(Context& context, std::string_view name, json::Object& pod) {
+  for (const PodClass& kind : pod_classes) {
+    const std::string_view wanted = kind.named_by(pod);
+    const ObjectPtr found = wanted.empty() ? nullptr : context.backend.store.get(kind.key, "", wanted);
+    json::Value named(context.storage());
+    if (found) named = load_object(*found, context.storage());
+    if (const auto why = kind.apply(pod, named.if_object()))
+      return Status::forbidden("", "pods", std::string(name), *why);
+  }
+  return std::nullopt;
 }
 
 struct Named {
@@ -210,7 +223,7 @@ Result<Named> prepare(Context& context, json::Value& object, bool dry_run, const
 
   json::Object& members = object.get_object();
   if (context.resource.key == "pods") {
-    if (auto problem = settle_runtime_class(context, asked_name, members)) return fail(std::move(*problem));
+    if (auto problem = settle_classes(context, asked_name, members)) return fail(std::move(*problem));
     const auto ranges = limit_ranges(context);
     if (!ranges) return fail(ranges.error());
     apply_limit_defaults(members, *ranges);

@@ -93,6 +93,15 @@ void validate_replica_set(const json::Object& object, const json::Object* old, c
   if (old) check_immutable(causes, at, spec, members(*old, "spec"), {"selector"});
 }
 
+// Its controller copies annotations to the replica sets, so that they count as much as the spec.
+void prepare_deployment_update(json::Object& object, const json::Object& old, const WriteContext& context) {
+  prepare_counted_update(object, old, context);
+  const json::Object& before = members(old, "metadata");
+  if (context.subresource.empty() &&
+      members(members(object, "metadata"), "annotations") != members(before, "annotations"))
+    json::ensure_object(object, "metadata")["generation"] = json::get_int_or(before, "generation", 0) + 1;
+}
+
 // --- stateful sets ---------------------------------------------------------------------------------------------------
 
 constexpr std::array<std::string_view, 2> retention_policies = {"Retain", "Delete"};
@@ -227,7 +236,7 @@ void default_daemon_set(json::Object& object, const WriteContext& /*context*/) {
 void check_daemon_set_strategy(Causes& causes, const Place& at, const json::Object& strategy) {
   static constexpr std::array<std::string_view, 2> types = {rolling_update, on_delete};
   const std::string_view type = text(strategy, "type");
-  check_supported(causes, at.field("type"), type, types);
+  check_supported(causes, at, type, types);
   if (type != rolling_update) return;
   const Place place = at.field("rollingUpdate");
   const json::Object& rolling = members(strategy, "rollingUpdate");
@@ -312,7 +321,7 @@ constinit const Strategy deployment_strategy = {.group = "apps",
                                                 .kind = "Deployment",
                                                 .defaults = default_deployment,
                                                 .prepare_create = prepare_counted_create,
-                                                .prepare_update = prepare_counted_update,
+                                                .prepare_update = prepare_deployment_update,
                                                 .validate = validate_deployment};
 constinit const Strategy replica_set_strategy = {.group = "apps",
                                                  .kind = "ReplicaSet",

@@ -63,6 +63,9 @@ TEST(CoreKindsDeployment, Refusals) {
 TEST(CoreKindsDeployment, ChangesCountAndTheSelectorStays) {
   EXPECT_EQ(update(workload("Deployment"), workload("Deployment", R"("replicas":2)")).at("/metadata/generation"), "2");
   EXPECT_EQ(update(workload("Deployment"), workload("Deployment")).at("/metadata/generation"), "1");
+  std::string annotated = workload("Deployment");
+  annotated.replace(annotated.find(R"("metadata":{)"), 12, R"("metadata":{"annotations":{"n":"1"},)");
+  EXPECT_EQ(update(workload("Deployment"), annotated).at("/metadata/generation"), "2") << "annotations count too";
   const std::string other =
       object("apps/v1", "Deployment",
              R"("selector":{"matchExpressions":[{"key":"a","operator":"Exists"}]},"template":)" + pod);
@@ -94,6 +97,8 @@ TEST(CoreKindsStatefulSet, ClaimsAreVolumesAndStay) {
 TEST(CoreKindsDaemonSet, OneWayToReplace) {
   EXPECT_EQ(create(workload("DaemonSet")).at("/spec/updateStrategy"),
             R"({"rollingUpdate":{"maxSurge":0,"maxUnavailable":1},"type":"RollingUpdate"})");
+  EXPECT_EQ(create(workload("DaemonSet", R"("updateStrategy":{"type":"Odd"})")).causes,
+            one("NotSupported", "spec.updateStrategy"));
   EXPECT_EQ(create(workload("DaemonSet", R"("updateStrategy":{"rollingUpdate":{"maxSurge":1}})")).causes,
             one("Invalid", "spec.updateStrategy.rollingUpdate.maxSurge"));
   EXPECT_EQ(create(workload("DaemonSet", R"("updateStrategy":{"rollingUpdate":{"maxUnavailable":0}})")).causes,
