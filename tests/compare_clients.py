@@ -61,6 +61,7 @@ EXPLAINED = [
     (r"^v version|^v expand --vm", r"Server Version|manager: virt-api|VERSION", "builds tell their own versions; the manager is the name of the program"),
     (r'limits.0.type=""', r"phrase spec.limits\[0\].type", "a type that is missing is said to be required"),
     (r"deployment .spec.selector-", r"spec.template.metadata.labels", "one cause for one fault: no labels match a selector that is missing"),
+    (r"preset.json .*--subresource=status", r"^real: a warning$", "a kind without that subresource: the path is not served, so nothing is deprecated"),
     (r"removevolume running", r'^ours: phrase volume "bogus" not found$', "virt-api has words of its own for a volume that is missing"),
     (r"vmiName=bogus", r'^ours: phrase virtualmachineinstances.kubevirt.io "bogus" not found', "virt-api has words of its own for a VMI that is missing"),
     (r"kubevirt.io/v9\"}", r"", "a bad request, where the real server has an internal error"),
