@@ -46,7 +46,7 @@ EXPLAINED = [
     (r"whoami", r"Username|credential-id", "administrators have other names"),
     (r"pod", r"\.spec\.(serviceAccount|serviceAccountName|preemptionPolicy|priority|tolerations\[\d\]\.\w+)=|shown (Service Account|Priority):",
      "nothing schedules pods; the real side runs without the ServiceAccount plugin"),
-    (r"claim|volume", r"pvc?-protection|f:finalizers|exit code|not found|already exists|deleted|reason (NotFound|AlreadyExists|server)|shown Finalizers",
+    (r"(claim|volume)\.json|< (claim|volume)\b", r"pvc?-protection|f:finalizers|exit code|not found|already exists|deleted|reason (NotFound|AlreadyExists|server)|shown Finalizers",
      "no finalizer that no controller would take off; see COMPATIBILITY.md"),
     (r"node", r"\.spec={}|\.spec\.taints", "no taint that no controller would take off; see COMPATIBILITY.md"),
     (r"patch svc sv1", r"", "services have no address here, so one may be set"),
