@@ -129,11 +129,12 @@ class Link {
   std::array<char, 16384> buffer_;
 };
 
-// Finds the end of an answer that says its length.
+// Finds the end of an answer, which says its length or comes in chunks.
 class AnswerReader {
  public:
   // True when the answer is complete.
   bool take(std::string_view bytes) {
+    if (chunked_) return take_chunks(bytes);
     if (left_ < 0) {
       head_.append(bytes);
       const auto end = head_.find("\r\n\r\n");
@@ -141,7 +142,12 @@ class AnswerReader {
       status_ = static_cast<int>(number(std::string_view(head_).substr(9, 3)));
       auto at = head_.find("ontent-Length: ");
       if (at == std::string::npos) at = head_.find("ontent-length: ");
-      if (at == std::string::npos || at > end) give_up("an answer without a length: " + head_.substr(0, end));
+      if (at == std::string::npos || at > end) {
+        if (head_.find("chunked") > end) give_up("an answer without a length: " + head_.substr(0, end));
+        chunked_ = true;
+        length_ = 0;
+        return take_chunks(std::string_view(head_).substr(end + 2));
+      }
       length_ = number(std::string_view(head_).substr(at + 15, end - at - 15));
       left_ = length_ - static_cast<std::int64_t>(head_.size() - end - 4);
     } else {
@@ -154,10 +160,23 @@ class AnswerReader {
   std::string_view beginning() const { return head_; }
   void reset() {
     head_.clear();
+    tail_.clear();
+    chunked_ = false;
     left_ = -1;
   }
 
  private:
+  // JSON has no such line ends of its own, so the empty chunk is known by them.
+  bool take_chunks(std::string_view bytes) {
+    static constexpr std::string_view last = "\r\n0\r\n\r\n";
+    length_ += static_cast<std::int64_t>(bytes.size());
+    tail_.append(bytes);
+    if (tail_.size() > last.size()) tail_.erase(0, tail_.size() - last.size());
+    return tail_ == last;
+  }
+
+  std::string tail_;
+  bool chunked_ = false;
   std::string head_;
   std::int64_t left_ = -1, length_ = 0;
   int status_ = 0;
