@@ -210,6 +210,7 @@ class Outages(Faulty):
         finally:
             stop.set()
             cutting.join()
+        self.assertGreater(sum(cuts), 10)
         self.assertEqual(self.metric(lists), before, "a watch goes on where it was")
 
     def test_nothing_grows(self):
