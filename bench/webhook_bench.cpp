@@ -13,7 +13,7 @@
 #include "auth/identify.h"
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "http/core.h"
+#include "base/core.h"
 #include "http/exchange.h"
 #include "json/access.h"
 #include "json/document.h"
@@ -58,7 +58,7 @@ constexpr std::string_view review = R"({"kind":"AdmissionReview","apiVersion":"a
 "evictionStrategy":"LiveMigrate"}},"oldObject":null,"dryRun":false,
 "options":{"kind":"CreateOptions","apiVersion":"meta.k8s.io/v1","fieldManager":"virt-controller"}}})";
 
-struct NoCore final : http::Core {
+struct NoCore final : Core {
   void post(std::move_only_function<void()>) override {}
   Task<void> sleep(std::chrono::milliseconds) override { co_return; }
   unsigned index() const override { return 0; }
@@ -78,12 +78,12 @@ class BenchExchange final : public http::Exchange {
   }
   const http::Response& response() const { return response_; }
   const http::Request& request() const override { return request_; }
-  http::Core& core() override { return core_; }
+  Core& core() override { return core_; }
   Task<Result<std::string_view>> read_body(std::size_t) override { co_return body_; }
   void respond(http::Response response) override { response_ = std::move(response); }
   Task<bool> begin_stream(http::Response) override { co_return false; }
   Task<bool> write(std::string_view) override { co_return false; }
-  Task<Result<std::unique_ptr<http::Stream>>> upgrade(http::Response) override {
+  Task<Result<std::unique_ptr<Stream>>> upgrade(http::Response) override {
     co_return fail(Status::bad_request("no"));
   }
   bool cancelled() const override { return false; }

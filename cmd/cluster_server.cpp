@@ -86,7 +86,7 @@ class BackgroundCore {
  public:
   BackgroundCore() : loop_(http::EventLoop::create(1000)) {}
   ~BackgroundCore() { stop(); }
-  http::Core& core() { return *loop_; }
+  Core& core() { return *loop_; }
   void start() {
     thread_ = std::thread([this] { loop_->run(); });
   }
@@ -136,7 +136,7 @@ class ClusterServer {
   void add_routes();
   Result<void> start_server(int bound);
   void on_signal(int signal);
-  static Task<void> drain_later(http::Core& core, http::Server& server);
+  static Task<void> drain_later(Core& core, http::Server& server);
 
   const ClusterOptions options_;
   const std::string own_namespace_;
@@ -508,7 +508,7 @@ Result<void> ClusterServer::run(int bound) {
   return {};
 }
 
-Task<void> ClusterServer::drain_later(http::Core& core, http::Server& server) {
+Task<void> ClusterServer::drain_later(Core& core, http::Server& server) {
   co_await core.sleep(farewell);
   server.drain(drain);
 }

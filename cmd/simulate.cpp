@@ -87,28 +87,28 @@ class Simulator {
   Simulator(kube::ClusterAccess access, const Options& options, Output output)
       : options_(options), output_(output), credentials_(std::move(access), clock_) {}
 
-  Task<Result<void>> check_server(http::Core& core);
-  Task<Result<std::vector<Key>>> all_keys(http::Core& core);
+  Task<Result<void>> check_server(Core& core);
+  Task<Result<std::vector<Key>>> all_keys(Core& core);
   // Fakes the VMI of this name, once.
-  Task<Result<void>> fake(http::Core& core, Key key);
+  Task<Result<void>> fake(Core& core, Key key);
 
   // Follows everything until the loop stops. On the core.
-  void follow(http::Core& core, std::set<std::string> names);
+  void follow(Core& core, std::set<std::string> names);
   void unfollow();
   void close() { client_.close(); }
 
  private:
-  Task<Result<Value>> expanded(http::Core& core, const Value& vm, const Key& key);
-  Task<Result<void>> create_vmi(http::Core& core, const Value& vm, const Key& key);
-  Task<Result<void>> settle_vm(http::Core& core, const Key& key);
+  Task<Result<Value>> expanded(Core& core, const Value& vm, const Key& key);
+  Task<Result<void>> create_vmi(Core& core, const Value& vm, const Key& key);
+  Task<Result<void>> settle_vm(Core& core, const Key& key);
   void say(const Key& key, std::string_view what) const;
 
   bool is_meant(const Key& key) const { return names_.empty() || names_.contains(key.second); }
   void changed();
-  Task<void> drain(http::Core& core);
-  Task<void> look_again(http::Core& core);
-  Task<Result<void>> carry_out(http::Core& core, const Key& key);
-  Task<Result<void>> carry_out_migration(http::Core& core, const kube::CachedObject& object);
+  Task<void> drain(Core& core);
+  Task<void> look_again(Core& core);
+  Task<Result<void>> carry_out(Core& core, const Key& key);
+  Task<Result<void>> carry_out_migration(Core& core, const kube::CachedObject& object);
   void failed(const Key& key, const Status& why);
   kube::Reflector::Options follows(std::string_view plural) const;
   Simulation simulation() const {
@@ -132,7 +132,7 @@ class Simulator {
   metrics::Registry metrics_;
   std::set<std::string> names_;  // empty: all
   std::unique_ptr<kube::Reflector> vms_, vmis_, migrations_;
-  http::Core* core_ = nullptr;
+  Core* core_ = nullptr;
   bool dirty_ = false;
   std::map<Key, std::pair<std::string, std::string>> seen_;  // the versions for which there was nothing left to do
   std::map<Key, std::pair<std::string, std::string>> seen_migrations_;
@@ -147,7 +147,7 @@ void Simulator::say(const Key& key, std::string_view what) const {
 }
 
 // Where VMs really run, their status is none of our business.
-Task<Result<void>> Simulator::check_server(http::Core& core) {
+Task<Result<void>> Simulator::check_server(Core& core) {
   const auto answer = co_await client_.ask(core, {.target = "/version", .about = {"GET", "version"}});
   if (!answer) co_return fail(answer.error());
   if (!answer->body.contains("+virtgate-"))
@@ -155,7 +155,7 @@ Task<Result<void>> Simulator::check_server(http::Core& core) {
   co_return Result<void>();
 }
 
-Task<Result<std::vector<Key>>> Simulator::all_keys(http::Core& core) {
+Task<Result<std::vector<Key>>> Simulator::all_keys(Core& core) {
   std::set<Key> keys;
   for (const ResourceName& resource : {vms, vmis}) {
     auto list = co_await client_.list(core, resource, options_.ns, "", {});
@@ -172,7 +172,7 @@ Task<Result<std::vector<Key>>> Simulator::all_keys(http::Core& core) {
 }
 
 // With its instance type and preference in its template.
-Task<Result<Value>> Simulator::expanded(http::Core& core, const Value& vm, const Key& key) {
+Task<Result<Value>> Simulator::expanded(Core& core, const Value& vm, const Key& key) {
   const Value* spec = json::find(vm, "spec");
   if (!spec || (!json::find(*spec, "instancetype") && !json::find(*spec, "preference"))) co_return vm;
   const auto answer = co_await client_.ask(
@@ -183,7 +183,7 @@ Task<Result<Value>> Simulator::expanded(http::Core& core, const Value& vm, const
   co_return json::parse(answer->body, {});
 }
 
-Task<Result<void>> Simulator::create_vmi(http::Core& core, const Value& vm, const Key& key) {
+Task<Result<void>> Simulator::create_vmi(Core& core, const Value& vm, const Key& key) {
   auto whole = co_await expanded(core, vm, key);
   if (!whole) co_return fail(whole.error());
   // What expanding leaves out.
@@ -195,7 +195,7 @@ Task<Result<void>> Simulator::create_vmi(http::Core& core, const Value& vm, cons
   co_return Result<void>();
 }
 
-Task<Result<void>> Simulator::settle_vm(http::Core& core, const Key& key) {
+Task<Result<void>> Simulator::settle_vm(Core& core, const Key& key) {
   for (int attempt = 1;; ++attempt) {
     auto vm = co_await client_.get(core, {vms, key.first, key.second}, {});
     if (!vm && vm.error().code == 404) co_return Result<void>();
@@ -209,7 +209,7 @@ Task<Result<void>> Simulator::settle_vm(http::Core& core, const Key& key) {
   }
 }
 
-Task<Result<void>> Simulator::fake(http::Core& core, Key key) {
+Task<Result<void>> Simulator::fake(Core& core, Key key) {
   for (int attempt = 1;; ++attempt) {
     auto vmi = co_await client_.get(core, {vmis, key.first, key.second}, {});
     if (!vmi && vmi.error().code != 404) co_return fail(vmi.error());
@@ -248,7 +248,7 @@ kube::Reflector::Options Simulator::follows(std::string_view plural) const {
           .ns = options_.ns};
 }
 
-void Simulator::follow(http::Core& core, std::set<std::string> names) {
+void Simulator::follow(Core& core, std::set<std::string> names) {
   core_ = &core;
   names_ = std::move(names);
   for (auto [place, resource] : {std::pair(&vms_, vms), std::pair(&vmis_, vmis), std::pair(&migrations_, migrations)}) {
@@ -273,7 +273,7 @@ void Simulator::changed() {
   draining_ = http::Background(drain(*core_));
 }
 
-Task<void> Simulator::look_again(http::Core& core) {
+Task<void> Simulator::look_again(Core& core) {
   co_await core.sleep(retry_interval);
   core.post([this] { changed(); });  // when this has ended, so that it can be begun again
 }
@@ -287,7 +287,7 @@ void Simulator::failed(const Key& key, const Status& why) {
   if (waiting_.done()) waiting_ = http::Background(look_again(*core_));
 }
 
-Task<void> Simulator::drain(http::Core& core) {
+Task<void> Simulator::drain(Core& core) {
   while (std::exchange(dirty_, false)) {
     std::set<Key> keys;
     for (const auto* copy : {vms_.get(), vmis_.get()})
@@ -314,7 +314,7 @@ std::optional<Value> parsed(const kube::Reflector::ObjectPtr& object) {
 
 const Object* object_of(const std::optional<Value>& value) { return value ? &value->get_object() : nullptr; }
 
-Task<Result<void>> Simulator::carry_out(http::Core& core, const Key& key) {
+Task<Result<void>> Simulator::carry_out(Core& core, const Key& key) {
   const auto vm_copy = vms_->find(key.first, key.second), vmi_copy = vmis_->find(key.first, key.second);
   const std::pair versions(vm_copy ? vm_copy->resource_version : "", vmi_copy ? vmi_copy->resource_version : "");
   if (const auto seen = seen_.find(key); seen != seen_.end() && seen->second == versions) co_return Result<void>();
@@ -357,7 +357,7 @@ Task<Result<void>> Simulator::carry_out(http::Core& core, const Key& key) {
   co_return done;
 }
 
-Task<Result<void>> Simulator::carry_out_migration(http::Core& core, const kube::CachedObject& object) {
+Task<Result<void>> Simulator::carry_out_migration(Core& core, const kube::CachedObject& object) {
   const auto migration = json::parse(object.json, {});
   if (!migration || !migration->is_object()) co_return Result<void>();
   const Value* spec = json::find(*migration, "spec");

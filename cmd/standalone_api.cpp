@@ -204,7 +204,7 @@ void StandaloneApi::add_routes(server::Router& router, server::HealthRegistry& h
   health_ = &health;
 }
 
-Task<void> StandaloneApi::keep_showing_health(http::Core& core) {
+Task<void> StandaloneApi::keep_showing_health(Core& core) {
   auto& shown =
       metrics_->gauges("virtgate_health_degraded", "1 while a check of /readyz reports a degraded state.", {"check"});
   while (true) {
@@ -213,7 +213,7 @@ Task<void> StandaloneApi::keep_showing_health(http::Core& core) {
   }
 }
 
-void StandaloneApi::start(http::Core& core, bool controllers) {
+void StandaloneApi::start(Core& core, bool controllers) {
   quotas_->start();
   core.post([this, &core, controllers] {
     tasks_.emplace_back(audit_->keep_flushing(core));

@@ -60,7 +60,7 @@ class StandaloneApi {
 
   // On the core, before it runs: what goes on in the background. Controllers only where they are wanted; system objects
   // are kept with them, if the options say what they are.
-  void start(http::Core& core, bool controllers);
+  void start(Core& core, bool controllers);
   // After the cores have stopped, before they are destroyed: waits until the store has answered everything.
   void stop();
 
@@ -69,7 +69,7 @@ class StandaloneApi {
                 std::unique_ptr<resources::AuditLog> audit, std::unique_ptr<local::ServiceAccountTokens> tokens,
                 std::vector<std::shared_ptr<const auth::TokenVerifier>> verifiers,
                 const resources::ContinueTokens& continue_tokens, const Clock& clock);
-  Task<void> keep_showing_health(http::Core& core);
+  Task<void> keep_showing_health(Core& core);
   void add_token_documents(std::string_view server_url);
 
   const Clock& clock_;

@@ -11,7 +11,7 @@
 #include "api/views/k8s_meta.h"
 #include "base/limits.h"
 #include "config/cluster_config.h"
-#include "http/off_loop.h"
+#include "base/off_loop.h"
 #include "json/arena.h"
 
 namespace vg::actions {
@@ -88,7 +88,7 @@ class Gatherer {
   Task<Result<void>> body() {
     const auto text = co_await call_.read_body(limits::object_body_bytes_max);
     if (!text) co_return fail(text.error());
-    auto value = co_await http::off_loop(call_.core(), text->size(),
+    auto value = co_await off_loop(call_.core(), text->size(),
                                          [&] { return read_body(about_.action, *text, about_.storage); });
     if (!value) co_return fail(std::move(value.error()));
     about_.body = keep(std::move(*value));

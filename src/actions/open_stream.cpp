@@ -29,11 +29,11 @@ constexpr std::chrono::seconds last_word_deadline{2};
 
 // Where the stream leads: a node's WebSocket, or a guest's socket.
 struct OtherEnd {
-  std::unique_ptr<http::Stream> node;
+  std::unique_ptr<Stream> node;
   GuestEnd guest;
 };
 
-Task<Result<OtherEnd>> open_node(const OpenStream& stream, NodeLink& nodes, http::Core& core) {
+Task<Result<OtherEnd>> open_node(const OpenStream& stream, NodeLink& nodes, Core& core) {
   const auto address = co_await nodes.find(core, stream.node);
   if (!address) co_return fail(address.error());
   auto opened = co_await nodes.open(core, *address, stream.target);
@@ -44,7 +44,7 @@ Task<Result<OtherEnd>> open_node(const OpenStream& stream, NodeLink& nodes, http
   co_return OtherEnd{.node = std::move(opened->stream), .guest = {}};
 }
 
-Task<Result<OtherEnd>> open_guest(const OpenStream& stream, std::span<const Cidr> networks, http::Core& core) {
+Task<Result<OtherEnd>> open_guest(const OpenStream& stream, std::span<const Cidr> networks, Core& core) {
   auto guest = co_await reach_guest(stream, networks, core);
   if (!guest) co_return fail(std::move(guest.error()));
   co_return OtherEnd{.node = {}, .guest = std::move(*guest)};
@@ -60,14 +60,14 @@ void refuse_upgrade(server::Call& call, http::UpgradeRefusal refusal) {
 
 // Frames pass unread between client and node. Beside them this program pings both, and tells the client what it could
 // not know: that the connection to the node broke, or that the server stops.
-Task<http::SpliceEnd> relay(std::unique_ptr<http::Stream> client_stream, std::unique_ptr<http::Stream> node_stream,
+Task<http::SpliceEnd> relay(std::unique_ptr<Stream> client_stream, std::unique_ptr<Stream> node_stream,
                             std::chrono::milliseconds ping_interval) {
   using namespace http::ws;
   http::WebSocketLeg client(std::move(client_stream), {.role = Role::server, .ping_interval = ping_interval});
   http::WebSocketLeg node(std::move(node_stream), {.role = Role::client, .ping_interval = ping_interval});
   client.on_drain([&] {
     client.say_close(close_code::going_away, "the server is stopping; reconnect");
-    const auto until = http::Stream::Clock::now() + limits::websocket_close_deadline;
+    const auto until = Stream::Clock::now() + limits::websocket_close_deadline;
     client.set_deadline(until);
     node.set_deadline(until);
   });
@@ -95,7 +95,7 @@ void log_end(const About& about, const http::SpliceEnd& end) {
                {"bytesToClient", end.right_to_left_bytes}});
 }
 
-Task<void> carry(std::unique_ptr<http::Stream> client, OtherEnd other, std::chrono::milliseconds ping_interval,
+Task<void> carry(std::unique_ptr<Stream> client, OtherEnd other, std::chrono::milliseconds ping_interval,
                  About about, std::optional<StreamLedger::Entry> entry, server::Fairness::Held of_user) {
   const auto counted = std::move(entry);  // ends here, and not when the task is thrown away
   const auto held = std::move(of_user);

@@ -49,7 +49,7 @@ Result<std::string> guest_address(const OpenStream& stream, std::span<const Cidr
 
 }  // namespace
 
-Task<Result<GuestEnd>> reach_guest(const OpenStream& stream, std::span<const Cidr> networks, http::Core& core) {
+Task<Result<GuestEnd>> reach_guest(const OpenStream& stream, std::span<const Cidr> networks, Core& core) {
   const auto port = parse_port(stream.port);
   if (!port)
     co_return fail(Status::internal_error(
@@ -69,7 +69,7 @@ Task<Result<GuestEnd>> reach_guest(const OpenStream& stream, std::span<const Cid
   co_return guest;
 }
 
-Task<http::SpliceEnd> forward_port(std::unique_ptr<http::Stream> client, GuestEnd guest) {
+Task<http::SpliceEnd> forward_port(std::unique_ptr<Stream> client, GuestEnd guest) {
   http::WebSocket socket(std::move(client), client_options());
   http::Started leaving;
   socket.stream().on_drain([&] {

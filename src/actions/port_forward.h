@@ -8,22 +8,22 @@
 #include "base/net.h"
 #include "base/task.h"
 #include "http/splice.h"
-#include "http/stream.h"
+#include "base/stream.h"
 #include "http/udp.h"
 
 namespace vg::actions {
 
 // The guest's end: one of the two.
 struct GuestEnd {
-  std::unique_ptr<http::Stream> bytes;              // TCP
+  std::unique_ptr<Stream> bytes;              // TCP
   std::unique_ptr<http::DatagramStream> datagrams;  // UDP
 };
 
 // Over TCP the guest has taken the connection. Over UDP nobody knows yet whether it listens. An address that no guest
 // has is not dialled (base/guest_address.h); `networks` are those that the operator named.
-Task<Result<GuestEnd>> reach_guest(const OpenStream& stream, std::span<const Cidr> networks, http::Core& core);
+Task<Result<GuestEnd>> reach_guest(const OpenStream& stream, std::span<const Cidr> networks, Core& core);
 
 // Until one side ends. The client gets a close frame that says why, also when the server stops.
-Task<http::SpliceEnd> forward_port(std::unique_ptr<http::Stream> client, GuestEnd guest);
+Task<http::SpliceEnd> forward_port(std::unique_ptr<Stream> client, GuestEnd guest);
 
 }  // namespace vg::actions

@@ -145,7 +145,7 @@ class FakePods final : public ObjectApi {
   std::vector<std::string> asked;
   std::optional<Status> refusal;
 
-  Task<Result<ObjectPage>> list_page(http::Core&, ResourceName resource, std::string_view ns, PageRequest page,
+  Task<Result<ObjectPage>> list_page(Core&, ResourceName resource, std::string_view ns, PageRequest page,
                                      json::StoragePtr storage) override {
     asked.push_back(
         fmt::format("{} {} [{}] {} [{}]", ns, resource.plural, page.selectors.labels, page.limit, page.continue_token));
@@ -157,17 +157,17 @@ class FakePods final : public ObjectApi {
     if (number + 1 < pages.size()) made.continue_token = std::to_string(number + 1);
     co_return made;
   }
-  Task<Result<json::Value>> get(http::Core&, ObjectName, json::StoragePtr) override {
+  Task<Result<json::Value>> get(Core&, ObjectName, json::StoragePtr) override {
     co_return fail(Status::not_found("", "", ""));
   }
-  Task<Result<std::vector<json::Value>>> list(http::Core&, ResourceName, std::string_view, Selectors,
+  Task<Result<std::vector<json::Value>>> list(Core&, ResourceName, std::string_view, Selectors,
                                               json::StoragePtr) override {
     co_return std::vector<json::Value>();
   }
-  Task<Result<void>> patch(http::Core&, ObjectName, std::string_view, const json::Array&, bool) override {
+  Task<Result<void>> patch(Core&, ObjectName, std::string_view, const json::Array&, bool) override {
     co_return Result<void>();
   }
-  Task<Result<std::string>> create(http::Core&, ResourceName, std::string_view, const json::Value&, bool) override {
+  Task<Result<std::string>> create(Core&, ResourceName, std::string_view, const json::Value&, bool) override {
     co_return std::string();
   }
 };
@@ -178,7 +178,7 @@ class FakeLink final : public ComponentLink {
   std::vector<std::string> asked;
   std::optional<Status> refusal;
 
-  Task<Result<void>> ask_all(http::Core&, std::span<const Component> components, ComponentQuestion question,
+  Task<Result<void>> ask_all(Core&, std::span<const Component> components, ComponentQuestion question,
                              Take take) override {
     if (refusal) co_return fail(*refusal);
     EXPECT_GT(question.answer_bytes_max, 0U);
@@ -194,11 +194,11 @@ class FakeLink final : public ComponentLink {
 
 class NoNodes final : public NodeLink {
  public:
-  Task<Result<NodeAddress>> find(http::Core&, std::string_view) override { co_return fail(Status::bad_request("no")); }
-  Task<Result<NodeAnswer>> call(http::Core&, const NodeAddress&, NodeRequest) override {
+  Task<Result<NodeAddress>> find(Core&, std::string_view) override { co_return fail(Status::bad_request("no")); }
+  Task<Result<NodeAnswer>> call(Core&, const NodeAddress&, NodeRequest) override {
     co_return fail(Status::bad_request("no"));
   }
-  Task<Result<NodeStream>> open(http::Core&, const NodeAddress&, std::string_view) override {
+  Task<Result<NodeStream>> open(Core&, const NodeAddress&, std::string_view) override {
     co_return fail(Status::bad_request("no"));
   }
 };

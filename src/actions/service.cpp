@@ -15,8 +15,8 @@
 #include "admission/lookup_allowance.h"
 #include "base/phrases.h"
 #include "config/gates.h"
-#include "http/off_loop.h"
-#include "server/arena_pool.h"
+#include "base/off_loop.h"
+#include "json/arena_pool.h"
 
 namespace vg::actions {
 namespace {
@@ -73,13 +73,13 @@ namespace {
 Task<Decision> decide(server::Call& call, const Case& about) {
   std::size_t bytes = 0;
   try {
-    const admission::LookupAllowance allowance(http::off_loop_bytes_min);
+    const admission::LookupAllowance allowance(off_loop_bytes_min);
     co_return about.action.decide(about);
   } catch (const admission::LookupTooLarge& large) {
-    bytes = std::max(large.bytes, http::off_loop_bytes_min);
+    bytes = std::max(large.bytes, off_loop_bytes_min);
   }
   if (auto seated = co_await call.work_on(bytes); !seated) co_return Decision(fail(std::move(seated.error())));
-  co_return co_await http::off_loop(call.core(), bytes, [&] { return about.action.decide(about); });
+  co_return co_await off_loop(call.core(), bytes, [&] { return about.action.decide(about); });
 }
 
 }  // namespace
@@ -91,7 +91,7 @@ Task<std::optional<OpenStream>> Service::act(server::Call& call, const Target& t
     call.refuse(gate_is_off(*action.gate));
     co_return std::nullopt;
   }
-  server::LeasedArena arena;
+  json::LeasedArena arena;
   const auto session = parts_.environment.sessions ? parts_.environment.sessions->open(call.identity().user) : nullptr;
   const admission::Context context{.config = *config,
                                    .lookups = session ? session->lookups() : parts_.environment.lookups,

@@ -28,30 +28,30 @@ class FakeObjects final : public ObjectApi {
   std::string unreadable = {};   // the plural of what nobody may read
   std::vector<Status> refusals;  // of the next writes, in order; a code of 0 lets one through
 
-  Task<Result<json::Value>> get(http::Core&, ObjectName object, json::StoragePtr storage) override {
+  Task<Result<json::Value>> get(Core&, ObjectName object, json::StoragePtr storage) override {
     if (object.resource.plural == unreadable) co_return fail(Status::forbidden("", unreadable, "x", "no"));
     const auto found = objects.find(fmt::format("{}/{}", object.resource.plural, object.name));
     if (found == objects.end()) co_return fail(Status::not_found("", std::string(object.resource.plural), "x"));
     co_return json::parse(found->second, storage);
   }
-  Task<Result<std::vector<json::Value>>> list(http::Core&, ResourceName, std::string_view, Selectors,
+  Task<Result<std::vector<json::Value>>> list(Core&, ResourceName, std::string_view, Selectors,
                                               json::StoragePtr storage) override {
     std::vector<json::Value> values;
     for (const std::string& text : listed) values.push_back(std::move(*json::parse(text, storage)));
     co_return values;
   }
-  Task<Result<ObjectPage>> list_page(http::Core&, ResourceName, std::string_view, PageRequest,
+  Task<Result<ObjectPage>> list_page(Core&, ResourceName, std::string_view, PageRequest,
                                      json::StoragePtr) override {
     co_return ObjectPage();
   }
-  Task<Result<void>> patch(http::Core&, ObjectName object, std::string_view subresource, const json::Array& operations,
+  Task<Result<void>> patch(Core&, ObjectName object, std::string_view subresource, const json::Array& operations,
                            bool dry_run) override {
     writes.push_back(fmt::format("{}/{}{}", object.resource.plural, subresource, dry_run ? " dry" : ""));
     last_operations = json::to_text(json::Value(operations));
     if (auto refusal = next_refusal()) co_return fail(std::move(*refusal));
     co_return Result<void>();
   }
-  Task<Result<std::string>> create(http::Core&, ResourceName resource, std::string_view, const json::Value&,
+  Task<Result<std::string>> create(Core&, ResourceName resource, std::string_view, const json::Value&,
                                    bool) override {
     writes.push_back(fmt::format("create {}", resource.plural));
     if (auto refusal = next_refusal()) co_return fail(std::move(*refusal));
@@ -74,15 +74,15 @@ class FakeNode final : public NodeLink {
   Result<NodeAnswer> answer = NodeAnswer{.status = 202, .phrase = "Accepted", .body = {}};
   bool known = true;
 
-  Task<Result<NodeAddress>> find(http::Core&, std::string_view node) override {
+  Task<Result<NodeAddress>> find(Core&, std::string_view node) override {
     if (!known) co_return fail(Status::bad_request(fmt::format("node {} is unknown", node)));
     co_return NodeAddress{.host = "127.0.0.1", .port = 1};
   }
-  Task<Result<NodeAnswer>> call(http::Core&, const NodeAddress&, NodeRequest request) override {
+  Task<Result<NodeAnswer>> call(Core&, const NodeAddress&, NodeRequest request) override {
     calls.push_back(fmt::format("{} {} {}", request.method, request.target, request.body));
     co_return answer;
   }
-  Task<Result<NodeStream>> open(http::Core&, const NodeAddress&, std::string_view target) override {
+  Task<Result<NodeStream>> open(Core&, const NodeAddress&, std::string_view target) override {
     calls.push_back(fmt::format("open {}", target));
     co_return NodeStream{.stream = nullptr, .refusal = {.status = 202, .phrase = "Accepted", .body = {}}};
   }

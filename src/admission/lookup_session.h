@@ -11,9 +11,7 @@
 #include "base/task.h"
 
 namespace vg {
-namespace http {
 class Core;
-}
 
 namespace admission {
 
@@ -23,7 +21,7 @@ class LookupSession {
   // A look-up whose answer is not there yet fails; what came of it is not to be used.
   virtual const Lookups& lookups() const = 0;
   // Fetches what was asked for and not there. False when nothing was: what was decided holds.
-  virtual Task<bool> fetch(http::Core& core) = 0;
+  virtual Task<bool> fetch(Core& core) = 0;
 };
 
 class LookupSource {

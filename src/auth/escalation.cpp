@@ -5,7 +5,7 @@
 #include <string>
 
 #include "auth/identify.h"
-#include "http/off_loop.h"
+#include "base/off_loop.h"
 #include "json/access.h"
 
 namespace vg::auth {
@@ -31,7 +31,7 @@ const std::vector<PolicyRule>& everything() {
   return rules;
 }
 
-Task<Result<bool>> may(http::Core& core, const User& user, std::string_view verb, std::string_view resource,
+Task<Result<bool>> may(Core& core, const User& user, std::string_view verb, std::string_view resource,
                        std::string_view ns, std::string_view name, Authorizer& authorizer) {
   const AccessAttributes attributes{.verb = verb,
                                     .resource_request = true,
@@ -61,14 +61,14 @@ std::optional<Status> compare_role(const User& user, RbacWrite write, const Rule
   return std::nullopt;
 }
 
-Task<std::optional<Status>> check_role(http::Core& core, const User& user, RbacWrite write, Authorizer& authorizer,
+Task<std::optional<Status>> check_role(Core& core, const User& user, RbacWrite write, Authorizer& authorizer,
                                        const RuleResolver& rules) {
   auto escalates = co_await may(core, user, "escalate", write.resource, write.ns, write.request_name, authorizer);
   if (!escalates) co_return std::move(escalates.error());
   if (*escalates) co_return std::nullopt;
   // Both sides may be as long as an object can be.
   const std::size_t bytes = write.bytes + rules.bytes_for(user, write.ns);
-  auto checked = co_await http::off_loop(core, bytes, [&]() -> Result<void> {
+  auto checked = co_await off_loop(core, bytes, [&]() -> Result<void> {
     auto refused = compare_role(user, write, rules);
     if (refused) return fail(std::move(*refused));
     return {};
@@ -77,7 +77,7 @@ Task<std::optional<Status>> check_role(http::Core& core, const User& user, RbacW
   co_return std::nullopt;
 }
 
-Task<std::optional<Status>> check_binding(http::Core& core, const User& user, RbacWrite write, Authorizer& authorizer,
+Task<std::optional<Status>> check_binding(Core& core, const User& user, RbacWrite write, Authorizer& authorizer,
                                           const RuleResolver& rules) {
   const json::Object* reference = json::get_object(*write.object, "roleRef");
   const std::string_view kind = reference ? json::get_string_or(*reference, "kind") : std::string_view();
@@ -88,7 +88,7 @@ Task<std::optional<Status>> check_binding(http::Core& core, const User& user, Rb
   if (!binds) co_return std::move(binds.error());
   if (*binds) co_return std::nullopt;
   const std::size_t bytes = rules.bytes_for(user, write.ns) + rules.bytes_of_role(kind, role, write.ns);
-  auto checked = co_await http::off_loop(core, bytes, [&]() -> Result<void> {
+  auto checked = co_await off_loop(core, bytes, [&]() -> Result<void> {
     const auto wanted = rules.rules_of_role(kind, role, write.ns);
     if (!wanted) return fail(wanted.error());
     auto missing =
@@ -148,7 +148,7 @@ bool changes_only_ownership(const json::Object& object, const json::Object& old)
                        {"ownerReferences", "finalizers", "managedFields", "resourceVersion"});
 }
 
-Task<std::optional<Status>> check_rbac_write(http::Core& core, const User& user, RbacWrite write,
+Task<std::optional<Status>> check_rbac_write(Core& core, const User& user, RbacWrite write,
                                              Authorizer& authorizer, const RuleResolver& rules) {
   if (!is_role(write.resource) && !is_binding(write.resource)) co_return std::nullopt;
   if (user.in_group(administrators_group)) co_return std::nullopt;

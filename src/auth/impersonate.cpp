@@ -79,7 +79,7 @@ Result<std::optional<User>> impersonated_by_administrator(const http::Headers& h
   return std::move((*wanted)->user);
 }
 
-Task<Result<std::optional<User>>> impersonated(http::Core& core, const User& asking, const http::Headers& headers,
+Task<Result<std::optional<User>>> impersonated(Core& core, const User& asking, const http::Headers& headers,
                                                Authorizer& authorizer) {
   auto wanted = find_wanted(headers);
   if (!wanted) co_return fail(std::move(wanted.error()));

@@ -17,7 +17,7 @@ namespace vg::auth {
 //
 // A service account brings its groups along, unless groups are given. Whoever is impersonated is authenticated, except
 // system:anonymous and who is put into system:unauthenticated. Nothing of the asking user stays.
-Task<Result<std::optional<User>>> impersonated(http::Core& core, const User& asking, const http::Headers& headers,
+Task<Result<std::optional<User>>> impersonated(Core& core, const User& asking, const http::Headers& headers,
                                                Authorizer& authorizer);
 
 // The same for a request of an administrator, who may act as anybody: nobody needs to be asked.

@@ -11,7 +11,7 @@
 #include "base/names.h"
 #include "base/selector.h"
 #include "base/time_rfc3339.h"
-#include "http/off_loop.h"
+#include "base/off_loop.h"
 #include "json/access.h"
 #include "json/document.h"
 
@@ -217,7 +217,7 @@ Task<Result<void>> answer_access(std::string_view kind, json::Object& review, Re
   if (!causes.empty()) co_return fail(invalid_review(kind, std::move(causes)));
 
   // May have as many groups and extras as a body holds.
-  auto named = co_await http::off_loop(request.core, request.body_bytes,
+  auto named = co_await off_loop(request.core, request.body_bytes,
                                        [&] { return Result<User>(self ? User() : user_of(spec)); });
   if (!named) co_return fail(std::move(named.error()));
   const User& other = *named;
@@ -403,7 +403,7 @@ Task<Result<json::Value>> answer_review(std::string_view kind, json::Value objec
   if (!shape) co_return fail(Status::internal_error(fmt::format("{} is not a kind of review", kind)));
   // Fields of other types are refused here, so that below whatever is there has its type.
   const auto canonicalize = [&] { return api::canonicalize(object, *shape->type); };
-  if (auto canonical = co_await http::off_loop(request.core, request.body_bytes, canonicalize); !canonical)
+  if (auto canonical = co_await off_loop(request.core, request.body_bytes, canonicalize); !canonical)
     co_return fail(std::move(canonical.error()));
   json::Object& review = object.as_object();
   json::erase(review, "status");
@@ -419,14 +419,14 @@ Task<Result<json::Value>> answer_review(std::string_view kind, json::Value objec
                                 : 0);
   Result<void> answered;
   if (kind == "SelfSubjectRulesReview")
-    answered = co_await http::off_loop(request.core, bytes, [&] { return answer_rules(review, request, parts); });
+    answered = co_await off_loop(request.core, bytes, [&] { return answer_rules(review, request, parts); });
   else if (kind == "SelfSubjectReview")
     answered = answer_self(review, request, parts);
   else if (kind == "TokenReview")
     answered =
-        co_await http::off_loop(request.core, request.body_bytes, [&] { return answer_token_review(review, parts); });
+        co_await off_loop(request.core, request.body_bytes, [&] { return answer_token_review(review, parts); });
   else if (kind == "TokenRequest")
-    answered = co_await http::off_loop(request.core, request.body_bytes,
+    answered = co_await off_loop(request.core, request.body_bytes,
                                        [&] { return answer_token_request(review, request, parts); });
   else
     answered = co_await answer_access(kind, review, request, parts);
@@ -434,7 +434,7 @@ Task<Result<json::Value>> answer_review(std::string_view kind, json::Value objec
 
   review["kind"] = kind;
   review["apiVersion"] = fmt::format("{}/v1", known->group);
-  if (auto canonical = co_await http::off_loop(request.core, bytes, canonicalize); !canonical)
+  if (auto canonical = co_await off_loop(request.core, bytes, canonicalize); !canonical)
     co_return fail(std::move(canonical.error()));
   co_return std::move(object);
 }

@@ -28,7 +28,7 @@ T run(Task<T> task) {
 }
 
 // For whoever names a core and never waits on it.
-inline http::Core& idle_core() {
+inline Core& idle_core() {
   static const std::unique_ptr<http::EventLoop> loop = http::EventLoop::create(0);
   return *loop;
 }
@@ -50,7 +50,7 @@ struct FakeRules final : Authorizer, RuleResolver {
   std::vector<std::string> asked;                                      // "verb group/resource/subresource ns/name"
   bool away = false;                                                   // it cannot say
 
-  Task<Result<AccessDecision>> authorize(http::Core&, const User&, const AccessAttributes& attributes) override {
+  Task<Result<AccessDecision>> authorize(Core&, const User&, const AccessAttributes& attributes) override {
     std::string question(attributes.verb);
     question.append(" ").append(attributes.group).append("/").append(attributes.resource);
     if (!attributes.subresource.empty()) question.append("/").append(attributes.subresource);

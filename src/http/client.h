@@ -17,10 +17,10 @@
 #include "base/limits.h"
 #include "base/status.h"
 #include "base/task.h"
-#include "http/core.h"
+#include "base/core.h"
 #include "http/proxy.h"
 #include "http/response_parser.h"
-#include "http/stream.h"
+#include "base/stream.h"
 #include "http/tls.h"
 
 namespace vg::http {

@@ -8,7 +8,7 @@
 
 #include "http/core.h"
 #include "http/core_list.h"
-#include "http/stream.h"
+#include "base/stream.h"
 
 namespace vg::http {
 

@@ -13,7 +13,8 @@
 
 #include "base/status.h"
 #include "base/task.h"
-#include "http/stream.h"
+#include "base/stream.h"
+#include "http/peer_certificate.h"
 
 namespace vg::http {
 

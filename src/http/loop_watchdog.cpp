@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "base/log.h"
-#include "http/off_loop.h"
+#include "base/off_loop.h"
 
 namespace vg::http {
 

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/metrics.h"
-#include "http/core.h"
+#include "base/core.h"
 
 namespace vg::http {
 

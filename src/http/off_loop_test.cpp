@@ -1,4 +1,4 @@
-#include "http/off_loop.h"
+#include "base/off_loop.h"
 
 #include <gmock/gmock.h>
 

@@ -16,7 +16,7 @@
 #include "base/limits.h"
 #include "base/metrics.h"
 #include "base/status.h"
-#include "http/core.h"
+#include "base/core.h"
 #include "http/exchange.h"
 #include "http/request_parser.h"
 #include "http/tls.h"

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/release.h"
-#include "http/core.h"
+#include "base/core.h"
 #include "http/splice_buffer.h"
 #include "http/splice_fairness.h"
 #include "http/splice_intake.h"

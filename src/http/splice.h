@@ -15,7 +15,7 @@
 #include <string_view>
 
 #include "base/task.h"
-#include "http/stream.h"
+#include "base/stream.h"
 #include "http/udp.h"
 #include "http/websocket.h"
 

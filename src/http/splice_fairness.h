@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "base/limits.h"
-#include "http/core.h"
+#include "base/core.h"
 
 namespace vg::http {
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <utility>
 
-#include "http/core.h"
-#include "http/stream.h"
+#include "base/core.h"
+#include "base/stream.h"
 
 namespace vg::http::test {
 

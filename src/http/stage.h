@@ -9,7 +9,7 @@
 #include <coroutine>
 #include <cstddef>
 
-#include "http/core.h"
+#include "base/core.h"
 #include "http/core_list.h"
 
 namespace vg::http {

@@ -9,9 +9,9 @@
 
 #include "base/status.h"
 #include "base/task.h"
-#include "http/core.h"
+#include "base/core.h"
 #include "http/proxy.h"
-#include "http/stream.h"
+#include "base/stream.h"
 
 namespace vg::http {
 

@@ -15,9 +15,10 @@
 
 #include "base/status.h"
 #include "base/task.h"
-#include "http/core.h"
+#include "base/core.h"
 #include "http/proxy.h"
-#include "http/stream.h"
+#include "base/stream.h"
+#include "http/peer_certificate.h"
 
 // OpenSSL's own names, so that its headers stay out of ours.
 struct ssl_ctx_st;

@@ -9,7 +9,8 @@
 
 #include "http/core_list.h"
 #include "http/core_socket.h"
-#include "http/stream.h"
+#include "base/stream.h"
+#include "http/peer_certificate.h"
 #include "http/tls.h"
 
 struct ssl_st;

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "base/task.h"
-#include "http/core.h"
+#include "base/core.h"
 #include "http/tls_certificate.h"
 
 namespace vg::http::test {

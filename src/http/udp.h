@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/status.h"
-#include "http/core.h"
-#include "http/stream.h"
+#include "base/core.h"
+#include "base/stream.h"
 
 namespace vg::http {
 

@@ -5,7 +5,7 @@
 #include <coroutine>
 #include <cstring>
 
-#include "http/core.h"
+#include "base/core.h"
 #include "http/core_list.h"
 #include "http/splice_buffer.h"
 #include "http/splice_fairness.h"

@@ -14,7 +14,7 @@
 
 #include "base/limits.h"
 #include "base/task.h"
-#include "http/stream.h"
+#include "base/stream.h"
 #include "http/websocket_frame.h"
 
 namespace vg::http {

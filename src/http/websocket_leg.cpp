@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "http/core.h"
+#include "base/core.h"
 #include "http/websocket_mask.h"
 
 namespace vg::http {

@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "http/splice_started.h"
-#include "http/stream.h"
+#include "base/stream.h"
 #include "http/websocket_frame.h"
 
 namespace vg::http {

@@ -68,7 +68,7 @@ std::string review_spec(const User& user, const AccessAttributes& attributes) {
   return text;
 }
 
-Task<Result<AccessDecision>> AccessReviews::authorize(http::Core& core, const User& user,
+Task<Result<AccessDecision>> AccessReviews::authorize(Core& core, const User& user,
                                                       const AccessAttributes& attributes) {
   std::string spec = review_spec(user, attributes);
   if (auto known = remembered(spec)) co_return std::move(*known);

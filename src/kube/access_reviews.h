@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "base/task.h"
-#include "http/core.h"
+#include "base/core.h"
 #include "kube/client.h"
 #include "ports/authorizer.h"
 
@@ -32,7 +32,7 @@ class AccessReviews final : public Authorizer {
   AccessReviews(Client& client, const Clock& clock, Options options)
       : client_(client), clock_(clock), options_(options) {}
 
-  Task<Result<AccessDecision>> authorize(http::Core& core, const User& user,
+  Task<Result<AccessDecision>> authorize(Core& core, const User& user,
                                          const AccessAttributes& attributes) override;
 
  private:

@@ -39,7 +39,7 @@ ApiServerHealth::Known ApiServerHealth::known() {
   return known_;
 }
 
-Task<ApiServerHealth::Known> ApiServerHealth::ask(http::Core& core) {
+Task<ApiServerHealth::Known> ApiServerHealth::ask(Core& core) {
   Question question{.target = "/version", .about = {"none", "none"}, .timeout = version_deadline};
   auto text = version_text(co_await client_.ask(core, std::move(question)));
   const auto now = clock_.steady_now();
@@ -56,7 +56,7 @@ Task<ApiServerHealth::Known> ApiServerHealth::ask(http::Core& core) {
   co_return found;
 }
 
-Task<void> ApiServerHealth::keep_asking(http::Core& core, std::function<void()> in_vain,
+Task<void> ApiServerHealth::keep_asking(Core& core, std::function<void()> in_vain,
                                         std::function<void()> returned) {
   bool lost = false;
   for (;;) {
@@ -73,7 +73,7 @@ std::optional<std::string> ApiServerHealth::problem() const {
   return "the API server does not answer";
 }
 
-Task<http::Response> ApiServerHealth::answer(http::Core& core) {
+Task<http::Response> ApiServerHealth::answer(Core& core) {
   Known found = known();
   if (!found.version && !found.failure) found = co_await ask(core);
   const auto& version = found.version;

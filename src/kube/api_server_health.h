@@ -14,7 +14,7 @@
 #include "base/status.h"
 #include "base/task.h"
 #include "config/cluster_config.h"
-#include "http/core.h"
+#include "base/core.h"
 #include "http/exchange.h"
 #include "kube/client.h"
 
@@ -32,10 +32,10 @@ class ApiServerHealth {
   ApiServerHealth(Client& client, const config::ConfigSource& config, const Clock& clock, Times times)
       : client_(client), config_(config), clock_(clock), times_(times), answered_at_(clock.steady_now()) {}
 
-  Task<http::Response> answer(http::Core& core);
+  Task<http::Response> answer(Core& core);
   // Asks the API server now and then, for as long as it runs: connections on which nothing comes say nothing about the
   // other end. `in_vain` is called after each question that was not answered, `returned` when it answers again.
-  Task<void> keep_asking(http::Core& core, std::function<void()> in_vain, std::function<void()> returned);
+  Task<void> keep_asking(Core& core, std::function<void()> in_vain, std::function<void()> returned);
   // From any thread: nothing while it answers, else what is wrong.
   std::optional<std::string> problem() const;
   // From any thread: something went wrong with the API server, so the next one who asks wants to know it from itself.
@@ -47,7 +47,7 @@ class ApiServerHealth {
     std::shared_ptr<const std::string> version;  // the API server's, as it said itself
     std::shared_ptr<const std::string> failure;  // why it was not told
   };
-  Task<Known> ask(http::Core& core);
+  Task<Known> ask(Core& core);
   Known known();
 
   Client& client_;

@@ -90,7 +90,7 @@ void Client::close() {
   clients_.clear();
 }
 
-http::Client& Client::client(http::Core& core) {
+http::Client& Client::client(Core& core) {
   const std::scoped_lock lock(mutex_);
   auto& client = clients_[&core];
   if (!client) {
@@ -118,7 +118,7 @@ Result<http::ClientRequest> Client::request_of(const Question& question, const s
   return request;
 }
 
-Task<Result<void>> Client::wait_for_turn(http::Core& core, const Question& question, Clock::Steady deadline) {
+Task<Result<void>> Client::wait_for_turn(Core& core, const Question& question, Clock::Steady deadline) {
   SteadyClock::duration waited{};
   RateLimiter::Place place(parts_.limiter, question.asker);
   for (auto wait = place.left(); wait.count() > 0; wait = place.left()) {
@@ -137,7 +137,7 @@ Task<Result<void>> Client::wait_for_turn(http::Core& core, const Question& quest
   co_return Result<void>();
 }
 
-Task<Result<http::Answer>> Client::ask_once(http::Core& core, const Question& question, Clock::Steady deadline) {
+Task<Result<http::Answer>> Client::ask_once(Core& core, const Question& question, Clock::Steady deadline) {
   const std::string target = parts_.credentials.path_prefix() + question.target;
   auto request = request_of(question, target);
   if (!request) co_return fail(std::move(request.error()));
@@ -158,7 +158,7 @@ void Client::count(const Question& question, int status, Clock::Steady began) co
       ->observe(std::chrono::duration<double>(SteadyClock::now() - began).count());
 }
 
-Task<Result<http::Answer>> Client::ask(http::Core& core, Question question) {
+Task<Result<http::Answer>> Client::ask(Core& core, Question question) {
   const auto deadline = SteadyClock::now() + question.timeout;
   const bool repeatable = question.repeatable.value_or(question.method == "GET");
   bool doubted = false;
@@ -180,7 +180,7 @@ Task<Result<http::Answer>> Client::ask(http::Core& core, Question question) {
   }
 }
 
-Task<Result<http::AnswerStream>> Client::open(http::Core& core, Question question, milliseconds silence_max) {
+Task<Result<http::AnswerStream>> Client::open(Core& core, Question question, milliseconds silence_max) {
   const auto deadline = SteadyClock::now() + question.timeout;
   if (auto turn = co_await wait_for_turn(core, question, deadline); !turn) co_return fail(std::move(turn.error()));
   const std::string target = parts_.credentials.path_prefix() + question.target;
@@ -202,7 +202,7 @@ Task<Result<http::AnswerStream>> Client::open(http::Core& core, Question questio
   co_return fail(refusal_of(refusal));
 }
 
-Task<Result<json::Value>> Client::get(http::Core& core, ObjectName object, json::StoragePtr storage) {
+Task<Result<json::Value>> Client::get(Core& core, ObjectName object, json::StoragePtr storage) {
   Question question{.target = object_path(object), .about = {"GET", object.resource.plural}};
   auto document = document_of(co_await ask(core, std::move(question)), storage);
   if (document)
@@ -210,7 +210,7 @@ Task<Result<json::Value>> Client::get(http::Core& core, ObjectName object, json:
   co_return document;
 }
 
-Task<Result<json::Value>> Client::list(http::Core& core, ResourceName resource, std::string_view ns, std::string query,
+Task<Result<json::Value>> Client::list(Core& core, ResourceName resource, std::string_view ns, std::string query,
                                        json::StoragePtr storage, std::size_t bytes_max) {
   Question question{.target = collection_path(resource, ns) + query, .about = {"LIST", resource.plural}};
   question.body_limit_bytes = bytes_max;
@@ -220,7 +220,7 @@ Task<Result<json::Value>> Client::list(http::Core& core, ResourceName resource, 
   co_return document;
 }
 
-Task<Result<json::Value>> Client::create(http::Core& core, ResourceName resource, std::string_view ns,
+Task<Result<json::Value>> Client::create(Core& core, ResourceName resource, std::string_view ns,
                                          std::string_view object, bool dry_run, json::StoragePtr storage) {
   Question question{.method = "POST",
                     .target = collection_path(resource, ns),
@@ -231,7 +231,7 @@ Task<Result<json::Value>> Client::create(http::Core& core, ResourceName resource
   co_return document_of(co_await ask(core, std::move(question)), storage);
 }
 
-Task<Result<json::Value>> Client::update(http::Core& core, ObjectName object, std::string_view subresource,
+Task<Result<json::Value>> Client::update(Core& core, ObjectName object, std::string_view subresource,
                                          const json::Value& value, bool dry_run, json::StoragePtr storage) {
   const std::string body = json::to_text(value);
   Question question{.method = "PUT",
@@ -243,7 +243,7 @@ Task<Result<json::Value>> Client::update(http::Core& core, ObjectName object, st
   co_return document_of(co_await ask(core, std::move(question)), storage);
 }
 
-Task<Result<json::Value>> Client::patch(http::Core& core, ObjectName object, std::string_view subresource,
+Task<Result<json::Value>> Client::patch(Core& core, ObjectName object, std::string_view subresource,
                                         std::string_view operations, bool dry_run, json::StoragePtr storage) {
   Question question{.method = "PATCH",
                     .target = object_path(object, subresource),
@@ -254,7 +254,7 @@ Task<Result<json::Value>> Client::patch(http::Core& core, ObjectName object, std
   co_return document_of(co_await ask(core, std::move(question)), storage);
 }
 
-Task<Result<void>> Client::remove(http::Core& core, ObjectName object, bool dry_run) {
+Task<Result<void>> Client::remove(Core& core, ObjectName object, bool dry_run) {
   Question question{.method = "DELETE", .target = object_path(object), .about = {"DELETE", object.resource.plural}};
   if (dry_run) question.target += dry_run_query;
   auto answer = co_await ask(core, std::move(question));

@@ -14,7 +14,7 @@
 #include "base/status.h"
 #include "base/task.h"
 #include "http/client.h"
-#include "http/core.h"
+#include "base/core.h"
 #include "json/value.h"
 #include "kube/credentials.h"
 #include "kube/rate_limiter.h"
@@ -59,23 +59,23 @@ class Client {
   ~Client();
 
   // An answer of 2xx. Everything else is the Status that the server sent, or 503 and 504 when it sent none.
-  Task<Result<http::Answer>> ask(http::Core& core, Question question);
+  Task<Result<http::Answer>> ask(Core& core, Question question);
   // The head of an answer of 2xx, whose body goes on: watches. `silence_max`: how long nothing may come.
-  Task<Result<http::AnswerStream>> open(http::Core& core, Question question, std::chrono::milliseconds silence_max);
+  Task<Result<http::AnswerStream>> open(Core& core, Question question, std::chrono::milliseconds silence_max);
 
-  Task<Result<json::Value>> get(http::Core& core, ObjectName object, json::StoragePtr storage);
+  Task<Result<json::Value>> get(Core& core, ObjectName object, json::StoragePtr storage);
   // 500 for a list whose text is longer than `bytes_max`.
-  Task<Result<json::Value>> list(http::Core& core, ResourceName resource, std::string_view ns, std::string query,
+  Task<Result<json::Value>> list(Core& core, ResourceName resource, std::string_view ns, std::string query,
                                  json::StoragePtr storage, std::size_t bytes_max = limits::client_answer_bytes_max);
-  Task<Result<json::Value>> create(http::Core& core, ResourceName resource, std::string_view ns,
+  Task<Result<json::Value>> create(Core& core, ResourceName resource, std::string_view ns,
                                    std::string_view object, bool dry_run, json::StoragePtr storage);
   // Replaces the object as a whole; its resource version must be the newest.
-  Task<Result<json::Value>> update(http::Core& core, ObjectName object, std::string_view subresource,
+  Task<Result<json::Value>> update(Core& core, ObjectName object, std::string_view subresource,
                                    const json::Value& value, bool dry_run, json::StoragePtr storage);
   // A JSON patch.
-  Task<Result<json::Value>> patch(http::Core& core, ObjectName object, std::string_view subresource,
+  Task<Result<json::Value>> patch(Core& core, ObjectName object, std::string_view subresource,
                                   std::string_view operations, bool dry_run, json::StoragePtr storage);
-  Task<Result<void>> remove(http::Core& core, ObjectName object, bool dry_run);
+  Task<Result<void>> remove(Core& core, ObjectName object, bool dry_run);
 
   // From any thread: connections that are kept may be dead without a sign, so all cores close theirs.
   void doubt_connections();
@@ -89,16 +89,16 @@ class Client {
     metrics::Family<metrics::Histogram>& latency;
     metrics::Family<metrics::Histogram>& waited;
   };
-  http::Client& client(http::Core& core);
+  http::Client& client(Core& core);
   Result<http::ClientRequest> request_of(const Question& question, const std::string& target) const;
-  Task<Result<void>> wait_for_turn(http::Core& core, const Question& question, Clock::Steady deadline);
-  Task<Result<http::Answer>> ask_once(http::Core& core, const Question& question, Clock::Steady deadline);
+  Task<Result<void>> wait_for_turn(Core& core, const Question& question, Clock::Steady deadline);
+  Task<Result<http::Answer>> ask_once(Core& core, const Question& question, Clock::Steady deadline);
   void count(const Question& question, int status, Clock::Steady began) const;
 
   const Parts parts_;
   const std::unique_ptr<Counted> counted_;
   std::mutex mutex_;
-  std::map<http::Core*, std::unique_ptr<http::Client>> clients_;
+  std::map<Core*, std::unique_ptr<http::Client>> clients_;
 };
 
 }  // namespace vg::kube

@@ -104,7 +104,7 @@ class Session final : public admission::LookupSession, public admission::Lookups
     return all;
   }
 
-  Task<bool> fetch(http::Core& core) override {
+  Task<bool> fetch(Core& core) override {
     if (missing_.empty() || ++rounds_ > rounds_max) co_return false;
     const auto missing = std::exchange(missing_, {});
     for (const auto& [target, about] : missing) {

@@ -41,7 +41,7 @@ Result<void> check_size(std::size_t bytes) {
                                     bytes, limits::object_body_bytes_max)));
 }
 
-Task<Result<void>> carry_out(Client& client, http::Core& core, const admission::Effect& effect) {
+Task<Result<void>> carry_out(Client& client, Core& core, const admission::Effect& effect) {
   const auto resource = resource_of_key(effect.resource);
   if (!resource) co_return fail(Status::internal_error(fmt::format("{} are not served", effect.resource)));
   json::Arena arena;
@@ -59,19 +59,19 @@ std::optional<ResourceName> resource_of_key(std::string_view key) {
   return ResourceName{resource->group(), resource->kind->storage_version().name, resource->plural()};
 }
 
-Task<Result<json::Value>> KubeObjects::get(http::Core& core, ObjectName object, json::StoragePtr storage) {
+Task<Result<json::Value>> KubeObjects::get(Core& core, ObjectName object, json::StoragePtr storage) {
   if (auto nameable = check_name(object); !nameable) co_return fail(std::move(nameable.error()));
   co_return co_await client_.get(core, object, std::move(storage));
 }
 
-Task<Result<std::vector<json::Value>>> KubeObjects::list(http::Core& core, ResourceName resource, std::string_view ns,
+Task<Result<std::vector<json::Value>>> KubeObjects::list(Core& core, ResourceName resource, std::string_view ns,
                                                          Selectors selectors, json::StoragePtr storage) {
   auto all = co_await list_page(core, resource, ns, {.selectors = selectors}, std::move(storage));
   if (!all) co_return fail(std::move(all.error()));
   co_return std::move(all->objects);
 }
 
-Task<Result<ObjectPage>> KubeObjects::list_page(http::Core& core, ResourceName resource, std::string_view ns,
+Task<Result<ObjectPage>> KubeObjects::list_page(Core& core, ResourceName resource, std::string_view ns,
                                                 PageRequest page, json::StoragePtr storage) {
   auto listed = co_await client_.list(core, resource, ns, query_of(page), storage, limits::lookup_list_bytes_max);
   if (!listed) co_return fail(std::move(listed.error()));
@@ -85,7 +85,7 @@ Task<Result<ObjectPage>> KubeObjects::list_page(http::Core& core, ResourceName r
   co_return made;
 }
 
-Task<Result<void>> KubeObjects::patch(http::Core& core, ObjectName object, std::string_view subresource,
+Task<Result<void>> KubeObjects::patch(Core& core, ObjectName object, std::string_view subresource,
                                       const json::Array& operations, bool dry_run) {
   if (auto nameable = check_name(object); !nameable) co_return fail(std::move(nameable.error()));
   std::string body;
@@ -97,7 +97,7 @@ Task<Result<void>> KubeObjects::patch(http::Core& core, ObjectName object, std::
   co_return Result<void>();
 }
 
-Task<Result<std::string>> KubeObjects::create(http::Core& core, ResourceName resource, std::string_view ns,
+Task<Result<std::string>> KubeObjects::create(Core& core, ResourceName resource, std::string_view ns,
                                               const json::Value& object, bool dry_run) {
   json::Arena arena;
   const std::string body = json::to_text(object);

@@ -12,14 +12,14 @@ class KubeObjects final : public ObjectApi {
   // The client outlives this.
   explicit KubeObjects(Client& client) : client_(client) {}
 
-  Task<Result<json::Value>> get(http::Core& core, ObjectName object, json::StoragePtr storage) override;
-  Task<Result<std::vector<json::Value>>> list(http::Core& core, ResourceName resource, std::string_view ns,
+  Task<Result<json::Value>> get(Core& core, ObjectName object, json::StoragePtr storage) override;
+  Task<Result<std::vector<json::Value>>> list(Core& core, ResourceName resource, std::string_view ns,
                                               Selectors selectors, json::StoragePtr storage) override;
-  Task<Result<ObjectPage>> list_page(http::Core& core, ResourceName resource, std::string_view ns, PageRequest page,
+  Task<Result<ObjectPage>> list_page(Core& core, ResourceName resource, std::string_view ns, PageRequest page,
                                      json::StoragePtr storage) override;
-  Task<Result<void>> patch(http::Core& core, ObjectName object, std::string_view subresource,
+  Task<Result<void>> patch(Core& core, ObjectName object, std::string_view subresource,
                            const json::Array& operations, bool dry_run) override;
-  Task<Result<std::string>> create(http::Core& core, ResourceName resource, std::string_view ns,
+  Task<Result<std::string>> create(Core& core, ResourceName resource, std::string_view ns,
                                    const json::Value& object, bool dry_run) override;
 
  private:

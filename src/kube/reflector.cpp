@@ -45,7 +45,7 @@ Reflector::Reflector(Client& client, Options options, metrics::Registry& metrics
               .counters("virtgate_cache_failures_total", "How often a list or a watch of the cache failed.", {"cache"})
               .with({options_.name})) {}
 
-void Reflector::start(http::Core& core) {
+void Reflector::start(Core& core) {
   core_ = &core;
   running_ = http::Background(run(core));
 }
@@ -61,7 +61,7 @@ std::string Reflector::selector_query() const {
   return options_.field_selector.empty() ? std::string() : "&fieldSelector=" + percent_encode(options_.field_selector);
 }
 
-Task<void> Reflector::run(http::Core& core) {
+Task<void> Reflector::run(Core& core) {
   for (;;) {
     const auto ended = co_await turn(core);
     if (const auto pause = pause_after(ended); pause.count() > 0) co_await core.sleep(pause);
@@ -69,7 +69,7 @@ Task<void> Reflector::run(http::Core& core) {
 }
 
 // A list, if one is needed, and a watch from there on.
-Task<Result<Reflector::Ended>> Reflector::turn(http::Core& core) {
+Task<Result<Reflector::Ended>> Reflector::turn(Core& core) {
   progressed_ = false;
   if (must_list_) {
     auto listed = co_await relist(core);
@@ -99,7 +99,7 @@ Result<void> Reflector::add_page(json::Value& page, Objects& objects) {
   return {};
 }
 
-Task<Result<void>> Reflector::relist(http::Core& core) {
+Task<Result<void>> Reflector::relist(Core& core) {
   Objects objects;
   std::string more, resource_version;
   for (int pages = 0; pages == 0 || !more.empty(); ++pages) {
@@ -133,7 +133,7 @@ void Reflector::replace(Objects objects, std::string resource_version) {
   synced_.store(true, std::memory_order_release);
 }
 
-Task<Result<Reflector::Ended>> Reflector::watch(http::Core& core) {
+Task<Result<Reflector::Ended>> Reflector::watch(Core& core) {
   const auto seconds = options_.times.watch.count() +
                        static_cast<std::int64_t>(random_fraction() * static_cast<double>(options_.times.watch.count()));
   Question question{

@@ -58,7 +58,7 @@ class Reflector {
   void on_change(std::function<void()> fn) { changed_ = std::move(fn); }
   void on_trouble(std::function<void()> fn) { trouble_ = std::move(fn); }
   // On the core.
-  void start(http::Core& core);
+  void start(Core& core);
   // On the core, and not from inside a callback: whatever is under way, a pause too, ends, and is begun anew where it
   // is. For when connections may be dead without a sign.
   void refresh();
@@ -78,12 +78,12 @@ class Reflector {
   using Objects = std::map<Key, ObjectPtr>;
   enum class Ended { orderly, expired, failed };
 
-  Task<void> run(http::Core& core);
-  Task<Result<Ended>> turn(http::Core& core);
+  Task<void> run(Core& core);
+  Task<Result<Ended>> turn(Core& core);
   std::chrono::milliseconds pause_after(const Result<Ended>& ended);
-  Task<Result<void>> relist(http::Core& core);
+  Task<Result<void>> relist(Core& core);
   Result<void> add_page(json::Value& page, Objects& objects);
-  Task<Result<Ended>> watch(http::Core& core);
+  Task<Result<Ended>> watch(Core& core);
   Task<Result<Ended>> read_events(http::AnswerStream& stream);
   Result<Ended> take_lines(LineSplitter& lines);
   Result<Ended> take(WatchEvent event);
@@ -101,7 +101,7 @@ class Reflector {
   std::shared_ptr<metrics::Counter> lists_, failures_;
 
   // Of the core.
-  http::Core* core_ = nullptr;
+  Core* core_ = nullptr;
   std::string resource_version_;
   bool must_list_ = true;
   bool progressed_ = false;  // in this turn: an event came, or the watch lasted

@@ -16,7 +16,7 @@
 #include "auth/service_account.h"
 #include "base/log.h"
 #include "base/selector.h"
-#include "http/off_loop.h"
+#include "base/off_loop.h"
 #include "json/access.h"
 #include "json/document.h"
 
@@ -584,7 +584,7 @@ void Rbac::hand_to_worker() const {
     working_.fetch_sub(1, std::memory_order_acq_rel);
     working_.notify_all();
   };
-  if (!http::run_off_loop(work)) work();
+  if (!run_off_loop(work)) work();
 }
 
 const RbacSnapshot* Rbac::current() const {
@@ -601,12 +601,12 @@ const RbacSnapshot* Rbac::current() const {
   return kept.snapshot.get();
 }
 
-Task<void> Rbac::settle(http::Core& core) {
+Task<void> Rbac::settle(Core& core) {
   const Revision wanted = store_.revision();
   for (int attempt = 0; attempt < settle_attempts_max; ++attempt) {
     if (working_.load(std::memory_order_acquire) == 0 && !catch_up(wanted, Effort::core)) co_return;
     if (checked_.load(std::memory_order_acquire) >= wanted) co_return;
-    const auto worked = co_await http::off_loop(core, http::off_loop_bytes_min, [&]() -> Result<void> {
+    const auto worked = co_await off_loop(core, off_loop_bytes_min, [&]() -> Result<void> {
       working_.fetch_add(1, std::memory_order_acq_rel);
       catch_up(wanted, Effort::worker);
       working_.fetch_sub(1, std::memory_order_acq_rel);
@@ -635,7 +635,7 @@ Result<AccessDecision> Rbac::decide(const User& user, const AccessAttributes& at
   return decision;
 }
 
-Task<Result<AccessDecision>> Rbac::authorize(http::Core&, const User& user, const AccessAttributes& attributes) {
+Task<Result<AccessDecision>> Rbac::authorize(Core&, const User& user, const AccessAttributes& attributes) {
   co_return decide(user, attributes);
 }
 

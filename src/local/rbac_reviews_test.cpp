@@ -76,7 +76,7 @@ TEST_F(ReviewsTest, SubjectAccessReviewEchoesTheQuestion) {
 
 TEST_F(ReviewsTest, AReviewThatCannotBeDecidedAllowsNothing) {
   struct Away final : Authorizer {
-    Task<Result<AccessDecision>> authorize(http::Core&, const User&, const AccessAttributes&) override {
+    Task<Result<AccessDecision>> authorize(Core&, const User&, const AccessAttributes&) override {
       co_return fail(Status::unavailable("the roles are away"));
     }
   } away;

@@ -355,7 +355,7 @@ TEST_F(RbacTest, ALongRoleIsReadByAWorkerWhileOthersGoOn) {
   std::promise<void> settled;
   const std::clock_t began = std::clock();  // CPU time: a busy machine is no defect
   cores[0].post([&] {
-    spawn([](Rbac& all, http::Core& core, std::promise<void>& done) -> Task<void> {
+    spawn([](Rbac& all, Core& core, std::promise<void>& done) -> Task<void> {
       co_await all.settle(core);
       done.set_value();
     }(rbac, cores[0], settled));
@@ -377,7 +377,7 @@ TEST_F(RbacTest, AShortChangeBehindALongOneIsKnownOnceItIsSettled) {
     cluster_bind(name, "long", jane);
     std::promise<void> settled;
     cores[0].post([&] {
-      spawn([](Rbac& all, http::Core& core, std::promise<void>& done) -> Task<void> {
+      spawn([](Rbac& all, Core& core, std::promise<void>& done) -> Task<void> {
         co_await all.settle(core);
         done.set_value();
       }(rbac, cores[0], settled));

@@ -30,7 +30,7 @@ T run(Task<T> task) {
 }
 
 // For whoever names a core and never waits on it.
-inline http::Core& idle_core() {
+inline Core& idle_core() {
   static const std::unique_ptr<http::EventLoop> loop = http::EventLoop::create(0);
   return *loop;
 }

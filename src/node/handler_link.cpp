@@ -76,7 +76,7 @@ void HandlerLink::close() {
   clients_.clear();
 }
 
-Task<Result<NodeAddress>> HandlerLink::find(http::Core& core, std::string_view node) {
+Task<Result<NodeAddress>> HandlerLink::find(Core& core, std::string_view node) {
   json::Arena arena(16 * limits::kib);  // for one pod
   // The name comes from a status, and a selector is a language: "a,status.phase!=b" would be two questions. An empty
   // name finds nobody.
@@ -93,7 +93,7 @@ Task<Result<NodeAddress>> HandlerLink::find(http::Core& core, std::string_view n
   co_return NodeAddress{.host = std::move(*host), .port = options_.port};
 }
 
-Task<Result<NodeAnswer>> HandlerLink::call(http::Core& core, const NodeAddress& address, NodeRequest request) {
+Task<Result<NodeAnswer>> HandlerLink::call(Core& core, const NodeAddress& address, NodeRequest request) {
   http::ClientRequest asked{.method = request.method, .target = request.target};
   if (request.accept_json) asked.headers.emplace_back("Accept", "application/json");
   asked.body = request.body;
@@ -106,7 +106,7 @@ Task<Result<NodeAnswer>> HandlerLink::call(http::Core& core, const NodeAddress& 
   co_return answer_of(std::move(*answer));
 }
 
-Task<Result<NodeStream>> HandlerLink::open(http::Core& core, const NodeAddress& address, std::string_view target) {
+Task<Result<NodeStream>> HandlerLink::open(Core& core, const NodeAddress& address, std::string_view target) {
   http::ClientRequest asked{.method = "GET", .target = target};
   asked.timeout = limits::node_answer_deadline;
   asked.body_limit_bytes = refusal_bytes_max;
@@ -117,7 +117,7 @@ Task<Result<NodeStream>> HandlerLink::open(http::Core& core, const NodeAddress& 
   co_return NodeStream{.stream = std::move(upgraded->stream), .refusal = answer_of(std::move(upgraded->refusal))};
 }
 
-http::Client& HandlerLink::client(http::Core& core) {
+http::Client& HandlerLink::client(Core& core) {
   const std::scoped_lock lock(mutex_);
   auto& client = clients_[&core];
   if (!client) {

@@ -35,22 +35,22 @@ class HandlerLink final : public NodeLink {
   HandlerLink(ObjectApi& objects, HandlerLinkOptions options);
   ~HandlerLink() override;
 
-  Task<Result<NodeAddress>> find(http::Core& core, std::string_view node) override;
-  Task<Result<NodeAnswer>> call(http::Core& core, const NodeAddress& address, NodeRequest request) override;
-  Task<Result<NodeStream>> open(http::Core& core, const NodeAddress& address, std::string_view target) override;
+  Task<Result<NodeAddress>> find(Core& core, std::string_view node) override;
+  Task<Result<NodeAnswer>> call(Core& core, const NodeAddress& address, NodeRequest request) override;
+  Task<Result<NodeStream>> open(Core& core, const NodeAddress& address, std::string_view target) override;
 
   // After the cores have stopped, before they are destroyed: lets go of every connection.
   void close();
 
  private:
-  http::Client& client(http::Core& core);
+  http::Client& client(Core& core);
   Result<std::shared_ptr<const http::TlsClientContext>> tls();
 
   ObjectApi& objects_;
   const HandlerLinkOptions options_;
   std::mutex mutex_;
   // One a core: a connection stays where it was dialled.
-  std::map<http::Core*, std::unique_ptr<http::Client>> clients_;
+  std::map<Core*, std::unique_ptr<http::Client>> clients_;
   // What the present context was made of, so that it is made again only when that changes.
   struct Made {
     std::string certificate, key, authorities;

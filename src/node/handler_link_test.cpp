@@ -30,10 +30,10 @@ class Pods final : public ObjectApi {
   std::vector<std::string> texts;
   bool broken = false;
 
-  Task<Result<json::Value>> get(http::Core&, ObjectName, json::StoragePtr) override {
+  Task<Result<json::Value>> get(Core&, ObjectName, json::StoragePtr) override {
     co_return fail(Status::not_found("", "", ""));
   }
-  Task<Result<std::vector<json::Value>>> list(http::Core&, ResourceName resource, std::string_view ns,
+  Task<Result<std::vector<json::Value>>> list(Core&, ResourceName resource, std::string_view ns,
                                               Selectors selectors, json::StoragePtr storage) override {
     if (broken) co_return fail(Status::unavailable("the store is away"));
     EXPECT_EQ(fmt::format("{} {} {} {}", resource.plural, ns, selectors.labels, selectors.fields),
@@ -42,14 +42,14 @@ class Pods final : public ObjectApi {
     for (const std::string& text : texts) values.push_back(std::move(*json::parse(text, storage)));
     co_return values;
   }
-  Task<Result<ObjectPage>> list_page(http::Core&, ResourceName, std::string_view, PageRequest,
+  Task<Result<ObjectPage>> list_page(Core&, ResourceName, std::string_view, PageRequest,
                                      json::StoragePtr) override {
     co_return ObjectPage();
   }
-  Task<Result<void>> patch(http::Core&, ObjectName, std::string_view, const json::Array&, bool) override {
+  Task<Result<void>> patch(Core&, ObjectName, std::string_view, const json::Array&, bool) override {
     co_return Result<void>();
   }
-  Task<Result<std::string>> create(http::Core&, ResourceName, std::string_view, const json::Value&, bool) override {
+  Task<Result<std::string>> create(Core&, ResourceName, std::string_view, const json::Value&, bool) override {
     co_return std::string();
   }
 };

@@ -39,7 +39,7 @@ Result<std::shared_ptr<const http::TlsClientContext>> any_server() {
 
 class Round {
  public:
-  Round(http::Core& core, const PodLinkOptions& options, ComponentQuestion question,
+  Round(Core& core, const PodLinkOptions& options, ComponentQuestion question,
         std::shared_ptr<const http::TlsClientContext> tls)
       : options_(options),
         question_(question),
@@ -78,7 +78,7 @@ class Round {
 
 }  // namespace
 
-Task<Result<void>> PodLink::ask_all(http::Core& core, std::span<const Component> components, ComponentQuestion question,
+Task<Result<void>> PodLink::ask_all(Core& core, std::span<const Component> components, ComponentQuestion question,
                                     Take take) {
   const Turn turn(rounds_, options_.rounds_max);
   if (!turn)

@@ -27,7 +27,7 @@ class PodLink final : public ComponentLink {
  public:
   explicit PodLink(PodLinkOptions options = {}) : options_(options) {}
 
-  Task<Result<void>> ask_all(http::Core& core, std::span<const Component> components, ComponentQuestion question,
+  Task<Result<void>> ask_all(Core& core, std::span<const Component> components, ComponentQuestion question,
                              Take take) override;
 
  private:

@@ -9,13 +9,11 @@
 
 #include "base/status.h"
 #include "base/task.h"
-#include "http/stream.h"
+#include "base/stream.h"
 
 namespace vg {
 
-namespace http {
 class Core;
-}
 
 struct NodeAddress {
   std::string host;  // an address without brackets
@@ -39,7 +37,7 @@ struct NodeAnswer {
 
 // What became of a stream that was asked for.
 struct NodeStream {
-  std::unique_ptr<http::Stream> stream;  // after a 101, with every byte that came behind it
+  std::unique_ptr<Stream> stream;  // after a 101, with every byte that came behind it
   NodeAnswer refusal;                    // without a stream: what the handler said, the beginning of its body
 };
 
@@ -47,11 +45,11 @@ class NodeLink {
  public:
   virtual ~NodeLink() = default;
   // The handler of that node. 400 when there is none, or more than one.
-  virtual Task<Result<NodeAddress>> find(http::Core& core, std::string_view node) = 0;
+  virtual Task<Result<NodeAddress>> find(Core& core, std::string_view node) = 0;
   // The whole answer, whatever its status. An error means that there was none.
-  virtual Task<Result<NodeAnswer>> call(http::Core& core, const NodeAddress& address, NodeRequest request) = 0;
+  virtual Task<Result<NodeAnswer>> call(Core& core, const NodeAddress& address, NodeRequest request) = 0;
   // A WebSocket on a connection of its own, no frame exchanged yet.
-  virtual Task<Result<NodeStream>> open(http::Core& core, const NodeAddress& address, std::string_view target) = 0;
+  virtual Task<Result<NodeStream>> open(Core& core, const NodeAddress& address, std::string_view target) = 0;
 };
 
 }  // namespace vg

@@ -15,9 +15,7 @@
 
 namespace vg {
 
-namespace http {
 class Core;
-}
 
 struct ResourceName {
   std::string_view group;  // empty: the core group
@@ -53,20 +51,20 @@ class ObjectApi {
   virtual ~ObjectApi() = default;
 
   // In the version that is asked for. 404 NotFound when there is none, also of a name that no object can have.
-  virtual Task<Result<json::Value>> get(http::Core& core, ObjectName object, json::StoragePtr storage) = 0;
+  virtual Task<Result<json::Value>> get(Core& core, ObjectName object, json::StoragePtr storage) = 0;
   // By namespace and name, each with its kind and the version that is asked for. 500 when there are more than anybody
   // could want (limits::lookup_list_bytes_max): a part of them is never an answer.
-  virtual Task<Result<std::vector<json::Value>>> list(http::Core& core, ResourceName resource, std::string_view ns,
+  virtual Task<Result<std::vector<json::Value>>> list(Core& core, ResourceName resource, std::string_view ns,
                                                       Selectors selectors, json::StoragePtr storage) = 0;
   // The same, page by page. 410 when the token is too old, 400 when it is none.
-  virtual Task<Result<ObjectPage>> list_page(http::Core& core, ResourceName resource, std::string_view ns,
+  virtual Task<Result<ObjectPage>> list_page(Core& core, ResourceName resource, std::string_view ns,
                                              PageRequest page, json::StoragePtr storage) = 0;
   // A JSON patch. An operation that fails, a `test` among them, is a 422 without details; one that rules refuse has
   // details.
-  virtual Task<Result<void>> patch(http::Core& core, ObjectName object, std::string_view subresource,
+  virtual Task<Result<void>> patch(Core& core, ObjectName object, std::string_view subresource,
                                    const json::Array& operations, bool dry_run) = 0;
   // The name that the object got.
-  virtual Task<Result<std::string>> create(http::Core& core, ResourceName resource, std::string_view ns,
+  virtual Task<Result<std::string>> create(Core& core, ResourceName resource, std::string_view ns,
                                            const json::Value& object, bool dry_run) = 0;
 };
 

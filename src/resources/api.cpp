@@ -9,7 +9,7 @@
 #include "base/limits.h"
 #include "base/phrases.h"
 #include "base/time_rfc3339.h"
-#include "http/off_loop.h"
+#include "base/off_loop.h"
 #include "json/access.h"
 #include "json/write.h"
 #include "resources/decode.h"
@@ -19,7 +19,7 @@
 #include "resources/parts.h"
 #include "resources/read.h"
 #include "resources/write.h"
-#include "server/arena_pool.h"
+#include "json/arena_pool.h"
 #include "server/request_timeout.h"
 
 namespace vg::resources {
@@ -157,9 +157,9 @@ Task<void> serve_document(server::Call& call, const RequestInfo& info) {
   if (request.method != "GET" && request.method != "HEAD")
     co_return call.refuse(Status::method_not_supported("", "", request.method));
   // Schemas are built when they are asked for, which takes milliseconds; the rest is ready.
-  const std::size_t bytes = info.path.starts_with("/openapi/") ? http::off_loop_bytes_min : 0;
+  const std::size_t bytes = info.path.starts_with("/openapi/") ? off_loop_bytes_min : 0;
   if (auto seated = co_await call.work_on(bytes); !seated) co_return call.refuse(seated.error());
-  auto found = co_await http::off_loop(call.core(), bytes, [&] {
+  auto found = co_await off_loop(call.core(), bytes, [&] {
     return Result<std::optional<Document>>(
         discovery_document({.path = info.path,
                             .query = request.query,
@@ -423,9 +423,9 @@ Task<void> ResourceApi::serve_review(server::Call& call, const RequestInfo& info
   if (!body) co_return call.refuse(body.error());
   const auto options = read_write_options(Query(call.request().query), "CreateOptions");
   if (!options) co_return call.refuse(options.error());
-  server::LeasedArena arena;
+  json::LeasedArena arena;
   arena.expect(body->size());
-  auto object = co_await http::off_loop(call.core(), body->size(), [&]() -> Result<json::Value> {
+  auto object = co_await off_loop(call.core(), body->size(), [&]() -> Result<json::Value> {
     FieldProblems problems;
     auto sent = read_object(*body, *format, type, arena.storage(), &problems);
     if (!sent) return sent;

@@ -771,11 +771,11 @@ TEST_F(ApiTest, LongListsComeInPieces) {
 // Asks again and again to be run, and remembers how much its core ever worked for others in between. What other
 // processes do meanwhile does not count.
 struct Bystander : std::enable_shared_from_this<Bystander> {
-  http::Core& core;
+  Core& core;
   std::atomic<bool> stopped = false;
   std::atomic<std::chrono::nanoseconds> longest = {};
   std::chrono::nanoseconds last = {};
-  explicit Bystander(http::Core& of) : core(of) {}
+  explicit Bystander(Core& of) : core(of) {}
   static std::chrono::nanoseconds worked() {
     timespec now{};
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

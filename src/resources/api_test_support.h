@@ -35,7 +35,7 @@ using Header = std::pair<std::string, std::string>;
 // A request on a real core. The test waits for the answer, or looks at a stream while it goes on.
 class TestExchange final : public http::Exchange {
  public:
-  TestExchange(http::Core& core, std::string method, std::string target, std::string body, std::vector<Header> headers)
+  TestExchange(Core& core, std::string method, std::string target, std::string body, std::vector<Header> headers)
       : core_(core), method_(std::move(method)), target_(std::move(target)), body_(std::move(body)) {
     request_.method = method_;
     const std::string_view all = target_;
@@ -51,7 +51,7 @@ class TestExchange final : public http::Exchange {
   }
 
   const http::Request& request() const override { return request_; }
-  http::Core& core() override { return core_; }
+  Core& core() override { return core_; }
   Task<Result<std::string_view>> read_body(std::size_t limit) override {
     if (body_.size() > limit) co_return fail(Status::too_large("the body is too large"));
     co_return std::string_view(body_);
@@ -70,7 +70,7 @@ class TestExchange final : public http::Exchange {
     changed_.notify_all();
     co_return !cancelled_;
   }
-  Task<Result<std::unique_ptr<http::Stream>>> upgrade(http::Response) override {
+  Task<Result<std::unique_ptr<Stream>>> upgrade(http::Response) override {
     co_return fail(Status::bad_request("no connection to hand over"));
   }
   bool cancelled() const override { return cancelled_; }
@@ -112,7 +112,7 @@ class TestExchange final : public http::Exchange {
     return out;
   }
 
-  http::Core& core_;
+  Core& core_;
   std::string method_, target_, body_;
   std::deque<Header> headers_;
   http::Peer peer_;
@@ -170,7 +170,7 @@ class TestAuthorizer final : public Authorizer {
  public:
   std::set<std::string> forbidden;
   bool away = false;  // it cannot say
-  Task<Result<AccessDecision>> authorize(http::Core&, const User&, const AccessAttributes& attributes) override {
+  Task<Result<AccessDecision>> authorize(Core&, const User&, const AccessAttributes& attributes) override {
     if (away) co_return fail(Status::unavailable("the test says nothing"));
     const bool no = forbidden.contains(std::string(attributes.verb) + " " + std::string(attributes.resource));
     co_return AccessDecision{.allowed = !no, .reason = no ? "the test says so" : ""};

@@ -6,7 +6,7 @@
 
 #include "auth/forbidden.h"
 #include "base/limits.h"
-#include "http/off_loop.h"
+#include "base/off_loop.h"
 #include "json/access.h"
 #include "json/yaml.h"
 #include "resources/change.h"
@@ -79,7 +79,7 @@ Task<Result<json::Value>> read_configuration(Context& context, const WriteOption
   if (!body) co_return fail(body.error());
   if (body->empty()) co_return fail(Status::bad_request("the body is empty; send the object to apply"));
   context.body_bytes = body->size();
-  co_return co_await http::off_loop(context.call.core(), work_bytes(context),
+  co_return co_await off_loop(context.call.core(), work_bytes(context),
                                     [&] { return decode_configuration(context, *body, options.field_validation); });
 }
 
@@ -109,7 +109,7 @@ Task<Settled> apply_new(Context& context, const json::Value& configuration, cons
   if (!json::get_string_or(metadata_of(configuration.get_object()), "uid").empty())
     co_return refused(Status::conflict(std::string(context.group()), std::string(context.plural()), context.info.name,
                                        "the object has a UID but does not exist; remove metadata.uid to create it"));
-  auto applied = co_await http::off_loop(context.call.core(), work_bytes(context), [&]() -> Result<Applied> {
+  auto applied = co_await off_loop(context.call.core(), work_bytes(context), [&]() -> Result<Applied> {
     auto made = apply_configuration(json::Value(json::Object(context.storage())), configuration, *context.resource.kind,
                                     writer, false, context.storage());
     if (!made) return fail(unmergeable(std::move(made.error())));
@@ -135,7 +135,7 @@ Task<Settled> apply_to(Context& context, const ObjectPtr& current, const json::V
     co_return refused(std::move(seated.error()));
   json::Value old(context.storage());
   auto applied =
-      co_await http::off_loop(context.call.core(), work_bytes(context, current.get()), [&]() -> Result<Applied> {
+      co_await off_loop(context.call.core(), work_bytes(context, current.get()), [&]() -> Result<Applied> {
         old = load_object(*current, context.storage());
         auto made = apply_configuration(old, configuration, *context.resource.kind, writer,
                                         options.force.value_or(false), context.storage());

@@ -387,7 +387,7 @@ Result<void> AuditLog::takes_changes() const {
   return fail(std::move(status));
 }
 
-Task<void> AuditLog::keep_flushing(http::Core& core) {
+Task<void> AuditLog::keep_flushing(Core& core) {
   while (true) {
     co_await core.sleep(flush_interval);
     flush();

@@ -35,7 +35,7 @@
 #include "base/metrics.h"
 #include "base/status.h"
 #include "base/task.h"
-#include "http/core.h"
+#include "base/core.h"
 #include "resources/audit_limiter.h"
 #include "resources/request_info.h"
 
@@ -109,7 +109,7 @@ class AuditLog {
   // The same with all summaries: nothing comes any more.
   void finish();
   // Flushes every flush_interval, for ever.
-  Task<void> keep_flushing(http::Core& core);
+  Task<void> keep_flushing(Core& core);
 
   // Why lines cannot be written, in words for anybody; nothing while they can.
   std::optional<std::string> problem() const;

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/limits.h"
-#include "http/off_loop.h"
+#include "base/off_loop.h"
 #include "json/access.h"
 #include "resources/change.h"
 #include "resources/commit.h"
@@ -45,7 +45,7 @@ Task<Result<json::Value>> read_binding(Context& context, FieldValidation validat
   const auto body = co_await context.call.read_body(limits::object_body_bytes_max);
   if (!body) co_return fail(body.error());
   context.body_bytes = body->size();
-  co_return co_await http::off_loop(context.call.core(), work_bytes(context),
+  co_return co_await off_loop(context.call.core(), work_bytes(context),
                                     [&] { return decode_binding(context, *body, *format, validation); });
 }
 
@@ -88,7 +88,7 @@ Task<std::expected<void, Refused>> bind_once(Context& context, const ObjectPtr& 
   const ObjectPtr node = context.backend.store.get("nodes", "", json::get_string_or(target, "name"));
   const std::size_t bytes = work_bytes(context, current.get()) + (node ? node->json().size() : 0);
   if (auto seated = co_await context.call.work_on(bytes); !seated) co_return refused(std::move(seated.error()));
-  auto draft = co_await http::off_loop(context.call.core(), bytes,
+  auto draft = co_await off_loop(context.call.core(), bytes,
                                        [&] { return bound(context, *current, binding, node, write); });
   if (!draft) co_return refused(std::move(draft.error()));
   if (dry_run) co_return std::expected<void, Refused>();

@@ -9,7 +9,7 @@
 #include "auth/escalation.h"
 #include "base/limits.h"
 #include "base/phrases.h"
-#include "http/off_loop.h"
+#include "base/off_loop.h"
 #include "json/access.h"
 #include "resources/admission_stage.h"
 #include "resources/commit.h"
@@ -175,7 +175,7 @@ Task<void> answer_object(Context& context, int code, ObjectPtr object) {
     append_answer(text, context, object, object->revision());
     return text;
   };
-  auto body = co_await http::off_loop(context.call.core(), bytes, write);
+  auto body = co_await off_loop(context.call.core(), bytes, write);
   // There is no worker for it at present. But the change is made, and who made it has to hear that.
   if (!body) body = write();
   respond_text(context, code, std::move(*body));
@@ -188,7 +188,7 @@ Task<Result<json::Value>> read_body_object(Context& context, FieldValidation val
   const auto body = co_await context.call.read_body(limits::object_body_bytes_max);
   if (!body) co_return fail(body.error());
   context.body_bytes = body->size();
-  co_return co_await http::off_loop(context.call.core(), work_bytes(context),
+  co_return co_await off_loop(context.call.core(), work_bytes(context),
                                     [&] { return decode_body(context, *body, *format, validation, write); });
 }
 
@@ -232,7 +232,7 @@ void drop_repetitions(Context& context, json::Value& object) {
 
 Task<Written> change_object(Context& context, const ObjectPtr& current, const json::Value& old, json::Value wanted,
                             bool dry_run, const WriteContext& write, std::optional<json::Value> managed_fields) {
-  http::Core& core = context.call.core();
+  Core& core = context.call.core();
   const std::size_t bytes = work_bytes(context, current.get());
   const auto owners = managed_fields ? OwnersThatDoNotFit::refuse : OwnersThatDoNotFit::drop;
   if (auto prepared = co_await off_loop_with_lookups(
@@ -241,7 +241,7 @@ Task<Written> change_object(Context& context, const ObjectPtr& current, const js
     co_return refused(std::move(prepared.error()));
   if (context.backend.rules && context.group() == auth::rbac_group) {
     // However small it is: it is compared with whole roles, and then all roles are read again.
-    if (auto seated = co_await context.call.work_on(std::max(bytes, http::off_loop_bytes_min)); !seated)
+    if (auto seated = co_await context.call.work_on(std::max(bytes, off_loop_bytes_min)); !seated)
       co_return refused(std::move(seated.error()));
     auto escalation = co_await auth::check_rbac_write(core, context.user,
                                                       {.resource = context.plural(),

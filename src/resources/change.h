@@ -11,7 +11,7 @@
 #include "admission/lookup_allowance.h"
 #include "base/status.h"
 #include "base/task.h"
-#include "http/off_loop.h"
+#include "base/off_loop.h"
 #include "json/value.h"
 #include "resources/context.h"
 #include "resources/strategy.h"
@@ -35,23 +35,23 @@ inline constexpr int write_attempts_max = 5;
 // or off the loop. Also takes the request's arena, which must happen on the core.
 std::size_t work_bytes(Context& context, const StoredObject* current = nullptr);
 
-// co_await http::off_loop(...) for a step that asks the admission rules: also off the loop when what they have to look
+// co_await off_loop(...) for a step that asks the admission rules: also off the loop when what they have to look
 // up is large. `fn` may then be called a second time, so it changes nothing before it has asked them, but to the same
 // effect.
 template <class Fn>
 Task<std::invoke_result_t<Fn&>> off_loop_with_lookups(Context& context, std::size_t bytes, Fn fn) {
-  if (bytes < http::off_loop_bytes_min) {
+  if (bytes < off_loop_bytes_min) {
     const std::size_t warned = context.warnings.size();
     try {
-      const admission::LookupAllowance allowance(http::off_loop_bytes_min);
+      const admission::LookupAllowance allowance(off_loop_bytes_min);
       co_return fn();
     } catch (const admission::LookupTooLarge& large) {
-      bytes = std::max(large.bytes, http::off_loop_bytes_min);
+      bytes = std::max(large.bytes, off_loop_bytes_min);
     }
     context.warnings.resize(warned);
     if (auto seated = co_await context.call.work_on(bytes); !seated) co_return fail(std::move(seated.error()));
   }
-  co_return co_await http::off_loop(context.call.core(), bytes, std::move(fn));
+  co_return co_await off_loop(context.call.core(), bytes, std::move(fn));
 }
 
 // Whether an answer is made of what an object says, as a table or protobuf is; as JSON it only has to be copied.

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "http/core.h"
+#include "base/core.h"
 #include "ports/object_store.h"
 
 namespace vg::resources {
@@ -41,7 +41,7 @@ class Commits {
 // while it waits (its connection was cut): the writes happen all the same, and nobody is resumed.
 class Commit {
  public:
-  Commit(Commits& commits, http::Core& core, std::vector<Transaction> transactions)
+  Commit(Commits& commits, Core& core, std::vector<Transaction> transactions)
       : commits_(commits), core_(core), transactions_(std::move(transactions)) {}
   Commit(const Commit&) = delete;
   Commit& operator=(const Commit&) = delete;
@@ -57,7 +57,7 @@ class Commit {
     const auto state = state_;
     auto transactions = std::move(transactions_);
     Commits& commits = commits_;
-    http::Core& core = core_;
+    Core& core = core_;
     for (std::size_t i = 0; i < transactions.size(); ++i) {
       commits.submit(std::move(transactions[i]), [state, i, &core](Result<CommitOutcome> outcome) {
         state->results[i].emplace(std::move(outcome));
@@ -84,12 +84,12 @@ class Commit {
     std::coroutine_handle<> waiting;  // only touched on the core
   };
   Commits& commits_;
-  http::Core& core_;
+  Core& core_;
   std::vector<Transaction> transactions_;
   std::shared_ptr<State> state_;
 };
 
-inline Task<Result<CommitOutcome>> commit(Commits& commits, http::Core& core, Transaction transaction) {
+inline Task<Result<CommitOutcome>> commit(Commits& commits, Core& core, Transaction transaction) {
   std::vector<Transaction> one;
   one.push_back(std::move(transaction));
   auto results = co_await Commit(commits, core, std::move(one));

@@ -13,7 +13,7 @@
 #include "admission/admit.h"
 #include "auth/policy_rule.h"
 #include "base/clock.h"
-#include "http/core.h"
+#include "base/core.h"
 #include "http/exchange.h"
 #include "ports/authorizer.h"
 #include "ports/object_store.h"
@@ -24,7 +24,7 @@
 #include "resources/negotiate.h"
 #include "resources/options.h"
 #include "resources/request_info.h"
-#include "server/arena_pool.h"
+#include "json/arena_pool.h"
 #include "server/router.h"
 
 namespace vg::resources {
@@ -78,7 +78,7 @@ struct Context {
   std::string api_version;  // in which the client speaks
   Query query;
   Answer answer;
-  std::optional<server::LeasedArena> arena;  // taken by whoever needs it: a watch would hold it for an hour
+  std::optional<json::LeasedArena> arena;  // taken by whoever needs it: a watch would hold it for an hour
   std::size_t body_bytes = 0;                // of the client's, once it was read: large ones are worked on off the loop
   std::vector<std::string> warnings;
   std::string_view own_manager;  // under which this server itself writes; empty: the client's name counts

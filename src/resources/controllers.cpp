@@ -20,7 +20,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/time_rfc3339.h"
-#include "http/off_loop.h"
+#include "base/off_loop.h"
 #include "json/access.h"
 #include "json/document.h"
 #include "resources/catalog.h"
@@ -469,7 +469,7 @@ class Controllers::Work {
   template <class Plan>
   Task<std::invoke_result_t<Plan&>> made(const StoredObject& object, Plan plan) {
     while (true) {
-      auto result = co_await http::off_loop(parts_.core, object.memory_bytes(),
+      auto result = co_await off_loop(parts_.core, object.memory_bytes(),
                                             [&]() -> Result<std::invoke_result_t<Plan&>> { return plan(); });
       if (result) co_return std::move(*result);
       co_await parts_.core.sleep(retry_pause);  // users' requests have all workers

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/task.h"
-#include "http/core.h"
+#include "base/core.h"
 #include "ports/object_store.h"
 #include "resources/commit.h"
 
@@ -24,7 +24,7 @@ class Controllers {
   struct Parts {
     ObjectStore& store;
     Commits& commits;  // to the same store
-    http::Core& core;
+    Core& core;
     const Clock& clock;
     // Asked after roles changed: the writes that bring gathered rules up to date. May be empty.
     std::function<std::vector<Write>()> gather_roles = {};

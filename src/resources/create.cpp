@@ -11,7 +11,7 @@
 #include "base/names.h"
 #include "base/phrases.h"
 #include "base/random.h"
-#include "http/off_loop.h"
+#include "base/off_loop.h"
 #include "json/access.h"
 #include "resources/admission_stage.h"
 #include "resources/change.h"
@@ -116,7 +116,7 @@ Task<Result<ObjectPtr>> store_new(Context& context, json::Object& object, bool g
     const std::string name(json::get_string_or(metadata, "name"));
     context.deed.name = name;
     Result<CommitOutcome> outcome;
-    auto draft = co_await http::off_loop(context.call.core(), work_bytes(context), [&] {
+    auto draft = co_await off_loop(context.call.core(), work_bytes(context), [&] {
       return Result<ObjectDraft>(make_draft(object, context.resource, owners));
     });
     if (!draft) co_return fail(std::move(draft.error()));
@@ -256,7 +256,7 @@ Result<void> judge(Context& context, std::string_view name, json::Value& object,
 
 Task<Result<ObjectPtr>> create_object(Context& context, json::Value object, bool dry_run, const WriteContext& write,
                                       std::optional<json::Value> managed_fields) {
-  http::Core& core = context.call.core();
+  Core& core = context.call.core();
   const std::size_t bytes = work_bytes(context);
   const auto owners = managed_fields ? OwnersThatDoNotFit::refuse : OwnersThatDoNotFit::drop;
   const auto named = co_await off_loop_with_lookups(
@@ -265,7 +265,7 @@ Task<Result<ObjectPtr>> create_object(Context& context, json::Value object, bool
   json::Object& members = object.get_object();
   if (context.backend.rules && context.group() == auth::rbac_group) {
     // However small it is: it is compared with whole roles, and then all roles are read again.
-    if (auto seated = co_await context.call.work_on(std::max(bytes, http::off_loop_bytes_min)); !seated)
+    if (auto seated = co_await context.call.work_on(std::max(bytes, off_loop_bytes_min)); !seated)
       co_return fail(std::move(seated.error()));
     auto escalation = co_await auth::check_rbac_write(core, context.user,
                                                       {.resource = context.plural(),

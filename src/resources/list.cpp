@@ -8,7 +8,7 @@
 
 #include "base/budgets.h"
 #include "base/phrases.h"
-#include "http/off_loop.h"
+#include "base/off_loop.h"
 #include "resources/change.h"
 #include "resources/output.h"
 #include "resources/read.h"
@@ -72,7 +72,7 @@ class Chosen final : public ObjectList::Source {
 };
 
 // What of the page the selection takes, up to `limit` objects (0: all). Every object must be opened to know that.
-Task<ListPage> choose(http::Core& core, ListPage page, const Selection& selection, std::size_t limit) {
+Task<ListPage> choose(Core& core, ListPage page, const Selection& selection, std::size_t limit) {
   std::vector<std::uint32_t> places;
   const std::size_t size = page.objects.size();
   std::size_t at = 0;
@@ -95,7 +95,7 @@ Status version_too_large(Revision asked, Revision newest) {
   return status;
 }
 
-Task<std::expected<Listed, ListRefusal>> list_objects(const Backend& backend, http::Core& core,
+Task<std::expected<Listed, ListRefusal>> list_objects(const Backend& backend, Core& core,
                                                       const Resource& resource, std::string_view ns,
                                                       const ListOptions& options, server::Call* call) {
   const auto selection = Selection::make(resource, options.labels, options.fields);
@@ -111,10 +111,10 @@ Task<std::expected<Listed, ListRefusal>> list_objects(const Backend& backend, ht
                         .after_name = plan->after_name,
                         .limit = selection->everything() ? options.limit : 0};
   const std::size_t bytes = undone_bytes(backend.store, plan->at_revision);
-  if (call && bytes >= http::off_loop_bytes_min)
+  if (call && bytes >= off_loop_bytes_min)
     if (auto seated = co_await call->work_on(bytes); !seated)
       co_return std::unexpected(ListRefusal{std::move(seated.error()), {}});
-  auto page = co_await http::off_loop(core, bytes, [&] { return backend.store.list(query); });
+  auto page = co_await off_loop(core, bytes, [&] { return backend.store.list(query); });
   if (!page) {
     ListRefusal refusal{std::move(page.error()), {}};
     // The rest of the list can still be had, only not as it was when the list began.

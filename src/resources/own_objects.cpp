@@ -25,7 +25,7 @@ namespace {
 // A request that came over no connection.
 class OwnExchange final : public http::Exchange {
  public:
-  OwnExchange(http::Core& core, std::string_view method, std::string_view content_type, std::string_view query,
+  OwnExchange(Core& core, std::string_view method, std::string_view content_type, std::string_view query,
               std::string body)
       : core_(core), body_(std::move(body)) {
     request_.method = method;
@@ -35,7 +35,7 @@ class OwnExchange final : public http::Exchange {
   }
 
   const http::Request& request() const override { return request_; }
-  http::Core& core() override { return core_; }
+  Core& core() override { return core_; }
   Task<Result<std::string_view>> read_body(std::size_t limit) override {
     if (body_.size() > limit) co_return fail(Status::too_large("the object of the action is too large"));
     co_return std::string_view(body_);
@@ -43,7 +43,7 @@ class OwnExchange final : public http::Exchange {
   void respond(http::Response response) override { response_ = std::move(response); }
   Task<bool> begin_stream(http::Response) override { co_return false; }
   Task<bool> write(std::string_view) override { co_return false; }
-  Task<Result<std::unique_ptr<http::Stream>>> upgrade(http::Response) override {
+  Task<Result<std::unique_ptr<Stream>>> upgrade(http::Response) override {
     co_return fail(Status::internal_error("the connection cannot be upgraded here"));
   }
   bool cancelled() const override { return false; }
@@ -52,7 +52,7 @@ class OwnExchange final : public http::Exchange {
   const http::Response& response() const { return response_; }
 
  private:
-  http::Core& core_;
+  Core& core_;
   const std::string body_;
   http::Request request_;
   http::Response response_{.status = 500, .content_type = {}, .headers = {}, .body = {}};
@@ -133,7 +133,7 @@ Status OwnObjects::unreadable(const ResourceName& name) const {
   return Status::not_found(group, plural, "");
 }
 
-Task<Result<json::Value>> OwnObjects::get(http::Core&, ObjectName object, json::StoragePtr storage) {
+Task<Result<json::Value>> OwnObjects::get(Core&, ObjectName object, json::StoragePtr storage) {
   const Resource* resource = find_readable(object.resource);
   if (!resource) co_return fail(unreadable(object.resource));
   const ObjectPtr found = backend_.store.get(resource->key, object.ns, object.name);
@@ -143,7 +143,7 @@ Task<Result<json::Value>> OwnObjects::get(http::Core&, ObjectName object, json::
   co_return load_as(*found, object.resource, storage);
 }
 
-Task<Result<std::vector<json::Value>>> OwnObjects::list(http::Core& core, ResourceName name, std::string_view ns,
+Task<Result<std::vector<json::Value>>> OwnObjects::list(Core& core, ResourceName name, std::string_view ns,
                                                         Selectors selectors, json::StoragePtr storage) {
   const Resource* resource = find_readable(name);
   if (!resource) co_return fail(unreadable(name));
@@ -166,7 +166,7 @@ Task<Result<std::vector<json::Value>>> OwnObjects::list(http::Core& core, Resour
   co_return values;
 }
 
-Task<Result<ObjectPage>> OwnObjects::list_page(http::Core& core, ResourceName name, std::string_view ns,
+Task<Result<ObjectPage>> OwnObjects::list_page(Core& core, ResourceName name, std::string_view ns,
                                                PageRequest page, json::StoragePtr storage) {
   const Resource* resource = find_readable(name);
   if (!resource) co_return fail(unreadable(name));
@@ -185,7 +185,7 @@ Task<Result<ObjectPage>> OwnObjects::list_page(http::Core& core, ResourceName na
   co_return made;
 }
 
-Task<Result<void>> OwnObjects::patch(http::Core& core, ObjectName object, std::string_view subresource,
+Task<Result<void>> OwnObjects::patch(Core& core, ObjectName object, std::string_view subresource,
                                      const json::Array& operations, bool dry_run) {
   const Resource* resource = find_readable(object.resource);
   if (!resource) co_return fail(unreadable(object.resource));
@@ -206,7 +206,7 @@ Task<Result<void>> OwnObjects::patch(http::Core& core, ObjectName object, std::s
   co_return Result<void>();
 }
 
-Task<Result<std::string>> OwnObjects::create(http::Core& core, ResourceName name, std::string_view ns,
+Task<Result<std::string>> OwnObjects::create(Core& core, ResourceName name, std::string_view ns,
                                              const json::Value& object, bool dry_run) {
   const Resource* resource = find_readable(name);
   if (!resource) co_return fail(unreadable(name));

@@ -22,14 +22,14 @@ class OwnObjects final : public ObjectApi {
   // The backend outlives this. `own_namespace`: where KubeVirt's accounts are.
   OwnObjects(Backend& backend, std::string_view own_namespace, CdiAccess cdi = CdiAccess::forbidden);
 
-  Task<Result<json::Value>> get(http::Core& core, ObjectName object, json::StoragePtr storage) override;
-  Task<Result<std::vector<json::Value>>> list(http::Core& core, ResourceName resource, std::string_view ns,
+  Task<Result<json::Value>> get(Core& core, ObjectName object, json::StoragePtr storage) override;
+  Task<Result<std::vector<json::Value>>> list(Core& core, ResourceName resource, std::string_view ns,
                                               Selectors selectors, json::StoragePtr storage) override;
-  Task<Result<ObjectPage>> list_page(http::Core& core, ResourceName resource, std::string_view ns, PageRequest page,
+  Task<Result<ObjectPage>> list_page(Core& core, ResourceName resource, std::string_view ns, PageRequest page,
                                      json::StoragePtr storage) override;
-  Task<Result<void>> patch(http::Core& core, ObjectName object, std::string_view subresource,
+  Task<Result<void>> patch(Core& core, ObjectName object, std::string_view subresource,
                            const json::Array& operations, bool dry_run) override;
-  Task<Result<std::string>> create(http::Core& core, ResourceName resource, std::string_view ns,
+  Task<Result<std::string>> create(Core& core, ResourceName resource, std::string_view ns,
                                    const json::Value& object, bool dry_run) override;
 
  private:

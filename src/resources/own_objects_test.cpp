@@ -30,7 +30,7 @@ class OwnObjectsTest : public ApiTest {
     });
     return future.get();
   }
-  http::Core& core() { return (*cores_)[0]; }
+  Core& core() { return (*cores_)[0]; }
 
   Result<void> patch(std::string_view operations, std::string_view part = "", bool dry_run = false) {
     const auto document = json::Document::parse(operations);

@@ -483,7 +483,7 @@ class Resumed {
   };
   using Subscribe = std::function<bool(std::function<void()>)>;
 
-  Resumed(http::Core& core, Subscribe subscribe) : core_(core), subscribe_(std::move(subscribe)) {}
+  Resumed(Core& core, Subscribe subscribe) : core_(core), subscribe_(std::move(subscribe)) {}
   Resumed(const Resumed&) = delete;
   Resumed& operator=(const Resumed&) = delete;
   ~Resumed() {
@@ -501,14 +501,14 @@ class Resumed {
   void await_resume() const {}
 
  private:
-  http::Core& core_;
+  Core& core_;
   Subscribe subscribe_;
   std::shared_ptr<State> state_;
 };
 
 }  // namespace
 
-Task<void> QuotaKeeper::counted(http::Core& core, ObjectKey quota) {
+Task<void> QuotaKeeper::counted(Core& core, ObjectKey quota) {
   const Name name(quota.ns, quota.name);
   co_await Resumed(core, [&](std::function<void()> call) {
     const std::lock_guard lock(mutex_);

@@ -27,7 +27,7 @@
 
 #include "base/clock.h"
 #include "base/task.h"
-#include "http/core.h"
+#include "base/core.h"
 #include "json/value.h"
 #include "ports/commit_guard.h"
 #include "resources/quota_usage.h"
@@ -57,7 +57,7 @@ class QuotaKeeper final : public CommitGuard {
   std::optional<Status> find_problem(const ObjectKey& key, const json::Object* before, const json::Object& after) const;
 
   // Comes back when nothing of this quota has to be counted any more, or cannot be at present.
-  Task<void> counted(http::Core& core, ObjectKey quota);
+  Task<void> counted(Core& core, ObjectKey quota);
 
  private:
   struct Delta {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/task.h"
-#include "http/core.h"
+#include "base/core.h"
 #include "resources/context.h"
 
 namespace vg::resources {
@@ -24,7 +24,7 @@ struct ListRefusal {
   std::string continue_token;
 };
 // On the core, and in turns with everybody else there when there is much to look at.
-Task<std::expected<Listed, ListRefusal>> list_objects(const Backend& backend, http::Core& core,
+Task<std::expected<Listed, ListRefusal>> list_objects(const Backend& backend, Core& core,
                                                       const Resource& resource, std::string_view ns,
                                                       const ListOptions& options, server::Call* call = nullptr);
 

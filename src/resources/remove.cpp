@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/limits.h"
-#include "http/off_loop.h"
+#include "base/off_loop.h"
 #include "json/access.h"
 #include "json/document.h"
 #include "resources/admission_stage.h"
@@ -40,7 +40,7 @@ Task<Result<std::optional<json::Value>>> read_options_body(Context& context, con
   const auto format = body_format(context.call.request().headers.find("content-type"), Protobuf::objects);
   if (!format) co_return fail(format.error());
   context.body_bytes = body->size();
-  co_return co_await http::off_loop(context.call.core(), work_bytes(context),
+  co_return co_await off_loop(context.call.core(), work_bytes(context),
                                     [&]() -> Result<std::optional<json::Value>> {
                                       auto object = read_object(*body, *format, type, context.storage(), nullptr);
                                       if (!object) return fail(std::move(object.error()));
@@ -69,7 +69,7 @@ Task<std::expected<Deleted, Refused>> delete_once(Context& context, const Object
                                                   const DeleteOptions& options) {
   if (auto seated = co_await context.call.work_on(work_bytes(context, current.get())); !seated)
     co_return refused(std::move(seated.error()));
-  auto plan = co_await http::off_loop(context.call.core(), work_bytes(context, current.get()), [&] {
+  auto plan = co_await off_loop(context.call.core(), work_bytes(context, current.get()), [&] {
     return plan_deletion(*current, context.resource, options, now_seconds(context), context.storage());
   });
   if (!plan) co_return refused(std::move(plan.error()));

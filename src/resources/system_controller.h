@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/task.h"
-#include "http/core.h"
+#include "base/core.h"
 #include "ports/object_store.h"
 #include "resources/commit.h"
 #include "resources/system_objects.h"
@@ -21,7 +21,7 @@ class SystemController {
   struct Parts {
     ObjectStore& store;
     Commits& commits;  // to the same store
-    http::Core& core;
+    Core& core;
     const Clock& clock;
     SystemFacts facts;
   };

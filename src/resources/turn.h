@@ -8,14 +8,14 @@
 #include <cstddef>
 
 #include "base/task.h"
-#include "http/core.h"
+#include "base/core.h"
 #include "ports/stored_object.h"
 
 namespace vg::resources {
 
 class Turn {
  public:
-  explicit Turn(http::Core& core) : core_(core) {}
+  explicit Turn(Core& core) : core_(core) {}
 
   // After work that took long.
   bool over() const { return now() >= end_; }
@@ -41,7 +41,7 @@ class Turn {
   static constexpr std::size_t looked_after_bytes = 8 * 1024;
   static Clock::time_point now() { return Clock::now(); }
 
-  http::Core& core_;
+  Core& core_;
   std::size_t done_bytes_ = 0;
   Clock::time_point end_ = now() + length;
 };

@@ -4,7 +4,7 @@
 
 #include "base/budgets.h"
 #include "base/limits.h"
-#include "http/off_loop.h"
+#include "base/off_loop.h"
 #include "json/access.h"
 #include "json/parse.h"
 #include "json/patch.h"
@@ -55,7 +55,7 @@ Task<Written> update(Context& context) {
       co_return refused(std::move(seated.error()));
     json::Value wanted(context.storage());
     auto old =
-        co_await http::off_loop(context.call.core(), work_bytes(context, current.get()), [&]() -> Result<json::Value> {
+        co_await off_loop(context.call.core(), work_bytes(context, current.get()), [&]() -> Result<json::Value> {
           // Only an update that may be tried again needs its object a second time.
           wanted = conditional ? std::move(*object) : json::Value(*object, context.storage());
           return load_object(*current, context.storage());
@@ -135,7 +135,7 @@ Task<Result<Patch>> read_patch(Context& context, const WriteOptions& options) {
   if (!body) co_return fail(body.error());
   if (body->empty()) co_return fail(Status::bad_request("the body is empty; send the patch"));
   context.body_bytes = body->size();
-  co_return co_await http::off_loop(context.call.core(), work_bytes(context),
+  co_return co_await off_loop(context.call.core(), work_bytes(context),
                                     [&] { return decode_patch(context, *body, *format, options.field_validation); });
 }
 
@@ -226,7 +226,7 @@ Task<Written> patch_object(Context& context) {
     if (auto seated = co_await context.call.work_on(work_bytes(context, current.get())); !seated)
       co_return refused(std::move(seated.error()));
     json::Value old(context.storage());
-    auto wanted = co_await http::off_loop(context.call.core(), work_bytes(context, current.get()), [&] {
+    auto wanted = co_await off_loop(context.call.core(), work_bytes(context, current.get()), [&] {
       old = load_object(*current, context.storage());
       return patched(context, old, *patch, *options, write);
     });
@@ -340,7 +340,7 @@ Task<Written> change_scale(Context& context, const json::Value* sent, const Patc
       co_return refused(std::move(seated.error()));
     json::Value old(context.storage()), asked(context.storage());
     const auto replicas =
-        co_await http::off_loop(context.call.core(), work_bytes(context, current.get()), [&]() -> Result<std::int64_t> {
+        co_await off_loop(context.call.core(), work_bytes(context, current.get()), [&]() -> Result<std::int64_t> {
           old = load_object(*current, context.storage());
           asked = sent ? json::Value(*sent, context.storage()) : make_scale(old.get_object(), scale, context.storage());
           if (patch)
@@ -382,7 +382,7 @@ Task<Written> write_scale(Context& context) {
   const auto body = co_await context.call.read_body(limits::object_body_bytes_max);
   if (!body) co_return refused(body.error());
   context.body_bytes = body->size();
-  const auto sent = co_await http::off_loop(context.call.core(), work_bytes(context), [&] {
+  const auto sent = co_await off_loop(context.call.core(), work_bytes(context), [&] {
     return read_object(*body, *format, scale_type(), context.storage(), nullptr);
   });
   if (!sent) co_return refused(sent.error());

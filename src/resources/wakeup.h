@@ -5,13 +5,13 @@
 #include <memory>
 #include <utility>
 
-#include "http/core.h"
+#include "base/core.h"
 
 namespace vg::resources {
 
 class Wakeup : public std::enable_shared_from_this<Wakeup> {
  public:
-  explicit Wakeup(http::Core& core) : core_(core) {}
+  explicit Wakeup(Core& core) : core_(core) {}
 
   // From any thread. Never resumes anybody before it returns.
   void signal() {
@@ -43,7 +43,7 @@ class Wakeup : public std::enable_shared_from_this<Wakeup> {
   }
 
  private:
-  http::Core& core_;
+  Core& core_;
   std::coroutine_handle<> waiting_;
   bool signalled_ = false;
 };

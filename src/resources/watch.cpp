@@ -45,7 +45,7 @@ milliseconds spacing(std::size_t watches) {
 }
 
 // Signals at every bookmark and at the end.
-Task<void> tick(http::Core& core, std::shared_ptr<Wakeup> wakeup, seconds every, seconds total) {
+Task<void> tick(Core& core, std::shared_ptr<Wakeup> wakeup, seconds every, seconds total) {
   seconds passed{0};
   while (passed < total) {
     const seconds step = std::min(every, total - passed);
@@ -236,7 +236,7 @@ Task<void> serve_watch(Context& context) {
   auto start = begin(context, *options);
   if (!start) co_return respond_status(context, start.error());
 
-  http::Core& core = context.call.core();
+  Core& core = context.call.core();
   const auto wakeup = std::make_shared<Wakeup>(core);
   auto watch = context.backend.store.watch({.resource = context.resource.key,
                                             .ns = std::string(context.key_ns()),

@@ -13,7 +13,7 @@
 #include "base/budgets.h"
 #include "base/log.h"
 #include "base/random.h"
-#include "http/off_loop.h"
+#include "base/off_loop.h"
 #include "server/failed_logins.h"
 
 namespace vg::server {
@@ -39,13 +39,13 @@ Kind with_body(Kind kind, const http::Request& request) {
   if (const auto length = request.headers.find("content-length")) {
     std::size_t bytes = 0;
     std::from_chars(length->data(), length->data() + length->size(), bytes);
-    return bytes < http::off_loop_bytes_min ? Kind::waits : Kind::large;
+    return bytes < off_loop_bytes_min ? Kind::waits : Kind::large;
   }
   return request.headers.find("transfer-encoding") ? Kind::large : Kind::waits;
 }
 
 Kind with_work(Kind kind, std::size_t bytes) {
-  if (kind == Kind::bulk || kind == Kind::heavy || bytes < http::off_loop_bytes_min) return kind;
+  if (kind == Kind::bulk || kind == Kind::heavy || bytes < off_loop_bytes_min) return kind;
   return bytes < budgets::heavy_bytes_min ? Kind::large : Kind::heavy;
 }
 
@@ -110,7 +110,7 @@ struct Fairness::PerCore {
 
   const Clock& clock;
   fair::Scheduler scheduler;
-  http::Core* core = nullptr;
+  Core* core = nullptr;
   bool called = false;
   http::Background ticker;
   fair::FailedLogins failed;
@@ -198,7 +198,7 @@ void Fairness::stop() {
   for (auto& core : cores_) core->ticker = http::Background();
 }
 
-Fairness::PerCore& Fairness::at(http::Core& core) const {
+Fairness::PerCore& Fairness::at(Core& core) const {
   PerCore& found = *cores_.at(core.index());
   found.core = &core;
   return found;

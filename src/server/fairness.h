@@ -26,7 +26,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/status.h"
-#include "http/core.h"
+#include "base/core.h"
 #include "http/exchange.h"
 #include "server/fair_scheduler.h"
 #include "server/log_allowance.h"
@@ -189,7 +189,7 @@ class Fairness {
   const Hint* hint(http::Exchange& exchange) const;
 
  private:
-  PerCore& at(http::Core& core) const;
+  PerCore& at(Core& core) const;
   Status refuse(const Turn& turn, const http::Request& request);
   void note_shed(fair::Class cls, std::string_view reason, std::string_view user, std::string_view what,
                  const http::Request* request);

@@ -131,7 +131,7 @@ TEST(Sources, AreNetworksInIpv6) {
 }
 
 // Like FakeCore, but who sleeps does so until the test ends.
-class QuietCore final : public http::Core {
+class QuietCore final : public Core {
  public:
   void post(std::move_only_function<void()> fn) override { posted_.push_back(std::move(fn)); }
   Task<void> sleep(std::chrono::milliseconds) override { co_await std::suspend_always(); }
@@ -147,7 +147,7 @@ class QuietCore final : public http::Core {
 
 class WaitingExchange final : public http::Exchange {
  public:
-  WaitingExchange(http::Core& core, std::string user, std::string path) : core_(core), path_(std::move(path)) {
+  WaitingExchange(Core& core, std::string user, std::string path) : core_(core), path_(std::move(path)) {
     peer_.address = "192.0.2.1";
     if (user.starts_with("token ")) {
       token_ = "Bearer " + user.substr(6);
@@ -161,12 +161,12 @@ class WaitingExchange final : public http::Exchange {
     request_.id = "test-1";
   }
   const http::Request& request() const override { return request_; }
-  http::Core& core() override { return core_; }
+  Core& core() override { return core_; }
   Task<Result<std::string_view>> read_body(std::size_t) override { co_return std::string_view(); }
   void respond(http::Response response) override { answer = std::move(response); }
   Task<bool> begin_stream(http::Response) override { co_return true; }
   Task<bool> write(std::string_view) override { co_return true; }
-  Task<Result<std::unique_ptr<http::Stream>>> upgrade(http::Response) override { co_return fail(Status()); }
+  Task<Result<std::unique_ptr<Stream>>> upgrade(http::Response) override { co_return fail(Status()); }
   bool cancelled() const override { return cancelled_; }
   void on_cancel(std::move_only_function<void()> fn) override { on_cancel_ = std::move(fn); }
   void go_away() {
@@ -182,7 +182,7 @@ class WaitingExchange final : public http::Exchange {
   http::Response answer{.status = 0};
 
  private:
-  http::Core& core_;
+  Core& core_;
   std::string path_, token_;
   http::Peer peer_;
   http::Request request_;

@@ -123,7 +123,7 @@ Task<Result<void>> Call::change_seat(fair::Kind kind) {
   co_return Result<void>();
 }
 
-Task<Result<std::unique_ptr<http::Stream>>> Call::upgrade(http::Response head) {
+Task<Result<std::unique_ptr<Stream>>> Call::upgrade(http::Response head) {
   status_ = 101;
   return exchange_.upgrade(std::move(head));
 }

@@ -35,7 +35,7 @@ class Call {
       : exchange_(exchange), path_(path), fairness_(fairness), began_(began) {}
 
   const http::Request& request() const { return exchange_.request(); }
-  http::Core& core() { return exchange_.core(); }
+  Core& core() { return exchange_.core(); }
   bool cancelled() const { return exchange_.cancelled(); }
   std::string_view path() const { return path_; }  // percent-decoded
   std::string_view rest() const { return rest_; }  // what follows the prefix of a prefix route
@@ -82,7 +82,7 @@ class Call {
   void refuse(const Status& status);
   Task<bool> begin_stream(http::Response head);
   Task<bool> write(std::string_view chunk);
-  Task<Result<std::unique_ptr<http::Stream>>> upgrade(http::Response head);
+  Task<Result<std::unique_ptr<Stream>>> upgrade(http::Response head);
 
   int status() const { return status_; }  // of the answer; 0 while there is none
   std::uint64_t answered_bytes() const { return answered_bytes_; }

@@ -16,9 +16,9 @@
 #include "base/budgets.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "http/off_loop.h"
+#include "base/off_loop.h"
 #include "json/parse.h"
-#include "server/arena_pool.h"
+#include "json/arena_pool.h"
 
 namespace vg::server {
 namespace {
@@ -71,21 +71,21 @@ Task<Result<admission::Verdict>> judge(Call& call, const Webhook& webhook, const
   };
   for (std::size_t bytes = body.size();;) {
     std::optional<Judged> verdict;
-    if (bytes >= http::off_loop_bytes_min) {
-      verdict = co_await http::off_loop(call.core(), bytes, admit);
+    if (bytes >= off_loop_bytes_min) {
+      verdict = co_await off_loop(call.core(), bytes, admit);
     } else {
       try {
-        const admission::LookupAllowance allowance(http::off_loop_bytes_min);
+        const admission::LookupAllowance allowance(off_loop_bytes_min);
         verdict = admit();
       } catch (const admission::LookupTooLarge& large) {
-        bytes = std::max(large.bytes, http::off_loop_bytes_min);
+        bytes = std::max(large.bytes, off_loop_bytes_min);
       }
       if (!verdict)
         if (auto seated = co_await call.work_on(bytes); !seated) co_return fail(std::move(seated.error()));
     }
     if (verdict && (!*verdict || !session || !co_await session->fetch(call.core()))) co_return std::move(*verdict);
     auto again =
-        co_await http::off_loop(call.core(), bytes, [&] { return json::parse(body, storage, review_options); });
+        co_await off_loop(call.core(), bytes, [&] { return json::parse(body, storage, review_options); });
     if (!again) co_return fail(std::move(again.error()));
     document = std::move(*again);
     review = *admission::read_review(document);
@@ -104,9 +104,9 @@ Task<void> serve(Call& call, const Webhook& webhook, const admission::Environmen
     call.refuse(body.error());
     co_return;
   }
-  LeasedArena arena;
+  json::LeasedArena arena;
   arena.expect(body->size());
-  auto document = co_await http::off_loop(call.core(), body->size(),
+  auto document = co_await off_loop(call.core(), body->size(),
                                           [&] { return json::parse(*body, arena.storage(), review_options); });
   if (!document) {
     // No worker for it at present, or too much for one.
@@ -130,7 +130,7 @@ Task<void> serve(Call& call, const Webhook& webhook, const admission::Environmen
   // A member or element takes two bytes at least.
   if (body->size() / 2 > budgets::object_values_max)
     if (auto fits =
-            co_await http::off_loop(call.core(), body->size(), [&] { return admission::check_review_values(*review); });
+            co_await off_loop(call.core(), body->size(), [&] { return admission::check_review_values(*review); });
         !fits)
       co_return call.refuse(fits.error());
   auto judged = co_await judge(call, webhook, environment, *body, *document, *review, arena.storage());

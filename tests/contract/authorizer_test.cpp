@@ -223,7 +223,7 @@ TEST_P(AuthorizerContract, ManyAskAtOnceOnBothCores) {
   bind("b", "Role", "r", "User", "zoe");
   const User zoe = user("zoe"), joe = user("joe");
   const auto get = about("get", "virtualmachines", "a");
-  const auto ask_often = [&](http::Core& core) -> Task<int> {
+  const auto ask_often = [&](Core& core) -> Task<int> {
     int right = 0;
     for (int i = 0; i < 20; ++i) {
       const auto decision = co_await world().authorizer().authorize(core, i % 2 ? joe : zoe, get);

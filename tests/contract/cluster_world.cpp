@@ -53,7 +53,7 @@ class Followed {
 
   // `look` is called on the core whenever the copy has changed.
   Followed(kube::Client& client, kube::Reflector::Options options, metrics::Registry& metrics, const Clock& clock,
-           http::Core& core, std::function<void(const kube::Reflector&)> look = {})
+           Core& core, std::function<void(const kube::Reflector&)> look = {})
       : core_(core), reflector_(std::make_unique<kube::Reflector>(client, std::move(options), metrics, clock)) {
     reflector_->on_change([this, look = std::move(look)] {
       if (look) look(*reflector_);
@@ -96,7 +96,7 @@ class Followed {
     EXPECT_TRUE(changed_.wait_for(lock, 20s, holds)) << "the copy of " << reflector_->name() << " does not follow";
   }
 
-  http::Core& core_;
+  Core& core_;
   std::unique_ptr<kube::Reflector> reflector_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -106,7 +106,7 @@ class Followed {
 
 class LiveConfigUnderTest final : public ConfigUnderTest {
  public:
-  LiveConfigUnderTest(kube::Client& client, metrics::Registry& metrics, const Clock& clock, http::Core& core,
+  LiveConfigUnderTest(kube::Client& client, metrics::Registry& metrics, const Clock& clock, Core& core,
                       std::string own_namespace)
       : ns_(std::move(own_namespace)),
         config_(ns_, "amd64"),
@@ -164,7 +164,7 @@ class ClusterWorld final : public World {
                   std::string_view version) override {
     if (resource.ends_with(presets)) presets_->await_seen(ns, name, version);
   }
-  http::Core& core(std::size_t index) override { return cores_[index]; }
+  Core& core(std::size_t index) override { return cores_[index]; }
 
   Reply ask(std::string_view method, std::string target, std::string body, std::string_view content_type) override {
     kube::Question question{.method = method, .target = std::move(target), .content_type = content_type, .body = body};

@@ -22,7 +22,7 @@ class Cores {
   Cores(const Cores&) = delete;
   Cores& operator=(const Cores&) = delete;
 
-  http::Core& operator[](std::size_t index) { return *loops_[index]; }
+  Core& operator[](std::size_t index) { return *loops_[index]; }
   void stop() {
     for (const auto& loop : loops_) loop->stop();
     for (auto& thread : threads_)

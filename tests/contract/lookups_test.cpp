@@ -24,7 +24,7 @@ class LookupsContract : public ContractTest {
     const auto session = world().lookups().open("somebody");
     run(judge_on(world().core(core), *session, decide), core);
   }
-  static Task<void> judge_on(http::Core& core, admission::LookupSession& session, const Decide& decide) {
+  static Task<void> judge_on(Core& core, admission::LookupSession& session, const Decide& decide) {
     do decide(session.lookups());
     while (co_await session.fetch(core));
   }

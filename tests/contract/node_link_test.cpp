@@ -83,7 +83,7 @@ class NodeLinkContract : public ContractTest {
   }
 
   NodeLink& link() { return *link_; }
-  http::Core& core(std::size_t index = 0) { return world().core(index); }
+  Core& core(std::size_t index = 0) { return world().core(index); }
 
   void make_pod(std::string_view name, std::string_view node, std::string_view status, std::string_view metadata = "",
                 std::string_view label = "virt-handler", std::string_view ns = {}) {
@@ -180,7 +180,7 @@ TEST_P(NodeLinkContract, StrangersAreNotTalkedTo) {
   EXPECT_FALSE(run(link().open(core(), address, "/console")));
 }
 
-Task<std::string> say(http::Stream& stream, std::string_view text) {
+Task<std::string> say(Stream& stream, std::string_view text) {
   const auto sent = co_await stream.write_all(std::span<const char>(text.data(), text.size()));
   std::string heard;
   std::array<char, 64> bytes;
@@ -193,7 +193,7 @@ Task<std::string> say(http::Stream& stream, std::string_view text) {
 }
 
 TEST_P(NodeLinkContract, AStreamIsAConnectionOfItsOwn) {
-  const auto talk = [](NodeLink& link, http::Core& core, NodeAddress address) -> Task<std::string> {
+  const auto talk = [](NodeLink& link, Core& core, NodeAddress address) -> Task<std::string> {
     auto one = co_await link.open(core, address, "/console");
     auto two = co_await link.open(core, address, "/console");
     if (!one || !two || !one->stream || !two->stream) co_return "no stream";

@@ -25,7 +25,7 @@ constexpr ResourceName nodes{"", "v1", "nodes"};
 class ObjectApiContract : public ContractTest {
  protected:
   ObjectApi& api() { return world().objects(); }
-  http::Core& core(std::size_t index = 0) { return world().core(index); }
+  Core& core(std::size_t index = 0) { return world().core(index); }
 
   Result<json::Value> get(ResourceName resource, std::string_view name) { return get(resource, ns_, name); }
   Result<json::Value> get(ResourceName resource, std::string_view ns, std::string_view name) {
@@ -379,7 +379,7 @@ TEST_P(ObjectApiContract, OfThoseWhoTestTheSameOneWins) {
                                                               round, round + 1));
     std::atomic<int> won = 0, lost = 0;
     Countdown running(callers);
-    const auto call = [&](http::Core& on) -> Task<void> {
+    const auto call = [&](Core& on) -> Task<void> {
       const auto result = co_await api().patch(on, {.resource = config_maps, .ns = ns_, .name = "a"}, {},
                                                operations->root().as_array(), false);
       EXPECT_TRUE(on.here());
@@ -390,7 +390,7 @@ TEST_P(ObjectApiContract, OfThoseWhoTestTheSameOneWins) {
       running.one();
     };
     for (int i = 0; i < callers; ++i) {
-      http::Core& on = core(static_cast<std::size_t>(i % 2));
+      Core& on = core(static_cast<std::size_t>(i % 2));
       on.post([&, core = &on] { spawn(call(*core)); });
     }
     ASSERT_TRUE(running.wait());
@@ -402,7 +402,7 @@ TEST_P(ObjectApiContract, OfThoseWhoTestTheSameOneWins) {
 TEST_P(ObjectApiContract, EveryCallEndsOnItsCore) {
   make_map("a");
   for (std::size_t on : {0u, 1u}) {
-    http::Core& here = core(on);
+    Core& here = core(on);
     const ObjectName object{.resource = config_maps, .ns = ns_, .name = "a"};
     const auto operations = json::Document::parse(R"([{"op":"add","path":"/data","value":{}}])");
     const auto made = json::Document::parse(config_map(fmt::format("made-{}", on)));
@@ -415,7 +415,7 @@ TEST_P(ObjectApiContract, EveryCallEndsOnItsCore) {
 
 // co_await Turn{core}: everything that is ready on the core goes first.
 struct Turn {
-  http::Core& core;
+  Core& core;
   bool await_ready() const { return false; }
   void await_suspend(std::coroutine_handle<> coroutine) {
     core.post([coroutine] { coroutine.resume(); });
@@ -427,7 +427,7 @@ struct Turn {
 TEST_P(ObjectApiContract, ACallCanBeThrownAway) {
   make_map("a");
   const auto operations = json::Document::parse(R"([{"op":"add","path":"/data","value":{"x":"y"}}])");
-  const auto call = [&](http::Core& on) -> Task<void> {
+  const auto call = [&](Core& on) -> Task<void> {
     co_await api().patch(on, {.resource = config_maps, .ns = ns_, .name = "a"}, {}, operations->root().as_array(),
                          false);
     co_await api().get(on, {.resource = config_maps, .ns = ns_, .name = "a"}, memory_.storage());

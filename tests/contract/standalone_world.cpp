@@ -48,7 +48,7 @@ class ReadyLookups final : public admission::LookupSource {
    public:
     explicit Session(const admission::Lookups& lookups) : lookups_(lookups) {}
     const admission::Lookups& lookups() const override { return lookups_; }
-    Task<bool> fetch(http::Core&) override { co_return false; }
+    Task<bool> fetch(Core&) override { co_return false; }
 
    private:
     const admission::Lookups& lookups_;
@@ -108,7 +108,7 @@ class StandaloneWorld final : public World {
     return std::make_unique<StoredConfigUnderTest>(api_->store(), std::move(own_namespace));
   }
   void await_copy(std::string_view, std::string_view, std::string_view, std::string_view) override {}
-  http::Core& core(std::size_t index) override { return cores_[index]; }
+  Core& core(std::size_t index) override { return cores_[index]; }
 
   Reply ask(std::string_view method, std::string target, std::string body, std::string_view content_type) override {
     std::vector<resources::testing::Header> headers{{"Authorization", fmt::format("Bearer {}", admin_token)}};

@@ -16,7 +16,7 @@
 
 #include "admission/lookup_session.h"
 #include "config/cluster_config.h"
-#include "http/core.h"
+#include "base/core.h"
 #include "http/server_test_support.h"
 #include "json/access.h"
 #include "json/document.h"
@@ -68,7 +68,7 @@ class World {
   virtual Reply ask(std::string_view method, std::string target, std::string body, std::string_view content_type) = 0;
 
   // Two of them.
-  virtual http::Core& core(std::size_t index) = 0;
+  virtual Core& core(std::size_t index) = 0;
   // Keeps something that has connections on both cores until these have stopped: only then they can be let go.
   void adopt(std::shared_ptr<void> user) { adopted_.push_back(std::move(user)); }
 
@@ -101,7 +101,7 @@ class ContractTest : public ::testing::TestWithParam<Mode> {
     return http::test::run_on(world_.core(core), ends_on(world_.core(core), std::move(task)));
   }
   template <class T>
-  static Task<T> ends_on(http::Core& core, Task<T> task) {
+  static Task<T> ends_on(Core& core, Task<T> task) {
     if constexpr (std::is_void_v<T>) {
       co_await task;
       EXPECT_TRUE(core.here()) << "a task goes on where it was started";

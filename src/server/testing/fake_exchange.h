@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "base/task.h"
-#include "http/core.h"
+#include "base/core.h"
 #include "http/exchange.h"
 
 namespace vg::server::testing {
 
 // Runs what is posted when the test says so. Nothing sleeps: sleep() ends at once.
-class FakeCore final : public http::Core {
+class FakeCore final : public Core {
  public:
   void post(std::move_only_function<void()> fn) override { posted_.push_back(std::move(fn)); }
   Task<void> sleep(std::chrono::milliseconds) override { co_return; }
@@ -88,7 +88,7 @@ class FakeExchange final : public http::Exchange {
   void cancel() { cancelled_ = true; }
 
   const http::Request& request() const override { return request_; }
-  http::Core& core() override { return core_; }
+  Core& core() override { return core_; }
   Task<Result<std::string_view>> read_body(std::size_t limit) override {
     if (body_.size() > limit) co_return fail(Status::too_large("the body is too large"));
     co_return std::string_view(body_);
@@ -105,7 +105,7 @@ class FakeExchange final : public http::Exchange {
     streamed_ += chunk;
     co_return !cancelled_;
   }
-  Task<Result<std::unique_ptr<http::Stream>>> upgrade(http::Response) override {
+  Task<Result<std::unique_ptr<Stream>>> upgrade(http::Response) override {
     co_return fail(Status::bad_request("this exchange has no connection to hand over"));
   }
   bool cancelled() const override { return cancelled_; }

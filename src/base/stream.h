@@ -4,15 +4,12 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
-#include <memory>
 #include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/task.h"
 
-namespace vg::http {
+namespace vg {
 
 enum class IoError {
   none,
@@ -28,13 +25,6 @@ struct IoResult {
   std::size_t bytes = 0;
   IoError error = IoError::none;
   explicit operator bool() const { return error == IoError::none; }
-};
-
-// What a verified client certificate says. Filled only after its chain was verified.
-struct PeerCertificate {
-  std::string common_name;
-  std::vector<std::string> organizations;
-  std::string authority;  // the name of the trust anchor set that verified it (see TlsServerConfig)
 };
 
 class Core;
@@ -61,4 +51,4 @@ class Stream {
   virtual void on_drain(std::move_only_function<void()> fn) { (void)fn; }
 };
 
-}  // namespace vg::http
+}  // namespace vg

@@ -1,11 +1,11 @@
-#include "server/arena_pool.h"
+#include "json/arena_pool.h"
 
 #include <gtest/gtest.h>
 
 #include <optional>
 #include <set>
 
-namespace vg::server {
+namespace vg::json {
 namespace {
 
 TEST(ArenaPoolTest, NestedLeasesHaveArenasOfTheirOwnAndTheyAreUsedAgain) {
@@ -28,4 +28,4 @@ TEST(ArenaPoolTest, ALeaseIsEmptyAgain) {
 }
 
 }  // namespace
-}  // namespace vg::server
+}  // namespace vg::json

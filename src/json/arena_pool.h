@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "http/off_loop.h"
+#include "base/off_loop.h"
 #include "json/arena.h"
 
-namespace vg::server {
+namespace vg::json {
 
 // An arena for the life of this object. Must be given back on the thread that took it, as a request that stays on its
 // core does; it may be held across suspension.
@@ -17,7 +17,7 @@ class LeasedArena {
   LeasedArena() {
     auto& free = free_list();
     if (free.empty()) {
-      arena_ = std::make_unique<json::Arena>();
+      arena_ = std::make_unique<Arena>();
     } else {
       arena_ = std::move(free.back());
       free.pop_back();
@@ -26,7 +26,7 @@ class LeasedArena {
   ~LeasedArena() {
     // Giving a hundred megabytes back to the system takes milliseconds, which a worker has and the loop has not.
     if (large_) {
-      http::run_off_loop([arena = std::move(arena_)] {});
+      run_off_loop([arena = std::move(arena_)] {});
       return;
     }
     auto& free = free_list();
@@ -37,19 +37,19 @@ class LeasedArena {
   LeasedArena(const LeasedArena&) = delete;
   LeasedArena& operator=(const LeasedArena&) = delete;
 
-  json::StoragePtr storage() { return arena_->storage(); }
+  StoragePtr storage() { return arena_->storage(); }
   // Says how much of a client's data comes to stand in it; values take several times as much.
-  void expect(std::size_t bytes) { large_ = large_ || bytes >= http::off_loop_bytes_min; }
+  void expect(std::size_t bytes) { large_ = large_ || bytes >= off_loop_bytes_min; }
 
  private:
   // Requests that wait for something hold theirs meanwhile; more than a few at once are rare, and each costs 64 KiB.
   static constexpr std::size_t kept_max = 4;
-  static std::vector<std::unique_ptr<json::Arena>>& free_list() {
-    thread_local std::vector<std::unique_ptr<json::Arena>> list;
+  static std::vector<std::unique_ptr<Arena>>& free_list() {
+    thread_local std::vector<std::unique_ptr<Arena>> list;
     return list;
   }
-  std::unique_ptr<json::Arena> arena_;
+  std::unique_ptr<Arena> arena_;
   bool large_ = false;
 };
 
-}  // namespace vg::server
+}  // namespace vg::json

@@ -1,4 +1,4 @@
-#include "http/off_loop.h"
+#include "base/off_loop.h"
 
 #include <malloc.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-namespace vg::http {
+namespace vg {
 namespace {
 
 // Two: one long job does not keep all others waiting. Not more: loops come first, and they have a CPU each.
@@ -192,4 +192,4 @@ bool run_off_loop(std::move_only_function<void()> fn) { return OffLoopWorkers::s
 
 OffLoopCounts off_loop_counts() { return OffLoopWorkers::shared().counts(); }
 
-}  // namespace vg::http
+}  // namespace vg

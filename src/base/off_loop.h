@@ -18,9 +18,9 @@
 #include <utility>
 
 #include "base/status.h"
-#include "http/core.h"
+#include "base/core.h"
 
-namespace vg::http {
+namespace vg {
 
 // A body of this size takes about a millisecond to be read and judged.
 inline constexpr std::size_t off_loop_bytes_min = 64 * 1024;
@@ -122,4 +122,4 @@ OffLoop<Fn> off_loop(Core& core, std::size_t bytes, Fn fn) {
   return OffLoop<Fn>(core, bytes, std::move(fn));
 }
 
-}  // namespace vg::http
+}  // namespace vg
