@@ -12,8 +12,8 @@
 
 #include "auth/identify.h"
 #include "base/clock.h"
-#include "base/metrics.h"
 #include "base/core.h"
+#include "base/metrics.h"
 #include "http/exchange.h"
 #include "json/access.h"
 #include "json/document.h"
@@ -83,9 +83,7 @@ class BenchExchange final : public http::Exchange {
   void respond(http::Response response) override { response_ = std::move(response); }
   Task<bool> begin_stream(http::Response) override { co_return false; }
   Task<bool> write(std::string_view) override { co_return false; }
-  Task<Result<std::unique_ptr<Stream>>> upgrade(http::Response) override {
-    co_return fail(Status::bad_request("no"));
-  }
+  Task<Result<std::unique_ptr<Stream>>> upgrade(http::Response) override { co_return fail(Status::bad_request("no")); }
   bool cancelled() const override { return false; }
 
  private:

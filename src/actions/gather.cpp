@@ -10,8 +10,8 @@
 #include "api/schema.h"
 #include "api/views/k8s_meta.h"
 #include "base/limits.h"
-#include "config/cluster_config.h"
 #include "base/off_loop.h"
+#include "config/cluster_config.h"
 #include "json/arena.h"
 
 namespace vg::actions {
@@ -88,8 +88,8 @@ class Gatherer {
   Task<Result<void>> body() {
     const auto text = co_await call_.read_body(limits::object_body_bytes_max);
     if (!text) co_return fail(text.error());
-    auto value = co_await off_loop(call_.core(), text->size(),
-                                         [&] { return read_body(about_.action, *text, about_.storage); });
+    auto value =
+        co_await off_loop(call_.core(), text->size(), [&] { return read_body(about_.action, *text, about_.storage); });
     if (!value) co_return fail(std::move(value.error()));
     about_.body = keep(std::move(*value));
     co_return Result<void>();

@@ -95,8 +95,8 @@ void log_end(const About& about, const http::SpliceEnd& end) {
                {"bytesToClient", end.right_to_left_bytes}});
 }
 
-Task<void> carry(std::unique_ptr<Stream> client, OtherEnd other, std::chrono::milliseconds ping_interval,
-                 About about, std::optional<StreamLedger::Entry> entry, server::Fairness::Held of_user) {
+Task<void> carry(std::unique_ptr<Stream> client, OtherEnd other, std::chrono::milliseconds ping_interval, About about,
+                 std::optional<StreamLedger::Entry> entry, server::Fairness::Held of_user) {
   const auto counted = std::move(entry);  // ends here, and not when the task is thrown away
   const auto held = std::move(of_user);
   const auto end = other.node ? co_await relay(std::move(client), std::move(other.node), ping_interval)

@@ -6,16 +6,16 @@
 
 #include "actions/effect.h"
 #include "base/net.h"
+#include "base/stream.h"
 #include "base/task.h"
 #include "http/splice.h"
-#include "base/stream.h"
 #include "http/udp.h"
 
 namespace vg::actions {
 
 // The guest's end: one of the two.
 struct GuestEnd {
-  std::unique_ptr<Stream> bytes;              // TCP
+  std::unique_ptr<Stream> bytes;                    // TCP
   std::unique_ptr<http::DatagramStream> datagrams;  // UDP
 };
 

@@ -13,9 +13,9 @@
 #include "actions/open_stream.h"
 #include "admission/admit.h"
 #include "admission/lookup_allowance.h"
+#include "base/off_loop.h"
 #include "base/phrases.h"
 #include "config/gates.h"
-#include "base/off_loop.h"
 #include "json/arena_pool.h"
 
 namespace vg::actions {

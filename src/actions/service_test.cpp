@@ -40,8 +40,7 @@ class FakeObjects final : public ObjectApi {
     for (const std::string& text : listed) values.push_back(std::move(*json::parse(text, storage)));
     co_return values;
   }
-  Task<Result<ObjectPage>> list_page(Core&, ResourceName, std::string_view, PageRequest,
-                                     json::StoragePtr) override {
+  Task<Result<ObjectPage>> list_page(Core&, ResourceName, std::string_view, PageRequest, json::StoragePtr) override {
     co_return ObjectPage();
   }
   Task<Result<void>> patch(Core&, ObjectName object, std::string_view subresource, const json::Array& operations,
@@ -51,8 +50,7 @@ class FakeObjects final : public ObjectApi {
     if (auto refusal = next_refusal()) co_return fail(std::move(*refusal));
     co_return Result<void>();
   }
-  Task<Result<std::string>> create(Core&, ResourceName resource, std::string_view, const json::Value&,
-                                   bool) override {
+  Task<Result<std::string>> create(Core&, ResourceName resource, std::string_view, const json::Value&, bool) override {
     writes.push_back(fmt::format("create {}", resource.plural));
     if (auto refusal = next_refusal()) co_return fail(std::move(*refusal));
     co_return std::string("made-1");

@@ -55,7 +55,7 @@ enum class ReviewError {
 std::expected<Review, ReviewError> read_review(json::Value& document);
 
 // What a verdict wants done to another object. Rules only say so: whoever asked carries it out before it answers
-// (server/effects.h).
+// (carry_out.h).
 struct Effect {
   std::string resource;  // as Lookups names it
   std::string ns, name;

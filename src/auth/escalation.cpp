@@ -148,8 +148,8 @@ bool changes_only_ownership(const json::Object& object, const json::Object& old)
                        {"ownerReferences", "finalizers", "managedFields", "resourceVersion"});
 }
 
-Task<std::optional<Status>> check_rbac_write(Core& core, const User& user, RbacWrite write,
-                                             Authorizer& authorizer, const RuleResolver& rules) {
+Task<std::optional<Status>> check_rbac_write(Core& core, const User& user, RbacWrite write, Authorizer& authorizer,
+                                             const RuleResolver& rules) {
   if (!is_role(write.resource) && !is_binding(write.resource)) co_return std::nullopt;
   if (user.in_group(administrators_group)) co_return std::nullopt;
   if (write.old && changes_only_ownership(*write.object, *write.old)) co_return std::nullopt;

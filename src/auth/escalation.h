@@ -29,8 +29,8 @@ struct RbacWrite {
 // that does not exist and so cannot be compared; the authorizer's own error when it knows no answer. Members of
 // system:masters may do everything. To be asked after the write itself was authorized; nothing for every other
 // resource.
-Task<std::optional<Status>> check_rbac_write(Core& core, const User& user, RbacWrite write,
-                                             Authorizer& authorizer, const RuleResolver& rules);
+Task<std::optional<Status>> check_rbac_write(Core& core, const User& user, RbacWrite write, Authorizer& authorizer,
+                                             const RuleResolver& rules);
 
 // The pure parts of it.
 // 403 unless `owned` covers `wanted`.

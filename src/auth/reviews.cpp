@@ -9,9 +9,9 @@
 #include "api/canonical.h"
 #include "api/schema.h"
 #include "base/names.h"
+#include "base/off_loop.h"
 #include "base/selector.h"
 #include "base/time_rfc3339.h"
-#include "base/off_loop.h"
 #include "json/access.h"
 #include "json/document.h"
 
@@ -217,8 +217,8 @@ Task<Result<void>> answer_access(std::string_view kind, json::Object& review, Re
   if (!causes.empty()) co_return fail(invalid_review(kind, std::move(causes)));
 
   // May have as many groups and extras as a body holds.
-  auto named = co_await off_loop(request.core, request.body_bytes,
-                                       [&] { return Result<User>(self ? User() : user_of(spec)); });
+  auto named =
+      co_await off_loop(request.core, request.body_bytes, [&] { return Result<User>(self ? User() : user_of(spec)); });
   if (!named) co_return fail(std::move(named.error()));
   const User& other = *named;
   const AccessAttributes attributes = attributes_of(spec);
@@ -423,11 +423,10 @@ Task<Result<json::Value>> answer_review(std::string_view kind, json::Value objec
   else if (kind == "SelfSubjectReview")
     answered = answer_self(review, request, parts);
   else if (kind == "TokenReview")
-    answered =
-        co_await off_loop(request.core, request.body_bytes, [&] { return answer_token_review(review, parts); });
+    answered = co_await off_loop(request.core, request.body_bytes, [&] { return answer_token_review(review, parts); });
   else if (kind == "TokenRequest")
     answered = co_await off_loop(request.core, request.body_bytes,
-                                       [&] { return answer_token_request(review, request, parts); });
+                                 [&] { return answer_token_request(review, request, parts); });
   else
     answered = co_await answer_access(kind, review, request, parts);
   if (!answered) co_return fail(std::move(answered.error()));

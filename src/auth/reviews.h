@@ -30,7 +30,7 @@ struct ReviewParts {
 };
 
 struct ReviewRequest {
-  Core& core;            // on which it is answered
+  Core& core;                  // on which it is answered
   const User& user;            // who asks
   std::string_view ns = {};    // of the request's path
   std::string_view name = {};  // TokenRequest: the service account

@@ -17,8 +17,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/status.h"
 #include "base/core.h"
+#include "base/status.h"
 
 namespace vg {
 

@@ -14,13 +14,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/core.h"
 #include "base/limits.h"
 #include "base/status.h"
+#include "base/stream.h"
 #include "base/task.h"
-#include "base/core.h"
 #include "http/proxy.h"
 #include "http/response_parser.h"
-#include "base/stream.h"
 #include "http/tls.h"
 
 namespace vg::http {

@@ -6,9 +6,9 @@
 #include <coroutine>
 #include <memory>
 
+#include "base/stream.h"
 #include "http/core.h"
 #include "http/core_list.h"
-#include "base/stream.h"
 
 namespace vg::http {
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "base/task.h"
 #include "base/stream.h"
+#include "base/task.h"
 #include "http/peer_certificate.h"
 
 namespace vg::http {

@@ -18,8 +18,8 @@
 #include <thread>
 #include <vector>
 
-#include "base/metrics.h"
 #include "base/core.h"
+#include "base/metrics.h"
 
 namespace vg::http {
 

@@ -13,10 +13,10 @@
 #include <string>
 
 #include "base/byte_budget.h"
+#include "base/core.h"
 #include "base/limits.h"
 #include "base/metrics.h"
 #include "base/status.h"
-#include "base/core.h"
 #include "http/exchange.h"
 #include "http/request_parser.h"
 #include "http/tls.h"

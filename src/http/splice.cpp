@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "base/release.h"
 #include "base/core.h"
+#include "base/release.h"
 #include "http/splice_buffer.h"
 #include "http/splice_fairness.h"
 #include "http/splice_intake.h"

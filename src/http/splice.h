@@ -14,8 +14,8 @@
 #include <functional>
 #include <string_view>
 
-#include "base/task.h"
 #include "base/stream.h"
+#include "base/task.h"
 #include "http/udp.h"
 #include "http/websocket.h"
 

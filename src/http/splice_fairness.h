@@ -3,8 +3,8 @@
 
 #include <cstddef>
 
-#include "base/limits.h"
 #include "base/core.h"
+#include "base/limits.h"
 
 namespace vg::http {
 

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
-#include "base/task.h"
 #include "base/core.h"
-#include "http/proxy.h"
+#include "base/status.h"
 #include "base/stream.h"
+#include "base/task.h"
+#include "http/proxy.h"
 
 namespace vg::http {
 

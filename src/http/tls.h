@@ -13,12 +13,12 @@
 #include <string_view>
 #include <vector>
 
-#include "base/status.h"
-#include "base/task.h"
 #include "base/core.h"
-#include "http/proxy.h"
+#include "base/status.h"
 #include "base/stream.h"
+#include "base/task.h"
 #include "http/peer_certificate.h"
+#include "http/proxy.h"
 
 // OpenSSL's own names, so that its headers stay out of ours.
 struct ssl_ctx_st;

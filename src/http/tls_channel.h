@@ -7,9 +7,9 @@
 #include <span>
 #include <string>
 
+#include "base/stream.h"
 #include "http/core_list.h"
 #include "http/core_socket.h"
-#include "base/stream.h"
 #include "http/peer_certificate.h"
 #include "http/tls.h"
 

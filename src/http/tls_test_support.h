@@ -21,8 +21,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/task.h"
 #include "base/core.h"
+#include "base/task.h"
 #include "http/tls_certificate.h"
 
 namespace vg::http::test {

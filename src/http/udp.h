@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "base/status.h"
 #include "base/core.h"
+#include "base/status.h"
 #include "base/stream.h"
 
 namespace vg::http {

@@ -13,8 +13,8 @@
 #include <string_view>
 
 #include "base/limits.h"
-#include "base/task.h"
 #include "base/stream.h"
+#include "base/task.h"
 #include "http/websocket_frame.h"
 
 namespace vg::http {

@@ -12,8 +12,8 @@
 #include <string>
 #include <string_view>
 
-#include "http/splice_started.h"
 #include "base/stream.h"
+#include "http/splice_started.h"
 #include "http/websocket_frame.h"
 
 namespace vg::http {

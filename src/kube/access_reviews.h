@@ -9,9 +9,9 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/core.h"
 #include "base/status.h"
 #include "base/task.h"
-#include "base/core.h"
 #include "kube/client.h"
 #include "ports/authorizer.h"
 
@@ -32,8 +32,7 @@ class AccessReviews final : public Authorizer {
   AccessReviews(Client& client, const Clock& clock, Options options)
       : client_(client), clock_(clock), options_(options) {}
 
-  Task<Result<AccessDecision>> authorize(Core& core, const User& user,
-                                         const AccessAttributes& attributes) override;
+  Task<Result<AccessDecision>> authorize(Core& core, const User& user, const AccessAttributes& attributes) override;
 
  private:
   struct Allowed {

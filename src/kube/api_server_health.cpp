@@ -56,8 +56,7 @@ Task<ApiServerHealth::Known> ApiServerHealth::ask(Core& core) {
   co_return found;
 }
 
-Task<void> ApiServerHealth::keep_asking(Core& core, std::function<void()> in_vain,
-                                        std::function<void()> returned) {
+Task<void> ApiServerHealth::keep_asking(Core& core, std::function<void()> in_vain, std::function<void()> returned) {
   bool lost = false;
   for (;;) {
     const bool answered = (co_await ask(core)).version != nullptr;

@@ -11,10 +11,10 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/core.h"
 #include "base/status.h"
 #include "base/task.h"
 #include "config/cluster_config.h"
-#include "base/core.h"
 #include "http/exchange.h"
 #include "kube/client.h"
 

@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/core.h"
 #include "base/metrics.h"
 #include "base/status.h"
 #include "base/task.h"
 #include "http/client.h"
-#include "base/core.h"
 #include "json/value.h"
 #include "kube/credentials.h"
 #include "kube/rate_limiter.h"
@@ -67,8 +67,8 @@ class Client {
   // 500 for a list whose text is longer than `bytes_max`.
   Task<Result<json::Value>> list(Core& core, ResourceName resource, std::string_view ns, std::string query,
                                  json::StoragePtr storage, std::size_t bytes_max = limits::client_answer_bytes_max);
-  Task<Result<json::Value>> create(Core& core, ResourceName resource, std::string_view ns,
-                                   std::string_view object, bool dry_run, json::StoragePtr storage);
+  Task<Result<json::Value>> create(Core& core, ResourceName resource, std::string_view ns, std::string_view object,
+                                   bool dry_run, json::StoragePtr storage);
   // Replaces the object as a whole; its resource version must be the newest.
   Task<Result<json::Value>> update(Core& core, ObjectName object, std::string_view subresource,
                                    const json::Value& value, bool dry_run, json::StoragePtr storage);

@@ -108,9 +108,8 @@ Task<Result<std::string>> KubeObjects::create(Core& core, ResourceName resource,
   co_return std::string(metadata ? json::get_string_or(*metadata, "name") : std::string_view());
 }
 
-server::CarryOut effects_through(Client& client) {
-  return
-      [&client](server::Call& call, const admission::Effect& effect) { return carry_out(client, call.core(), effect); };
+admission::CarryOut effects_through(Client& client) {
+  return [&client](Core& core, const admission::Effect& effect) { return carry_out(client, core, effect); };
 }
 
 }  // namespace vg::kube

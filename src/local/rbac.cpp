@@ -15,8 +15,8 @@
 #include "auth/identify.h"
 #include "auth/service_account.h"
 #include "base/log.h"
-#include "base/selector.h"
 #include "base/off_loop.h"
+#include "base/selector.h"
 #include "json/access.h"
 #include "json/document.h"
 

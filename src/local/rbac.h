@@ -43,8 +43,7 @@ class Rbac final : public Authorizer, public auth::RuleResolver {
   explicit Rbac(ObjectStore& store);
   ~Rbac() override;
 
-  Task<Result<AccessDecision>> authorize(Core& core, const User& user,
-                                         const AccessAttributes& attributes) override;
+  Task<Result<AccessDecision>> authorize(Core& core, const User& user, const AccessAttributes& attributes) override;
   Task<void> settle(Core& core) override;
   // The same without a coroutine, from any thread. 503 while the store cannot be read.
   Result<AccessDecision> decide(const User& user, const AccessAttributes& attributes) const;

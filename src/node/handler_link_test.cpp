@@ -33,8 +33,8 @@ class Pods final : public ObjectApi {
   Task<Result<json::Value>> get(Core&, ObjectName, json::StoragePtr) override {
     co_return fail(Status::not_found("", "", ""));
   }
-  Task<Result<std::vector<json::Value>>> list(Core&, ResourceName resource, std::string_view ns,
-                                              Selectors selectors, json::StoragePtr storage) override {
+  Task<Result<std::vector<json::Value>>> list(Core&, ResourceName resource, std::string_view ns, Selectors selectors,
+                                              json::StoragePtr storage) override {
     if (broken) co_return fail(Status::unavailable("the store is away"));
     EXPECT_EQ(fmt::format("{} {} {} {}", resource.plural, ns, selectors.labels, selectors.fields),
               "pods kubevirt kubevirt.io=virt-handler spec.nodeName=node01");
@@ -42,8 +42,7 @@ class Pods final : public ObjectApi {
     for (const std::string& text : texts) values.push_back(std::move(*json::parse(text, storage)));
     co_return values;
   }
-  Task<Result<ObjectPage>> list_page(Core&, ResourceName, std::string_view, PageRequest,
-                                     json::StoragePtr) override {
+  Task<Result<ObjectPage>> list_page(Core&, ResourceName, std::string_view, PageRequest, json::StoragePtr) override {
     co_return ObjectPage();
   }
   Task<Result<void>> patch(Core&, ObjectName, std::string_view, const json::Array&, bool) override {

@@ -43,8 +43,7 @@ class Authorizer {
   virtual ~Authorizer() = default;
   // On the core that is named, where the task goes on. An error means that it is not known whether they may: whoever
   // asked must not go on then. User and attributes stay valid until the task has ended.
-  virtual Task<Result<AccessDecision>> authorize(Core& core, const User& user,
-                                                 const AccessAttributes& attributes) = 0;
+  virtual Task<Result<AccessDecision>> authorize(Core& core, const User& user, const AccessAttributes& attributes) = 0;
   // Ends once decisions know everything that is written by now. Whoever wrote a role or a binding waits for it before
   // they say that it is written.
   virtual Task<void> settle(Core& core) {

@@ -34,8 +34,8 @@ class ComponentLink {
 
   // The same question to all of them, several at a time; `take` hears of each as soon as it answers. 429 when too many
   // such rounds are under way.
-  virtual Task<Result<void>> ask_all(Core& core, std::span<const Component> components,
-                                     ComponentQuestion question, Take take) = 0;
+  virtual Task<Result<void>> ask_all(Core& core, std::span<const Component> components, ComponentQuestion question,
+                                     Take take) = 0;
 };
 
 }  // namespace vg

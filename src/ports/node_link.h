@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "base/task.h"
 #include "base/stream.h"
+#include "base/task.h"
 
 namespace vg {
 
@@ -38,7 +38,7 @@ struct NodeAnswer {
 // What became of a stream that was asked for.
 struct NodeStream {
   std::unique_ptr<Stream> stream;  // after a 101, with every byte that came behind it
-  NodeAnswer refusal;                    // without a stream: what the handler said, the beginning of its body
+  NodeAnswer refusal;              // without a stream: what the handler said, the beginning of its body
 };
 
 class NodeLink {

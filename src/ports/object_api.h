@@ -57,8 +57,8 @@ class ObjectApi {
   virtual Task<Result<std::vector<json::Value>>> list(Core& core, ResourceName resource, std::string_view ns,
                                                       Selectors selectors, json::StoragePtr storage) = 0;
   // The same, page by page. 410 when the token is too old, 400 when it is none.
-  virtual Task<Result<ObjectPage>> list_page(Core& core, ResourceName resource, std::string_view ns,
-                                             PageRequest page, json::StoragePtr storage) = 0;
+  virtual Task<Result<ObjectPage>> list_page(Core& core, ResourceName resource, std::string_view ns, PageRequest page,
+                                             json::StoragePtr storage) = 0;
   // A JSON patch. An operation that fails, a `test` among them, is a 422 without details; one that rules refuse has
   // details.
   virtual Task<Result<void>> patch(Core& core, ObjectName object, std::string_view subresource,

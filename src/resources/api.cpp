@@ -7,10 +7,11 @@
 #include <chrono>
 
 #include "base/limits.h"
+#include "base/off_loop.h"
 #include "base/phrases.h"
 #include "base/time_rfc3339.h"
-#include "base/off_loop.h"
 #include "json/access.h"
+#include "json/arena_pool.h"
 #include "json/write.h"
 #include "resources/decode.h"
 #include "resources/discovery.h"
@@ -19,7 +20,6 @@
 #include "resources/parts.h"
 #include "resources/read.h"
 #include "resources/write.h"
-#include "json/arena_pool.h"
 #include "server/request_timeout.h"
 
 namespace vg::resources {
@@ -215,15 +215,15 @@ bool is_posted_review(const Resource& resource) {
 
 ResourceApi::ResourceApi(ApiParts parts)
     : parts_(std::move(parts)),
-      backend_{.store = parts_.store,
-               .commits = parts_.commits,
-               .authorizer = parts_.authorizer,
-               .clock = parts_.clock,
-               .admission = parts_.admission,
-               .rules = parts_.rules,
-               .table = parts_.table,
-               .quotas = parts_.quotas,
-               .continue_tokens = parts_.continue_tokens},
+      backend_{{.store = parts_.store,
+                .commits = parts_.commits,
+                .authorizer = parts_.authorizer,
+                .clock = parts_.clock,
+                .admission = parts_.admission,
+                .rules = parts_.rules,
+                .quotas = parts_.quotas},
+               parts_.table,
+               parts_.continue_tokens},
       gate_(parts_.identifier, parts_.authorizer) {}
 
 ResourceApi::~ResourceApi() = default;

@@ -77,10 +77,10 @@ class ResourceApi {
   Task<void> handle(server::Call& call);
 
   // For what reads and writes objects beside the requests of users.
-  Backend& backend() { return backend_; }
+  ApiBackend& backend() { return backend_; }
 
   // What admission rules want done to objects here, for those who ask them on other ways.
-  server::CarryOut effects() { return effects_in(backend_); }
+  admission::CarryOut effects() { return effects_in(backend_); }
 
  private:
   Task<void> serve(server::Call& call, const RequestInfo& info, const Asker& asker, Deed& deed);
@@ -92,7 +92,7 @@ class ResourceApi {
   void audit(const Recorded& request, bool allowed, const Asker& asker, const Deed& deed = {}) const;
 
   ApiParts parts_;
-  Backend backend_;
+  ApiBackend backend_;
   Gate gate_;
   std::map<std::string, SpecialHandler, std::less<>> groups_;
   std::map<std::string, OwnDocument, std::less<>> documents_;

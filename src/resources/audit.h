@@ -32,23 +32,17 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/core.h"
 #include "base/metrics.h"
 #include "base/status.h"
 #include "base/task.h"
-#include "base/core.h"
 #include "resources/audit_limiter.h"
+#include "resources/object_request.h"
 #include "resources/request_info.h"
 
 namespace vg::resources {
 
 enum class AuditKind : std::uint8_t { change, read, attempt };
-
-// What a request did. Whoever carried it out says so: a query that asks for a dry run may not be what counted.
-struct Deed {
-  std::string name = {};  // of the object, when the server made it up
-  bool dry_run = false;   // it changed nothing on purpose
-  bool changed = false;   // it changed something, even if it was refused in the end
-};
 
 // Which log a request belongs to; nothing for what is not recorded. `code` is 0 when it is not known how it ended.
 std::optional<AuditKind> audit_kind(const RequestInfo& info, bool allowed, int code, const Deed& deed = {});

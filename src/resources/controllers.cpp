@@ -19,8 +19,8 @@
 
 #include "base/limits.h"
 #include "base/log.h"
-#include "base/time_rfc3339.h"
 #include "base/off_loop.h"
+#include "base/time_rfc3339.h"
 #include "json/access.h"
 #include "json/document.h"
 #include "resources/catalog.h"
@@ -470,7 +470,7 @@ class Controllers::Work {
   Task<std::invoke_result_t<Plan&>> made(const StoredObject& object, Plan plan) {
     while (true) {
       auto result = co_await off_loop(parts_.core, object.memory_bytes(),
-                                            [&]() -> Result<std::invoke_result_t<Plan&>> { return plan(); });
+                                      [&]() -> Result<std::invoke_result_t<Plan&>> { return plan(); });
       if (result) co_return std::move(*result);
       co_await parts_.core.sleep(retry_pause);  // users' requests have all workers
     }

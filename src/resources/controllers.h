@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/task.h"
 #include "base/core.h"
+#include "base/task.h"
 #include "ports/object_store.h"
 #include "resources/commit.h"
 

@@ -1,7 +1,7 @@
 // What admission rules want done to other objects, done in the store.
 #pragma once
 
-#include "server/effects.h"
+#include "admission/carry_out.h"
 
 namespace vg::resources {
 
@@ -9,6 +9,6 @@ struct Backend;
 
 // Patches one object as virt-api's own account would, through admission and checks like everybody's patch. The backend
 // outlives what is returned.
-server::CarryOut effects_in(Backend& backend);
+admission::CarryOut effects_in(Backend& backend);
 
 }  // namespace vg::resources

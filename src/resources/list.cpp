@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/budgets.h"
-#include "base/phrases.h"
 #include "base/off_loop.h"
+#include "base/phrases.h"
 #include "resources/change.h"
 #include "resources/output.h"
 #include "resources/read.h"
@@ -24,7 +24,7 @@ struct Plan {
   std::string after_ns, after_name;
 };
 
-Result<Plan> plan_list(const Backend& backend, const ListScope& scope, const ListOptions& options) {
+Result<Plan> plan_list(const ApiBackend& backend, const ListScope& scope, const ListOptions& options) {
   Plan plan;
   if (!options.continue_token.empty()) {
     if (!options.resource_version.empty() && options.resource_version != "0")
@@ -95,9 +95,9 @@ Status version_too_large(Revision asked, Revision newest) {
   return status;
 }
 
-Task<std::expected<Listed, ListRefusal>> list_objects(const Backend& backend, Core& core,
-                                                      const Resource& resource, std::string_view ns,
-                                                      const ListOptions& options, server::Call* call) {
+Task<std::expected<Listed, ListRefusal>> list_objects(const ApiBackend& backend, Core& core, const Resource& resource,
+                                                      std::string_view ns, const ListOptions& options,
+                                                      server::Call* call) {
   const auto selection = Selection::make(resource, options.labels, options.fields);
   if (!selection) co_return std::unexpected(ListRefusal{selection.error(), {}});
   const ListScope scope{.resource = resource.key, .ns = ns, .labels = options.labels, .fields = options.fields};

@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "json/value.h"
 #include "ports/stored_object.h"
+#include "resources/write_options.h"
 
 namespace vg::resources {
 
@@ -28,28 +29,10 @@ class Query {
   std::vector<std::pair<std::string, std::string>> parameters_;
 };
 
-enum class FieldValidation : std::uint8_t { ignore, warn, strict };
-
 // CreateOptions, UpdateOptions and PatchOptions.
-struct WriteOptions {
-  bool dry_run = false;
-  FieldValidation field_validation = FieldValidation::warn;
-  std::string field_manager;  // empty: not said
-  std::optional<bool> force;  // of an apply: take over what others own
-};
 // `kind` names the options in refusals: "CreateOptions", ...
 Result<WriteOptions> read_write_options(const Query& query, std::string_view kind);
 
-enum class Propagation : std::uint8_t { unset, background, foreground, orphan };
-
-struct DeleteOptions {
-  bool dry_run = false;
-  std::optional<std::string> uid;    // precondition
-  std::optional<Revision> revision;  // precondition
-  std::optional<std::int64_t> grace_period_seconds;
-  Propagation propagation = Propagation::unset;
-  bool cascade_stated = false;  // orphanDependents=false: a client that expects to wait
-};
 // `body` is the posted DeleteOptions, or null. As in Kubernetes a body, when there is one, stands for the query.
 Result<DeleteOptions> read_delete_options(const Query& query, const json::Value* body);
 

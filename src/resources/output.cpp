@@ -39,17 +39,17 @@ std::string warning_header(std::string_view text) {
 
 std::unique_ptr<ListText> make_table(const Context& context, const ListMeta& meta, bool with_columns) {
   const std::string* include = context.query.find("includeObject");
-  return context.backend.table({.resource = context.resource,
-                                .shown = context.shown,
-                                .api_version = context.api_version,
-                                .table_version = context.answer.meta_version,
-                                .include_object = include ? std::string_view(*include) : std::string_view(),
-                                .meta = meta,
-                                .with_columns = with_columns,
-                                .now = context.backend.clock.wall_now()});
+  return context.api_backend.table({.resource = context.resource,
+                                    .shown = context.shown,
+                                    .api_version = context.api_version,
+                                    .table_version = context.answer.meta_version,
+                                    .include_object = include ? std::string_view(*include) : std::string_view(),
+                                    .meta = meta,
+                                    .with_columns = with_columns,
+                                    .now = context.backend.clock.wall_now()});
 }
 
-bool as_table(const Context& context) { return context.answer.form == Form::table && context.backend.table; }
+bool as_table(const Context& context) { return context.answer.form == Form::table && context.api_backend.table; }
 
 void append_json(std::string& out, const Context& context, const StoredObject& object, Revision revision) {
   if (context.answer.form == Form::partial)
@@ -173,8 +173,6 @@ Task<void> respond_protobuf_list(Context& context, const ObjectList& objects, co
 }
 
 }  // namespace
-
-std::string Context::now() const { return print_rfc3339(Timestamp::from(backend.clock.wall_now())); }
 
 void append_list_meta(std::string& out, const ListMeta& meta) {
   fmt::format_to(std::back_inserter(out), FMT_COMPILE(R"({{"resourceVersion":"{}")"), meta.revision);

@@ -8,63 +8,16 @@
 #include "base/limits.h"
 #include "base/selector.h"
 #include "json/access.h"
-#include "json/parse.h"
-#include "json/status.h"
-#include "json/write.h"
 #include "resources/draft.h"
+#include "resources/object_writes.h"
 #include "resources/options.h"
 #include "resources/own_writes.h"
 #include "resources/read.h"
 #include "resources/selection.h"
 #include "resources/turn.h"
-#include "resources/write.h"
 
 namespace vg::resources {
 namespace {
-
-// A request that came over no connection.
-class OwnExchange final : public http::Exchange {
- public:
-  OwnExchange(Core& core, std::string_view method, std::string_view content_type, std::string_view query,
-              std::string body)
-      : core_(core), body_(std::move(body)) {
-    request_.method = method;
-    request_.query = query;
-    request_.protocol = "HTTP/1.1";
-    request_.headers.add("Content-Type", content_type);
-  }
-
-  const http::Request& request() const override { return request_; }
-  Core& core() override { return core_; }
-  Task<Result<std::string_view>> read_body(std::size_t limit) override {
-    if (body_.size() > limit) co_return fail(Status::too_large("the object of the action is too large"));
-    co_return std::string_view(body_);
-  }
-  void respond(http::Response response) override { response_ = std::move(response); }
-  Task<bool> begin_stream(http::Response) override { co_return false; }
-  Task<bool> write(std::string_view) override { co_return false; }
-  Task<Result<std::unique_ptr<Stream>>> upgrade(http::Response) override {
-    co_return fail(Status::internal_error("the connection cannot be upgraded here"));
-  }
-  bool cancelled() const override { return false; }
-
-  // What was answered: the status code, and its document.
-  const http::Response& response() const { return response_; }
-
- private:
-  Core& core_;
-  const std::string body_;
-  http::Request request_;
-  http::Response response_{.status = 500, .content_type = {}, .headers = {}, .body = {}};
-};
-
-// The object that was answered, or the refusal.
-Result<json::Value> read_answer(const http::Response& response, const json::StoragePtr& storage) {
-  auto document = json::parse(response.body, storage, own_text);
-  if (!document) return fail(Status::internal_error("an internal write got no valid answer"));
-  if (response.status >= 400) return fail(json::read_status(*document, response.status));
-  return document;
-}
 
 // Every version of a kind has the same shape.
 json::Value load_as(const StoredObject& object, const ResourceName& asked, const json::StoragePtr& storage) {
@@ -96,30 +49,15 @@ Result<Selection> read_selectors(const Resource& resource, const Selectors& sele
   return Selection::make(resource, std::move(parsed->labels), std::move(parsed->fields));
 }
 
-RequestInfo request_info_of(const ObjectName& object, std::string_view verb, std::string_view subresource) {
-  RequestInfo info;
-  info.resource_request = true;
-  info.verb = verb;
-  info.group = object.resource.group;
-  info.version = object.resource.version;
-  info.ns = object.ns;
-  info.resource = object.resource.plural;
-  info.subresource = subresource;
-  info.name = object.name;
-  return info;
-}
-
-User own_user(std::string_view ns) {
-  return {.name = fmt::format("system:serviceaccount:{}:kubevirt-apiserver", ns),
-          .uid = {},
-          .groups = {"system:serviceaccounts", fmt::format("system:serviceaccounts:{}", ns), "system:authenticated"},
-          .extra = {}};
+void write_as_virt_api(ObjectRequest& request, bool dry_run) {
+  request.manager = own_writers::virt_api;
+  request.set_options({.dry_run = dry_run});
 }
 
 }  // namespace
 
-OwnObjects::OwnObjects(Backend& backend, std::string_view own_namespace, CdiAccess cdi)
-    : backend_(backend), user_(own_user(own_namespace)), cdi_(cdi) {}
+OwnObjects::OwnObjects(ApiBackend& backend, std::string_view own_namespace, CdiAccess cdi)
+    : backend_(backend), user_(own_account(own_namespace)), cdi_(cdi) {}
 
 const Resource* OwnObjects::find_readable(const ResourceName& name) const {
   if (cdi_ == CdiAccess::forbidden && is_cdi_config(name)) return nullptr;
@@ -166,8 +104,8 @@ Task<Result<std::vector<json::Value>>> OwnObjects::list(Core& core, ResourceName
   co_return values;
 }
 
-Task<Result<ObjectPage>> OwnObjects::list_page(Core& core, ResourceName name, std::string_view ns,
-                                               PageRequest page, json::StoragePtr storage) {
+Task<Result<ObjectPage>> OwnObjects::list_page(Core& core, ResourceName name, std::string_view ns, PageRequest page,
+                                               json::StoragePtr storage) {
   const Resource* resource = find_readable(name);
   if (!resource) co_return fail(unreadable(name));
   auto selectors = parse_selectors(page.selectors);
@@ -193,16 +131,12 @@ Task<Result<void>> OwnObjects::patch(Core& core, ObjectName object, std::string_
     co_return fail(Status::not_found(std::string(object.resource.group),
                                      fmt::format("{}/{}", object.resource.plural, subresource),
                                      std::string(object.name)));
-  std::string body;
-  json::write(operations, body);
-  OwnExchange exchange(core, "PATCH", "application/json-patch+json", dry_run ? "dryRun=All" : "", std::move(body));
-  server::Call call(exchange, {});
-  const RequestInfo info = request_info_of(object, "patch", subresource);
-  Context context(backend_, call, info, *resource, *resource->kind->version(info.version), user_, Answer{});
-  context.own_manager = own_writers::virt_api;
-  co_await serve_patch(context);
-  auto answer = read_answer(exchange.response(), context.storage());
-  if (!answer) co_return fail(std::move(answer.error()));
+  ObjectRequest request(backend_, core, nullptr, *resource, *resource->kind->version(object.resource.version), user_,
+                        {.ns = object.ns, .name = object.name, .subresource = subresource});
+  write_as_virt_api(request, dry_run);
+  const Patch wanted{.format = PatchFormat::json_patch, .document = json::Value(operations, request.storage())};
+  const auto patched = co_await resources::patch(request, wanted);
+  if (!patched) co_return fail(patched.error());
   co_return Result<void>();
 }
 
@@ -210,16 +144,11 @@ Task<Result<std::string>> OwnObjects::create(Core& core, ResourceName name, std:
                                              const json::Value& object, bool dry_run) {
   const Resource* resource = find_readable(name);
   if (!resource) co_return fail(unreadable(name));
-  OwnExchange exchange(core, "POST", "application/json", dry_run ? "dryRun=All" : "", json::to_text(object));
-  server::Call call(exchange, {});
-  const RequestInfo info = request_info_of({.resource = name, .ns = ns, .name = {}}, "create", {});
-  Context context(backend_, call, info, *resource, *resource->kind->version(info.version), user_, Answer{});
-  context.own_manager = own_writers::virt_api;
-  co_await serve_create(context);
-  auto answer = read_answer(exchange.response(), context.storage());
-  if (!answer) co_return fail(std::move(answer.error()));
-  const json::Object* metadata = json::get_object(*answer, "metadata");
-  co_return std::string(metadata ? json::get_string_or(*metadata, "name") : std::string_view());
+  ObjectRequest request(backend_, core, nullptr, *resource, *resource->kind->version(name.version), user_, {.ns = ns});
+  write_as_virt_api(request, dry_run);
+  const auto created = co_await resources::create(request, {.object = json::Value(object, request.storage())});
+  if (!created) co_return fail(created.error());
+  co_return std::string((*created)->name());
 }
 
 }  // namespace vg::resources

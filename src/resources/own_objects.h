@@ -20,23 +20,23 @@ enum class CdiAccess : std::uint8_t {
 class OwnObjects final : public ObjectApi {
  public:
   // The backend outlives this. `own_namespace`: where KubeVirt's accounts are.
-  OwnObjects(Backend& backend, std::string_view own_namespace, CdiAccess cdi = CdiAccess::forbidden);
+  OwnObjects(ApiBackend& backend, std::string_view own_namespace, CdiAccess cdi = CdiAccess::forbidden);
 
   Task<Result<json::Value>> get(Core& core, ObjectName object, json::StoragePtr storage) override;
   Task<Result<std::vector<json::Value>>> list(Core& core, ResourceName resource, std::string_view ns,
                                               Selectors selectors, json::StoragePtr storage) override;
   Task<Result<ObjectPage>> list_page(Core& core, ResourceName resource, std::string_view ns, PageRequest page,
                                      json::StoragePtr storage) override;
-  Task<Result<void>> patch(Core& core, ObjectName object, std::string_view subresource,
-                           const json::Array& operations, bool dry_run) override;
-  Task<Result<std::string>> create(Core& core, ResourceName resource, std::string_view ns,
-                                   const json::Value& object, bool dry_run) override;
+  Task<Result<void>> patch(Core& core, ObjectName object, std::string_view subresource, const json::Array& operations,
+                           bool dry_run) override;
+  Task<Result<std::string>> create(Core& core, ResourceName resource, std::string_view ns, const json::Value& object,
+                                   bool dry_run) override;
 
  private:
   const Resource* find_readable(const ResourceName& name) const;  // null when there is none
   Status unreadable(const ResourceName& name) const;              // why there is none
 
-  Backend& backend_;
+  ApiBackend& backend_;
   const User user_;
   const CdiAccess cdi_;
 };

@@ -1,5 +1,7 @@
 #include "resources/own_writes.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "json/access.h"
@@ -17,6 +19,13 @@ FieldWriter field_writer(const Resource& resource, const OwnWriter& writer) {
 }
 
 }  // namespace
+
+User own_account(std::string_view ns) {
+  return {.name = fmt::format("system:serviceaccount:{}:kubevirt-apiserver", ns),
+          .uid = {},
+          .groups = {"system:serviceaccounts", fmt::format("system:serviceaccounts:{}", ns), "system:authenticated"},
+          .extra = {}};
+}
 
 void note_own_write(json::Value& object, const json::Value* old, const Resource& resource, const OwnWriter& writer) {
   const FieldWriter who = field_writer(resource, writer);

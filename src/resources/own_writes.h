@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "json/value.h"
+#include "ports/authorizer.h"
 #include "ports/object_store.h"
 #include "resources/catalog.h"
 
@@ -17,6 +18,9 @@ inline constexpr std::string_view role_aggregation = "clusterrole-aggregation-co
 inline constexpr std::string_view virt_api = "virt-api";
 inline constexpr std::string_view virt_operator = "virt-operator";
 }  // namespace own_writers
+
+// The account under which virt-api writes in a cluster; `ns` is where KubeVirt is installed.
+User own_account(std::string_view ns);
 
 struct OwnWriter {
   std::string_view manager;

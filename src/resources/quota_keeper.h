@@ -26,8 +26,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/task.h"
 #include "base/core.h"
+#include "base/task.h"
 #include "json/value.h"
 #include "ports/commit_guard.h"
 #include "resources/quota_usage.h"

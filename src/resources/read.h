@@ -1,8 +1,8 @@
 // get, list and watch.
 #pragma once
 
-#include "base/task.h"
 #include "base/core.h"
+#include "base/task.h"
 #include "resources/context.h"
 
 namespace vg::resources {
@@ -24,9 +24,9 @@ struct ListRefusal {
   std::string continue_token;
 };
 // On the core, and in turns with everybody else there when there is much to look at.
-Task<std::expected<Listed, ListRefusal>> list_objects(const Backend& backend, Core& core,
-                                                      const Resource& resource, std::string_view ns,
-                                                      const ListOptions& options, server::Call* call = nullptr);
+Task<std::expected<Listed, ListRefusal>> list_objects(const ApiBackend& backend, Core& core, const Resource& resource,
+                                                      std::string_view ns, const ListOptions& options,
+                                                      server::Call* call = nullptr);
 
 // 504 with the cause by which clients know that they asked for a version from the future.
 Status version_too_large(Revision asked, Revision newest);

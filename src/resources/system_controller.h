@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "base/clock.h"
-#include "base/task.h"
 #include "base/core.h"
+#include "base/task.h"
 #include "ports/object_store.h"
 #include "resources/commit.h"
 #include "resources/system_objects.h"

@@ -7,8 +7,8 @@
 #include <chrono>
 #include <cstddef>
 
-#include "base/task.h"
 #include "base/core.h"
+#include "base/task.h"
 #include "ports/stored_object.h"
 
 namespace vg::resources {

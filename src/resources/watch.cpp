@@ -57,14 +57,14 @@ Task<void> tick(Core& core, std::shared_ptr<Wakeup> wakeup, seconds every, secon
 
 class Watches {
  public:
-  explicit Watches(Backend& backend) : backend_(backend), entered_(++backend.watches <= limits::watches_max) {}
+  explicit Watches(ApiBackend& backend) : backend_(backend), entered_(++backend.watches <= limits::watches_max) {}
   ~Watches() { --backend_.watches; }
   Watches(const Watches&) = delete;
   Watches& operator=(const Watches&) = delete;
   bool entered() const { return entered_; }
 
  private:
-  Backend& backend_;
+  ApiBackend& backend_;
   bool entered_;
 };
 
@@ -88,7 +88,7 @@ class Stream {
   }
 
   void bookmark(Revision revision, bool initial_events_end) {
-    if (context_.answer.form == Form::table && context_.backend.table)
+    if (context_.answer.form == Form::table && context_.api_backend.table)
       return table_bookmark(revision, initial_events_end);
     const bool partial = context_.answer.form == Form::partial;
     const std::string json =
@@ -282,7 +282,7 @@ Task<void> serve_watch(Context& context) {
     }
     if (over) co_return;
     co_await wakeup->wait();
-    const auto next = now + spacing(context.backend.watches);
+    const auto next = now + spacing(context.api_backend.watches);
     if (const auto early = next - clock.steady_now(); early > milliseconds(0) && !context.call.cancelled())
       co_await core.sleep(std::chrono::ceil<milliseconds>(early));
   }

@@ -9,7 +9,6 @@ namespace vg::resources {
 Task<void> serve_create(Context& context);
 Task<void> serve_update(Context& context);
 Task<void> serve_patch(Context& context);
-Task<void> serve_apply(Context& context);
 Task<void> serve_delete(Context& context);
 Task<void> serve_delete_collection(Context& context);
 Task<void> serve_scale(Context& context);

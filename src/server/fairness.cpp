@@ -12,8 +12,8 @@
 #include "auth/identify.h"
 #include "base/budgets.h"
 #include "base/log.h"
-#include "base/random.h"
 #include "base/off_loop.h"
+#include "base/random.h"
 #include "server/failed_logins.h"
 
 namespace vg::server {

@@ -24,9 +24,9 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/core.h"
 #include "base/metrics.h"
 #include "base/status.h"
-#include "base/core.h"
 #include "http/exchange.h"
 #include "server/fair_scheduler.h"
 #include "server/log_allowance.h"

@@ -15,6 +15,7 @@
 #include "base/metrics.h"
 #include "base/status.h"
 #include "base/task.h"
+#include "base/work_turns.h"
 #include "http/exchange.h"
 #include "server/fairness.h"
 #include "server/request_metrics.h"
@@ -29,7 +30,7 @@ enum class Access {
 };
 
 // One request on its way, as a route's handler sees it. Answers go through here, so that they are counted and logged.
-class Call {
+class Call final : public WorkTurns {
  public:
   Call(http::Exchange& exchange, std::string_view path, Fairness* fairness = nullptr, Clock::Steady began = {})
       : exchange_(exchange), path_(path), fairness_(fairness), began_(began) {}
@@ -75,9 +76,7 @@ class Call {
 
   // As Exchange::read_body. Whoever takes long to send it has no seat meanwhile; a large one waits for its turn then.
   Task<Result<std::string_view>> read_body(std::size_t limit);
-  // Before so many bytes of bodies and objects are gone over: waits for the turn of such a request, since few of them
-  // can be worked on at once. An error is the answer to give.
-  Task<Result<void>> work_on(std::size_t bytes);
+  Task<Result<void>> work_on(std::size_t bytes) override;
   void respond(http::Response response);
   void refuse(const Status& status);
   Task<bool> begin_stream(http::Response head);

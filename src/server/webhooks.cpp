@@ -17,8 +17,8 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/off_loop.h"
-#include "json/parse.h"
 #include "json/arena_pool.h"
+#include "json/parse.h"
 
 namespace vg::server {
 namespace {
@@ -84,8 +84,7 @@ Task<Result<admission::Verdict>> judge(Call& call, const Webhook& webhook, const
         if (auto seated = co_await call.work_on(bytes); !seated) co_return fail(std::move(seated.error()));
     }
     if (verdict && (!*verdict || !session || !co_await session->fetch(call.core()))) co_return std::move(*verdict);
-    auto again =
-        co_await off_loop(call.core(), bytes, [&] { return json::parse(body, storage, review_options); });
+    auto again = co_await off_loop(call.core(), bytes, [&] { return json::parse(body, storage, review_options); });
     if (!again) co_return fail(std::move(again.error()));
     document = std::move(*again);
     review = *admission::read_review(document);
@@ -93,7 +92,7 @@ Task<Result<admission::Verdict>> judge(Call& call, const Webhook& webhook, const
 }
 
 Task<void> serve(Call& call, const Webhook& webhook, const admission::Environment& environment,
-                 const CarryOut& carry_out, const Counters& counters) {
+                 const admission::CarryOut& carry_out, const Counters& counters) {
   if (call.request().headers.find("content-type") != json_type) {
     refuse_unreadable(call, counters);
     co_return;
@@ -106,8 +105,8 @@ Task<void> serve(Call& call, const Webhook& webhook, const admission::Environmen
   }
   json::LeasedArena arena;
   arena.expect(body->size());
-  auto document = co_await off_loop(call.core(), body->size(),
-                                          [&] { return json::parse(*body, arena.storage(), review_options); });
+  auto document =
+      co_await off_loop(call.core(), body->size(), [&] { return json::parse(*body, arena.storage(), review_options); });
   if (!document) {
     // No worker for it at present, or too much for one.
     if (document.error().code == 429 || document.error().code == 413) co_return call.refuse(document.error());
@@ -137,7 +136,7 @@ Task<void> serve(Call& call, const Webhook& webhook, const admission::Environmen
   if (!judged) co_return call.refuse(judged.error());
   admission::Verdict& verdict = *judged;
   if (!verdict.effects.empty())
-    if (auto undone = co_await carry_out_all(verdict.effects, call, carry_out))
+    if (auto undone = co_await admission::carry_out_all(verdict.effects, call.core(), carry_out))
       verdict = admission::Verdict::refuse(std::move(*undone));
   count(counters, *review, verdict.allowed);
   if (!verdict.allowed) log_refusal(call, webhook, *review, verdict.refusal);
@@ -149,7 +148,7 @@ Task<void> serve(Call& call, const Webhook& webhook, const admission::Environmen
 }
 
 Task<void> serve_if_known(Call& call, const RefuseCaller& refuse_caller, const Webhook& webhook,
-                          const admission::Environment& environment, const CarryOut& carry_out,
+                          const admission::Environment& environment, const admission::CarryOut& carry_out,
                           const Counters& counters) {
   if (const auto refusal = refuse_caller(call.request())) co_return call.refuse(*refusal);
   co_await serve(call, webhook, environment, carry_out, counters);
@@ -158,7 +157,8 @@ Task<void> serve_if_known(Call& call, const RefuseCaller& refuse_caller, const W
 }  // namespace
 
 void add_webhook_routes(Router& router, Access access, metrics::Registry& metrics,
-                        const admission::Environment& environment, CarryOut carry_out, RefuseCaller refuse_caller) {
+                        const admission::Environment& environment, admission::CarryOut carry_out,
+                        RefuseCaller refuse_caller) {
   auto& reviews =
       metrics.counters("virtgate_admission_reviews_total",
                        "Reviews by webhook and outcome: allowed, refused, or unreadable.", {"webhook", "outcome"});

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "admission/admit.h"
+#include "admission/carry_out.h"
 #include "base/metrics.h"
-#include "server/effects.h"
 #include "server/router.h"
 
 namespace vg::server {
@@ -19,7 +19,7 @@ using RefuseCaller = std::function<std::optional<Status>(const http::Request&)>;
 // `carry_out` does what rules want done to other objects. `refuse_caller` is asked before anything is read; an empty
 // one refuses nobody.
 void add_webhook_routes(Router& router, Access access, metrics::Registry& metrics,
-                        const admission::Environment& environment, CarryOut carry_out = {},
+                        const admission::Environment& environment, admission::CarryOut carry_out = {},
                         RefuseCaller refuse_caller = {});
 
 }  // namespace vg::server

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "admission/lookup_session.h"
-#include "config/cluster_config.h"
 #include "base/core.h"
+#include "config/cluster_config.h"
 #include "http/server_test_support.h"
 #include "json/access.h"
 #include "json/document.h"

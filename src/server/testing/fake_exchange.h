@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/task.h"
 #include "base/core.h"
+#include "base/task.h"
 #include "http/exchange.h"
 
 namespace vg::server::testing {
