@@ -22,8 +22,10 @@
 #include "admission/admit.h"
 #include "admission/store_lookups.h"
 #include "auth/identify.h"
+#include "base/background.h"
 #include "base/budgets.h"
 #include "base/clock.h"
+#include "base/cpus.h"
 #include "base/guest_address.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -147,13 +149,12 @@ class ClusterServer {
   metrics::Gauge& ready_ =
       metrics_.gauge("kubevirt_virt_api_ready_status", "1 while this server serves requests, else 0.");
   server::HealthRegistry health_;
-  server::Fairness fairness_{
-      {.clock = clock_,
-       .metrics = metrics_,
-       .cores = http::allowed_cpus(),
-       .options = server::fair::default_options(http::allowed_cpus(), budgets::aggregated_user_seats),
-       .own_namespace = own_namespace_,
-       .holds_max = {limits::watches_max, limits::streams_max}}};
+  server::Fairness fairness_{{.clock = clock_,
+                              .metrics = metrics_,
+                              .cores = allowed_cpus(),
+                              .options = server::fair::default_options(allowed_cpus(), budgets::aggregated_user_seats),
+                              .own_namespace = own_namespace_,
+                              .holds_max = {limits::watches_max, limits::streams_max}}};
   BackgroundCore background_;
   kube::Credentials credentials_;
   kube::RateLimiter api_limiter_, review_limiter_, health_limiter_;
@@ -192,7 +193,7 @@ class ClusterServer {
   std::atomic<kube::Reflector::ObjectPtr> last_node_ca_;
 
   std::atomic<bool> serving_{false}, stopping_{false};
-  http::Background draining_, probing_;  // on the background core
+  Background draining_, probing_;  // on the background core
 };
 
 ClusterServer::ClusterServer(const ClusterOptions& options, kube::ClusterAccess access, std::string own_namespace)
@@ -485,7 +486,7 @@ Result<void> ClusterServer::run(int bound) {
       signals_, std::chrono::hours(1), [this](int signal) { on_signal(signal); }, [] {});
   background_.core().post([this] {
     for (const auto& reflector : reflectors_) reflector->start(background_.core());
-    probing_ = http::Background(api_health_.keep_asking(
+    probing_ = Background(api_health_.keep_asking(
         background_.core(), [this] { doubt_all(); }, [this] { refresh_all(); }));
   });
   background_.start();
@@ -527,7 +528,7 @@ void ClusterServer::on_signal(int signal) {
   log::info("stopping: serving for a moment longer, then completing the running requests");
   health_.begin_shutdown();
   ready_.set(0);
-  background_.core().post([this] { draining_ = http::Background(drain_later(background_.core(), *server_)); });
+  background_.core().post([this] { draining_ = Background(drain_later(background_.core(), *server_)); });
 }
 
 // The kubeconfig's own proxy comes before the environment's.

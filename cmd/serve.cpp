@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/cpus.h"
 #include "base/files.h"
 #include "base/guest_address.h"
 #include "base/limits.h"
@@ -308,8 +309,8 @@ class Standalone {
   server::HealthRegistry health_;
   server::Fairness fairness_{{.clock = clock_,
                               .metrics = metrics_,
-                              .cores = http::allowed_cpus(),
-                              .options = server::fair::default_options(http::allowed_cpus()),
+                              .cores = allowed_cpus(),
+                              .options = server::fair::default_options(allowed_cpus()),
                               .own_namespace = std::string(resources::kubevirt_namespace),
                               .holds_max = {limits::watches_max, limits::streams_max}}};
   std::unique_ptr<StandaloneApi> api_;

@@ -137,7 +137,7 @@ class Simulator {
   std::map<Key, std::pair<std::string, std::string>> seen_;  // the versions for which there was nothing left to do
   std::map<Key, std::pair<std::string, std::string>> seen_migrations_;
   std::map<Key, std::string> complaints_;
-  http::Background draining_, waiting_;
+  Background draining_, waiting_;
 };
 
 void Simulator::say(const Key& key, std::string_view what) const {
@@ -270,7 +270,7 @@ void Simulator::changed() {
   dirty_ = true;
   // Not before all are known: a VM whose VMI is not seen yet is not one without.
   if (!vms_->synced() || !vmis_->synced() || !migrations_->synced() || !draining_.done()) return;
-  draining_ = http::Background(drain(*core_));
+  draining_ = Background(drain(*core_));
 }
 
 Task<void> Simulator::look_again(Core& core) {
@@ -284,7 +284,7 @@ void Simulator::failed(const Key& key, const Status& why) {
     log::warning("VM or VMI not simulated; trying again",
                  {{"namespace", key.first}, {"name", key.second}, {"reason", why.message}});
   last = why.message;
-  if (waiting_.done()) waiting_ = http::Background(look_again(*core_));
+  if (waiting_.done()) waiting_ = Background(look_again(*core_));
 }
 
 Task<void> Simulator::drain(Core& core) {
@@ -432,11 +432,11 @@ int simulate(const Options& options, const std::vector<std::string>& names, Outp
     Simulator simulator(std::move(*access), options, output);
     const ProcessSignals::Watch stop(
         signals, std::chrono::hours(1), [&](int) { loop->stop(); }, [] {});
-    http::Background task;
+    Background task;
     loop->post([&] {
       std::vector<Key> keys;
       for (const std::string& name : names) keys.emplace_back(options.ns.empty() ? "default" : options.ns, name);
-      task = http::Background(
+      task = Background(
           options.watch ? begin_to_follow(*loop, simulator, std::set<std::string>(names.begin(), names.end()), outcome)
                         : fake_once(*loop, simulator, options, std::move(keys), outcome));
     });

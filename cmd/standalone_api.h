@@ -91,7 +91,7 @@ class StandaloneApi {
   std::unique_ptr<resources::Controllers> controllers_;
   std::optional<resources::SystemFacts> system_;
   std::unique_ptr<resources::SystemController> system_controller_;
-  std::vector<http::Background> tasks_;
+  std::vector<Background> tasks_;
 };
 
 }  // namespace vg::cmd

@@ -40,29 +40,30 @@ TEST_F(AdmitTest, RefusesAnObjectThatCannotBeRead) {
       "resource":{"group":"snapshot.kubevirt.io","resource":"virtualmachinesnapshots"},
       "object":{"spec":{"source":"x"}}})");
   EXPECT_FALSE(verdict.allowed);
-  EXPECT_EQ(verdict.refusal.code, 400);
-  EXPECT_EQ(verdict.refusal.reason, "");
-  EXPECT_THAT(verdict.refusal.message, HasSubstr("spec.source"));
+  EXPECT_EQ(verdict.refusal().code, 400);
+  EXPECT_EQ(verdict.refusal().reason, "");
+  EXPECT_THAT(verdict.refusal().message, HasSubstr("spec.source"));
 }
 
 TEST_F(AdmitTest, TellsTheSchemaBeforeOrAfterTheResourceAsUpstreamDoes) {
   const char* request = R"({"operation":"CREATE","object":{"spec":{"unknown":1}}})";
-  EXPECT_EQ(ask("/virtualmachines-validate", request).refusal.code, 400);
-  EXPECT_EQ(ask("/virtualmachineinstances-validate-create", request).refusal.code, 422);
+  EXPECT_EQ(ask("/virtualmachines-validate", request).refusal().code, 400);
+  EXPECT_EQ(ask("/virtualmachineinstances-validate-create", request).refusal().code, 422);
 }
 
 TEST_F(AdmitTest, ChecksTheObjectAsItWasSentEvenWhereItIsDecodedFirst) {
   const auto verdict = ask("/migration-validate-create", R"({"operation":"CREATE",
       "resource":{"group":"kubevirt.io","version":"v1","resource":"virtualmachineinstancemigrations"},
       "object":{"spec":{"vmiName":"x","unknown":1}}})");
-  EXPECT_EQ(verdict.refusal.code, 422);
-  EXPECT_THAT(verdict.refusal.message, HasSubstr("unknown"));
+  EXPECT_EQ(verdict.refusal().code, 422);
+  EXPECT_THAT(verdict.refusal().message, HasSubstr("unknown"));
 }
 
 TEST_F(AdmitTest, StatusReviewsKnowTheirKind) {
-  EXPECT_EQ(ask("/status-validate", R"({"object":[]})").refusal.code, 400);
-  EXPECT_EQ(ask("/status-validate", R"({"object":{"status":{}}})").refusal.code, 422);
-  EXPECT_EQ(ask("/status-validate", R"({"object":{"kind":"VirtualMachine","status":{"ready":1}}})").refusal.code, 422);
+  EXPECT_EQ(ask("/status-validate", R"({"object":[]})").refusal().code, 400);
+  EXPECT_EQ(ask("/status-validate", R"({"object":{"status":{}}})").refusal().code, 422);
+  EXPECT_EQ(ask("/status-validate", R"({"object":{"kind":"VirtualMachine","status":{"ready":1}}})").refusal().code,
+            422);
   EXPECT_TRUE(ask("/status-validate", R"({"object":{"kind":"VirtualMachine","status":{"ready":true}}})").allowed);
 }
 
@@ -72,16 +73,16 @@ TEST_F(AdmitTest, GatesHoldBackNewObjectsOnly) {
                R"({"resource":{"group":"backup.kubevirt.io","resource":"virtualmachinebackuptrackers"},"operation":")" +
                    std::string(operation) + R"("})");
   };
-  EXPECT_EQ(tracker("CREATE").refusal.code, 400);
-  EXPECT_THAT(tracker("CREATE").refusal.message, HasSubstr("IncrementalBackup"));
+  EXPECT_EQ(tracker("CREATE").refusal().code, 400);
+  EXPECT_THAT(tracker("CREATE").refusal().message, HasSubstr("IncrementalBackup"));
   EXPECT_TRUE(tracker("UPDATE").allowed);
 }
 
 TEST_F(AdmitTest, EveryWebhookAnswersAnEmptyReview) {
   for (const Webhook& webhook : webhooks()) {
     const auto verdict = ask(webhook.path, "{}");
-    if (!verdict.allowed) EXPECT_EQ(verdict.refusal.code, 400) << webhook.path;
-    if (!verdict.allowed) EXPECT_THAT(verdict.refusal.message, ::testing::Not(IsEmpty())) << webhook.path;
+    if (!verdict.allowed) EXPECT_EQ(verdict.refusal().code, 400) << webhook.path;
+    if (!verdict.allowed) EXPECT_THAT(verdict.refusal().message, ::testing::Not(IsEmpty())) << webhook.path;
   }
 }
 

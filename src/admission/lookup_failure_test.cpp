@@ -96,18 +96,18 @@ TEST_F(LookupFailureTest, NothingPassesThatCouldNotBeChecked) {
       lookups.code = code;
       const Verdict verdict = ask(row.path, row.request);
       EXPECT_FALSE(verdict.allowed) << row.path << code;
-      EXPECT_EQ(verdict.refusal.code, 503) << row.path << code << verdict.refusal.message;
-      EXPECT_EQ(verdict.refusal.reason, "ServiceUnavailable");
-      EXPECT_GT(verdict.refusal.details.retry_after_seconds, 0);
-      EXPECT_THAT(verdict.refusal.message, HasSubstr("could not be looked up (no answer)"));
+      EXPECT_EQ(verdict.refusal().code, 503) << row.path << code << verdict.refusal().message;
+      EXPECT_EQ(verdict.refusal().reason, "ServiceUnavailable");
+      EXPECT_GT(verdict.refusal().details.retry_after_seconds, 0);
+      EXPECT_THAT(verdict.refusal().message, HasSubstr("could not be looked up (no answer)"));
       EXPECT_TRUE(verdict.patch.empty());
     }
 }
 
 TEST_F(LookupFailureTest, OurOwnMissingRightsLetNothingThroughEither) {
   lookups.code = 403;
-  EXPECT_EQ(ask("/virtualmachines-mutate", vm_from_data_source).refusal.code, 503);
-  EXPECT_EQ(ask("/virtualmachineinstances-mutate", vmi).refusal.code, 403) << "a refusal stays as it is";
+  EXPECT_EQ(ask("/virtualmachines-mutate", vm_from_data_source).refusal().code, 503);
+  EXPECT_EQ(ask("/virtualmachineinstances-mutate", vmi).refusal().code, 403) << "a refusal stays as it is";
 }
 
 // A name that cannot exist is an answer: upstream goes on without the object.

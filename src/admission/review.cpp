@@ -236,8 +236,13 @@ std::expected<Review, ReviewError> read_review(Value& document) {
 Verdict Verdict::refuse(Status status) {
   Verdict verdict;
   verdict.allowed = false;
-  verdict.refusal = std::move(status);
+  verdict.refused.emplace(std::move(status));
   return verdict;
+}
+
+const Status& Verdict::refusal() const {
+  static const Status none;
+  return refused ? refused->status() : none;
 }
 
 Verdict Verdict::error(std::string message) {
@@ -268,10 +273,10 @@ void write_answer(std::string& out, bool mutating, const Review& review, const V
   Members response(out);
   response.text("uid", review.uid);
   response.name("allowed") += verdict.allowed ? "true" : "false";
-  if (!verdict.allowed) write_refusal(response.name("status"), verdict.refusal);
+  if (!verdict.allowed) write_refusal(response.name("status"), verdict.refusal());
   if (!verdict.patch.empty()) {
     response.name("patch") += '"';
-    out += base64_encode(verdict.patch);
+    append_base64(out, verdict.patch);
     out += '"';
     response.name("patchType") += "\"JSONPatch\"";
   }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,10 +68,14 @@ struct Effect {
 // What a webhook decided.
 struct Verdict {
   bool allowed = true;
-  Status refusal;                     // when not allowed; a code of 0 and empty texts are left out of the answer
   std::vector<std::string> warnings;  // shown to the user by kubectl
   std::string patch;                  // a JSON Patch; empty for none
   std::vector<Effect> effects = {};   // in their order
+  std::optional<Failure>
+      refused;  // holds refusal(): behind a pointer, because verdicts are handed on and rarely refuse
+
+  // Says nothing where allowed. A code of 0 and empty texts are left out of the answer.
+  const Status& refusal() const;
 
   static Verdict allow() { return {}; }
   static Verdict refuse(Status status);

@@ -141,11 +141,12 @@ TEST(AnswerTest, AGenericErrorHasNoReason) {
 
 TEST(AnswerTest, ListsCausesAndOmitsWhatIsEmpty) {
   auto verdict = Verdict::invalid({{"FieldValueInvalid", "too small", "spec.x"}, {"", "no field", ""}});
-  EXPECT_EQ(answer(false, review_of("u"), verdict),
-            R"({"kind":"AdmissionReview","response":{"uid":"u","allowed":false,"status":{"metadata":{},)"
-            R"("message":"spec.x: Invalid value: too small, no field","reason":"Invalid","details":{"causes":[)"
-            R"({"reason":"FieldValueInvalid","message":"Invalid value: too small","field":"spec.x"},{"message":"no field"}]},)"
-            R"("code":422}}})");
+  EXPECT_EQ(
+      answer(false, review_of("u"), verdict),
+      R"({"kind":"AdmissionReview","response":{"uid":"u","allowed":false,"status":{"metadata":{},)"
+      R"("message":"spec.x: Invalid value: too small, no field","reason":"Invalid","details":{"causes":[)"
+      R"({"reason":"FieldValueInvalid","message":"Invalid value: too small","field":"spec.x"},{"message":"no field"}]},)"
+      R"("code":422}}})");
 }
 
 TEST(AnswerTest, TellsTenCausesAndHowManyMore) {
@@ -154,11 +155,11 @@ TEST(AnswerTest, TellsTenCausesAndHowManyMore) {
     for (int i = 0; i < count; ++i) all.push_back({"FieldValueInvalid", "m" + std::to_string(i), "f"});
     return all;
   };
-  const std::string all = Verdict::invalid(causes(10)).refusal.message;
+  const std::string all = Verdict::invalid(causes(10)).refusal().message;
   EXPECT_THAT(all, AllOf(StartsWith("f: Invalid value: m0, f: Invalid value: m1, "), EndsWith("m9")));
   auto cut = Verdict::invalid(causes(13));
-  EXPECT_EQ(cut.refusal.details.causes.size(), 10u);
-  EXPECT_THAT(cut.refusal.message, HasSubstr("m9, and 3 more"));
+  EXPECT_EQ(cut.refusal().details.causes.size(), 10u);
+  EXPECT_THAT(cut.refusal().message, HasSubstr("m9, and 3 more"));
 }
 
 TEST(AnswerTest, APluginRefusalHasNoCode) {

@@ -39,30 +39,30 @@ void warns(const Case&, Causes& causes) { causes.warn("careful"); }
 TEST_F(RuleTest, CausesComeInTheOrderOfRows) {
   constexpr Rule rules[] = {{"A", "", "", first}, {"B", "", "", second}};
   const auto verdict = ask(rules);
-  EXPECT_EQ(verdict.refusal.code, 422);
-  EXPECT_EQ(verdict.refusal.message, "spec.disks[2]: Invalid value: first, spec.b: Required value: second");
-  ASSERT_EQ(verdict.refusal.details.causes.size(), 2u);
-  EXPECT_EQ(verdict.refusal.details.causes[0].field, "spec.disks[2]");
-  EXPECT_EQ(verdict.refusal.details.causes[1].reason, "FieldValueRequired");
+  EXPECT_EQ(verdict.refusal().code, 422);
+  EXPECT_EQ(verdict.refusal().message, "spec.disks[2]: Invalid value: first, spec.b: Required value: second");
+  ASSERT_EQ(verdict.refusal().details.causes.size(), 2u);
+  EXPECT_EQ(verdict.refusal().details.causes[0].field, "spec.disks[2]");
+  EXPECT_EQ(verdict.refusal().details.causes[1].reason, "FieldValueRequired");
 }
 
 TEST_F(RuleTest, ARowMayBeTheLastOne) {
   constexpr Rule rules[] = {Rule{"A", "", "", first}.stops(), {"B", "", "", second}};
-  EXPECT_EQ(ask(rules).refusal.message, "spec.disks[2]: Invalid value: first");
+  EXPECT_EQ(ask(rules).refusal().message, "spec.disks[2]: Invalid value: first");
 }
 
 TEST_F(RuleTest, ARowMayBeForOneOperation) {
   constexpr Rule rules[] = {Rule{"A", "", "", first}.on(When::update), Rule{"B", "", "", second}.on(When::create)};
-  EXPECT_EQ(ask(rules).refusal.message, "spec.b: Required value: second");
-  EXPECT_EQ(ask(rules, "UPDATE").refusal.message, "spec.disks[2]: Invalid value: first");
+  EXPECT_EQ(ask(rules).refusal().message, "spec.b: Required value: second");
+  EXPECT_EQ(ask(rules, "UPDATE").refusal().message, "spec.disks[2]: Invalid value: first");
   EXPECT_TRUE(ask(rules, "DELETE").allowed);
 }
 
 TEST_F(RuleTest, TheFirstEndCounts) {
   constexpr Rule rules[] = {{"A", "", "", first}, {"B", "", "", ends}, {"C", "", "", allows}};
   const auto verdict = ask(rules);
-  EXPECT_EQ(verdict.refusal.code, 400);
-  EXPECT_TRUE(verdict.refusal.details.causes.empty());
+  EXPECT_EQ(verdict.refusal().code, 400);
+  EXPECT_TRUE(verdict.refusal().details.causes.empty());
   constexpr Rule other[] = {{"A", "", "", allows}, {"B", "", "", ends}};
   EXPECT_TRUE(ask(other).allowed);
 }

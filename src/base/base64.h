@@ -14,6 +14,7 @@ enum class Base64 {
 };
 
 std::string base64_encode(std::string_view bytes, Base64 form = Base64::standard);
+void append_base64(std::string& out, std::string_view bytes, Base64 form = Base64::standard);
 
 // Strict: exactly what base64_encode would write, nothing else. Nothing beyond limits::base64_bytes_max.
 std::optional<std::string> base64_decode(std::string_view text, Base64 form = Base64::standard);

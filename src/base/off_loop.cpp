@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/cpus.h"
+
 namespace vg {
 namespace {
 

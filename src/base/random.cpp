@@ -31,12 +31,12 @@ std::string format_uuid_v4(std::array<std::uint8_t, 16> bytes) {
   constexpr std::string_view digits = "0123456789abcdef";
   bytes[6] = static_cast<std::uint8_t>((bytes[6] & 0x0F) | 0x40);
   bytes[8] = static_cast<std::uint8_t>((bytes[8] & 0x3F) | 0x80);
-  std::string text;
-  text.reserve(36);
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += digits[bytes[i] >> 4];
-    text += digits[bytes[i] & 0xF];
+  std::string text = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+  char* to = text.data();
+  for (const std::uint8_t byte : bytes) {
+    if (*to == '-') ++to;
+    *to++ = digits[byte >> 4];
+    *to++ = digits[byte & 0xF];
   }
   return text;
 }

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "base/background.h"
 #include "base/files.h"
 #include "base/limits.h"
 #include "base/log.h"

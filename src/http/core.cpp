@@ -217,13 +217,6 @@ CoreThreads::~CoreThreads() {
   threads_.clear();
 }
 
-unsigned allowed_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return std::max(1u, static_cast<unsigned>(CPU_COUNT(&set)));
-}
-
 Socket::Socket(Core& core, int fd) : core_(&core) {
   ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
   state_ = new Descriptor(static_cast<Loop&>(core).context(), fd);

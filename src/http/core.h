@@ -2,12 +2,11 @@
 #pragma once
 
 #include <chrono>
-#include <coroutine>
 #include <memory>
 #include <thread>
-#include <utility>
 #include <vector>
 
+#include "base/background.h"
 #include "base/core.h"
 #include "base/task.h"
 
@@ -29,41 +28,6 @@ class EventLoop : public Core {
   virtual void stop() = 0;
 };
 
-// A task that runs beside everything else and is owned: destroying this throws it away where it waits. That must happen
-// on its core, or after that core's loop has stopped, and is safe for tasks that wait for sockets, streams and sleep().
-class Background {
- public:
-  Background() = default;
-  // Starts it now, on this thread. An exception that leaves it is a bug and ends the process.
-  explicit Background(Task<void> task) : handle_(start(std::move(task)).handle) {}
-  Background(Background&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
-  Background& operator=(Background&& other) noexcept {
-    if (this != &other) {
-      if (handle_) handle_.destroy();
-      handle_ = std::exchange(other.handle_, nullptr);
-    }
-    return *this;
-  }
-  ~Background() {
-    if (handle_) handle_.destroy();
-  }
-  bool done() const { return !handle_ || handle_.done(); }
-
- private:
-  struct Started {
-    struct promise_type {
-      Started get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
-      std::suspend_never initial_suspend() noexcept { return {}; }
-      std::suspend_always final_suspend() noexcept { return {}; }
-      void return_void() {}
-      void unhandled_exception() { std::terminate(); }
-    };
-    std::coroutine_handle<promise_type> handle;
-  };
-  static Started start(Task<void> task) { co_await task; }
-  std::coroutine_handle<> handle_;
-};
-
 // Cores with a thread each, for what has no server around it: tools and tests.
 class CoreThreads {
  public:
@@ -78,8 +42,5 @@ class CoreThreads {
   std::vector<std::unique_ptr<EventLoop>> loops_;
   std::vector<std::jthread> threads_;
 };
-
-// The CPUs this process may use (its affinity, not what the machine has): the number of cores to run.
-unsigned allowed_cpus();
 
 }  // namespace vg::http

@@ -8,6 +8,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/background.h"
+#include "base/cpus.h"
+
 namespace vg::http {
 namespace {
 

@@ -14,6 +14,8 @@
 #include <cstring>
 #include <thread>
 
+#include "base/background.h"
+#include "base/cpus.h"
 #include "base/log.h"
 #include "http/core_socket.h"
 #include "http/descriptors.h"

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 
+#include "base/background.h"
 #include "base/task.h"
 
 namespace vg::http {

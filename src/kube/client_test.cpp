@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include "base/background.h"
 #include "base/files.h"
 #include "json/access.h"
 #include "json/arena.h"
@@ -263,9 +264,10 @@ TEST(ApiServerHealthTest, NoticesThatNobodyAnswers) {
   ApiServerHealth health(bench.client, config, clock, {.good = 1ms, .bad = 1ms, .lost_after = 10s});
   for (const int status : {200, 500, 200}) bench.api.answer("GET /version", {.status = status, .body = "{}"});
   http::test::Event in_vain, returned;
-  http::Background asking;
+  Background asking;
   bench.loop->post([&] {
-    asking = http::Background(health.keep_asking(*bench.loop, [&] { in_vain.set(); }, [&] { returned.set(); }));
+    asking = Background(health.keep_asking(
+        *bench.loop, [&] { in_vain.set(); }, [&] { returned.set(); }));
   });
   EXPECT_TRUE(in_vain.wait());
   EXPECT_TRUE(returned.wait());

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/background.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "json/access.h"
@@ -47,14 +48,14 @@ Reflector::Reflector(Client& client, Options options, metrics::Registry& metrics
 
 void Reflector::start(Core& core) {
   core_ = &core;
-  running_ = http::Background(run(core));
+  running_ = Background(run(core));
 }
 
 void Reflector::refresh() {
   if (!core_) return;
-  running_ = http::Background();
+  running_ = Background();
   setbacks_ = 0;
-  running_ = http::Background(run(*core_));
+  running_ = Background(run(*core_));
 }
 
 std::string Reflector::selector_query() const {

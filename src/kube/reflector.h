@@ -113,7 +113,7 @@ class Reflector {
   std::string last_failure_;
   std::optional<Clock::Steady> failing_since_;
 
-  http::Background running_;
+  Background running_;
 };
 
 }  // namespace vg::kube

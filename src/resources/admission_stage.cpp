@@ -128,9 +128,10 @@ Result<AdmissionOutcome> run_admission(const AdmissionRequest& request, const ad
     if (request.effects) std::ranges::move(verdict.effects, std::back_inserter(*request.effects));
     if (!verdict.allowed) {
       // A refusal that names no code of its own is a 400, as kube-apiserver makes of it.
-      if (verdict.refusal.code < 400) verdict.refusal.code = 400;
-      verdict.refusal.message = phrases::denied(webhook.name, verdict.refusal.message);
-      return fail(std::move(verdict.refusal));
+      Status refusal = verdict.refusal();
+      if (refusal.code < 400) refusal.code = 400;
+      refusal.message = phrases::denied(webhook.name, refusal.message);
+      return fail(std::move(refusal));
     }
     if (verdict.patch.empty()) continue;
     if (auto patched = apply(*request.object, verdict.patch, storage); !patched)

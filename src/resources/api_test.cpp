@@ -974,7 +974,7 @@ TEST_F(ApiTest, AWatchFromTheFutureIsRefused) {
 
 TEST_F(ApiTest, AWatchMayBeThrownAwayWhereItWaits) {
   auto watch = exchange("GET", std::string(vms) + "?watch=true");
-  auto handled = std::make_shared<std::optional<http::Background>>();
+  auto handled = std::make_shared<std::optional<Background>>();
   std::promise<void> begun, gone;
   watch->core().post([&] {
     handled->emplace([](server::Router& router, TestExchange& served) -> Task<void> { co_await router.handle(served); }(

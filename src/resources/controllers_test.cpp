@@ -55,7 +55,7 @@ class ControllersTest : public ApiTest {
   static std::string map(std::string_view name) { return std::string(config_maps) + "/" + std::string(name); }
 
   std::unique_ptr<Controllers> controllers_;
-  std::optional<http::Background> task_;
+  std::optional<Background> task_;
 };
 
 TEST_F(ControllersTest, WhatAnOwnerLeavesBehindGoes) {

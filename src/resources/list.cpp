@@ -156,7 +156,7 @@ void refuse_list(Context& context, const ListRefusal& refusal) {
 Task<void> serve_list(Context& context) {
   const auto options = read_list_options(context.query, false);
   if (!options) co_return respond_status(context, options.error());
-  const auto listed = co_await list_objects(context.backend, context.call.core(), context.shown, context.key_ns(),
+  const auto listed = co_await list_objects(context.api_backend, context.call.core(), context.shown, context.key_ns(),
                                             *options, &context.call);
   if (!listed) co_return refuse_list(context, listed.error());
   co_await respond_list(
@@ -172,8 +172,8 @@ Task<void> serve_get(Context& context) {
     if (const Revision newest = context.backend.store.revision(); options->revision > newest)
       co_return respond_status(context, version_too_large(options->revision, newest));
   }
-  ObjectPtr object = context.find(context.info.name);
-  if (!object) co_return respond_status(context, context.not_found(context.info.name));
+  ObjectPtr object = context.find(context.name);
+  if (!object) co_return respond_status(context, context.not_found(context.name));
   if (!is_made(context.answer)) co_return respond_object(context, 200, object);
   if (auto seated = co_await context.call.work_on(object->json().size()); !seated)
     co_return respond_status(context, seated.error());

@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/off_loop.h"
 #include "base/release.h"
 #include "base/time_rfc3339.h"
 #include "resources/draft.h"
@@ -244,6 +245,19 @@ void respond_status(Context& context, const Status& status) {
     response.headers.emplace_back("Retry-After", std::to_string(status.details.retry_after_seconds));
   add_warnings(response, context);
   context.call.respond(std::move(response));
+}
+
+Task<void> answer_object(Context& context, int code, ObjectPtr object) {
+  const auto write = [&]() -> Result<std::string> {
+    std::string text;
+    text.reserve(object->json().size() + 64);
+    append_answer(text, context, object, object->revision());
+    return text;
+  };
+  auto body = co_await off_loop(context.core, is_made(context.answer) ? object->json().size() : 0, write);
+  // There is no worker for it at present. But the change is made, and who made it has to hear that.
+  if (!body) body = write();
+  respond_text(context, code, std::move(*body));
 }
 
 }  // namespace vg::resources

@@ -35,7 +35,12 @@ inline constexpr std::size_t piece_bytes = 128 * 1024;
 // A Status that was written as JSON.
 std::string status_body(const Context& context, std::string json);
 
+// Whether an answer is made of what an object says, as a table or protobuf is; as JSON it only has to be copied.
+inline bool is_made(const Answer& answer) { return answer.protobuf || answer.form == Form::table; }
+
 void respond_object(Context& context, int code, const ObjectPtr& object);
+// The same, off the loop where the answer takes long to make.
+Task<void> answer_object(Context& context, int code, ObjectPtr object);
 // A body that is ready.
 void respond_text(Context& context, int code, std::string body);
 // The refusal, or the success that a deletion is answered with, with the warnings that were collected; always as JSON.

@@ -71,7 +71,7 @@ class SystemControllerTest : public ApiTest {
 
   std::unique_ptr<SystemController> controller_;
   std::unique_ptr<Controllers> deletions_;
-  std::optional<http::Background> task_, deletions_task_;
+  std::optional<Background> task_, deletions_task_;
 };
 
 TEST_F(SystemControllerTest, TheyComeWithTheirNamespace) {

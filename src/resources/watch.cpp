@@ -225,7 +225,7 @@ Task<void> serve_watch(Context& context) {
   if (!options) co_return respond_status(context, options.error());
   const auto selection = Selection::make(context.shown, options->labels, options->fields);
   if (!selection) co_return respond_status(context, selection.error());
-  const Watches counted(context.backend);
+  const Watches counted(context.api_backend);
   if (!counted.entered())
     co_return respond_status(context,
                              Status::too_many_requests("too many watches are open; close some, or try again later", 5));
@@ -263,7 +263,7 @@ Task<void> serve_watch(Context& context) {
   const seconds interval = options->bookmarks ? limits::watch_bookmark_interval : total;
   const auto end = clock.steady_now() + total;
   auto marked = clock.steady_now();
-  const http::Background ticker(tick(core, wakeup, interval, total));
+  const Background ticker(tick(core, wakeup, interval, total));
   context.call.on_cancel([wakeup] { wakeup->signal(); });
   Revision progress = start->from;
   while (true) {

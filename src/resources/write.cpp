@@ -149,22 +149,6 @@ Status success(const Context& context, const StoredObject& object) {
                       .causes = {}}};
 }
 
-// An answer that is made of what an object says, as a table or protobuf is, takes long for a large one; as JSON it only
-// has to be copied.
-Task<void> answer_object(Context& context, int code, ObjectPtr object) {
-  const bool made = context.answer.protobuf || context.answer.form == Form::table;
-  const auto write = [&]() -> Result<std::string> {
-    std::string text;
-    text.reserve(object->json().size() + 64);
-    append_answer(text, context, object, object->revision());
-    return text;
-  };
-  auto body = co_await off_loop(context.core, made ? object->json().size() : 0, write);
-  // There is no worker for it at present. But the change is made, and who made it has to hear that.
-  if (!body) body = write();
-  respond_text(context, code, std::move(*body));
-}
-
 void answer_created(Context& context) {
   const Status done{.code = 201, .reason = {}, .message = {}, .details = {}};
   respond_text(context, 201, status_body(context, to_json(done)));

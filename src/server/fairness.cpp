@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "auth/identify.h"
+#include "base/background.h"
 #include "base/budgets.h"
 #include "base/log.h"
 #include "base/off_loop.h"
@@ -112,7 +113,7 @@ struct Fairness::PerCore {
   fair::Scheduler scheduler;
   Core* core = nullptr;
   bool called = false;
-  http::Background ticker;
+  Background ticker;
   fair::FailedLogins failed;
   bool calm = true;  // nobody guesses credentials
   std::vector<Hint> hints{hints_max};
@@ -160,7 +161,7 @@ struct Fairness::PerCore {
 
   void wait_for_turns() {
     call();
-    if (ticker.done()) ticker = http::Background(expire());
+    if (ticker.done()) ticker = Background(expire());
   }
 
   Task<void> expire() {
@@ -195,7 +196,7 @@ Fairness::Fairness(Parts parts)
 Fairness::~Fairness() = default;
 
 void Fairness::stop() {
-  for (auto& core : cores_) core->ticker = http::Background();
+  for (auto& core : cores_) core->ticker = Background();
 }
 
 Fairness::PerCore& Fairness::at(Core& core) const {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/background.h"
 #include "base/budgets.h"
 #include "base/log.h"
 #include "server/failed_logins.h"
@@ -201,7 +202,7 @@ struct FairnessTest : ::testing::Test {
   std::unique_ptr<Router> router;
   std::deque<std::coroutine_handle<>> waiting;
   std::deque<WaitingExchange> exchanges;
-  std::vector<http::Background> requests;
+  std::vector<Background> requests;
 
   void SetUp() override { make({.seats = 4, .queue_max = 8, .flow_queue_max = 3}); }
   void TearDown() override {

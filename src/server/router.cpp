@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "auth/impersonate.h"
+#include "base/background.h"
 #include "base/budgets.h"
 #include "base/log.h"
 #include "base/phrases.h"
@@ -77,7 +78,7 @@ Task<bool> Call::write(std::string_view chunk) {
 }
 
 Task<bool> Call::write_seated(std::string_view chunk) {
-  const http::Background patience(leave_seat_later());
+  const Background patience(leave_seat_later());
   co_return co_await exchange_.write(chunk);
 }
 
@@ -96,7 +97,7 @@ Task<Result<std::string_view>> Call::wait_for_body(std::size_t limit) {
   payer_ = fair::Scheduler::user_of(*seat_.flow());
   Result<std::string_view> body;
   {
-    const http::Background patience(leave_seat_later());
+    const Background patience(leave_seat_later());
     body = co_await exchange_.read_body(limit);
   }
   if (!body) co_return body;

@@ -139,7 +139,7 @@ Task<void> serve(Call& call, const Webhook& webhook, const admission::Environmen
     if (auto undone = co_await admission::carry_out_all(verdict.effects, call.core(), carry_out))
       verdict = admission::Verdict::refuse(std::move(*undone));
   count(counters, *review, verdict.allowed);
-  if (!verdict.allowed) log_refusal(call, webhook, *review, verdict.refusal);
+  if (!verdict.allowed) log_refusal(call, webhook, *review, verdict.refusal());
 
   http::Response response{.status = 200, .content_type = json_type};
   response.body.reserve(usual_answer_bytes + verdict.patch.size() * 4 / 3);

@@ -435,7 +435,7 @@ TEST_P(ObjectApiContract, ACallCanBeThrownAway) {
   };
   const auto begin_and_drop = [&]() -> Task<void> {
     for (int turns = 0; turns < 64; turns += 7) {
-      const http::Background thrown_away(call(core()));
+      const Background thrown_away(call(core()));
       for (int i = 0; i < turns; ++i) co_await Turn{core()};
     }
   };

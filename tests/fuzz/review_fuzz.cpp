@@ -50,8 +50,9 @@ void check_answer(const admission::Webhook& webhook, const admission::Review& re
 }
 
 void check_verdict(const admission::Webhook& webhook, const admission::Verdict& verdict) {
-  require(verdict.allowed || verdict.refusal.code == 0 || verdict.refusal.code >= 400, "a refusal has a code of one");
-  require(verdict.allowed || !verdict.refusal.message.empty(), "a refusal says why");
+  require(verdict.allowed || verdict.refusal().code == 0 || verdict.refusal().code >= 400,
+          "a refusal has a code of one");
+  require(verdict.allowed || !verdict.refusal().message.empty(), "a refusal says why");
   require(verdict.patch.empty() || (verdict.allowed && webhook.mutating), "only mutators that allow patch");
   for (const admission::Effect& effect : verdict.effects) {
     require(!effect.resource.empty() && !effect.name.empty(), "an effect names its object");

@@ -133,10 +133,10 @@ std::optional<std::string> Recordings::differs(Value& recorded, const json::Stor
   Value after(*review->object, storage);
   const Verdict verdict = answer(*find_webhook(json::get_string_or(recorded, "path")), *review, storage);
   if (verdict.allowed != json::get_bool_or(expect, "allowed", false))
-    return (verdict.allowed ? "ours allows" : "ours refuses: " + verdict.refusal.message);
-  if (!verdict.allowed && verdict.refusal.code != json::get_int_or(expect, "code", 0)) return "another code";
+    return (verdict.allowed ? "ours allows" : "ours refuses: " + verdict.refusal().message);
+  if (!verdict.allowed && verdict.refusal().code != json::get_int_or(expect, "code", 0)) return "another code";
   CauseSet causes;
-  for (const StatusCause& cause : verdict.refusal.details.causes) causes.emplace(cause.reason, cause.field);
+  for (const StatusCause& cause : verdict.refusal().details.causes) causes.emplace(cause.reason, cause.field);
   if (causes != recorded_causes(expect)) return "other causes";
   if (!verdict.patch.empty())
     if (auto good = json::apply_json_patch(after, *json::parse(verdict.patch, storage)); !good)

@@ -46,7 +46,7 @@ TEST_F(CloneTest, ANamedTargetIsLeftAlone) {
 TEST_F(CloneTest, ACloneOfNothingIsRefused) {
   const Asked asked = ask("/vm-clone-mutate-create", R"({"spec":{}})");
   EXPECT_EQ(asked.code(), 400);
-  EXPECT_THAT(asked.completion.verdict.refusal.message, HasSubstr("spec.source"));
+  EXPECT_THAT(asked.completion.verdict.refusal().message, HasSubstr("spec.source"));
 }
 
 struct LauncherPodTest : DefaultsTest {
@@ -144,7 +144,7 @@ TEST_F(CompleteObjectTest, WhatIsCompletedOnCreateAloneIsLeftAloneLater) {
 }
 
 TEST_F(CompleteObjectTest, AnObjectThatCannotBeReadIsRefused) {
-  EXPECT_EQ(complete("kubevirt.io", "VirtualMachine", R"({"spec":{"running":"yes"}})").refusal.code, 400);
+  EXPECT_EQ(complete("kubevirt.io", "VirtualMachine", R"({"spec":{"running":"yes"}})").refusal().code, 400);
   EXPECT_TRUE(complete("example.org", "Unknown", R"({"spec":1})").allowed);
 }
 

@@ -115,7 +115,7 @@ struct Asked {
   const Value* object = nullptr;
 
   bool allowed() const { return completion.verdict.allowed; }
-  int code() const { return completion.verdict.refusal.code; }
+  int code() const { return completion.verdict.refusal().code; }
   // Text of what stands at a JSON pointer; "" for nothing.
   std::string at(std::string_view pointer) const {
     const Value* value = json::resolve(*object, *json::Pointer::parse(pointer));

@@ -31,7 +31,7 @@ struct VmMutatorTest : DefaultsTest {
     return ask("/virtualmachines-mutate", object, before);
   }
   std::string cause(const Asked& asked) {
-    const auto& causes = asked.completion.verdict.refusal.details.causes;
+    const auto& causes = asked.completion.verdict.refusal().details.causes;
     return causes.empty() ? "" : causes.front().reason + " " + causes.front().field;
   }
 };
@@ -190,7 +190,7 @@ TEST_F(InferenceTest, PolicyDecidesAboutVolumesThatSayNothing) {
   EXPECT_EQ(ignored.at("/spec/instancetype"), "");
   EXPECT_EQ(ignored.at("/spec/template/spec/domain/memory/guest"), R"("1Gi")");
   EXPECT_EQ(infer("nowhere", "Ignore").code(), 400);
-  EXPECT_THAT(infer("nowhere").completion.verdict.refusal.message, HasSubstr("nowhere"));
+  EXPECT_THAT(infer("nowhere").completion.verdict.refusal().message, HasSubstr("nowhere"));
 }
 
 }  // namespace

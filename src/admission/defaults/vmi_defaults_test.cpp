@@ -228,7 +228,7 @@ TEST_F(VmiDefaultsTest, ADefaultInterfaceThatIsNotPermittedIsRefused) {
   const Asked bridge = create(R"({"domain":{"devices":{}}})");
   EXPECT_FALSE(bridge.allowed());
   EXPECT_EQ(bridge.code(), 400);
-  EXPECT_THAT(bridge.completion.verdict.refusal.reason, IsEmpty());
+  EXPECT_THAT(bridge.completion.verdict.refusal().reason, IsEmpty());
   config = configuration(R"({"network":{"defaultNetworkInterface":"slirp"}})");
   EXPECT_EQ(create(R"({"domain":{"devices":{}}})").code(), 400);
   EXPECT_TRUE(create(R"({"domain":{"devices":{"autoattachPodInterface":false}}})").allowed());
@@ -340,7 +340,7 @@ TEST_F(PresetsTest, ContradictionsAreRefused) {
   preset("q", "{}", R"({"resources":{"requests":{"memory":"2Gi"}}})");
   const Asked asked = create(bare, labelled);
   EXPECT_EQ(asked.code(), 422);
-  EXPECT_THAT(asked.completion.verdict.refusal.details.causes, IsEmpty());
+  EXPECT_THAT(asked.completion.verdict.refusal().details.causes, IsEmpty());
 }
 
 TEST_F(PresetsTest, AnUnreadableSelectorSpoilsTheNamespace) {

@@ -17,7 +17,8 @@ using ::testing::IsEmpty;
 
 std::vector<std::string> told(Causes& causes) {
   std::vector<std::string> all;
-  for (const StatusCause& cause : causes.verdict().refusal.details.causes)
+  const Verdict verdict = causes.verdict();
+  for (const StatusCause& cause : verdict.refusal().details.causes)
     all.push_back(cause.reason.substr(std::string_view("FieldValue").size()) + " " + cause.field);
   return all;
 }

@@ -67,7 +67,7 @@ struct EvictionTest : ::testing::Test {
 TEST_F(EvictionTest, AMachineThatMovesIsMarked) {
   const Verdict verdict = evict();
   EXPECT_FALSE(verdict.allowed);
-  EXPECT_EQ(verdict.refusal.code, 429);
+  EXPECT_EQ(verdict.refusal().code, 429);
   ASSERT_EQ(verdict.effects.size(), 1u);
   const Effect& effect = verdict.effects[0];
   EXPECT_EQ(effect.resource, "kubevirt.io/virtualmachineinstances");
@@ -85,7 +85,7 @@ TEST_F(EvictionTest, WhatCannotBeLookedUpIsNotEvicted) {
       objects.failing = {{std::string(resource), code}};
       const Verdict verdict = evict();
       EXPECT_FALSE(verdict.allowed) << resource << code;
-      EXPECT_EQ(verdict.refusal.code, 429) << resource << code;
+      EXPECT_EQ(verdict.refusal().code, 429) << resource << code;
       EXPECT_TRUE(verdict.effects.empty()) << resource << code;
     }
 }
@@ -132,7 +132,7 @@ TEST_F(EvictionTest, NothingElseIsMarked) {
 TEST_F(EvictionTest, TheClusterDecidesOnlyForMachinesThatSayNothing) {
   config = config::FixedConfig(testing::configuration(R"({"evictionStrategy":"External"})"));
   machine(R"({"spec":{},"status":{"nodeName":"node1"}})");
-  EXPECT_EQ(evict().refusal.code, 429);
+  EXPECT_EQ(evict().refusal().code, 429);
   machine(R"({"spec":{"evictionStrategy":""},"status":{"nodeName":"node1"}})");
   EXPECT_TRUE(evict().allowed);
 }
@@ -140,7 +140,7 @@ TEST_F(EvictionTest, TheClusterDecidesOnlyForMachinesThatSayNothing) {
 TEST_F(EvictionTest, AnEvictionThatCannotBeReadMarksNothing) {
   for (const string_view eviction : {"null", "1", R"({"metadata":1})", R"({"deleteOptions":{"dryRun":"All"}})"}) {
     const Verdict verdict = evict(eviction);
-    EXPECT_EQ(verdict.refusal.code, 429) << eviction;
+    EXPECT_EQ(verdict.refusal().code, 429) << eviction;
     EXPECT_TRUE(verdict.effects.empty()) << eviction;
   }
 }

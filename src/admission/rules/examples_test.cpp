@@ -370,8 +370,8 @@ bool refused_as(const Verdict& verdict, string_view wanted) {
   if (verdict.allowed) return false;
   const auto space = wanted.find(' ');
   if (space == wanted.npos)
-    return fmt::to_string(verdict.refusal.code) == wanted && verdict.refusal.details.causes.empty();
-  return std::ranges::any_of(verdict.refusal.details.causes, [&](const StatusCause& cause) {
+    return fmt::to_string(verdict.refusal().code) == wanted && verdict.refusal().details.causes.empty();
+  return std::ranges::any_of(verdict.refusal().details.causes, [&](const StatusCause& cause) {
     return cause.reason == wanted.substr(0, space) && cause.field == wanted.substr(space + 1) && !cause.message.empty();
   });
 }
@@ -380,10 +380,10 @@ TEST(RuleExamplesTest, EveryRuleLetsSomethingThroughAndRefusesSomething) {
   for (const Example& example : all_examples()) {
     const Verdict good = ask(example, example.good);
     EXPECT_TRUE(good.allowed && good.warnings.empty())
-        << example.id << " refuses its good example: " << good.refusal.message;
+        << example.id << " refuses its good example: " << good.refusal().message;
     const Verdict bad = ask(example, example.bad);
     EXPECT_TRUE(refused_as(bad, example.refusal)) << example.id << " wants \"" << example.refusal << "\", says "
-                                                  << bad.refusal.code << " " << bad.refusal.message;
+                                                  << bad.refusal().code << " " << bad.refusal().message;
   }
 }
 

@@ -40,14 +40,14 @@ TEST(PluginTest, AllCausesAreToldInTheirOrderWithoutACode) {
       {"cel":{"expression":"domain"},"condition":"vmi.Name"},{"sidecar":{"socketPath":""}}],
       "nodeHooks":[{"condition":"vmi.Name"}]})");
   ASSERT_FALSE(verdict.allowed);
-  EXPECT_EQ(verdict.refusal.code, 0);
-  EXPECT_EQ(verdict.refusal.reason, "Invalid");
+  EXPECT_EQ(verdict.refusal().code, 0);
+  EXPECT_EQ(verdict.refusal().reason, "Invalid");
   std::vector<std::string> fields;
-  for (const StatusCause& cause : verdict.refusal.details.causes) fields.push_back(cause.field);
+  for (const StatusCause& cause : verdict.refusal().details.causes) fields.push_back(cause.field);
   EXPECT_THAT(fields, testing::ElementsAre("spec.condition", "spec.domainHooks[0].cel.expression",
                                            "spec.domainHooks[0].condition", "spec.nodeHooks[0].condition",
                                            "spec.domainHooks[1].sidecar.socketPath"));
-  EXPECT_EQ(verdict.refusal.message, "spec.condition: " + verdict.refusal.details.causes[0].message);
+  EXPECT_EQ(verdict.refusal().message, "spec.condition: " + verdict.refusal().details.causes[0].message);
 }
 
 TEST(PluginTest, EmptyExpressionsAreNone) {

@@ -175,7 +175,7 @@ struct VmRulesTest : ::testing::Test {
   }
   std::vector<std::string> told(const Verdict& verdict) {
     std::vector<std::string> all;
-    for (const StatusCause& cause : verdict.refusal.details.causes) all.push_back(cause.reason + " " + cause.field);
+    for (const StatusCause& cause : verdict.refusal().details.causes) all.push_back(cause.reason + " " + cause.field);
     return all;
   }
   std::vector<std::string> told(std::string_view spec, std::string_view old_object = "") {
@@ -196,7 +196,7 @@ TEST_F(VmRulesTest, WhatIsNotThereIsNotMissedButWhatCannotBeReadIs) {
   const Verdict unknown = judge(R"({"runStrategy":"Always","instancetype":{"name":"none"},
       "template":{"spec":{"domain":{"devices":{},"memory":{"guest":"1Gi"}}}}})");
   EXPECT_FALSE(unknown.allowed);
-  EXPECT_EQ(unknown.refusal.code, 503);
+  EXPECT_EQ(unknown.refusal().code, 503);
 }
 
 TEST_F(VmRulesTest, ConflictsEndTheMatter) {

@@ -15,7 +15,8 @@ namespace vg::admission::testing {
 // The causes in order, as "Invalid spec.domain.memory.guest"; only the first ten, as everywhere.
 inline std::vector<std::string> told(Causes& causes) {
   std::vector<std::string> all;
-  for (const StatusCause& cause : causes.verdict().refusal.details.causes) {
+  const Verdict verdict = causes.verdict();
+  for (const StatusCause& cause : verdict.refusal().details.causes) {
     EXPECT_FALSE(cause.message.empty()) << cause.field;
     all.push_back(cause.reason.substr(std::string_view("FieldValue").size()) + " " + cause.field);
   }
