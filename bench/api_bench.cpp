@@ -33,7 +33,7 @@ struct Sample {
 
 std::vector<Sample> load_samples() {
   const char* source = std::getenv("VIRTGATE_SOURCE_DIR");
-  const auto folder = std::filesystem::path(source ? source : ".") / "../shared/bench";
+  const auto folder = std::filesystem::path(source ? source : ".") / "bench";
   std::vector<Sample> samples;
   for (const char* name : {"vm-mutate", "vm-validate", "vmi-mutate", "vmi-validate", "vmi-rich"}) {
     std::ifstream in(folder / (std::string(name) + ".json"));

@@ -1,5 +1,4 @@
-// What reading and writing one request body costs. Set VIRTGATE_SHARED to measure the recorded bodies below
-// $VIRTGATE_SHARED/bench as well.
+// What reading and writing one request body costs: one of our own, and those of bench/*.json.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -44,10 +43,10 @@ std::string built_in_review() {
 
 std::map<std::string, std::string> load_bodies() {
   std::map<std::string, std::string> bodies{{"built-in", built_in_review()}};
-  const char* shared = std::getenv("VIRTGATE_SHARED");
+  const char* source = std::getenv("VIRTGATE_SOURCE_DIR");
   std::error_code ignored;
-  if (!shared) return bodies;
-  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(shared) / "bench", ignored)) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(source ? source : ".") / "bench", ignored)) {
     if (entry.path().extension() != ".json") continue;
     std::ifstream in(entry.path(), std::ios::binary);
     bodies[entry.path().stem().string()] = {std::istreambuf_iterator<char>(in), {}};

@@ -113,14 +113,14 @@ void review_through_the_router(benchmark::State& state, std::string_view path, s
 BENCHMARK_CAPTURE(review_through_the_router, vmi_validate, "/virtualmachineinstances-validate-create", review);
 BENCHMARK_CAPTURE(review_through_the_router, vmi_mutate, "/virtualmachineinstances-mutate", review);
 
-// The bodies that the server is measured with beside nginx, where they stand beside the checkout.
+// The bodies that the server is measured with beside nginx.
 struct Recorded {
   std::string name, path, body;
 };
 std::vector<Recorded> recorded_bodies() {
   std::vector<Recorded> all;
   const char* source = std::getenv("VIRTGATE_SOURCE_DIR");
-  const std::filesystem::path folder = std::filesystem::path(source ? source : ".") / "../shared/bench";
+  const std::filesystem::path folder = std::filesystem::path(source ? source : ".") / "bench";
   for (const std::string_view name : {"vmi-validate", "vmi-mutate", "vm-validate", "vm-mutate", "vmi-rich"}) {
     std::ifstream file(folder / (std::string(name) + ".json"));
     const std::string text{std::istreambuf_iterator<char>(file), {}};

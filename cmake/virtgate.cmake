@@ -45,8 +45,25 @@ set(VIRTGATE_TEST_ENVIRONMENT
   "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1"
   "VIRTGATE_SANITIZED=${VIRTGATE_SANITIZE}")  # where it is not empty, figures for time and memory mean nothing
 
+# The recordings of tests/conformance lie packed in the repository; C++ tests read them unpacked (src/base/test_files.h).
+function(virtgate_recordings FOLDER)
+  file(GLOB packed CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${FOLDER}/*.jsonl.xz)
+  set(unpack ${CMAKE_SOURCE_DIR}/tools/unpack.py)
+  set(unpacked "")
+  foreach(file ${packed})
+    get_filename_component(name ${file} NAME_WLE)
+    set(output ${CMAKE_BINARY_DIR}/recordings/${name})
+    add_custom_command(OUTPUT ${output} DEPENDS ${file} ${unpack}
+      COMMAND ${Python3_EXECUTABLE} ${unpack} ${file} ${output} COMMENT "" VERBATIM)
+    list(APPEND unpacked ${output})
+  endforeach()
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/recordings)
+  add_custom_target(recordings DEPENDS ${unpacked})
+endfunction()
+
 function(virtgate_test NAME)
   add_executable(${NAME} ${ARGN})
+  add_dependencies(${NAME} recordings)
   target_link_libraries(${NAME} PRIVATE GTest::gmock GTest::gtest_main)
   gtest_discover_tests(${NAME} DISCOVERY_TIMEOUT 60 TEST_LIST ${NAME}_names PROPERTIES TIMEOUT 120)
   # gtest_discover_tests cannot pass on a property that is a list, so a script of our own sets it afterwards.

@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <set>
 
 #include "actions/action.h"
@@ -10,6 +8,7 @@
 #include "api/schema.h"
 #include "base/files.h"
 #include "base/limits.h"
+#include "base/test_files.h"
 #include "json/document.h"
 #include "json/write.h"
 
@@ -103,11 +102,7 @@ json::Value with_parameters(const json::Value& value, const json::Object& parame
 class OpenApi : public ::testing::Test {
  protected:
   void SetUp() override {
-    const char* source = std::getenv("VIRTGATE_SOURCE_DIR");
-    const std::filesystem::path file =
-        std::filesystem::path(source ? source : ".") / "../shared/conformance/documents.json";
-    if (!std::filesystem::exists(file)) GTEST_SKIP() << "the recordings are not beside the checkout";
-    const auto text = read_file(file.native(), 64 * limits::mib);
+    const auto text = read_file(test_files::source("tests/conformance/documents.json").native(), 64 * limits::mib);
     ASSERT_TRUE(text);
     auto parsed = json::Document::parse(*text, {.bytes_max = text->size()});
     ASSERT_TRUE(parsed);

@@ -1,12 +1,10 @@
 // Compares our description with the facts it was written from: every type and field, every CRD, every OpenAPI
-// definition. The facts lie beside the source folder on the machines of the project; elsewhere the tests are skipped.
+// definition.
 #include <gtest/gtest.h>
 
 #include <array>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
@@ -17,6 +15,7 @@
 #include "api/crd.h"
 #include "api/openapi.h"
 #include "api/schema.h"
+#include "base/test_files.h"
 
 namespace vg::api {
 namespace {
@@ -25,19 +24,10 @@ using json::Array;
 using json::Object;
 using json::Value;
 
-std::filesystem::path shared_file(std::string_view name) {
-  const char* source = std::getenv("VIRTGATE_SOURCE_DIR");
-  return std::filesystem::path(source ? source : ".") / "../shared" / name;
-}
-
 class Facts : public testing::Test {
  protected:
-  void SetUp() override {
-    if (!std::filesystem::exists(shared_file("facts/types.json"))) GTEST_SKIP() << "no facts beside the source folder";
-  }
-
   static Value read(std::string_view name) {
-    std::ifstream file(shared_file(name));
+    std::ifstream file(test_files::source(name));
     std::stringstream text;
     text << file.rdbuf();
     boost::json::parse_options options;
@@ -247,7 +237,7 @@ TEST_F(Facts, TypesThatShareADefinitionAgreeOnIt) {
 }
 
 TEST_F(Facts, TheRecordedDocumentsHaveOurDefinitions) {
-  const Value documents = read("conformance/documents.json");
+  const Value documents = read("tests/conformance/documents.json");
   const auto body = [&](std::string_view path) -> const Value& {
     return documents.at(path).at("front-proxy admin").at("body");
   };

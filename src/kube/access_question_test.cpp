@@ -2,10 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
+#include "base/test_files.h"
 #include "http/server_test_support.h"
 #include "json/access.h"
 #include "json/document.h"
@@ -93,10 +92,7 @@ std::string review_of(const json::Value& row) {
 }
 
 TEST(AccessQuestionTest, RecordedRequestsBecomeTheRecordedReviews) {
-  const char* source = std::getenv("VIRTGATE_SOURCE_DIR");
-  const auto path = std::filesystem::path(source ? source : ".") / "../shared/conformance/access.jsonl";
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no recordings beside the source folder";
-  std::ifstream file(path);
+  std::ifstream file(test_files::recording("access.jsonl"));
   std::string line;
   int rows = 0;
   while (std::getline(file, line)) {

@@ -2,21 +2,15 @@
 
 #include <gmock/gmock.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
 
+#include "base/test_files.h"
 #include "local/rbac_test_support.h"
 
 namespace vg::local {
 namespace {
-
-std::filesystem::path shared_file(std::string_view name) {
-  const char* source = std::getenv("VIRTGATE_SOURCE_DIR");
-  return std::filesystem::path(source ? source : ".") / "../shared" / name;
-}
 
 struct BootstrapRolesTest : ::testing::Test, TestStore {
   ManualClock clock{std::chrono::sys_days(std::chrono::year(2026) / 1 / 2)};
@@ -79,8 +73,7 @@ TEST_F(BootstrapRolesTest, LeavesAloneWhatSaysSo) {
 }
 
 TEST_F(BootstrapRolesTest, KubeVirtsAreThoseOfTheFacts) {
-  if (!std::filesystem::exists(shared_file("facts/rbac.json"))) GTEST_SKIP() << "no facts beside the source folder";
-  std::ifstream file(shared_file("facts/rbac.json"));
+  std::ifstream file(test_files::source("facts/rbac.json"));
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const auto facts = parse(text);
   std::size_t compared = 0;
@@ -133,10 +126,9 @@ TEST_F(BootstrapRolesTest, EveryComponentOfKubeVirtHasItsAccount) {
 
 // Every role binding and access review that was recorded, asked of our evaluator with our roles.
 TEST_F(BootstrapRolesTest, AgreesWithEveryRecordedAccessReview) {
-  if (!std::filesystem::exists(shared_file("conformance/rest.jsonl"))) GTEST_SKIP() << "no recordings here";
   bootstrap();
   Rbac rbac(*store);
-  std::ifstream file(shared_file("conformance/rest.jsonl"));
+  std::ifstream file(test_files::recording("rest.jsonl"));
   std::size_t reviews = 0, allowed = 0;
   for (std::string line; std::getline(file, line);) {
     const auto scenario = parse(line);

@@ -1,12 +1,11 @@
 // The answers to reviews, over the store, the roles and the tokens that a server has.
 #include <gmock/gmock.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
 #include "auth/reviews.h"
 #include "auth/static_tokens.h"
+#include "base/test_files.h"
 #include "local/bootstrap_roles.h"
 #include "local/rbac.h"
 #include "local/rbac_test_support.h"
@@ -208,11 +207,8 @@ TEST_F(ReviewsTest, TokenRequestsAreChecked) {
 
 // Every recorded review, body for body; reasons and times are each server's own.
 TEST_F(ReviewsTest, AgreesWithEveryRecordedReview) {
-  const char* source = std::getenv("VIRTGATE_SOURCE_DIR");
-  const auto path = std::filesystem::path(source ? source : ".") / "../shared/conformance/rest.jsonl";
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no recordings here";
   ASSERT_TRUE(bootstrap_roles(*store, clock, simple_draft));
-  std::ifstream file(path);
+  std::ifstream file(test_files::recording("rest.jsonl"));
   std::size_t reviews = 0;
   for (std::string line; std::getline(file, line);) {
     const auto scenario = parse(line);

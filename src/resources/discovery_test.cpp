@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
@@ -14,6 +12,7 @@
 #include <vector>
 
 #include "api/openapi.h"
+#include "base/test_files.h"
 #include "json/access.h"
 #include "json/document.h"
 #include "json/write.h"
@@ -81,20 +80,18 @@ Value tidy(const Value& value) {
 
 bool alike(const Value& want, const Value& got) {
   if (want == "<any>") return true;
-  if (const Object* a = want.if_object(), *b = got.if_object(); a && b) {
+  if (const Object *a = want.if_object(), *b = got.if_object(); a && b) {
     return a->size() == b->size() && std::ranges::all_of(*a, [&](const auto& member) {
              const Value* other = json::find(*b, member.key());
              return other && alike(member.value(), *other);
            });
   }
-  if (const Array* a = want.if_array(), *b = got.if_array(); a && b) return std::ranges::equal(*a, *b, alike);
+  if (const Array *a = want.if_array(), *b = got.if_array(); a && b) return std::ranges::equal(*a, *b, alike);
   return want == got;
 }
 
 TEST(Discovery, AnswersAsRecorded) {
-  const char* source = std::getenv("VIRTGATE_SOURCE_DIR");
-  std::ifstream file(std::filesystem::path(source ? source : ".") / "../shared/conformance/rest.jsonl");
-  if (!file) GTEST_SKIP() << "no recordings beside the source folder";
+  std::ifstream file(test_files::recording("rest.jsonl"));
   int compared = 0;
   for (std::string line; std::getline(file, line);) {
     if (!line.contains("\"rest-discovery\"")) continue;

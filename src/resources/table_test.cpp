@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "base/test_files.h"
 #include "json/access.h"
 #include "json/document.h"
 #include "json/write.h"
@@ -366,9 +365,7 @@ std::string comparable(const Value& answer) {
 }
 
 TEST(Table, AnswersAsRecorded) {
-  const char* source = std::getenv("VIRTGATE_SOURCE_DIR");
-  std::ifstream file(std::filesystem::path(source ? source : ".") / "../shared/conformance/rest.jsonl");
-  if (!file) GTEST_SKIP() << "no recordings beside the source folder";
+  std::ifstream file(test_files::recording("rest.jsonl"));
   int compared = 0;
   const Resource& resource = *find_resource("kubevirt.io/virtualmachines");
   for (std::string line; std::getline(file, line);) {

@@ -1,18 +1,12 @@
 // What kube-apiserver answered to creates of its own kinds, compared with what becomes of them here.
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 
+#include "base/test_files.h"
 #include "resources/core_kinds/testing.h"
 
 namespace vg::resources::core_kinds {
 namespace {
-
-std::filesystem::path recordings() {
-  const char* source = std::getenv("VIRTGATE_SOURCE_DIR");
-  return std::filesystem::path(source ? source : ".") / "../shared/conformance";
-}
 
 std::string read_all(const std::filesystem::path& path) {
   std::ifstream in(path);
@@ -60,8 +54,7 @@ void expect_as_recorded(const json::Value& step) {
 }
 
 TEST(CoreKindsRecordings, CreatesOfTheApiItself) {
-  if (!std::filesystem::exists(recordings() / "rest.jsonl")) GTEST_SKIP() << "no recordings here";
-  std::ifstream in(recordings() / "rest.jsonl");
+  std::ifstream in(test_files::recording("rest.jsonl"));
   std::size_t compared = 0;
   for (std::string line; std::getline(in, line);) {
     const auto scenario = json::Document::parse(line);
@@ -79,8 +72,7 @@ TEST(CoreKindsRecordings, CreatesOfTheApiItself) {
 }
 
 TEST(CoreKindsRecordings, FixturesAreAccepted) {
-  if (!std::filesystem::exists(recordings() / "fixtures.json")) GTEST_SKIP() << "no recordings here";
-  const auto fixtures = json::Document::parse(read_all(recordings() / "fixtures.json"));
+  const auto fixtures = json::Document::parse(read_all(test_files::source("tests/conformance/fixtures.json")));
   ASSERT_TRUE(fixtures);
   std::size_t accepted = 0;
   for (const json::Value& object : fixtures->root().as_array()) {
@@ -89,19 +81,6 @@ TEST(CoreKindsRecordings, FixturesAreAccepted) {
     ++accepted;
   }
   EXPECT_GT(accepted, 3U);
-}
-
-TEST(CoreKindsRecordings, ObjectsOfFlowsAreAccepted) {
-  if (!std::filesystem::exists(recordings() / "flows.jsonl")) GTEST_SKIP() << "no recordings here";
-  std::ifstream in(recordings() / "flows.jsonl");
-  for (std::string line; std::getline(in, line);) {
-    const auto flow = json::Document::parse(line);
-    ASSERT_TRUE(flow);
-    for (const json::Value& object : *json::get_array(flow->root(), "objects")) {
-      if (!is_ours(object)) continue;
-      EXPECT_EQ(create(json::to_text(object)).causes, CauseList()) << json::to_text(object);
-    }
-  }
 }
 
 }  // namespace
