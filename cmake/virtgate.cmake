@@ -196,7 +196,7 @@ function(virtgate_contracts FOLDER)
 endfunction()
 
 # tests/x_test.cpp crosses modules; tests/x_test.py drives the built program as its users would, tests/attack/x_test.py
-# as those who mean harm.
+# as those who mean harm; tests/tidy/x_test.py reads the repository and needs nothing built.
 function(virtgate_cross_tests FOLDER)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${FOLDER}/*_test.cpp)
   foreach(source ${sources})
@@ -209,6 +209,12 @@ function(virtgate_cross_tests FOLDER)
     get_filename_component(name ${script} NAME_WE)
     add_test(NAME e2e.${name} COMMAND ${Python3_EXECUTABLE} ${script})
     set_tests_properties(e2e.${name} PROPERTIES TIMEOUT 240 ENVIRONMENT "${VIRTGATE_TEST_ENVIRONMENT}")
+  endforeach()
+  file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${FOLDER}/tidy/*_test.py)
+  foreach(script ${scripts})
+    get_filename_component(name ${script} NAME_WE)
+    add_test(NAME tidy.${name} COMMAND ${Python3_EXECUTABLE} ${script})
+    set_tests_properties(tidy.${name} PROPERTIES TIMEOUT 120 ENVIRONMENT "${VIRTGATE_TEST_ENVIRONMENT}")
   endforeach()
   file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${FOLDER}/attack/*_test.py)
   foreach(script ${scripts})

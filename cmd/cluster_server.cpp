@@ -67,7 +67,8 @@ namespace vg::cmd {
 namespace {
 
 constexpr std::uint16_t handler_port_without_a_flag = 8185;
-// Balancers and kube-apiserver need a moment to learn that this pod goes; until then it serves as before (Q8).
+// Balancers and kube-apiserver need a moment to learn that this pod goes; until then it serves as before (spec server
+// Q8).
 constexpr std::chrono::seconds farewell{5};
 // Together with the farewell within the 30 s that a pod has.
 constexpr std::chrono::seconds drain{20};
@@ -105,7 +106,7 @@ class BackgroundCore {
 
 kube::Rate rate_of(const config::RateLimit& limit) { return {.per_second = limit.qps, .burst = limit.burst}; }
 
-// The unspecified address means every address of both families (Q1).
+// The unspecified address means every address of both families (spec server Q1).
 std::string listen_host(const ClusterOptions& options) {
   return options.listen == "0.0.0.0" || options.listen == "::" ? std::string() : options.listen;
 }

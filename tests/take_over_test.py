@@ -38,7 +38,7 @@ class TakeOver(unittest.TestCase):
         folder = self.enterContext(tempfile.TemporaryDirectory())
         self.source, self.top = os.path.join(folder, "source"), os.path.join(folder, "top")
         os.makedirs(self.top)
-        put(self.source, "spec/a.md", "# A\n")
+        put(self.source, "spec/server.md", "# A\n")
         put(self.source, "wording.md", "# Words\n")
         put(self.source, "facts/rbac.json", "[]\n")
         put(self.source, "conformance/rest.jsonl", CASES)
@@ -53,7 +53,7 @@ class TakeOver(unittest.TestCase):
     def test_a_first_run_brings_everything_but_upstreams_cases(self):
         same, said = self.run_it()
         self.assertFalse(same)
-        self.assertEqual(files(self.top), ["bench/vm.json", "facts/rbac.json", "spec/a.md", "spec/wording.md", "tests/conformance/rest.jsonl.xz"])
+        self.assertEqual(files(self.top), ["bench/vm.json", "facts/rbac.json", "spec/server.md", "spec/wording.md", "tests/conformance/rest.jsonl.xz"])
         self.assertEqual([line.split()[0] for line in said], ["new"] * 5)
         self.assertEqual(lzma.decompress(content(self.top, "tests/conformance/rest.jsonl.xz")).decode(), CASES)
 
@@ -66,11 +66,11 @@ class TakeOver(unittest.TestCase):
     def test_changes_are_taken_and_what_is_gone_is_only_named(self):
         self.run_it()
         put(self.source, "conformance/rest.jsonl", CASES + '{"id": "c"}\n')
-        os.remove(os.path.join(self.source, "spec/a.md"))
+        os.remove(os.path.join(self.source, "spec/server.md"))
         same, said = self.run_it()
-        self.assertEqual((same, said), (False, ["gone     spec/a.md", "changed  tests/conformance/rest.jsonl.xz"]))
-        self.assertIn("spec/a.md", files(self.top))
-        self.assertEqual(self.run_it(), (True, ["gone     spec/a.md"]))
+        self.assertEqual((same, said), (False, ["gone     spec/server.md", "changed  tests/conformance/rest.jsonl.xz"]))
+        self.assertIn("spec/server.md", files(self.top))
+        self.assertEqual(self.run_it(), (True, ["gone     spec/server.md"]))
 
     def test_check_writes_nothing(self):
         same, said = self.run_it(check=True)

@@ -92,7 +92,7 @@ Status not_running(const Case& about, std::string_view refused);
 // begins with a write is a 500 then.
 bool says_dry_run(const Case& about);
 Decision pass_dry_run_on(const Case& about, Decision decision);
-// Elsewhere the first word alone counts, and anything but "All" is done for real (Q9).
+// Elsewhere the first word alone counts, and anything but "All" is done for real (spec subresources Q9).
 bool begins_with_dry_run(const Case& about);
 
 // --- patches

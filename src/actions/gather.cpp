@@ -124,7 +124,8 @@ class Gatherer {
         fmt::format("VMI \"{0}\" does not belong to VM \"{0}\"; delete the VMI, or use its own path", about_.name)));
   }
 
-  // Without an importer its configuration is the usual one. Whoever may not look at it cannot know that (Q43).
+  // Without an importer its configuration is the usual one. Whoever may not look at it cannot know that (spec
+  // subresources Q43).
   Task<Result<void>> cdi() {
     auto found = co_await parts_.objects.get(call_.core(), {.resource = cdi_configs, .ns = {}, .name = "config"},
                                              about_.storage);

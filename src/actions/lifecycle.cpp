@@ -220,7 +220,8 @@ Decision start(const Case& about) {
   if (*strategy == "RerunOnFailure" && about.instance && about.phase() == "Failed")
     return fail(failed_start_refused(about));
   if (*strategy == "Manual" || *strategy == "RerunOnFailure") return start_with_request(about, paused, dry_run);
-  return Effects();  // WaitAsReceiver and whatever comes later: taken, and left to the controller (Q12)
+  return Effects();  // WaitAsReceiver and whatever comes later: taken, and left to the controller (spec subresources
+                     // Q12)
 }
 
 Decision stop(const Case& about) {
@@ -229,9 +230,10 @@ Decision stop(const Case& about) {
   const bool dry_run = says_dry_run(about);
   const auto grace = about.options<StopOptions>().grace_period();
   Effects all;
-  // Shortening the grace period counts even where the stop itself is refused: the recordings have it so (Q10).
+  // Shortening the grace period counts even where the stop itself is refused: the recordings have it so (spec
+  // subresources Q10).
   if (about.instance && !is_final(about.phase()) && grace) all.push_back(grace_patch(about, *grace, dry_run));
-  if (!takes_stop(*strategy)) return all;  // as a start (Q12)
+  if (!takes_stop(*strategy)) return all;  // as a start (spec subresources Q12)
   if (auto obstacle = stop_obstacle(about, *strategy, grace)) {
     all.push_back(Refuse{std::move(*obstacle)});
   } else if (*strategy == "Always" || *strategy == "Once") {
@@ -258,7 +260,8 @@ Decision restart(const Case& about) {
     all.push_back(grace_patch(about, 1, dry_run));  // 0 would not be sent on; 1 is the shortest that is
   auto request = request_changes(about, change_list(about, {stop_change(about), start_change(about, false)}), dry_run);
   if (!request) {
-    all.push_back(Refuse{std::move(request.error())});  // the shorter grace period stays, as recorded (Q11)
+    all.push_back(
+        Refuse{std::move(request.error())});  // the shorter grace period stays, as recorded (spec subresources Q11)
     return all;
   }
   if (!all.empty()) std::get<PatchObject>(all.front()).undo = grace_undo(about);

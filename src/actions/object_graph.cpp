@@ -145,7 +145,7 @@ bool same_word(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, {}, lower, lower);
 }
 
-// A matcher that names no kind, or a plural, has no node (Q30).
+// A matcher that names no kind, or a plural, has no node (spec subresources Q30).
 const Kind* matched_kind(std::string_view said) {
   const auto* found = std::ranges::find_if(matched_nodes, [&](const Kind& kind) { return same_word(said, kind.kind); });
   return found == matched_nodes.end() ? nullptr : found;

@@ -67,7 +67,7 @@ std::optional<Status> check_profiles_request(const Case& about) {
 Decision decide_start_profilers(const Case& about) { return order_all(about, start_path); }
 Decision decide_stop_profilers(const Case& about) { return order_all(about, stop_path); }
 
-// A page without components is no end as long as there is another one (Q32).
+// A page without components is no end as long as there is another one (spec subresources Q32).
 Decision decide_dump_profilers(const Case& about) {
   if (about.components.empty() && about.continue_token.empty()) return effects(Reply{.code = 204});
   return effects(AskComponents{

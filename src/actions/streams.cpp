@@ -44,7 +44,7 @@ Decision node_stream(const Case& about, std::string_view suffix) {
 
 }  // namespace
 
-// Clients try again while they get 400, and give up at 409 (Q26).
+// Clients try again while they get 400, and give up at 409 (spec subresources Q26).
 Decision decide_console(const Case& about) {
   if (devices(about).autoattach_serial_console() == false)
     return fail(Status::bad_request(fmt::format(
@@ -80,7 +80,7 @@ Decision decide_vsock(const Case& about) {
     return fail(Status::bad_request(fmt::format(
         "VMI \"{}\" has no vsock; set spec.domain.devices.autoattachVSOCK, and restart the VM", about.name)));
   const std::string tls = query_value(about, "tls");
-  // What they are worth the node decides; escaped, they cannot say anything else to it (Q21).
+  // What they are worth the node decides; escaped, they cannot say anything else to it (spec subresources Q21).
   return node_stream(about, fmt::format("vsock?port={}&tls={}", server::percent_encode(query_value(about, "port")),
                                         tls.empty() ? "true" : server::percent_encode(tls)));
 }
@@ -94,7 +94,7 @@ Decision decide_port_forward(const Case& about) {
   if (interfaces.empty())
     return fail(Status::bad_request(fmt::format("VMI \"{}\" has no network interface in its status", about.name)));
   const std::string_view address = interfaces[0].ip_address();
-  // Without an address this program would dial itself (Q20).
+  // Without an address this program would dial itself (spec subresources Q20).
   const auto parsed = parse_ip(address);
   if (!parsed || *parsed == IpAddress() || *parsed == parse_ip("0.0.0.0"))
     return fail(

@@ -66,7 +66,8 @@ std::optional<Status> find_added_conflict(const Case& about, const Volumes& volu
   return std::nullopt;
 }
 
-// A volume is also known by what it is made of; but what goes is what has the name, and that may be nothing (Q16).
+// A volume is also known by what it is made of; but what goes is what has the name, and that may be nothing (spec
+// subresources Q16).
 std::optional<Status> find_removed_conflict(const Case& about, const Volumes& volumes) {
   const std::string_view name = asked_name(about);
   for (const Volume volume : volumes) {

@@ -76,7 +76,8 @@ void answer_preflight(server::Call& call) {
 
 std::string preflight_methods(std::string_view path, std::string_view sent_path) {
   if (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
-  if (path == group_prefix.substr(0, group_prefix.size() - 1)) return "GET";  // a document, if nobody's (Q11)
+  if (path == group_prefix.substr(0, group_prefix.size() - 1))
+    return "GET";  // a document, if nobody's (spec server Q11)
   const AccessQuestion question = access_question("GET", path, sent_path);
   if (question.need == AccessNeed::none) return "GET";
   if (question.need == AccessNeed::refused) return {};

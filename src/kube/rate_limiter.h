@@ -27,8 +27,8 @@ class RateLimiter {
   // The bucket is full at first. The clock outlives this.
   RateLimiter(const Clock& clock, Rate rate) : clock_(clock), filled_at_(clock.steady_now()) { set(rate); }
 
-  // Zero and less stand for the default (Q23). The same rate again changes nothing; another one starts with a full
-  // bucket.
+  // Zero and less stand for the default (spec server Q23). The same rate again changes nothing; another one starts with
+  // a full bucket.
   void set(Rate rate);
 
   // Somebody who waits for a token; gone with this object, so whoever gives up makes nobody wait.

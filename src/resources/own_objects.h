@@ -13,7 +13,8 @@ namespace vg::resources {
 
 // Whether CDI's configuration may be read.
 enum class CdiAccess : std::uint8_t {
-  forbidden,  // as in a cluster, where virt-api has no role for it and is refused before it is looked for (spec Q43)
+  // As in a cluster, where virt-api has no role for it and is refused before it is looked for (spec subresources Q43).
+  forbidden,
   granted,
 };
 

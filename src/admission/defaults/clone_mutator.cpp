@@ -15,7 +15,7 @@ Completion complete_clone(const Case& about) {
   json::Object& spec = json::ensure_object(about.object->get_object(), "spec");
   const json::Object* target = edit::child(&spec, "target");
   if (target && !json::get_string_or(*target, "name").empty()) return {};
-  // Upstream crashes on a clone of nothing (Q1).
+  // Upstream crashes on a clone of nothing (spec work-objects Q1).
   const json::Object* source = edit::child(&spec, "source");
   if (!source)
     return refuse(Verdict::error("spec.source is required: the VirtualMachine or VirtualMachineSnapshot to clone"));

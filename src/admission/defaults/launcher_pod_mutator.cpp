@@ -76,7 +76,7 @@ struct Mount {
 };
 
 // The mount at the path itself, else the longest one above it. Where the mount's own sub path points is not looked at
-// (Q38).
+// (spec work-objects Q38).
 std::optional<Mount> covering_mount(const Object& compute, string_view path) {
   std::optional<Mount> best;
   edit::each(compute, "volumeMounts", [&](const Object& item) {

@@ -52,7 +52,7 @@ struct Section {
 
 const Object* requests_of(const Object& domain) { return edit::descend(domain, {"resources", "requests"}); }
 
-// By the text of the amount: 1 and 1000m contradict each other (Q7).
+// By the text of the amount: 1 and 1000m contradict each other (spec work-objects Q7).
 bool requests_contradict(const Object& a, const Object& b) {
   const Object *mine = requests_of(a), *theirs = requests_of(b);
   if (!mine || !theirs) return false;
