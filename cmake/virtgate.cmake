@@ -1,5 +1,18 @@
 # The few build functions of the repository. A new module is one line in CMakeLists.txt; a new file needs none.
 
+# The releases that are followed stand in one place, from which the constants come.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/facts/release.json)
+file(READ ${CMAKE_SOURCE_DIR}/facts/release.json release)
+foreach(project kubevirt kubernetes)
+  string(JSON ${project}_release GET "${release}" ${project})
+  if(NOT ${project}_release MATCHES "^v([0-9]+)\\.([0-9]+)\\.[0-9]+$")
+    message(FATAL_ERROR "facts/release.json: ${project} must be a release such as v1.2.3, not \"${${project}_release}\"")
+  endif()
+  set(${project}_major ${CMAKE_MATCH_1})
+  set(${project}_minor ${CMAKE_MATCH_2})
+endforeach()
+configure_file(${CMAKE_SOURCE_DIR}/cmake/upstream_release.h.in ${CMAKE_BINARY_DIR}/generated/upstream_release.h @ONLY)
+
 add_library(vg_flags INTERFACE)
 target_include_directories(vg_flags INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_BINARY_DIR}/generated)
 target_compile_options(vg_flags INTERFACE

@@ -212,7 +212,7 @@ class Actions(e2e.Scratch):
 
     def test_documents(self):
         code, version = self.admin.ask("GET", BASE + "/version")
-        self.assertEqual((code, version["gitVersion"]), (200, "v1.9.0"))
+        self.assertEqual((code, version["gitVersion"]), (200, e2e.KUBEVIRT_RELEASE))
         self.assertEqual(self.admin.ask("GET", BASE + "/guestfs")[0], 500)
         self.assertEqual(self.admin.ask("GET", BASE + "/healthz")[1]["apiserver"]["connectivity"], "ok")
         self.assertEqual(self.admin.ask("GET", BASE + "/start-cluster-profiler")[0], 403)

@@ -20,7 +20,7 @@ SOURCE = os.environ.get("VIRTGATE_SOURCE_DIR") or os.path.dirname(os.path.dirnam
 DEPLOY = os.path.join(SOURCE, "deploy")
 KUBEVIRT = "/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt"
 
-# The container as the operator of KubeVirt v1.9 makes it, before anybody's patches.
+# The container as KubeVirt's operator makes it, before anybody's patches.
 COMMAND, ARGUMENTS = ["virt-api"], ["--port", "8443", "--console-server-port", "8186", "--subresources-only", "-v", "2"]
 VIRT_API_FLAGS = {"listen", "port", "v", "kubeconfig", "master", "subresources-only", "console-server-port", "ca-configmap-name", "tls-cert-file",
                   "tls-key-file", "handler-cert-file", "handler-key-file", "externally-managed"}
@@ -29,7 +29,7 @@ DEPLOYMENT = {
     "spec": {"replicas": 2, "selector": {"matchLabels": {"kubevirt.io": "virt-api"}}, "template": {
         "metadata": {"labels": {"kubevirt.io": "virt-api"}},
         "spec": {"serviceAccountName": "kubevirt-apiserver", "securityContext": {"runAsNonRoot": True}, "containers": [{
-            "name": "virt-api", "image": "quay.io/kubevirt/virt-api:v1.9.0", "command": COMMAND, "args": ARGUMENTS,
+            "name": "virt-api", "image": "quay.io/kubevirt/virt-api:" + e2e.KUBEVIRT_RELEASE, "command": COMMAND, "args": ARGUMENTS,
             "ports": [{"name": "virt-api", "containerPort": 8443}, {"name": "metrics", "containerPort": 8443}]}]}}}}
 
 

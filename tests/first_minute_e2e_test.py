@@ -154,7 +154,7 @@ class KubeVirt(Scratch):
         self.server()
         image = self.good("GET", ACTIONS + "/guestfs")
         self.assertTrue(image["registry"])
-        self.assertEqual((image["tag"], image["imagePrefix"], image["gsImage"]), ("v1.9.0", "", ""))
+        self.assertEqual((image["tag"], image["imagePrefix"], image["gsImage"]), (e2e.KUBEVIRT_RELEASE, "", ""))
 
     def test_the_status_is_that_of_a_deployed_one(self):
         self.server()
@@ -162,7 +162,7 @@ class KubeVirt(Scratch):
         status = found["status"]
         self.assertEqual(status["phase"], "Deployed")
         for which in ("observed", "target"):
-            self.assertEqual(status[which + "KubeVirtVersion"], "v1.9.0")
+            self.assertEqual(status[which + "KubeVirtVersion"], e2e.KUBEVIRT_RELEASE)
         self.assertEqual({condition["type"]: condition["status"] for condition in status["conditions"]},
                          {"Available": "True", "Created": "True", "Progressing": "False", "Degraded": "False"})
         # Nothing in it is unknown or written otherwise than a client would.

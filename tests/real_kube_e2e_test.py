@@ -283,7 +283,7 @@ class Installer:
         path = KUBEVIRT.rpartition("/")[0]
         self.kube.made(path, named("KubeVirt", "kubevirt", "kubevirt.io/v1", spec={}))
         self.kube.patched(KUBEVIRT + "/status", {"status": {
-            "phase": "Deployed", "defaultArchitecture": "amd64", "observedKubeVirtRegistry": "example.org/kv", "observedKubeVirtVersion": "v1.9.0",
+            "phase": "Deployed", "defaultArchitecture": "amd64", "observedKubeVirtRegistry": "example.org/kv", "observedKubeVirtVersion": e2e.KUBEVIRT_RELEASE,
             "observedDeploymentConfig": json.dumps({"imagePrefix": "p-", "GsImage": "gs"})}})
 
     def make_account(self):
@@ -454,9 +454,9 @@ class Registration(RealKube):
 
     def test_documents_for_everybody(self):
         nobody_special = {"Impersonate-User": "zoe", "Impersonate-Group": "system:authenticated"}
-        self.assertEqual(self.kube.good("GET", BASE + "/version", headers=nobody_special)["gitVersion"], "v1.9.0")
+        self.assertEqual(self.kube.good("GET", BASE + "/version", headers=nobody_special)["gitVersion"], e2e.KUBEVIRT_RELEASE)
         self.assertEqual(self.kube.good("GET", BASE + "/guestfs", headers=nobody_special),
-                         {"registry": "example.org/kv", "tag": "v1.9.0", "digest": "", "imagePrefix": "p-", "gsImage": "gs"})
+                         {"registry": "example.org/kv", "tag": e2e.KUBEVIRT_RELEASE, "digest": "", "imagePrefix": "p-", "gsImage": "gs"})
         health = self.kube.good("GET", BASE + "/healthz")
         self.assertEqual(health["apiserver"]["connectivity"], "ok")
         self.assertEqual(health["apiserver"]["version"]["gitVersion"], self.kube.good("GET", "/version")["gitVersion"])

@@ -21,6 +21,8 @@ import time
 import unittest
 
 BINARY = os.environ.get("VIRTGATE_BINARY", "")
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../facts/release.json")) as releases:
+    KUBEVIRT_RELEASE = json.load(releases)["kubevirt"]
 SANITIZED = os.environ.get("VIRTGATE_SANITIZED", "") != ""
 DEADLINE_S = 20
 

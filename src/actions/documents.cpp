@@ -6,12 +6,10 @@
 #include "json/access.h"
 #include "json/parse.h"
 #include "server/version.h"
+#include "upstream_release.h"
 
 namespace vg::actions {
 namespace {
-
-// Clients look at this one to see whether they fit: it is the release whose behaviour we have.
-constexpr std::string_view kubevirt_version = "v1.9.0";
 
 json::Value server_version(const Case& about) {
   auto version = json::parse(server::version_json(), about.storage);
@@ -31,7 +29,7 @@ Decision guestfs_failure(const Case& about, std::string_view why) {
 Decision decide_version(const Case& about) {
   const json::Value own = server_version(about);
   json::Object version(about.storage);
-  version["gitVersion"] = text_of(kubevirt_version, about);
+  version["gitVersion"] = text_of(upstream::kubevirt_release, about);
   for (const std::string_view member : {"gitCommit", "gitTreeState", "buildDate", "goVersion", "compiler", "platform"})
     version[member] = text_of(json::get_string_or(own, member), about);
   return effects(Reply{.code = 200, .document = json::Value(std::move(version))});

@@ -15,14 +15,13 @@
 #include "resources/discovery.h"
 #include "resources/discovery_document.h"
 #include "resources/request_info.h"
+#include "upstream_release.h"
 
 namespace vg::kube {
 namespace {
 
 constexpr std::string_view json_type = "application/json";
 constexpr std::string_view openapi_v3 = "/openapi/v3";
-// Whose behaviour we have.
-constexpr std::string_view release = "v1.9.0";
 
 // Upstream's "name" lacks an "s" (spec server Q11); kube-apiserver makes its own document of the group.
 constexpr std::string_view groups_text =
@@ -55,7 +54,7 @@ std::string openapi_index() {
 std::string openapi_v2() {
   json::Arena arena;
   std::string text;
-  json::write(actions::openapi_v2(release, arena.storage()), text);
+  json::write(actions::openapi_v2(upstream::kubevirt_release, arena.storage()), text);
   return text;
 }
 

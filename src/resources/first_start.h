@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "ports/object_store.h"
 #include "resources/system_objects.h"
+#include "upstream_release.h"
 
 namespace vg::resources {
 
@@ -19,7 +20,7 @@ inline constexpr std::string_view kubevirt_namespace = "kubevirt";
 inline constexpr std::string_view kubevirt_name = "kubevirt";
 inline constexpr std::string_view kubevirts_key = "kubevirt.io/kubevirts";
 // The release whose API is served.
-inline constexpr std::string_view kubevirt_version = "v1.9.0";
+inline constexpr std::string_view kubevirt_version = upstream::kubevirt_release;
 // Where that release publishes its images.
 inline constexpr std::string_view kubevirt_registry = "quay.io/kubevirt";
 

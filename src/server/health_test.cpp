@@ -10,6 +10,7 @@
 #include "server/process_metrics.h"
 #include "server/testing/fake_exchange.h"
 #include "server/version.h"
+#include "upstream_release.h"
 
 namespace vg::server {
 namespace {
@@ -128,7 +129,8 @@ TEST_F(HealthTest, HealthzHasUpstreamsShape) {
   EXPECT_EQ(answer.response_header("X-Content-Type-Options"), "nosniff");
   auto document = json::Document::parse(answer.body()).value();
   EXPECT_EQ(json::get_string(*json::find(document.root(), "apiserver"), "connectivity"), "ok");
-  EXPECT_EQ(json::as_string(json::find_path(document.root(), {"apiserver", "version", "minor"})), "35");
+  EXPECT_EQ(json::as_string(json::find_path(document.root(), {"apiserver", "version", "minor"})),
+            upstream::kubernetes_minor);
   EXPECT_EQ(json::get_string(document.root(), "config-resource-version"), "17");
   EXPECT_EQ(document.root().as_object().size(), 2u);
 }
@@ -138,10 +140,10 @@ TEST_F(HealthTest, TellsItsVersion) {
   EXPECT_EQ(get("/version?timeout=5s").status(), 200);
   EXPECT_EQ(get("/version?timeout=invalid").status(), 400);
   auto document = json::Document::parse(get("/version").body()).value();
-  EXPECT_EQ(json::get_string(document.root(), "major"), "1");
-  EXPECT_EQ(json::get_string(document.root(), "minor"), "35");
+  EXPECT_EQ(json::get_string(document.root(), "major"), upstream::kubernetes_major);
+  EXPECT_EQ(json::get_string(document.root(), "minor"), upstream::kubernetes_minor);
   EXPECT_THAT(std::string(json::get_string_or(document.root(), "gitVersion")),
-              ::testing::StartsWith("v1.35.0+virtgate-"));
+              ::testing::StartsWith(std::string(upstream::kubernetes_release) + "+virtgate-"));
   EXPECT_THAT(std::string(json::get_string_or(document.root(), "platform")), ::testing::StartsWith("linux/"));
 }
 

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include "base/json_text.h"
+#include "upstream_release.h"
 
 namespace vg::server {
 namespace {
 
-constexpr const char* kubernetes_major = "1";
-constexpr const char* kubernetes_minor = "35";
+using upstream::kubernetes_major;
+using upstream::kubernetes_minor;
+
 #if defined(__x86_64__)
 constexpr const char* platform = "linux/amd64";
 #elif defined(__aarch64__)
@@ -21,7 +23,7 @@ constexpr const char* platform = "linux/s390x";
 
 // The part behind '+' is build metadata: clients that compare versions ignore it.
 std::string git_version() {
-  return fmt::format("v{}.{}.0+virtgate-{}", kubernetes_major, kubernetes_minor, VIRTGATE_VERSION);
+  return fmt::format("{}+virtgate-{}", upstream::kubernetes_release, VIRTGATE_VERSION);
 }
 
 BuildInfo& build() {

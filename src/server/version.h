@@ -19,7 +19,7 @@ void set_build_info(const BuildInfo& info);
 // The document at /version, which is also part of /healthz. Clients choose their behaviour by major and minor.
 const std::string& version_json();
 
-// For people: "virtgate 0.1.0 (Kubernetes API v1.35, ...)".
+// For people: "virtgate 1.2.3 (Kubernetes API v4.5, ...)".
 std::string version_line();
 // The same, and what it was built from, in lines.
 std::string version_text();

@@ -8,10 +8,10 @@ src/admission are citations as well.
 import bisect
 import os
 import re
-import subprocess
 import unittest
 
-SOURCE = os.environ.get("VIRTGATE_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+import repository
+
 LOOKED_AT = (".cpp", ".h", ".py", ".vgs", ".md", ".cmake", ".txt", ".sh", "")
 # Recordings are data; the function order has mangled names; this file has examples.
 NOT_LOOKED_AT = ("spec/", "facts/", "tests/conformance/", "tests/fuzz/corpus/", "cmake/function_order.txt", "tests/tidy/citations_test.py")
@@ -72,13 +72,8 @@ class Specs(dict):
 
 
 def load_specs():
-    folder = os.path.join(SOURCE, "spec")
-    specs = {}
-    for name in sorted(os.listdir(folder)):
-        if name.endswith(".md"):
-            with open(os.path.join(folder, name), encoding="utf-8") as file:
-                specs[name.removesuffix(".md")] = Spec(file.read())
-    return Specs(specs)
+    names = [name for name in repository.names() if re.fullmatch(r"spec/[a-z-]+\.md", name)]
+    return Specs({name[len("spec/"):-len(".md")]: Spec(repository.read(name)) for name in names})
 
 
 def cited_items(text, at, name, specs):
@@ -147,24 +142,13 @@ def problems_of(path, text, specs):
     return sorted(problems), count
 
 
-def looked_at():
-    listed = subprocess.run(["git", "-C", SOURCE, "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True)
-    if listed.returncode == 0:
-        names = listed.stdout.splitlines()
-    else:  # an unpacked archive
-        names = [os.path.relpath(os.path.join(at, name), SOURCE) for at, _, found in os.walk(SOURCE) for name in found]
-        names = [name for name in names if not name.startswith(("build/", ".git/"))]
-    for name in sorted(names):
-        if os.path.splitext(name)[1] in LOOKED_AT and not name.startswith(NOT_LOOKED_AT) and os.path.isfile(os.path.join(SOURCE, name)):
-            yield name
-
-
 class Citations(unittest.TestCase):
     def test_every_citation_leads_somewhere(self):
         specs, told, count = load_specs(), [], 0
-        for name in looked_at():
-            with open(os.path.join(SOURCE, name), encoding="utf-8", errors="replace") as file:
-                problems, found = problems_of(name, file.read(), specs)
+        for name in repository.names():
+            if os.path.splitext(name)[1] not in LOOKED_AT or name.startswith(NOT_LOOKED_AT):
+                continue
+            problems, found = problems_of(name, repository.read(name), specs)
             told += [f"{name}:{line}: {what}" for line, what in problems]
             count += found
         self.assertEqual(told, [], "\n" + "\n".join(told))
