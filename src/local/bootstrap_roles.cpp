@@ -13,6 +13,7 @@
 #include "json/access.h"
 #include "json/document.h"
 #include "local/bootstrap_roles_table.h"
+#include "local/kubevirt_roles.h"
 
 namespace vg::local {
 namespace {
@@ -233,9 +234,12 @@ Result<void> commit(ObjectStore& store, std::vector<Write> writes) {
 
 std::vector<DefaultObject> default_roles() {
   std::vector<DefaultObject> all;
+  for (const std::string_view name : tables::kubevirt_accounts) all.push_back(make_service_account(name));
   for (const std::string_view name : tables::service_accounts) all.push_back(make_service_account(name));
   for (const tables::RoleRow& row : tables::roles) all.push_back(make_role(row));
+  for (const tables::RoleRow& row : tables::kubevirt_roles) all.push_back(make_role(row));
   for (const tables::BindingRow& row : tables::bindings) all.push_back(make_binding(row));
+  for (const tables::BindingRow& row : tables::kubevirt_bindings) all.push_back(make_binding(row));
   return all;
 }
 

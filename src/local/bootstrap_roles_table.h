@@ -1,4 +1,5 @@
-// The tables. Names are facts of Kubernetes and KubeVirt.
+// The tables. Names are facts of Kubernetes and KubeVirt; those of facts/rbac.json are generated
+// (local/kubevirt_roles.h).
 #pragma once
 
 #include <string_view>
@@ -11,9 +12,6 @@ namespace vg::local::tables {
 inline constexpr std::string_view read = "get list watch";
 inline constexpr std::string_view write = "create delete deletecollection patch update";
 inline constexpr std::string_view read_write = "create delete deletecollection get list patch update watch";
-// KubeVirt's orders.
-inline constexpr std::string_view kv_edit = "get delete create update patch list watch";
-inline constexpr std::string_view kv_admin = "get delete create update patch list watch deletecollection";
 
 inline constexpr RuleRow rules_cluster_admin[] = {
     {.verbs = "*", .groups = "*", .resources = "*"},
@@ -110,172 +108,6 @@ inline constexpr RuleRow rules_system_service_account_issuer_discovery[] = {
      .urls = "/.well-known/openid-configuration /.well-known/openid-configuration/ /openid/v1/jwks "
              "/openid/v1/jwks/"},
 };
-inline constexpr RuleRow rules_kubevirt_apiserver[] = {
-    {.verbs = "get list delete patch", .groups = "core", .resources = "pods"},
-    {.verbs = "get list watch patch update",
-     .groups = "kubevirt.io",
-     .resources = "virtualmachines virtualmachineinstances"},
-    {.verbs = "get list", .groups = "core", .resources = "persistentvolumeclaims"},
-    {.verbs = "patch", .groups = "kubevirt.io", .resources = "virtualmachines/status"},
-    {.verbs = "create get list watch patch", .groups = "kubevirt.io", .resources = "virtualmachineinstancemigrations"},
-    {.verbs = "watch list", .groups = "kubevirt.io", .resources = "virtualmachineinstancepresets"},
-    {.verbs = read, .groups = "core", .resources = "configmaps"},
-    {.verbs = "watch list", .groups = "core", .resources = "limitranges"},
-    {.verbs = read, .groups = "apiextensions.k8s.io", .resources = "customresourcedefinitions"},
-    {.verbs = read, .groups = "kubevirt.io", .resources = "kubevirts"},
-    {.verbs = read,
-     .groups = "snapshot.kubevirt.io",
-     .resources = "virtualmachinesnapshots virtualmachinerestores virtualmachinesnapshotcontents"},
-    {.verbs = read, .groups = "backup.kubevirt.io", .resources = "virtualmachinebackups"},
-    {.verbs = read, .groups = "backup.kubevirt.io", .resources = "virtualmachinebackuptrackers"},
-    {.verbs = read, .groups = "cdi.kubevirt.io", .resources = "datasources datavolumes"},
-    {.verbs = read, .groups = "core", .resources = "namespaces"},
-    {.verbs = read,
-     .groups = "instancetype.kubevirt.io",
-     .resources = "virtualmachineinstancetypes virtualmachineclusterinstancetypes virtualmachinepreferences "
-                  "virtualmachineclusterpreferences"},
-    {.verbs = read, .groups = "migrations.kubevirt.io", .resources = "migrationpolicies"},
-    {.verbs = "create list get", .groups = "apps", .resources = "controllerrevisions"},
-    {.verbs = "get", .groups = "core", .resources = "nodes"},
-};
-inline constexpr RuleRow rules_kubevirt_apiserver_role[] = {
-    {.verbs = read, .groups = "core", .resources = "configmaps"},
-};
-inline constexpr RuleRow rules_kubevirt_io_default[] = {
-    {.verbs = "get list", .groups = "kubevirt.io", .resources = "kubevirts"},
-    {.verbs = "get list", .groups = "subresources.kubevirt.io", .resources = "version guestfs"},
-};
-inline constexpr RuleRow rules_kubevirt_io_admin[] = {
-    {.verbs = "get",
-     .groups = "subresources.kubevirt.io",
-     .resources = "virtualmachineinstances/console virtualmachineinstances/vnc "
-                  "virtualmachineinstances/vnc/screenshot virtualmachineinstances/portforward "
-                  "virtualmachineinstances/guestosinfo virtualmachineinstances/filesystemlist "
-                  "virtualmachineinstances/userlist virtualmachineinstances/sev/fetchcertchain "
-                  "virtualmachineinstances/sev/querylaunchmeasurement virtualmachineinstances/usbredir "
-                  "virtualmachines/objectgraph virtualmachineinstances/objectgraph"},
-    {.verbs = "update",
-     .groups = "subresources.kubevirt.io",
-     .resources = "virtualmachineinstances/pause virtualmachineinstances/unpause "
-                  "virtualmachineinstances/addvolume virtualmachineinstances/removevolume "
-                  "virtualmachineinstances/freeze virtualmachineinstances/unfreeze "
-                  "virtualmachineinstances/softreboot virtualmachineinstances/reset "
-                  "virtualmachineinstances/sev/setupsession virtualmachineinstances/sev/injectlaunchsecret "
-                  "virtualmachineinstances/evacuate/cancel"},
-    {.verbs = "get",
-     .groups = "subresources.kubevirt.io",
-     .resources = "virtualmachines/expand-spec virtualmachines/portforward"},
-    {.verbs = "update",
-     .groups = "subresources.kubevirt.io",
-     .resources = "virtualmachines/start virtualmachines/stop virtualmachines/restart "
-                  "virtualmachines/addvolume virtualmachines/removevolume virtualmachines/memorydump "
-                  "virtualmachines/evacuate/cancel"},
-    {.verbs = "update", .groups = "subresources.kubevirt.io", .resources = "expand-vm-spec"},
-    {.verbs = kv_admin,
-     .groups = "kubevirt.io",
-     .resources = "virtualmachines virtualmachineinstances virtualmachineinstancepresets "
-                  "virtualmachineinstancereplicasets"},
-    {.verbs = read, .groups = "kubevirt.io", .resources = "virtualmachineinstancemigrations"},
-    {.verbs = kv_admin,
-     .groups = "snapshot.kubevirt.io",
-     .resources = "virtualmachinesnapshots virtualmachinesnapshotcontents virtualmachinerestores"},
-    {.verbs = kv_admin,
-     .groups = "backup.kubevirt.io",
-     .resources = "virtualmachinebackups virtualmachinebackuptrackers"},
-    {.verbs = kv_admin, .groups = "plugin.kubevirt.io", .resources = "plugins"},
-    {.verbs = kv_admin, .groups = "export.kubevirt.io", .resources = "virtualmachineexports"},
-    {.verbs = kv_admin, .groups = "clone.kubevirt.io", .resources = "virtualmachineclones"},
-    {.verbs = kv_admin,
-     .groups = "instancetype.kubevirt.io",
-     .resources = "virtualmachineinstancetypes virtualmachineclusterinstancetypes virtualmachinepreferences "
-                  "virtualmachineclusterpreferences"},
-    {.verbs = kv_admin, .groups = "pool.kubevirt.io", .resources = "virtualmachinepools"},
-    {.verbs = read, .groups = "migrations.kubevirt.io", .resources = "migrationpolicies"},
-};
-inline constexpr RuleRow rules_kubevirt_io_edit[] = {
-    {.verbs = "get",
-     .groups = "subresources.kubevirt.io",
-     .resources = "virtualmachineinstances/console virtualmachineinstances/vnc "
-                  "virtualmachineinstances/portforward virtualmachineinstances/guestosinfo "
-                  "virtualmachineinstances/filesystemlist virtualmachineinstances/userlist "
-                  "virtualmachineinstances/sev/fetchcertchain "
-                  "virtualmachineinstances/sev/querylaunchmeasurement virtualmachineinstances/usbredir "
-                  "virtualmachines/objectgraph virtualmachineinstances/objectgraph"},
-    {.verbs = "update",
-     .groups = "subresources.kubevirt.io",
-     .resources = "virtualmachineinstances/pause virtualmachineinstances/unpause "
-                  "virtualmachineinstances/addvolume virtualmachineinstances/removevolume "
-                  "virtualmachineinstances/freeze virtualmachineinstances/unfreeze "
-                  "virtualmachineinstances/softreboot virtualmachineinstances/reset "
-                  "virtualmachineinstances/sev/setupsession virtualmachineinstances/sev/injectlaunchsecret "
-                  "virtualmachineinstances/evacuate/cancel"},
-    {.verbs = "get",
-     .groups = "subresources.kubevirt.io",
-     .resources = "virtualmachines/expand-spec virtualmachines/portforward"},
-    {.verbs = "update",
-     .groups = "subresources.kubevirt.io",
-     .resources = "virtualmachines/start virtualmachines/stop virtualmachines/restart "
-                  "virtualmachines/addvolume virtualmachines/removevolume virtualmachines/memorydump "
-                  "virtualmachines/evacuate/cancel"},
-    {.verbs = "update", .groups = "subresources.kubevirt.io", .resources = "expand-vm-spec"},
-    {.verbs = kv_edit,
-     .groups = "kubevirt.io",
-     .resources = "virtualmachines virtualmachineinstances virtualmachineinstancepresets "
-                  "virtualmachineinstancereplicasets"},
-    {.verbs = read, .groups = "kubevirt.io", .resources = "virtualmachineinstancemigrations"},
-    {.verbs = kv_edit,
-     .groups = "snapshot.kubevirt.io",
-     .resources = "virtualmachinesnapshots virtualmachinesnapshotcontents virtualmachinerestores"},
-    {.verbs = kv_edit,
-     .groups = "backup.kubevirt.io",
-     .resources = "virtualmachinebackups virtualmachinebackuptrackers"},
-    {.verbs = kv_edit, .groups = "export.kubevirt.io", .resources = "virtualmachineexports"},
-    {.verbs = kv_edit, .groups = "clone.kubevirt.io", .resources = "virtualmachineclones"},
-    {.verbs = kv_edit,
-     .groups = "instancetype.kubevirt.io",
-     .resources = "virtualmachineinstancetypes virtualmachineclusterinstancetypes virtualmachinepreferences "
-                  "virtualmachineclusterpreferences"},
-    {.verbs = kv_edit, .groups = "pool.kubevirt.io", .resources = "virtualmachinepools"},
-    {.verbs = "get list", .groups = "kubevirt.io", .resources = "kubevirts"},
-    {.verbs = read, .groups = "migrations.kubevirt.io", .resources = "migrationpolicies"},
-};
-inline constexpr RuleRow rules_kubevirt_io_view[] = {
-    {.verbs = "get list", .groups = "kubevirt.io", .resources = "kubevirts"},
-    {.verbs = "get",
-     .groups = "subresources.kubevirt.io",
-     .resources = "virtualmachines/expand-spec virtualmachineinstances/guestosinfo "
-                  "virtualmachineinstances/filesystemlist virtualmachineinstances/userlist "
-                  "virtualmachineinstances/sev/fetchcertchain "
-                  "virtualmachineinstances/sev/querylaunchmeasurement virtualmachines/objectgraph "
-                  "virtualmachineinstances/objectgraph"},
-    {.verbs = "update", .groups = "subresources.kubevirt.io", .resources = "expand-vm-spec"},
-    {.verbs = read,
-     .groups = "kubevirt.io",
-     .resources = "virtualmachines virtualmachineinstances virtualmachineinstancepresets "
-                  "virtualmachineinstancereplicasets virtualmachineinstancemigrations"},
-    {.verbs = read,
-     .groups = "snapshot.kubevirt.io",
-     .resources = "virtualmachinesnapshots virtualmachinesnapshotcontents virtualmachinerestores"},
-    {.verbs = read, .groups = "backup.kubevirt.io", .resources = "virtualmachinebackups virtualmachinebackuptrackers"},
-    {.verbs = read, .groups = "export.kubevirt.io", .resources = "virtualmachineexports"},
-    {.verbs = read, .groups = "clone.kubevirt.io", .resources = "virtualmachineclones"},
-    {.verbs = read,
-     .groups = "instancetype.kubevirt.io",
-     .resources = "virtualmachineinstancetypes virtualmachineclusterinstancetypes virtualmachinepreferences "
-                  "virtualmachineclusterpreferences"},
-    {.verbs = read, .groups = "pool.kubevirt.io", .resources = "virtualmachinepools"},
-    {.verbs = read, .groups = "migrations.kubevirt.io", .resources = "migrationpolicies"},
-    {.verbs = read, .groups = "plugin.kubevirt.io", .resources = "plugins"},
-};
-inline constexpr RuleRow rules_instancetype_kubevirt_io_view[] = {
-    {.verbs = read,
-     .groups = "instancetype.kubevirt.io",
-     .resources = "virtualmachineclusterinstancetypes virtualmachineclusterpreferences"},
-};
-inline constexpr RuleRow rules_kubevirt_io_migrate[] = {
-    {.verbs = "update", .groups = "subresources.kubevirt.io", .resources = "virtualmachines/migrate"},
-    {.verbs = kv_admin, .groups = "kubevirt.io", .resources = "virtualmachineinstancemigrations"},
-};
 inline constexpr RoleRow roles[] = {
     {.name = "admin", .gathers = "admin"},
     {.name = "cluster-admin", .rules = rules_cluster_admin},
@@ -290,18 +122,6 @@ inline constexpr RoleRow roles[] = {
     {.name = "system:public-info-viewer", .rules = rules_system_public_info_viewer},
     {.name = "system:service-account-issuer-discovery", .rules = rules_system_service_account_issuer_discovery},
     {.name = "view", .aggregate_to = "edit", .gathers = "view"},
-    {.name = "kubevirt-apiserver", .kubevirt = true, .rules = rules_kubevirt_apiserver},
-    {.name = "kubevirt-apiserver", .ns = "kubevirt", .kubevirt = true, .rules = rules_kubevirt_apiserver_role},
-    {.name = "kubevirt.io:default",
-     .kubevirt = true,
-     .bootstrapping = true,
-     .autoupdate = true,
-     .rules = rules_kubevirt_io_default},
-    {.name = "kubevirt.io:admin", .kubevirt = true, .aggregate_to = "admin", .rules = rules_kubevirt_io_admin},
-    {.name = "kubevirt.io:edit", .kubevirt = true, .aggregate_to = "edit", .rules = rules_kubevirt_io_edit},
-    {.name = "kubevirt.io:view", .kubevirt = true, .aggregate_to = "view", .rules = rules_kubevirt_io_view},
-    {.name = "instancetype.kubevirt.io:view", .kubevirt = true, .rules = rules_instancetype_kubevirt_io_view},
-    {.name = "kubevirt.io:migrate", .kubevirt = true, .rules = rules_kubevirt_io_migrate},
     {.name = "kubevirt-controller", .kubevirt = true, .rules = rules_kubevirt_controller},
     {.name = "kubevirt-controller", .ns = "kubevirt", .kubevirt = true, .rules = rules_kubevirt_controller_role},
     {.name = "kubevirt-handler", .kubevirt = true, .rules = rules_kubevirt_handler},
@@ -327,30 +147,6 @@ inline constexpr BindingRow bindings[] = {
     {.name = "system:service-account-issuer-discovery",
      .role = "system:service-account-issuer-discovery",
      .subjects = "group:system:serviceaccounts"},
-    {.name = "kubevirt-apiserver",
-     .kubevirt = true,
-     .role = "kubevirt-apiserver",
-     .subjects = "account:kubevirt-apiserver"},
-    {.name = "kubevirt-apiserver-auth-delegator",
-     .kubevirt = true,
-     .role = "system:auth-delegator",
-     .subjects = "account:kubevirt-apiserver"},
-    {.name = "kubevirt-apiserver",
-     .ns = "kubevirt",
-     .kubevirt = true,
-     .role_kind = "Role",
-     .role = "kubevirt-apiserver",
-     .subjects = "account:kubevirt-apiserver"},
-    {.name = "kubevirt.io:default",
-     .kubevirt = true,
-     .autoupdate = true,
-     .role = "kubevirt.io:default",
-     .subjects = "group:system:authenticated"},
-    {.name = "instancetype.kubevirt.io:view",
-     .kubevirt = true,
-     .autoupdate = true,
-     .role = "instancetype.kubevirt.io:view",
-     .subjects = "group:system:authenticated"},
     {.name = "kubevirt-controller",
      .kubevirt = true,
      .role = "kubevirt-controller",
@@ -390,10 +186,14 @@ inline constexpr BindingRow bindings[] = {
      .subjects = "account:kubevirt-synchronization-controller"},
 };
 
-// Of KubeVirt's components, in its namespace. The operator's has no roles: this server keeps what an operator would.
+// Of KubeVirt's other components, in its namespace. The operator's has no roles: this server keeps what an operator
+// would.
 inline constexpr std::string_view service_accounts[] = {
-    "kubevirt-apiserver", "kubevirt-controller", "kubevirt-exportproxy",
-    "kubevirt-handler",   "kubevirt-operator",   "kubevirt-synchronization-controller",
+    "kubevirt-controller",
+    "kubevirt-exportproxy",
+    "kubevirt-handler",
+    "kubevirt-operator",
+    "kubevirt-synchronization-controller",
 };
 
 }  // namespace vg::local::tables

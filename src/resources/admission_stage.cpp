@@ -1,10 +1,9 @@
 #include "resources/admission_stage.h"
 
 #include <algorithm>
-#include <array>
 
 #include "admission/review.h"
-#include "admission/webhook.h"
+#include "admission/webhook_operations.h"
 #include "base/phrases.h"
 #include "base/random.h"
 #include "json/access.h"
@@ -15,20 +14,11 @@
 namespace vg::resources {
 namespace {
 
+using admission::Operations;
 using admission::Subject;
 using admission::Webhook;
 
-// Registered for one operation only; all others take creates and updates (spec server 5.2 and 5.3).
-constexpr std::array<std::string_view, 5> only_create = {
-    "/virt-launcher-pod-mutate", "/migration-mutate-create", "/vm-clone-mutate-create",
-    "/virtualmachineinstances-validate-create", "/migration-validate-create"};
-constexpr std::array<std::string_view, 2> only_update = {"/virtualmachineinstances-validate-update",
-                                                         "/migration-validate-update"};
 constexpr std::string_view launcher_pod_webhook = "/virt-launcher-pod-mutate";
-
-bool contains(std::span<const std::string_view> list, std::string_view word) {
-  return std::ranges::find(list, word) != list.end();
-}
 
 const Subject* subject_of(const Webhook& webhook, const AdmissionRequest& request) {
   if (webhook.mutating != (request.stage == Stage::mutate) || webhook.group != request.resource.group()) return nullptr;
@@ -46,7 +36,7 @@ bool is_launcher(const json::Value& object) {
 
 bool wants(const Webhook& webhook, const AdmissionRequest& request) {
   const bool create = request.operation == WriteOperation::create;
-  if (contains(create ? std::span<const std::string_view>(only_update) : only_create, webhook.path)) return false;
+  if (admission::operations_of(webhook) == (create ? Operations::update : Operations::create)) return false;
   if (webhook.path == launcher_pod_webhook && !is_launcher(*request.object)) return false;
   return true;
 }

@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+
 #include "base/clock.h"
+#include "base/test_files.h"
 #include "json/access.h"
 #include "json/document.h"
 #include "ports/object_store_testing.h"
@@ -82,6 +86,22 @@ TEST_F(FirstStartTest, CreatesWhatAnOperatorWould) {
       << "an aggregator does not list itself";
   EXPECT_EQ(config_version(*store),
             fmt::to_string(store->get("kubevirt.io/kubevirts", "kubevirt", "kubevirt")->revision()));
+}
+
+TEST_F(FirstStartTest, ServesTheAggregatedApisOfTheFacts) {
+  ASSERT_TRUE(first_start(*store, facts, clock));
+  std::ifstream file(test_files::source("facts/apiservices.json"));
+  const auto wanted = json::Document::parse(std::string(std::istreambuf_iterator<char>(file), {}));
+  ASSERT_TRUE(wanted);
+  ASSERT_EQ(wanted->root().as_array().size(), 2U);
+  for (const json::Value& fact : wanted->root().as_array()) {
+    const std::string_view name = fact.at("metadata").at("name").as_string();
+    const ObjectPtr stored = store->get("apiregistration.k8s.io/apiservices", "", name);
+    ASSERT_TRUE(stored) << name;
+    const auto ours = json::Document::parse(stored->json());
+    for (const std::string_view member : {"group", "version", "groupPriorityMinimum"})
+      EXPECT_EQ(ours->root().at("spec").at(member), fact.at("spec").at(member)) << name << " " << member;
+  }
 }
 
 TEST_F(FirstStartTest, FieldsBelongToWhoWouldWriteThemInACluster) {

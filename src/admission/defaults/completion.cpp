@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "admission/defaults/presets.h"
+#include "admission/webhook_operations.h"
 #include "api/canonical.h"
 #include "api/schema.h"
 #include "json/access.h"
@@ -25,12 +26,11 @@ Verdict with_patch(Completion completion) {
 struct Row {
   string_view path;
   Complete complete;
-  bool updates_too = false;  // what the webhook is registered for (spec server 5.3)
 };
 
 constexpr std::array table = std::to_array<Row>({
-    {"/virtualmachineinstances-mutate", complete_vmi, true},
-    {"/virtualmachines-mutate", complete_vm, true},
+    {"/virtualmachineinstances-mutate", complete_vmi},
+    {"/virtualmachines-mutate", complete_vm},
     {"/migration-mutate-create", complete_migration},
     {"/vm-clone-mutate-create", complete_clone},
     {"/virt-launcher-pod-mutate", complete_launcher_pod},
@@ -75,8 +75,9 @@ Verdict complete_object(const Draft& draft, const Context& context) {
   if (auto good = api::canonicalize(draft.object, *kind->type); !good)
     return Verdict::error(std::move(good.error().message));
   const Row* row = row_of(*kind);
-  if (!row || (draft.old_object && !row->updates_too)) return Verdict::allow();
+  if (!row) return Verdict::allow();
   const Webhook& webhook = *find_webhook(row->path);
+  if (draft.old_object && operations_of(webhook) == Operations::create) return Verdict::allow();
   Review review;
   review.operation_name = draft.old_object ? "UPDATE" : "CREATE";
   review.user.username = draft.username;
