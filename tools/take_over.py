@@ -62,6 +62,8 @@ ADAPTED = {
          "`tools/take_over.py` brings newer ones.\n\n| file | cases | what |\n"),
         ("unit tests exercise, raw and after defaulting |",
          "unit tests exercise, raw and after defaulting; not kept in the repository, asked where it is found |"),
+        ("These files are a sample. Other cases of the same kinds are asked as well, so implement the rule, never the case.\n",
+         "These files are a sample: implement the rule, never the case.\n"),
     ),
 }
 
