@@ -20,6 +20,10 @@ using admission::Webhook;
 
 constexpr std::string_view launcher_pod_webhook = "/virt-launcher-pod-mutate";
 
+bool contains(std::span<const std::string_view> list, std::string_view word) {
+  return std::ranges::find(list, word) != list.end();
+}
+
 const Subject* subject_of(const Webhook& webhook, const AdmissionRequest& request) {
   if (webhook.mutating != (request.stage == Stage::mutate) || webhook.group != request.resource.group()) return nullptr;
   for (const Subject& subject : webhook.subjects)
