@@ -6,20 +6,21 @@
 #include <string>
 #include <vector>
 
-#include "admission/chain.h"
+#include "admission/rule.h"
+#include "admission/webhook.h"
 #include "config/gates.h"
 #include "listing.h"
 
 namespace vg::cmd {
 namespace {
 
-using admission::Chain;
 using admission::Rule;
+using admission::Webhook;
 
 constexpr std::string_view when_names[] = {"always", "create", "update"};
 
 struct Row {
-  const Chain& chain;
+  const Webhook& webhook;
   admission::When asked;
   admission::RuleInfo rule;
   std::string_view when() const { return when_names[static_cast<std::size_t>(asked)]; }
@@ -34,13 +35,13 @@ bool mentions(std::string_view text, std::string_view word) {
 
 std::vector<Row> select(std::string_view word) {
   std::vector<Row> rows;
-  for (const Chain& chain : admission::chains()) {
-    if (!chain.rules) continue;
-    for (const Rule& rule : chain.rules())
+  for (const Webhook& webhook : admission::webhooks()) {
+    if (!webhook.rules) continue;
+    for (const Rule& rule : webhook.rules())
       for (const admission::RuleInfo& info : admission::rules_behind(rule)) {
-        const Row row{chain, rule.when, info};
+        const Row row{webhook, rule.when, info};
         if (std::ranges::any_of(
-                std::initializer_list<std::string_view>{chain.path, info.id, info.holds, info.field, row.gate()},
+                std::initializer_list<std::string_view>{webhook.path, info.id, info.holds, info.field, row.gate()},
                 [word](std::string_view text) { return mentions(text, word); }))
           rows.push_back(row);
       }
@@ -51,8 +52,8 @@ std::vector<Row> select(std::string_view word) {
 void print_table(std::FILE* out, const std::vector<Row>& rows) {
   std::string_view path;
   for (const Row& row : rows) {
-    if (row.chain.path != path) fmt::print(out, "{}{}\n", path.empty() ? "" : "\n", row.chain.path);
-    path = row.chain.path;
+    if (row.webhook.path != path) fmt::print(out, "{}{}\n", path.empty() ? "" : "\n", row.webhook.path);
+    path = row.webhook.path;
     fmt::print(out, "  {:<6} {:<58} {:<7} {}\n", row.rule.id, row.rule.holds, row.when(), row.rule.field);
   }
 }
@@ -60,7 +61,7 @@ void print_table(std::FILE* out, const std::vector<Row>& rows) {
 void print_json(std::FILE* out, const std::vector<Row>& rows) {
   std::string text = "[";
   for (const Row& row : rows)
-    append_row(text, {{"webhook", row.chain.path},
+    append_row(text, {{"webhook", row.webhook.path},
                       {"id", row.rule.id},
                       {"holds", row.rule.holds},
                       {"field", row.rule.field},

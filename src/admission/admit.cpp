@@ -1,6 +1,6 @@
 #include "admission/admit.h"
 
-#include "admission/chain.h"
+#include "admission/webhook_steps.h"
 #include "admission/lookup_failure.h"
 #include "admission/store_lookups.h"
 
@@ -30,7 +30,7 @@ Verdict admit(const Webhook& webhook, const Review& review, const Environment& e
                         .own_namespace = environment.own_namespace,
                         .now = environment.clock.wall_now(),
                         .storage = storage};
-  return watched.settle(run_chain(webhook, review, context), webhook);
+  return watched.settle(run_steps(webhook, review, context), webhook);
 }
 
 }  // namespace vg::admission

@@ -80,8 +80,4 @@ struct Case {
   bool enabled(config::Gate gate) const { return context.config.enabled(gate); }
 };
 
-// A mutating webhook after the common steps (decoding, resource check, schema check): may change *object, and answers
-// with a patch against the object as it was sent, or with a refusal. One function each in admission/defaults/.
-using Mutator = Verdict (*)(const Case&);
-
 }  // namespace vg::admission

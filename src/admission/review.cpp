@@ -264,7 +264,40 @@ Verdict Verdict::invalid(std::vector<StatusCause> causes) {
   return refuse(std::move(status));
 }
 
+// Straight into text: the values stay where they are.
+std::string print_patch(std::span<const PatchStep> patch) {
+  std::string out;
+  if (patch.empty()) return out;
+  for (const PatchStep& step : patch) {
+    out += out.empty() ? "[{\"op\":" : ",{\"op\":";
+    json::write_string(step.op, out);
+    out += ",\"path\":";
+    json::write_string(step.path, out);
+    out += ",\"value\":";
+    json::write(*step.value, out);
+    out += '}';
+  }
+  out += ']';
+  return out;
+}
+
+json::Value patch_operations(std::span<const PatchStep> patch, const json::StoragePtr& storage) {
+  json::Array operations(storage);
+  for (const PatchStep& step : patch) {
+    json::Object operation(storage);
+    operation["op"] = step.op;
+    operation["path"] = step.path;
+    operation.emplace("value", *step.value);
+    operations.emplace_back(std::move(operation));
+  }
+  return json::Value(std::move(operations));
+}
+
 void write_answer(std::string& out, bool mutating, const Review& review, const Verdict& verdict) {
+  // Covers the rest of an allowing answer, and a refusal with a cause.
+  constexpr std::size_t usual_bytes = 512;
+  const std::string patch = print_patch(verdict.patch);
+  out.reserve(out.size() + usual_bytes + patch.size() * 4 / 3);
   Members envelope(out);
   envelope.name("kind") += "\"AdmissionReview\"";
   // Mutating webhooks are registered for v1 only, and upstream writes it without looking (spec server Q20).
@@ -274,9 +307,9 @@ void write_answer(std::string& out, bool mutating, const Review& review, const V
   response.text("uid", review.uid);
   response.name("allowed") += verdict.allowed ? "true" : "false";
   if (!verdict.allowed) write_refusal(response.name("status"), verdict.refusal());
-  if (!verdict.patch.empty()) {
+  if (!patch.empty()) {
     response.name("patch") += '"';
-    append_base64(out, verdict.patch);
+    append_base64(out, patch);
     out += '"';
     response.name("patchType") += "\"JSONPatch\"";
   }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <expected>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,16 +61,23 @@ std::expected<Review, ReviewError> read_review(json::Value& document);
 struct Effect {
   std::string resource;  // as Lookups names it
   std::string ns, name;
-  std::string patch;     // a JSON Patch
+  json::Value patch;     // a JSON Patch, in memory of the request
   bool dry_run = false;  // only find out whether it could be done
   Status failure;        // the answer when it cannot be done; why is added to its message
+};
+
+// One operation of the patch that leads from the object as it was sent to the object as it is now.
+struct PatchStep {
+  std::string_view op;
+  std::string_view path;
+  const json::Value* value;  // inside the object
 };
 
 // What a webhook decided.
 struct Verdict {
   bool allowed = true;
   std::vector<std::string> warnings;  // shown to the user by kubectl
-  std::string patch;                  // a JSON Patch; empty for none
+  std::vector<PatchStep> patch;       // empty for none; valid as long as the object is
   std::vector<Effect> effects = {};   // in their order
   std::optional<Failure>
       refused;  // holds refusal(): behind a pointer, because verdicts are handed on and rarely refuse
@@ -87,6 +95,10 @@ struct Verdict {
 
 // Upstream cuts the list of causes here (spec server Q21); clients see it, so it is part of the contract.
 inline constexpr std::size_t told_causes_max = 10;
+
+// The patch as a JSON Patch: its text, which is empty without steps, or its operations.
+std::string print_patch(std::span<const PatchStep> patch);
+json::Value patch_operations(std::span<const PatchStep> patch, const json::StoragePtr& storage);
 
 // Appends the answer's body.
 void write_answer(std::string& out, bool mutating, const Review& review, const Verdict& verdict);

@@ -126,10 +126,11 @@ TEST(AnswerTest, EscapesWhatItEchoes) {
 TEST(AnswerTest, CarriesWarningsAndPatches) {
   Verdict verdict;
   verdict.warnings = {"one", "two \"2\""};
-  verdict.patch = R"([{"op":"remove","path":"/x"}])";
+  const json::Value one(1);
+  verdict.patch = {{.op = "add", .path = "/x", .value = &one}};
   EXPECT_EQ(answer(true, review_of("u"), verdict),
             R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"u","allowed":true,)"
-            R"("patch":"W3sib3AiOiJyZW1vdmUiLCJwYXRoIjoiL3gifV0=","patchType":"JSONPatch",)"
+            R"("patch":"W3sib3AiOiJhZGQiLCJwYXRoIjoiL3giLCJ2YWx1ZSI6MX1d","patchType":"JSONPatch",)"
             R"("warnings":["one","two \"2\""]}})");
 }
 

@@ -46,7 +46,7 @@ Task<Result<void>> carry_out(Client& client, Core& core, const admission::Effect
   if (!resource) co_return fail(Status::internal_error(fmt::format("{} are not served", effect.resource)));
   json::Arena arena;
   const ObjectName object{.resource = *resource, .ns = effect.ns, .name = effect.name};
-  auto patched = co_await client.patch(core, object, {}, effect.patch, effect.dry_run, arena.storage());
+  auto patched = co_await client.patch(core, object, {}, json::to_text(effect.patch), effect.dry_run, arena.storage());
   if (!patched) co_return fail(std::move(patched.error()));
   co_return Result<void>();
 }

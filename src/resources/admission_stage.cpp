@@ -3,46 +3,34 @@
 #include <algorithm>
 
 #include "admission/review.h"
-#include "admission/webhook_operations.h"
 #include "base/phrases.h"
 #include "base/random.h"
 #include "json/access.h"
-#include "json/parse.h"
 #include "json/patch.h"
 #include "resources/object_meta.h"
 
 namespace vg::resources {
 namespace {
 
-using admission::Operations;
 using admission::Subject;
 using admission::Webhook;
-
-constexpr std::string_view launcher_pod_webhook = "/virt-launcher-pod-mutate";
 
 bool contains(std::span<const std::string_view> list, std::string_view word) {
   return std::ranges::find(list, word) != list.end();
 }
 
 const Subject* subject_of(const Webhook& webhook, const AdmissionRequest& request) {
-  if (webhook.mutating != (request.stage == Stage::mutate) || webhook.group != request.resource.group()) return nullptr;
+  if (webhook.mutating() != (request.stage == Stage::mutate) || webhook.group != request.resource.group())
+    return nullptr;
   for (const Subject& subject : webhook.subjects)
     if (subject.resource == request.resource.plural() && subject.sub_resource == request.subresource) return &subject;
   return nullptr;
 }
 
-// Besides what it is about, one registration also looks at a label.
-bool is_launcher(const json::Value& object) {
-  const auto* members = object.if_object();
-  const auto* labels = members ? json::get_object(metadata_of(*members), "labels") : nullptr;
-  return labels && json::get_string_or(*labels, "kubevirt.io") == "virt-launcher";
-}
-
 bool wants(const Webhook& webhook, const AdmissionRequest& request) {
   const bool create = request.operation == WriteOperation::create;
-  if (admission::operations_of(webhook) == (create ? Operations::update : Operations::create)) return false;
-  if (webhook.path == launcher_pod_webhook && !is_launcher(*request.object)) return false;
-  return true;
+  if (!(create ? webhook.takes_creates() : webhook.takes_updates())) return false;
+  return !webhook.selects || webhook.selects(*request.object);
 }
 
 json::Array group_values(const User& user, const json::StoragePtr& storage) {
@@ -95,12 +83,6 @@ admission::Review make_review(const Webhook& webhook, const Subject& subject, co
   return review;
 }
 
-Result<void> apply(json::Value& object, std::string_view patch_text, const json::StoragePtr& storage) {
-  auto patch = json::parse(patch_text, storage);
-  if (!patch) return fail(Status::internal_error("an admission rule made a patch that is not valid JSON"));
-  return json::apply_json_patch(object, *patch);
-}
-
 }  // namespace
 
 Result<AdmissionOutcome> run_admission(const AdmissionRequest& request, const admission::Environment& environment,
@@ -128,7 +110,8 @@ Result<AdmissionOutcome> run_admission(const AdmissionRequest& request, const ad
       return fail(std::move(refusal));
     }
     if (verdict.patch.empty()) continue;
-    if (auto patched = apply(*request.object, verdict.patch, storage); !patched)
+    if (auto patched = json::apply_json_patch(*request.object, admission::patch_operations(verdict.patch, storage));
+        !patched)
       return fail(std::move(patched.error()));
     outcome.changed = true;
   }

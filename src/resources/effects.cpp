@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "json/parse.h"
 #include "resources/object_writes.h"
 #include "resources/own_writes.h"
 
@@ -17,9 +16,8 @@ Task<Result<void>> carry_out(Backend& backend, Core& core, const admission::Effe
                         {.ns = effect.ns, .name = effect.name});
   request.manager = own_writers::virt_api;
   request.set_options({.dry_run = effect.dry_run});
-  auto operations = json::parse(effect.patch, request.storage());
-  if (!operations) co_return fail(std::move(operations.error()));
-  const auto patched = co_await patch(request, {.format = PatchFormat::json_patch, .document = std::move(*operations)});
+  const Patch wanted{.format = PatchFormat::json_patch, .document = json::Value(effect.patch, request.storage())};
+  const auto patched = co_await patch(request, wanted);
   if (!patched) co_return fail(patched.error());
   co_return Result<void>();
 }

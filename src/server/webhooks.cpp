@@ -26,9 +26,6 @@ namespace {
 using admission::Webhook;
 
 constexpr std::string_view json_type = "application/json";
-// Covers an allowing answer and a refusal with a cause; patches grow it once.
-constexpr std::size_t usual_answer_bytes = 512;
-
 struct Counters {
   std::shared_ptr<metrics::Counter> allowed, refused, unreadable;
   metrics::Family<metrics::Counter>* created = nullptr;  // of the webhook that sees machines come, by namespace
@@ -142,8 +139,7 @@ Task<void> serve(Call& call, const Webhook& webhook, const admission::Environmen
   if (!verdict.allowed) log_refusal(call, webhook, *review, verdict.refusal());
 
   http::Response response{.status = 200, .content_type = json_type};
-  response.body.reserve(usual_answer_bytes + verdict.patch.size() * 4 / 3);
-  admission::write_answer(response.body, webhook.mutating, *review, verdict);
+  admission::write_answer(response.body, webhook.mutating(), *review, verdict);
   call.respond(std::move(response));
 }
 

@@ -38,14 +38,14 @@ double thread_milliseconds() {
 void check_answer(const admission::Webhook& webhook, const admission::Review& review, std::string_view uid,
                   const admission::Verdict& verdict) {
   std::string answer;
-  admission::write_answer(answer, webhook.mutating, review, verdict);
+  admission::write_answer(answer, webhook.mutating(), review, verdict);
   const auto written = json::Document::parse(answer);
   require(written.has_value(), "the answer is JSON");
   const json::Value* response = json::find(written->root(), "response");
   require(response && json::get_string(*response, "uid") == uid, "the answer bears the uid");
   require(json::get_bool(*response, "allowed") == verdict.allowed, "the answer says whether it is allowed");
   require(verdict.allowed == (json::find(*response, "status") == nullptr), "a refusal has a status");
-  if (webhook.mutating)
+  if (webhook.mutating())
     require(json::get_string(written->root(), "apiVersion") == "admission.k8s.io/v1", "mutators speak v1");
 }
 
@@ -53,17 +53,17 @@ void check_verdict(const admission::Webhook& webhook, const admission::Verdict& 
   require(verdict.allowed || verdict.refusal().code == 0 || verdict.refusal().code >= 400,
           "a refusal has a code of one");
   require(verdict.allowed || !verdict.refusal().message.empty(), "a refusal says why");
-  require(verdict.patch.empty() || (verdict.allowed && webhook.mutating), "only mutators that allow patch");
+  require(verdict.patch.empty() || (verdict.allowed && webhook.mutating()), "only mutators that allow patch");
   for (const admission::Effect& effect : verdict.effects) {
     require(!effect.resource.empty() && !effect.name.empty(), "an effect names its object");
-    require(json::Document::parse(effect.patch).has_value(), "an effect's patch is JSON");
+    require(effect.patch.is_array(), "an effect's patch is a list of operations");
   }
 }
 
 // The API server applies the patch to the object as it sent it.
 void check_patch(const admission::Verdict& verdict, json::Value& sent) {
   if (verdict.patch.empty()) return;
-  const auto patch = json::Document::parse(verdict.patch);
+  const auto patch = json::Document::parse(admission::print_patch(verdict.patch));
   require(patch.has_value(), "the patch is JSON");
   require(json::apply_json_patch(sent, patch->root()).has_value(), "the patch fits the object");
 }

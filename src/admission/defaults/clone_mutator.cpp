@@ -11,14 +11,13 @@ constexpr std::size_t suffix_characters = 5;
 
 }  // namespace
 
-Completion complete_clone(const Case& about) {
+Verdict complete_clone(const Case& about) {
   json::Object& spec = json::ensure_object(about.object->get_object(), "spec");
   const json::Object* target = edit::child(&spec, "target");
   if (target && !json::get_string_or(*target, "name").empty()) return {};
   // Upstream crashes on a clone of nothing (spec work-objects Q1).
   const json::Object* source = edit::child(&spec, "source");
-  if (!source)
-    return refuse(Verdict::error("spec.source is required: the VirtualMachine or VirtualMachineSnapshot to clone"));
+  if (!source) return Verdict::error("spec.source is required: the VirtualMachine or VirtualMachineSnapshot to clone");
   const std::string name = fmt::format("clone-{}-{}", json::get_string_or(*source, "name"),
                                        about.context.randomness.suffix(suffix_characters));
   const bool invented = !target;

@@ -13,37 +13,16 @@
 
 namespace vg::admission {
 
-// One operation of the patch that leads from the object as it was sent to the object as it is now.
-struct PatchStep {
-  std::string_view op;
-  std::string_view path;
-  const json::Value* value;  // inside the object
-};
+// Completes `about.object` where it lies; the verdict's patch leads there from the object as it was sent. After a
+// refusal the object is good for nothing. The object is in canonical form before and after.
+using Complete = Verdict (*)(const Case& about);
 
-struct Completion {
-  Verdict verdict;  // has no patch
-  std::vector<PatchStep> steps;
-};
-
-// Completes `about.object` where it lies. After a refusal the object is good for nothing. The object is in canonical
-// form before and after.
-using Complete = Completion (*)(const Case& about);
-
-Completion complete_vmi(const Case& about);           // spec work-objects 1
-Completion complete_vm(const Case& about);            // spec vm-instancetype 2
-Completion complete_migration(const Case& about);     // spec work-objects 2.1
-Completion complete_clone(const Case& about);         // spec work-objects 2.2
-Completion complete_launcher_pod(const Case& about);  // spec work-objects 2.3
-
-// Null for a path that completes nothing.
-Complete find_completion(std::string_view webhook_path);
-
-// The same, answered with a patch: for the table of chains.
-Verdict mutate_vmi(const Case& about);
-Verdict mutate_vm(const Case& about);
-Verdict mutate_migration(const Case& about);
-Verdict mutate_clone(const Case& about);
-Verdict mutate_launcher_pod(const Case& about);  // takes the pod as it was sent, or none at all: it never refuses
+Verdict complete_vmi(const Case& about);        // spec work-objects 1
+Verdict complete_vm(const Case& about);         // spec vm-instancetype 2
+Verdict complete_migration(const Case& about);  // spec work-objects 2.1
+Verdict complete_clone(const Case& about);      // spec work-objects 2.2
+// Takes the pod as it was sent, or none at all: it never refuses.
+Verdict complete_launcher_pod(const Case& about);  // spec work-objects 2.3
 
 // For whoever has the object itself and wants no patch: a create on this machine, `virtgate render`. Brings `object`
 // into canonical form and completes it where it lies; objects of a kind without defaults are only brought into that
@@ -61,9 +40,9 @@ Verdict complete_object(const Draft& draft, const Context& context);
 
 // Replaces these top-level members of the object, which must be in canonical form, as a whole, as upstream does: equal
 // parts are sent too. Members are named with their slash.
-Completion replace_members(const Case& about, std::initializer_list<std::string_view> paths);
-Completion refuse(Verdict verdict);
-// Empty without steps.
-std::string print_patch(const std::vector<PatchStep>& steps);
+Verdict replace_members(const Case& about, std::initializer_list<std::string_view> paths);
+
+// Whether it is the pod of a machine, by its label: only those are registered for.
+bool is_launcher_pod(const json::Value& object);
 
 }  // namespace vg::admission

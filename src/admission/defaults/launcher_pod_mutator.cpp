@@ -226,19 +226,14 @@ std::vector<Addition> find_additions(const Object& vmi, const Object& pod_spec) 
   return additions;
 }
 
-bool is_launcher(const Case& about, const Object& pod) {
-  return about.review.resource.resource == "pods" &&
-         text(edit::descend(pod, {"metadata", "labels"}), "kubevirt.io") == "virt-launcher";
-}
-
 }  // namespace
 
-Completion complete_launcher_pod(const Case& about) {
+Verdict complete_launcher_pod(const Case& about) {
   static const api::Kind* kind = api::find_kind("", "", "Pod");
   if (!about.object || !about.object->is_object() || !api::canonicalize(*about.object, *kind->type)) return {};
   Object& pod = about.object->get_object();
   Object* spec = edit::child(&pod, "spec");
-  if (!spec || !is_launcher(about, pod)) return {};
+  if (!spec || about.review.resource.resource != "pods" || !is_launcher_pod(*about.object)) return {};
   const Object* vmi = find_owner(pod, about.context);
   if (!vmi) return {};
   const std::vector<Addition> additions = find_additions(*vmi, *spec);
@@ -247,12 +242,11 @@ Completion complete_launcher_pod(const Case& about) {
   const std::size_t before = containers.size();
   for (const Addition& addition : additions)
     fill_container(edit::append_object(containers), addition, *vmi, about.context);
-  Completion completion = replace_members(about, {});
-  if (!completion.verdict.allowed) return {};
+  Verdict completed = replace_members(about, {});
   const Array* now = json::as_array(json::find_path(*about.object, {"spec", "containers"}));
   for (std::size_t i = before; now && i < now->size(); ++i)
-    completion.steps.push_back({.op = "add", .path = "/spec/containers/-", .value = &(*now)[i]});
-  return completion;
+    completed.patch.push_back({.op = "add", .path = "/spec/containers/-", .value = &(*now)[i]});
+  return completed;
 }
 
 }  // namespace vg::admission

@@ -6,7 +6,7 @@ namespace vg::admission {
 
 // The label is what finds the migrations of a machine, so it always says what the spec says; the finalizer lets the
 // controller end the work before the object goes. Neither the operation nor an earlier finalizer is looked at.
-Completion complete_migration(const Case& about) {
+Verdict complete_migration(const Case& about) {
   json::Object& migration = about.object->get_object();
   const json::Object* spec = json::get_object(migration, "spec");
   const std::string name(spec ? json::get_string_or(*spec, "vmiName") : std::string_view());

@@ -20,15 +20,15 @@ TEST_F(MigrationTest, LabelAndFinalizerAreSetWhateverWasThere) {
   EXPECT_EQ(asked.at("/metadata/labels/a"), R"("b")");
   EXPECT_EQ(asked.at("/metadata/finalizers"),
             R"(["kubevirt.io/migrationJobFinalize","kubevirt.io/migrationJobFinalize"])");
-  ASSERT_EQ(asked.completion.steps.size(), 1U);
-  EXPECT_EQ(asked.completion.steps[0].path, "/metadata");
+  ASSERT_EQ(asked.verdict.patch.size(), 1U);
+  EXPECT_EQ(asked.verdict.patch[0].path, "/metadata");
 }
 
 TEST_F(CloneTest, AMissingTargetIsInvented) {
   const Asked asked = ask("/vm-clone-mutate-create",
                           R"({"spec":{"source":{"apiGroup":"kubevirt.io","kind":"VirtualMachine","name":"s"}}})");
   EXPECT_EQ(asked.at("/spec/target"), R"({"apiGroup":"kubevirt.io","kind":"VirtualMachine","name":"clone-s-xxxxx"})");
-  ASSERT_EQ(asked.completion.steps.size(), 1U);
+  ASSERT_EQ(asked.verdict.patch.size(), 1U);
 }
 
 TEST_F(CloneTest, AMissingNameIsInventedAlone) {
@@ -40,13 +40,13 @@ TEST_F(CloneTest, AMissingNameIsInventedAlone) {
 TEST_F(CloneTest, ANamedTargetIsLeftAlone) {
   const Asked asked = ask("/vm-clone-mutate-create", R"({"spec":{"target":{"kind":"VirtualMachine","name":"t"}}})");
   EXPECT_TRUE(asked.allowed());
-  EXPECT_THAT(asked.completion.steps, IsEmpty());
+  EXPECT_THAT(asked.verdict.patch, IsEmpty());
 }
 
 TEST_F(CloneTest, ACloneOfNothingIsRefused) {
   const Asked asked = ask("/vm-clone-mutate-create", R"({"spec":{}})");
   EXPECT_EQ(asked.code(), 400);
-  EXPECT_THAT(asked.completion.verdict.refusal().message, HasSubstr("spec.source"));
+  EXPECT_THAT(asked.verdict.refusal().message, HasSubstr("spec.source"));
 }
 
 struct LauncherPodTest : DefaultsTest {
@@ -79,9 +79,9 @@ struct LauncherPodTest : DefaultsTest {
 
 TEST_F(LauncherPodTest, AContainerShowsTheMountToTheGuest) {
   const Asked asked = ask("/virt-launcher-pod-mutate", pod());
-  ASSERT_EQ(asked.completion.steps.size(), 1U);
-  EXPECT_EQ(asked.completion.steps[0].op, "add");
-  EXPECT_EQ(asked.completion.steps[0].path, "/spec/containers/-");
+  ASSERT_EQ(asked.verdict.patch.size(), 1U);
+  EXPECT_EQ(asked.verdict.patch[0].op, "add");
+  EXPECT_EQ(asked.verdict.patch[0].path, "/spec/containers/-");
   EXPECT_EQ(asked.at("/spec/containers/1/name"), R"("virtiofs-tok")");
   EXPECT_EQ(asked.at("/spec/containers/1/image"), R"("img")");
   EXPECT_EQ(asked.at("/spec/containers/1/args/1"), R"("--shared-dir=/virtiofs-data/tok")");
@@ -102,12 +102,12 @@ TEST_F(LauncherPodTest, AGuaranteedPodStaysSo) {
 
 TEST_F(LauncherPodTest, WhatDoesNotFitLeavesThePodAsItIs) {
   const std::string done = R"(,{"name":"virtiofs-tok","image":"img"})";
-  EXPECT_THAT(ask("/virt-launcher-pod-mutate", pod(done)).completion.steps, IsEmpty());
-  EXPECT_THAT(ask("/virt-launcher-pod-mutate", pod("", "virt-handler")).completion.steps, IsEmpty());
+  EXPECT_THAT(ask("/virt-launcher-pod-mutate", pod(done)).verdict.patch, IsEmpty());
+  EXPECT_THAT(ask("/virt-launcher-pod-mutate", pod("", "virt-handler")).verdict.patch, IsEmpty());
   known.break_resource("kubevirt.io/virtualmachineinstances");
   const Asked unanswered = ask("/virt-launcher-pod-mutate", pod());
   EXPECT_TRUE(unanswered.allowed());
-  EXPECT_THAT(unanswered.completion.steps, IsEmpty());
+  EXPECT_THAT(unanswered.verdict.patch, IsEmpty());
 }
 
 struct CompleteObjectTest : DefaultsTest {
@@ -150,9 +150,10 @@ TEST_F(CompleteObjectTest, AnObjectThatCannotBeReadIsRefused) {
 
 TEST(MutateTest, ThePatchIsOneTextInTheOrderOfSteps) {
   Value spec(json::Object{{"a", 1}});
-  EXPECT_EQ(
-      print_patch({{.op = "replace", .path = "/spec", .value = &spec}, {.op = "add", .path = "/b/-", .value = &spec}}),
-      R"([{"op":"replace","path":"/spec","value":{"a":1}},{"op":"add","path":"/b/-","value":{"a":1}}])");
+  const std::vector<PatchStep> steps = {{.op = "replace", .path = "/spec", .value = &spec},
+                                        {.op = "add", .path = "/b/-", .value = &spec}};
+  EXPECT_EQ(print_patch(steps),
+            R"([{"op":"replace","path":"/spec","value":{"a":1}},{"op":"add","path":"/b/-","value":{"a":1}}])");
   EXPECT_EQ(print_patch({}), "");
 }
 

@@ -111,11 +111,11 @@ inline config::ConfigPtr configuration(std::string_view text, std::string_view a
 // One webhook asked once.
 struct Asked {
   json::Document document;
-  Completion completion;
+  Verdict verdict;
   const Value* object = nullptr;
 
-  bool allowed() const { return completion.verdict.allowed; }
-  int code() const { return completion.verdict.refusal().code; }
+  bool allowed() const { return verdict.allowed; }
+  int code() const { return verdict.refusal().code; }
   // Text of what stands at a JSON pointer; "" for nothing.
   std::string at(std::string_view pointer) const {
     const Value* value = json::resolve(*object, *json::Pointer::parse(pointer));
@@ -134,7 +134,7 @@ struct DefaultsTest : ::testing::Test {
   Asked ask(std::string_view path, std::string_view object, std::string_view old_object = {}) {
     Asked asked{.document = parsed(R"({"object":)" + std::string(object) + R"(,"oldObject":)" +
                                    (old_object.empty() ? "null" : std::string(old_object)) + "}"),
-                .completion = {}};
+                .verdict = {}};
     const Webhook& webhook = *find_webhook(path);
     const Subject& subject = webhook.subjects.front();
     Review review;
@@ -154,12 +154,12 @@ struct DefaultsTest : ::testing::Test {
                           .now = Clock::Wall(std::chrono::seconds(1767323045)),
                           .storage = asked.document.storage()};
     asked.object = review.object;
-    asked.completion = find_completion(path)({.context = context,
-                                              .review = review,
-                                              .webhook = webhook,
-                                              .object = review.object,
-                                              .old_object = review.old_object,
-                                              .empty_requests = empty_requests});
+    asked.verdict = find_webhook(path)->complete({.context = context,
+                                                  .review = review,
+                                                  .webhook = webhook,
+                                                  .object = review.object,
+                                                  .old_object = review.old_object,
+                                                  .empty_requests = empty_requests});
     return asked;
   }
 };

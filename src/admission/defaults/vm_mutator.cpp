@@ -95,15 +95,13 @@ bool is_being_deleted(const Object& vm) {
 
 }  // namespace
 
-Completion complete_vm(const Case& about) {
+Verdict complete_vm(const Case& about) {
   Object& vm = about.object->get_object();
   if (is_being_deleted(vm)) return {};
-  if (Causes causes = first_matcher_causes(about, vm); !causes.empty())
-    return refuse(Verdict::invalid(std::move(causes)));
+  if (Causes causes = first_matcher_causes(about, vm); !causes.empty()) return Verdict::invalid(std::move(causes));
   for (const Family* family : families)
-    if (auto good = infer_matcher(vm, *family, about.context); !good)
-      return refuse(Verdict::refuse(std::move(good.error())));
-  if (!edit::descend(vm, {"spec", "template"})) return refuse(Verdict::error("spec.template is required"));
+    if (auto good = infer_matcher(vm, *family, about.context); !good) return Verdict::refuse(std::move(good.error()));
+  if (!edit::descend(vm, {"spec", "template"})) return Verdict::error("spec.template is required");
   VmTarget target{.vm = vm, .preference = find_preference(vm, about.context), .context = about.context};
   for (const VmDefault& row : vm_defaults())
     if (about.create() || !row.on_create_only) row.apply(target);

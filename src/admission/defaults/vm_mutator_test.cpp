@@ -31,7 +31,7 @@ struct VmMutatorTest : DefaultsTest {
     return ask("/virtualmachines-mutate", object, before);
   }
   std::string cause(const Asked& asked) {
-    const auto& causes = asked.completion.verdict.refusal().details.causes;
+    const auto& causes = asked.verdict.refusal().details.causes;
     return causes.empty() ? "" : causes.front().reason + " " + causes.front().field;
   }
 };
@@ -42,9 +42,9 @@ TEST_F(VmMutatorTest, ANewVmGetsAnIdentityAndItsPlatform) {
   EXPECT_EQ(asked.at("/spec/template/spec/domain/machine/type"), R"("q35")");
   EXPECT_EQ(asked.at("/spec/template/spec/domain/firmware/serial"), '"' + std::string(fixed_uuid) + '"');
   EXPECT_EQ(asked.at("/spec/template/metadata/annotations/kubevirt.io~1pci-topology-version"), R"("v3")");
-  ASSERT_EQ(asked.completion.steps.size(), 2U);
-  EXPECT_EQ(asked.completion.steps[0].path, "/spec");
-  EXPECT_EQ(asked.completion.steps[1].path, "/metadata");
+  ASSERT_EQ(asked.verdict.patch.size(), 2U);
+  EXPECT_EQ(asked.verdict.patch[0].path, "/spec");
+  EXPECT_EQ(asked.verdict.patch[1].path, "/metadata");
 }
 
 TEST_F(VmMutatorTest, AnUpdateGetsOnlyItsPlatform) {
@@ -58,7 +58,7 @@ TEST_F(VmMutatorTest, AVmThatIsBeingDeletedIsLeftAlone) {
   const Asked asked = create(R"({"metadata":{"name":"m","deletionTimestamp":"2026-01-01T00:00:00Z"},)"
                              R"("spec":{"instancetype":{},"template":{"spec":{"domain":{"devices":{}}}}}})");
   EXPECT_TRUE(asked.allowed());
-  EXPECT_THAT(asked.completion.steps, IsEmpty());
+  EXPECT_THAT(asked.verdict.patch, IsEmpty());
 }
 
 TEST_F(VmMutatorTest, MatchersAreChecked) {
@@ -190,7 +190,7 @@ TEST_F(InferenceTest, PolicyDecidesAboutVolumesThatSayNothing) {
   EXPECT_EQ(ignored.at("/spec/instancetype"), "");
   EXPECT_EQ(ignored.at("/spec/template/spec/domain/memory/guest"), R"("1Gi")");
   EXPECT_EQ(infer("nowhere", "Ignore").code(), 400);
-  EXPECT_THAT(infer("nowhere").completion.verdict.refusal().message, HasSubstr("nowhere"));
+  EXPECT_THAT(infer("nowhere").verdict.refusal().message, HasSubstr("nowhere"));
 }
 
 }  // namespace

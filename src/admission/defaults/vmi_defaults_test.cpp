@@ -228,7 +228,7 @@ TEST_F(VmiDefaultsTest, ADefaultInterfaceThatIsNotPermittedIsRefused) {
   const Asked bridge = create(R"({"domain":{"devices":{}}})");
   EXPECT_FALSE(bridge.allowed());
   EXPECT_EQ(bridge.code(), 400);
-  EXPECT_THAT(bridge.completion.verdict.refusal().reason, IsEmpty());
+  EXPECT_THAT(bridge.verdict.refusal().reason, IsEmpty());
   config = configuration(R"({"network":{"defaultNetworkInterface":"slirp"}})");
   EXPECT_EQ(create(R"({"domain":{"devices":{}}})").code(), 400);
   EXPECT_TRUE(create(R"({"domain":{"devices":{"autoattachPodInterface":false}}})").allowed());
@@ -242,10 +242,10 @@ TEST_F(VmiDefaultsTest, TheWorkedExampleOfTheSpecification) {
   EXPECT_EQ(asked.at("/status/phase"), R"("Pending")");
   EXPECT_EQ(asked.at("/status/phaseTransitionTimestamps"),
             R"([{"phase":"Pending","phaseTransitionTimestamp":"2026-01-02T03:04:05Z"}])");
-  ASSERT_EQ(asked.completion.steps.size(), 3U);
-  EXPECT_EQ(asked.completion.steps[0].path, "/spec");
-  EXPECT_EQ(asked.completion.steps[1].path, "/metadata");
-  EXPECT_EQ(asked.completion.steps[2].path, "/status");
+  ASSERT_EQ(asked.verdict.patch.size(), 3U);
+  EXPECT_EQ(asked.verdict.patch[0].path, "/spec");
+  EXPECT_EQ(asked.verdict.patch[1].path, "/metadata");
+  EXPECT_EQ(asked.verdict.patch[2].path, "/status");
 }
 
 // --- who may bring a status along
@@ -279,21 +279,21 @@ TEST_F(VmiDefaultsTest, AUserCannotChangeTheStatus) {
   const Asked asked = ask("/virtualmachineinstances-mutate", failed, running);
   EXPECT_TRUE(asked.allowed());
   EXPECT_EQ(asked.at("/status/phase"), R"("Running")");
-  ASSERT_EQ(asked.completion.steps.size(), 1U);
-  EXPECT_EQ(asked.completion.steps[0].path, "/status");
+  ASSERT_EQ(asked.verdict.patch.size(), 1U);
+  EXPECT_EQ(asked.verdict.patch[0].path, "/status");
 }
 
 TEST_F(VmiDefaultsTest, KubeVirtItselfCan) {
   username = "system:serviceaccount:kubevirt:kubevirt-handler";
   const Asked asked = ask("/virtualmachineinstances-mutate", failed, running);
   EXPECT_EQ(asked.at("/status/phase"), R"("Failed")");
-  EXPECT_THAT(asked.completion.steps, IsEmpty());
+  EXPECT_THAT(asked.verdict.patch, IsEmpty());
 }
 
 TEST_F(VmiDefaultsTest, AnotherSpellingOfTheStatusIsNoChange) {
   const std::string same = R"({"metadata":{"name":"m"},"spec":{"domain":{"devices":{}}},"status":)"
                            R"({"phase":"Running","memory":{"guestCurrent":"1073741824"},"interfaces":[]}})";
-  EXPECT_THAT(ask("/virtualmachineinstances-mutate", same, running).completion.steps, IsEmpty());
+  EXPECT_THAT(ask("/virtualmachineinstances-mutate", same, running).verdict.patch, IsEmpty());
 }
 
 // --- presets
@@ -316,7 +316,7 @@ TEST_F(PresetsTest, AMatchingPresetIsMergedAndWarnedAbout) {
   EXPECT_EQ(asked.at("/spec/domain/devices/watchdog/name"), R"("w")");
   EXPECT_EQ(asked.at("/metadata/annotations/virtualmachinepreset.kubevirt.io~1p"), R"("kubevirt.io/v1")");
   EXPECT_EQ(asked.at("/metadata/annotations/virtualmachinepreset.kubevirt.io~1other"), "");
-  EXPECT_EQ(asked.completion.verdict.warnings.size(), 1U);
+  EXPECT_EQ(asked.verdict.warnings.size(), 1U);
 }
 
 TEST_F(PresetsTest, TheMachineWins) {
@@ -324,7 +324,7 @@ TEST_F(PresetsTest, TheMachineWins) {
   const Asked asked = create(R"({"domain":{"devices":{},"cpu":{"cores":5}}})", labelled);
   EXPECT_EQ(asked.at("/spec/domain/cpu/cores"), "5");
   EXPECT_EQ(asked.at("/metadata/annotations/virtualmachinepreset.kubevirt.io~1p"), "");
-  EXPECT_THAT(asked.completion.verdict.warnings, IsEmpty());
+  EXPECT_THAT(asked.verdict.warnings, IsEmpty());
 }
 
 TEST_F(PresetsTest, EmptyRequestsLeaveNoRoomForOthers) {
@@ -340,7 +340,7 @@ TEST_F(PresetsTest, ContradictionsAreRefused) {
   preset("q", "{}", R"({"resources":{"requests":{"memory":"2Gi"}}})");
   const Asked asked = create(bare, labelled);
   EXPECT_EQ(asked.code(), 422);
-  EXPECT_THAT(asked.completion.verdict.refusal().details.causes, IsEmpty());
+  EXPECT_THAT(asked.verdict.refusal().details.causes, IsEmpty());
 }
 
 TEST_F(PresetsTest, AnUnreadableSelectorSpoilsTheNamespace) {

@@ -30,11 +30,11 @@ void begin_life(VmiTarget& target) {
 }
 
 // Wherever a patch is sent for a machine that a preset was applied to (1.4).
-Completion with_preset_warning(const Case& about, Completion completion) {
-  if (completion.verdict.allowed && !completion.steps.empty() && carries_preset(about.object->get_object()))
-    completion.verdict.warnings.emplace_back(
+Verdict with_preset_warning(const Case& about, Verdict completed) {
+  if (completed.allowed && !completed.patch.empty() && carries_preset(about.object->get_object()))
+    completed.warnings.emplace_back(
         "VirtualMachineInstancePreset is deprecated; use an instance type and a preference");
-  return completion;
+  return completed;
 }
 
 // C1: requests that were sent empty are there while presets are merged.
@@ -65,14 +65,14 @@ void forget_foreign_status(const Case& about, Object& status) {
 }
 
 // 1.2
-Completion complete_new(const Case& about) {
+Verdict complete_new(const Case& about) {
   Object& vmi = about.object->get_object();
   // All three are there before a reference to one of them is taken.
   for (const string_view name : {"metadata", "spec", "status"}) json::ensure_object(vmi, name);
   forget_foreign_status(about, json::ensure_object(vmi, "status"));
-  if (auto good = merge_presets(about, vmi); !good) return refuse(Verdict::refuse(std::move(good.error())));
+  if (auto good = merge_presets(about, vmi); !good) return Verdict::refuse(std::move(good.error()));
   if (auto good = apply_spec_defaults(json::ensure_object(vmi, "spec"), about.context.config); !good)
-    return refuse(Verdict::refuse(std::move(good.error())));
+    return Verdict::refuse(std::move(good.error()));
   VmiTarget target{.vmi = vmi, .context = about.context};
   for (const VmiDefault& row : vmi_defaults()) row.apply(target);
   begin_life(target);
@@ -81,7 +81,7 @@ Completion complete_new(const Case& about) {
 
 // 1.6: the kind has no status subresource, so this alone keeps users from writing the status. Their change is undone
 // without a word, and the rest of the update goes on.
-Completion complete_changed(const Case& about) {
+Verdict complete_changed(const Case& about) {
   if (!about.old_object || is_trusted_account(about.context, about.review.user.username)) return {};
   if (unchanged(about, {"status"})) return {};
   const Value* old_status = json::find(*about.old_object, "status");
@@ -94,7 +94,7 @@ Completion complete_changed(const Case& about) {
 
 }  // namespace
 
-Completion complete_vmi(const Case& about) {
+Verdict complete_vmi(const Case& about) {
   if (about.create()) return with_preset_warning(about, complete_new(about));
   if (about.update()) return with_preset_warning(about, complete_changed(about));
   return {};

@@ -97,7 +97,7 @@ bool asked_by_descheduler(const Case& about) {
 }
 
 // What makes virt-controller migrate the machine: the node it is to leave. Who wanted it is told to the descheduler.
-std::string evacuation_patch(const Case& about, const json::Value& vmi, string_view node) {
+json::Value evacuation_patch(const Case& about, const json::Value& vmi, string_view node) {
   json::Array operations(about.context.storage);
   const auto add = [&](string_view path, json::Value value) {
     json::Object operation(about.context.storage);
@@ -114,7 +114,7 @@ std::string evacuation_patch(const Case& about, const json::Value& vmi, string_v
       add("/metadata/annotations",
           json::Value({{"kubevirt.io/eviction-source", "descheduler"}}, about.context.storage));
   }
-  return json::to_text(json::Value(std::move(operations)));
+  return json::Value(std::move(operations));
 }
 
 // Marks the machine; the eviction itself is refused until it has moved.

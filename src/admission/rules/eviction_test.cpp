@@ -10,6 +10,7 @@
 #include "admission/defaults/testing.h"
 #include "admission/store_lookups.h"
 #include "json/document.h"
+#include "json/write.h"
 
 namespace vg::admission {
 namespace {
@@ -73,7 +74,7 @@ TEST_F(EvictionTest, AMachineThatMovesIsMarked) {
   EXPECT_EQ(effect.resource, "kubevirt.io/virtualmachineinstances");
   EXPECT_EQ(effect.ns, "n");
   EXPECT_EQ(effect.name, "m");
-  EXPECT_EQ(effect.patch, R"([{"op":"add","path":"/status/evacuationNodeName","value":"node1"}])");
+  EXPECT_EQ(json::to_text(effect.patch), R"([{"op":"add","path":"/status/evacuationNodeName","value":"node1"}])");
   EXPECT_FALSE(effect.dry_run);
   EXPECT_EQ(effect.failure.code, 429);
 }
@@ -99,15 +100,15 @@ TEST_F(EvictionTest, APodThatIsNotThereIsNobodysMatter) {
 
 TEST_F(EvictionTest, TheDeschedulerIsNamed) {
   constexpr string_view eviction = R"({"metadata":{"annotations":{"requested-by":"sigs.k8s.io/descheduler"}}})";
-  EXPECT_EQ(evict(eviction).effects.at(0).patch,
+  EXPECT_EQ(json::to_text(evict(eviction).effects.at(0).patch),
             R"([{"op":"add","path":"/status/evacuationNodeName","value":"node1"},{"op":"add",)"
             R"("path":"/metadata/annotations","value":{"kubevirt.io/eviction-source":"descheduler"}}])");
   machine(R"({"metadata":{"annotations":{"a":"b"}},"spec":{"evictionStrategy":"External"},
       "status":{"nodeName":"node1"}})");
-  EXPECT_EQ(evict(eviction).effects.at(0).patch,
+  EXPECT_EQ(json::to_text(evict(eviction).effects.at(0).patch),
             R"([{"op":"add","path":"/status/evacuationNodeName","value":"node1"},{"op":"add",)"
             R"("path":"/metadata/annotations/kubevirt.io~1eviction-source","value":"descheduler"}])");
-  EXPECT_EQ(evict(R"({"metadata":{"annotations":{"requested-by":"me"}}})").effects.at(0).patch,
+  EXPECT_EQ(json::to_text(evict(R"({"metadata":{"annotations":{"requested-by":"me"}}})").effects.at(0).patch),
             R"([{"op":"add","path":"/status/evacuationNodeName","value":"node1"}])");
 }
 

@@ -11,8 +11,9 @@
 #include <vector>
 
 #include "admission/admit.h"
-#include "admission/chain.h"
+#include "admission/rule.h"
 #include "admission/rules/example.h"
+#include "admission/webhook.h"
 #include "json/access.h"
 #include "json/document.h"
 #include "json/patch.h"
@@ -388,9 +389,9 @@ TEST(RuleExamplesTest, EveryRuleLetsSomethingThroughAndRefusesSomething) {
 }
 
 TEST(RuleExamplesTest, EveryRuleHasAnExample) {
-  for (const Chain& chain : chains()) {
-    if (!chain.rules) continue;
-    for (const Rule& rule : chain.rules())
+  for (const Webhook& webhook : webhooks()) {
+    if (!webhook.rules) continue;
+    for (const Rule& rule : webhook.rules())
       for (const RuleInfo& info : rules_behind(rule))
         EXPECT_TRUE(std::ranges::find(all_examples(), info.id, &Example::id) != all_examples().end() ||
                     std::ranges::find(unreachable, info.id) != std::end(unreachable))

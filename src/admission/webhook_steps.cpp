@@ -1,16 +1,15 @@
-#include "admission/chain.h"
+#include "admission/webhook_steps.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 #include <vector>
 
 #include "admission/defaults/completion.h"
 #include "admission/defaults/presets.h"
 #include "admission/instancetype/expand.h"
-#include "admission/rules/tables.h"
+#include "admission/rule.h"
 #include "api/canonical.h"
 #include "api/schema.h"
 #include "api/webhook_schema.h"
@@ -23,110 +22,8 @@ using config::Gate;
 using std::string_view;
 using enum Step;
 
-// --- the table -------------------------------------------------------------------------------------------------------
-
-constexpr Step evict[] = {rules};
-constexpr Step instance[] = {schema, exact_resource, decode, decode_old, rules};
-constexpr Step machine[] = {exact_resource, schema, decode, living, try_old, expand, rules};
-constexpr Step checked_first[] = {exact_resource, schema, decode, rules};
-constexpr Step decoded_first[] = {exact_resource, decode, schema, rules};
-constexpr Step migration_update[] = {exact_resource, decode, decode_old, schema, rules};
-constexpr Step pool[] = {exact_resource, schema, decode, try_old, rules};
-constexpr Step gated[] = {resource, gate, decode, known_operation, decode_old, rules};
-constexpr Step ungated[] = {resource, decode, known_operation, decode_old, rules};
-constexpr Step backup[] = {resource, gate, creates_only, decode, rules};
-constexpr Step tracker[] = {resource, gate};
-constexpr Step sizing[] = {writes_only, schema, decode, decode_old, rules};
-constexpr Step status[] = {status_schema, machines_only, decode, decode_old, rules};
-constexpr Step policy[] = {resource, decode, any_old, rules};
-constexpr Step gated_decoded[] = {resource, gate, decode, rules};
-
-constexpr Step default_machine[] = {exact_resource, schema, decode, decode_old, living, defaults};
-constexpr Step default_instance[] = {exact_resource, schema, decode, decode_old, defaults};
-constexpr Step default_migration[] = {exact_resource, schema, decode, defaults};
-// Never refuses, so it reads the pod itself.
-constexpr Step default_pod[] = {defaults};
-constexpr Step default_clone[] = {resource, schema, decode, defaults};
-
-constexpr string_view migration_kind = "VirtualMachineInstanceMigration";
-
-constexpr std::array table = std::to_array<Chain>({
-    {.path = "/pod-eviction-validate", .steps = evict, .rules = eviction_rules},
-    {.path = "/virtualmachineinstances-validate-create",
-     .steps = instance,
-     .schema = "VirtualMachineInstance",
-     .rules = vmi_create_rules},
-    {.path = "/virtualmachineinstances-validate-update",
-     .steps = instance,
-     .schema = "VirtualMachineInstance",
-     .rules = vmi_update_rules},
-    {.path = "/virtualmachines-validate", .steps = machine, .schema = "VirtualMachine", .rules = vm_rules},
-    {.path = "/virtualmachinereplicaset-validate",
-     .steps = checked_first,
-     .schema = "VirtualMachineInstanceReplicaSet",
-     .rules = replica_set_rules},
-    {.path = "/virtualmachinepool-validate", .steps = pool, .schema = "VirtualMachinePool", .rules = pool_rules},
-    {.path = "/vmipreset-validate",
-     .steps = checked_first,
-     .schema = "VirtualMachineInstancePreset",
-     .rules = preset_rules},
-    {.path = "/migration-validate-create",
-     .steps = decoded_first,
-     .schema = migration_kind,
-     .rules = migration_create_rules},
-    {.path = "/migration-validate-update",
-     .steps = migration_update,
-     .schema = migration_kind,
-     .rules = migration_update_rules},
-    {.path = "/virtualmachinesnapshots-validate", .steps = gated, .gate = Gate::snapshot, .rules = snapshot_rules},
-    {.path = "/virtualmachinerestores-validate", .steps = gated, .gate = Gate::snapshot, .rules = restore_rules},
-    {.path = "/virtualmachinebackups-validate",
-     .steps = backup,
-     .gate = Gate::incremental_backup,
-     .rules = backup_rules},
-    {.path = "/virtualmachinebackuptrackers-validate", .steps = tracker, .gate = Gate::incremental_backup},
-    {.path = "/virtualmachineexports-validate", .steps = ungated, .rules = export_rules},
-    {.path = "/virtualmachineinstancetypes-validate",
-     .steps = sizing,
-     .schema = "virtualmachineinstancetypes",
-     .rules = instancetype_rules},
-    {.path = "/virtualmachineclusterinstancetypes-validate",
-     .steps = sizing,
-     .schema = "virtualmachineclusterinstancetypes",
-     .rules = instancetype_rules},
-    {.path = "/virtualmachinepreferences-validate",
-     .steps = sizing,
-     .schema = "virtualmachinepreferences",
-     .rules = preference_rules},
-    {.path = "/virtualmachineclusterpreferences-validate",
-     .steps = sizing,
-     .schema = "virtualmachineclusterpreferences",
-     .rules = preference_rules},
-    {.path = "/status-validate", .steps = status, .rules = status_rules},
-    {.path = "/migration-policy-validate-create", .steps = policy, .rules = migration_policy_rules},
-    {.path = "/vm-clone-validate-create", .steps = gated_decoded, .gate = Gate::snapshot, .rules = clone_rules},
-    {.path = "/plugin-validate", .steps = gated_decoded, .gate = Gate::plugins, .rules = plugin_rules},
-    {.path = "/virtualmachines-mutate", .steps = default_machine, .schema = "VirtualMachine", .mutate = mutate_vm},
-    {.path = "/virtualmachineinstances-mutate",
-     .steps = default_instance,
-     .schema = "VirtualMachineInstance",
-     .mutate = mutate_vmi},
-    {.path = "/migration-mutate-create",
-     .steps = default_migration,
-     .schema = migration_kind,
-     .mutate = mutate_migration},
-    {.path = "/vm-clone-mutate-create",
-     .steps = default_clone,
-     .schema = "VirtualMachineClone",
-     .mutate = mutate_clone},
-    {.path = "/virt-launcher-pod-mutate", .steps = default_pod, .mutate = mutate_launcher_pod},
-});
-
-// --- the steps -------------------------------------------------------------------------------------------------------
-
 // Where a review is on its way.
 struct Course {
-  const Chain& chain;
   const Webhook& webhook;
   const Review& review;
   const Context& context;
@@ -176,7 +73,7 @@ Verdict wrong_resource(const Course& course) {
 }
 
 Answer check_gate(const Course& course) {
-  const Gate gate = *course.chain.gate;
+  const Gate gate = *course.webhook.gate;
   if (!course.creates() || course.context.config.enabled(gate)) return std::nullopt;
   return Verdict::error(
       fmt::format("new {} require the feature gate {}, which is disabled; an administrator can enable "
@@ -193,7 +90,7 @@ Answer check_schema(Course& course) {
   if (!course.object) return no_object(course, "object");
   if (!course.object->is_object())
     return Verdict::error("the object under review must be a JSON object with kind and spec");
-  auto causes = api::check_webhook_schema(course.chain.schema, *course.object);
+  auto causes = api::check_webhook_schema(course.webhook.schema, *course.object);
   if (causes.empty()) return std::nullopt;
   return Verdict::invalid(std::move(causes));
 }
@@ -223,16 +120,16 @@ const api::Type* type_of(const Course& course) {
 
 // Rules see what Go has in memory; what is written back is as Go writes it.
 api::Empties empties_for(const Course& course) {
-  return course.chain.mutate ? api::Empties::left_out : api::Empties::kept;
+  return course.webhook.mutating() ? api::Empties::left_out : api::Empties::kept;
 }
 
 Answer decode_object(Course& course) {
   if (!course.object) return no_object(course, "object");
-  if (!course.chain.schema.empty() && !course.schema_causes && course.object->is_object())
-    if (std::ranges::find(std::ranges::find(course.chain.steps, decode), course.chain.steps.end(), schema) !=
-        course.chain.steps.end())
-      course.schema_causes = api::check_webhook_schema(course.chain.schema, *course.object);
-  if (course.chain.mutate == mutate_vmi) course.empty_requests = sends_empty_requests(course.object);
+  if (!course.webhook.schema.empty() && !course.schema_causes && course.object->is_object())
+    if (std::ranges::find(std::ranges::find(course.webhook.steps, decode), course.webhook.steps.end(), schema) !=
+        course.webhook.steps.end())
+      course.schema_causes = api::check_webhook_schema(course.webhook.schema, *course.object);
+  if (course.webhook.complete == complete_vmi) course.empty_requests = sends_empty_requests(course.object);
   if (const api::Type* type = type_of(course))
     if (auto good = api::canonicalize(*course.object, *type, {}, empties_for(course)); !good)
       return Verdict::error(good.error().message);
@@ -273,9 +170,9 @@ Case case_of(const Course& course) {
 }
 
 Answer ask_table(const Course& course) {
-  if (!course.chain.rules) return std::nullopt;
+  if (!course.webhook.rules) return std::nullopt;
   Causes causes;
-  ask_rules(course.chain.rules(), case_of(course), causes);
+  ask_rules(course.webhook.rules(), case_of(course), causes);
   return causes.verdict();
 }
 
@@ -319,22 +216,16 @@ Answer take(Step step, Course& course) {
     case rules:
       return ask_table(course);
     case defaults:
-      return course.chain.mutate ? Answer(course.chain.mutate(case_of(course))) : std::nullopt;
+      return course.webhook.complete ? Answer(course.webhook.complete(case_of(course))) : std::nullopt;
   }
   return std::nullopt;
 }
 
 }  // namespace
 
-std::span<const Chain> chains() { return table; }
-
-Verdict run_chain(const Webhook& webhook, const Review& review, const Context& context) {
-  Course course{.chain = table[static_cast<std::size_t>(&webhook - webhooks().data())],
-                .webhook = webhook,
-                .review = review,
-                .context = context,
-                .object = review.object};
-  for (const Step step : course.chain.steps)
+Verdict run_steps(const Webhook& webhook, const Review& review, const Context& context) {
+  Course course{.webhook = webhook, .review = review, .context = context, .object = review.object};
+  for (const Step step : webhook.steps)
     if (auto verdict = take(step, course)) return std::move(*verdict);
   return Verdict::allow();
 }
