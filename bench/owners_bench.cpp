@@ -10,7 +10,7 @@
 #include "json/document.h"
 #include "json/parse.h"
 #include "json/write.h"
-#include "resources/managed_fields.h"
+#include "objects/managed_fields.h"
 
 namespace {
 

@@ -7,10 +7,10 @@
 #include "actions/profiler.h"
 #include "base/guest_address.h"
 #include "base/limits.h"
+#include "housekeeping/first_start.h"
 #include "json/access.h"
 #include "json/arena.h"
-#include "resources/draft.h"
-#include "resources/first_start.h"
+#include "objects/draft.h"
 
 namespace vg::cmd {
 namespace {

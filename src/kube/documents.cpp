@@ -10,11 +10,11 @@
 #include "actions/negotiation.h"
 #include "actions/openapi.h"
 #include "base/phrases.h"
+#include "catalog/request_info.h"
+#include "discovery/discovery.h"
+#include "discovery/discovery_document.h"
 #include "json/arena.h"
 #include "json/write.h"
-#include "resources/discovery.h"
-#include "resources/discovery_document.h"
-#include "resources/request_info.h"
 #include "upstream_release.h"
 
 namespace vg::kube {

@@ -6,12 +6,12 @@
 
 #include "admission/lookup_name.h"
 #include "base/limits.h"
+#include "catalog/catalog.h"
 #include "json/access.h"
 #include "json/arena.h"
 #include "json/write.h"
 #include "kube/answer.h"
 #include "kube/paths.h"
-#include "resources/catalog.h"
 
 namespace vg::kube {
 namespace {

@@ -16,14 +16,14 @@
 #include "auth/reviews.h"
 #include "base/clock.h"
 #include "base/task.h"
+#include "catalog/request_info.h"
 #include "http/exchange.h"
+#include "objects/effects.h"
 #include "ports/authorizer.h"
 #include "ports/object_store.h"
 #include "resources/audit.h"
 #include "resources/context.h"
-#include "resources/effects.h"
 #include "resources/gate.h"
-#include "resources/request_info.h"
 #include "server/router.h"
 
 namespace vg::resources {

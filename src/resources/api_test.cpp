@@ -6,8 +6,8 @@
 #include <atomic>
 #include <chrono>
 
+#include "objects/draft.h"
 #include "resources/api_test_support.h"
-#include "resources/draft.h"
 #include "resources/output.h"
 
 namespace vg::resources::testing {

@@ -36,9 +36,9 @@
 #include "base/metrics.h"
 #include "base/status.h"
 #include "base/task.h"
+#include "catalog/request_info.h"
+#include "objects/object_request.h"
 #include "resources/audit_limiter.h"
-#include "resources/object_request.h"
-#include "resources/request_info.h"
 
 namespace vg::resources {
 

@@ -8,15 +8,15 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "catalog/catalog.h"
+#include "catalog/negotiate.h"
+#include "catalog/request_info.h"
 #include "http/exchange.h"
+#include "objects/object_request.h"
 #include "ports/object_store.h"
 #include "resources/audit.h"
-#include "resources/catalog.h"
 #include "resources/continue_token.h"
-#include "resources/negotiate.h"
-#include "resources/object_request.h"
 #include "resources/options.h"
-#include "resources/request_info.h"
 #include "server/router.h"
 
 namespace vg::resources {

@@ -1,4 +1,4 @@
-#include "resources/controllers.h"
+#include "housekeeping/controllers.h"
 
 #include <gmock/gmock.h>
 

@@ -1,13 +1,13 @@
 // A launcher's pod is evicted: its machine is marked in the store, whichever way the eviction comes in.
-#include "resources/effects.h"
+#include "objects/effects.h"
 
 #include <gmock/gmock.h>
 
 #include "admission/store_lookups.h"
 #include "config/cluster_config.h"
+#include "objects/draft.h"
 #include "ports/object_store_testing.h"
 #include "resources/api_test_support.h"
-#include "resources/draft.h"
 #include "server/webhooks.h"
 
 namespace vg::resources::testing {

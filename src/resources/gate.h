@@ -7,8 +7,8 @@
 #include "auth/identify.h"
 #include "base/status.h"
 #include "base/task.h"
+#include "catalog/request_info.h"
 #include "ports/authorizer.h"
-#include "resources/request_info.h"
 #include "server/router.h"
 
 namespace vg::resources {

@@ -9,11 +9,11 @@
 #include "base/budgets.h"
 #include "base/off_loop.h"
 #include "base/phrases.h"
-#include "resources/change.h"
+#include "objects/change.h"
+#include "objects/turn.h"
 #include "resources/output.h"
 #include "resources/read.h"
 #include "resources/selection.h"
-#include "resources/turn.h"
 
 namespace vg::resources {
 namespace {

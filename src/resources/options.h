@@ -13,8 +13,8 @@
 #include "base/selector.h"
 #include "base/status.h"
 #include "json/value.h"
+#include "objects/write_options.h"
 #include "ports/stored_object.h"
-#include "resources/write_options.h"
 
 namespace vg::resources {
 

@@ -11,9 +11,9 @@
 #include "base/off_loop.h"
 #include "base/release.h"
 #include "base/time_rfc3339.h"
-#include "resources/draft.h"
+#include "objects/draft.h"
+#include "objects/turn.h"
 #include "resources/output_protobuf.h"
-#include "resources/turn.h"
 
 namespace vg::resources {
 namespace {

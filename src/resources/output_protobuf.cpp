@@ -9,7 +9,7 @@
 #include "api/protobuf_wire.h"
 #include "json/access.h"
 #include "json/document.h"
-#include "resources/draft.h"
+#include "objects/draft.h"
 
 namespace vg::resources {
 namespace {

@@ -8,13 +8,13 @@
 #include "base/limits.h"
 #include "base/selector.h"
 #include "json/access.h"
-#include "resources/draft.h"
-#include "resources/object_writes.h"
+#include "objects/draft.h"
+#include "objects/object_writes.h"
+#include "objects/own_writes.h"
+#include "objects/turn.h"
 #include "resources/options.h"
-#include "resources/own_writes.h"
 #include "resources/read.h"
 #include "resources/selection.h"
-#include "resources/turn.h"
 
 namespace vg::resources {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "api/protobuf.h"
 #include "api/protobuf_wire.h"
+#include "catalog/negotiate.h"
 #include "resources/api_test_support.h"
-#include "resources/negotiate.h"
 
 namespace vg::resources {
 namespace {

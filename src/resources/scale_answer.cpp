@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "catalog/optional_parts.h"
 #include "json/access.h"
 #include "json/write.h"
 #include "resources/output_protobuf.h"
-#include "resources/table_cells.h"
-#include "resources/table_parts.h"
+#include "resources/tables/table_cells.h"
 
 namespace vg::resources {
 namespace {
@@ -47,11 +47,6 @@ void append_scale_table(std::string& out, const Context& context, const json::Ob
 }
 
 }  // namespace
-
-const api::Type& scale_type() {
-  static const api::Type& type = *api::find_type("autoscaling.Scale");
-  return type;
-}
 
 void append_scale(std::string& out, const Context& context, const json::Object& scale) {
   if (context.answer.form == Form::table) return append_scale_table(out, context, scale);

@@ -4,11 +4,11 @@
 #include <string>
 
 #include "json/value.h"
+#include "objects/object_writes.h"
 #include "resources/context.h"
 
 namespace vg::resources {
 
-const api::Type& scale_type();
 void append_scale(std::string& out, const Context& context, const json::Object& scale);
 
 }  // namespace vg::resources

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "resources/conversion.h"
-#include "resources/scan.h"
+#include "catalog/conversion.h"
+#include "objects/scan.h"
 
 namespace vg::resources {
 namespace {

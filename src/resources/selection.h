@@ -7,8 +7,8 @@
 
 #include "base/selector.h"
 #include "base/status.h"
+#include "catalog/catalog.h"
 #include "ports/stored_object.h"
-#include "resources/catalog.h"
 
 namespace vg::resources {
 

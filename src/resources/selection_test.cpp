@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "json/document.h"
-#include "resources/draft.h"
+#include "objects/draft.h"
 
 namespace vg::resources {
 namespace {

@@ -1,12 +1,12 @@
-#include "resources/system_controller.h"
+#include "housekeeping/system_controller.h"
 
 #include <gtest/gtest.h>
 
 #include <optional>
 #include <thread>
 
+#include "housekeeping/controllers.h"
 #include "resources/api_test_support.h"
-#include "resources/controllers.h"
 
 namespace vg::resources::testing {
 namespace {

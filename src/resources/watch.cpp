@@ -13,14 +13,14 @@
 #include "base/release.h"
 #include "http/core.h"
 #include "json/value.h"
-#include "resources/draft.h"
-#include "resources/object_meta.h"
+#include "objects/draft.h"
+#include "objects/object_meta.h"
+#include "objects/turn.h"
+#include "objects/wakeup.h"
 #include "resources/output.h"
 #include "resources/output_protobuf.h"
 #include "resources/read.h"
 #include "resources/selection.h"
-#include "resources/turn.h"
-#include "resources/wakeup.h"
 
 namespace vg::resources {
 namespace {

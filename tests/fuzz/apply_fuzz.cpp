@@ -11,7 +11,7 @@
 #include "json/access.h"
 #include "json/document.h"
 #include "json/write.h"
-#include "resources/managed_fields.h"
+#include "objects/managed_fields.h"
 
 namespace {
 

@@ -1,0 +1,169 @@
+#include "housekeeping/system_controller.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "catalog/catalog.h"
+#include "objects/turn.h"
+#include "objects/wakeup.h"
+
+namespace vg::resources {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::string_view namespaces_key = "namespaces";
+constexpr std::size_t changes_at_once = 512;
+constexpr std::size_t namespaces_at_once = 64;
+// After a write that somebody else got in the way of, and while a disk refuses.
+constexpr milliseconds retry_pause{20};
+constexpr milliseconds failure_pause{2000};
+// After something was mended: whoever insists on something else (a kube-controller-manager with other authorities)
+// costs ten writes a second, and not all that the disk can do.
+constexpr milliseconds mend_pause{100};
+
+// Which changes of a followed object are a reason to look. What was just added is there.
+bool is_reason(const Change& change) {
+  if (change.object->resource() == namespaces_key) return change.type == ChangeType::added;
+  return change.type != ChangeType::added;
+}
+
+std::string_view namespace_of(const StoredObject& object) {
+  return object.resource() == namespaces_key ? object.name() : object.ns();
+}
+
+}  // namespace
+
+class SystemController::Work {
+ public:
+  explicit Work(const Parts& parts) : parts_(parts), wakeup_(std::make_shared<Wakeup>(parts.core)) {}
+
+  Task<void> run() {
+    follow_all();
+    look_at_all_ = true;
+    while (true) {
+      co_await read_changes();
+      if (std::exchange(look_at_all_, false)) co_await look_at_everything();
+      if (pending_.empty())
+        co_await wakeup_->wait();
+      else
+        co_await one_round();
+    }
+  }
+
+ private:
+  struct Followed {
+    WatchQuery query;
+    std::unique_ptr<Watch> watch = nullptr;
+  };
+
+  void follow_all() {
+    followed_.push_back({.query = {.resource = std::string(namespaces_key)}});
+    for (const SystemObject& row : system_objects()) {
+      if (!find_resource(row.resource)) continue;
+      followed_.push_back(
+          {.query = {.resource = std::string(row.resource), .ns = std::string(row.ns), .name = std::string(row.name)}});
+    }
+    for (Followed& followed : followed_) follow(followed);
+  }
+
+  void follow(Followed& followed) {
+    followed.query.from_revision = parts_.store.revision();
+    auto watch = parts_.store.watch(followed.query, [wakeup = wakeup_] { wakeup->signal(); });
+    if (watch)
+      followed.watch = std::move(*watch);
+    else
+      log::error("system objects are not kept",
+                 {{"resource", followed.query.resource}, {"reason", watch.error().message}});
+  }
+
+  Task<void> read_changes() {
+    Turn turn(parts_.core);
+    for (Followed& followed : followed_) {
+      while (followed.watch) {
+        auto batch = followed.watch->next(changes_at_once);
+        if (!batch) {
+          // Fell behind: what was missed is found by looking at everything.
+          followed.watch.reset();
+          follow(followed);
+          look_at_all_ = true;
+          break;
+        }
+        for (const Change& change : batch->changes) {
+          if (is_reason(change)) pending_.emplace(namespace_of(*change.object));
+          if (turn.over(*change.object)) co_await turn.pass();
+        }
+        if (!batch->more) break;
+      }
+    }
+  }
+
+  // Their names only, so memory is bounded by the namespaces that there are.
+  Task<void> look_at_everything() {
+    const auto page = parts_.store.list({.resource = namespaces_key});
+    if (!page) co_return;
+    Turn turn(parts_.core);
+    for (const auto& ns : page->objects) {
+      pending_.emplace(ns->name());
+      if (turn.over(*ns)) co_await turn.pass();
+    }
+  }
+
+  // Together or not at all, and only while the namespace takes new objects.
+  Transaction plan(const std::string& name) const {
+    const auto ns = parts_.store.get(namespaces_key, "", name);
+    if (!ns || ns->deleting()) return {};
+    PlannedWrites writes(parts_.store, parts_.clock);
+    plan_system_objects(writes, name, parts_.facts);
+    return {.writes = writes.take(),
+            .preconditions = {{.key = ns->key(), .uid = std::string(ns->uid()), .not_deleting = true}}};
+  }
+
+  Task<void> one_round() {
+    std::vector<Transaction> transactions;
+    std::vector<std::string> names;
+    Turn turn(parts_.core);
+    while (!pending_.empty() && names.size() < namespaces_at_once) {
+      std::string name = std::move(pending_.extract(pending_.begin()).value());
+      Transaction transaction = plan(name);
+      if (!transaction.writes.empty()) {
+        transactions.push_back(std::move(transaction));
+        names.push_back(std::move(name));
+      }
+      if (turn.over()) co_await turn.pass();
+    }
+    if (transactions.empty()) co_return;
+    const bool mended = std::ranges::any_of(transactions, [](const Transaction& transaction) {
+      return std::ranges::any_of(transaction.writes, [](const Write& one) { return one.kind == WriteKind::update; });
+    });
+    const auto results = co_await Commit(parts_.commits, parts_.core, std::move(transactions));
+    milliseconds pause = mended ? mend_pause : milliseconds(0);
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (results[i]) continue;
+      pending_.insert(names[i]);
+      const Status& status = results[i].error();
+      const bool raced = status.code == 404 || status.code == 409;
+      if (!raced && pause < failure_pause)
+        log::error("system objects could not be written; they are tried again", {{"reason", status.message}});
+      pause = std::max(pause, raced ? retry_pause : failure_pause);
+    }
+    co_await parts_.core.sleep(pause);  // others want this core too
+  }
+
+  const Parts& parts_;
+  std::shared_ptr<Wakeup> wakeup_;
+  std::vector<Followed> followed_;
+  std::set<std::string, std::less<>> pending_;  // namespaces to look at
+  bool look_at_all_ = false;
+};
+
+SystemController::SystemController(Parts parts) : parts_(std::move(parts)), work_(std::make_unique<Work>(parts_)) {}
+SystemController::~SystemController() = default;
+Task<void> SystemController::run() { return work_->run(); }
+
+}  // namespace vg::resources

@@ -1,0 +1,121 @@
+#include "objects/admission_stage.h"
+
+#include <algorithm>
+
+#include "admission/review.h"
+#include "base/phrases.h"
+#include "base/random.h"
+#include "json/access.h"
+#include "json/patch.h"
+#include "objects/object_meta.h"
+
+namespace vg::resources {
+namespace {
+
+using admission::Subject;
+using admission::Webhook;
+
+bool contains(std::span<const std::string_view> list, std::string_view word) {
+  return std::ranges::find(list, word) != list.end();
+}
+
+const Subject* subject_of(const Webhook& webhook, const AdmissionRequest& request) {
+  if (webhook.mutating() != (request.stage == Stage::mutate) || webhook.group != request.resource.group())
+    return nullptr;
+  for (const Subject& subject : webhook.subjects)
+    if (subject.resource == request.resource.plural() && subject.sub_resource == request.subresource) return &subject;
+  return nullptr;
+}
+
+bool wants(const Webhook& webhook, const AdmissionRequest& request) {
+  const bool create = request.operation == WriteOperation::create;
+  if (!(create ? webhook.takes_creates() : webhook.takes_updates())) return false;
+  return !webhook.selects || webhook.selects(*request.object);
+}
+
+json::Array group_values(const User& user, const json::StoragePtr& storage) {
+  json::Array groups(storage);
+  for (const auto& group : user.groups) groups.emplace_back(group);
+  return groups;
+}
+
+json::Object extra_values(const User& user, const json::StoragePtr& storage) {
+  json::Object extra(storage);
+  for (const auto& [key, values] : user.extra) {
+    json::Array list(storage);
+    for (const auto& value : values) list.emplace_back(value);
+    extra.emplace(key, std::move(list));
+  }
+  return extra;
+}
+
+// A webhook hears the version it is registered for; with only one shape that is a matter of names.
+std::string_view heard_version(const Webhook& webhook, std::string_view version) {
+  return contains(webhook.versions, version) ? version : webhook.versions.front();
+}
+
+struct Asked {
+  json::Value object, old_object;
+  json::Array groups;
+  json::Object extra;
+};
+
+admission::Review make_review(const Webhook& webhook, const Subject& subject, const AdmissionRequest& request,
+                              std::string_view uid, Asked& asked) {
+  const std::string_view version = heard_version(webhook, request.version);
+  const std::string_view kind_version = subject.kind_group == webhook.group ? version : std::string_view("v1");
+  admission::Review review;
+  review.api_version = "admission.k8s.io/v1";
+  review.uid = uid;
+  review.kind = {.group = subject.kind_group, .version = kind_version, .kind = subject.kind};
+  review.request_kind = review.kind;
+  review.resource = {.group = webhook.group, .version = version, .resource = subject.resource};
+  review.request_resource = review.resource;
+  review.sub_resource = review.request_sub_resource = request.subresource;
+  review.name = request.name;
+  review.name_space = request.ns;
+  review.operation_name = request.operation == WriteOperation::create ? "CREATE" : "UPDATE";
+  review.user = {
+      .username = request.user.name, .uid = request.user.uid, .groups = &asked.groups, .extra = &asked.extra};
+  review.dry_run = request.dry_run;
+  review.object = &asked.object;
+  review.old_object = request.old_object ? &asked.old_object : nullptr;
+  return review;
+}
+
+}  // namespace
+
+Result<AdmissionOutcome> run_admission(const AdmissionRequest& request, const admission::Environment& environment,
+                                       const json::StoragePtr& storage, std::vector<std::string>& warnings) {
+  AdmissionOutcome outcome;
+  std::string uid;
+  for (const Webhook& webhook : admission::webhooks()) {
+    const Subject* subject = subject_of(webhook, request);
+    if (!subject || !wants(webhook, request)) continue;
+    if (uid.empty()) uid = uuid_v4();
+    // Rules bring what they look at into canonical form where it lies; the object to be stored must not change by that.
+    Asked asked{.object = json::Value(*request.object, storage),
+                .old_object = request.old_object ? json::Value(*request.old_object, storage) : json::Value(storage),
+                .groups = group_values(request.user, storage),
+                .extra = extra_values(request.user, storage)};
+    const auto review = make_review(webhook, *subject, request, uid, asked);
+    auto verdict = admission::admit(webhook, review, environment, storage);
+    std::ranges::move(verdict.warnings, std::back_inserter(warnings));
+    if (request.effects) std::ranges::move(verdict.effects, std::back_inserter(*request.effects));
+    if (!verdict.allowed) {
+      // A refusal that names no code of its own is a 400, as kube-apiserver makes of it.
+      Status refusal = verdict.refusal();
+      if (refusal.code < 400) refusal.code = 400;
+      refusal.message = phrases::denied(webhook.name, refusal.message);
+      return fail(std::move(refusal));
+    }
+    if (verdict.patch.empty()) continue;
+    if (auto patched = json::apply_json_patch(*request.object, admission::patch_operations(verdict.patch, storage));
+        !patched)
+      return fail(std::move(patched.error()));
+    outcome.changed = true;
+  }
+  return outcome;
+}
+
+}  // namespace vg::resources

@@ -1,0 +1,258 @@
+#include "objects/change.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "auth/escalation.h"
+#include "base/limits.h"
+#include "base/off_loop.h"
+#include "base/phrases.h"
+#include "catalog/conversion.h"
+#include "json/access.h"
+#include "objects/admission_stage.h"
+#include "objects/commit.h"
+#include "objects/decode.h"
+#include "objects/deletion.h"
+#include "objects/draft.h"
+#include "objects/limit_ranges.h"
+#include "objects/managed_fields.h"
+#include "objects/object_meta.h"
+#include "objects/quota_keeper.h"
+#include "objects/rules.h"
+
+namespace vg::resources {
+namespace {
+
+AdmissionRequest admission_request(const ObjectRequest& request, Stage stage, json::Value& wanted,
+                                   const json::Value& old) {
+  return {.stage = stage,
+          .operation = WriteOperation::update,
+          .resource = request.resource,
+          .version = request.version.name,
+          .subresource = request.subresource,
+          .ns = request.key_ns(),
+          .name = request.name,
+          .user = request.user,
+          .dry_run = request.options.dry_run,
+          .object = &wanted,
+          .old_object = &old};
+}
+
+Status conflict(const ObjectRequest& request, const StoredObject& current, std::string message) {
+  return Status::conflict(std::string(request.group()), std::string(request.plural()), std::string(current.name()),
+                          std::move(message));
+}
+
+std::optional<json::Value> track(ObjectRequest& request, const json::Value& old, const json::Value& wanted,
+                                 const WriteContext& write) {
+  const FieldWriter writer{.manager = request.manager,
+                           .api_version = written_api_version(request),
+                           .subresource = request.subresource,
+                           .now = write.now_rfc3339};
+  return track_change(old, wanted, *request.resource.kind, writer, request.storage());
+}
+
+// What is decided about a changed object without asking anybody: pure, and as long as the object is large.
+Result<void> prepare(ObjectRequest& request, const StoredObject& current, const json::Value& old, json::Value& wanted,
+                     const WriteContext& write, std::optional<json::Value>& managed_fields) {
+  drop_repetitions(request, wanted);
+  const bool large = request.body_bytes + current.json().size() > limits::stored_object_bytes_max;
+  if (large && request.subresource.empty())
+    if (auto fits = check_size_early(current.name(), wanted.get_object()); !fits) return fits;
+  if (!managed_fields) managed_fields = track(request, old, wanted, write);
+  const auto mutated = run_admission(admission_request(request, Stage::mutate, wanted, old), request.backend.admission,
+                                     request.storage(), request.warnings);
+  if (!mutated) return fail(mutated.error());
+  if (mutated->changed)
+    if (auto shaped = reshape_object(wanted, request.resource, write); !shaped) return shaped;
+
+  prepare_changed(wanted, old, request.resource, write);
+  if (managed_fields) metadata_of(wanted.get_object())["managedFields"] = std::move(*managed_fields);
+  auto causes = find_causes(wanted, &old, request.resource, write);
+  if (causes.empty()) return {};
+  return fail(Status::invalid(std::string(request.group()), std::string(request.resource.kind->kind),
+                              std::string(current.name()), std::move(causes)));
+}
+
+// What shall be written; nothing when it is what stands there already.
+Result<std::optional<ObjectDraft>> judge(ObjectRequest& request, const json::Value& old, json::Value& wanted,
+                                         OwnersThatDoNotFit owners) {
+  const auto judged = run_admission(admission_request(request, Stage::validate, wanted, old), request.backend.admission,
+                                    request.storage(), request.warnings);
+  if (!judged) return fail(judged.error());
+  // Pods keep what they asked for when they were made; claims may grow.
+  if (request.subresource.empty() && request.resource.key != "pods")
+    if (auto problem = find_limit_problem(request, request.name, wanted.get_object())) return fail(std::move(*problem));
+  if (request.resource.kind->custom)
+    add_finalizer_warnings(metadata_of(std::as_const(wanted.get_object())), metadata_of(old.get_object()),
+                           request.warnings);
+  if (same_object(wanted.get_object(), old.get_object())) return std::nullopt;
+  return make_draft(wanted.get_object(), request.resource, owners);
+}
+
+}  // namespace
+
+std::string_view written_api_version(const ObjectRequest& request) {
+  return request.shown.conversion ? std::string_view(request.resource.storage_api_version)
+                                  : std::string_view(request.api_version);
+}
+
+Result<std::vector<json::Value>> limit_ranges(ObjectRequest& request) {
+  static constexpr std::string_view key = "limitranges";
+  std::vector<json::Value> ranges;
+  if (request.backend.store.count(key) == 0) return ranges;
+  const auto page = request.backend.store.list({.resource = key, .ns = request.ns});
+  if (!page) return fail(page.error());
+  for (const ObjectPtr& range : page->objects) ranges.push_back(load_object(*range, request.storage()));
+  return ranges;
+}
+
+std::optional<Status> find_limit_problem(ObjectRequest& request, std::string_view name, const json::Object& object) {
+  if (!has_limits(request.resource.key)) return std::nullopt;
+  const auto ranges = limit_ranges(request);
+  if (!ranges) return ranges.error();  // nothing passes on an unknown answer
+  const std::vector<std::string> problems = find_limit_problems(object, request.resource.key, *ranges);
+  if (problems.empty()) return std::nullopt;
+  const std::string text = problems.size() == 1 ? problems.front() : fmt::format("[{}]", fmt::join(problems, ", "));
+  return Status::forbidden(std::string(request.group()), std::string(request.plural()), std::string(name), text);
+}
+
+WriteContext write_context(const ObjectRequest& request, std::string_view now) {
+  return {.now_rfc3339 = now,
+          .user = request.user.name,
+          .who = &request.user,
+          .subresource = request.subresource,
+          .kind = request.resource.kind};
+}
+
+std::size_t work_bytes(ObjectRequest& request, const StoredObject* current) {
+  const std::size_t bytes = request.body_bytes + (current ? current->json().size() : 0);
+  (void)request.storage();
+  request.arena->expect(bytes);
+  return bytes;
+}
+
+Result<json::Value> shape_sent(ObjectRequest& request, SentObject& sent, const WriteContext& write) {
+  const bool judge = request.options.field_validation != FieldValidation::ignore;
+  FieldProblems* problems = judge ? &sent.problems : nullptr;
+  json::Value& object = sent.object;
+  if (auto typed = check_type(object.get_object(), request.shown, request.api_version); !typed)
+    return fail(std::move(typed.error()));
+  if (request.shown.conversion) {
+    if (auto shaped = shape_typed(object, *request.shown.kind->type, problems); !shaped)
+      return fail(std::move(shaped.error()));
+    convert_to_stored(object.get_object(), request.shown);
+  }
+  if (auto shaped = shape_object(object, request.resource, write, problems); !shaped)
+    return fail(std::move(shaped.error()));
+  if (auto judged = judge_problems(sent.problems, request.options.field_validation, request.warnings,
+                                   request.shown.kind->kind, request.version.name);
+      !judged)
+    return fail(std::move(judged.error()));
+  return std::move(object);
+}
+
+Result<void> check_name(const json::Object& object, std::string_view name) {
+  const std::string_view said = json::get_string_or(metadata_of(object), "name");
+  if (said == name) return {};
+  return fail(Status::bad_request(fmt::format(
+      "metadata.name \"{}\" does not match the name in the path, \"{}\"; objects cannot be renamed", said, name)));
+}
+
+bool names_version(const json::Object& object) {
+  const std::string_view version = json::get_string_or(metadata_of(object), "resourceVersion");
+  return !version.empty() && version != "0";
+}
+
+std::optional<Status> find_missing_version(const ObjectRequest& request, const json::Object& wanted) {
+  if (names_version(wanted) || takes_unconditional_update(request.resource)) return std::nullopt;
+  return Status::invalid(std::string(request.group()), std::string(request.plural()), std::string(request.name),
+                         {{.reason = "FieldValueInvalid",
+                           .message = fmt::format("{}; fetch the object and send it back with its resourceVersion",
+                                                  phrases::version_required),
+                           .field = "metadata.resourceVersion"}});
+}
+
+std::optional<Status> find_uid_conflict(const ObjectRequest& request, const json::Object& wanted,
+                                        const StoredObject& current) {
+  const std::string_view uid = json::get_string_or(metadata_of(wanted), "uid");
+  if (uid.empty() || uid == current.uid()) return std::nullopt;
+  return conflict(request, current, phrases::another_uid(current.uid(), uid));
+}
+
+std::optional<Status> find_version_conflict(const ObjectRequest& request, const json::Object& wanted,
+                                            const StoredObject& current) {
+  const std::string_view version = json::get_string_or(metadata_of(wanted), "resourceVersion");
+  if (!names_version(wanted) || version == fmt::to_string(current.revision())) return std::nullopt;
+  return conflict(request, current, phrases::modified(fmt::to_string(current.revision()), version));
+}
+
+std::optional<Status> find_conflict(const ObjectRequest& request, const json::Object& wanted,
+                                    const StoredObject& current) {
+  auto found = find_uid_conflict(request, wanted, current);
+  return found ? found : find_version_conflict(request, wanted, current);
+}
+
+void drop_repetitions(ObjectRequest& request, json::Value& object) {
+  if (drop_repeated_owners(metadata_of(object.get_object())))
+    request.warnings.emplace_back("metadata.ownerReferences: duplicate owners were removed");
+}
+
+Task<Written> change_object(ObjectRequest& request, const ObjectPtr& current, const json::Value& old,
+                            json::Value wanted, const WriteContext& write, std::optional<json::Value> managed_fields) {
+  Core& core = request.core;
+  const std::size_t bytes = work_bytes(request, current.get());
+  const auto owners = managed_fields ? OwnersThatDoNotFit::refuse : OwnersThatDoNotFit::drop;
+  if (auto prepared = co_await off_loop_with_lookups(
+          request, bytes, [&] { return prepare(request, *current, old, wanted, write, managed_fields); });
+      !prepared)
+    co_return refused(std::move(prepared.error()));
+  if (request.backend.rules && request.group() == auth::rbac_group) {
+    // However small it is: it is compared with whole roles, and then all roles are read again.
+    if (auto seated = co_await request.work_on(std::max(bytes, off_loop_bytes_min)); !seated)
+      co_return refused(std::move(seated.error()));
+    auto escalation = co_await auth::check_rbac_write(core, request.user,
+                                                      {.resource = request.plural(),
+                                                       .ns = request.key_ns(),
+                                                       .request_name = request.name,
+                                                       .object = &wanted.get_object(),
+                                                       .old = &old.get_object(),
+                                                       .bytes = bytes},
+                                                      request.backend.authorizer, *request.backend.rules);
+    if (escalation) co_return refused(std::move(*escalation));
+  }
+  auto judged = co_await off_loop_with_lookups(request, bytes, [&] { return judge(request, old, wanted, owners); });
+  if (!judged) co_return refused(std::move(judged.error()));
+  if (!*judged) co_return current;
+  ObjectDraft& draft = **judged;
+  const bool goes = deletion_completes(wanted.get_object(), request.resource);
+  if (request.options.dry_run) {
+    if (auto fits = check_stored_size(current->name(), draft); !fits) co_return refused(std::move(fits.error()));
+    if (request.backend.quotas && !goes)
+      if (auto problem = request.backend.quotas->find_problem(current->key(), &old.get_object(), wanted.get_object()))
+        co_return refused(std::move(*problem));
+    co_return unstored_object(current->key(), draft, current->revision());
+  }
+
+  Transaction transaction;
+  transaction.writes.push_back({.kind = goes ? WriteKind::remove : WriteKind::update,
+                                .key = current->key(),
+                                .expected_revision = current->revision(),
+                                .expected_uid = {},
+                                .object = goes ? ObjectDraft{} : std::move(draft)});
+  auto outcome = co_await commit(request.backend.commits, core, std::move(transaction));
+  if (!outcome) {
+    const bool raced = outcome.error().code == 409;
+    co_return refused(std::move(outcome.error()), raced);
+  }
+  if (request.group() == auth::rbac_group) co_await request.backend.authorizer.settle(core);
+  if (goes) co_return unstored_object(current->key(), draft, outcome->revision);
+  if (request.backend.quotas && request.resource.key == quotas_key)
+    co_await request.backend.quotas->counted(core, current->key());
+  co_return std::move(outcome->objects.front());
+}
+
+}  // namespace vg::resources

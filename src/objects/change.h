@@ -1,0 +1,108 @@
+// The last part of every write that changes an object, whichever way it was asked for: admission, rules, store.
+#pragma once
+
+#include <algorithm>
+#include <expected>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "admission/lookup_allowance.h"
+#include "base/off_loop.h"
+#include "base/status.h"
+#include "base/task.h"
+#include "json/value.h"
+#include "objects/object_request.h"
+#include "objects/object_writes.h"
+#include "objects/strategy.h"
+
+namespace vg::resources {
+
+struct Refused {
+  Status status;
+  bool raced = false;  // somebody else wrote in between: with the newest version it may work
+};
+using Written = std::expected<ObjectPtr, Refused>;
+
+inline std::unexpected<Refused> refused(Status status, bool raced = false) {
+  return std::unexpected(Refused{std::move(status), raced});
+}
+
+inline Result<ObjectPtr> outcome_of(Written written) {
+  if (!written) return fail(std::move(written.error().status));
+  return std::move(*written);
+}
+
+// How often a write that names no version is tried again on the newest one, as kube-apiserver does.
+inline constexpr int write_attempts_max = 5;
+
+// How much a write goes over: what the client sent, and what stands in the store. Decides whether it is worked on here
+// or off the loop. Also takes the request's arena, which must happen on the core.
+std::size_t work_bytes(ObjectRequest& request, const StoredObject* current = nullptr);
+
+// co_await off_loop(...) for a step that asks the admission rules: also off the loop when what they have to look
+// up is large. `fn` may then be called a second time, so it changes nothing before it has asked them, but to the same
+// effect.
+template <class Fn>
+Task<std::invoke_result_t<Fn&>> off_loop_with_lookups(ObjectRequest& request, std::size_t bytes, Fn fn) {
+  if (bytes < off_loop_bytes_min) {
+    const std::size_t warned = request.warnings.size();
+    try {
+      const admission::LookupAllowance allowance(off_loop_bytes_min);
+      co_return fn();
+    } catch (const admission::LookupTooLarge& large) {
+      bytes = std::max(large.bytes, off_loop_bytes_min);
+    }
+    request.warnings.resize(warned);
+    if (auto seated = co_await request.work_on(bytes); !seated) co_return fail(std::move(seated.error()));
+  }
+  co_return co_await off_loop(request.core, bytes, std::move(fn));
+}
+
+// In which version the fields are named: the stored one, where the writer speaks of another form of the object.
+std::string_view written_api_version(const ObjectRequest& request);
+
+// What a strategy is told about the write; its views live as long as the request and `now`.
+WriteContext write_context(const ObjectRequest& request, std::string_view now);
+
+// What was sent as an object of the resource: checked and shaped, and what was wrong with its fields judged.
+Result<json::Value> shape_sent(ObjectRequest& request, SentObject& sent, const WriteContext& write);
+
+// 400 for an object that calls itself otherwise than the path does.
+Result<void> check_name(const json::Object& object, std::string_view name);
+
+// Makes the object (shaped, of the right name and namespace, and with what the request says settled): admission, rules,
+// store. `managed_fields` is what an apply makes of them; otherwise all fields are the creator's.
+Task<Result<ObjectPtr>> create_object(ObjectRequest& request, json::Value object, const WriteContext& write,
+                                      std::optional<json::Value> managed_fields = std::nullopt);
+
+// Replaces `current`, which `old` shows, by `wanted` (shaped, of the right name). Answers with the version that is then
+// the newest; for a dry run with what it would be; for an update that let the object go with its last state.
+// `managed_fields` is what an apply makes of them; otherwise they are kept up here.
+Task<Written> change_object(ObjectRequest& request, const ObjectPtr& current, const json::Value& old,
+                            json::Value wanted, const WriteContext& write,
+                            std::optional<json::Value> managed_fields = std::nullopt);
+
+// The LimitRanges of the request's namespace, as they are now.
+Result<std::vector<json::Value>> limit_ranges(ObjectRequest& request);
+// 403 for a pod or claim that goes beyond them.
+std::optional<Status> find_limit_problem(ObjectRequest& request, std::string_view name, const json::Object& object);
+
+// An owner that is named twice counts once; whoever names it so is warned.
+void drop_repetitions(ObjectRequest& request, json::Value& object);
+
+// Whether the object says which version of itself it replaces.
+bool names_version(const json::Object& object);
+// 422 for one that does not, of a kind that wants to know.
+std::optional<Status> find_missing_version(const ObjectRequest& request, const json::Object& wanted);
+
+// The body's metadata.resourceVersion and uid against the stored object. Nothing when they agree or are absent.
+std::optional<Status> find_uid_conflict(const ObjectRequest& request, const json::Object& wanted,
+                                        const StoredObject& current);
+std::optional<Status> find_version_conflict(const ObjectRequest& request, const json::Object& wanted,
+                                            const StoredObject& current);
+std::optional<Status> find_conflict(const ObjectRequest& request, const json::Object& wanted,
+                                    const StoredObject& current);
+
+}  // namespace vg::resources

@@ -1,0 +1,105 @@
+// One request to a resource, after it was authorized, whoever makes it: a client over HTTP or this server itself.
+// Nothing in it knows how it came or how it is answered.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "admission/admit.h"
+#include "auth/policy_rule.h"
+#include "base/clock.h"
+#include "base/core.h"
+#include "base/work_turns.h"
+#include "catalog/catalog.h"
+#include "json/arena_pool.h"
+#include "objects/commit.h"
+#include "objects/write_options.h"
+#include "ports/authorizer.h"
+#include "ports/object_store.h"
+
+namespace vg::resources {
+
+class QuotaKeeper;
+
+// What all requests share. Everything outlives the requests.
+struct Backend {
+  ObjectStore& store;
+  Commits& commits;  // to the same store
+  Authorizer& authorizer;
+  const Clock& clock;
+  const admission::Environment& admission;    // what the admission rules know beside the object
+  const auth::RuleResolver* rules = nullptr;  // null: roles are written without the checks against escalation
+  QuotaKeeper* quotas = nullptr;              // null: ResourceQuotas are only kept
+};
+
+// Where the object is. All texts outlive the request.
+struct ObjectPlace {
+  std::string_view ns = {};  // empty: of the whole cluster
+  std::string_view name = {};
+  std::string_view subresource = {};
+};
+
+// What a request did, for the audit log. Whoever carries it out says so: a query that asks for a dry run may not be
+// what counted.
+struct Deed {
+  std::string name = {};  // of the object, when the server made it up
+  bool dry_run = false;   // it changed nothing on purpose
+  bool changed = false;   // it changed something, even if it was refused in the end
+};
+
+struct ObjectRequest {
+  Backend& backend;
+  Core& core;
+  WorkTurns* turns;          // null: nobody else waits for it
+  const Resource& resource;  // what is stored
+  const Resource& shown;     // in which form the writer knows it; the same but for conversions
+  const api::KindVersion& version;
+  const User& user;
+  std::string api_version;  // in which the writer speaks
+  std::string_view ns, name, subresource;
+  WriteOptions options;
+  std::string manager;  // to whom the fields belong that are written; an apply names its own in the options
+
+  std::optional<json::LeasedArena> arena;  // taken by whoever needs it: a watch would hold it for an hour
+  std::size_t body_bytes = 0;              // of what was sent: much is worked on off the loop
+  std::vector<std::string> warnings;
+  Deed deed;
+
+  ObjectRequest(Backend& shared, Core& on, WorkTurns* taking_turns, const Resource& found,
+                const api::KindVersion& spoken, const User& asking, ObjectPlace place)
+      : backend(shared),
+        core(on),
+        turns(taking_turns),
+        resource(found.conversion ? *find_resource(found.key) : found),
+        shown(found),
+        version(spoken),
+        user(asking),
+        api_version(resources::api_version(found.group(), spoken.name)),
+        ns(place.ns),
+        name(place.name),
+        subresource(place.subresource) {}
+
+  json::StoragePtr storage() {
+    if (!arena) arena.emplace();
+    return arena->storage();
+  }
+  std::string_view group() const { return resource.group(); }
+  std::string_view plural() const { return resource.plural(); }
+  // The namespace of the object's key: a request for a namespace itself also bears one.
+  std::string_view key_ns() const { return resource.kind->namespaced ? ns : std::string_view(); }
+  ObjectPtr find(std::string_view named) const { return backend.store.get(resource.key, key_ns(), named); }
+  Status not_found(std::string_view named) const;
+  std::string now() const;  // RFC 3339
+  Task<Result<void>> work_on(std::size_t bytes);
+  void set_options(WriteOptions wanted) {
+    options = std::move(wanted);
+    deed.dry_run = options.dry_run;
+  }
+};
+
+}  // namespace vg::resources

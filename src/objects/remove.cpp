@@ -1,0 +1,148 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/limits.h"
+#include "base/off_loop.h"
+#include "json/access.h"
+#include "json/document.h"
+#include "objects/admission_stage.h"
+#include "objects/change.h"
+#include "objects/commit.h"
+#include "objects/deletion.h"
+#include "objects/draft.h"
+#include "objects/effects.h"
+#include "objects/object_writes.h"
+#include "objects/turn.h"
+
+namespace vg::resources {
+namespace {
+
+// Deletions of a collection that wait for the disk together.
+constexpr std::size_t deletions_at_once = 256;
+// Some of them stay, marked, and are written again: large ones must not fill the store's queue.
+constexpr std::size_t deletions_bytes_at_once = 2 * limits::mib;
+
+std::int64_t now_seconds(const ObjectRequest& request) {
+  return std::chrono::duration_cast<std::chrono::seconds>(request.backend.clock.wall_now().time_since_epoch()).count();
+}
+
+Task<std::expected<Deleted, Refused>> delete_once(ObjectRequest& request, const ObjectPtr& current,
+                                                  const DeleteOptions& options) {
+  if (auto seated = co_await request.work_on(work_bytes(request, current.get())); !seated)
+    co_return refused(std::move(seated.error()));
+  auto plan = co_await off_loop(request.core, work_bytes(request, current.get()), [&] {
+    return plan_deletion(*current, request.resource, options, now_seconds(request), request.storage());
+  });
+  if (!plan) co_return refused(std::move(plan.error()));
+  const bool removed = plan->removal == Removal::remove;
+  const bool shows_last = removed && !plan->marked.json.empty();
+  const ObjectPtr last = shows_last ? unstored_object(current->key(), plan->marked, current->revision()) : current;
+  if (plan->removal == Removal::keep || (removed && options.dry_run))
+    co_return Deleted{.object = last, .removed = removed};
+  if (options.dry_run)
+    co_return Deleted{.object = unstored_object(current->key(), plan->marked, current->revision()), .removed = false};
+  auto outcome =
+      co_await commit(request.backend.commits, request.core, deletion_transaction(*current, std::move(*plan)));
+  if (!outcome) {
+    const bool raced = outcome.error().code == 409;
+    co_return refused(std::move(outcome.error()), raced);
+  }
+  if (request.group() == auth::rbac_group) co_await request.backend.authorizer.settle(request.core);
+  co_return Deleted{.object = shows_last ? last : std::move(outcome->objects.front()), .removed = removed};
+}
+
+Task<std::expected<Deleted, Refused>> delete_named(ObjectRequest& request, const DeleteOptions& options) {
+  for (int attempt = 1;; ++attempt) {
+    const ObjectPtr current = request.find(request.name);
+    if (!current) co_return refused(request.not_found(request.name));
+    auto deleted = co_await delete_once(request, current, options);
+    if (deleted || !deleted.error().raced || attempt == write_attempts_max) co_return deleted;
+  }
+}
+
+// One round: every object of [first, last) is planned and all writes wait together. Returns those that somebody else
+// changed meanwhile, for another round.
+Task<Result<std::vector<ObjectPtr>>> delete_round(ObjectRequest& request, std::span<const ObjectPtr> objects,
+                                                  const DeleteOptions& options, Turn& turn) {
+  std::vector<Transaction> transactions;
+  std::vector<ObjectPtr> written;
+  for (const auto& object : objects) {
+    if (turn.over()) co_await turn.pass();
+    // Not the request's own memory: a collection may be larger than everything a request should hold.
+    json::Document memory;
+    auto plan = plan_deletion(*object, request.resource, options, now_seconds(request), memory.storage());
+    if (!plan) co_return fail(std::move(plan.error()));
+    if (plan->removal == Removal::keep || options.dry_run) continue;
+    transactions.push_back(deletion_transaction(*object, std::move(*plan)));
+    written.push_back(object);
+  }
+  const auto results = co_await Commit(request.backend.commits, request.core, std::move(transactions));
+  std::vector<ObjectPtr> again;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i]) request.deed.changed = true;
+    if (results[i] || results[i].error().code == 404) continue;
+    if (results[i].error().code != 409) co_return fail(results[i].error());
+    if (auto newer = request.backend.store.get(request.resource.key, written[i]->ns(), written[i]->name()))
+      again.push_back(std::move(newer));
+  }
+  co_return again;
+}
+
+}  // namespace
+
+Task<Result<Deleted>> remove(ObjectRequest& request, const DeleteOptions& options) {
+  request.deed.dry_run = options.dry_run;
+  auto deleted = co_await delete_named(request, options);
+  if (!deleted) co_return fail(std::move(deleted.error().status));
+  co_return std::move(*deleted);
+}
+
+Task<Result<void>> remove_all(ObjectRequest& request, const ObjectList& objects, const DeleteOptions& options) {
+  request.deed.dry_run = options.dry_run;
+  Turn turn(request.core);
+  for (std::size_t done = 0; done < objects.size();) {
+    std::vector<ObjectPtr> left;
+    for (std::size_t bytes = 0;
+         done < objects.size() && left.size() < deletions_at_once && bytes < deletions_bytes_at_once; ++done) {
+      left.push_back(objects[done]);
+      bytes += left.back()->memory_bytes();
+    }
+    for (int attempt = 1; !left.empty() && attempt <= write_attempts_max; ++attempt) {
+      auto again = co_await delete_round(request, left, options, turn);
+      if (!again) co_return fail(std::move(again.error()));
+      left = std::move(*again);
+    }
+  }
+  if (request.group() == auth::rbac_group) co_await request.backend.authorizer.settle(request.core);
+  co_return Result<void>();
+}
+
+Task<Result<Deleted>> evict(ObjectRequest& request, json::Value eviction, const DeleteOptions& options) {
+  request.deed.dry_run = options.dry_run;
+  if (!request.find(request.name)) co_return fail(request.not_found(request.name));
+  std::vector<admission::Effect> effects;
+  const auto judged = co_await off_loop_with_lookups(request, work_bytes(request), [&] {
+    effects.clear();
+    return run_admission({.stage = Stage::validate,
+                          .operation = WriteOperation::create,
+                          .resource = request.resource,
+                          .version = request.version.name,
+                          .subresource = request.subresource,
+                          .ns = request.key_ns(),
+                          .name = request.name,
+                          .user = request.user,
+                          .dry_run = options.dry_run,
+                          .object = &eviction,
+                          .effects = &effects},
+                         request.backend.admission, request.storage(), request.warnings);
+  });
+  request.deed.changed = std::ranges::any_of(effects, [](const auto& effect) { return !effect.dry_run; });
+  if (auto undone = co_await admission::carry_out_all(effects, request.core, effects_in(request.backend)))
+    co_return fail(std::move(*undone));
+  if (!judged) co_return fail(judged.error());
+  co_return co_await remove(request, options);
+}
+
+}  // namespace vg::resources

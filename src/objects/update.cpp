@@ -1,0 +1,50 @@
+#include <utility>
+
+#include "base/off_loop.h"
+#include "json/access.h"
+#include "objects/change.h"
+#include "objects/draft.h"
+#include "objects/object_writes.h"
+#include "objects/rules.h"
+
+namespace vg::resources {
+namespace {
+
+Task<Written> update_shaped(ObjectRequest& request, json::Value object, const WriteContext& write) {
+  json::Object& members = object.get_object();
+  const bool conditional = names_version(members);
+  for (int attempt = 1;; ++attempt) {
+    const ObjectPtr current = request.find(request.name);
+    if (!current) co_return refused(request.not_found(request.name));
+    if (auto conflict = find_uid_conflict(request, members, *current)) co_return refused(std::move(*conflict));
+    if (auto missing = find_missing_version(request, members)) co_return refused(std::move(*missing));
+    if (auto conflict = find_version_conflict(request, members, *current)) co_return refused(std::move(*conflict));
+    if (auto seated = co_await request.work_on(work_bytes(request, current.get())); !seated)
+      co_return refused(std::move(seated.error()));
+    json::Value wanted(request.storage());
+    auto old = co_await off_loop(request.core, work_bytes(request, current.get()), [&]() -> Result<json::Value> {
+      // Only an update that may be tried again needs its object a second time.
+      wanted = conditional ? std::move(object) : json::Value(object, request.storage());
+      return load_object(*current, request.storage());
+    });
+    if (!old) co_return refused(std::move(old.error()));
+    auto written = co_await change_object(request, current, *old, std::move(wanted), write);
+    if (written || conditional || !written.error().raced || attempt == write_attempts_max) co_return written;
+  }
+}
+
+}  // namespace
+
+Task<Result<ObjectPtr>> update(ObjectRequest& request, SentObject sent) {
+  const std::string now = request.now();
+  const WriteContext write = write_context(request, now);
+  auto object = co_await off_loop(request.core, work_bytes(request), [&] { return shape_sent(request, sent, write); });
+  if (!object) co_return fail(std::move(object.error()));
+  json::Object& members = object->get_object();
+  if (auto settled = settle_namespace(members, request.resource, request.ns); !settled)
+    co_return fail(std::move(settled.error()));
+  if (auto named = check_name(members, request.name); !named) co_return fail(std::move(named.error()));
+  co_return outcome_of(co_await update_shaped(request, std::move(*object), write));
+}
+
+}  // namespace vg::resources
