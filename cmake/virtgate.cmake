@@ -18,6 +18,9 @@ target_include_directories(vg_flags INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_BI
 target_compile_options(vg_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor -Werror
   -fno-omit-frame-pointer -g1)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  target_compile_options(vg_flags INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
+endif()
 target_compile_definitions(vg_flags INTERFACE
   BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_DISABLE_VISIBILITY
   VIRTGATE_VERSION="${PROJECT_VERSION}")
@@ -29,11 +32,9 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release")
   # the linker resolves is resolved at the start and read-only from then on.
   target_compile_definitions(vg_flags INTERFACE _FORTIFY_SOURCE=3 _GLIBCXX_ASSERTIONS)
   target_link_options(vg_flags INTERFACE -pie -Wl,-z,relro,-z,now -Wl,-z,noexecstack)
-  # Most modules run now and then: they are built to be small, with little inlined but what is smaller than its call.
-  # Those in which reviews spend their time are marked FAST in CMakeLists.txt (see ARCHITECTURE.md, decisions).
-  set(small $<NOT:$<BOOL:$<TARGET_PROPERTY:VIRTGATE_FAST>>>)
-  target_compile_options(vg_flags INTERFACE $<${small}:-O2>
-    "$<${small}:SHELL:-mllvm -inline-threshold=60>" "$<${small}:SHELL:-mllvm -inlinehint-threshold=60>")
+  # Most modules run now and then: they are built to be small. Those in which reviews spend their time are marked FAST in
+  # CMakeLists.txt (see ARCHITECTURE.md, decisions).
+  target_compile_options(vg_flags INTERFACE $<$<NOT:$<BOOL:$<TARGET_PROPERTY:VIRTGATE_FAST>>>:-Os>)
   # Relocations of the tables packed (half a megabyte less to read at the start), equal functions once, code that is
   # hardly ever run on pages of its own.
   target_link_options(vg_flags INTERFACE -Wl,-z,pack-relative-relocs -Wl,--icf=safe -Wl,-z,keep-text-section-prefix)
@@ -48,6 +49,41 @@ if(VIRTGATE_FUZZ)
   target_compile_options(vg_flags INTERFACE -fsanitize=fuzzer-no-link)
   target_link_options(vg_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
+
+# What nearly every file includes is read once for each way of compiling. Without it a file spends two thirds of its time
+# on these; a file still includes what it uses (./dev build --no-pch checks that).
+option(VIRTGATE_PCH "Read the common headers once" ON)
+set(VIRTGATE_COMMON_HEADERS <algorithm> <array> <chrono> <coroutine> <cstdint> <cstring> <expected> <functional> <map>
+  <memory> <mutex> <optional> <set> <span> <string> <string_view> <utility> <vector> <fmt/format.h> <boost/json/array.hpp>
+  <boost/json/object.hpp> <boost/json/string.hpp> <boost/json/value.hpp>)
+
+# virtgate_common_headers(OWNER LIBRARY|PROGRAM [FAST] [HEADERS ...]): OWNER is what others name in virtgate_use.
+function(virtgate_common_headers OWNER TYPE)
+  if(NOT VIRTGATE_PCH)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "FAST" "" "HEADERS;DEPENDS" ${ARGN})
+  set(source ${CMAKE_BINARY_DIR}/generated/${OWNER}.cpp)
+  file(GENERATE OUTPUT ${source} CONTENT "int main() { return 0; }\n")
+  if(TYPE STREQUAL "LIBRARY")
+    add_library(${OWNER} OBJECT EXCLUDE_FROM_ALL ${source})
+  else()
+    add_executable(${OWNER} EXCLUDE_FROM_ALL ${source})
+  endif()
+  target_link_libraries(${OWNER} PRIVATE vg_flags fmt_headers Boost::headers ${ARG_DEPENDS})
+  set_target_properties(${OWNER} PROPERTIES VIRTGATE_FAST "${ARG_FAST}")
+  target_precompile_headers(${OWNER} PRIVATE ${VIRTGATE_COMMON_HEADERS} ${ARG_HEADERS})
+  # ccache looks at this sum in place of the file, which has the name of the build folder in it.
+  string(SHA256 sum "${VIRTGATE_COMMON_HEADERS} ${ARG_HEADERS} ${ARG_FAST} ${TYPE} ${CMAKE_CXX_COMPILER_VERSION} ${fmt_VERSION}
+    ${Boost_VERSION} ${OPENSSL_VERSION} ${VIRTGATE_SANITIZE} ${CMAKE_BUILD_TYPE} ${GTest_VERSION}")
+  file(WRITE ${CMAKE_BINARY_DIR}/CMakeFiles/${OWNER}.dir/cmake_pch.hxx.pch.sum "${sum}\n")
+endfunction()
+
+function(virtgate_use OWNER TARGET)
+  if(VIRTGATE_PCH)
+    target_precompile_headers(${TARGET} REUSE_FROM ${OWNER})
+  endif()
+endfunction()
 
 # Tests that need more than a name: environment that every test gets.
 set(VIRTGATE_TEST_ENVIRONMENT
@@ -77,7 +113,8 @@ endfunction()
 function(virtgate_test NAME)
   add_executable(${NAME} ${ARGN})
   add_dependencies(${NAME} recordings)
-  target_link_libraries(${NAME} PRIVATE GTest::gmock GTest::gtest_main)
+  target_link_libraries(${NAME} PRIVATE vg_flags GTest::gmock GTest::gtest_main)
+  virtgate_use(common_of_tests ${NAME})
   gtest_discover_tests(${NAME} DISCOVERY_TIMEOUT 60 TEST_LIST ${NAME}_names PROPERTIES TIMEOUT 120)
   # gtest_discover_tests cannot pass on a property that is a list, so a script of our own sets it afterwards.
   set(script ${CMAKE_BINARY_DIR}/generated/${NAME}_environment.cmake)
@@ -97,7 +134,12 @@ function(virtgate_module NAME)
   if(all)
     add_library(vg_${NAME} STATIC ${all})
     target_link_libraries(vg_${NAME} PUBLIC vg_flags ${ARG_DEPENDS})
-    set_target_properties(vg_${NAME} PROPERTIES VIRTGATE_FAST ${ARG_FAST})
+    set_target_properties(vg_${NAME} PROPERTIES VIRTGATE_FAST "${ARG_FAST}")
+    if(ARG_FAST)
+      virtgate_use(common_of_fast_modules vg_${NAME})
+    else()
+      virtgate_use(common_of_modules vg_${NAME})
+    endif()
   else()
     add_library(vg_${NAME} INTERFACE)
     target_link_libraries(vg_${NAME} INTERFACE vg_flags ${ARG_DEPENDS})
@@ -127,12 +169,9 @@ function(virtgate_program NAME FOLDER)
     add_dependencies(${NAME} ${NAME}_build_info)
     if(CMAKE_BUILD_TYPE STREQUAL "Release")  # sanitizers want the shared ones
       target_link_options(${NAME} PRIVATE -static-libstdc++ -static-libgcc)
-      # What a server runs lies side by side (see tools/function_order.py, which writes the list).
-      set(order ${CMAKE_SOURCE_DIR}/cmake/function_order.txt)
-      target_link_options(${NAME} PRIVATE -Wl,--symbol-ordering-file=${order} -Wl,--no-warn-symbol-ordering)
-      set_target_properties(${NAME} PROPERTIES LINK_DEPENDS ${order})
     endif()
     target_link_libraries(${NAME} PRIVATE ${ARG_DEPENDS})
+    virtgate_use(common_of_programs ${NAME})
   endif()
   if(tests)
     list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
@@ -197,6 +236,7 @@ function(virtgate_contracts FOLDER)
   add_executable(contract_test ${sources} ${CMAKE_SOURCE_DIR}/cmd/standalone_api.cpp)
   target_include_directories(contract_test PRIVATE ${CMAKE_SOURCE_DIR}/cmd)
   target_link_libraries(contract_test PRIVATE ${ARG_DEPENDS} GTest::gmock GTest::gtest_main)
+  virtgate_use(common_of_tests contract_test)
   add_dependencies(contract_test virtgate)
   list(FILTER sources INCLUDE REGEX "_test\\.cpp$")
   foreach(source ${sources})

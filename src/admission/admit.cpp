@@ -1,8 +1,8 @@
 #include "admission/admit.h"
 
-#include "admission/webhook_steps.h"
 #include "admission/lookup_failure.h"
 #include "admission/store_lookups.h"
+#include "admission/webhook_steps.h"
 
 namespace vg::admission {
 

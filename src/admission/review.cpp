@@ -1,6 +1,7 @@
 #include "admission/review.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
@@ -243,6 +244,14 @@ Verdict Verdict::refuse(Status status) {
 const Status& Verdict::refusal() const {
   static const Status none;
   return refused ? refused->status() : none;
+}
+
+std::string Verdict::rule_ids() const {
+  std::vector<std::string_view> ids;
+  if (!rule.empty()) ids.push_back(rule);
+  for (const StatusCause& cause : refusal().details.causes)
+    if (!cause.rule.empty() && std::ranges::find(ids, cause.rule) == ids.end()) ids.push_back(cause.rule);
+  return fmt::format("{}", fmt::join(ids, ", "));
 }
 
 Verdict Verdict::error(std::string message) {

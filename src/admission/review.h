@@ -79,11 +79,14 @@ struct Verdict {
   std::vector<std::string> warnings;  // shown to the user by kubectl
   std::vector<PatchStep> patch;       // empty for none; valid as long as the object is
   std::vector<Effect> effects = {};   // in their order
-  std::optional<Failure>
-      refused;  // holds refusal(): behind a pointer, because verdicts are handed on and rarely refuse
+  std::string_view rule = {};         // the id of the rule that ended the matter; causes have their own
+  std::optional<Failure> refused;  // holds refusal(): behind a pointer, since verdicts are handed on and rarely refuse
 
   // Says nothing where allowed. A code of 0 and empty texts are left out of the answer.
   const Status& refusal() const;
+
+  // Which rules refuse it, in the order of causes, each once: "MEM-01, DISK-04". Empty where no rule did.
+  std::string rule_ids() const;
 
   static Verdict allow() { return {}; }
   static Verdict refuse(Status status);

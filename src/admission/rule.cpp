@@ -63,7 +63,8 @@ void Causes::not_supported(const Place& field, std::string message) {
 
 void Causes::add(std::string_view reason, std::string_view field, std::string message) {
   if (causes_.size() >= limits::causes_max) return;
-  causes_.push_back({.reason = std::string(reason), .message = std::move(message), .field = std::string(field)});
+  causes_.push_back(
+      {.reason = std::string(reason), .message = std::move(message), .field = std::string(field), .rule = rule_});
 }
 
 Verdict Causes::verdict() {
@@ -85,7 +86,7 @@ std::vector<RuleInfo> rules_behind(const Rule& rule) {
 void ask_rules(std::span<const Rule> rules, const Case& about, Causes& causes) {
   for (const Rule& rule : rules) {
     if (!applies(rule, about)) continue;
-    rule.check(about, causes);
+    ask(rule, about, causes);
     if (causes.ended() || (rule.last && !causes.empty())) return;
   }
 }

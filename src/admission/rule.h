@@ -39,6 +39,9 @@ class Causes {
 
   void warn(std::string message) { warnings_.push_back(std::move(message)); }
 
+  // Which rule is asked from now on: what it finds carries its id.
+  void asked_by(std::string_view rule_id) { rule_ = rule_id; }
+
   // Ends the matter, whatever causes there are: no further rule is asked.
   void refuse(Status status) { end(Verdict::refuse(std::move(status))); }
   // The same, once something was done elsewhere.
@@ -59,9 +62,11 @@ class Causes {
  private:
   static std::string print(const Place& place) { return api::print_place(place, api::PlaceStyle::brackets); }
   void end(Verdict verdict) {
+    verdict.rule = rule_;
     if (!end_) end_ = std::move(verdict);
   }
 
+  std::string_view rule_;  // that is asked now
   std::vector<StatusCause> causes_;
   std::vector<std::string> warnings_;
   std::optional<Verdict> end_;
@@ -110,6 +115,13 @@ struct Rule {
     return changed;
   }
 };
+
+// Asks one rule; `R` is a row that has an id and a check of such a subject.
+template <class R, class Subject>
+void ask(const R& rule, const Subject& subject, Causes& causes) {
+  causes.asked_by(rule.id);
+  rule.check(subject, causes);
+}
 
 // The row itself, or the rows that it stands for.
 std::vector<RuleInfo> rules_behind(const Rule& rule);

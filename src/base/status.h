@@ -18,6 +18,7 @@ struct StatusCause {
   std::string reason;
   std::string message;
   std::string field;
+  std::string_view rule = {};  // the id of the rule that found it; for logs and tests, clients do not see it
   bool operator==(const StatusCause&) const = default;
 };
 
@@ -31,7 +32,7 @@ struct StatusDetails {
   bool operator==(const StatusDetails&) const = default;
 };
 
-struct Status {
+struct [[nodiscard]] Status {
   int code = 500;
   std::string reason;  // "NotFound", "Invalid", ...; may be empty, as upstream's webhooks leave it
   std::string message;
@@ -82,7 +83,7 @@ class Failure {
 };
 
 template <class T>
-class Result : public std::expected<T, Failure> {
+class [[nodiscard]] Result : public std::expected<T, Failure> {
   using Base = std::expected<T, Failure>;
 
  public:

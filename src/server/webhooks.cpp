@@ -43,10 +43,18 @@ void refuse_unreadable(Call& call, const Counters& counters) {
   call.respond({.status = 400});
 }
 
-void log_refusal(const Call& call, const Webhook& webhook, const admission::Review& review, const Status& refusal) {
+void log_refusal(const Call& call, const Webhook& webhook, const admission::Review& review,
+                 const admission::Verdict& verdict) {
   if (!call.may_log(review.user.username)) return;
-  const log::Fields fields = {{"requestId", call.request().id}, {"webhook", webhook.path}, {"uid", review.uid},
-                              {"namespace", review.name_space}, {"name", review.name},     {"reason", refusal.message}};
+  const Status& refusal = verdict.refusal();
+  const std::string rules = verdict.rule_ids();
+  const log::Fields fields = {{"requestId", call.request().id},
+                              {"webhook", webhook.path},
+                              {"uid", review.uid},
+                              {"namespace", review.name_space},
+                              {"name", review.name},
+                              {"reason", refusal.message},
+                              {"rules", rules}};
   if (refusal.code == 400 || refusal.code >= 500)
     log::error("a review could not be validated", fields);
   else
@@ -136,7 +144,7 @@ Task<void> serve(Call& call, const Webhook& webhook, const admission::Environmen
     if (auto undone = co_await admission::carry_out_all(verdict.effects, call.core(), carry_out))
       verdict = admission::Verdict::refuse(std::move(*undone));
   count(counters, *review, verdict.allowed);
-  if (!verdict.allowed) log_refusal(call, webhook, *review, verdict.refusal());
+  if (!verdict.allowed) log_refusal(call, webhook, *review, verdict);
 
   http::Response response{.status = 200, .content_type = json_type};
   admission::write_answer(response.body, webhook.mutating(), *review, verdict);

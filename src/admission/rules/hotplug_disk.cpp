@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "api/canonical_words.h"
 
 namespace vg::admission {
@@ -50,10 +53,11 @@ constexpr HotplugRule rows[] = {
 }  // namespace
 
 void check_hotplug_disk(const Disk& disk, string_view volume, string_view field, Causes& causes) {
-  for (const HotplugRule& rule : rows)
-    if (rule.broken(disk))
-      return causes.invalid(rule.info.field.empty() ? field : rule.info.field,
-                            fmt::format("volume {} cannot be hotplugged: {}", api::in_words(volume), rule.advice));
+  const auto rule = std::ranges::find_if(rows, [&](const HotplugRule& row) { return row.broken(disk); });
+  if (rule == std::end(rows)) return;
+  causes.asked_by(rule->info.id);
+  causes.invalid(rule->info.field.empty() ? field : rule->info.field,
+                 fmt::format("volume {} cannot be hotplugged: {}", api::in_words(volume), rule->advice));
 }
 
 void list_hotplug_disk_rules(std::vector<RuleInfo>& out) {

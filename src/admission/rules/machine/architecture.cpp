@@ -158,7 +158,7 @@ constexpr MachineRule known_rows[] = {
 void check_architecture(const Machine& machine, Causes& causes) {
   ask_all<known_rows>(machine, causes);
   if (const Architecture* own = architecture_of(machine))
-    for (const MachineRule& rule : own->rules) rule.check(machine, causes);
+    for (const MachineRule& rule : own->rules) ask(rule, machine, causes);
 }
 
 }  // namespace

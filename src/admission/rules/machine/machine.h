@@ -57,14 +57,14 @@ struct MachineFamily {
 //   const MachineFamily memory_family = family_of<rows>;
 template <auto& rows, class Subject>
 void ask_all(const Subject& subject, Causes& causes) {
-  for (const auto& rule : rows) rule.check(subject, causes);
+  for (const auto& rule : rows) ask(rule, subject, causes);
 }
 // For rows that end a scope: asks up to the first that is broken, and says whether all hold.
 template <auto& rows, class Subject>
 bool ask_until_broken(const Subject& subject, Causes& causes) {
   for (const auto& rule : rows) {
     const std::size_t before = causes.size();
-    rule.check(subject, causes);
+    ask(rule, subject, causes);
     if (causes.size() != before) return false;
   }
   return true;
