@@ -24,6 +24,14 @@ std::vector<std::string> flag_words(const FlagInfo& flag) {
   return words;
 }
 
+// What may stand in place of a command, and what it does.
+struct RootFlag {
+  std::string_view name;
+  std::string_view help;
+};
+constexpr auto root_flags =
+    std::to_array<RootFlag>({{"help", "shows the commands"}, {"version", "shows the version of this program"}});
+
 bool has_parts(const Command& command) { return !command.run; }
 
 std::string names_of_parts(std::string_view of) {
@@ -126,7 +134,9 @@ std::string zsh_arguments(const Command& command) {
   std::string text = "_arguments";
   for (const FlagInfo& flag : takes.flags)
     for (const std::string& word : flag_words(flag)) {
-      std::string spec = fmt::format("{}[{}]", word, zsh_text(flag.help));
+      // The sign says that the value may also stand in the same word.
+      const bool joined = !flag.value_name.empty() && word.starts_with("--");
+      std::string spec = fmt::format("{}{}[{}]", word, joined ? "=" : "", zsh_text(flag.help));
       if (!flag.value_name.empty())
         spec += fmt::format(":{}:{}", zsh_text(flag.value_name), zsh_values(flag.value_name));
       text += " " + single_quoted(spec);
@@ -140,8 +150,11 @@ std::string zsh_script() {
   std::string text =
       "#compdef virtgate\n# Completion of virtgate for zsh: source <(virtgate completion zsh)\n_virtgate() {\n  local "
       "-a names\n";
+  std::string at_root = zsh_list("");
+  for (const RootFlag& flag : root_flags)
+    at_root += " " + single_quoted(fmt::format("--{}:{}", flag.name, zsh_text(flag.help)));
   text += fmt::format("  if (( CURRENT == 2 )); then\n    names=({})\n    _describe command names\n    return\n  fi\n",
-                      zsh_list(""));
+                      at_root);
   text += "  local command=$words[2]\n  shift words; (( CURRENT-- ))\n  case $command in\n";
   for (const Command& command : commands())
     if (has_parts(command))
@@ -170,32 +183,23 @@ std::string fish_quoted(std::string_view text) {
   return out + "'";
 }
 
-std::string fish_when(const Command& command) {
-  const auto space = command.name.find(' ');
-  if (space == command.name.npos) return fmt::format("__fish_seen_subcommand_from {}", command.name);
-  return fmt::format("__fish_seen_subcommand_from {}; and __fish_seen_subcommand_from {}",
-                     command.name.substr(0, space), command.name.substr(space + 1));
-}
-
 std::string fish_values(std::string_view value_name) {
   if (value_name == "FILE") return " -r -F";
-  if (value_name == "DIR") return " -r -a '(__fish_complete_directories)'";
+  if (value_name == "DIR") return " -x -a '(__fish_complete_directories)'";
   const auto words = choices(value_name);
   return words.empty() ? std::string(" -x") : fmt::format(" -x -a '{}'", fmt::join(words, " "));
 }
 
 std::string fish_command(const Command& command) {
   const auto space = command.name.find(' ');
-  std::string text = fmt::format(
-      "complete -c virtgate -f -n {} -a {} -d {}\n",
-      space == command.name.npos
-          ? "__fish_use_subcommand"
-          : fish_quoted(fmt::format("__fish_seen_subcommand_from {0}; and not __fish_seen_subcommand_from {1}",
-                                    command.name.substr(0, space), names_of_parts(command.name.substr(0, space)))),
-      command.name.substr(space == command.name.npos ? 0 : space + 1), fish_quoted(command.summary));
+  const bool is_part = space != command.name.npos;
+  std::string text =
+      fmt::format("complete -c virtgate -f -n {} -a {} -d {}\n",
+                  fish_quoted(fmt::format("__virtgate_at {}", command.name.substr(0, is_part ? space : 0))),
+                  command.name.substr(is_part ? space + 1 : 0), fish_quoted(command.summary));
   if (has_parts(command)) return text;
   const Description takes = describe(command);
-  const std::string when = fish_quoted(fish_when(command));
+  const std::string when = fish_quoted(fmt::format("__virtgate_in {}", command.name));
   for (const FlagInfo& flag : takes.flags) {
     text += fmt::format("complete -c virtgate -n {} -l {}", when, flag.name);
     if (flag.shorthand) text += fmt::format(" -s {}", flag.shorthand);
@@ -209,7 +213,23 @@ std::string fish_command(const Command& command) {
 }
 
 std::string fish_script() {
-  std::string text = "# Completion of virtgate for fish: virtgate completion fish | source\ncomplete -c virtgate -f\n";
+  std::string text = R"(# Completion of virtgate for fish: virtgate completion fish | source
+# fish's own __fish_seen_subcommand_from would take a file or a VMI called as a command for that command.
+function __virtgate_at -d 'whether the words before the cursor are these'
+  set -l words (commandline -opc)
+  set -e words[1]
+  test "$words" = "$argv"
+end
+function __virtgate_in -d 'whether the words before the cursor begin with these'
+  set -l words (commandline -opc)
+  set -e words[1]
+  set -l last (count $argv)
+  test "$words[1..$last]" = "$argv"
+end
+complete -c virtgate -f
+)";
+  for (const RootFlag& flag : root_flags)
+    text += fmt::format("complete -c virtgate -n __virtgate_at -l {} -d {}\n", flag.name, fish_quoted(flag.help));
   for (const Command& command : commands()) text += fish_command(command);
   return text;
 }

@@ -3,6 +3,8 @@
 
 VIRTGATE_BINARY names the program.
 """
+import contextlib
+import itertools
 import json
 import os
 import pty
@@ -11,6 +13,7 @@ import select
 import shutil
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 
@@ -24,33 +27,128 @@ def call(*arguments, **more):
     return subprocess.run([e2e.BINARY, *arguments], capture_output=True, text=True, timeout=DEADLINE_S, **more)
 
 
-class Completion(unittest.TestCase):
-    def complete(self, *words):
-        """What bash offers for the last word."""
-        script = f"""source <({e2e.BINARY} completion bash)
-COMP_WORDS=(virtgate {' '.join("'" + word + "'" for word in words)})
+# What every shell offers for what stands before the cursor: a word after the last space is what has been typed of the next one.
+OFFERED = {
+    "virtgate se": ["serve"],
+    "virtgate --": ["--help", "--version"],
+    "virtgate state ": ["accept-loss", "check", "export"],
+    "virtgate state ac": ["accept-loss"],
+    "virtgate state check --": ["--help", "--state"],
+    "virtgate serve --li": ["--listen"],
+    "virtgate serve --sandbox ": ["off", "on", "required"],
+    "virtgate serve --sandbox re": ["required"],
+    "virtgate serve --sandbox=re": ["required"],
+    "virtgate simulate x --phase Sched": ["Scheduled", "Scheduling"],
+    "virtgate simulate state --ph": ["--phase"],
+    "virtgate version -o ": ["json", "text"],
+    "virtgate completion z": ["zsh"],
+    "virtgate help simu": ["simulate"],
+    "virtgate serve --listen ": [],
+    "virtgate restore FOLDER/f": ["file", "folder"],
+    "virtgate backup state FOLDER/f": ["file", "folder"],
+    "virtgate serve --state FOLDER/f": ["folder"],
+    "virtgate serve --state=FOLDER/f": ["folder"],
+}
+
+# zsh offers by `compadd`, which only works while it completes: the words go to a pipe. Helpers that ask it with -O, -A or -D offer nothing.
+ZSH_SHOWS = r"""
+autoload -Uz compinit; compinit -u -D
+source {script}
+show() {{
+  compadd() {{
+    local -a offered
+    if [[ -z ${{(M)@[1,(i)(-|--)]:#-*[OAD]*}} ]]; then
+      builtin compadd -O offered "$@"
+      (( $#offered )) && print -rl -u {pipe} -- $offered
+    fi
+    builtin compadd "$@"
+  }}
+  _main_complete
+  unfunction compadd
+  print -u {pipe} -- :end
+}}
+zle -C show complete-word show
+bindkey '^X' show
+print -u {pipe} -- :end
+"""
+ERASE_LINE, SHOW = b"\x15", b"\x18"
+
+
+def offered_by_bash(lines, script):
+    def ask(line):
+        words = line.replace("=", " = ").split(" ")
+        asked = f"""source {script}
+COMP_WORDS=({' '.join("'" + word + "'" for word in words)})
 COMP_CWORD=$(( ${{#COMP_WORDS[@]}} - 1 ))
 _virtgate
 printf '%s\\n' "${{COMPREPLY[@]}}" """
-        done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True, timeout=DEADLINE_S)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        return done.stdout.split()
+        done = subprocess.run(["bash", "--norc", "-c", asked], capture_output=True, text=True, timeout=DEADLINE_S)
+        return done.stdout.split() if not done.returncode and not done.stderr else [done.stderr]
+    return {line: ask(line) for line in lines}
+
+
+def offered_by_fish(lines, script):
+    def ask(line):
+        done = subprocess.run(["fish", "--no-config", "-c", f"source {script}; complete -C '{line}'"], capture_output=True, text=True, timeout=DEADLINE_S)
+        words = [offered.split("\t")[0] for offered in done.stdout.splitlines()]
+        return [word.partition("=")[2] or word for word in words] if not done.stderr else [done.stderr]
+    return {line: ask(line) for line in lines}
+
+
+def drain(terminal):
+    with contextlib.suppress(OSError):  # the other end is closed
+        while os.read(terminal, 65536):
+            pass
+
+
+def offered_by_zsh(lines, script):
+    leader, follower = pty.openpty()
+    reading, writing = os.pipe()
+    with open(script + ".shows", "w") as file:
+        file.write(ZSH_SHOWS.format(script=script, pipe=writing))
+    shell = subprocess.Popen(["zsh", "-f", "-i"], stdin=follower, stdout=follower, stderr=follower, pass_fds=[writing], start_new_session=True)
+    os.close(follower)
+    os.close(writing)
+    threading.Thread(target=drain, args=[leader], daemon=True).start()
+    patience = threading.Timer(DEADLINE_S, shell.kill)  # the pipe then ends
+    patience.start()
+    try:
+        with open(reading) as pipe:
+            def ask(keys):
+                os.write(leader, keys)
+                return {line.rstrip("\n") for line in itertools.takewhile(lambda line: line not in (":end\n", ""), iter(pipe.readline, None))}
+            ask(f"source {script}.shows\n".encode())
+            return {line: ask(ERASE_LINE + line.encode() + SHOW) for line in lines}
+    finally:
+        patience.cancel()
+        shell.kill()
+        shell.wait()
+        os.close(leader)
+
+
+class Completion(unittest.TestCase):
+    def check(self, shell, offered_by):
+        if not shutil.which(shell):
+            self.skipTest(f"{shell} is not installed")
+        with tempfile.TemporaryDirectory() as folder:
+            script = os.path.join(folder, "script")
+            with open(script, "w") as file:
+                file.write(call("completion", shell).stdout)
+            examples = os.path.join(folder, "examples")
+            os.makedirs(os.path.join(examples, "folder"))
+            open(os.path.join(examples, "file"), "w").close()
+            lines = {line.replace("FOLDER", examples): words for line, words in OFFERED.items()}
+            offered = offered_by(lines, script)
+        self.assertEqual({line: sorted(word.removesuffix("/").split("/")[-1] for word in words) for line, words in offered.items()}, lines)
 
     def test_in_bash(self):
-        self.assertEqual(self.complete("se"), ["serve"])
-        self.assertEqual(self.complete("state", "ac"), ["accept-loss"])
-        self.assertEqual(self.complete("serve", "--li"), ["--listen"])
-        self.assertEqual(self.complete("serve", "--sandbox", ""), ["on", "off", "required"])
-        self.assertEqual(self.complete("serve", "--sandbox", "=", "re"), ["required"])
-        self.assertEqual(self.complete("simulate", "x", "--phase", "Sched"), ["Scheduling", "Scheduled"])
-        self.assertEqual(self.complete("completion", "z"), ["zsh"])
-        self.assertEqual(self.complete("help", "simu"), ["simulate"])
-        self.assertEqual(self.complete("serve", "--listen", ""), [])
-        with tempfile.TemporaryDirectory() as folder:
-            open(os.path.join(folder, "file"), "w").close()
-            os.mkdir(os.path.join(folder, "folder"))
-            self.assertEqual(sorted(self.complete("restore", folder + "/f")), [folder + "/file", folder + "/folder"])
-            self.assertEqual(self.complete("serve", "--state", folder + "/f"), [folder + "/folder"])
+        self.check("bash", offered_by_bash)
+
+    def test_in_zsh(self):
+        self.check("zsh", offered_by_zsh)
+
+    def test_in_fish(self):
+        self.check("fish", offered_by_fish)
 
     def test_shells_can_read_it(self):
         for shell in ("bash", "zsh", "fish"):
