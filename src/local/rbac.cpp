@@ -1,6 +1,7 @@
 #include "local/rbac.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -132,16 +133,25 @@ struct RbacSnapshot {
     return found == policy->roles.end() ? nullptr : found->second->grants.get();
   }
 
-  // visit(binding, is_group, subject, grants) for everything that binds the user there, until it says true.
+  // visit(binding, is_group, subject, grants) for everything that binds the user there, until it says true. Grants are
+  // null where the role is missing.
   template <class Visit>
-  bool any_grant(const User& user, std::string_view ns, Visit&& visit) const {
+  bool any_binding(const User& user, std::string_view ns, Visit&& visit) const {
     const auto resolve = [&](const Binding& binding, bool group, const std::string& subject) {
-      const Grants* grants = grants_of(binding.role_kind, binding.role_name, binding.ns);
-      return grants && visit(binding, group, subject, *grants);
+      return visit(binding, group, subject, grants_of(binding.role_kind, binding.role_name, binding.ns));
     };
     if (cluster_bindings->any(user, resolve)) return true;
     const NamespacePolicy* policy = ns.empty() ? nullptr : in_namespace(ns);
     return policy && policy->bindings.any(user, resolve);
+  }
+
+  // visit(grants) for every role that the user has there.
+  template <class Visit>
+  void each_grant(const User& user, std::string_view ns, Visit&& visit) const {
+    any_binding(user, ns, [&](const Binding&, bool, const std::string&, const Grants* grants) {
+      if (grants) visit(*grants);
+      return false;
+    });
   }
 };
 
@@ -276,6 +286,27 @@ std::string describe_grant(const Binding& binding, const std::string& subject, b
                      of_cluster ? "ClusterRoleBinding" : "RoleBinding", binding.name, of_cluster ? "" : "/", binding.ns,
                      binding.role_kind, binding.role_name, describe_subject(subject, group));
 }
+
+// Roles that bindings of the user name and that are missing: in most cases why they may not do what they ask for.
+class MissingRoles {
+ public:
+  void add(const Binding& binding) {
+    if (phrases_.size() == told_max) return;
+    std::string phrase = fmt::format("{}.{} \"{}\" not found", binding.role_kind == "Role" ? "role" : "clusterrole",
+                                     auth::rbac_group, binding.role_name);
+    if (std::ranges::find(phrases_, phrase) == phrases_.end()) phrases_.push_back(std::move(phrase));
+  }
+  // As kube-apiserver has it: one by itself, several in brackets.
+  std::string describe() const {
+    if (phrases_.empty()) return {};
+    if (phrases_.size() == 1) return "RBAC: " + phrases_.front();
+    return fmt::format("RBAC: [{}]", fmt::join(phrases_, ", "));
+  }
+
+ private:
+  static constexpr std::size_t told_max = 8;  // nobody reads more, and there may be thousands
+  std::vector<std::string> phrases_;
+};
 
 }  // namespace
 
@@ -626,12 +657,18 @@ Result<AccessDecision> Rbac::decide(const User& user, const AccessAttributes& at
   AccessDecision decision;
   const std::string_view ns = attributes.resource_request ? attributes.ns : std::string_view();
   const auth::RuleQuery query(attributes);
-  snapshot->any_grant(user, ns,
-                      [&](const Binding& binding, bool group, const std::string& subject, const Grants& grants) {
-                        decision.allowed = grants.index.allows(query);
-                        if (decision.allowed) decision.reason = describe_grant(binding, subject, group);
-                        return decision.allowed;
-                      });
+  MissingRoles missing;
+  snapshot->any_binding(user, ns,
+                        [&](const Binding& binding, bool group, const std::string& subject, const Grants* grants) {
+                          if (!grants) {
+                            missing.add(binding);
+                            return false;
+                          }
+                          decision.allowed = grants->index.allows(query);
+                          if (decision.allowed) decision.reason = describe_grant(binding, subject, group);
+                          return decision.allowed;
+                        });
+  if (!decision.allowed) decision.reason = missing.describe();
   return decision;
 }
 
@@ -646,10 +683,8 @@ std::vector<PolicyRule> Rbac::rules_for(const User& user, std::string_view ns) c
     all.push_back({.verbs = {"*"}, .non_resource_urls = {"*"}});
   }
   if (const RbacSnapshot* snapshot = current())
-    snapshot->any_grant(user, ns, [&](const Binding&, bool, const std::string&, const Grants& grants) {
-      all.insert(all.end(), grants.rules.begin(), grants.rules.end());
-      return false;
-    });
+    snapshot->each_grant(
+        user, ns, [&](const Grants& grants) { all.insert(all.end(), grants.rules.begin(), grants.rules.end()); });
   return all;
 }
 
@@ -665,10 +700,7 @@ Result<std::vector<PolicyRule>> Rbac::rules_of_role(std::string_view kind, std::
 std::size_t Rbac::bytes_for(const User& user, std::string_view ns) const {
   std::size_t bytes = 0;
   if (const RbacSnapshot* snapshot = current())
-    snapshot->any_grant(user, ns, [&](const Binding&, bool, const std::string&, const Grants& grants) {
-      bytes += grants.bytes;
-      return false;
-    });
+    snapshot->each_grant(user, ns, [&](const Grants& grants) { bytes += grants.bytes; });
   return bytes;
 }
 

@@ -143,6 +143,34 @@ TEST_F(RbacTest, SaysWhatAllowed) {
             R"(RBAC: allowed by RoleBinding "b/a" of ClusterRole "r" to ServiceAccount "bot/a")");
 }
 
+TEST_F(RbacTest, SaysWhichRolesOfTheUserAreMissing) {
+  const auto refusal = [this](std::string_view ns) {
+    const AccessAttributes get{.verb = "get",
+                               .resource_request = true,
+                               .path = {},
+                               .group = {},
+                               .version = "v1",
+                               .resource = "pods",
+                               .subresource = {},
+                               .ns = ns,
+                               .name = {}};
+    const auto decision = rbac.decide(user("jane"), get);
+    return decision && !decision->allowed ? decision->reason : "allowed";
+  };
+  EXPECT_EQ(refusal("a"), "");
+  cluster_bind("one", "gone", jane);
+  cluster_bind("same", "gone", jane);
+  bind("a", "two", "Role", "lost", jane);
+  cluster_bind("others", "theirs", R"([{"kind":"User","name":"joe"}])");
+  EXPECT_EQ(refusal("b"), R"(RBAC: clusterrole.rbac.authorization.k8s.io "gone" not found)");
+  EXPECT_EQ(refusal("a"), R"(RBAC: [clusterrole.rbac.authorization.k8s.io "gone" not found, )"
+                          R"(role.rbac.authorization.k8s.io "lost" not found])");
+  for (int i = 0; i < 100; ++i) cluster_bind(fmt::format("b{}", i), fmt::format("gone{}", i), jane);
+  EXPECT_LT(refusal("a").size(), 600u);
+  role("a", "lost", R"([{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}])");
+  EXPECT_EQ(refusal("a"), "allowed");
+}
+
 TEST_F(RbacTest, EveryAcknowledgedWriteCountsAtOnce) {
   const User who = user("jane");
   for (int i = 0; i < 15; ++i) {
