@@ -421,7 +421,11 @@ void Standalone::add_routes() {
   server::add_health_routes(*router_, health_, [this] {
     return std::string(api_->config().current()->resource_version());  // never ahead of what rules go by
   });
-  server::add_metrics_route(*router_, server::Access::administrators, metrics_);
+  // For whom a role allows it, as kube-apiserver has it: monitoring needs no administrator's credentials.
+  api_->api().add_document("/metrics", {.content_type = metrics::exposition_content_type,
+                                        .body = [this] { return server::metrics_text(metrics_); },
+                                        .cache_control = "no-cache, private",
+                                        .route_class = server::RouteClass::metrics});
   server::add_webhook_routes(*router_, server::Access::administrators, metrics_, api_->admission(),
                              api_->api().effects());
   api_->add_routes(*router_, health_);

@@ -181,11 +181,11 @@ Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOp
 
 // How others check the tokens of service accounts.
 void StandaloneApi::add_token_documents(std::string_view server_url) {
-  api_->add_document(
-      std::string(auth::openid_path),
-      {.content_type = "application/json", .body = local::ServiceAccountTokens::openid_configuration(server_url)});
+  api_->add_document(std::string(auth::openid_path),
+                     {.content_type = "application/json",
+                      .body = [text = local::ServiceAccountTokens::openid_configuration(server_url)] { return text; }});
   api_->add_document(std::string(auth::jwks_path),
-                     {.content_type = "application/jwk-set+json", .body = tokens_->jwks()});
+                     {.content_type = "application/jwk-set+json", .body = [text = tokens_->jwks()] { return text; }});
 }
 
 void StandaloneApi::add_routes(server::Router& router, server::HealthRegistry& health) {

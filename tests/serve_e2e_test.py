@@ -304,7 +304,7 @@ class RunningServer(Scratch):
             code, _, text = self.one.ask("POST", path, body=body, headers=headers)
             self.assertIn(code, (201, 400, 422), "the second form is tried")
 
-    def test_metrics_are_for_administrators(self):
+    def test_metrics(self):
         self.status(self.one.get("/metrics"), 401, "Unauthorized")
         code, headers, body = self.one.get("/metrics", headers=self.one.as_admin())
         self.assertEqual(code, 200)
@@ -512,6 +512,21 @@ class LifeOfAServer(Scratch):
         openssl("x509", "-req", "-in", request, "-CA", authority[0], "-CAkey", authority[1], "-CAserial", os.path.join(self.folder, "serial"),
                 "-CAcreateserial", "-days", "2", "-extfile", extensions, "-out", certificate)
         return certificate, key
+
+    def test_metrics_are_for_whom_a_role_allows_it(self):
+        server = self.server().start()
+        as_monitor = {**server.as_admin(), "Impersonate-User": "monitor"}
+        answer = server.get("/metrics", headers=as_monitor)
+        self.status(answer, 403, "Forbidden")
+        self.assertEqual(json.loads(answer[2])["message"], 'forbidden: User "monitor" cannot get path "/metrics"')
+        rbac, typed = "/apis/rbac.authorization.k8s.io/v1", {**server.as_admin(), "Content-Type": "application/json"}
+        role = {"metadata": {"name": "scrapes"}, "rules": [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]}
+        binding = {"metadata": {"name": "scrapes"}, "subjects": [{"kind": "User", "name": "monitor", "apiGroup": "rbac.authorization.k8s.io"}],
+                   "roleRef": {"kind": "ClusterRole", "name": "scrapes", "apiGroup": "rbac.authorization.k8s.io"}}
+        for plural, document in (("clusterroles", role), ("clusterrolebindings", binding)):
+            self.assertEqual(server.ask("POST", f"{rbac}/{plural}", body=json.dumps(document), headers=typed)[0], 201)
+        self.assertEqual(server.get("/metrics", headers=as_monitor)[0], 200)
+        server.stop()
 
     def test_a_front_proxy_speaks_for_others(self):
         authority = self.make_authority("proxies")

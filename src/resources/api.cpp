@@ -189,8 +189,8 @@ void serve_own_document(server::Call& call, const OwnDocument& document) {
     return call.refuse(Status::method_not_supported("", "", request.method));
   call.respond({.status = 200,
                 .content_type = document.content_type,
-                .headers = {{"Cache-Control", "public, max-age=3600"}},
-                .body = document.body});
+                .headers = {{"Cache-Control", std::string(document.cache_control)}},
+                .body = document.body()});
 }
 
 // A custom kind cannot be had in protobuf, but its scale is a kind of Kubernetes' own.
@@ -242,7 +242,7 @@ void ResourceApi::add_routes(server::Router& router) {
   }
   router.add(server::Access::anyone, server::Router::any_method, "/", server::RouteClass::discovery, handler);
   for (const auto& [path, document] : documents_)
-    router.add(server::Access::anyone, server::Router::any_method, path, server::RouteClass::discovery, handler);
+    router.add(server::Access::anyone, server::Router::any_method, path, document.route_class, handler);
   router.add_prefix(server::Access::anyone, server::Router::any_method, "/openapi/", server::RouteClass::discovery,
                     handler);
 }

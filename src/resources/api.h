@@ -39,7 +39,9 @@ using SpecialHandler = std::function<Task<void>(SpecialRequest&)>;
 // Something to read that is no object.
 struct OwnDocument {
   std::string_view content_type;  // static text
-  std::string body;
+  std::function<std::string()> body;
+  std::string_view cache_control = "public, max-age=3600";  // likewise
+  server::RouteClass route_class = server::RouteClass::discovery;
 };
 
 struct ApiParts {

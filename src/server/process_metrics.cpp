@@ -88,12 +88,16 @@ void append_process_metrics(std::string& out) {
   append(out, "process_virtual_memory_bytes", "gauge", "Virtual memory size in bytes.", field(statm, 0) * page);
 }
 
+std::string metrics_text(const metrics::Registry& registry) {
+  std::string text = registry.expose();
+  append_process_metrics(text);
+  return text;
+}
+
 void add_metrics_route(Router& router, Access access, const metrics::Registry& registry) {
   router.add(access, "GET", "/metrics", RouteClass::metrics, answer_with([&registry](const Call&) {
-               std::string body = registry.expose();
-               append_process_metrics(body);
                return http::Response{
-                   .status = 200, .content_type = metrics::exposition_content_type, .body = std::move(body)};
+                   .status = 200, .content_type = metrics::exposition_content_type, .body = metrics_text(registry)};
              }));
 }
 

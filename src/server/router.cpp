@@ -33,6 +33,14 @@ bool is_exempt(RouteClass route_class) {
   return route_class == RouteClass::health || route_class == RouteClass::metrics || route_class == RouteClass::version;
 }
 
+// The verb of a request for a path that is no resource.
+std::string verb_of(std::string_view method) {
+  std::string verb(method);
+  for (char& c : verb)
+    if (c >= 'A' && c <= 'Z') c += 'a' - 'A';
+  return verb;
+}
+
 bool is_quiet(RouteClass route_class) {
   return route_class == RouteClass::webhook || route_class == RouteClass::metrics;
 }
@@ -234,9 +242,10 @@ bool Router::admit(Call& call, Access access) const {
   }
   call.charge_to(who.user);
   if (access == Access::administrators && !who.is_administrator()) {
-    call.refuse(Status::forbidden("", "", "",
-                                  fmt::format("User \"{}\" cannot {} path \"{}\": the group {} is required", who.user,
-                                              call.request().method, call.path(), auth::administrators_group)));
+    call.refuse(
+        Status::forbidden("", "", "",
+                          fmt::format("User \"{}\" cannot {} path \"{}\": the group {} is required", who.user,
+                                      verb_of(call.request().method), call.path(), auth::administrators_group)));
     return false;
   }
   return true;
