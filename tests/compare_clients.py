@@ -3,13 +3,14 @@
 
 Run by hand, it is no part of the suites: the calls of compare_calls.txt are given to both sides, one after the other, and where the
 exit code, the reason, a functional phrase or what is shown differ, the call is printed. EXPLAINED holds the differences that are known,
-with their reasons; the last line counts the rest. The exit code is 1 when something is unexplained.
+with their reasons. The exit code is 1 when something is unexplained, or when a row there explains nothing any more.
 
-    VIRTGATE_BINARY=... VIRTGATE_KUBE_APISERVER=... VIRTGATE_ETCD=... VIRTGATE_VIRT_API=... VIRTGATE_VIRTCTL=... \\
-        VIRTGATE_KUBECTLS=ONE:OTHER tests/compare_clients.py [--all] [REGULAR EXPRESSION OF GROUPS]
+    VIRTGATE_BINARY=... VIRTGATE_KUBE_APISERVER=... VIRTGATE_KUBE_CONTROLLER_MANAGER=... VIRTGATE_ETCD=... VIRTGATE_VIRT_API=... \\
+        VIRTGATE_VIRTCTL=... VIRTGATE_KUBECTLS=ONE:OTHER tests/compare_clients.py [--all] [REGULAR EXPRESSION OF GROUPS]
 
---all prints the explained ones too. Each kubectl gets both sides anew. No side runs controllers: what one answers is what its API
-does, and a stand-in (stand_in_node.py) plays the node for both. Everything listens on the loopback address.
+--all prints the explained ones too. Each kubectl gets both sides anew. What one answers is what its API does: of controllers the real
+side has the one that aggregates roles, and a stand-in (stand_in_node.py) plays the node for both. Everything listens on the loopback
+address.
 """
 import concurrent.futures
 import contextlib
@@ -30,41 +31,61 @@ import serve_e2e_test as e2e
 from real_kube_e2e_test import CONTROLLER, NODE, VMIS, VMS, named
 
 CALLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "compare_calls.txt")
-PROGRAMS = ("VIRTGATE_BINARY", "VIRTGATE_KUBE_APISERVER", "VIRTGATE_ETCD", "VIRTGATE_VIRT_API", "VIRTGATE_VIRTCTL", "VIRTGATE_KUBECTLS")
+PROGRAMS = ("VIRTGATE_BINARY", "VIRTGATE_KUBE_APISERVER", "VIRTGATE_KUBE_CONTROLLER_MANAGER", "VIRTGATE_ETCD", "VIRTGATE_VIRT_API", "VIRTGATE_VIRTCTL",
+            "VIRTGATE_KUBECTLS")
 CALL_DEADLINE_S = 60
-SHOWN_LINES = 8
+SHOWN_LINES = 30
 
-# (the call, the lines that differ, why): regular expressions; every differing line must match for a difference to be explained.
+# (the call, a line that differs, why): regular expressions, of which the second must match as a whole every line of the difference. A row
+# explains one difference: what else the same call does differently is unexplained. A row that explains nothing any more is told as well.
+OF_KUBEVIRT = "vm|vmi|vmirs|pool|instancetype|clusterinstancetype|preference|clusterpreference|preset|migration|snapshot|restore|clone|export|policy"
+NOT_SERVED = r"ours: (exit code 1|phrase the server doesn't have a resource type|reason client)"
 EXPLAINED = [
-    (r"", r"^ours: phrase [\w.\[\]-]+: (Required|Invalid|Unsupported|Duplicate) value$|^ours: phrase [\w.\[\]-]+: Forbidden$",
+    (rf"^k (create|apply) .*< ({OF_KUBEVIRT})\b|^k patch vm running ", r"ours: phrase [\w.\[\]-]+: (Required value|Invalid value|Unsupported value|Forbidden)",
      "the field is the same; where virt-api has prose, our message names the kind of fault"),
-    (r"^k version", r"serverVersion", "builds tell their own versions and compilers"),
-    (r"api-versions|api-resources|componentstatuses",
-     r"componentstatus|cdi\.kubevirt\.io|flowcontrol|exit code|phrase the server doesn't|reason client|warning|shown (NAME|control|etcd|sched)",
-     "component statuses and flow control are not served; CDI's kinds are"),
-    (r"config view", r"^ours: shown default$", "our kubeconfig names the namespace"),
-    (r"whoami", r"Username|credential-id", "administrators have other names"),
-    (r"pod", r"\.spec\.(serviceAccount|serviceAccountName|preemptionPolicy|priority|tolerations\[\d\]\.\w+)=|shown (Service Account|Priority):",
+    (r"^k version", r"(ours|real): shown \.serverVersion\.(compiler|gitCommit|gitTreeState|gitVersion|goVersion)=.*", "builds tell their own versions and compilers"),
+    (r"^v version$", r"(ours|real): shown Server Version: version\.Info\{GitVersion:\"v1\.9\.0\", .*", "likewise"),
+    (r"api-versions", r"ours: shown cdi\.kubevirt\.io/v1beta1|real: shown flowcontrol\.apiserver\.k8s\.io/v1", "flow control is not served; CDI's kinds are"),
+    (r"api-resources", r"real: shown componentstatuses( cs v1 false ComponentStatus)?", "component statuses are not served"),
+    (r"get componentstatuses", NOT_SERVED + r"|real: (a warning|exit code 0|shown (NAME STATUS MESSAGE ERROR|controller-manager|etcd-0|scheduler))",
+     "component statuses are not served"),
+    (r"get flowschemas", NOT_SERVED + r"|real: (exit code 0|shown (NAME PRIORITYLEVEL .*|[a-z-]+))", "flow control is not served"),
+    (r"get prioritylevelconfigurations", NOT_SERVED + r"|real: (exit code 0|shown (NAME TYPE .*|[a-z-]+))", "flow control is not served"),
+    (r"get datavolumes", NOT_SERVED.replace("ours", "real") + r"|ours: exit code 0", "CDI's kinds are served"),
+    (r"get crd -o name", r"ours: shown customresourcedefinition\.apiextensions\.k8s\.io/\w+\.cdi\.kubevirt\.io", "CDI's kinds are served"),
+    (r"get apiservices -o name", r"(ours: shown apiservice\.apiregistration\.k8s\.io/v1beta1\.cdi\.kubevirt\.io|"
+     r"real: shown apiservice\.apiregistration\.k8s\.io/v1\.flowcontrol\.apiserver\.k8s\.io)", "CDI's kinds are served, flow control is not"),
+    (r"config view", r"ours: shown default", "our kubeconfig names the namespace"),
+    (r"^k auth whoami$", r"ours: shown Username kubernetes-admin|real: shown (Username admin|Extra: authentication\.kubernetes\.io/credential-id \[X509SHA256=\w+\])",
+     "the administrators have other names; the hash of a certificate is not told, see COMPATIBILITY.md"),
+    (r"^k get (-f )?pod.*-o json|^k run .*-o json", r"real: shown \.spec\.(preemptionPolicy=\"PreemptLowerPriority\"|priority=0|tolerations\[[01]\]\.(effect=\"NoExecute\"|"
+     r"key=\"node\.kubernetes\.io/(not-ready|unreachable)\"|operator=\"Exists\"|tolerationSeconds=300))|ours: shown \.spec\.serviceAccount(Name)?=\"default\"",
      "nothing schedules pods; the real side runs without the ServiceAccount plugin"),
-    (r"(claim|volume)\.json|< (claim|volume)\b", r"pvc?-protection|f:finalizers|exit code|not found|already exists|deleted|reason (NotFound|AlreadyExists|server)|shown Finalizers",
-     "no finalizer that no controller would take off; see COMPATIBILITY.md"),
-    (r"node", r"\.spec={}|\.spec\.taints", "no taint that no controller would take off; see COMPATIBILITY.md"),
-    (r"patch svc sv1", r"", "services have no address here, so one may be set"),
-    (r"--as (system:serviceaccount:default:sa1|eve|kate|adam)", r"", "the real side has no controller that aggregates the roles view and edit"),
-    (r"(svc|endpoints) kubernetes|get all|servicecidrs|ipaddresses", r"", "with --api-only nothing makes the Service kubernetes, its range and its addresses"),
-    (r"get (crd|apiservices|datavolumes|flowschemas|prioritylevelconfigurations)",
-     r"cdi\.kubevirt\.io|flowcontrol|exit code|phrase the server doesn't|reason client|shown [\w-]+$|shown NAME",
-     "CDI's kinds are served, flow control is not"),
-    (r"webhookconfigurations", r"shown (NAME WEBHOOKS|virt-api)", "the rules of virt-api are built in"),
-    (r"^k (logs|exec|attach|cp|debug|port-forward) ", r"", "nothing runs pods, so the subresources of nodes' work are not served"),
-    (r"^k events", r"IPAddress|LAST SEEN", "an event of the real side's allocator of addresses"),
-    (r"^v version|^v expand --vm", r"Server Version|manager: virt-api|VERSION", "builds tell their own versions; the manager is the name of the program"),
-    (r'limits.0.type=""', r"phrase spec.limits\[0\].type", "a type that is missing is said to be required"),
-    (r"deployment .spec.selector-", r"spec.template.metadata.labels", "one cause for one fault: no labels match a selector that is missing"),
-    (r"preset.json .*--subresource=status", r"^real: a warning$", "a kind without that subresource: the path is not served, so nothing is deprecated"),
-    (r"removevolume running", r'^ours: phrase volume "bogus" not found$', "virt-api has words of its own for a volume that is missing"),
-    (r"vmiName=bogus", r'^ours: phrase virtualmachineinstances.kubevirt.io "bogus" not found', "virt-api has words of its own for a VMI that is missing"),
-    (r"kubevirt.io/v9\"}", r"", "a bad request, where the real server has an internal error"),
+    (r"^k describe .*pod", r"real: shown Priority:|ours: shown Service Account:", "likewise"),
+    (r"^k get (-f node\.json|node node01) -o json", r"ours: shown \.spec=\{\}|real: shown \.spec\.taints\[0\]\.(effect=\"NoSchedule\"|key=\"node\.kubernetes\.io/not-ready\")",
+     "no taint that no controller would take off; see COMPATIBILITY.md"),
+    (r"patch svc sv1 .*clusterIP", r"ours: (exit code 0|shown service/sv1 patched)|real: (exit code 1|field spec\.clusterIPs\[0\]|phrase spec\.clusterIPs\[0\]: Invalid value|"
+     r"reason Invalid)", "services have no address here, so one may be set"),
+    (r"get svc kubernetes -o json", r"(ours|real): shown \.spec\.ports\[0\]\.(port|targetPort)=\d+", "the Service names this server's own port; see COMPATIBILITY.md"),
+    (r"get servicecidrs", r"real: shown (NAME CIDRS AGE|kubernetes)", "no addresses are given out; see COMPATIBILITY.md"),
+    (r"get ipaddresses", r"real: shown (NAME PARENTREF|10\.0\.0\.\d+)", "likewise"),
+    (r"^k events", r"real: shown (LAST SEEN TYPE REASON OBJECT MESSAGE|AGE Warning IPAddressWrongReference IPAddress/[\d.]+ .*; cleaning up)",
+     "an event of the real side's allocator of addresses"),
+    (r"^k get events$", r"real: shown (LAST SEEN TYPE REASON OBJECT MESSAGE|AGE)", "likewise"),
+    (r"get (validating|mutating)webhookconfigurations", r"real: shown (NAME WEBHOOKS AGE|virt-api)", "the rules of virt-api are built in"),
+    (r"^k logs logs$", r"ours: (exit code 1|phrase the server could not find the requested resource|reason (NotFound|server))|real: exit code 0",
+     "nothing runs pods, so what nodes do for them is not served"),
+    (r"^k (exec|attach|cp) (key\.pub )?logs", r"ours: (phrase the server could not find the requested resource|reason NotFound)|real: reason BadRequest", "likewise"),
+    (r"^k debug logs .*--profile", r"ours: (exit code 1|phrase the server could not find the requested resource|reason client)|"
+     r"real: (exit code 0|shown Defaulting debug container name to debugger-SUFFIX\.)", "likewise"),
+    (r'limits.0.type=""', r"ours: phrase spec\.limits\[0\]\.type: Required value|real: phrase spec\.limits\[0\]\.type: Invalid value", "a type that is missing is said to be required"),
+    (r"deployment .spec.selector-", r"real: (field spec\.template\.metadata\.labels|phrase spec\.template\.metadata\.labels: Invalid value)",
+     "one cause for one fault: no labels match a selector that is missing"),
+    (r"preset.json .*--subresource=status", r"real: a warning", "a kind without that subresource: the path is not served, so nothing is deprecated"),
+    (r"removevolume running --volume-name=bogus", r'ours: phrase volume "bogus" not found', "virt-api has words of its own for a volume that is missing"),
+    (r"vmiName=bogus", r'ours: phrase virtualmachineinstances\.kubevirt\.io "bogus" not found', "virt-api has words of its own for a VMI that is missing"),
+    (r"patch vm running .*kubevirt\.io/v9", r'ours: reason BadRequest|real: (a warning|phrase unknown field "(spec|status)"|reason InternalError)',
+     "a bad request, where the real server has an internal error"),
 ]
 
 # --- documents that calls send
@@ -303,6 +324,7 @@ class Theirs(real.Kube):
         self.start()
         self.kubeconfig = os.path.join(folder, "admin.kubeconfig")
         self.write_kubeconfig("admin.kubeconfig", {"client-certificate": f"{folder}/admin.crt", "client-key": f"{folder}/admin.key"})
+        self.start_controllers(ends)
         installer = real.Installer(self, folder)
         installer.install()
         self.patched(real.KUBEVIRT, {"spec": {"configuration": {"developerConfiguration": {}}}})  # as the operator ships it
@@ -312,15 +334,36 @@ class Theirs(real.Kube):
         cluster.make_authority(folder, "serving-ca")
         cluster.make_certificate(folder, "serving-ca", "serving", "virt-api.kubevirt.pod.cluster.local", "serverAuth",
                                  names="DNS:virt-api.kubevirt.svc,IP:127.0.0.1")
+        served = os.path.join(folder, "served")  # virt-api reads its certificate anew when anything changes in the folder, logs included
+        os.mkdir(served)
+        for name in ("serving.crt", "serving.key"):
+            shutil.move(os.path.join(folder, name), served)
         port = e2e.free_port()
-        virt_api = real.Process(folder, "virt-api", os.environ["VIRTGATE_VIRT_API"], "--kubeconfig", f"{folder}/kubeconfig",
-                                "--listen", "127.0.0.1", "--port", str(port), "--tls-cert-file", f"{folder}/serving.crt",
-                                "--tls-key-file", f"{folder}/serving.key", "--console-server-port", str(node.port),
+        program = os.path.join(folder, "virt-api")
+        os.symlink(os.environ["VIRTGATE_VIRT_API"], program)  # its name is that of the manager of fields
+        virt_api = real.Process(folder, "virt-api", program, "--kubeconfig", f"{folder}/kubeconfig",
+                                "--listen", "127.0.0.1", "--port", str(port), "--tls-cert-file", f"{served}/serving.crt",
+                                "--tls-key-file", f"{served}/serving.key", "--console-server-port", str(node.port),
                                 "--handler-cert-file", f"{node.pki}/client.crt", "--handler-key-file", f"{node.pki}/client.key")
         ends.callback(virt_api.stop)
         virt_api.start()
         cluster.until("virt-api serves", lambda: virt_api.lives() and e2e_answers(port), real.DEADLINE_S)
         installer.register(port)
+
+    def flags(self):
+        """Plugins that COMPATIBILITY.md says are not there: they would hold claims, and give pods volumes. It tells others an address, as in
+        a cluster, where nobody goes; a loopback address would be refused."""
+        other = {"advertise-address": "192.0.2.1", "endpoint-reconciler-type": "lease", "disable-admission-plugins": "ServiceAccount,StorageObjectInUseProtection"}
+        return [flag for flag in super().flags() if flag[2:].partition("=")[0] not in other] + [f"--{name}={value}" for name, value in other.items()]
+
+    def start_controllers(self, ends):
+        controllers = real.Process(self.folder, "kube-controller-manager", os.environ["VIRTGATE_KUBE_CONTROLLER_MANAGER"], "--kubeconfig", self.kubeconfig,
+                                   "--authentication-skip-lookup", "--bind-address=127.0.0.1", f"--secure-port={e2e.free_port()}", f"--cert-dir={self.folder}",
+                                   "--leader-elect=false", "--controllers=clusterrole-aggregation-controller")
+        ends.callback(controllers.stop)
+        controllers.start()
+        edits = real.RBAC + "/clusterroles/edit"
+        cluster.until("roles are aggregated", lambda: controllers.lives() and self.good("GET", edits).get("rules"), real.DEADLINE_S)
 
 
 def e2e_answers(port):
@@ -370,14 +413,12 @@ class Side:
 
 
 def explanation(call, lines):
-    for pattern, differing, why in EXPLAINED:
-        if re.search(pattern, call.line) and all(re.search(differing, line) for line in lines):
-            return why
-    return None
+    """The row of EXPLAINED, if there is one."""
+    return next((row for row in EXPLAINED if re.search(row[0], call.line) and all(re.fullmatch(row[1], line) for line in lines)), None)
 
 
-def compare(kubectl, wanted, show_all):
-    """How many calls were equal, explained and unexplained."""
+def compare(kubectl, wanted, show_all, used):
+    """How many calls were equal, explained and unexplained; rows that explain go to `used`."""
     programs = {"k": kubectl, "v": os.environ["VIRTGATE_VIRTCTL"]}
     counts = {"equal": 0, "explained": 0, "unexplained": 0}
     with contextlib.ExitStack() as ends, concurrent.futures.ThreadPoolExecutor(2) as pool:
@@ -385,11 +426,13 @@ def compare(kubectl, wanted, show_all):
         for call in calls(wanted):
             here, there = pool.map(lambda side: side.ask(call, programs), (ours, theirs))
             differing = sorted(f"{mark} {line}" for mark, lines in (("ours:", here.lines - there.lines), ("real:", there.lines - here.lines)) for line in lines)
-            why = explanation(call, differing)
-            verdict = "equal" if not differing else "explained" if why else "unexplained"
+            row = explanation(call, differing) if differing else None
+            verdict = "equal" if not differing else "explained" if row else "unexplained"
             counts[verdict] += 1
+            if row:
+                used.add(row)
             if verdict == "unexplained" or show_all and differing:
-                tell(call, verdict, why, differing, here, there)
+                tell(call, verdict, row[2] if row else None, differing, here, there)
     return counts
 
 
@@ -411,13 +454,17 @@ def main(arguments):
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that no process is left behind
     show_all = "--all" in arguments
     wanted = next((argument for argument in arguments if argument != "--all"), "")
-    unexplained = 0
+    unexplained, used = 0, set()
     for kubectl in os.environ["VIRTGATE_KUBECTLS"].split(":"):
-        counts = compare(kubectl, wanted, show_all)
+        counts = compare(kubectl, wanted, show_all, used)
         unexplained += counts["unexplained"]
         print(f"kubectl {'.'.join(map(str, kubectl_side.version_of(kubectl)))}: {sum(counts.values())} calls, "
               + ", ".join(f"{number} {name}" for name, number in counts.items()), flush=True)
-    return 1 if unexplained else 0
+    unused = [row for row in EXPLAINED if row not in used and not wanted]
+    for row in unused:
+        print(f"explains nothing any more: {row[0]} ({row[2]})")
+    print(f"{len(used)} of {len(EXPLAINED)} rows explain something")
+    return 1 if unexplained or unused else 0
 
 
 if __name__ == "__main__":

@@ -142,6 +142,8 @@ TEST_F(HealthTest, TellsItsVersion) {
   auto document = json::Document::parse(get("/version").body()).value();
   EXPECT_EQ(json::get_string(document.root(), "major"), upstream::kubernetes_major);
   EXPECT_EQ(json::get_string(document.root(), "minor"), upstream::kubernetes_minor);
+  EXPECT_EQ(std::stoi(std::string(json::get_string_or(document.root(), "minCompatibilityMinor"))) + 1,
+            std::stoi(std::string(upstream::kubernetes_minor)));
   EXPECT_THAT(std::string(json::get_string_or(document.root(), "gitVersion")),
               ::testing::StartsWith(std::string(upstream::kubernetes_release) + "+virtgate-"));
   EXPECT_THAT(std::string(json::get_string_or(document.root(), "platform")), ::testing::StartsWith("linux/"));

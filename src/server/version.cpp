@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <string>
+
 #include "base/json_text.h"
 #include "upstream_release.h"
 
@@ -22,9 +24,7 @@ constexpr const char* platform = "linux/s390x";
 #endif
 
 // The part behind '+' is build metadata: clients that compare versions ignore it.
-std::string git_version() {
-  return fmt::format("{}+virtgate-{}", upstream::kubernetes_release, VIRTGATE_VERSION);
-}
+std::string git_version() { return fmt::format("{}+virtgate-{}", upstream::kubernetes_release, VIRTGATE_VERSION); }
 
 BuildInfo& build() {
   static BuildInfo info;
@@ -32,6 +32,9 @@ BuildInfo& build() {
 }
 
 std::string compiler() { return fmt::format("clang {}.{}.{}", __clang_major__, __clang_minor__, __clang_patchlevel__); }
+
+// Of the oldest control plane that this one can take the place of and give way to: the one before, as upstream.
+int minor_before() { return std::stoi(std::string(kubernetes_minor)) - 1; }
 
 std::string json(std::string_view text) {
   std::string out;
@@ -46,10 +49,10 @@ void set_build_info(const BuildInfo& info) { build() = info; }
 const std::string& version_json() {
   static const std::string text =
       fmt::format(R"({{"major":"{0}","minor":"{1}","emulationMajor":"{0}","emulationMinor":"{1}",)"
-                  R"("minCompatibilityMajor":"{0}","minCompatibilityMinor":"{1}","gitVersion":{2},"gitCommit":{3},)"
+                  R"("minCompatibilityMajor":"{0}","minCompatibilityMinor":"{8}","gitVersion":{2},"gitCommit":{3},)"
                   R"("gitTreeState":{4},"buildDate":{5},"goVersion":"none","compiler":{6},"platform":"{7}"}})",
                   kubernetes_major, kubernetes_minor, json(git_version()), json(build().commit),
-                  json(build().tree_state), json(build().date), json(compiler()), platform);
+                  json(build().tree_state), json(build().date), json(compiler()), platform, minor_before());
   return text;
 }
 
