@@ -186,7 +186,10 @@ Task<void> serve_document(server::Call& call, const RequestInfo& info) {
 void serve_own_document(server::Call& call, const OwnDocument& document) {
   const http::Request& request = call.request();
   if (request.method != "GET" && request.method != "HEAD")
-    return call.refuse(Status::method_not_supported("", "", request.method));
+    return call.refuse({.code = 405,
+                        .reason = "MethodNotAllowed",
+                        .message = fmt::format("{}: use GET, HEAD", phrases::method_not_allowed),
+                        .details = {}});
   call.respond({.status = 200,
                 .content_type = document.content_type,
                 .headers = {{"Cache-Control", std::string(document.cache_control)}},
