@@ -431,10 +431,11 @@ std::chrono::milliseconds Connection::patience() const {
   return std::min(times.write, times.write_grace + earned - waited_for_reader_);
 }
 
-// What was not charged yet is, as soon as it has to wait. When it is more than may be held, the client that does not
-// read it is cut off: its memory is wanted by those who do.
+// What was not charged yet is, as soon as it has to wait: all of it, since its first part is no less held than the
+// rest. When it is more than may be held, the client that does not read it is cut off: its memory is wanted by those
+// who do.
 Task<bool> Connection::write_through(std::string_view bytes, Charged charged) {
-  const std::size_t held = charge_.bytes();
+  const std::size_t held = charge_.bytes(), whole = bytes.size();
   while (!bytes.empty()) {
     const Attempt attempt = channel_.try_write(bytes);
     server_.metrics().bytes_out.add(attempt.bytes);
@@ -442,8 +443,8 @@ Task<bool> Connection::write_through(std::string_view bytes, Charged charged) {
     taken_bytes_ += attempt.bytes;
     if (bytes.empty()) break;
     IoError error = attempt.error;
-    if (attempt.blocked && std::exchange(charged, Charged::yes) == Charged::no && bytes.size() > free_answer_bytes &&
-        !hold(held + bytes.size())) {
+    if (attempt.blocked && std::exchange(charged, Charged::yes) == Charged::no && whole > free_answer_bytes &&
+        !hold(held + whole)) {
       server_.metrics().over_budget.add();
       error = IoError::timed_out;
     } else if (attempt.blocked) {

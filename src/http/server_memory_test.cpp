@@ -198,6 +198,26 @@ TEST(Memory, WhoDoesNotReadIsCutOffWhenMemoryIsWanted) {
   EXPECT_TRUE(cut.wait()) << "both together are more than a share";
 }
 
+TEST(Memory, APieceThatWaitsIsChargedAsWhatItTakes) {
+  constexpr std::size_t piece_bytes = 16 * mib;
+  TestServer server(with_budget(64 * mib, 64 * mib), [](Exchange& exchange) -> Task<void> {
+    (void)co_await exchange.begin_stream({});
+    const std::string piece(piece_bytes, 'x');
+    (void)co_await exchange.write(piece);
+  });
+  auto options = server.client();
+  options.receive_buffer = 8192;
+  TestClient reader(server.port(), options);
+  reader.send(get("/"));
+  EXPECT_EQ(reader.receive(1), "H");
+  const auto deadline = std::chrono::steady_clock::now() + 10s;
+  while (held(server) == 0.0 && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(held(server), double{piece_bytes}) << "the kernel has taken some of it, and it is still here";
+  reader.close();
+  server.stop();
+  EXPECT_EQ(held(server), 0.0);
+}
+
 TEST(Memory, AnAnswerLargerThanTheBudgetIsServedAlone) {
   TestServer server(with_budget(mib, mib / 4), large_answer);
   TestClient client(server.port(), server.client());

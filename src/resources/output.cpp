@@ -132,9 +132,10 @@ Task<void> respond_text_list(Context& context, const ObjectList& objects, const 
   Turn turn(context.call.core());
   pieces.out().reserve(size_hint(objects));
   text->open(pieces.out());
-  for (const auto& object : objects) {
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    if (pieces.full() && !co_await pieces.send()) co_return;  // while the client lets it wait, no object is open
+    const ObjectPtr object = objects[i];
     text->add(pieces.out(), *object);
-    if (pieces.full() && !co_await pieces.send()) co_return;
     if (turn.over(*object)) co_await turn.pass();
   }
   text->close(pieces.out());
