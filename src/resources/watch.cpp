@@ -208,10 +208,11 @@ Task<std::optional<Revision>> drain(Watch& watch, Stream& stream, Turn& turn) {
 
 Task<bool> send_initial(Stream& stream, const Begin& begin, const ListOptions& options, std::string_view name,
                         Turn& turn) {
-  for (const auto& object : begin.initial) {
+  for (std::size_t i = 0; i < begin.initial.size(); ++i) {
+    if (stream.full() && !co_await stream.flush()) co_return false;  // while the client lets it wait, no object is open
+    const ObjectPtr object = begin.initial[i];
     if ((name.empty() || object->name() == name) && stream.takes(*object))
       stream.event("ADDED", object, object->revision());
-    if (stream.full() && !co_await stream.flush()) co_return false;
     if (turn.over(*object)) co_await turn.pass();
   }
   if (options.send_initial_events.value_or(false) && options.bookmarks) stream.bookmark(begin.from, true);

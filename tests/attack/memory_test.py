@@ -57,7 +57,7 @@ class Lists(Attack):
         for number in range(13):
             self.must("POST", self.PATH, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"large-{number}"},
                                           "data": {"text": os.urandom(MIB // 2).hex()}})
-        self.token = self.user("attacked", "reader", [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]}])
+        self.token = self.user("attacked", "reader", [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"]}])
         self.ask_list = {"Authorization": "Bearer " + self.token}
         self.assertGreater(len(self.one.ask("GET", self.PATH, headers=self.ask_list)[2]), 13 * MIB)
         self.before = memory_mib(self.one.process.pid)
@@ -78,7 +78,13 @@ class Lists(Attack):
             reader.close()
 
     def test_readers_that_do_not_read_hold_a_bounded_share(self):
-        request = f"GET {self.PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {self.token}\r\n\r\n".encode()
+        self.do_not_read(self.PATH)
+
+    def test_watchers_that_do_not_read_hold_a_bounded_share(self):
+        self.do_not_read(self.PATH + "?watch=true")
+
+    def do_not_read(self, path):
+        request = f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {self.token}\r\n\r\n".encode()
         context, readers = self.one.context(), []
         for _ in range(self.READERS):
             plain = socket.socket()
