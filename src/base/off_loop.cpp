@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -68,6 +69,10 @@ void block_signals() {
 // The threads, made with the first job and kept until the process ends: a job may outlive the server that it is for.
 class OffLoopWorkers {
  public:
+  // Jobs of both kinds are done in the order in which they came, but each kind has room of its own. Otherwise the
+  // memory that requests have left behind would take the places of those that wait for an answer.
+  enum Kind : std::size_t { awaited, left_behind };
+
   static OffLoopWorkers& shared() {
     static OffLoopWorkers instance;
     return instance;
@@ -81,10 +86,10 @@ class OffLoopWorkers {
   }
 
   // Does not throw when the system is short of threads or memory: large arenas come here from a destructor.
-  bool add(std::move_only_function<void()> job) {
+  bool add(Kind kind, std::move_only_function<void()> job) {
     {
       const std::lock_guard lock(mutex_);
-      if (jobs_.size() >= off_loop_jobs_max || stopping_ || !have_worker() || !queue(std::move(job))) {
+      if (waiting_[kind] >= off_loop_jobs_max || stopping_ || !have_worker() || !queue(kind, std::move(job))) {
         ++refused_;
         return false;
       }
@@ -110,9 +115,10 @@ class OffLoopWorkers {
     return !threads_.empty();
   }
 
-  bool queue(std::move_only_function<void()> job) {
+  bool queue(Kind kind, std::move_only_function<void()> job) {
     try {
-      jobs_.push_back(std::move(job));
+      jobs_.emplace_back(kind, std::move(job));
+      ++waiting_[kind];
       return true;
     } catch (const std::bad_alloc&) {
       return false;
@@ -137,8 +143,9 @@ class OffLoopWorkers {
       }
       --idle_;
       if (jobs_.empty()) return;  // stopping
-      auto job = std::move(jobs_.front());
+      auto [kind, job] = std::move(jobs_.front());
       jobs_.pop_front();
+      --waiting_[kind];
       lock.unlock();
       job();
       job = nullptr;  // with everything it holds, before the lock is taken
@@ -150,7 +157,8 @@ class OffLoopWorkers {
 
   std::mutex mutex_;
   std::condition_variable arrived_;
-  std::deque<std::move_only_function<void()>> jobs_;
+  std::deque<std::pair<Kind, std::move_only_function<void()>>> jobs_;
+  std::array<std::size_t, 2> waiting_{};  // by kind
   std::size_t idle_ = 0;
   std::uint64_t finished_ = 0, refused_ = 0;
   bool stopping_ = false;
@@ -160,7 +168,7 @@ class OffLoopWorkers {
 
 bool OffLoopJob::submit(const std::shared_ptr<OffLoopJob>& job, std::coroutine_handle<> waiting) {
   job->waiting_ = waiting;
-  return OffLoopWorkers::shared().add([job] { run(job); });
+  return OffLoopWorkers::shared().add(OffLoopWorkers::awaited, [job] { run(job); });
 }
 
 void OffLoopJob::run(const std::shared_ptr<OffLoopJob>& job) {
@@ -190,7 +198,9 @@ Status off_loop_refusal() {
   return Status::too_many_requests("too many large objects are being processed; try again later", retry_after_seconds);
 }
 
-bool run_off_loop(std::move_only_function<void()> fn) { return OffLoopWorkers::shared().add(std::move(fn)); }
+bool run_off_loop(std::move_only_function<void()> fn) {
+  return OffLoopWorkers::shared().add(OffLoopWorkers::left_behind, std::move(fn));
+}
 
 OffLoopCounts off_loop_counts() { return OffLoopWorkers::shared().counts(); }
 

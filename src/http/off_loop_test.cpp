@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <future>
+#include <optional>
 #include <semaphore>
 #include <thread>
 #include <vector>
@@ -116,6 +117,28 @@ TEST(OffLoop, TooMuchThatWaitsIsRefused) {
     while (done < static_cast<int>(off_loop_jobs_max)) co_await cores[0].sleep(std::chrono::milliseconds(1));
     waiting.clear();
   });
+}
+
+TEST(OffLoop, WhatNobodyWaitsForTakesNoPlaceOfWhatSomebodyWaitsFor) {
+  CoreThreads cores(1);
+  std::optional<Background> waiting;
+  std::atomic<int> answered = 0;
+  run_on(cores[0], [&]() -> Task<void> {
+    const auto job = [](Core& core, std::atomic<int>& code) -> Task<void> {
+      const auto result = co_await off_loop(core, large, [] { return Result<void>(); });
+      code = result ? 200 : result.error().code;
+    };
+    const Occupied occupied;
+    for (std::size_t i = 0; i < off_loop_jobs_max; ++i) EXPECT_TRUE(run_off_loop([] {}));
+    EXPECT_FALSE(run_off_loop([] {})) << "they are bounded too";
+    waiting.emplace(job(cores[0], answered));
+    co_return;
+  });
+  run_on(cores[0], [&]() -> Task<void> {
+    while (answered == 0) co_await cores[0].sleep(std::chrono::milliseconds(1));
+    waiting.reset();
+  });
+  EXPECT_EQ(answered, 200);
 }
 
 TEST(OffLoop, ACoroutineMayGoWhileItsWorkWaits) {

@@ -70,7 +70,7 @@ class Deletions(Attack):
         connection.close()
         with Bystander(self.one) as bystander:
             self.must("DELETE", f"{MAPS}/owner?propagationPolicy=Foreground")
-            self.gone("owner", *(f"d{i}" for i in range(count)), seconds=3 * DEADLINE_S)
+            self.gone("owner", *(f"d{i}" for i in range(count)), seconds=3 * DEADLINE_S * self.slowness().waiting())
         self.assertEqual(bystander.failures, [])
         self.assertLess(self.longest_stall_ms(), 600, "an event loop went through all of them in one turn")
 
