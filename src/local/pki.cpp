@@ -14,6 +14,7 @@
 
 #include "base/base64.h"
 #include "base/files.h"
+#include "base/log.h"
 #include "base/random.h"
 
 namespace vg::local {
@@ -87,10 +88,27 @@ LeafRequest within(LeafRequest request, const Certificate& authority) {
   return request;
 }
 
+bool is_valid_at(const Certificate& certificate, Time now) {
+  return certificate.not_before() <= now && now < certificate.not_after();
+}
+
+bool covers_all(const Certificate& certificate, const LeafRequest& fresh) {
+  return std::ranges::all_of(fresh.hosts, [&](const std::string& host) { return certificate.covers(host); });
+}
+
 bool needs_renewal(const Certificate& certificate, const LeafRequest& fresh, const Certificate& authority, Time now) {
   if (certificate.not_before() > now) return true;  // made while the clock was ahead
   if (certificate.not_after() - now < renewal_margin && certificate.not_after() < authority.not_after()) return true;
-  return !std::ranges::all_of(fresh.hosts, [&](const std::string& host) { return certificate.covers(host); });
+  return !covers_all(certificate, fresh);
+}
+
+// What stands behind the name in a kubeconfig as write_kubeconfig() makes it, decoded.
+std::string decoded_field(std::string_view kubeconfig, std::string_view name) {
+  const std::string label = fmt::format("    {}: ", name);
+  const auto at = kubeconfig.find(label);
+  if (at == std::string_view::npos) return {};
+  const std::string_view rest = kubeconfig.substr(at + label.size());
+  return base64_decode(rest.substr(0, rest.find('\n'))).value_or(std::string());
 }
 
 // Whole or not at all for every reader, as write_file does it, but the disk gets it when it likes.
@@ -324,8 +342,13 @@ Result<bool> Pki::renew_leaf(Pair& leaf, std::string_view name, const LeafReques
   if (!needs_renewal(leaf.certificate, fresh, authority_.certificate, now)) return false;
   auto certificate = Certificate::issue(authority_.certificate, authority_.key, leaf.key, fresh);
   if (!certificate) return fail(certificate.error());
-  if (auto done = write(file(fmt::format("{}.crt", name)), certificate->to_pem(), public_mode, Durability::now); !done)
-    return fail(done.error());
+  if (auto done = write(file(fmt::format("{}.crt", name)), certificate->to_pem(), public_mode, Durability::now);
+      !done) {
+    if (!is_valid_at(leaf.certificate, now) || !covers_all(leaf.certificate, fresh)) return fail(done.error());
+    log::warning("a certificate cannot be renewed; the present one is used as long as it is valid",
+                 {{"certificate", name}, {"error", done.error().message}});
+    return false;
+  }
   leaf.certificate = std::move(*certificate);
   return true;
 }
@@ -340,8 +363,24 @@ Result<std::vector<std::string>> Pki::renew(Time now) {
   if (!admin) return fail(admin.error());
   if (*admin) renewed.emplace_back("admin.crt");
   admin_expires_ = admin_.certificate.not_after();
-  if (auto done = write_kubeconfig(); !done) return fail(done.error());
+  if (auto done = write_kubeconfig(); !done) {
+    if (!has_usable_kubeconfig(now)) return fail(done.error());
+    log::warning("admin.kubeconfig cannot be brought up to date; the present one still lets the administrator in",
+                 {{"error", done.error().message}, {"server", options_.server_url}});
+  }
   return renewed;
+}
+
+// Whether the kubeconfig that is there, and perhaps names another address of this server, can be used with it.
+bool Pki::has_usable_kubeconfig(Time now) const {
+  struct stat info;
+  if (::stat(kubeconfig().c_str(), &info) != 0 || (info.st_mode & 077) != 0) return false;
+  const auto text = read_file(kubeconfig().native(), file_bytes_max);
+  if (!text || decoded_field(*text, "certificate-authority-data") != authority_.certificate.to_pem()) return false;
+  const auto certificate = Certificate::from_pem(decoded_field(*text, "client-certificate-data"));
+  const auto key = PrivateKey::from_pem(decoded_field(*text, "client-key-data"));
+  return certificate && key && certificate->matches(*key) && certificate->signed_by(authority_.certificate) &&
+         is_valid_at(*certificate, now);
 }
 
 Result<void> Pki::write_kubeconfig() {

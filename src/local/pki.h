@@ -72,6 +72,7 @@ class Pki {
                             Durability durability);
   Result<bool> renew_leaf(Pair& leaf, std::string_view name, const LeafRequest& fresh, Time now);
   Result<void> write_kubeconfig();
+  bool has_usable_kubeconfig(Time now) const;
   std::vector<std::filesystem::path> files() const;
 
   PkiOptions options_;

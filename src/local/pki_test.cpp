@@ -1,8 +1,10 @@
 #include "local/pki.h"
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -34,6 +36,26 @@ mode_t mode_of(const fs::path& path) {
   return info.st_mode & 07777;
 }
 
+// As on a full disk: files can be made, but nothing written to them.
+class FullDisk {
+ public:
+  FullDisk() {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit none{.rlim_cur = 0, .rlim_max = before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &none);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+  ~FullDisk() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  void (*handler_)(int) = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before_{};
+};
+
 struct PkiTest : ::testing::Test {
   fs::path state;
   Time now{std::chrono::sys_days{std::chrono::year{2026} / 3 / 1}};
@@ -51,6 +73,10 @@ struct PkiTest : ::testing::Test {
   std::string refusal() {
     auto pki = open();
     return pki ? "opened" : pki.error().message;
+  }
+  std::string refusal_on_full_disk() {
+    const FullDisk full;
+    return refusal();
   }
   std::map<std::string, std::string> files() const {
     std::map<std::string, std::string> all;
@@ -174,6 +200,51 @@ TEST_F(PkiTest, ANewListenAddressGetsANewServerCertificateAndKubeconfig) {
   ASSERT_EQ(refusal(), "opened");
   EXPECT_THAT(changed(before), UnorderedElementsAre("pki/server.crt", "admin.kubeconfig"));
   EXPECT_TRUE(Certificate::from_pem(slurp(in_pki("server.crt"))).value().covers("192.0.2.7"));
+}
+
+TEST_F(PkiTest, AKubeconfigThatCannotBeWrittenIsNoReasonNotToStartWhileTheOldOneIsGood) {
+  ASSERT_EQ(refusal(), "opened");
+  const std::string before = slurp(state / "admin.kubeconfig");
+  url = "https://10.1.2.3:7443";
+  EXPECT_EQ(refusal_on_full_disk(), "opened");
+  EXPECT_EQ(slurp(state / "admin.kubeconfig"), before);
+}
+
+TEST_F(PkiTest, AKubeconfigThatCannotBeWrittenIsTheEndWhenThereIsNoGoodOne) {
+  ASSERT_EQ(refusal(), "opened");
+  const std::string before = slurp(state / "admin.kubeconfig");
+  url = "https://10.1.2.3:7443";
+  const auto damaged = [&](std::string_view field) {
+    std::string text = before;
+    const auto at = text.find(field) + field.size() + 40;
+    text[at] = text[at] == 'A' ? 'B' : 'A';
+    put(state / "admin.kubeconfig", text);
+    return refusal_on_full_disk();
+  };
+  for (const std::string_view field :
+       {"certificate-authority-data: ", "client-certificate-data: ", "client-key-data: "})
+    EXPECT_THAT(damaged(field), HasSubstr("cannot write")) << field;
+  put(state / "admin.kubeconfig", before);
+  EXPECT_EQ(refusal_on_full_disk(), "opened");
+  fs::permissions(state / "admin.kubeconfig", fs::perms::others_read, fs::perm_options::add);
+  EXPECT_THAT(refusal_on_full_disk(), HasSubstr("admin.kubeconfig"));
+  fs::remove(state / "admin.kubeconfig");
+  EXPECT_THAT(refusal_on_full_disk(), HasSubstr("cannot write"));
+}
+
+TEST_F(PkiTest, ACertificateThatCannotBeRenewedIsUsedWhileItIsValid) {
+  const auto pki = open();
+  ASSERT_TRUE(pki);
+  const auto expires = (*pki)->server_expires();
+  const std::string before = slurp(state / "pki/server.crt");
+  now = expires - days(1);
+  EXPECT_EQ(refusal_on_full_disk(), "opened");
+  EXPECT_EQ(slurp(state / "pki/server.crt"), before);
+  hosts.emplace_back("other.example");
+  EXPECT_THAT(refusal_on_full_disk(), HasSubstr("server.crt"));
+  hosts.pop_back();
+  now = expires + days(1);
+  EXPECT_THAT(refusal_on_full_disk(), HasSubstr("server.crt"));
 }
 
 TEST_F(PkiTest, MakesMissingLeavesAnew) {
