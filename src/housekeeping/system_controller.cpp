@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -20,9 +21,11 @@ using std::chrono::milliseconds;
 constexpr std::string_view namespaces_key = "namespaces";
 constexpr std::size_t changes_at_once = 512;
 constexpr std::size_t namespaces_at_once = 64;
-// After a write that somebody else got in the way of, and while a disk refuses.
+// How soon a namespace is looked at again; the others do not wait for it. After a write that somebody else got in the
+// way of, and while a disk refuses or a quota of the namespace is full, which may last.
 constexpr milliseconds retry_pause{20};
 constexpr milliseconds failure_pause{2000};
+constexpr milliseconds failure_pause_max{32000};
 // After something was mended: whoever insists on something else (a kube-controller-manager with other authorities)
 // costs ten writes a second, and not all that the disk can do.
 constexpr milliseconds mend_pause{100};
@@ -49,14 +52,20 @@ class SystemController::Work {
     while (true) {
       co_await read_changes();
       if (std::exchange(look_at_all_, false)) co_await look_at_everything();
+      take_due();
       if (pending_.empty())
-        co_await wakeup_->wait();
+        co_await wait();
       else
         co_await one_round();
     }
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+  struct Later {
+    bool wanted = false;  // there is a reason to look at it
+    Clock::time_point at;
+  };
   struct Followed {
     WatchQuery query;
     std::unique_ptr<Watch> watch = nullptr;
@@ -95,7 +104,7 @@ class SystemController::Work {
           break;
         }
         for (const Change& change : batch->changes) {
-          if (is_reason(change)) pending_.emplace(namespace_of(*change.object));
+          if (is_reason(change)) look_at(namespace_of(*change.object));
           if (turn.over(*change.object)) co_await turn.pass();
         }
         if (!batch->more) break;
@@ -109,9 +118,41 @@ class SystemController::Work {
     if (!page) co_return;
     Turn turn(parts_.core);
     for (const auto& ns : page->objects) {
-      pending_.emplace(ns->name());
+      look_at(ns->name());
       if (turn.over(*ns)) co_await turn.pass();
     }
+  }
+
+  void look_at(std::string_view ns) {
+    if (const auto found = later_.find(ns); found != later_.end())
+      found->second.wanted = true;
+    else
+      pending_.emplace(ns);
+  }
+
+  void look_later(const std::string& ns, bool wanted, milliseconds pause) {
+    later_.insert_or_assign(ns, Later{.wanted = wanted, .at = Clock::now() + pause});
+  }
+
+  void take_due() {
+    const auto now = Clock::now();
+    std::erase_if(later_, [&](const auto& each) {
+      if (each.second.at > now) return false;
+      if (each.second.wanted) pending_.insert(each.first);
+      return true;
+    });
+  }
+
+  // For a change, or until a namespace is due.
+  Task<void> wait() {
+    http::Background alarm;
+    const auto first = std::ranges::min_element(later_, {}, [](const auto& each) { return each.second.at; });
+    if (first != later_.end()) alarm = http::Background(ring(first->second.at));
+    co_await wakeup_->wait();
+  }
+  Task<void> ring(Clock::time_point at) {
+    co_await parts_.core.sleep(std::max(milliseconds(1), std::chrono::ceil<milliseconds>(at - Clock::now())));
+    wakeup_->signal();
   }
 
   // Together or not at all, and only while the namespace takes new objects.
@@ -131,34 +172,48 @@ class SystemController::Work {
     while (!pending_.empty() && names.size() < namespaces_at_once) {
       std::string name = std::move(pending_.extract(pending_.begin()).value());
       Transaction transaction = plan(name);
-      if (!transaction.writes.empty()) {
+      if (transaction.writes.empty()) {
+        failed_.erase(name);
+      } else {
         transactions.push_back(std::move(transaction));
         names.push_back(std::move(name));
       }
       if (turn.over()) co_await turn.pass();
     }
     if (transactions.empty()) co_return;
-    const bool mended = std::ranges::any_of(transactions, [](const Transaction& transaction) {
-      return std::ranges::any_of(transaction.writes, [](const Write& one) { return one.kind == WriteKind::update; });
-    });
+    std::vector<bool> mended;
+    for (const Transaction& transaction : transactions)
+      mended.push_back(
+          std::ranges::any_of(transaction.writes, [](const Write& one) { return one.kind == WriteKind::update; }));
     const auto results = co_await Commit(parts_.commits, parts_.core, std::move(transactions));
-    milliseconds pause = mended ? mend_pause : milliseconds(0);
+    bool told = false;
     for (std::size_t i = 0; i < results.size(); ++i) {
-      if (results[i]) continue;
-      pending_.insert(names[i]);
+      if (results[i]) {
+        failed_.erase(names[i]);
+        if (mended[i]) look_later(names[i], false, mend_pause);
+        continue;
+      }
       const Status& status = results[i].error();
-      const bool raced = status.code == 404 || status.code == 409;
-      if (!raced && pause < failure_pause)
-        log::error("system objects could not be written; they are tried again", {{"reason", status.message}});
-      pause = std::max(pause, raced ? retry_pause : failure_pause);
+      if (status.code == 404 || status.code == 409) {
+        look_later(names[i], true, retry_pause);
+        continue;
+      }
+      if (!std::exchange(told, true))
+        log::error("system objects could not be written; they are tried again",
+                   {{"namespace", names[i]}, {"reason", status.message}});
+      milliseconds& pause = failed_.try_emplace(names[i], failure_pause).first->second;
+      look_later(names[i], true, pause);
+      pause = std::min(2 * pause, failure_pause_max);
     }
-    co_await parts_.core.sleep(pause);  // others want this core too
+    co_await parts_.core.sleep(milliseconds(0));  // others want this core too
   }
 
   const Parts& parts_;
   std::shared_ptr<Wakeup> wakeup_;
   std::vector<Followed> followed_;
-  std::set<std::string, std::less<>> pending_;  // namespaces to look at
+  std::set<std::string, std::less<>> pending_;               // namespaces to look at
+  std::map<std::string, Later, std::less<>> later_;          // and those not to look at before that time
+  std::map<std::string, milliseconds, std::less<>> failed_;  // how long to wait after the next failure
   bool look_at_all_ = false;
 };
 
