@@ -6,6 +6,7 @@
 #include <chrono>
 #include <coroutine>
 #include <future>
+#include <initializer_list>
 #include <utility>
 
 #include "base/limits.h"
@@ -14,15 +15,22 @@
 #include "catalog/catalog.h"
 #include "json/access.h"
 #include "json/document.h"
+#include "catalog/catalog.h"
 #include "objects/core_kinds/values.h"
 #include "objects/draft.h"
 #include "objects/own_writes.h"
+#include "objects/scan.h"
 
 namespace vg::resources {
 namespace {
 
 // Every write to a namespace looks at all of its quotas, on the one thread that writes for everybody.
 constexpr std::size_t quotas_in_namespace_max = 16;
+// JSON of all of them together, since those that an object counts for are written again with it. A usual one has 1 to
+// 2 KiB, with its status and the owners of its fields.
+constexpr std::size_t quota_bytes_in_namespace_max = 256 * limits::kib;
+// Quotas that are kept as they were read, of all namespaces.
+constexpr std::size_t read_quotas_max = 1024;
 // How soon it is looked again whether a write that was taken can be read.
 constexpr std::chrono::milliseconds published_interval{1};
 constexpr std::chrono::seconds retry_interval{1};
@@ -80,6 +88,23 @@ Quota read_stored(const StoredObject& stored) {
   return read_quota(memory.root().get_object());
 }
 
+// Whether what quotas look at is the same, going by the texts: to read a large pod takes longer than to write it, and
+// most updates change something else.
+bool is_same_to_quotas(std::string_view resource, const StoredObject& before, const StoredObject& after) {
+  if (only_counted(resource)) return true;
+  const auto same = [&](std::initializer_list<std::string_view> path) {
+    const std::span<const std::string_view> steps(path.begin(), path.size());
+    return scan_value(before.json(), steps) == scan_value(after.json(), steps);
+  };
+  return same({"spec"}) && same({"status"}) && same({"metadata", "annotations"});
+}
+
+// Whether the write can change what is used or what is allowed.
+bool matters(const CommitGuard::Item& item) {
+  return item.kind != WriteKind::update || item.key.resource == quotas_key || !item.before ||
+         !is_same_to_quotas(item.key.resource, *item.before, *item.after);
+}
+
 // One version of an object, as quotas see it.
 struct Seen {
   json::Document memory;
@@ -110,10 +135,18 @@ QuotaChange change_of(const ObjectKey& key, const Seen* before, const Seen* afte
 // A quota while a transaction is completed.
 struct QuotaKeeper::Loaded {
   std::string name;
-  json::Document memory;
-  Quota quota;
-  const Item* written = nullptr;  // where the transaction writes the quota itself
-  bool changed = false;           // its status
+  ObjectPtr kept;                        // null where the transaction writes the quota itself
+  const StoredObject* stored = nullptr;  // what it is now, or what is written
+  const Item* written = nullptr;         // where the transaction writes the quota itself
+  std::shared_ptr<const Quota> known;    // as it was read
+  std::optional<Quota> own;              // as it becomes
+  bool changed = false;                  // its status
+
+  const Quota& quota() const { return own ? *own : *known; }
+  Quota& edit() {
+    if (!own) own.emplace(*known);
+    return *own;
+  }
 };
 
 // What is to be remembered once nothing speaks against the transaction.
@@ -137,6 +170,7 @@ bool QuotaKeeper::concerns(const ObjectKey& key) const {
 // Whatever was remembered may be of writes that never were: the store alone knows what there is.
 void QuotaKeeper::undone() {
   quotas_.clear();
+  read_.clear();  // by revisions, of which some are given out again
   std::vector<Name> names;
   if (const auto page = store_->list({.resource = quotas_key}))
     for (const ObjectPtr& quota : page->objects) names.emplace_back(quota->ns(), quota->name());
@@ -163,28 +197,45 @@ Result<std::vector<Write>> QuotaKeeper::complete(std::span<const Item> items, co
   Plan plan;
   std::set<std::string_view> namespaces;
   for (const Item& item : items)
-    if (concerns(item.key) && namespaces.insert(item.key.ns).second)
+    if (concerns(item.key) && matters(item) && namespaces.insert(item.key.ns).second)
       if (auto problem = complete_namespace(item.key.ns, items, view, revision, plan)) return fail(std::move(*problem));
   carry_out(plan);
   return std::move(plan.writes);
 }
 
+std::shared_ptr<const Quota> QuotaKeeper::read(const StoredObject& stored) {
+  const Name name(stored.ns(), stored.name());
+  if (const auto found = read_.find(name); found != read_.end() && found->second.revision == stored.revision())
+    return found->second.quota;
+  if (read_.size() >= read_quotas_max) read_.clear();
+  auto quota = std::make_shared<const Quota>(read_stored(stored));
+  read_.insert_or_assign(name, Read{.revision = stored.revision(), .quota = quota});
+  return quota;
+}
+
 std::vector<QuotaKeeper::Loaded> QuotaKeeper::load(std::string_view ns, std::span<const Item> items, const View& view,
-                                                   Plan& plan) const {
+                                                   Plan& plan) {
   std::vector<Loaded> quotas;
-  const auto take = [&](std::string_view name, const StoredObject& stored, const Item* written) {
+  const auto take_written = [&](const Item& item) {
+    Loaded& loaded = quotas.emplace_back();
+    loaded.name = item.key.name;
+    loaded.stored = item.after;
+    loaded.written = &item;
+    loaded.own = read_stored(*item.after);
+  };
+  const auto take = [&](std::string_view name, ObjectPtr stored) {
     Loaded& loaded = quotas.emplace_back();
     loaded.name = name;
-    loaded.memory.root() = load_object(stored, loaded.memory.storage());
-    loaded.quota = read_quota(loaded.memory.root().get_object());
-    loaded.written = written;
+    loaded.known = read(*stored);
+    loaded.kept = std::move(stored);
+    loaded.stored = loaded.kept.get();
   };
   for (const Item& item : items) {
     if (item.key.resource != quotas_key || item.key.ns != ns) continue;
     if (item.kind == WriteKind::remove)
       plan.gone.emplace_back(ns, item.key.name);
     else
-      take(item.key.name, *item.after, &item);
+      take_written(item);
     if (item.kind == WriteKind::create) plan.made.emplace_back(ns, item.key.name);
   }
   const auto found = quotas_.find(ns);
@@ -192,7 +243,7 @@ std::vector<QuotaKeeper::Loaded> QuotaKeeper::load(std::string_view ns, std::spa
   for (const std::string& name : found->second) {
     const ObjectKey key = key_of(ns, name);
     if (std::ranges::any_of(items, [&](const Item& item) { return item.key == key; })) continue;
-    if (const ObjectPtr stored = view.newest(key)) take(name, *stored, nullptr);
+    if (ObjectPtr stored = view.newest(key)) take(name, std::move(stored));
   }
   std::ranges::sort(quotas, {}, &Loaded::name);
   return quotas;
@@ -201,9 +252,9 @@ std::vector<QuotaKeeper::Loaded> QuotaKeeper::load(std::string_view ns, std::spa
 // The status is this server's: what a client says of it does not count. Puts down what was counted, once it was.
 void QuotaKeeper::settle_status(Loaded& loaded, std::string_view ns, Revision revision, Plan& plan) const {
   const Name name(ns, loaded.name);
-  Quota& quota = loaded.quota;
   bool wants_more = false;
   if (loaded.written) {
+    Quota& quota = loaded.edit();
     const bool made = !loaded.written->before;
     const Quota before = made ? Quota() : read_stored(*loaded.written->before);
     const bool same_scopes = before.scopes == quota.scopes;
@@ -216,7 +267,7 @@ void QuotaKeeper::settle_status(Loaded& loaded, std::string_view ns, Revision re
   const std::lock_guard lock(mutex_);
   const auto counting = counting_.find(name);
   const bool pending = counting != counting_.end() && !counting->second.finished;
-  if (wants_more || (loaded.written && !pending && lacks_count(quota))) {
+  if (wants_more || (loaded.written && !pending && lacks_count(loaded.quota()))) {
     plan.begin.emplace_back(name, revision);
     return;
   }
@@ -226,10 +277,32 @@ void QuotaKeeper::settle_status(Loaded& loaded, std::string_view ns, Revision re
   for (const Delta& delta : counting->second.deltas)
     if (const auto seen = count.seen.find(delta.resource); seen != count.seen.end() && delta.revision > seen->second)
       apply_delta(used, delta.usage);
+  Quota& quota = loaded.edit();
   quota.used = masked(used, quota.spec_hard);
   quota.hard = enforceable(quota.spec_hard, quota.used);
   loaded.changed = true;
   plan.finish.push_back(name);
+}
+
+// A quota that is written may make all of them too large only if it becomes smaller itself, or if this server writes
+// it.
+std::optional<Status> QuotaKeeper::find_oversize(std::span<const Loaded> quotas) const {
+  std::size_t bytes = 0;
+  for (const Loaded& loaded : quotas) bytes += loaded.stored->json().size();
+  if (bytes <= quota_bytes_in_namespace_max) return std::nullopt;
+  for (const Loaded& loaded : quotas) {
+    if (!loaded.written) continue;
+    const ObjectPtr& before = loaded.written->before;
+    if (before && loaded.stored->json().size() <= before->json().size()) continue;
+    const Name name(loaded.written->key.ns, loaded.name);
+    const std::lock_guard lock(mutex_);
+    if (putting_down_ == name) continue;
+    return Status::too_large(
+        fmt::format("the ResourceQuotas of the namespace would have {} bytes as JSON, at most {} are supported; remove "
+                    "some, or their labels and annotations",
+                    bytes, quota_bytes_in_namespace_max));
+  }
+  return std::nullopt;
 }
 
 std::optional<Status> QuotaKeeper::complete_namespace(std::string_view ns, std::span<const Item> items,
@@ -241,16 +314,17 @@ std::optional<Status> QuotaKeeper::complete_namespace(std::string_view ns, std::
         known != quotas_.end() && known->second.size() >= quotas_in_namespace_max)
       return Status::forbidden("", std::string(quotas_key), item.key.name,
                                fmt::format("a namespace can have at most {} ResourceQuotas", quotas_in_namespace_max));
+  if (auto problem = find_oversize(quotas)) return problem;
   if (usages_ == Usages::kept)
     for (Loaded& loaded : quotas) settle_status(loaded, ns, revision, plan);
 
   for (const Item& item : items) {
-    if (item.key.ns != ns) continue;
+    if (item.key.ns != ns || !matters(item)) continue;
     // An update of what is only counted changes no number.
     if (item.kind == WriteKind::update && only_counted(item.key.resource)) continue;
     std::vector<std::size_t> asked;
     for (std::size_t i = 0; i < quotas.size(); ++i)
-      if (quotas[i].written != &item && counts(quotas[i].quota, item.key.resource)) asked.push_back(i);
+      if (quotas[i].written != &item && counts(quotas[i].quota(), item.key.resource)) asked.push_back(i);
     if (asked.empty()) continue;
     std::optional<Seen> before, after;
     if (item.before) before.emplace(item.key.resource, *item.before);
@@ -258,24 +332,26 @@ std::optional<Status> QuotaKeeper::complete_namespace(std::string_view ns, std::
     const QuotaChange change = change_of(item.key, before ? &*before : nullptr, after ? &*after : nullptr);
     for (const std::size_t i : asked) {
       Loaded& loaded = quotas[i];
-      if (auto problem = find_quota_problem(loaded.quota, change)) return problem;
-      Usage delta = quota_delta(loaded.quota, change);
+      if (auto problem = find_quota_problem(loaded.quota(), change)) return problem;
+      Usage delta = quota_delta(loaded.quota(), change);
       if (usages_ == Usages::reported) {
         if (!change.after || !change.spec_changed) continue;
         std::erase_if(delta, [](const auto& one) { return one.second.sign() < 0; });
       }
       if (delta.empty()) continue;
-      const Usage used = loaded.quota.used;
-      apply_delta(loaded.quota.used, delta);
-      loaded.changed = loaded.changed || used != loaded.quota.used;
+      const Usage used = loaded.quota().used;
+      apply_delta(loaded.edit().used, delta);
+      loaded.changed = loaded.changed || used != loaded.quota().used;
       plan.deltas.emplace_back(Name(ns, loaded.name), Delta{revision, item.key.resource, std::move(delta)});
     }
   }
 
   for (Loaded& loaded : quotas) {
     if (!loaded.changed) continue;
-    json::Value& object = loaded.memory.root();
-    write_status(object, loaded.quota.hard, loaded.quota.used);
+    json::Document memory;
+    memory.root() = load_object(*loaded.stored, memory.storage());
+    json::Value& object = memory.root();
+    write_status(object, loaded.quota().hard, loaded.quota().used);
     ObjectDraft draft = make_draft(object.get_object(), quota_resource());
     if (auto fits = check_stored_size(loaded.name, draft); !fits) return fits.error();
     const bool made = loaded.written && loaded.written->kind == WriteKind::create;
@@ -460,6 +536,10 @@ void QuotaKeeper::put_down(const Name& name, const StoredObject& stored, const s
                                 .expected_revision = stored.revision(),
                                 .expected_uid = {},
                                 .object = make_draft(object.get_object(), quota_resource())});
+  {
+    const std::lock_guard lock(mutex_);
+    putting_down_ = name;
+  }
   auto answered = std::make_shared<std::promise<bool>>();
   auto written = answered->get_future();
   store_->submit(std::move(transaction), [answered](Result<CommitOutcome> outcome) {
@@ -468,8 +548,10 @@ void QuotaKeeper::put_down(const Name& name, const StoredObject& stored, const s
   });
   while (written.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready)
     if (stop.stop_requested()) return;
-  if (written.get()) return;
+  const bool done = written.get();
   std::unique_lock lock(mutex_);
+  putting_down_.reset();
+  if (done) return;
   changed_.wait_for(lock, stop, retry_interval / 4, [] { return false; });
 }
 

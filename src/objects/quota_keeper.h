@@ -82,7 +82,9 @@ class QuotaKeeper final : public CommitGuard {
 
   std::optional<Status> complete_namespace(std::string_view ns, std::span<const Item> items, const View& view,
                                            Revision revision, Plan& plan);
-  std::vector<Loaded> load(std::string_view ns, std::span<const Item> items, const View& view, Plan& plan) const;
+  std::vector<Loaded> load(std::string_view ns, std::span<const Item> items, const View& view, Plan& plan);
+  std::shared_ptr<const Quota> read(const StoredObject& stored);
+  std::optional<Status> find_oversize(std::span<const Loaded> quotas) const;
   void settle_status(Loaded& loaded, std::string_view ns, Revision revision, Plan& plan) const;
   // With mutex_ held.
   void begin_counting(const Name& name, Revision from);
@@ -101,6 +103,12 @@ class QuotaKeeper final : public CommitGuard {
 
   // The quotas there are, by namespace. Of the store's thread.
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> quotas_;
+  // Some of them, as they were read at a revision. Of the store's thread.
+  struct Read {
+    Revision revision = 0;
+    std::shared_ptr<const Quota> quota;
+  };
+  std::map<Name, Read> read_;
 
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
@@ -109,6 +117,7 @@ class QuotaKeeper final : public CommitGuard {
   std::set<Name> queued_;  // what is in the queue: once each, however often the disk fails
   std::multimap<Name, std::function<void()>> waiting_;
   std::uint64_t next_id_ = 1;
+  std::optional<Name> putting_down_;  // what the thread below wrote last
   std::jthread thread_;
 };
 

@@ -389,9 +389,12 @@ std::optional<Status> find_quota_problem(const Quota& quota, const QuotaChange& 
   std::erase_if(requested, [](const auto& item) { return item.second.sign() <= 0; });
   const Usage about = names_about(quota.hard, change.resource_key);
   if (about.empty() || (change.before && requested.empty())) return std::nullopt;
-  if (change.pod)
-    if (const std::string lacks = find_unspecified(*change.pod, about); !lacks.empty())
+  if (change.pod) {
+    // Once for all quotas: a pod may have thousands of containers.
+    if (!change.unspecified) change.unspecified = unspecified_of(*change.pod);
+    if (const std::string lacks = print_unspecified(*change.unspecified, about); !lacks.empty())
       return forbidden(change, fmt::format("failed quota: {}: {}", quota.name, lacks));
+  }
   if (std::ranges::any_of(about, [&](const auto& item) { return !quota.used.contains(item.first); })) {
     std::vector<std::string_view> names;
     for (const auto& [name, quantity] : about) names.push_back(name);
@@ -409,25 +412,32 @@ std::optional<Status> find_quota_problem(const Quota& quota, const QuotaChange& 
                                                    print(masked(quota.hard, failed))));
 }
 
-std::string find_unspecified(const json::Object& pod, const Usage& hard) {
+Unspecified unspecified_of(const json::Object& pod) {
   const json::Object& spec = members(pod, "spec");
   Usage of_pod;
   add_compute_usage(of_pod, demand_of(spec));
-  std::map<std::string_view, std::set<std::string_view>> lacking;  // containers by resource
+  Unspecified lacking;
   for (const std::string_view list : {"containers", "initContainers"}) {
     for (const json::Value& container : items(spec, list)) {
       Usage said;
       add_compute_usage(said, demand_of(members(container)));
       for (const std::string_view name : must_be_specified)
-        if (hard.contains(name) && !said.contains(name) && !of_pod.contains(name))
-          lacking[name].insert(text(container, "name"));
+        if (!said.contains(name) && !of_pod.contains(name)) lacking[name].insert(text(container, "name"));
     }
   }
-  if (lacking.empty()) return {};
+  return lacking;
+}
+
+std::string print_unspecified(const Unspecified& lacking, const Usage& hard) {
   std::vector<std::string> parts;
   for (const auto& [name, containers] : lacking)
-    parts.push_back(fmt::format("{} for: {}", name, fmt::join(containers, ",")));
+    if (hard.contains(name)) parts.push_back(fmt::format("{} for: {}", name, fmt::join(containers, ",")));
+  if (parts.empty()) return {};
   return fmt::format("must specify {}", fmt::join(parts, "; "));
+}
+
+std::string find_unspecified(const json::Object& pod, const Usage& hard) {
+  return print_unspecified(unspecified_of(pod), hard);
 }
 
 }  // namespace vg::resources

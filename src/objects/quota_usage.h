@@ -67,14 +67,19 @@ Usage masked(const Usage& usage, const Usage& names);
 void add(Usage& sum, const Usage& more);
 void subtract(Usage& from, const Usage& less);
 
+// Containers that do not say how much they take, by what every container has to say once a quota limits it. The texts
+// are those of the pod.
+using Unspecified = std::map<std::string_view, std::set<std::string_view>>;
+
 // An object that is written: null for what was not, or is not any more.
 struct QuotaChange {
   std::string_view resource_key;
   std::string_view name;
   const QuotaFacts* before = nullptr;
   const QuotaFacts* after = nullptr;
-  const json::Object* pod = nullptr;  // the pod after the change, where it is one
-  bool spec_changed = true;           // writes of the status alone are counted and never refused
+  const json::Object* pod = nullptr;                    // the pod after the change, where it is one
+  bool spec_changed = true;                             // writes of the status alone are counted and never refused
+  mutable std::optional<Unspecified> unspecified = {};  // of the pod, once somebody asked
 };
 
 // By how much the usage of this quota changes; negative where something is given back.
@@ -84,5 +89,7 @@ std::optional<Status> find_quota_problem(const Quota& quota, const QuotaChange& 
 
 // "failed quota: NAME: must specify limits.cpu for: c1,c2; ..." has these behind the name; empty when nothing lacks.
 std::string find_unspecified(const json::Object& pod, const Usage& hard);
+Unspecified unspecified_of(const json::Object& pod);
+std::string print_unspecified(const Unspecified& lacking, const Usage& hard);
 
 }  // namespace vg::resources
