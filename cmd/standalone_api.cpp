@@ -124,6 +124,19 @@ StandaloneApi::StandaloneApi(std::unique_ptr<resources::QuotaKeeper> quotas,
 
 StandaloneApi::~StandaloneApi() { quotas_->stop(); }
 
+namespace {
+
+// Whether a start can go on without having written its own objects: the disk is full, and `resource` has those of an
+// earlier start. What is stored can be read then, and there is a server with which something can be deleted.
+bool can_wait(const Status& status, const ObjectStore& store, std::string_view resource) {
+  if (status.code != 503 || store.count(resource) == 0) return false;
+  log::warning("the server's own objects cannot be brought up to date; the next start tries again",
+               {{"resource", resource}, {"reason", status.message}});
+  return true;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOptions& options, const Clock& clock) {
   store::Options store_options;
   store_options.cipher = options.cipher;
@@ -143,9 +156,10 @@ Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOp
                                     .architecture = resources::machine_architecture(),
                                     .system = options.system,
                                     .default_instancetypes = options.default_instancetypes};
-  if (auto done = resources::first_start(**store, first, clock); !done) return fail(std::move(done.error()));
-  if (auto done = local::bootstrap_roles(**store, clock, roles_drafted(clock)); !done)
-    return fail(std::move(done.error()));
+  const auto started = resources::first_start(**store, first, clock);
+  if (!started && !can_wait(started.error(), **store, "namespaces")) return fail(started.error());
+  const auto roles = local::bootstrap_roles(**store, clock, roles_drafted(clock));
+  if (!roles && !can_wait(roles.error(), **store, "rbac.authorization.k8s.io/clusterroles")) return fail(roles.error());
   auto tokens = local::ServiceAccountTokens::open(options.state / "pki" / "service-account.key",
                                                   local::lookup_in(**store), clock);
   if (!tokens) return fail(std::move(tokens.error()));

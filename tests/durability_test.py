@@ -85,7 +85,7 @@ class Server:
                                         stdout=subprocess.DEVNULL, stderr=self.log, restore_signals=False)
         return self
 
-    def start(self):
+    def start(self, path="/readyz"):
         self.launch()
         end = time.monotonic() + DEADLINE_S
         while True:
@@ -93,7 +93,7 @@ class Server:
                 raise AssertionError(f"the server ended with {self.process.returncode}: {self.errors()}")
             try:
                 with Client(self) as client:
-                    if client.ask("GET", "/readyz")[0] == 200:
+                    if client.ask("GET", path)[0] == 200:
                         return self
             except (OSError, http.client.HTTPException):
                 pass
@@ -561,6 +561,36 @@ class FailingDisk(Scratch):
         server.kill()
         self.check_kept(self.client(server.start()), expected)
         server.kill()
+
+    def test_a_start_elsewhere_while_the_file_system_is_full(self):
+        """Another port means another kubeconfig and another Service kubernetes: they wait, what is stored is served."""
+        mounted = os.path.join(self.folder, "small")
+        os.mkdir(mounted)
+        if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m,mode=0700", "none", mounted], capture_output=True).returncode != 0:
+            self.skipTest("a file system can be mounted only by root")
+        self.addCleanup(subprocess.run, ["umount", "-l", mounted], check=True)
+        server = self.server(mounted).start()
+        code, made = self.client(server).document("POST", KINDS["maps"][2], document("maps", "kept", content(1, "x")))
+        self.assertEqual(code, 201, made)
+        expected = {"kept": State(version_of(made), content(1, "x"))}
+        server.kill()
+        ballast = os.path.join(mounted, "ballast")
+        with open(ballast, "wb", buffering=0) as file:
+            try:
+                while file.write(bytes(4096)):
+                    pass
+            except OSError:
+                pass
+        elsewhere = self.server(mounted)
+        client = self.client(elsewhere.start("/livez"))
+        self.check_kept(client, expected)
+        os.remove(ballast)
+        self.await_ready(client)
+        elsewhere.kill()
+        elsewhere.start()
+        with open(os.path.join(elsewhere.state, "admin.kubeconfig")) as file:
+            self.assertIn(f":{elsewhere.port}", file.read())
+        elsewhere.kill()
 
 
 if __name__ == "__main__":
