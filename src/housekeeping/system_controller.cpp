@@ -145,9 +145,9 @@ class SystemController::Work {
 
   // For a change, or until a namespace is due.
   Task<void> wait() {
-    http::Background alarm;
+    Background alarm;
     const auto first = std::ranges::min_element(later_, {}, [](const auto& each) { return each.second.at; });
-    if (first != later_.end()) alarm = http::Background(ring(first->second.at));
+    if (first != later_.end()) alarm = Background(ring(first->second.at));
     co_await wakeup_->wait();
   }
   Task<void> ring(Clock::time_point at) {
