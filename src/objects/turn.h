@@ -6,16 +6,24 @@
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
 
-#include "base/core.h"
 #include "base/task.h"
+#include "base/core.h"
 #include "ports/stored_object.h"
+#include "resources/turn_queue.h"
 
 namespace vg::resources {
 
 class Turn {
  public:
+  // Of the server's own work, of which there is little.
   explicit Turn(Core& core) : core_(core) {}
+  // Of what somebody asked for, and may have asked for many times.
+  Turn(Core& core, std::shared_ptr<TurnQueue> queue, std::string who)
+      : core_(core), queue_(std::move(queue)), who_(std::move(who)) {}
 
   // After work that took long.
   bool over() const { return now() >= end_; }
@@ -27,21 +35,27 @@ class Turn {
     done_bytes_ = 0;
     return now() >= end_;
   }
+  // co_await: from now on one piece of this work may be with a worker, for as long as the result is kept.
+  TurnQueue::Worker worker() { return queue_->worker(who_); }
   // Comes back when everybody who is ready now had a turn.
   Task<void> pass() {
-    co_await core_.sleep(std::chrono::milliseconds(0));
+    if (queue_)
+      co_await queue_->next(who_);
+    else
+      co_await core_.sleep(std::chrono::milliseconds(0));
     end_ = now() + length;
   }
 
  private:
   using Clock = std::chrono::steady_clock;
-  // Passing takes some microseconds, so it hardly shows; and forty others who do the same keep nobody longer than 20
-  // ms.
+  // Passing takes some microseconds, so it hardly shows.
   static constexpr std::chrono::microseconds length{500};
   static constexpr std::size_t looked_after_bytes = 8 * 1024;
   static Clock::time_point now() { return Clock::now(); }
 
   Core& core_;
+  std::shared_ptr<TurnQueue> queue_;
+  std::string who_;
   std::size_t done_bytes_ = 0;
   Clock::time_point end_ = now() + length;
 };

@@ -17,6 +17,7 @@
 #include "resources/audit.h"
 #include "resources/continue_token.h"
 #include "resources/options.h"
+#include "objects/turn.h"
 #include "server/router.h"
 
 namespace vg::resources {
@@ -48,6 +49,7 @@ struct ApiBackend : Backend {
   TableMaker table = nullptr;  // null: tables are answered with the objects themselves
   ContinueTokens continue_tokens;
   std::atomic<std::size_t> watches = 0;  // that run now
+  TurnQueues turns = {};                 // of lists and watches
 };
 
 // A request that came over HTTP, and how it wants to be answered.
@@ -67,6 +69,9 @@ struct Context : ObjectRequest {
         info(asked),
         query(served.request().query),
         answer(form) {}
+
+  // For work that may be long. Whoever impersonates others has but one place among those who wait.
+  Turn turn() const { return Turn(call.core(), api_backend.turns.at(call.core()), call.payer()); }
 };
 
 }  // namespace vg::resources

@@ -72,11 +72,11 @@ class Chosen final : public ObjectList::Source {
 };
 
 // What of the page the selection takes, up to `limit` objects (0: all). Every object must be opened to know that.
-Task<ListPage> choose(Core& core, ListPage page, const Selection& selection, std::size_t limit) {
+Task<ListPage> choose(Turn turn, ListPage page, const Selection& selection, std::size_t limit) {
   std::vector<std::uint32_t> places;
   const std::size_t size = page.objects.size();
   std::size_t at = 0;
-  for (Turn turn(core); at < size && (limit == 0 || places.size() < limit); ++at) {
+  for (; at < size && (limit == 0 || places.size() < limit); ++at) {
     const ObjectPtr object = page.objects[at];
     if (selection.matches(*object)) places.push_back(static_cast<std::uint32_t>(at));
     if (turn.over(*object)) co_await turn.pass();
@@ -95,7 +95,7 @@ Status version_too_large(Revision asked, Revision newest) {
   return status;
 }
 
-Task<std::expected<Listed, ListRefusal>> list_objects(const ApiBackend& backend, Core& core, const Resource& resource,
+Task<std::expected<Listed, ListRefusal>> list_objects(ApiBackend& backend, Core& core, const Resource& resource,
                                                       std::string_view ns, const ListOptions& options,
                                                       server::Call* call) {
   const auto selection = Selection::make(resource, options.labels, options.fields);
@@ -123,7 +123,10 @@ Task<std::expected<Listed, ListRefusal>> list_objects(const ApiBackend& backend,
           backend.continue_tokens.write({.revision = 0, .ns = plan->after_ns, .name = plan->after_name}, scope);
     co_return std::unexpected(std::move(refusal));
   }
-  if (!selection->everything()) *page = co_await choose(core, std::move(*page), *selection, options.limit);
+  if (!selection->everything()) {
+    Turn turn = call ? Turn(core, backend.turns.at(core), call->payer()) : Turn(core);
+    *page = co_await choose(std::move(turn), std::move(*page), *selection, options.limit);
+  }
   Listed listed{.objects = std::move(page->objects), .revision = page->revision};
   // There is but one object of a name, so no page follows the one that has it.
   const bool single = selection->exact_name() && (!ns.empty() || !resource.kind->namespaced);
@@ -174,7 +177,7 @@ Task<void> serve_get(Context& context) {
   }
   ObjectPtr object = context.find(context.name);
   if (!object) co_return respond_status(context, context.not_found(context.name));
-  if (!is_made(context.answer)) co_return respond_object(context, 200, object);
+  if (!is_made(context)) co_return respond_object(context, 200, object);
   if (auto seated = co_await context.call.work_on(object->json().size()); !seated)
     co_return respond_status(context, seated.error());
   co_await answer_object(context, 200, std::move(object));

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <utility>
@@ -129,13 +131,16 @@ Task<void> respond_text_list(Context& context, const ObjectList& objects, const 
   const std::unique_ptr<ListText> text =
       as_table(context) ? make_table(context, meta, true) : std::make_unique<JsonList>(context, meta);
   Pieces pieces(context);
-  Turn turn(context.call.core());
+  Turn turn = context.turn();
   pieces.out().reserve(size_hint(objects));
   text->open(pieces.out());
   for (std::size_t i = 0; i < objects.size(); ++i) {
     if (pieces.full() && !co_await pieces.send()) co_return;  // while the client lets it wait, no object is open
     const ObjectPtr object = objects[i];
-    text->add(pieces.out(), *object);
+    if (takes_long(context, *object))
+      co_await make_off_loop(context, turn, [&] { text->add(pieces.out(), *object); });
+    else
+      text->add(pieces.out(), *object);
     if (turn.over(*object)) co_await turn.pass();
   }
   text->close(pieces.out());
@@ -147,7 +152,7 @@ Task<void> respond_text_list(Context& context, const ObjectList& objects, const 
 Task<void> respond_protobuf_list(Context& context, const ObjectList& objects, const ListMeta& meta) {
   ProtobufList list(context, meta);
   Pieces pieces(context);
-  Turn turn(context.call.core());
+  Turn turn = context.turn();
   std::string beginning, item;
   list.open(beginning);
   std::size_t bytes = beginning.size();
@@ -155,7 +160,10 @@ Task<void> respond_protobuf_list(Context& context, const ObjectList& objects, co
   for (std::size_t i = 0; i < objects.size(); ++i) {
     const ObjectPtr object = objects[i];
     item.clear();
-    list.add(item, *object);
+    if (takes_long(context, *object))
+      co_await make_off_loop(context, turn, [&] { list.add(item, *object); });
+    else
+      list.add(item, *object);
     bytes += item.size();
     if (kept == i && beginning.size() + item.size() <= protobuf_kept_bytes_max) {
       beginning += item;
@@ -168,13 +176,37 @@ Task<void> respond_protobuf_list(Context& context, const ObjectList& objects, co
   for (std::size_t i = kept; i < objects.size(); ++i) {
     if (pieces.full() && !co_await pieces.send()) co_return;
     const ObjectPtr object = objects[i];
-    list.add(pieces.out(), *object);
+    if (takes_long(context, *object))
+      co_await make_off_loop(context, turn, [&] { list.add(pieces.out(), *object); });
+    else
+      list.add(pieces.out(), *object);
     if (turn.over(*object)) co_await turn.pass();
   }
   co_await pieces.finish();
 }
 
 }  // namespace
+
+bool is_made(const Context& context) {
+  return context.answer.protobuf || context.answer.form == Form::table ||
+         (context.shown.conversion && context.answer.form != Form::partial);
+}
+
+Task<void> make_off_loop(Context& context, Turn& turn, std::function<void()> fn) {
+  // A second, after which it is made here: the client has waited for long enough.
+  constexpr int attempts_max = 50;
+  constexpr std::chrono::milliseconds pause{20};
+  const TurnQueue::Work held = co_await turn.worker();
+  for (int attempt = 1; attempt <= attempts_max && !context.call.cancelled(); ++attempt) {
+    const Result<void> done = co_await off_loop(context.call.core(), off_loop_bytes_min, [&]() -> Result<void> {
+      fn();
+      return {};
+    });
+    if (done) co_return;
+    co_await context.call.core().sleep(pause);  // bodies have all the workers
+  }
+  fn();
+}
 
 void append_list_meta(std::string& out, const ListMeta& meta) {
   fmt::format_to(std::back_inserter(out), FMT_COMPILE(R"({{"resourceVersion":"{}")"), meta.revision);
@@ -255,7 +287,7 @@ Task<void> answer_object(Context& context, int code, ObjectPtr object) {
     append_answer(text, context, object, object->revision());
     return text;
   };
-  auto body = co_await off_loop(context.core, is_made(context.answer) ? object->json().size() : 0, write);
+  auto body = co_await off_loop(context.core, is_made(context) ? object->json().size() : 0, write);
   // There is no worker for it at present. But the change is made, and who made it has to hear that.
   if (!body) body = write();
   respond_text(context, code, std::move(*body));

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/off_loop.h"
 #include "ports/object_store.h"
 #include "resources/context.h"
 
@@ -35,8 +37,16 @@ inline constexpr std::size_t piece_bytes = 128 * 1024;
 // A Status that was written as JSON.
 std::string status_body(const Context& context, std::string json);
 
-// Whether an answer is made of what an object says, as a table or protobuf is; as JSON it only has to be copied.
-inline bool is_made(const Answer& answer) { return answer.protobuf || answer.form == Form::table; }
+// Whether an answer is made of what an object says, as a table, protobuf or another form of the kind is; as JSON it
+// only has to be copied.
+bool is_made(const Context& context);
+// Writes something of the object, in the form of the answer: by a worker where that takes long:
+//
+//   if (takes_long(context, *object)) co_await make_off_loop(context, turn, fn); else fn();
+inline bool takes_long(const Context& context, const StoredObject& object) {
+  return object.memory_bytes() >= off_loop_bytes_min && is_made(context);
+}
+Task<void> make_off_loop(Context& context, Turn& turn, std::function<void()> fn);
 
 void respond_object(Context& context, int code, const ObjectPtr& object);
 // The same, off the loop where the answer takes long to make.

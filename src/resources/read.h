@@ -24,7 +24,7 @@ struct ListRefusal {
   std::string continue_token;
 };
 // On the core, and in turns with everybody else there when there is much to look at.
-Task<std::expected<Listed, ListRefusal>> list_objects(const ApiBackend& backend, Core& core, const Resource& resource,
+Task<std::expected<Listed, ListRefusal>> list_objects(ApiBackend& backend, Core& core, const Resource& resource,
                                                       std::string_view ns, const ListOptions& options,
                                                       server::Call* call = nullptr);
 

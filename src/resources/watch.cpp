@@ -70,21 +70,29 @@ class Watches {
 
 class Stream {
  public:
-  Stream(Context& context, const Selection& selection) : context_(context), selection_(selection) {}
+  Stream(Context& context, const Selection& selection, Turn& turn)
+      : context_(context), selection_(selection), turn_(turn) {}
 
   void event(std::string_view type, const ObjectPtr& object, Revision revision) {
     put(type,
         [&](std::string& out) { append_answer(out, context_, object, revision, !std::exchange(columns_sent_, true)); });
   }
+  // The same for one that may be large.
+  Task<void> large_event(std::string_view type, const ObjectPtr& object, Revision revision) {
+    return make_off_loop(context_, turn_, [this, type, object, revision] { event(type, object, revision); });
+  }
 
   // What a change means to somebody who only sees what the selection takes.
-  void change(const Change& change) {
+  struct Seen {
+    std::string_view type;
+    const ObjectPtr* object = nullptr;  // null: nothing
+  };
+  Seen seen(const Change& change) const {
     const bool after = change.type != ChangeType::removed && takes(*change.object);
     const bool before = change.previous && takes(*change.previous);
-    if (after)
-      event(before ? "MODIFIED" : "ADDED", change.object, change.revision);
-    else if (before)
-      event("DELETED", change.previous, change.revision);
+    if (after) return {before ? "MODIFIED" : "ADDED", &change.object};
+    if (before) return {"DELETED", &change.previous};
+    return {};
   }
 
   void bookmark(Revision revision, bool initial_events_end) {
@@ -109,6 +117,8 @@ class Stream {
   }
 
   bool takes(const StoredObject& object) const { return selection_.everything() || selection_.matches(object); }
+
+  bool takes_long(const StoredObject& object) const { return resources::takes_long(context_, object); }
 
   bool full() const { return out_.size() >= write_bytes; }
   Task<bool> flush() {
@@ -143,6 +153,7 @@ class Stream {
 
   Context& context_;
   const Selection& selection_;
+  Turn& turn_;
   std::string out_;
   bool columns_sent_ = false;
 };
@@ -195,7 +206,11 @@ Task<std::optional<Revision>> drain(Watch& watch, Stream& stream, Turn& turn) {
       {
         // Gone before the client is waited for: it may be slow, and the object large.
         const Change change = std::move(kept);
-        stream.change(change);
+        const Stream::Seen seen = stream.seen(change);
+        if (seen.object && stream.takes_long(**seen.object))
+          co_await stream.large_event(seen.type, *seen.object, change.revision);
+        else if (seen.object)
+          stream.event(seen.type, *seen.object, change.revision);
         over = turn.over(*change.object);
       }
       if (stream.full() && !co_await stream.flush()) co_return std::nullopt;
@@ -211,8 +226,12 @@ Task<bool> send_initial(Stream& stream, const Begin& begin, const ListOptions& o
   for (std::size_t i = 0; i < begin.initial.size(); ++i) {
     if (stream.full() && !co_await stream.flush()) co_return false;  // while the client lets it wait, no object is open
     const ObjectPtr object = begin.initial[i];
-    if ((name.empty() || object->name() == name) && stream.takes(*object))
-      stream.event("ADDED", object, object->revision());
+    if ((name.empty() || object->name() == name) && stream.takes(*object)) {
+      if (stream.takes_long(*object))
+        co_await stream.large_event("ADDED", object, object->revision());
+      else
+        stream.event("ADDED", object, object->revision());
+    }
     if (turn.over(*object)) co_await turn.pass();
   }
   if (options.send_initial_events.value_or(false) && options.bookmarks) stream.bookmark(begin.from, true);
@@ -249,13 +268,14 @@ Task<void> serve_watch(Context& context) {
   http::Response head{.status = 200, .content_type = stream_type(context.answer), .headers = {}, .body = {}};
   add_warnings(head, context);
   if (!co_await context.call.begin_stream(std::move(head))) co_return;
-  Stream stream(context, *selection);
+  Turn turn = context.turn();
+  Stream stream(context, *selection, turn);
   if (!watch) {  // told inside the stream, where clients that resume look for it
     stream.error(watch.error());
     co_await stream.flush();
     co_return;
   }
-  if (Turn turn(core); !co_await send_initial(stream, *start, *options, name, turn)) co_return;
+  if (!co_await send_initial(stream, *start, *options, name, turn)) co_return;
   start->initial = {};
   context.call.leave_seat();
 
@@ -268,7 +288,8 @@ Task<void> serve_watch(Context& context) {
   context.call.on_cancel([wakeup] { wakeup->signal(); });
   Revision progress = start->from;
   while (true) {
-    Turn turn(core);
+    // All watches that a change is news for wake up at once.
+    co_await turn.pass();
     const auto drained = co_await drain(**watch, stream, turn);
     if (!drained) co_return;
     progress = *drained;

@@ -60,6 +60,8 @@ class Call final : public WorkTurns {
     if (seat.taken()) seat_ = std::move(seat);
   }
   bool sits_as(const User& user) const { return seat_.taken() && fair::Scheduler::user_of(*seat_.flow()) == user.name; }
+  // Who pays for it: who really asks, impersonation or not.
+  std::string payer() const { return seat_.taken() ? fair::Scheduler::user_of(*seat_.flow()) : identity_.user; }
   // For a request that goes on for long without doing much: it does not count as running any more.
   void leave_seat() { seat_.leave(); }
   // One more of what is held for long, for as long as the result lives; 429 when this user has too many.
