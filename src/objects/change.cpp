@@ -100,19 +100,41 @@ std::string_view written_api_version(const ObjectRequest& request) {
                                   : std::string_view(request.api_version);
 }
 
-Result<std::vector<json::Value>> limit_ranges(ObjectRequest& request) {
+Result<std::vector<json::Value>> limit_ranges(ObjectRequest& request, std::string_view name,
+                                              const json::Object& object) {
   static constexpr std::string_view key = "limitranges";
   std::vector<json::Value> ranges;
   if (request.backend.store.count(key) == 0) return ranges;
   const auto page = request.backend.store.list({.resource = key, .ns = request.ns});
   if (!page) return fail(page.error());
-  for (const ObjectPtr& range : page->objects) ranges.push_back(load_object(*range, request.storage()));
+  const auto too_much = [&](std::string why) {
+    return fail(Status::forbidden(std::string(request.group()), std::string(request.plural()), std::string(name),
+                                  std::move(why)));
+  };
+  std::size_t bytes = 0;
+  for (const ObjectPtr& range : page->objects) {
+    bytes += range->json().size();
+    if (bytes > limit_ranges_bytes_max)
+      return too_much(fmt::format("the LimitRanges of the namespace have more than {} bytes as JSON; remove some",
+                                  limit_ranges_bytes_max));
+    admission::LookupAllowance::take(range->json().size());
+    ranges.push_back(load_object(*range, request.storage()));
+  }
+  // What looking at one amount takes, as reading so much text.
+  constexpr std::size_t work_bytes_each = 64;
+  const std::size_t work = limit_work(object, ranges);
+  if (work > limit_work_max)
+    return too_much(
+        fmt::format("the LimitRanges of the namespace have {} amounts for all of its containers, at most {} "
+                    "are supported; use fewer containers",
+                    work, limit_work_max));
+  admission::LookupAllowance::take(work * work_bytes_each);
   return ranges;
 }
 
 std::optional<Status> find_limit_problem(ObjectRequest& request, std::string_view name, const json::Object& object) {
   if (!has_limits(request.resource.key)) return std::nullopt;
-  const auto ranges = limit_ranges(request);
+  const auto ranges = limit_ranges(request, name, object);
   if (!ranges) return ranges.error();  // nothing passes on an unknown answer
   const std::vector<std::string> problems = find_limit_problems(object, request.resource.key, *ranges);
   if (problems.empty()) return std::nullopt;

@@ -85,7 +85,8 @@ Task<Written> change_object(ObjectRequest& request, const ObjectPtr& current, co
                             std::optional<json::Value> managed_fields = std::nullopt);
 
 // The LimitRanges of the request's namespace, as they are now.
-Result<std::vector<json::Value>> limit_ranges(ObjectRequest& request);
+Result<std::vector<json::Value>> limit_ranges(ObjectRequest& request, std::string_view name,
+                                              const json::Object& object);
 // 403 for a pod or claim that goes beyond them.
 std::optional<Status> find_limit_problem(ObjectRequest& request, std::string_view name, const json::Object& object);
 

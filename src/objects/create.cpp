@@ -211,7 +211,7 @@ Result<Named> prepare(ObjectRequest& request, json::Value& object, const WriteCo
   json::Object& members = object.get_object();
   if (request.resource.key == "pods") {
     if (auto problem = settle_classes(request, asked_name, members)) return fail(std::move(*problem));
-    const auto ranges = limit_ranges(request);
+    const auto ranges = limit_ranges(request, asked_name, members);
     if (!ranges) return fail(ranges.error());
     apply_limit_defaults(members, *ranges);
   }

@@ -116,6 +116,20 @@ void fill(json::Object& container, std::string_view list, const json::Object& de
 
 bool has_limits(std::string_view key) { return key == pods || key == claims; }
 
+std::size_t limit_work(const json::Object& object, std::span<const json::Value> ranges) {
+  const json::Object& spec = members(object, "spec");
+  const std::size_t containers = items(spec, "containers").size() + items(spec, "initContainers").size();
+  std::size_t work = 0;
+  for_each_limit(ranges, [&](const json::Object& limit) {
+    std::size_t names = 0;
+    for (const std::string_view list : {"min", "max", "default", "defaultRequest", "maxLimitRequestRatio"})
+      names += members(limit, list).size();
+    const std::string_view type = text(limit, "type");
+    work += type == "Container" ? (1 + names) * containers : type == "Pod" ? names + containers : names;
+  });
+  return work;
+}
+
 void apply_limit_defaults(json::Object& pod, std::span<const json::Value> ranges) {
   json::Object& spec = json::ensure_object(pod, "spec");
   for_each_limit(ranges, [&](const json::Object& limit) {

@@ -39,6 +39,18 @@ TEST(LimitRanges, FillInWhatAContainerDoesNotSay) {
             R"("requests":{"cpu":"1","memory":"512Mi"}}}]}})");
 }
 
+TEST(LimitRanges, WorkIsWhatIsNamedForEachContainer) {
+  const auto work = [](const std::string& object, const std::string& limit) {
+    const json::Document document = parsed(object);
+    const json::Document limits = parsed(range(limit));
+    return limit_work(document.root().get_object(), {&limits.root(), 1});
+  };
+  const std::string two = R"({"spec":{"containers":[{"name":"a"}],"initContainers":[{"name":"b"}]}})";
+  EXPECT_EQ(work(two, R"("type":"Container","max":{"cpu":"2"},"default":{"cpu":"1","memory":"1"})"), 8u);
+  EXPECT_EQ(work(two, R"("type":"Pod","max":{"cpu":"2"},"min":{"cpu":"1"})"), 4u);
+  EXPECT_EQ(work("{}", R"("type":"PersistentVolumeClaim","max":{"storage":"2"})"), 1u);
+}
+
 TEST(LimitRanges, BoundsOfContainers) {
   const std::string most = R"("type":"Container","max":{"cpu":"2"})";
   EXPECT_EQ(problems(pod(R"("limits":{"cpu":"2"},"requests":{"cpu":"1"})"), most), Texts());
