@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/background.h"
 #include "base/log.h"
 #include "catalog/catalog.h"
 #include "objects/turn.h"

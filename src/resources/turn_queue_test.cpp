@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/background.h"
 #include "base/task.h"
 #include "server/testing/fake_exchange.h"
 
