@@ -6,6 +6,7 @@
 #include <semaphore>
 
 #include "base/log.h"
+#include "http/core.h"
 
 namespace vg::http {
 namespace {

@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "base/background.h"
 #include "base/cpus.h"
+#include "http/core.h"
 
 namespace vg::http {
 namespace {

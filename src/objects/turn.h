@@ -13,7 +13,7 @@
 #include "base/task.h"
 #include "base/core.h"
 #include "ports/stored_object.h"
-#include "resources/turn_queue.h"
+#include "objects/turn_queue.h"
 
 namespace vg::resources {
 

@@ -1,4 +1,4 @@
-#include "resources/turn_queue.h"
+#include "objects/turn_queue.h"
 
 #include <gtest/gtest.h>
 

@@ -65,7 +65,7 @@ TEST_F(WebhooksTest, CallersMayBeRefusedBeforeAnythingIsRead) {
   Router guarded{{.identifier = identifier, .clock = clock, .metrics = own_metrics}};
   add_webhook_routes(
       guarded, Access::anyone, own_metrics, admission::offline_environment(),
-      [&](Call&, const admission::Effect&) -> Task<Result<void>> {
+      [&](Core&, const admission::Effect&) -> Task<Result<void>> {
         ++reviewed;
         co_return Result<void>();
       },

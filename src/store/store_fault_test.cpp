@@ -124,7 +124,7 @@ TEST_F(StoreFault, transactions_of_one_batch_see_those_before_them) {
   auto missing = start(*store_, one(update(machine_key("a"), "4")));
   auto recreated = start(*store_, one(create(machine_key("a"), "5")));
   disk_.release_syncs();
-  first.get();
+  EXPECT_TRUE(first.get());
   EXPECT_EQ(created.get()->revision, 2u);
   EXPECT_EQ(again.get().error().reason, "AlreadyExists");
   EXPECT_EQ(updated.get()->revision, 3u);

@@ -428,9 +428,9 @@ TEST_P(ObjectApiContract, ACallCanBeThrownAway) {
   make_map("a");
   const auto operations = json::Document::parse(R"([{"op":"add","path":"/data","value":{"x":"y"}}])");
   const auto call = [&](Core& on) -> Task<void> {
-    co_await api().patch(on, {.resource = config_maps, .ns = ns_, .name = "a"}, {}, operations->root().as_array(),
-                         false);
-    co_await api().get(on, {.resource = config_maps, .ns = ns_, .name = "a"}, memory_.storage());
+    (void)co_await api().patch(on, {.resource = config_maps, .ns = ns_, .name = "a"}, {}, operations->root().as_array(),
+                               false);
+    (void)co_await api().get(on, {.resource = config_maps, .ns = ns_, .name = "a"}, memory_.storage());
     for (;;) co_await on.sleep(std::chrono::hours(1));
   };
   const auto begin_and_drop = [&]() -> Task<void> {
