@@ -192,6 +192,12 @@ void append_partial_metadata(std::string& out, const StoredObject& object, Revis
   out.append(metadata->substr(offset)).push_back('}');
 }
 
+std::size_t text_bytes_min(const json::Value& value) {
+  Extent extent;
+  extent.add(value);
+  return extent.bytes;
+}
+
 Result<void> check_size_early(std::string_view name, const json::Object& object) {
   Extent extent;
   for (const auto& member : object) {

@@ -44,12 +44,15 @@ void append_untyped_object(std::string& out, const StoredObject& object, const R
 void append_partial_metadata(std::string& out, const StoredObject& object, Revision revision,
                              std::string_view meta_version = "v1");
 
-// Whether it is small enough to be kept: a dry run does not promise what the store would refuse.
+// How long the value is as JSON at least, without writing it.
+std::size_t text_bytes_min(const json::Value& value);
+
 // Whether an object is small enough, said of one that has yet to be completed and judged: only where that is much work,
 // since it has many values, and by what is surely stored of it. What rules have their own bounds for (annotations) does
 // not count, nor does what may be dropped (status, managed fields).
 Result<void> check_size_early(std::string_view name, const json::Object& object);
 
+// Whether it is small enough to be kept: a dry run does not promise what the store would refuse.
 Result<void> check_stored_size(std::string_view name, const ObjectDraft& draft);
 
 // An object that was not stored, for the answer to a dry run. `revision` is that of the version it would replace; 0

@@ -21,6 +21,7 @@
 #include "json/equal.h"
 #include "json/parse.h"
 #include "json/write.h"
+#include "objects/draft.h"
 
 namespace vg::resources {
 namespace {
@@ -270,18 +271,6 @@ json::Value empty_object(const api::Kind& kind, const json::StoragePtr& storage)
   json::Value empty = json::Object(storage);
   if (!kind.custom) (void)api::canonicalize(empty, *kind.type);
   return empty;
-}
-
-// What a value takes at least as text.
-// NOLINTNEXTLINE(misc-no-recursion): as deep as the object, which the parser bounds
-std::size_t text_bytes_min(const json::Value& value) {
-  std::size_t bytes = 1;
-  if (const auto* text = value.if_string()) return text->size() + 2;
-  if (const auto* array = value.if_array())
-    for (const json::Value& item : *array) bytes += text_bytes_min(item) + 1;
-  if (const auto* object = value.if_object())
-    for (const auto& member : *object) bytes += member.key().size() + text_bytes_min(member.value()) + 4;
-  return bytes;
 }
 
 // An object that is too large whoever owns it is not worth the work.

@@ -146,6 +146,9 @@ Task<Result<std::string>> OwnObjects::create(Core& core, ResourceName name, std:
   if (!resource) co_return fail(unreadable(name));
   ObjectRequest request(backend_, core, nullptr, *resource, *resource->kind->version(name.version), user_, {.ns = ns});
   write_as_virt_api(request, dry_run);
+  request.body_bytes = text_bytes_min(object);
+  if (request.body_bytes > limits::object_body_bytes_max)
+    co_return fail(Status::too_large("the object of the action is too large"));
   const auto created = co_await resources::create(request, {.object = json::Value(object, request.storage())});
   if (!created) co_return fail(created.error());
   co_return std::string((*created)->name());

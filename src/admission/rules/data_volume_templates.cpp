@@ -111,12 +111,13 @@ std::vector<string_view> names_of_used(const json::Value& vm_spec) {
 }
 
 void check_template(const TemplateAt& at, const Place& base, std::size_t index, Causes& causes) {
-  for (const TemplateRule& rule : rows)
-    if (rule.broken(at))
-      return causes.add(rule.reason,
-                        fmt::format("{}.dataVolumeTemplate[{}]{}", api::print_place(base, api::PlaceStyle::brackets),
-                                    index, rule.field),
-                        fmt::format("DataVolume template {}: {}", api::in_words(at.name), rule.advice));
+  const auto rule = std::ranges::find_if(rows, [&](const TemplateRule& row) { return row.broken(at); });
+  if (rule == std::end(rows)) return;
+  causes.asked_by(rule->info.id);
+  causes.add(
+      rule->reason,
+      fmt::format("{}.dataVolumeTemplate[{}]{}", api::print_place(base, api::PlaceStyle::brackets), index, rule->field),
+      fmt::format("DataVolume template {}: {}", api::in_words(at.name), rule->advice));
 }
 
 }  // namespace

@@ -19,6 +19,8 @@ struct Example {
   std::string_view bad;
   std::string_view refusal;               // "reason field" of a cause, "code" of a refusal without causes, or "warning"
   std::string_view configuration = "{}";  // spec.configuration of the KubeVirt object
+  // Whose cause it is, where the rule asks others: the rules of a disk, of a label. Empty: its own.
+  std::string_view found_by = {};
 };
 
 // Rules of machines are asked of a new VMI.

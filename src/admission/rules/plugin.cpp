@@ -39,8 +39,9 @@ std::string clean_path(string_view path) {
 
 using Found = std::vector<StatusCause>;
 
-void add(Found& found, std::string field, std::string message) {
-  found.push_back({.reason = "FieldValueInvalid", .message = std::move(message), .field = std::move(field)});
+void add(Found& found, string_view rule, std::string field, std::string message) {
+  found.push_back(
+      {.reason = "FieldValueInvalid", .message = std::move(message), .field = std::move(field), .rule = rule});
 }
 
 string_view text_of(const api::View& object, string_view member) {
@@ -56,29 +57,29 @@ class Plugin {
 
   Found problems() {
     Found found;
-    check(found, "spec.condition", text_of(spec_, "condition"), cel::domain_dialect(), cel::Purpose::condition);
+    check(found, "PL05", "spec.condition", text_of(spec_, "condition"), cel::domain_dialect(), cel::Purpose::condition);
     for (std::size_t i = 0; i < domain_hooks_.size(); ++i) check_domain_hook(found, i);
     for (std::size_t i = 0; i < node_hooks_.size(); ++i)
-      check(found, fmt::format("spec.nodeHooks[{}].condition", i), text_of(node_hooks_[i], "condition"),
+      check(found, "PL09", fmt::format("spec.nodeHooks[{}].condition", i), text_of(node_hooks_[i], "condition"),
             cel::node_dialect(), cel::Purpose::condition);
     for (std::size_t i = 0; i < domain_hooks_.size(); ++i) check_socket_path(found, i);
     return found;
   }
 
  private:
-  void check(Found& found, std::string field, string_view expression, const cel::Dialect& dialect,
+  void check(Found& found, string_view rule, std::string field, string_view expression, const cel::Dialect& dialect,
              cel::Purpose purpose) {
     if (expression.empty()) return;
     if (auto problem = compiler_.problem_with(expression, dialect, purpose))
-      add(found, std::move(field), std::move(*problem));
+      add(found, rule, std::move(field), std::move(*problem));
   }
 
   void check_domain_hook(Found& found, std::size_t i) {
     const api::View hook = domain_hooks_[i];
-    check(found, fmt::format("spec.domainHooks[{}].cel.expression", i),
+    check(found, "PL06", fmt::format("spec.domainHooks[{}].cel.expression", i),
           text_of(api::View(hook.get("cel")), "expression"), cel::domain_dialect(), cel::Purpose::mutation);
-    check(found, fmt::format("spec.domainHooks[{}].condition", i), text_of(hook, "condition"), cel::domain_dialect(),
-          cel::Purpose::condition);
+    check(found, "PL07", fmt::format("spec.domainHooks[{}].condition", i), text_of(hook, "condition"),
+          cel::domain_dialect(), cel::Purpose::condition);
   }
 
   void check_socket_path(Found& found, std::size_t i) const {
@@ -86,7 +87,7 @@ class Plugin {
     if (!sidecar) return;
     const string_view path = text_of(sidecar, "socketPath");
     if (const std::string clean = clean_path(path); clean != path)
-      add(found, fmt::format("spec.domainHooks[{}].sidecar.socketPath", i),
+      add(found, "PL10", fmt::format("spec.domainHooks[{}].sidecar.socketPath", i),
           fmt::format("{1}: must be a clean path: {0}", clean, api::in_words(path)));
   }
 

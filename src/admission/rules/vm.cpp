@@ -43,10 +43,12 @@ string_view short_name(string_view field) {
 
 void nothing_is_set_twice(const Case& about, Causes& causes) {
   const auto name = json::as_string(json::find_path(*about.object, {"spec", "instancetype", "name"}));
-  for (const Conflict& conflict : about.expansion->conflicts)
+  for (const Conflict& conflict : about.expansion->conflicts) {
+    causes.asked_by(conflict.id);
     causes.invalid(conflict.field,
                    fmt::format("{} conflicts with instance type {}, which sets it; remove it from the VM",
                                short_name(conflict.field), name.value_or("")));
+  }
 }
 
 void defaults_can_be_given(const Case& about, Causes& causes) {

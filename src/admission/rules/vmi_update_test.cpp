@@ -143,7 +143,7 @@ const bool added = add_examples({
      by_controller(one, machine({pvc("0"), pvc("1")}, {scsi("0"), scsi("x")})), "FieldValueInvalid "},
     {"HP-11", update, by_controller(one, two),
      by_controller(one, machine({pvc("0"), pvc("1")}, {scsi("0"), R"({"name":"1","disk":{"bus":"usb"}})"})),
-     "FieldValueInvalid "},
+     "FieldValueInvalid ", "{}", "HPD-02"},
 });
 
 // --- the rest --------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ const bool added = add_examples({
     {"META-02", vmi, R"({"object":{"metadata":{"annotations":{"kubevirt.io/ignitiondata":""}}}})",
      R"({"object":{"metadata":{"annotations":{"kubevirt.io/ignitiondata":"{}"}}}})",
      "FieldValueInvalid metadata.annotations"},
-    {"META-03", vmi, R"({"object":{"metadata":{"annotations":{"hooks.kubevirt.io/hookSidecars":"no JSON"}}}})",
+    {"META-02", vmi, R"({"object":{"metadata":{"annotations":{"hooks.kubevirt.io/hookSidecars":"no JSON"}}}})",
      R"({"object":{"metadata":{"annotations":{"hooks.kubevirt.io/hookSidecars":"x","kubevirt.io/ignitiondata":"y"}}}})",
      "FieldValueInvalid metadata.annotations", R"({"developerConfiguration":{"featureGates":["Sidecar"]}})"},
     {"META-03", vmi, "{}", R"({"object":{"metadata":{"annotations":{"hooks.kubevirt.io/hookSidecars":"[]"}}}})",

@@ -63,10 +63,10 @@ const bool added = add_examples({
      "FieldValueInvalid spec.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight"},
     {"AFF-13", vmi, REQUIRED_PODS(R"({"topologyKey":"zone","labelSelector":{"matchLabels":{"a":"b"}}})"),
      REQUIRED_PODS(R"({"topologyKey":"zone","labelSelector":{"matchLabels":{"a":"b c"}}})"),
-     "FieldValueInvalid " PODS ".labelSelector.matchLabels"},
+     "FieldValueInvalid " PODS ".labelSelector.matchLabels", "{}", "LSL-02"},
     {"AFF-14", vmi, REQUIRED_PODS(R"({"topologyKey":"zone","namespaceSelector":{}})"),
      REQUIRED_PODS(R"({"topologyKey":"zone","namespaceSelector":{"matchLabels":{"a b":"c"}}})"),
-     "FieldValueInvalid " PODS ".namespaceSelector.matchLabels"},
+     "FieldValueInvalid " PODS ".namespaceSelector.matchLabels", "{}", "LSL-01"},
     {"AFF-15", vmi, REQUIRED_PODS(R"({"topologyKey":"zone","namespaces":["prod"]})"),
      REQUIRED_PODS(R"({"topologyKey":"zone","namespaces":["prod","Test"]})"), "FieldValueInvalid " PODS ".namespace"},
     {"AFF-16", vmi, REQUIRED_PODS(R"({"topologyKey":"kubernetes.io/hostname"})"), REQUIRED_PODS("{}"),
@@ -111,7 +111,7 @@ const bool added = add_examples({
     {"TSC-05", vmi, "{}",
      SPREAD(
          R"({"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"DoNotSchedule","labelSelector":{"matchLabels":{"a":"b c"}}})"),
-     "FieldValueInvalid " CONSTRAINTS ".labelSelector.matchLabels"},
+     "FieldValueInvalid " CONSTRAINTS ".labelSelector.matchLabels", "{}", "LSL-02"},
     {"TSC-06", vmi,
      SPREAD(
          R"({"maxSkew":1,"topologyKey":"a","whenUnsatisfiable":"DoNotSchedule"},{"maxSkew":1,"topologyKey":"a","whenUnsatisfiable":"ScheduleAnyway"})"),
