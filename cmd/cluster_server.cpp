@@ -483,12 +483,11 @@ void ClusterServer::wait_for_copies() {
 }
 
 Result<void> ClusterServer::run(int bound) {
-  ProcessSignals::Watch watch(
-      signals_, std::chrono::hours(1), [this](int signal) { on_signal(signal); }, [] {});
+  ProcessSignals::Watch watch(signals_, std::chrono::hours(1), [this](int signal) { on_signal(signal); }, [] {});
   background_.core().post([this] {
     for (const auto& reflector : reflectors_) reflector->start(background_.core());
-    probing_ = Background(api_health_.keep_asking(
-        background_.core(), [this] { doubt_all(); }, [this] { refresh_all(); }));
+    probing_ =
+        Background(api_health_.keep_asking(background_.core(), [this] { doubt_all(); }, [this] { refresh_all(); }));
   });
   background_.start();
   wait_for_copies();

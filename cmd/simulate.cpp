@@ -430,8 +430,7 @@ int simulate(const Options& options, const std::vector<std::string>& names, Outp
   Result<void> outcome;
   {
     Simulator simulator(std::move(*access), options, output);
-    const ProcessSignals::Watch stop(
-        signals, std::chrono::hours(1), [&](int) { loop->stop(); }, [] {});
+    const ProcessSignals::Watch stop(signals, std::chrono::hours(1), [&](int) { loop->stop(); }, [] {});
     Background task;
     loop->post([&] {
       std::vector<Key> keys;

@@ -244,8 +244,9 @@ bool is_to_stop(const Object& vm, const Object& vmi) {
 bool belongs_to_vm(const Object& vmi) {
   const Array* owners = json::get_array(part(vmi, "metadata"), "ownerReferences");
   return owners && std::ranges::any_of(*owners, [](const Value& owner) {
-    return json::get_string_or(owner, "kind") == "VirtualMachine" && json::get_bool_or(owner, "controller", false);
-  });
+           return json::get_string_or(owner, "kind") == "VirtualMachine" &&
+                  json::get_bool_or(owner, "controller", false);
+         });
 }
 
 // At most one request is dropped at a time, as its controller does.

@@ -80,13 +80,13 @@ Value tidy(const Value& value) {
 
 bool alike(const Value& want, const Value& got) {
   if (want == "<any>") return true;
-  if (const Object* a = want.if_object(), *b = got.if_object(); a && b) {
+  if (const Object *a = want.if_object(), *b = got.if_object(); a && b) {
     return a->size() == b->size() && std::ranges::all_of(*a, [&](const auto& member) {
              const Value* other = json::find(*b, member.key());
              return other && alike(member.value(), *other);
            });
   }
-  if (const Array* a = want.if_array(), *b = got.if_array(); a && b) return std::ranges::equal(*a, *b, alike);
+  if (const Array *a = want.if_array(), *b = got.if_array(); a && b) return std::ranges::equal(*a, *b, alike);
   return want == got;
 }
 

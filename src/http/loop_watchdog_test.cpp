@@ -54,8 +54,8 @@ class Watchdog : public ::testing::Test {
   }
   std::uint64_t stalls(unsigned core) {
     return registry
-        .counters("virtgate_loop_stalls_total",
-                  "Times that an event loop was stalled for a quarter of a second.", {"core"})
+        .counters("virtgate_loop_stalls_total", "Times that an event loop was stalled for a quarter of a second.",
+                  {"core"})
         .with({std::to_string(core)})
         ->value();
   }

@@ -153,7 +153,9 @@ TEST(OffLoop, ACoroutineMayGoWhileItsWorkWaits) {
       });
       ADD_FAILURE() << "nobody waits for this";
     };
-    { const Background gone(job(cores[0], ran)); }
+    {
+      const Background gone(job(cores[0], ran));
+    }
     co_return;
   });
   // Whatever was queued before this has been looked at by the time it ran.

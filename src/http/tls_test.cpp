@@ -162,9 +162,8 @@ TEST_F(Tls, AWaitingCoroutineMayBeDestroyed) {
       };
       std::coroutine_handle<promise_type> handle;
     };
-    const Start reading = [](Stream& from, char& to) -> Start {
-      (void)co_await from.read_some({&to, 1});
-    }(stream, into);
+    const Start reading = [](Stream& from, char& to) -> Start { (void)co_await from.read_some({&to, 1}); }(stream,
+                                                                                                           into);
     const Start sleeping = [](Core& on) -> Start { co_await on.sleep(1h); }(core);
     reading.handle.destroy();
     sleeping.handle.destroy();

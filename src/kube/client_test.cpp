@@ -265,10 +265,8 @@ TEST(ApiServerHealthTest, NoticesThatNobodyAnswers) {
   for (const int status : {200, 500, 200}) bench.api.answer("GET /version", {.status = status, .body = "{}"});
   http::test::Event in_vain, returned;
   Background asking;
-  bench.loop->post([&] {
-    asking = Background(health.keep_asking(
-        *bench.loop, [&] { in_vain.set(); }, [&] { returned.set(); }));
-  });
+  bench.loop->post(
+      [&] { asking = Background(health.keep_asking(*bench.loop, [&] { in_vain.set(); }, [&] { returned.set(); })); });
   EXPECT_TRUE(in_vain.wait());
   EXPECT_TRUE(returned.wait());
   EXPECT_EQ(health.problem(), std::nullopt);

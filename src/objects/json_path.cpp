@@ -21,8 +21,8 @@ std::optional<double> as_number(const json::Value& value) {
 
 // Values of different types have no order; that also makes them unequal.
 std::partial_ordering compare(const json::Value& a, const json::Value& b) {
-  if (const auto* x = a.if_string(), *y = b.if_string(); x && y) return std::string_view(*x) <=> std::string_view(*y);
-  if (const auto* x = a.if_bool(), *y = b.if_bool(); x && y)
+  if (const auto *x = a.if_string(), *y = b.if_string(); x && y) return std::string_view(*x) <=> std::string_view(*y);
+  if (const auto *x = a.if_bool(), *y = b.if_bool(); x && y)
     return *x == *y ? std::partial_ordering::equivalent : std::partial_ordering::unordered;
   if (const auto x = as_number(a), y = as_number(b); x && y) return *x <=> *y;
   if (a.is_null() && b.is_null()) return std::partial_ordering::equivalent;

@@ -15,7 +15,6 @@
 #include "catalog/catalog.h"
 #include "json/access.h"
 #include "json/document.h"
-#include "catalog/catalog.h"
 #include "objects/core_kinds/values.h"
 #include "objects/draft.h"
 #include "objects/own_writes.h"

@@ -10,10 +10,10 @@
 #include <string>
 #include <utility>
 
-#include "base/task.h"
 #include "base/core.h"
-#include "ports/stored_object.h"
+#include "base/task.h"
 #include "objects/turn_queue.h"
+#include "ports/stored_object.h"
 
 namespace vg::resources {
 

@@ -206,7 +206,7 @@ class AuditLog::File {
   bool open_file() {
     const int fd =
         ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
-    struct stat info {};
+    struct stat info{};
     if (fd < 0 || ::fstat(fd, &info) != 0) {
       failed("open", errno);
       if (fd >= 0) ::close(fd);
@@ -227,7 +227,7 @@ class AuditLog::File {
 
   // Somebody renamed or removed the file: what is written there would not be found here.
   bool was_moved() const {
-    struct stat info {};
+    struct stat info{};
     return ::lstat(path_.c_str(), &info) != 0 || info.st_ino != inode_ || info.st_dev != device_;
   }
 

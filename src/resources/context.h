@@ -13,11 +13,11 @@
 #include "catalog/request_info.h"
 #include "http/exchange.h"
 #include "objects/object_request.h"
+#include "objects/turn.h"
 #include "ports/object_store.h"
 #include "resources/audit.h"
 #include "resources/continue_token.h"
 #include "resources/options.h"
-#include "objects/turn.h"
 #include "server/router.h"
 
 namespace vg::resources {
