@@ -21,7 +21,7 @@ import time
 import serving
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tests"))
-import cluster_e2e_test as cluster  # noqa: E402  certificates, and the ConfigMap of the front proxy
+from support import cluster  # noqa: E402  certificates, and the ConfigMap of the front proxy
 
 KUBEVIRT = {"group": "kubevirt.io", "version": "v1"}
 ACCOUNTS = "/api/v1/namespaces/kubevirt/serviceaccounts"

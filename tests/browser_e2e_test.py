@@ -11,7 +11,7 @@ import subprocess
 import threading
 import unittest
 
-import streams_e2e_test as streams
+from support import streams
 
 CHROMIUM = os.environ.get("VIRTGATE_CHROMIUM", "")
 DEADLINE_S = 60

@@ -12,8 +12,8 @@ import subprocess
 import sys
 import unittest
 
-import cluster_e2e_test as cluster
-import serve_e2e_test as e2e
+from support import cluster
+from support import serve as e2e
 
 SOURCE = os.environ.get("VIRTGATE_SOURCE_DIR", ".")
 RECORDED = os.path.join(SOURCE, "tests/conformance")

@@ -20,17 +20,17 @@ import threading
 import time
 import unittest
 
-import actions_e2e_test as actions
-import cluster_e2e_test as cluster
+from support import actions
+from support import cluster
 import fault_proxy
-import serve_e2e_test as e2e
-from cluster_e2e_test import ADMIN, KUBEVIRT, MAPS, OF_VM, PROXY_MAP, TEMPLATE, until
+from support import serve as e2e
+from support.cluster import ADMIN, KUBEVIRT, MAPS, OF_VM, PROXY_MAP, TEMPLATE, until
 
 LONG = os.environ.get("VIRTGATE_LONG", "") != ""
 OUTAGE_S = 60 if LONG else 0  # beyond what it takes until readiness says so
 RECOVERY_S = 5 * (4 if e2e.SANITIZED else 1)
 UNREADY_S = 12
-FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
+FAKETIME = f"/usr/lib/{os.uname().machine}-linux-gnu/faketime/libfaketime.so.1"
 REVIEWS = "/subjectaccessreviews"
 VMIS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances"
 UNKNOWN_MACHINE = OF_VM + "missing/start"  # 404 from whoever knows that it is allowed

@@ -13,10 +13,10 @@ import sys
 import time
 import unittest
 
-import cluster_e2e_test as cluster
-import serve_e2e_test as e2e
+from support import cluster
+from support import serve as e2e
 import stand_in_node as node_side
-import streams_e2e_test as streams
+from support import streams
 
 FAREWELL_S = 5
 MAP = "/api/v1/namespaces/kubevirt/configmaps/kubevirt-ca"

@@ -20,9 +20,9 @@ import time
 import unittest
 import warnings
 
-import cluster_e2e_test as cluster
-import serve_e2e_test as e2e
-from cluster_e2e_test import ADMIN, BASE, KUBEVIRT, MAPS, OF_VM, PROXY_MAP, TEMPLATE, until
+from support import cluster
+from support import serve as e2e
+from support.cluster import ADMIN, BASE, KUBEVIRT, MAPS, OF_VM, PROXY_MAP, TEMPLATE, until
 
 RECORDINGS = os.path.join(os.environ.get("VIRTGATE_SOURCE_DIR", "."), "tests/conformance")
 TLS10, TLS11, TLS12, TLS13 = ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1, ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3

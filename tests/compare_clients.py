@@ -24,11 +24,11 @@ import subprocess
 import sys
 import tempfile
 
-import cluster_e2e_test as cluster
-import kubectl_e2e_test as kubectl_side
-import real_kube_e2e_test as real
-import serve_e2e_test as e2e
-from real_kube_e2e_test import CONTROLLER, NODE, VMIS, VMS, named
+from support import cluster
+from support import kubectl as kubectl_side
+from support import real_kube as real
+from support import serve as e2e
+from support.real_kube import CONTROLLER, NODE, VMIS, VMS, named
 
 CALLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "compare_calls.txt")
 PROGRAMS = ("VIRTGATE_BINARY", "VIRTGATE_KUBE_APISERVER", "VIRTGATE_KUBE_CONTROLLER_MANAGER", "VIRTGATE_ETCD", "VIRTGATE_VIRT_API", "VIRTGATE_VIRTCTL",

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import unittest
 
-import serve_e2e_test as e2e
+from support import serve as e2e
 
 SOURCE = os.environ.get("VIRTGATE_SOURCE_DIR") or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DEPLOY = os.path.join(SOURCE, "deploy")

@@ -19,7 +19,6 @@ import os
 import random
 import resource
 import shutil
-import signal
 import socket
 import ssl
 import subprocess

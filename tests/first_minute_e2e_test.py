@@ -10,7 +10,7 @@ import tempfile
 import time
 import unittest
 
-import serve_e2e_test as e2e
+from support import serve as e2e
 
 DEFAULT = "/api/v1/namespaces/default"
 KUBEVIRTS = "/apis/kubevirt.io/v1/kubevirts"

@@ -11,8 +11,8 @@ import os
 import tempfile
 import unittest
 
-import kubectl_e2e_test as e2e
-from kubectl_e2e_test import config_map, instancetype, pool, replica_set, service, virtual_machine
+from support import kubectl as e2e
+from support.kubectl import config_map, instancetype, pool, replica_set, service, virtual_machine
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 MERGE, APPLY, JSON_PATCH = "application/merge-patch+json", "application/apply-patch+yaml", "application/json-patch+json"

@@ -12,8 +12,8 @@ import subprocess
 import tempfile
 import unittest
 
-import kubectl_e2e_test as kubectl_tests
-import serve_e2e_test as e2e
+from support import kubectl as kubectl_tests
+from support import serve as e2e
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"

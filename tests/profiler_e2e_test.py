@@ -19,8 +19,8 @@ import subprocess
 import threading
 import unittest
 
-import cluster_e2e_test as cluster
-import serve_e2e_test as e2e
+from support import cluster
+from support import serve as e2e
 
 BASE = "/apis/subresources.kubevirt.io/v1"
 PODS = "/api/v1/namespaces/kubevirt/pods"

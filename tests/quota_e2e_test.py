@@ -10,7 +10,7 @@ import tempfile
 import time
 import unittest
 
-import serve_e2e_test as e2e
+from support import serve as e2e
 
 PATCH = "application/merge-patch+json"
 

@@ -10,7 +10,7 @@ import subprocess
 import time
 import unittest
 
-import serve_e2e_test as e2e
+from support import serve as e2e
 
 DEADLINE_S = 30
 VMS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachines"

@@ -11,7 +11,7 @@ import threading
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from serve_e2e_test import BINARY, DEADLINE_S, Scratch  # noqa: E402
+from support.serve import BINARY, DEADLINE_S, Scratch  # noqa: E402
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 

@@ -12,8 +12,8 @@ import subprocess
 import time
 import unittest
 
-import serve_e2e_test as e2e
-import streams_e2e_test as streams
+from support import serve as e2e
+from support import streams
 
 VIRTCTL = os.environ.get("VIRTGATE_VIRTCTL", "")
 DEADLINE_S = 30

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import unittest
 
-import serve_e2e_test as e2e
+from support import serve as e2e
 
 SOURCE = os.environ.get("VIRTGATE_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 CORE = "/api/v1/namespaces/default/"

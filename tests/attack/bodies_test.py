@@ -17,7 +17,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import LONG, SANITIZED, Attack, Bystander  # noqa: E402
-from serve_e2e_test import WEBHOOKS, review  # noqa: E402
+from support.serve import WEBHOOKS, review  # noqa: E402
 
 OBJECT_BYTES = 3 * 1024 * 1024 - 1024
 STORED_BYTES = 1400 * 1024

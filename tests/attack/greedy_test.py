@@ -14,7 +14,7 @@ import time
 import unittest
 
 from harness import DEADLINE_S, LONG, Attack, Bystander
-import streams_e2e_test as streams  # noqa: E402
+from support import streams  # noqa: E402
 
 READS = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["*"]}]
 MAPS = "/api/v1/namespaces/{}/configmaps"

@@ -12,12 +12,14 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from serve_e2e_test import BINARY, DEADLINE_S, SANITIZED, Scratch, Server, free_port, openssl, read, review  # noqa: E402,F401
+from support.serve import BINARY, DEADLINE_S, SANITIZED, Scratch, Server, free_port, openssl, read, review  # noqa: E402
+
+__all__ = ["BINARY", "SANITIZED", "Server", "free_port", "openssl", "read", "review"]  # of the other end-to-end tests, for attacks too
 
 LONG = os.environ.get("VIRTGATE_LONG", "") not in ("", "0")
 
 # Work that is always the same: reading and sorting JSON. As nice as the threads on which the server has its large bodies
-# (worker_nice in src/http/off_loop.cpp), so that what else the machine does takes as much from the one as from the other.
+# (worker_nice in src/base/off_loop.cpp), so that what else the machine does takes as much from the one as from the other.
 REFERENCE_WORK = """
 import gc, json, os, sys, time
 os.nice(5)

@@ -15,7 +15,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import cluster_e2e_test as cluster  # noqa: E402
+from support import cluster  # noqa: E402
 from harness import DEADLINE_S, LONG, SANITIZED, Attack  # noqa: E402
 
 MIB = 1 << 20

@@ -16,11 +16,11 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import cluster_e2e_test as cluster  # noqa: E402
+from support import cluster  # noqa: E402
 import cluster_faults_e2e_test as faults  # noqa: E402
 import fault_proxy  # noqa: E402
 import harness  # noqa: E402
-import serve_e2e_test as e2e  # noqa: E402
+from support import serve as e2e  # noqa: E402
 import stand_in_node  # noqa: E402
 
 CONTROLLER = {"Impersonate-User": "system:serviceaccount:kubevirt:kubevirt-controller", "Impersonate-Group": "system:masters"}
