@@ -17,6 +17,7 @@
 namespace vg::actions {
 
 inline constexpr std::string_view group = "subresources.kubevirt.io";
+inline constexpr std::string_view group_path = "/apis/subresources.kubevirt.io/";
 inline constexpr std::array<std::string_view, 2> versions{"v1", "v1alpha3"};
 
 struct Case;
@@ -106,6 +107,7 @@ struct Action {
   Failures failures = Failures::status;
   std::optional<config::Gate> gate = std::nullopt;  // 400 while it is off
   bool stream = false;                              // the connection goes on as one after the answer
+  bool shows_guest = false;                         // what the guest shows or says; every stream does
   int listed = 0;  // place in the discovery document; 0: not there (spec subresources Q29)
   Steps steps = {};
   Decide decide = nullptr;
@@ -116,6 +118,17 @@ struct Action {
 };
 
 std::span<const Action> actions();
+
+// --- what access and audit ask, in both modes
+
+// Whether something can be asked of objects of that resource.
+bool has_actions(std::string_view resource);
+// Actions of the group itself: those inside of a namespace are asked for by name, all others are open to anybody.
+bool is_group_action(std::string_view name, bool namespaced);
+// What a role must allow: a port is no part of it ("portforward/80/tcp" is "portforward").
+std::string_view permitted_part(std::string_view subresource);
+// Whether it opens the guest's console, display or ports.
+bool shows_guest(std::string_view subresource);
 
 // What a path behind the group and version means.
 struct Found {

@@ -423,6 +423,7 @@ constexpr std::array rows = std::to_array<Action>({
      .operation = "VNCScreenshot",
      .does = "a screenshot of the display",
      .failures = Failures::text,
+     .shows_guest = true,
      .listed = 3,
      .steps = {instance},
      .decide = decide_screenshot,
@@ -545,6 +546,28 @@ bool read_port_forward(std::string_view subresource, Found& found) {
 }  // namespace
 
 std::span<const Action> actions() { return rows; }
+
+bool has_actions(std::string_view resource) {
+  return !resource.empty() && std::ranges::find(rows, resource, &Action::resource) != rows.end();
+}
+
+bool is_group_action(std::string_view name, bool namespaced) {
+  return std::ranges::any_of(rows, [&](const Action& row) {
+    return row.resource.empty() && row.namespaced == namespaced && row.name == name;
+  });
+}
+
+std::string_view permitted_part(std::string_view subresource) {
+  const bool has_port =
+      subresource.starts_with(port_forward) && subresource.substr(port_forward.size()).starts_with('/');
+  return has_port ? port_forward : subresource;
+}
+
+bool shows_guest(std::string_view subresource) {
+  const std::string_view name = permitted_part(subresource);
+  return std::ranges::any_of(rows,
+                             [&](const Action& row) { return row.name == name && (row.stream || row.shows_guest); });
+}
 
 Found find_action(std::string_view method, std::string_view resource, std::string_view subresource, bool namespaced) {
   Found found;

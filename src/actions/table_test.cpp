@@ -39,6 +39,27 @@ TEST(Table, EveryRowCanBeServed) {
   EXPECT_EQ(*listed.rbegin(), 31);
 }
 
+TEST(Table, SaysWhatARoleMustAllowAndWhatShowsTheGuest) {
+  EXPECT_EQ(permitted_part("portforward/80/tcp"), "portforward");
+  EXPECT_EQ(permitted_part("portforwards/80"), "portforwards/80");
+  EXPECT_EQ(permitted_part("sev/setupsession"), "sev/setupsession");
+  for (const std::string_view open : {"console", "vnc", "vnc/screenshot", "usbredir", "vsock", "portforward/22"})
+    EXPECT_TRUE(shows_guest(open)) << open;
+  for (const std::string_view other : {"start", "guestosinfo", "expand-spec", ""})
+    EXPECT_FALSE(shows_guest(other)) << other;
+}
+
+TEST(Table, KnowsWhatIsOfTheGroupItself) {
+  EXPECT_TRUE(has_actions("virtualmachines"));
+  EXPECT_FALSE(has_actions(""));
+  EXPECT_FALSE(has_actions("pods"));
+  EXPECT_TRUE(is_group_action("version", false));
+  EXPECT_FALSE(is_group_action("version", true));
+  EXPECT_TRUE(is_group_action("expand-vm-spec", true));
+  EXPECT_FALSE(is_group_action("expand-vm-spec", false)) << "not open to anybody";
+  EXPECT_FALSE(is_group_action("start", false));
+}
+
 TEST(Table, FindsByPath) {
   const auto find = [](std::string_view method, std::string_view resource, std::string_view sub,
                        bool namespaced = true) {

@@ -12,8 +12,6 @@
 namespace vg::kube {
 namespace {
 
-constexpr std::string_view group_prefix = "/apis/subresources.kubevirt.io/";
-
 AccessQuestion refused(std::string problem) {
   return {.need = AccessNeed::refused, .problem = std::move(problem), .attributes = {}};
 }
@@ -46,41 +44,33 @@ bool is_ambiguous(std::string_view path, std::string_view sent_path) {
   return false;
 }
 
-// A port is no part of what is allowed.
-std::string_view permitted_part(std::string_view subresource) {
-  constexpr std::string_view port_forward = "portforward";
-  return subresource.starts_with("portforward/") ? port_forward : subresource;
-}
-
 // The resource, name and what is below it, as roles know them. Nothing for other shapes.
 std::optional<AccessAttributes> read_attributes(std::string_view path) {
-  if (!path.starts_with(group_prefix)) return std::nullopt;
-  std::string_view rest = path.substr(group_prefix.size());
+  if (!path.starts_with(actions::group_path)) return std::nullopt;
+  std::string_view rest = path.substr(actions::group_path.size());
   AccessAttributes attributes;
   attributes.group = actions::group;
   attributes.version = take_segment(rest);
   if (take_segment(rest) != "namespaces") return std::nullopt;
   attributes.ns = take_segment(rest);
   attributes.resource = take_segment(rest);
-  if (attributes.resource == "expand-vm-spec")
+  if (actions::is_group_action(attributes.resource, true))
     return rest.empty() && !path.ends_with('/') ? std::optional(attributes) : std::nullopt;
-  if (attributes.resource != "virtualmachines" && attributes.resource != "virtualmachineinstances") return std::nullopt;
+  if (!actions::has_actions(attributes.resource)) return std::nullopt;
   const auto slash = rest.find('/');
   if (slash == rest.npos) return std::nullopt;
   attributes.name = rest.substr(0, slash);
-  attributes.subresource = permitted_part(rest.substr(slash + 1));
+  attributes.subresource = actions::permitted_part(rest.substr(slash + 1));
   return attributes;
 }
 
 constexpr std::array<std::string_view, 8> open_roots{
     "/", "/apis", "/healthz", "/openapi/v2", "/openapi/v3", "/start-profiler", "/stop-profiler", "/dump-profiler"};
-constexpr std::array<std::string_view, 7> open_in_version{"",
-                                                          "/version",
-                                                          "/guestfs",
-                                                          "/healthz",
-                                                          "/start-cluster-profiler",
-                                                          "/stop-cluster-profiler",
-                                                          "/dump-cluster-profiler"};
+
+// Behind the version of the group: its document, and the actions that are about no object.
+bool is_open_in_version(std::string_view rest) {
+  return rest.empty() || (rest.starts_with('/') && actions::is_group_action(rest.substr(1), false));
+}
 
 }  // namespace
 
@@ -89,12 +79,12 @@ bool is_open_path(std::string_view path) {
   constexpr std::string_view openapi = "/openapi/v3";
   const bool document = path.starts_with("/openapi/v3/");
   if (document) path.remove_prefix(openapi.size());
-  if (!path.starts_with(group_prefix)) return false;
-  path.remove_prefix(group_prefix.size());
+  if (!path.starts_with(actions::group_path)) return false;
+  path.remove_prefix(actions::group_path.size());
   for (const std::string_view version : actions::versions) {
     if (!path.starts_with(version)) continue;
     const std::string_view rest = path.substr(version.size());
-    if (document ? rest.empty() : std::ranges::find(open_in_version, rest) != open_in_version.end()) return true;
+    if (document ? rest.empty() : is_open_in_version(rest)) return true;
   }
   return false;
 }

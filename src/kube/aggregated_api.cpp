@@ -18,7 +18,6 @@
 namespace vg::kube {
 namespace {
 
-constexpr std::string_view group_prefix = "/apis/subresources.kubevirt.io/";
 constexpr std::string_view json_type = "application/json";
 
 void respond_text(server::Call& call, int code, std::string text, std::string_view allow = {}) {
@@ -50,8 +49,8 @@ actions::Target target_of(const AccessAttributes& attributes, std::string_view p
 
 // "/apis/subresources.kubevirt.io/v1/version": version and resource of the group itself.
 std::optional<actions::Target> group_target(std::string_view path) {
-  if (!path.starts_with(group_prefix)) return std::nullopt;
-  path.remove_prefix(group_prefix.size());
+  if (!path.starts_with(actions::group_path)) return std::nullopt;
+  path.remove_prefix(actions::group_path.size());
   const auto slash = path.find('/');
   if (slash == path.npos) return std::nullopt;
   return actions::Target{
@@ -76,7 +75,7 @@ void answer_preflight(server::Call& call) {
 
 std::string preflight_methods(std::string_view path, std::string_view sent_path) {
   if (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
-  if (path == group_prefix.substr(0, group_prefix.size() - 1))
+  if (path == actions::group_path.substr(0, actions::group_path.size() - 1))
     return "GET";  // a document, if nobody's (spec server Q11)
   const AccessQuestion question = access_question("GET", path, sent_path);
   if (question.need == AccessNeed::none) return "GET";
@@ -141,7 +140,7 @@ Task<void> AggregatedApi::serve_open(server::Call& call) {
   const bool health = path.ends_with("/healthz"), profiler = path.ends_with("-profiler") && path.rfind('/') == 0;
   if ((health || profiler) && call.request().method != "GET")
     co_return respond_text(call, 405, fmt::format("{}: use GET", phrases::method_not_allowed), "GET");
-  if (health && path.starts_with(group_prefix)) {
+  if (health && path.starts_with(actions::group_path)) {
     if (!actions::takes_body(json_type, call.request()))
       co_return respond_text(call, 415, fmt::format("the body must be {}", json_type));
     if (!actions::wants_json(call.request()))

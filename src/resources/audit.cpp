@@ -13,6 +13,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "actions/action.h"
 #include "base/budgets.h"
 #include "base/json_text.h"
 #include "base/log.h"
@@ -100,9 +101,6 @@ std::string source_of(std::string_view address) {
 
 bool is_about_secrets(const RequestInfo& info) { return info.group.empty() && info.resource == "secrets"; }
 
-constexpr std::array<std::string_view, 6> opened_subresources = {"console", "vnc",         "usbredir",
-                                                                 "vsock",   "portforward", "vnc/screenshot"};
-
 AuditLimiter::Options limits_of(double burst, double lines_per_second, bool full_table_limits) {
   return {.burst = burst,
           .lines_per_second = lines_per_second,
@@ -122,10 +120,7 @@ bool is_write(std::string_view verb) {
 bool is_sensitive_read(const RequestInfo& info) {
   if (!info.resource_request || is_write(info.verb)) return false;
   if (info.group.empty()) return is_about_secrets(info);
-  if (info.group != "subresources.kubevirt.io") return false;
-  return std::ranges::any_of(opened_subresources, [&](std::string_view name) {
-    return info.subresource == name || (name == "portforward" && info.subresource.starts_with("portforward/"));
-  });
+  return info.group == actions::group && actions::shows_guest(info.subresource);
 }
 
 std::optional<AuditKind> audit_kind(const RequestInfo& info, bool allowed, int code, const Deed& deed) {

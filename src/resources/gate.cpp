@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "actions/action.h"
 #include "auth/forbidden.h"
 #include "auth/impersonate.h"
 
@@ -17,11 +18,8 @@ AccessAttributes access_attributes(const RequestInfo& info) {
   attributes.group = info.group;
   attributes.version = info.version;
   attributes.resource = info.resource;
-  attributes.subresource = info.subresource;
-  // A port is no part of what is allowed.
-  constexpr std::string_view port_forward = "portforward";
-  if (info.group == "subresources.kubevirt.io" && attributes.subresource.starts_with("portforward/"))
-    attributes.subresource = attributes.subresource.substr(0, port_forward.size());
+  attributes.subresource =
+      info.group == actions::group ? actions::permitted_part(info.subresource) : std::string_view(info.subresource);
   attributes.ns = info.ns;
   attributes.name = info.name;
   return attributes;
@@ -29,7 +27,7 @@ AccessAttributes access_attributes(const RequestInfo& info) {
 
 fair::Kind kind_of(const RequestInfo& info) {
   if (!info.resource_request) return fair::Kind::quick;
-  if (info.group == "subresources.kubevirt.io") return fair::Kind::waits;
+  if (info.group == actions::group) return fair::Kind::waits;
   if (info.verb == "get") return fair::Kind::quick;
   if (info.verb == "list" || info.verb == "watch") return fair::Kind::list;
   return info.verb == "deletecollection" ? fair::Kind::bulk : fair::Kind::waits;
