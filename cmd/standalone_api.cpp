@@ -113,11 +113,11 @@ StandaloneApi::StandaloneApi(std::unique_ptr<resources::QuotaKeeper> quotas,
                                                                       .authorizer = rbac_,
                                                                       .identifier = identifier_,
                                                                       .clock = clock_,
+                                                                      .rules = rbac_,
+                                                                      .table = resources::make_table,
                                                                       .admission = admission_,
-                                                                      .rules = &rbac_,
                                                                       .reviews = &reviews_,
                                                                       .audit = audit_.get(),
-                                                                      .table = resources::make_table,
                                                                       .quotas = quotas_.get(),
                                                                       .continue_tokens = continue_tokens});
 }

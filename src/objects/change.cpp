@@ -232,7 +232,7 @@ Task<Written> change_object(ObjectRequest& request, const ObjectPtr& current, co
           request, bytes, [&] { return prepare(request, *current, old, wanted, write, managed_fields); });
       !prepared)
     co_return refused(std::move(prepared.error()));
-  if (request.backend.rules && request.group() == auth::rbac_group) {
+  if (request.group() == auth::rbac_group) {
     // However small it is: it is compared with whole roles, and then all roles are read again.
     if (auto seated = co_await request.work_on(std::max(bytes, off_loop_bytes_min)); !seated)
       co_return refused(std::move(seated.error()));
@@ -243,7 +243,7 @@ Task<Written> change_object(ObjectRequest& request, const ObjectPtr& current, co
                                                        .object = &wanted.get_object(),
                                                        .old = &old.get_object(),
                                                        .bytes = bytes},
-                                                      request.backend.authorizer, *request.backend.rules);
+                                                      request.backend.authorizer, request.backend.rules);
     if (escalation) co_return refused(std::move(*escalation));
   }
   auto judged = co_await off_loop_with_lookups(request, bytes, [&] { return judge(request, old, wanted, owners); });

@@ -250,7 +250,7 @@ Task<Result<ObjectPtr>> create_object(ObjectRequest& request, json::Value object
       co_await off_loop_with_lookups(request, bytes, [&] { return prepare(request, object, write, managed_fields); });
   if (!named) co_return fail(named.error());
   json::Object& members = object.get_object();
-  if (request.backend.rules && request.group() == auth::rbac_group) {
+  if (request.group() == auth::rbac_group) {
     // However small it is: it is compared with whole roles, and then all roles are read again.
     if (auto seated = co_await request.work_on(std::max(bytes, off_loop_bytes_min)); !seated)
       co_return fail(std::move(seated.error()));
@@ -261,7 +261,7 @@ Task<Result<ObjectPtr>> create_object(ObjectRequest& request, json::Value object
                                                        .object = &members,
                                                        .old = nullptr,
                                                        .bytes = bytes},
-                                                      request.backend.authorizer, *request.backend.rules);
+                                                      request.backend.authorizer, request.backend.rules);
     if (escalation) co_return fail(std::move(*escalation));
   }
   if (auto judged = co_await off_loop_with_lookups(request, bytes, [&] { return judge(request, named->name, object); });

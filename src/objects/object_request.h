@@ -32,9 +32,9 @@ struct Backend {
   Commits& commits;  // to the same store
   Authorizer& authorizer;
   const Clock& clock;
-  const admission::Environment& admission;    // what the admission rules know beside the object
-  const auth::RuleResolver* rules = nullptr;  // null: roles are written without the checks against escalation
-  QuotaKeeper* quotas = nullptr;              // null: ResourceQuotas are only kept
+  const admission::Environment& admission;  // what the admission rules know beside the object
+  const auth::RuleResolver& rules;          // what users hold: roles are written by those who hold as much
+  QuotaKeeper* quotas = nullptr;            // null: ResourceQuotas are only kept
 };
 
 // Where the object is. All texts outlive the request.

@@ -50,11 +50,11 @@ struct ApiParts {
   Authorizer& authorizer;
   const auth::Identifier& identifier;
   const Clock& clock;
+  const auth::RuleResolver& rules;
+  TableMaker table;
   const admission::Environment& admission = admission::offline_environment();
-  const auth::RuleResolver* rules = nullptr;   // null: no checks against escalation
   const auth::ReviewParts* reviews = nullptr;  // null: access reviews and tokens are not offered
   AuditLog* audit = nullptr;                   // null: none
-  TableMaker table = nullptr;                  // null: tables are answered with the objects themselves
   QuotaKeeper* quotas = nullptr;               // the guard of the store; null: ResourceQuotas are only kept
   ContinueTokens continue_tokens = {};         // of its own, which the next process does not know
 };

@@ -177,6 +177,19 @@ class TestAuthorizer final : public Authorizer {
   }
 };
 
+// Everybody holds everything.
+class TestRules final : public auth::RuleResolver {
+ public:
+  std::vector<auth::PolicyRule> rules_for(const User&, std::string_view) const override { return {everything()}; }
+  Result<std::vector<auth::PolicyRule>> rules_of_role(std::string_view, std::string_view,
+                                                      std::string_view) const override {
+    return std::vector{everything()};
+  }
+
+ private:
+  static auth::PolicyRule everything() { return {.verbs = {"*"}, .api_groups = {"*"}, .resources = {"*"}}; }
+};
+
 class ApiTest : public ::testing::Test {
  protected:
   static constexpr const char* vms = "/apis/kubevirt.io/v1/namespaces/default/virtualmachines";
@@ -195,6 +208,7 @@ class ApiTest : public ::testing::Test {
                                                   .authorizer = authorizer_,
                                                   .identifier = identifier_,
                                                   .clock = clock_,
+                                                  .rules = rules_,
                                                   .table = make_table});
     api_->add_routes(router_);
   }
@@ -258,6 +272,7 @@ class ApiTest : public ::testing::Test {
   store::TemporaryFolder folder_;
   SystemClock clock_;
   metrics::Registry metrics_;
+  TestRules rules_;
   TestAuthorizer authorizer_;
   auth::Identifier identifier_{"secret", "admin", {"system:masters"}};
   std::unique_ptr<store::EmbeddedStore> store_;

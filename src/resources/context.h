@@ -46,7 +46,7 @@ using TableMaker = std::unique_ptr<ListText> (*)(const TableCall& call);
 
 // What all requests to the API share. Everything outlives the requests.
 struct ApiBackend : Backend {
-  TableMaker table = nullptr;  // null: tables are answered with the objects themselves
+  TableMaker table;
   ContinueTokens continue_tokens;
   std::atomic<std::size_t> watches = 0;  // that run now
   TurnQueues turns = {};                 // of lists and watches

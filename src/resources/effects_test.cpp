@@ -33,6 +33,8 @@ class EffectsTest : public ApiTest {
                                                        .authorizer = authorizer_,
                                                        .identifier = identifier_,
                                                        .clock = clock_,
+                                                       .rules = rules_,
+                                                       .table = make_table,
                                                        .admission = environment_});
     evicting_->add_routes(own_router_);
     server::add_webhook_routes(own_router_, server::Access::administrators, metrics_, environment_,

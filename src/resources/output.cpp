@@ -52,7 +52,7 @@ std::unique_ptr<ListText> make_table(const Context& context, const ListMeta& met
                                     .now = context.backend.clock.wall_now()});
 }
 
-bool as_table(const Context& context) { return context.answer.form == Form::table && context.api_backend.table; }
+bool as_table(const Context& context) { return context.answer.form == Form::table; }
 
 void append_json(std::string& out, const Context& context, const StoredObject& object, Revision revision) {
   if (context.answer.form == Form::partial)

@@ -96,8 +96,7 @@ class Stream {
   }
 
   void bookmark(Revision revision, bool initial_events_end) {
-    if (context_.answer.form == Form::table && context_.api_backend.table)
-      return table_bookmark(revision, initial_events_end);
+    if (context_.answer.form == Form::table) return table_bookmark(revision, initial_events_end);
     const bool partial = context_.answer.form == Form::partial;
     const std::string json =
         fmt::format(FMT_COMPILE(R"({{"kind":"{}","apiVersion":"{}","metadata":{{"resourceVersion":"{}"{}}}}})"),
