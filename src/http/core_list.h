@@ -1,7 +1,7 @@
 // A doubly linked list whose links live inside its elements: no allocation, and an element that dies leaves its list.
 #pragma once
 
-#include <cassert>
+#include "base/must.h"
 
 namespace vg::http {
 
@@ -43,7 +43,7 @@ class List {
   bool empty() const { return head_.next_ == &head_; }
   void push_back(T& element) {
     ListLink<Tag>& link = element;
-    assert(!link.linked());
+    must(!link.linked());
     link.previous_ = head_.previous_;
     link.next_ = &head_;
     head_.previous_->next_ = &link;

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <cstring>
 #include <optional>
 #include <string>
 
 #include "base/core.h"
+#include "base/must.h"
 #include "base/release.h"
 #include "http/splice_buffer.h"
 #include "http/splice_fairness.h"
@@ -268,19 +268,19 @@ std::string_view to_string(SpliceEnd::Why why) {
 }
 
 Task<SpliceEnd> splice(Stream& left, Stream& right, SpliceOptions options) {
-  assert(&left.core() == &right.core());
+  must(&left.core() == &right.core());
   ByteSplice state(left, right, options);
   co_return co_await state.run();
 }
 
 Task<SpliceEnd> splice(WebSocket& left, Stream& right, MessageSpliceOptions options) {
-  assert(&left.core() == &right.core());
+  must(&left.core() == &right.core());
   MessageSplice state(left, right, nullptr, options);
   co_return co_await state.run();
 }
 
 Task<SpliceEnd> splice(WebSocket& left, DatagramStream& right, MessageSpliceOptions options) {
-  assert(&left.core() == &right.core());
+  must(&left.core() == &right.core());
   options.whole_messages = true;
   MessageSplice state(left, right, &right, options);
   co_return co_await state.run();
