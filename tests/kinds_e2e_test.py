@@ -98,6 +98,11 @@ KINDS = [
         "driver": "gpu.example", "nodeName": "n", "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
         "devices": [{"name": "d0", "attributes": {"model": {"string": "x"}}, "capacity": {"memory": {"value": "4Gi"}}}]}},
      ["n", "gpu.example", "p"]),
+    ("flowcontrol.apiserver.k8s.io/v1", "flowschemas", False, {"kind": "FlowSchema", "spec": {
+        "priorityLevelConfiguration": {"name": "p"}, "rules": [{"subjects": [{"kind": "User", "user": {"name": "*"}}], "nonResourceRules": [
+            {"verbs": ["get"], "nonResourceURLs": ["/healthz"]}]}]}}, ["p", 1000, "<none>", None, "?"]),
+    ("flowcontrol.apiserver.k8s.io/v1", "prioritylevelconfigurations", False, {"kind": "PriorityLevelConfiguration", "spec": {
+        "type": "Limited", "limited": {"limitResponse": {"type": "Queue", "queuing": {}}}}}, ["Limited", 30, 64, 8, 50]),
     ("events.k8s.io/v1", "events", True, {"kind": "Event", "eventTime": "2026-01-02T03:04:05.000006Z", "action": "Act",
         "reason": "Because", "reportingController": "example.com/c", "reportingInstance": "c-0", "note": "hello", "type": "Normal",
         "regarding": {"kind": "Pod", "name": "p", "namespace": "default"}}, None),

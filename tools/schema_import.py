@@ -22,7 +22,8 @@ import schemagen_model  # noqa: E402
 GO_PACKAGES = {"core": "k8s", "policy": "policy", "networking": "networking", "discovery": "discovery", "events": "events",
                "certificates": "certificates", "apps": "apps", "batch": "batch", "autoscaling/v1": "autoscaling",
                "autoscaling/v2": "autoscalingv2", "storage": "storage", "node": "node", "resource": "resource",
-               "admissionregistration": "admissionregistration", "apiregistration": "apiregistration"}
+               "admissionregistration": "admissionregistration", "apiregistration": "apiregistration",
+               "flowcontrol": "flowcontrol"}
 ALIASES = {"v1": "k8s", "corev1": "k8s", "core": "k8s", "metav1": "meta", "apiv1": "k8s"}
 VALUES = {"metav1.Time": "time", "metav1.MicroTime": "microtime", "metav1.Duration": "duration",
           "resource.Quantity": "quantity", "apiresource.Quantity": "quantity", "intstr.IntOrString": "intorstring",
@@ -104,6 +105,10 @@ IMPORTS = {
             kind("ValidatingWebhookConfiguration", "validatingwebhookconfigurations", "Cluster",
                  categories="api-extensions"),
         ])]),
+    "k8s-flowcontrol": ("Priority and fairness of requests.", "flowcontrol.apiserver.k8s.io", [("flowcontrol/v1", [
+        kind("FlowSchema", "flowschemas", "Cluster", status=True),
+        kind("PriorityLevelConfiguration", "prioritylevelconfigurations", "Cluster", status=True),
+    ])]),
     "k8s-apiservices": ("What this server serves, as an aggregator tells it.", "apiregistration.k8s.io", [
         ("apiregistration/v1", [kind("APIService", "apiservices", "Cluster", categories="api-extensions", status=True)])]),
 }

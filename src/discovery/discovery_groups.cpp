@@ -22,7 +22,7 @@ namespace {
 using Names = std::span<const std::string_view>;
 
 // The order in which Kubernetes lists its own groups.
-constexpr std::array<std::string_view, 20> leading_groups{"",
+constexpr std::array<std::string_view, 21> leading_groups{"",
                                                           "apiregistration.k8s.io",
                                                           "apps",
                                                           "events.k8s.io",
@@ -41,6 +41,7 @@ constexpr std::array<std::string_view, 20> leading_groups{"",
                                                           "coordination.k8s.io",
                                                           "node.k8s.io",
                                                           "discovery.k8s.io",
+                                                          "flowcontrol.apiserver.k8s.io",
                                                           "resource.k8s.io"};
 
 // In the orders in which Kubernetes writes them for its own kinds and for those of CRDs.

@@ -89,6 +89,7 @@ Result<std::optional<ObjectDraft>> judge(ObjectRequest& request, const json::Val
   if (request.resource.kind->custom)
     add_finalizer_warnings(metadata_of(std::as_const(wanted.get_object())), metadata_of(old.get_object()),
                            request.warnings);
+  if (request.subresource.empty()) add_kind_warning(request.resource, request.warnings);
   if (same_object(wanted.get_object(), old.get_object())) return std::nullopt;
   return make_draft(wanted.get_object(), request.resource, owners);
 }

@@ -236,6 +236,7 @@ Result<void> judge(ObjectRequest& request, std::string_view name, json::Value& o
   if (auto problem = find_limit_problem(request, name, object.get_object())) return fail(std::move(*problem));
   if (request.resource.kind->custom)
     add_finalizer_warnings(metadata_of(std::as_const(object.get_object())), json::Object(), request.warnings);
+  add_kind_warning(request.resource, request.warnings);
   return {};
 }
 

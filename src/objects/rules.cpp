@@ -156,6 +156,11 @@ bool same_object(const json::Object& object, const json::Object& old) {
   return same_owners(json::find(a, "managedFields"), json::find(b, "managedFields")) && same_content(object, old);
 }
 
+void add_kind_warning(const Resource& resource, std::vector<std::string>& warnings) {
+  const Strategy* strategy = find_strategy(resource.group(), resource.kind->kind);
+  if (strategy && !strategy->warning.empty()) warnings.emplace_back(strategy->warning);
+}
+
 bool takes_unconditional_update(const Resource& resource) {
   static constexpr std::array<std::string_view, 8> conditional = {"apiextensions.k8s.io/customresourcedefinitions",
                                                                   "coordination.k8s.io/leases",

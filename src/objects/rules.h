@@ -1,6 +1,7 @@
 // The decisions about a write, between decoding and storing. Pure: objects in, changed objects or causes out.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -26,6 +27,9 @@ void prepare_changed(json::Value& object, const json::Value& old, const Resource
 // Everything that is wrong with the object; empty when nothing is. `old` is null for a create.
 std::vector<StatusCause> find_causes(const json::Value& object, const json::Value* old, const Resource& resource,
                                      const WriteContext& context);
+
+// What whoever creates or changes an object of this kind must know.
+void add_kind_warning(const Resource& resource, std::vector<std::string>& warnings);
 
 // Whether an update would change nothing that is kept.
 bool same_object(const json::Object& object, const json::Object& old);

@@ -36,6 +36,8 @@ struct Strategy {
   // Field rules. `old` is null on create. Cause reasons and fields are Kubernetes'; the words are ours.
   void (*validate)(const json::Object& object, const json::Object* old, const WriteContext& context,
                    std::vector<StatusCause>& causes) = nullptr;
+  // What everybody is told who creates or changes one; empty: nothing.
+  std::string_view warning = {};
 };
 
 // Null for a kind with nothing particular.

@@ -212,5 +212,119 @@ TEST(CoreKindsCertificateRequest, OnlyWhoAsksIsBelieved) {
                        {"Invalid", "spec.expirationSeconds"}}));
 }
 
+std::string flow_schema(const std::string& spec, const std::string& name = "x") {
+  return R"({"apiVersion":"flowcontrol.apiserver.k8s.io/v1","kind":"FlowSchema","metadata":{"name":")" + name +
+         R"(","uid":"u"},"spec":{)" + spec + "}}";
+}
+std::string priority_level(const std::string& spec, const std::string& name = "x") {
+  return R"({"apiVersion":"flowcontrol.apiserver.k8s.io/v1","kind":"PriorityLevelConfiguration","metadata":{"name":")" +
+         name + R"(","uid":"u"},"spec":{)" + spec + "}}";
+}
+
+TEST(CoreKindsFlowSchema, PrecedenceMethodAndLevel) {
+  const std::string level = R"("priorityLevelConfiguration":{"name":"p"})";
+  const Outcome made = create(flow_schema(level));
+  EXPECT_EQ(made.causes, CauseList());
+  EXPECT_EQ(made.at("/spec/matchingPrecedence"), "1000");
+  EXPECT_EQ(made.at("/metadata/generation"), "1");
+  EXPECT_EQ(create(flow_schema("")).causes, one("Required", "spec.priorityLevelConfiguration.name"));
+  EXPECT_EQ(create(flow_schema(R"("priorityLevelConfiguration":{"name":"P"})")).causes,
+            one("Invalid", "spec.priorityLevelConfiguration.name"));
+  for (const char* number : {"-1", "1", "10001"})
+    EXPECT_EQ(create(flow_schema(level + R"(,"matchingPrecedence":)" + number)).causes,
+              one("Invalid", "spec.matchingPrecedence"))
+        << number;
+  for (const char* number : {"2", "10000"})
+    EXPECT_EQ(create(flow_schema(level + R"(,"matchingPrecedence":)" + number)).causes, CauseList()) << number;
+  EXPECT_EQ(create(flow_schema(level + R"(,"matchingPrecedence":1)", "exempt")).causes, CauseList());
+  EXPECT_EQ(create(flow_schema(level + R"(,"distinguisherMethod":{"type":"ByMoon"})")).causes,
+            one("NotSupported", "spec.distinguisherMethod.type"));
+}
+
+TEST(CoreKindsFlowSchema, WhoIsMeant) {
+  const auto subject = [](const std::string& text) {
+    return create(flow_schema(R"("priorityLevelConfiguration":{"name":"p"},"rules":[{"subjects":[)" + text +
+                              R"(],"nonResourceRules":[{"verbs":["*"],"nonResourceURLs":["*"]}]}])"))
+        .causes;
+  };
+  const std::string at = "spec.rules[0].subjects";
+  EXPECT_EQ(subject(R"({"kind":"User","user":{"name":"*"}})"), CauseList());
+  EXPECT_EQ(subject(R"({"kind":"ServiceAccount","serviceAccount":{"name":"*","namespace":"n"}})"), CauseList());
+  EXPECT_EQ(subject(""), one("Required", at));
+  EXPECT_EQ(subject(R"({"kind":"Moon"})"), one("NotSupported", at + "[0].kind"));
+  EXPECT_EQ(subject(R"({"kind":"Group"})"), one("Required", at + "[0].group"));
+  EXPECT_EQ(subject(R"({"kind":"Group","group":{"name":""}})"), one("Required", at + "[0].group.name"));
+  EXPECT_EQ(subject(R"({"kind":"Group","group":{"name":"g"},"user":{"name":"u"}})"), one("Forbidden", at + "[0].user"));
+  EXPECT_EQ(
+      subject(R"({"kind":"ServiceAccount","serviceAccount":{}})"),
+      (CauseList{{"Required", at + "[0].serviceAccount.name"}, {"Required", at + "[0].serviceAccount.namespace"}}));
+}
+
+TEST(CoreKindsFlowSchema, WhichRequestsAreMeant) {
+  const auto rule = [](const std::string& text) {
+    return create(flow_schema(R"("priorityLevelConfiguration":{"name":"p"},"rules":[{"subjects":[{"kind":"User",)"
+                              R"("user":{"name":"u"}}])" +
+                              text + "}]"))
+        .causes;
+  };
+  const auto url = [&](const std::string& text) {
+    return rule(R"(,"nonResourceRules":[{"verbs":["get"],"nonResourceURLs":[")" + text + R"("]}])");
+  };
+  const auto resource = [&](const std::string& text) { return rule(R"(,"resourceRules":[{)" + text + "}]"); };
+  const std::string first = "spec.rules[0].resourceRules[0].";
+  EXPECT_EQ(rule(""), one("Required", "spec.rules[0]"));
+  for (const char* good : {"/", "*", "/a/*", "/healthz"}) EXPECT_EQ(url(good), CauseList()) << good;
+  for (const char* bad : {"", "a", "/a b", "/a//b", "/a*", "/*/*"})
+    EXPECT_EQ(url(bad), one("Invalid", "spec.rules[0].nonResourceRules[0].nonResourceURLs[0]")) << bad;
+  const std::string good = R"("verbs":["get"],"apiGroups":[""],"resources":["pods"])";
+  EXPECT_EQ(resource(good + R"(,"namespaces":["n"])"), CauseList());
+  EXPECT_EQ(resource(good + R"(,"clusterScope":true)"), CauseList());
+  EXPECT_EQ(resource(good), one("Required", first + "namespaces"));
+  EXPECT_EQ(resource(good + R"(,"namespaces":["N"])"), one("Invalid", first + "namespaces[0]"));
+  EXPECT_EQ(resource(good + R"(,"namespaces":["*","n"])"), one("Invalid", first + "namespaces"));
+  EXPECT_EQ(
+      resource(R"("verbs":["fly"],"apiGroups":["*","a"],"clusterScope":true)"),
+      (CauseList{
+          {"NotSupported", first + "verbs"}, {"Invalid", first + "apiGroups"}, {"Required", first + "resources"}}));
+}
+
+TEST(CoreKindsPriorityLevel, LimitedAndExempt) {
+  const Outcome made = create(
+      priority_level(R"("type":"Limited","limited":{"limitResponse":{"type":"Queue","queuing":{"queues":128}}})"));
+  EXPECT_EQ(made.causes, CauseList());
+  EXPECT_EQ(made.at("/spec/limited/nominalConcurrencyShares"), "30");
+  EXPECT_EQ(made.at("/spec/limited/lendablePercent"), "0");
+  EXPECT_EQ(made.at("/spec/limited/limitResponse/queuing"), R"({"handSize":8,"queueLengthLimit":50,"queues":128})");
+  const Outcome exempt = create(priority_level(R"("type":"Exempt","exempt":{})", "exempt"));
+  EXPECT_EQ(exempt.causes, CauseList());
+  EXPECT_EQ(exempt.at("/spec/exempt"), R"({"lendablePercent":0,"nominalConcurrencyShares":0})");
+
+  EXPECT_EQ(create(priority_level(R"("type":"Exempt")")).causes, one("Invalid", "spec.type"));
+  EXPECT_EQ(create(priority_level(R"("type":"Moon")")).causes, one("NotSupported", "spec.type"));
+  EXPECT_EQ(create(priority_level(R"("type":"Limited")")).causes, one("Required", "spec.limited"));
+  const auto limited = [](const std::string& text) {
+    return create(priority_level(R"("type":"Limited","limited":{)" + text + "}")).causes;
+  };
+  EXPECT_EQ(limited(R"("limitResponse":{"type":"Reject"},"nominalConcurrencyShares":0)"), CauseList());
+  EXPECT_EQ(limited(""), one("NotSupported", "spec.limited.limitResponse.type"));
+  EXPECT_EQ(limited(R"("limitResponse":{"type":"Queue"})"), one("Required", "spec.limited.limitResponse.queuing"));
+  EXPECT_EQ(limited(R"("limitResponse":{"type":"Reject","queuing":{}})"),
+            one("Forbidden", "spec.limited.limitResponse.queuing"));
+  EXPECT_EQ(limited(R"("limitResponse":{"type":"Reject"},"nominalConcurrencyShares":-1,"lendablePercent":101,)"
+                    R"("borrowingLimitPercent":-1)"),
+            (CauseList{{"Invalid", "spec.limited.nominalConcurrencyShares"},
+                       {"Invalid", "spec.limited.lendablePercent"},
+                       {"Invalid", "spec.limited.borrowingLimitPercent"}}));
+  const auto queuing = [&](const std::string& text) {
+    return limited(R"("limitResponse":{"type":"Queue","queuing":{)" + text + "}}");
+  };
+  const std::string at = "spec.limited.limitResponse.queuing.";
+  EXPECT_EQ(queuing(R"("queues":64,"handSize":10)"), CauseList()) << "60 bits";
+  EXPECT_EQ(queuing(R"("queues":65,"handSize":10)"), one("Invalid", at + "handSize")) << "61 bits";
+  EXPECT_EQ(queuing(R"("queues":4,"handSize":5)"), one("Invalid", at + "handSize"));
+  EXPECT_EQ(queuing(R"("queues":10000001,"handSize":1,"queueLengthLimit":-1)"),
+            (CauseList{{"Invalid", at + "queueLengthLimit"}, {"Invalid", at + "queues"}}));
+}
+
 }  // namespace
 }  // namespace vg::resources::core_kinds

@@ -61,5 +61,7 @@ extern const Strategy device_claim_strategy;
 extern const Strategy device_claim_template_strategy;
 extern const Strategy device_class_strategy;
 extern const Strategy resource_slice_strategy;
+extern const Strategy flow_schema_strategy;
+extern const Strategy priority_level_strategy;
 
 }  // namespace vg::resources::core_kinds

@@ -9,7 +9,7 @@ namespace vg::resources::core_kinds {
 namespace {
 
 // One good object of every kind in the table, with something in every part that the kind completes.
-constexpr std::array<std::string_view, 49> samples = {
+constexpr std::array<std::string_view, 51> samples = {
     R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"n"}})",
     R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n"},
         "spec":{"podCIDR":"10.1.0.0/24","taints":[{"key":"a","effect":"NoSchedule"},{"key":"a","effect":"NoExecute"}]},
@@ -138,6 +138,12 @@ constexpr std::array<std::string_view, 49> samples = {
     R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"x","uid":"u"},)"
     R"("spec":{"driver":"gpu.example","nodeName":"n","pool":{"name":"p","generation":1,"resourceSliceCount":1},)"
     R"("devices":[{"name":"d0","attributes":{"model":{"string":"x"}},"capacity":{"memory":{"value":"4Gi"}}}]}})",
+    R"({"apiVersion":"flowcontrol.apiserver.k8s.io/v1","kind":"FlowSchema","metadata":{"name":"x","uid":"u"},)"
+    R"("spec":{"priorityLevelConfiguration":{"name":"p"},"distinguisherMethod":{"type":"ByUser"},"rules":[)"
+    R"({"subjects":[{"kind":"User","user":{"name":"*"}}],"nonResourceRules":[)"
+    R"({"verbs":["get"],"nonResourceURLs":["/healthz"]}]}]}})",
+    R"({"apiVersion":"flowcontrol.apiserver.k8s.io/v1","kind":"PriorityLevelConfiguration","metadata":{"name":"x",)"
+    R"("uid":"u"},"spec":{"type":"Limited","limited":{"limitResponse":{"type":"Queue","queuing":{}}}}})",
 };
 
 TEST(CoreKinds, SamplesCoverTheTable) {

@@ -1,4 +1,4 @@
-// What kubectl get shows of networks, storage, devices and certificates.
+// What kubectl get shows of networks, storage, devices, certificates, and priority and fairness.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -412,6 +412,57 @@ void api_service_cells(Cells& row, const Object& object) {
   row.age(created(object));
 }
 
+// --- priority and fairness -------------------------------------------------------------------------------------------
+
+constexpr std::array flow_schema_columns{name_column,
+                                         TableColumn{.name = "PriorityLevel"},
+                                         TableColumn{.name = "MatchingPrecedence"},
+                                         TableColumn{.name = "DistinguisherMethod"},
+                                         age_column,
+                                         TableColumn{.name = "MissingPL"}};
+
+// Whether its level is missing is for whoever writes the status to say.
+std::string_view missing_level(const Object& status) {
+  for (const Value& condition : list_part(status, "conditions"))
+    if (json::get_string_or(condition, "type") == "Dangling") return json::get_string_or(condition, "status");
+  return "?";
+}
+
+void flow_schema_cells(Cells& row, const Object& object) {
+  const Object& spec = part(object, "spec");
+  row.text(name_cell(object));
+  row.text(json::get_string_or(part(spec, "priorityLevelConfiguration"), "name"));
+  row.number(json::get_int_or(spec, "matchingPrecedence", 0));
+  row.text_or(json::get_string_or(part(spec, "distinguisherMethod"), "type"), nothing_text);
+  row.age(created(object));
+  row.text(missing_level(part(object, "status")));
+}
+
+constexpr std::array priority_level_columns{name_column,
+                                            TableColumn{.name = "Type"},
+                                            TableColumn{.name = "NominalConcurrencyShares"},
+                                            TableColumn{.name = "Queues"},
+                                            TableColumn{.name = "HandSize"},
+                                            TableColumn{.name = "QueueLengthLimit"},
+                                            age_column};
+
+void priority_level_cells(Cells& row, const Object& object) {
+  const Object& spec = part(object, "spec");
+  const Object& limited = part(spec, "limited");
+  const Object& queuing = part(part(limited, "limitResponse"), "queuing");
+  const auto number = [&](const Object& in, std::string_view member) {
+    if (const auto value = json::get_int(in, member))
+      row.number(*value);
+    else
+      row.text(nothing_text);
+  };
+  row.text(name_cell(object));
+  row.text(json::get_string_or(spec, "type"));
+  number(limited, "nominalConcurrencyShares");
+  for (const std::string_view member : {"queues", "handSize", "queueLengthLimit"}) number(queuing, member);
+  row.age(created(object));
+}
+
 constexpr std::array tables{
     BuiltinTable{"admissionregistration.k8s.io/mutatingwebhookconfigurations", webhook_columns, webhook_cells},
     BuiltinTable{"admissionregistration.k8s.io/validatingadmissionpolicies", policy_columns, policy_cells},
@@ -422,6 +473,9 @@ constexpr std::array tables{
     BuiltinTable{"certificates.k8s.io/certificatesigningrequests", certificate_columns, certificate_cells},
     BuiltinTable{"discovery.k8s.io/endpointslices", slice_columns, slice_cells},
     BuiltinTable{"endpoints", endpoints_columns, endpoints_cells},
+    BuiltinTable{"flowcontrol.apiserver.k8s.io/flowschemas", flow_schema_columns, flow_schema_cells},
+    BuiltinTable{"flowcontrol.apiserver.k8s.io/prioritylevelconfigurations", priority_level_columns,
+                 priority_level_cells},
     BuiltinTable{"networking.k8s.io/ingressclasses", ingress_class_columns, ingress_class_cells},
     BuiltinTable{"networking.k8s.io/ingresses", ingress_columns, ingress_cells},
     BuiltinTable{"networking.k8s.io/ipaddresses", ip_address_columns, ip_address_cells},
