@@ -90,6 +90,16 @@ Task<Result<std::vector<ObjectPtr>>> delete_round(ObjectRequest& request, std::s
   co_return again;
 }
 
+// One that was not sent at all means the pod of the path; one that was must say which pod it means.
+Result<void> check_evicted(const ObjectRequest& request, const json::Object& eviction) {
+  const auto* metadata = json::get_object(eviction, "metadata");
+  const std::string_view name = metadata ? json::get_string_or(*metadata, "name") : std::string_view();
+  if (eviction.empty() || name == request.name) return {};
+  return fail(Status::bad_request(fmt::format(
+      R"(name in URL does not match name in Eviction object: the URL names pod "{}", metadata.name is "{}")",
+      request.name, name)));
+}
+
 }  // namespace
 
 Task<Result<Deleted>> remove(ObjectRequest& request, const DeleteOptions& options) {
@@ -121,6 +131,7 @@ Task<Result<void>> remove_all(ObjectRequest& request, const ObjectList& objects,
 
 Task<Result<Deleted>> evict(ObjectRequest& request, json::Value eviction, const DeleteOptions& options) {
   request.deed.dry_run = options.dry_run;
+  if (auto named = check_evicted(request, eviction.get_object()); !named) co_return fail(std::move(named.error()));
   if (!request.find(request.name)) co_return fail(request.not_found(request.name));
   std::vector<admission::Effect> effects;
   const auto judged = co_await off_loop_with_lookups(request, work_bytes(request), [&] {

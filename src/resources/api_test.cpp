@@ -535,11 +535,36 @@ TEST_F(ApiTest, WhoeverFinalizesANamespaceReplacesIt) {
 TEST_F(ApiTest, EvictionDeletesAPod) {
   const std::string pods = "/api/v1/namespaces/default/pods";
   ASSERT_EQ(post(pods, R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}})").status, 201);
+  for (const char* metadata : {R"({"name":"q"})", R"({"name":"P"})", R"({"name":""})", "{}", "null"}) {
+    const auto reply = post(pods + "/p/eviction", fmt::format(R"({{"kind":"Eviction","metadata":{}}})", metadata));
+    EXPECT_EQ(reply.status, 400) << metadata;
+    EXPECT_EQ(reply.at({"reason"}), "BadRequest") << metadata;
+    EXPECT_THAT(reply.at({"message"}), HasSubstr("does not match name in Eviction object")) << metadata;
+  }
+  EXPECT_EQ(post(pods + "/gone/eviction", R"({"metadata":{"name":"p"}})").status, 400)
+      << "before the pod is looked for";
+  ASSERT_EQ(get(pods + "/p").status, 200);
   EXPECT_EQ(
       post(pods + "/p/eviction", R"({"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"p"}})").status,
       201);
   EXPECT_EQ(get(pods + "/p").status, 404);
   EXPECT_EQ(post(pods + "/p/eviction", "").status, 404);
+}
+
+TEST_F(ApiTest, WhoWritesWhatHasNoEffectIsToldSo) {
+  using ::testing::ElementsAre;
+  const std::string levels = "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations", one = levels + "/p";
+  const auto told = ElementsAre(HasSubstr("they have no effect"));
+  const auto made = post(
+      levels, R"({"metadata":{"name":"p"},"spec":{"type":"Limited","limited":{"limitResponse":{"type":"Reject"}}}})");
+  ASSERT_EQ(made.status, 201);
+  EXPECT_THAT(made.warnings(), told);
+  EXPECT_THAT(merge(one, R"({"metadata":{"labels":{"a":"b"}}})").warnings(), told);
+  EXPECT_THAT(merge(one, R"({"metadata":{"labels":{"a":"b"}}})").warnings(), told) << "nothing changes";
+  EXPECT_THAT(merge(one + "/status", R"({"status":{"conditions":[{"type":"a","status":"True"}]}})").warnings(),
+              ::testing::IsEmpty());
+  EXPECT_THAT(get(one).warnings(), ::testing::IsEmpty());
+  EXPECT_THAT(post(config_maps, config_map("c")).warnings(), ::testing::IsEmpty());
 }
 
 TEST_F(ApiTest, ProblemsWithFieldsAreToldInTheOrderOfTheDocument) {
