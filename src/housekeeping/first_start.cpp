@@ -37,6 +37,7 @@ constexpr std::array<FirstPriority, 2> first_priorities = {{
     {"system-node-critical", 2'000'001'000, "For pods of the system that must stay on their node."},
     {"system-cluster-critical", 2'000'000'000, "For pods of the system that must run on some node."},
 }};
+constexpr std::string_view service_cidrs_key = "networking.k8s.io/servicecidrs";
 constexpr std::string_view crds_key = "apiextensions.k8s.io/customresourcedefinitions";
 constexpr std::string_view aggregator_group = "apiregistration.k8s.io";
 constexpr std::string_view api_services_key = "apiregistration.k8s.io/apiservices";
@@ -123,6 +124,19 @@ json::Object definition(const api::Kind& kind, std::string_view now, const json:
   return crd;
 }
 
+// The range that service addresses are from. The only one that is given out here is this server's own, so the range is
+// no larger. Its finalizer is kube-controller-manager's to add: without one nobody would ever take it off again.
+void plan_service_cidr(PlannedWrites& planner, std::string_view address) {
+  if (planner.store().get(service_cidrs_key, "", "kubernetes")) return;
+  json::Object ready = condition("Ready", "", planner.now());
+  ready["message"] = "the default Service CIDR is ready";
+  planner.create(service_cidrs_key, "", "kubernetes",
+                 {{"spec", json::Object{{"cidrs", json::Array{json::Value(fmt::format(
+                                                      "{}/{}", address, address.contains(':') ? 128 : 32))}}}},
+                  {"status", json::Object{{"conditions", json::Array{std::move(ready)}}}}},
+                 own_writers::kube_apiserver, own_writers::kube_apiserver);
+}
+
 // The definitions are part of the program: a newer one brings its own.
 void plan_definitions(PlannedWrites& planner) {
   for (const api::Kind& kind : api::kinds()) {
@@ -196,6 +210,7 @@ std::vector<Write> plan_first_start(const ObjectStore& store, const FirstStart& 
       planner.create(priority_classes_key, "", name,
                      {{"value", value}, {"description", description}, {"preemptionPolicy", "PreemptLowerPriority"}},
                      own_writers::kube_apiserver);
+  if (facts.system) plan_service_cidr(planner, facts.system->address);
   plan_definitions(planner);
   plan_api_services(planner);
   if (facts.default_instancetypes) plan_default_instancetypes(planner, kubevirt_namespace);

@@ -11,6 +11,7 @@
 #include "housekeeping/default_instancetypes.h"
 #include "json/access.h"
 #include "json/document.h"
+#include "json/write.h"
 #include "objects/draft.h"
 #include "ports/object_store_testing.h"
 #include "store/testing.h"
@@ -62,6 +63,23 @@ struct FirstStartTest : ::testing::Test {
     ASSERT_TRUE(vg::testing::commit(*store, std::move(write)));
   }
 };
+
+TEST_F(FirstStartTest, TheDefaultRangeOfServicesHoldsThisServer) {
+  static constexpr std::string_view key = "networking.k8s.io/servicecidrs";
+  ASSERT_TRUE(first_start(*store, facts, clock));
+  EXPECT_FALSE(store->get(key, "", "kubernetes")) << "another control plane's to make";
+  ASSERT_TRUE(first_start(*store, alone, clock));
+  const auto made = store->get(key, "", "kubernetes");
+  ASSERT_TRUE(made);
+  const auto document = json::Document::parse(made->json());
+  EXPECT_EQ(json::to_text(*json::find_path(document->root(), {"spec", "cidrs"})), R"(["192.0.2.7/32"])");
+  const json::Value& ready = json::find_path(document->root(), {"status", "conditions"})->get_array().at(0);
+  EXPECT_EQ(json::get_string_or(ready, "type"), "Ready");
+  EXPECT_EQ(json::get_string_or(ready, "status"), "True");
+  EXPECT_FALSE(json::find_path(document->root(), {"metadata", "finalizers"}));
+  ASSERT_TRUE(first_start(*store, alone, clock));
+  EXPECT_EQ(store->get(key, "", "kubernetes")->revision(), made->revision()) << "made once";
+}
 
 TEST_F(FirstStartTest, CreatesWhatAnOperatorWould) {
   ASSERT_TRUE(first_start(*store, facts, clock));
