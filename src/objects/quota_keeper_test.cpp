@@ -134,7 +134,7 @@ TEST_F(QuotaKeeperTest, WritesOfOneBatchSeeEachOther) {
   expect_status(maps(3, 0));
   disk_.hold_syncs();
   auto held = start(*store_, one(map("held", "other")));
-  disk_.wait_for_held_sync();
+  disk_.wait_for_held_log_sync();
   std::vector<std::future<Outcome>> batch;
   for (int i = 0; i < 8; ++i) batch.push_back(start(*store_, one(map(fmt::format("c{}", i)))));
   disk_.release_syncs();
@@ -149,7 +149,7 @@ TEST_F(QuotaKeeperTest, AQuotaCountsWhatIsInItsOwnBatchAndBehindIt) {
   ASSERT_TRUE(commit(*store_, map("before")));
   disk_.hold_syncs();
   auto held = start(*store_, one(map("held", "other")));
-  disk_.wait_for_held_sync();
+  disk_.wait_for_held_log_sync();
   std::vector<std::future<Outcome>> batch;
   batch.push_back(start(*store_, one(map("ahead"))));
   batch.push_back(start(*store_, one(quota(R"("configmaps":"9")"))));

@@ -44,6 +44,7 @@ class FaultVfs {
   std::atomic<int> fail_sync = 0;
   std::atomic<const char*> fail_suffix = "";
   std::atomic<int> syncs = 0;
+  std::atomic<int> log_syncs = 0;  // those of the write-ahead log among them
   // A failing write leaves half of its bytes behind, as real ones may.
   std::atomic<bool> half_writes = false;
 
@@ -59,10 +60,11 @@ class FaultVfs {
     }
     gate_.notify_all();
   }
-  // Returns when somebody is inside a held sync.
-  void wait_for_held_sync() {
+  // Returns when a commit is inside a held sync of the log; the mark is synced by a thread of its own, also when no
+  // commit is under way.
+  void wait_for_held_log_sync() {
     std::unique_lock lock(gate_mutex_);
-    gate_.wait(lock, [this] { return inside_ > 0; });
+    gate_.wait(lock, [this] { return log_inside_ > 0; });
   }
 
   // What the disk may hold if the power went now: all that was synced, and of the rest any part, torn at sectors.
@@ -104,6 +106,7 @@ class FaultVfs {
     FaultVfs* owner;
     std::string* path;
     sqlite3_file* real() { return reinterpret_cast<sqlite3_file*>(this + 1); }
+    bool is_log() const { return path->ends_with("-wal"); }
   };
   static File* self(sqlite3_file* file) { return reinterpret_cast<File*>(file); }
   static sqlite3_file* real(sqlite3_file* file) { return self(file)->real(); }
@@ -158,9 +161,10 @@ class FaultVfs {
   }
   static int sync(sqlite3_file* file, int flags) {
     auto* owner = self(file)->owner;
-    owner->pass_gate();
+    owner->pass_gate(self(file)->is_log());
     if (const int code = owner->fault(owner->fail_sync, *self(file)); code != SQLITE_OK) return code;
     ++owner->syncs;
+    if (self(file)->is_log()) ++owner->log_syncs;
     const int code = real(file)->pMethods->xSync(real(file), flags);
     const std::lock_guard lock(owner->disk_mutex_);
     if (const auto image = owner->disk_.find(*self(file)->path); image != owner->disk_.end()) {
@@ -174,12 +178,12 @@ class FaultVfs {
     const std::lock_guard lock(disk_mutex_);
     disk_[*file.path].pending.push_back(std::move(write));
   }
-  void pass_gate() {
+  void pass_gate(bool is_log) {
     std::unique_lock lock(gate_mutex_);
-    ++inside_;
+    if (is_log) ++log_inside_;
     gate_.notify_all();
     gate_.wait(lock, [this] { return !held_; });
-    --inside_;
+    if (is_log) --log_inside_;
   }
 
   // Version 1: no shared memory and no mapping, which the store must not need.
@@ -216,7 +220,7 @@ class FaultVfs {
   std::mutex gate_mutex_;
   std::condition_variable gate_;
   bool held_ = false;
-  int inside_ = 0;
+  int log_inside_ = 0;
   std::mutex disk_mutex_;
   std::map<std::string, Image, std::less<>> disk_;
 };

@@ -45,7 +45,7 @@ class StoreFault : public ::testing::Test {
   std::future<Result<CommitOutcome>> hold() {
     disk_.hold_syncs();
     auto first = start(*store_, one(create(machine_key("held"), "1")));
-    disk_.wait_for_held_sync();
+    disk_.wait_for_held_log_sync();
     return first;
   }
   static bool ready(const std::future<Result<CommitOutcome>>& future) {
@@ -79,6 +79,7 @@ TEST_F(StoreFault, answers_and_shows_a_write_only_when_it_is_durable) {
 TEST_F(StoreFault, many_writes_share_one_sync) {
   auto first = hold();
   const auto syncs = disk_.syncs.load();
+  const auto log_syncs = disk_.log_syncs.load();
   std::vector<std::future<Result<CommitOutcome>>> rest;
   for (int i = 0; i < 300; ++i) rest.push_back(start(*store_, one(create(machine_key(fmt::format("m{}", i)), "1"))));
   disk_.release_syncs();
@@ -86,7 +87,10 @@ TEST_F(StoreFault, many_writes_share_one_sync) {
   Revision last = 1;
   for (auto& write : rest) EXPECT_EQ(write.get()->revision, ++last) << "in the order of submission";
   EXPECT_EQ(store_->stats().commits, 2u);
-  EXPECT_LE(disk_.syncs - syncs, 5) << "log and mark, once for each of the two batches, and the mark when all is quiet";
+  EXPECT_EQ(disk_.log_syncs - log_syncs, 2) << "once for each batch";
+  // How many of these there are depends on how slow we are: each state is written to the mark again when nothing
+  // followed it for a moment, the state at the start, too.
+  EXPECT_LE(disk_.syncs - syncs, 2 + 5) << "the mark with each batch, and behind each of three states";
 }
 
 TEST_F(StoreFault, concurrent_submitters_need_fewer_syncs_than_writes) {
@@ -407,7 +411,7 @@ TEST_F(StoreFault, too_much_waiting_is_refused) {
   open(std::move(narrow));
   disk_.hold_syncs();
   auto again = start(*store_, one(create(machine_key("again"), "1")));
-  disk_.wait_for_held_sync();
+  disk_.wait_for_held_log_sync();
   auto large = start(*store_, one(create(machine_key("large"), std::string(20'000, 'x'))));
   EXPECT_EQ(commit(*store_, create(machine_key("small"), "1")).error().code, 429);
   disk_.release_syncs();
