@@ -45,7 +45,8 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release")
   # hardly ever run on pages of its own.
   target_link_options(vg_flags INTERFACE -Wl,-z,pack-relative-relocs -Wl,--icf=safe -Wl,-z,keep-text-section-prefix)
 else()
-  target_compile_options(vg_flags INTERFACE -O1)
+  # With sanitizers a test takes three times as long to compile when it is optimised; what it tests is what runs long.
+  target_compile_options(vg_flags INTERFACE $<IF:$<BOOL:$<TARGET_PROPERTY:VIRTGATE_PLAIN>>,-O0,-O1>)
 endif()
 if(VIRTGATE_SANITIZE)
   target_compile_options(vg_flags INTERFACE -fsanitize=${VIRTGATE_SANITIZE} -fno-sanitize-recover=all)
@@ -63,12 +64,12 @@ set(VIRTGATE_COMMON_HEADERS <algorithm> <array> <chrono> <coroutine> <cstdint> <
   <memory> <mutex> <optional> <set> <span> <string> <string_view> <utility> <vector> <fmt/format.h> <boost/json/array.hpp>
   <boost/json/object.hpp> <boost/json/string.hpp> <boost/json/value.hpp>)
 
-# virtgate_common_headers(OWNER LIBRARY|PROGRAM [FAST] [HEADERS ...]): OWNER is what others name in virtgate_use.
+# virtgate_common_headers(OWNER LIBRARY|PROGRAM [FAST] [PLAIN] [HEADERS ...]): OWNER is what others name in virtgate_use.
 function(virtgate_common_headers OWNER TYPE)
   if(NOT VIRTGATE_PCH)
     return()
   endif()
-  cmake_parse_arguments(ARG "FAST" "" "HEADERS;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "FAST;PLAIN" "" "HEADERS;DEPENDS" ${ARGN})
   set(source ${CMAKE_BINARY_DIR}/generated/${OWNER}.cpp)
   file(GENERATE OUTPUT ${source} CONTENT "int main() { return 0; }\n")
   if(TYPE STREQUAL "LIBRARY")
@@ -77,7 +78,7 @@ function(virtgate_common_headers OWNER TYPE)
     add_executable(${OWNER} EXCLUDE_FROM_ALL ${source})
   endif()
   target_link_libraries(${OWNER} PRIVATE vg_flags fmt_headers Boost::headers ${ARG_DEPENDS})
-  set_target_properties(${OWNER} PROPERTIES VIRTGATE_FAST "${ARG_FAST}")
+  set_target_properties(${OWNER} PROPERTIES VIRTGATE_FAST "${ARG_FAST}" VIRTGATE_PLAIN "${ARG_PLAIN}")
   target_precompile_headers(${OWNER} PRIVATE ${VIRTGATE_COMMON_HEADERS} ${ARG_HEADERS})
   # ccache looks at this sum in place of the file, which has the name of the build folder in it.
   string(SHA256 sum "${VIRTGATE_COMMON_HEADERS} ${ARG_HEADERS} ${ARG_FAST} ${TYPE} ${CMAKE_CXX_COMPILER_VERSION} ${fmt_VERSION}
@@ -120,6 +121,7 @@ function(virtgate_test NAME)
   add_executable(${NAME} ${ARGN})
   add_dependencies(${NAME} recordings)
   target_link_libraries(${NAME} PRIVATE vg_flags GTest::gmock GTest::gtest_main)
+  set_target_properties(${NAME} PROPERTIES VIRTGATE_PLAIN ON)
   virtgate_use(common_of_tests ${NAME})
   gtest_discover_tests(${NAME} DISCOVERY_TIMEOUT 60 TEST_LIST ${NAME}_names PROPERTIES TIMEOUT 120)
   # gtest_discover_tests cannot pass on a property that is a list, so a script of our own sets it afterwards.
@@ -242,6 +244,7 @@ function(virtgate_contracts FOLDER)
   add_executable(contract_test ${sources} ${CMAKE_SOURCE_DIR}/cmd/standalone_api.cpp)
   target_include_directories(contract_test PRIVATE ${CMAKE_SOURCE_DIR}/cmd)
   target_link_libraries(contract_test PRIVATE ${ARG_DEPENDS} GTest::gmock GTest::gtest_main)
+  set_target_properties(contract_test PROPERTIES VIRTGATE_PLAIN ON)
   virtgate_use(common_of_tests contract_test)
   add_dependencies(contract_test virtgate)
   list(FILTER sources INCLUDE REGEX "_test\\.cpp$")
