@@ -72,7 +72,7 @@ constexpr Step status_steps[] = {status_schema, machines_only, decode, decode_ol
 constexpr Step policy_steps[] = {resource, decode, any_old, rules};
 constexpr Step gated_decoded_steps[] = {resource, gate, decode, rules};
 
-constexpr Step default_machine_steps[] = {exact_resource, schema, decode, decode_old, living, defaults};
+constexpr Step default_machine_steps[] = {exact_resource, schema, decode, decode_old, living, rules, defaults};
 constexpr Step default_instance_steps[] = {exact_resource, schema, decode, decode_old, defaults};
 constexpr Step default_migration_steps[] = {exact_resource, schema, decode, defaults};
 // Never refuses, so it reads the pod itself.
@@ -266,6 +266,7 @@ constexpr std::array table = std::to_array<Webhook>({
      .subjects = machines,
      .steps = default_machine_steps,
      .schema = "VirtualMachine",
+     .rules = vm_matcher_rules,
      .complete = complete_vm},
     {.path = "/virtualmachineinstances-mutate",
      .name = "virtualmachineinstances-mutator.kubevirt.io",

@@ -59,7 +59,8 @@ struct Webhook {
   std::span<const Step> steps;
   std::string_view schema = {};  // the kind whose definitions are used
   std::optional<config::Gate> gate = {};
-  // A validating webhook has rules, a mutating one a function that completes the object where it lies.
+  // A validating webhook has rules, a mutating one a function that completes the object where it lies, which may have
+  // rules of its own before it.
   std::span<const Rule> (*rules)() = nullptr;
   Verdict (*complete)(const Case& about) = nullptr;
   // Whether it is registered for this object at all; null: for every one of its subjects.

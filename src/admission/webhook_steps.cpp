@@ -173,7 +173,9 @@ Answer ask_table(const Course& course) {
   if (!course.webhook.rules) return std::nullopt;
   Causes causes;
   ask_rules(course.webhook.rules(), case_of(course), causes);
-  return causes.verdict();
+  Verdict verdict = causes.verdict();
+  if (verdict.allowed && course.webhook.mutating()) return std::nullopt;
+  return verdict;
 }
 
 bool deleting(const json::Value& object) {

@@ -17,7 +17,6 @@ TEST(WebhookStepsTest, AStepHasWhatItNeeds) {
     EXPECT_EQ(has(Step::schema), !webhook.schema.empty()) << webhook.path;
     EXPECT_EQ(has(Step::defaults), webhook.mutating()) << webhook.path;
     if (webhook.rules) EXPECT_TRUE(has(Step::rules)) << webhook.path;
-    EXPECT_FALSE(webhook.rules && webhook.complete) << webhook.path;
     if (has(Step::living)) EXPECT_TRUE(has(Step::decode)) << webhook.path;
   }
 }

@@ -110,7 +110,7 @@ Verdict Recordings::answer(const Webhook& webhook, const Review& review, const j
                    .webhook = webhook,
                    .object = review.object,
                    .old_object = update ? review.old_object : nullptr};
-  return webhook.complete(about);
+  return complete_by(webhook, about);
 }
 
 std::optional<std::string> Recordings::differs(Value& recorded, const json::StoragePtr& storage) {

@@ -96,6 +96,10 @@ const std::map<string_view, string_view>& bases() {
       {"/virtualmachines-validate",
        R"({"object":{"metadata":{"name":"new"},"spec":{"runStrategy":"Always","template":{"spec":{"domain":{
            "devices":{},"resources":{"requests":{"memory":"1Gi"}}}}}}}})"},
+      {"/virtualmachines-mutate",
+       R"({"object":{"metadata":{"name":"new"},"spec":{"runStrategy":"Always","template":{"spec":{"domain":{
+           "devices":{}}}}}},"oldObject":{"metadata":{"name":"new"},"spec":{"runStrategy":"Always","template":{"spec":{
+           "domain":{"devices":{}}}}}}})"},
       {"/virtualmachinereplicaset-validate",
        R"({"object":{"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},
            "spec":{"domain":{"devices":{}}}}}}})"},

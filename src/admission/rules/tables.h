@@ -10,6 +10,7 @@ namespace vg::admission {
 std::span<const Rule> vmi_create_rules();
 std::span<const Rule> vmi_update_rules();
 std::span<const Rule> vm_rules();
+std::span<const Rule> vm_matcher_rules();  // before a VM is completed
 std::span<const Rule> migration_create_rules();
 std::span<const Rule> migration_update_rules();
 std::span<const Rule> migration_policy_rules();
