@@ -95,7 +95,7 @@ TEST_F(BootstrapRolesTest, KubeVirtsAreThoseOfTheFacts) {
 
 TEST_F(BootstrapRolesTest, EveryComponentOfKubeVirtHasItsAccount) {
   bootstrap();
-  Rbac rbac(*store);
+  Rbac rbac(*store, at_once);
   const auto may = [&](std::string_view account, std::string_view verb, std::string_view group,
                        std::string_view resource, std::string_view ns, std::string_view name = "x") {
     User who = user(fmt::format("system:serviceaccount:kubevirt:{}", account));
@@ -127,7 +127,7 @@ TEST_F(BootstrapRolesTest, EveryComponentOfKubeVirtHasItsAccount) {
 // Every role binding and access review that was recorded, asked of our evaluator with our roles.
 TEST_F(BootstrapRolesTest, AgreesWithEveryRecordedAccessReview) {
   bootstrap();
-  Rbac rbac(*store);
+  Rbac rbac(*store, at_once);
   std::ifstream file(test_files::recording("rest.jsonl"));
   std::size_t reviews = 0, allowed = 0;
   for (std::string line; std::getline(file, line);) {

@@ -33,7 +33,6 @@ constexpr int attempts_max = 3;
 
 // What a core reads by itself: a millisecond's worth. The rest is for a worker.
 constexpr std::size_t bytes_here_max = 64 * 1024;
-constexpr auto snapshot_time_max = std::chrono::milliseconds(2);
 // How often a writer asks for a worker before it is told that its role is written; each waits for those before it.
 constexpr int settle_attempts_max = 100;
 constexpr auto settle_pause = std::chrono::milliseconds(20);
@@ -552,7 +551,11 @@ Status unreadable() { return Status::unavailable("the roles cannot be read now; 
 
 }  // namespace
 
-Rbac::Rbac(ObjectStore& store) : store_(store), id_(next_id.fetch_add(1)), mirror_(std::make_unique<Mirror>(store)) {}
+Rbac::Rbac(ObjectStore& store, std::chrono::nanoseconds snapshot_time_max)
+    : store_(store),
+      snapshot_time_max_(snapshot_time_max),
+      id_(next_id.fetch_add(1)),
+      mirror_(std::make_unique<Mirror>(store)) {}
 Rbac::~Rbac() {
   for (auto left = working_.load(); left != 0; left = working_.load()) working_.wait(left);
   if (kept.id == id_) kept = {};  // the roles of the first start would stay with the thread that wrote them
@@ -574,7 +577,7 @@ bool Rbac::read_changes(Revision wanted, Effort effort, bool& postponed) const {
   if (changed) {
     const auto began = std::chrono::steady_clock::now();
     publish(mirror_->make_snapshot(snapshot_.get()));
-    slow_ = std::chrono::steady_clock::now() - began > snapshot_time_max;
+    slow_ = std::chrono::steady_clock::now() - began > snapshot_time_max_;
   }
   checked_.store(**read, std::memory_order_release);
   return true;

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -39,8 +40,9 @@ struct StaleAggregation {
 
 class Rbac final : public Authorizer, public auth::RuleResolver {
  public:
-  // The store must outlive this.
-  explicit Rbac(ObjectStore& store);
+  // The store must outlive this. After a snapshot that took longer than `snapshot_time_max` to make, the next one is
+  // left to a worker.
+  explicit Rbac(ObjectStore& store, std::chrono::nanoseconds snapshot_time_max = std::chrono::milliseconds(2));
   ~Rbac() override;
 
   Task<Result<AccessDecision>> authorize(Core& core, const User& user, const AccessAttributes& attributes) override;
@@ -71,6 +73,7 @@ class Rbac final : public Authorizer, public auth::RuleResolver {
   void publish(std::shared_ptr<const RbacSnapshot> snapshot) const;
 
   ObjectStore& store_;
+  const std::chrono::nanoseconds snapshot_time_max_;
   const std::uint64_t id_;                         // tells instances apart in the threads' memory
   mutable std::atomic<Revision> checked_{0};       // the snapshot knows everything up to here
   mutable std::atomic<std::uint64_t> version_{0};  // of the snapshot

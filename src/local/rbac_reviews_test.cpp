@@ -20,7 +20,7 @@ using ::testing::IsEmpty;
 
 struct ReviewsTest : ::testing::Test, TestStore {
   ManualClock clock{std::chrono::sys_days(std::chrono::year(2026) / 1 / 2)};
-  Rbac rbac{*store};
+  Rbac rbac{*store, at_once};
   std::shared_ptr<ServiceAccountTokens> tokens =
       ServiceAccountTokens::open(folder.file("sa.key"), lookup_in(*store), clock).value();
   auth::Identifier identifier{

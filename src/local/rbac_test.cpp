@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 struct RbacTest : ::testing::Test, TestStore {
-  Rbac rbac{*store};
+  Rbac rbac{*store, at_once};
 
   void role(std::string_view ns, std::string_view name, std::string_view rules) {
     put(roles_resource, fmt::format(R"({{"metadata":{{"name":"{}","namespace":"{}"}},"rules":{}}})", name, ns, rules));
@@ -194,7 +194,7 @@ TEST_F(RbacTest, ReadsAgainAfterFallingBehindTheStoresWindow) {
   options.log_changes_max = 2;
   other.store = vg::store::must_open(std::move(options));
   {
-    Rbac late(*other.store);
+    Rbac late(*other.store, at_once);
     const AccessAttributes get{.verb = "get",
                                .resource_request = true,
                                .path = {},
@@ -269,7 +269,7 @@ class ShortOfMemory final : public ObjectStore {
 
 TEST_F(RbacTest, WhatThereWasNoMemoryForIsReadAgain) {
   ShortOfMemory short_of_memory(*store);
-  Rbac other(short_of_memory);
+  Rbac other(short_of_memory, at_once);
   const auto may_get = [&] {
     return other.decide(user("jane"), {.verb = "get",
                                        .resource_request = true,
@@ -368,6 +368,17 @@ std::string many_rules(int count) {
   return rules + "]";
 }
 
+void settle(Rbac& rbac, Core& core) {
+  std::promise<void> settled;
+  core.post([&] {
+    spawn([](Rbac& all, Core& on, std::promise<void>& done) -> Task<void> {
+      co_await all.settle(on);
+      done.set_value();
+    }(rbac, core, settled));
+  });
+  settled.get_future().wait();
+}
+
 // A role of 20,000 rules that three others gather took half a minute under a lock.
 TEST_F(RbacTest, ALongRoleIsReadByAWorkerWhileOthersGoOn) {
   cluster_role("r", R"([{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}])");
@@ -380,15 +391,8 @@ TEST_F(RbacTest, ALongRoleIsReadByAWorkerWhileOthersGoOn) {
   cluster_role("long", many_rules(15'000), R"({"x":"y"})");
   EXPECT_TRUE(may(user("jane"), "get", "", "secrets", "a"));
   http::CoreThreads cores(1);
-  std::promise<void> settled;
   const std::clock_t began = std::clock();  // CPU time: a busy machine is no defect
-  cores[0].post([&] {
-    spawn([](Rbac& all, Core& core, std::promise<void>& done) -> Task<void> {
-      co_await all.settle(core);
-      done.set_value();
-    }(rbac, cores[0], settled));
-  });
-  settled.get_future().wait();
+  settle(rbac, cores[0]);
   EXPECT_LT(std::clock() - began, 10 * CLOCKS_PER_SEC);
   EXPECT_TRUE(may(user("jane"), "get", "", "pods", "a", "n14999"));
   EXPECT_FALSE(may(user("jane"), "get", "", "pods", "a", "n15000"));
@@ -403,16 +407,33 @@ TEST_F(RbacTest, AShortChangeBehindALongOneIsKnownOnceItIsSettled) {
   for (int round = 0; round < 5; ++round) {
     const std::string name = fmt::format("b{}", round);
     cluster_bind(name, "long", jane);
-    std::promise<void> settled;
-    cores[0].post([&] {
-      spawn([](Rbac& all, Core& core, std::promise<void>& done) -> Task<void> {
-        co_await all.settle(core);
-        done.set_value();
-      }(rbac, cores[0], settled));
-    });
-    settled.get_future().wait();
+    settle(rbac, cores[0]);
     EXPECT_TRUE(may(user("jane"), "get", "", "pods", "a", "n1"));
     cluster_role("long", many_rules(10'000 + round));
+  }
+}
+
+TEST_F(RbacTest, WhereSnapshotsTakeLongAChangeIsKnownOnceItIsSettled) {
+  Rbac slow(*store, std::chrono::nanoseconds(0));
+  http::CoreThreads cores(1);
+  const AccessAttributes get{.verb = "get",
+                             .resource_request = true,
+                             .path = {},
+                             .group = {},
+                             .version = "v1",
+                             .resource = "pods",
+                             .subresource = {},
+                             .ns = "a",
+                             .name = {}};
+  EXPECT_FALSE(slow.decide(user("jane"), get)->allowed);
+  role("a", "r", R"([{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}])");
+  for (int round = 0; round < 5; ++round) {
+    bind("a", "b", "Role", "r", jane);
+    settle(slow, cores[0]);
+    EXPECT_TRUE(slow.decide(user("jane"), get)->allowed);
+    remove(role_bindings_resource, "a", "b");
+    settle(slow, cores[0]);
+    EXPECT_FALSE(slow.decide(user("jane"), get)->allowed);
   }
 }
 

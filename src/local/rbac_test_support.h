@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -34,6 +35,9 @@ inline Core& idle_core() {
   static const std::unique_ptr<http::EventLoop> loop = http::EventLoop::create(0);
   return *loop;
 }
+
+// For an Rbac that reads every short change when it is asked, however slow the machine is.
+inline constexpr std::chrono::hours at_once{1};
 
 inline ObjectDraft simple_draft(const RoleDraft& wanted) {
   const json::Object& object = wanted.object;
