@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "base/files.h"
+#include "base/store_limits.h"
 #include "store/checksum.h"
 #include "store/high_water_mark.h"
 #include "store/record_file.h"
@@ -22,8 +23,6 @@ namespace vg::store {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int copies_max = 5;
 
 constexpr const char* schema = R"sql(
   CREATE TABLE backup_files(name TEXT PRIMARY KEY, mode INTEGER NOT NULL, content BLOB NOT NULL,
@@ -111,12 +110,10 @@ Result<Seal> copy_store(const std::string& store, const std::string& into) {
                               mark_path(store), std::strerror(errno)));
   }
   std::string problem;
-  for (int attempt = 0; attempt < copies_max; ++attempt) {
+  for (int attempt = 0; attempt < store_limits::backup_copies_max; ++attempt) {
     if (::flock(lock.get(), LOCK_SH) != 0) return refuse(fmt::format("cannot lock the mark: {}", std::strerror(errno)));
     const auto before = read_mark(mark_path(store));
-    {
-      const Scratch earlier{into};
-    }
+    { const Scratch earlier{into}; }
     for (const char* suffix : {"", "-wal"}) {
       if (auto copied = copy(store + suffix, into + suffix); !copied) return fail(std::move(copied.error()));
     }

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "base/files.h"
+#include "base/store_limits.h"
 #include "store/checksum.h"
 
 namespace vg::store {
@@ -26,9 +27,6 @@ constexpr std::size_t slot_bytes = 512;
 constexpr std::size_t slot_distance = 4096;
 constexpr std::string_view magic = "vgmark-1";
 constexpr std::size_t boot_bytes_max = 40;
-// Longer than a busy server is between two commits, each of which confirms the one before; shorter than anybody needs
-// to find the plug.
-constexpr std::chrono::milliseconds settle_delay{20};
 
 using Slot = std::array<char, slot_bytes>;
 
@@ -252,7 +250,7 @@ void HighWaterMark::run() {
   for (;;) {
     const auto busy = [this] { return urgent_ || stopping_; };
     // The next commit confirms this one, if it comes soon.
-    if (!changed_.wait_for(lock, settle_delay, busy) && !settled_) {
+    if (!changed_.wait_for(lock, store_limits::mark_settle_delay, busy) && !settled_) {
       resting_ = true;
       changed_.wait(lock, [&] { return busy() || settled_; });
       resting_ = false;

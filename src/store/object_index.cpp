@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/store_limits.h"
+
 namespace vg::store {
 namespace {
 
-// Small enough that copying one for a snapshot's sake is cheap, large enough to keep the root short.
-constexpr std::size_t chunk_objects_max = 64;
+using store_limits::chunk_objects_max;
+// A chunk with fewer is joined with the next one, if that is small, too.
 constexpr std::size_t chunk_objects_low = chunk_objects_max / 4;
 
 // The chunk that holds `name` or would: the last one whose first object does not sort behind it.

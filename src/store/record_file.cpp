@@ -12,6 +12,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/store_limits.h"
+
 namespace vg::store {
 namespace {
 
@@ -37,12 +39,12 @@ std::uint64_t number_column(sqlite3_stmt* row, int at) {
 }
 
 bool exists(const std::string& path) {
-  struct stat info{};
+  struct stat info {};
   return ::stat(path.c_str(), &info) == 0;
 }
 
 std::size_t size_of(const std::string& path) {
-  struct stat info{};
+  struct stat info {};
   return ::stat(path.c_str(), &info) == 0 ? static_cast<std::size_t>(info.st_size) : 0;
 }
 
@@ -125,15 +127,6 @@ constexpr const char* sealing_schema =
 
 std::string told(const Seal& seal) { return fmt::format("revision {} with {} rows", seal.revision, seal.rows); }
 
-// Pages of 8 KiB at a time: some milliseconds.
-constexpr int shrink_pages = 64;
-// A file may be an eighth of free pages, and some: they are used again, and giving them back is work.
-constexpr std::int64_t free_share_of_pages = 8;
-constexpr std::int64_t free_pages_least = 128;
-// While somebody copies the files the log may grow to this before it is moved all the same.
-constexpr std::size_t wal_bytes_while_copied_max = std::size_t{256} << 20;
-// How much a store without gaps may need in memory while it is written anew.
-constexpr std::int64_t rewrite_bytes_max = std::int64_t{256} << 20;
 constexpr std::size_t wal_header_bytes = 32;
 
 }  // namespace
@@ -318,18 +311,19 @@ DiskResult RecordFile::set_up() {
   bool fresh = false;
   if (auto known = check_identity(fresh); !known) return known;
   // 8 KiB pages: four typical machines to a page instead of two with SQLite's 4 KiB, and still small commits.
-  // The page cache stays small because all reading after the start is from memory: it holds the pages of a batch.
+  const auto cache_size = fmt::format("PRAGMA cache_size=-{}", store_limits::page_cache_bytes / limits::kib);
+  const auto log_size = fmt::format("PRAGMA journal_size_limit={}", store_limits::wal_file_bytes_kept);
   for (const char* pragma : {
            "PRAGMA page_size=8192",
            // Only before there is anything: on an existing store it would write.
            fresh ? "PRAGMA auto_vacuum=INCREMENTAL" : "",
            "PRAGMA journal_mode=WAL",
            "PRAGMA synchronous=FULL",
-           "PRAGMA cache_size=-512",
+           cache_size.c_str(),
            "PRAGMA mmap_size=0",
            "PRAGMA temp_store=MEMORY",
            "PRAGMA wal_autocheckpoint=0",
-           "PRAGMA journal_size_limit=33554432",
+           log_size.c_str(),
            "PRAGMA cell_size_check=ON",
        }) {
     if (auto done = execute(pragma); !done) return done;
@@ -558,7 +552,9 @@ DiskResult RecordFile::rewrite_without_gaps() {
   const auto free = number("PRAGMA freelist_count");
   if (!mode || !pages || !free) return std::unexpected((!mode ? mode : !pages ? pages : free).error());
   const auto live_bytes = (*pages - *free) * static_cast<std::int64_t>(page_bytes_);
-  if (*mode != 0 || *free < free_pages_least || *free < *pages / 4 || live_bytes > rewrite_bytes_max) return {};
+  if (*mode != 0 || *free < store_limits::free_pages_least || *free < *pages / 4 ||
+      live_bytes > store_limits::rewrite_bytes_max)
+    return {};
   if (auto done = execute("PRAGMA auto_vacuum=INCREMENTAL"); !done) return done;
   if (auto done = execute("VACUUM"); !done) return done;
   return checkpoint();
@@ -815,7 +811,7 @@ void RecordFile::roll_back() {
 
 DiskResult RecordFile::checkpoint() {
   if (!mark_->begin_moving()) {
-    if (wal_bytes() < wal_bytes_while_copied_max) return {};
+    if (wal_bytes() < store_limits::wal_bytes_while_copied_max) return {};
   }
   int log_pages = 0;
   int moved_pages = 0;
@@ -830,14 +826,14 @@ std::expected<bool, std::string> RecordFile::shrink() {
   const auto pages = number("PRAGMA page_count");
   const auto free = number("PRAGMA freelist_count");
   if (!pages || !free) return std::unexpected((!pages ? pages : free).error());
-  const auto kept = std::max(free_pages_least, *pages / free_share_of_pages);
+  const auto kept = std::max(store_limits::free_pages_least, *pages / store_limits::free_share_of_pages);
   if (*free <= kept) return false;
-  if (auto done = execute(fmt::format("PRAGMA incremental_vacuum({})", shrink_pages).c_str()); !done) {
+  if (auto done = execute(fmt::format("PRAGMA incremental_vacuum({})", store_limits::shrink_pages).c_str()); !done) {
     return std::unexpected(done.error());
   }
   const auto left = number("PRAGMA freelist_count");
   // The same number: a store of an older format that was not worth to be written anew.
-  return left && *left < *free && *left > kept;
+  return left && *left<*free&& * left> kept;
 }
 
 }  // namespace vg::store

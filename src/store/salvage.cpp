@@ -15,6 +15,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "base/store_limits.h"
 #include "store/record_file.h"
 
 namespace vg::store {
@@ -25,8 +26,6 @@ constexpr std::size_t log_header_bytes = 32;
 constexpr std::size_t frame_header_bytes = 24;
 constexpr std::uint8_t table_leaf = 0x0d;
 constexpr std::size_t columns = 10;
-// A row is an object and its names; nothing that claims to be far larger is one.
-constexpr std::uint64_t row_bytes_max = std::uint64_t{64} << 20;
 
 using Bytes = std::string_view;
 
@@ -62,7 +61,7 @@ class MappedFile {
       if (!missing_) problem_ = fmt::format("cannot read {}: {}", path, std::strerror(errno));
       return;
     }
-    struct stat info{};
+    struct stat info {};
     if (::fstat(file, &info) == 0 && info.st_size > 0) {
       const auto size = static_cast<std::size_t>(info.st_size);
       copy_.resize(size);
@@ -227,7 +226,7 @@ class Collector {
   void take_cell(Bytes cell) {
     const auto payload_bytes = take_varint(cell);
     const auto id = payload_bytes ? take_varint(cell) : std::nullopt;
-    if (!id || *payload_bytes > row_bytes_max || *id >> 63 != 0 || rows_.contains(*id)) return;
+    if (!id || *payload_bytes > store_limits::salvaged_row_bytes_max || *id >> 63 != 0 || rows_.contains(*id)) return;
     // SQLite's rule for how much of a row stays on its page; the rest is a chain of pages.
     const std::size_t most = page_bytes - 35;
     if (*payload_bytes <= most) return take_payload(*id, cell.substr(0, *payload_bytes), *payload_bytes);
@@ -242,8 +241,7 @@ class Collector {
 
   // A page of the chain may be in the log more than once: the newest that leads to a whole row is the one.
   void follow(std::uint64_t id, std::string payload, std::uint64_t next, std::uint64_t payload_bytes) {
-    constexpr int ways_max = 3;
-    for (int back = 0; back < ways_max && !rows_.contains(id); ++back) {
+    for (int back = 0; back < store_limits::salvaged_chain_tries && !rows_.contains(id); ++back) {
       std::string whole = payload;
       auto number = next;
       bool another = false;

@@ -13,6 +13,8 @@
 #include <cstring>
 #include <optional>
 
+#include "base/store_limits.h"
+
 namespace vg::store {
 namespace {
 
@@ -20,8 +22,6 @@ namespace {
 constexpr std::string_view magic("vgs\x01", 4);
 constexpr std::size_t nonce_bytes = 12, tag_bytes = 16, id_shown_bytes = 8;
 constexpr std::size_t header_bytes = magic.size() + id_shown_bytes + nonce_bytes;
-constexpr std::size_t key_file_bytes_max = 16 * 1024;
-constexpr std::size_t keys_max = 64;
 constexpr std::string_view advice = "create one with: openssl rand -base64 32 > FILE && chmod 600 FILE";
 
 // Nobody's request is to blame: the message is all there is to say.
@@ -109,7 +109,7 @@ Result<void> ValueCipher::add(std::span<const unsigned char> key) {
 
 Result<std::shared_ptr<const ValueCipher>> ValueCipher::parse(std::string_view content) {
   std::shared_ptr<ValueCipher> cipher(new ValueCipher());
-  cipher->keys_.reserve(keys_max);  // no copies of keys are left behind by growing
+  cipher->keys_.reserve(store_limits::keys_max);  // no copies of keys are left behind by growing
   if (content.size() == key_bytes) {
     if (auto added = cipher->add({bytes_of(content), key_bytes}); !added) return fail(std::move(added.error()));
     return cipher;
@@ -125,9 +125,9 @@ Result<std::shared_ptr<const ValueCipher>> ValueCipher::parse(std::string_view c
     }
     auto key = decode_base64(line);
     if (!key) return fail(Status::bad_request(fmt::format("line {} must be 32 bytes in base64; {}", number, advice)));
-    if (cipher->keys_.size() == keys_max)
-      return fail(
-          Status::bad_request(fmt::format("more than {} keys; remove those that are not needed any more", keys_max)));
+    if (cipher->keys_.size() == store_limits::keys_max)
+      return fail(Status::bad_request(
+          fmt::format("more than {} keys; remove those that are not needed any more", store_limits::keys_max)));
     auto added = cipher->add({key->data(), key_bytes});
     OPENSSL_cleanse(key->data(), key->size());
     if (!added) return fail(Status::bad_request(fmt::format("line {}: {}", number, added.error().message)));
@@ -142,15 +142,15 @@ Result<std::shared_ptr<const ValueCipher>> ValueCipher::read(const std::string& 
   };
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)};
   if (file.fd < 0) return refuse(std::strerror(errno));
-  struct stat info{};
+  struct stat info {};
   if (::fstat(file.fd, &info) != 0) return refuse(std::strerror(errno));
   if (!S_ISREG(info.st_mode)) return refuse("it is not a regular file");
   if (info.st_mode & 077)
     return refuse(fmt::format("other users can read it (mode {:04o}); run: chmod 600 {}", info.st_mode & 07777, path));
-  std::string content(key_file_bytes_max + 1, '\0');
+  std::string content(store_limits::key_file_bytes_max + 1, '\0');
   const auto size = ::pread(file.fd, content.data(), content.size(), 0);
   if (size < 0) return refuse(std::strerror(errno));
-  if (static_cast<std::size_t>(size) > key_file_bytes_max) return refuse("it is too long for a key file");
+  if (static_cast<std::size_t>(size) > store_limits::key_file_bytes_max) return refuse("it is too long for a key file");
   auto cipher = parse(std::string_view(content).substr(0, static_cast<std::size_t>(size)));
   OPENSSL_cleanse(content.data(), content.size());
   if (!cipher) return refuse(cipher.error().message);
