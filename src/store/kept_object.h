@@ -1,6 +1,6 @@
-// A version of an object as the store keeps it: packed, because most of what one machine's JSON says a thousand others
-// say as well. A typical machine takes a sixth of the memory. Opening one takes a fraction of a microsecond, and the
-// memory that it does not occupy need not be fetched, so reading came out faster, not slower.
+// A version of an object as the store keeps it: packed (packer.h), because most of what one machine's JSON says a
+// thousand others say as well. Opening one takes a fraction of a microsecond, and the memory that it does not occupy
+// need not be fetched, so reading came out faster, not slower.
 //
 // What the store itself asks for (name, revision, whether it is on its way out) stands beside the packed bytes.
 // Immutable and shared like the object it stands for.
@@ -27,21 +27,22 @@ struct Dictionary : boost::intrusive_ref_counter<Dictionary> {
 };
 using DictionaryPtr = boost::intrusive_ptr<const Dictionary>;
 
+// An object's image() as a packer made it, best before the object is stamped, since revisions never repeat: with its
+// identifiers shortened, then compressed with the dictionary, or by itself when that is null, or not at all when
+// compressing saves nothing.
+struct PackedImage {
+  std::string_view bytes;
+  std::size_t identifiers = 0;
+  const Dictionary* dictionary = nullptr;
+};
+
 class KeptObject;
 // One word, where a shared pointer would take two: there are three for every object.
 using KeptPtr = boost::intrusive_ptr<const KeptObject>;
 
 class KeptObject {
  public:
-  // The object's image(), best taken before the object is stamped, since revisions never repeat: first with its
-  // identifiers shortened, then compressed with the dictionary, or by itself when that is null, or not at all when
-  // compressing saves nothing.
-  struct Packed {
-    std::string_view bytes;
-    std::size_t identifiers = 0;
-    DictionaryPtr dictionary = {};
-  };
-  static KeptPtr make(const StoredObject& object, const Stamp& stamp, Packed packed);
+  static KeptPtr make(const StoredObject& object, const Stamp& stamp, const PackedImage& packed);
   KeptObject(const KeptObject&) = delete;
   KeptObject& operator=(const KeptObject&) = delete;
 
@@ -70,7 +71,7 @@ class KeptObject {
  private:
   // `prefix`: how many revisions ago an object of the name was created (0 for most), and how many identifiers are
   // short.
-  KeptObject(const StoredObject& object, const Stamp& stamp, std::string_view prefix, Packed packed);
+  KeptObject(const StoredObject& object, const Stamp& stamp, std::string_view prefix, const PackedImage& packed);
   ~KeptObject() = default;
   friend void intrusive_ptr_add_ref(const KeptObject* kept) {
     kept->references_.fetch_add(1, std::memory_order_relaxed);
@@ -78,7 +79,6 @@ class KeptObject {
   friend void intrusive_ptr_release(const KeptObject* kept);
 
   StoredObject* unpack(std::uint64_t* words) const;
-  void decompress(std::string_view packed, char* to, std::size_t size) const;
   const char* tail() const { return reinterpret_cast<const char*>(this + 1); }
 
   Revision revision_;

@@ -1,11 +1,13 @@
-// Packs the objects of one resource, and learns from them what they have in common.
+// How objects are kept small in memory, and the only place that knows. The file has them as they are.
 //
-// The dictionary is nothing but some of the objects that came before. Every now and then the newest ones are tried as
-// another dictionary, on a few objects side by side with the one in use, and take its place if they do better: what
-// people create changes, and the first objects may have been odd ones. Used by one thread at a time.
+// There are two ways, and the build takes one (the option VIRTGATE_PACKING of CMake): lz4_packer.cpp, and
+// plain_packer.cpp, which keeps every object as it is and needs no library. Both read each other's stores, since the
+// file is the same.
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,6 +16,7 @@
 
 namespace vg::store {
 
+// Packs the objects of one resource, and may learn from them what they have in common. Used by one thread at a time.
 class Packer {
  public:
   Packer();
@@ -23,28 +26,22 @@ class Packer {
 
   // `object` without its stamp, which comes beside it.
   KeptPtr pack(const StoredObject& object, const Stamp& stamp);
+  // Into `size` bytes at `to`, what image() of the object was. Any thread, also when the packer is gone. False: these
+  // are not bytes that pack() made.
+  static bool unpack(const PackedImage& packed, char* to, std::size_t size);
 
  private:
-  struct Codebook;  // a dictionary, ready for compressing
-  struct Trial {
-    std::unique_ptr<Codebook> candidate;  // null: its samples are still being gathered
-    std::string samples = {};
-    std::size_t objects = 0;
-    std::size_t bytes_in_use = 0, bytes_with_candidate = 0;
-  };
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
-  std::size_t compress(const Codebook* codebook, std::string_view image);
-  void consider(std::string_view image, std::size_t packed_size);
-  void gather(std::string_view image);
-  std::size_t shorten(std::string_view image);
-  void release_large_buffers();
+// One for each resource, since objects of one kind are alike.
+class Packers {
+ public:
+  Packer& of(std::string_view resource);
 
-  std::unique_ptr<Codebook> in_use_;  // null until there was enough to learn from
-  std::unique_ptr<Trial> trial_;      // null between trials
-  std::size_t objects_until_trial_ = 0;
-  std::string shortened_;
-  std::unique_ptr<char[]> buffer_;
-  std::size_t buffer_size_ = 0;
+ private:
+  std::map<std::string, Packer, std::less<>> packers_;
 };
 
 }  // namespace vg::store
