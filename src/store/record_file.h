@@ -29,8 +29,6 @@ struct sqlite3_stmt;
 namespace vg::store {
 
 inline constexpr std::string_view lost_or_damaged = "LostOrDamaged";
-// Stands for every resource, also for those of which nothing is left, where it is said up to where changes are gone.
-inline constexpr std::string_view every_resource = "";
 
 class RecordFile {
  public:

@@ -16,6 +16,9 @@ inline constexpr int ordinal_bits = 10;
 inline constexpr std::size_t transaction_writes_max = std::size_t{1} << ordinal_bits;
 inline std::uint64_t record_id(Revision revision, std::uint16_t ordinal) { return revision << ordinal_bits | ordinal; }
 
+// Stands for every resource, also for those of which nothing is left, where it is said up to where changes are gone.
+inline constexpr std::string_view every_resource = "";
+
 struct Record {
   StoredObject::Parts object;
   bool tombstone = false;  // the key is gone as of this revision; only key, revision and ordinal are set

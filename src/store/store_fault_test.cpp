@@ -11,6 +11,7 @@
 #include "ports/object_store_testing.h"
 #include "store/embedded_store.h"
 #include "store/fault_vfs.h"
+#include "store/record_file.h"
 #include "store/testing.h"
 
 namespace vg::store {
