@@ -113,7 +113,9 @@ Result<Seal> copy_store(const std::string& store, const std::string& into) {
   for (int attempt = 0; attempt < store_limits::backup_copies_max; ++attempt) {
     if (::flock(lock.get(), LOCK_SH) != 0) return refuse(fmt::format("cannot lock the mark: {}", std::strerror(errno)));
     const auto before = read_mark(mark_path(store));
-    { const Scratch earlier{into}; }
+    {
+      const Scratch earlier{into};
+    }
     for (const char* suffix : {"", "-wal"}) {
       if (auto copied = copy(store + suffix, into + suffix); !copied) return fail(std::move(copied.error()));
     }

@@ -39,12 +39,12 @@ std::uint64_t number_column(sqlite3_stmt* row, int at) {
 }
 
 bool exists(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   return ::stat(path.c_str(), &info) == 0;
 }
 
 std::size_t size_of(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   return ::stat(path.c_str(), &info) == 0 ? static_cast<std::size_t>(info.st_size) : 0;
 }
 
@@ -833,7 +833,7 @@ std::expected<bool, std::string> RecordFile::shrink() {
   }
   const auto left = number("PRAGMA freelist_count");
   // The same number: a store of an older format that was not worth to be written anew.
-  return left && *left<*free&& * left> kept;
+  return left && *left < *free && *left > kept;
 }
 
 }  // namespace vg::store

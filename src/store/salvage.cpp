@@ -61,7 +61,7 @@ class MappedFile {
       if (!missing_) problem_ = fmt::format("cannot read {}: {}", path, std::strerror(errno));
       return;
     }
-    struct stat info {};
+    struct stat info{};
     if (::fstat(file, &info) == 0 && info.st_size > 0) {
       const auto size = static_cast<std::size_t>(info.st_size);
       copy_.resize(size);

@@ -142,7 +142,7 @@ Result<std::shared_ptr<const ValueCipher>> ValueCipher::read(const std::string& 
   };
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)};
   if (file.fd < 0) return refuse(std::strerror(errno));
-  struct stat info {};
+  struct stat info{};
   if (::fstat(file.fd, &info) != 0) return refuse(std::strerror(errno));
   if (!S_ISREG(info.st_mode)) return refuse("it is not a regular file");
   if (info.st_mode & 077)
