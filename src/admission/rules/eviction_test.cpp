@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <deque>
 #include <map>
 #include <string>
 #include <string_view>
@@ -46,6 +47,7 @@ struct EvictionTest : ::testing::Test {
   Objects objects;
   SystemClock clock;
   config::FixedConfig config{config::ClusterConfig::defaults("amd64")};
+  std::deque<Result<json::Document>> requests;  // verdicts refer to them
 
   EvictionTest() {
     objects.texts["pods/p"] = R"({"metadata":{"namespace":"n","labels":{"kubevirt.io":"virt-launcher"},
@@ -54,11 +56,11 @@ struct EvictionTest : ::testing::Test {
   }
   void machine(std::string text) { objects.texts["kubevirt.io/virtualmachineinstances/m"] = std::move(text); }
 
-  Verdict evict(string_view eviction = "{}", bool dry_run = false) const {
-    auto document = json::Document::parse(
+  Verdict evict(string_view eviction = "{}", bool dry_run = false) {
+    auto& document = requests.emplace_back(json::Document::parse(
         fmt::format(R"({{"request":{{"uid":"1","operation":"CREATE","namespace":"n","name":"p","dryRun":{},)"
                     R"("object":{}}}}})",
-                    dry_run, eviction));
+                    dry_run, eviction)));
     const auto review = read_review(document->root());
     const Environment environment{.config = config, .lookups = objects, .clock = clock};
     return admit(*find_webhook("/pod-eviction-validate"), *review, environment, document->storage());
