@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 
 #include "objects/draft.h"
 #include "resources/api_test_support.h"
@@ -846,7 +847,8 @@ TEST_F(ApiTest, OthersAreServedWhileALongListIsLookedThrough) {
   };
   waited("GET", "", {});  // from here on it knows when it ran last
   // Each takes some 10 ms and more. A turn is half a millisecond.
-  constexpr double most_ms = 4;
+  const char* sanitized = std::getenv("VIRTGATE_SANITIZED");
+  const double most_ms = sanitized && *sanitized ? 40 : 4;
   EXPECT_LT(waited("GET", "?labelSelector=no%3Dmatch", {}), most_ms);
   EXPECT_LT(waited("GET", "", {}), most_ms);
   EXPECT_LT(waited("GET", "", protobuf), most_ms);
