@@ -58,7 +58,7 @@ if(VIRTGATE_FUZZ)
 endif()
 
 # What nearly every file includes is read once for each way of compiling. Without it a file spends two thirds of its time
-# on these; a file still includes what it uses (./dev build --no-pch checks that).
+# on these; a file still includes what it uses (-DVIRTGATE_PCH=OFF finds one that does not).
 option(VIRTGATE_PCH "Read the common headers once" ON)
 set(VIRTGATE_COMMON_HEADERS <algorithm> <array> <chrono> <coroutine> <cstdint> <cstring> <expected> <functional> <map>
   <memory> <mutex> <optional> <set> <span> <string> <string_view> <utility> <vector> <fmt/format.h> <boost/json/array.hpp>
