@@ -1,7 +1,7 @@
 // Backups (spec work-objects 3.11).
 #include <fmt/format.h>
 
-#include "admission/rules/tables.h"
+#include "admission/rule.h"
 #include "admission/semantic_equal.h"
 #include "api/view.h"
 #include "json/access.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "admission/rules/tables.h"
+#include "admission/rule.h"
 #include "api/canonical_words.h"
 #include "api/view.h"
 #include "base/net.h"

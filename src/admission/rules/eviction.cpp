@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "admission/lookup_failure.h"
-#include "admission/rules/tables.h"
+#include "admission/rule.h"
 #include "api/canonical.h"
 #include "api/schema.h"
 #include "api/view.h"

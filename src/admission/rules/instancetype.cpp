@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "admission/instancetype/topology.h"
-#include "admission/rules/tables.h"
+#include "admission/rule.h"
 #include "api/canonical_words.h"
 #include "json/access.h"
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "admission/rules/tables.h"
+#include "admission/rule.h"
 #include "admission/semantic_equal.h"
 #include "api/views/k8s_meta.h"
 #include "api/views/vmi.h"

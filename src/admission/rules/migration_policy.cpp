@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "admission/rules/tables.h"
+#include "admission/rule.h"
 #include "admission/semantic_equal.h"
 #include "api/canonical_words.h"
 #include "base/quantity.h"

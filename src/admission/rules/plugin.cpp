@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "admission/cel/compile.h"
-#include "admission/rules/tables.h"
+#include "admission/rule.h"
 #include "api/canonical_words.h"
 #include "api/view.h"
 #include "base/phrases.h"

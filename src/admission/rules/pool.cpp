@@ -5,7 +5,7 @@
 #include <array>
 #include <charconv>
 
-#include "admission/rules/tables.h"
+#include "admission/rule.h"
 #include "admission/rules/template_rules.h"
 #include "admission/rules/vm_spec.h"
 #include "admission/semantic_equal.h"

@@ -1,7 +1,7 @@
 // Presets of machines (spec work-objects 3.6).
+#include "admission/rule.h"
 #include "admission/rules/disks.h"
 #include "admission/rules/machine/firmware.h"
-#include "admission/rules/tables.h"
 #include "json/access.h"
 
 namespace vg::admission {

@@ -1,7 +1,7 @@
 // Replica sets of machines (spec work-objects 3.7). The template is judged as it was sent, and its metadata only for
 // what Grace devices do not go with.
+#include "admission/rule.h"
 #include "admission/rules/machine/families.h"
-#include "admission/rules/tables.h"
 #include "admission/rules/template_rules.h"
 #include "json/access.h"
 

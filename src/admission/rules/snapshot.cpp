@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "admission/rules/tables.h"
+#include "admission/rule.h"
 #include "admission/semantic_equal.h"
 #include "api/canonical_words.h"
 #include "api/view.h"

@@ -1,5 +1,5 @@
 // Writes to the status of a machine (spec work-objects 5). The same is asked of the machine itself.
-#include "admission/rules/tables.h"
+#include "admission/rule.h"
 #include "admission/rules/vm_storage.h"
 
 namespace vg::admission {

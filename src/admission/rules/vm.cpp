@@ -4,8 +4,8 @@
 
 #include "admission/instancetype/expand.h"
 #include "admission/instancetype/topology.h"
+#include "admission/rule.h"
 #include "admission/rules/machine/families.h"
-#include "admission/rules/tables.h"
 #include "admission/rules/template_rules.h"
 #include "admission/rules/vm_spec.h"
 #include "admission/rules/vm_storage.h"

@@ -7,7 +7,7 @@
 
 #include "admission/defaults/edit.h"
 #include "admission/defaults/instancetype_lookup.h"
-#include "admission/rules/tables.h"
+#include "admission/rule.h"
 #include "json/access.h"
 
 namespace vg::admission {

@@ -2,8 +2,8 @@
 
 #include "admission/admit.h"
 #include "admission/defaults/testing.h"
+#include "admission/rule.h"
 #include "admission/rules/example.h"
-#include "admission/rules/tables.h"
 
 namespace vg::admission::testing {
 namespace {

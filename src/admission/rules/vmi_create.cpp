@@ -1,8 +1,8 @@
 // A new VMI (spec vmi-compute 1.3, steps 4 to 12): every step is asked, and all causes are told in this order.
 #include <span>
 
+#include "admission/rule.h"
 #include "admission/rules/machine/families.h"
-#include "admission/rules/tables.h"
 #include "admission/rules/template_rules.h"
 #include "json/access.h"
 

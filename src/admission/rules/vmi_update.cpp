@@ -6,11 +6,11 @@
 #include <optional>
 #include <string_view>
 
+#include "admission/rule.h"
 #include "admission/rules/hotplug.h"
 #include "admission/rules/machine/machine.h"
 #include "admission/rules/machine/name_index.h"
 #include "admission/rules/restricted_labels.h"
-#include "admission/rules/tables.h"
 #include "admission/rules/words.h"
 #include "admission/semantic_equal.h"
 #include "api/canonical_words.h"

@@ -8,9 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "admission/rule.h"
 #include "admission/rules/example.h"
 #include "admission/rules/machine/testing.h"
-#include "admission/rules/tables.h"
+#include "admission/webhook.h"
 
 namespace vg::admission {
 namespace {
@@ -169,7 +170,7 @@ std::vector<std::string> changed_by(string_view user, string_view before, string
   review.resource.resource = "virtualmachineinstances";
   review.user.username = user;
   Causes causes;
-  ask_rules(vmi_update_rules(),
+  ask_rules(find_webhook("/virtualmachineinstances-validate-update")->rules(),
             {.context = context,
              .review = review,
              .webhook = *find_webhook(update),
