@@ -414,6 +414,7 @@ class Reader:
         text = line.strip()
         if text.startswith('"'):
             words = unquote(text, "a description")
+            need(not words.startswith("UNDESCRIBED"), "this has no description yet")  # as facts_import.py leaves it
             target = self.field or self.block
             need(self.field or not self.block.members, "this description belongs to no field")
             target.description = (target.description + " " + words).strip()

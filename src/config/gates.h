@@ -20,7 +20,7 @@ enum class GateState : std::uint8_t {
   discontinued,  // the feature is gone; listing the gate only matters to what looks for leftovers
 };
 
-// In the order of the table below.
+// In the order of the table below; both lists are written by tools/facts_import.py.
 enum class Gate : std::uint8_t {
   // Looked at when requests are judged.
   align_cpus,

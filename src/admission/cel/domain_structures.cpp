@@ -1,5 +1,5 @@
 // The structures that libvirt's domain is made of in Go's libvirtxml, by name.
-// The notation is explained in structures.h.
+// Written by tools/structures_import.py from a release's sources; do not edit. The notation is explained in structures.h.
 #include "admission/cel/structures.h"
 
 namespace vg::admission::cel {
@@ -11,15 +11,14 @@ constexpr Structure rows[] = {
      "XMLName:xml.Name Type:string ID:int Name:string UUID:string HWUUID:string GenID:DomainGenID Title:string "
      "Description:string Metadata:DomainMetadata MaximumMemory:DomainMaxMemory Memory:DomainMemory "
      "CurrentMemory:DomainCurrentMemory BlockIOTune:DomainBlockIOTune MemoryTune:DomainMemoryTune "
-     "MemoryBacking:DomainMemoryBacking VCPU:DomainVCPU VCPUs:DomainVCPUs IOThreads:uint "
-     "IOThreadIDs:DomainIOThreadIDs DefaultIOThread:DomainDefaultIOThread CPUTune:DomainCPUTune "
-     "NUMATune:DomainNUMATune IOMMUFD:DomainIOMMUFD Resource:DomainResource SysInfo:[]DomainSysInfo "
-     "Bootloader:string BootloaderArgs:string OS:DomainOS IDMap:DomainIDMap ThrottleGroups:DomainThrottleGroups "
-     "Features:DomainFeatureList CPU:DomainCPU Clock:DomainClock OnPoweroff:string OnReboot:string OnCrash:string "
-     "PM:DomainPM Perf:DomainPerf Devices:DomainDeviceList SecLabel:[]DomainSecLabel KeyWrap:DomainKeyWrap "
-     "LaunchSecurity:DomainLaunchSecurity QEMUCommandline:DomainQEMUCommandline "
-     "QEMUCapabilities:DomainQEMUCapabilities QEMUOverride:DomainQEMUOverride QEMUDeprecation:DomainQEMUDeprecation "
-     "LXCNamespace:DomainLXCNamespace BHyveCommandline:DomainBHyveCommandline "
+     "MemoryBacking:DomainMemoryBacking VCPU:DomainVCPU VCPUs:DomainVCPUs IOThreads:uint IOThreadIDs:DomainIOThreadIDs "
+     "DefaultIOThread:DomainDefaultIOThread CPUTune:DomainCPUTune NUMATune:DomainNUMATune IOMMUFD:DomainIOMMUFD "
+     "Resource:DomainResource SysInfo:[]DomainSysInfo Bootloader:string BootloaderArgs:string OS:DomainOS "
+     "IDMap:DomainIDMap ThrottleGroups:DomainThrottleGroups Features:DomainFeatureList CPU:DomainCPU Clock:DomainClock "
+     "OnPoweroff:string OnReboot:string OnCrash:string PM:DomainPM Perf:DomainPerf Devices:DomainDeviceList "
+     "SecLabel:[]DomainSecLabel KeyWrap:DomainKeyWrap LaunchSecurity:DomainLaunchSecurity "
+     "QEMUCommandline:DomainQEMUCommandline QEMUCapabilities:DomainQEMUCapabilities QEMUOverride:DomainQEMUOverride "
+     "QEMUDeprecation:DomainQEMUDeprecation LXCNamespace:DomainLXCNamespace BHyveCommandline:DomainBHyveCommandline "
      "VMWareDataCenterPath:DomainVMWareDataCenterPath XenCommandline:DomainXenCommandline"},
     {"libvirtxml.DomainACPI", "Tables:[]DomainACPITable"},
     {"libvirtxml.DomainACPITable", "Type:string Path:string"},
@@ -47,8 +46,7 @@ constexpr Structure rows[] = {
     {"libvirtxml.DomainAudio",
      "XMLName:xml.Name ID:int TimerPeriod:uint None:DomainAudioNone ALSA:DomainAudioALSA "
      "CoreAudio:DomainAudioCoreAudio Jack:DomainAudioJack OSS:DomainAudioOSS PulseAudio:DomainAudioPulseAudio "
-     "SDL:DomainAudioSDL SPICE:DomainAudioSPICE File:DomainAudioFile DBus:DomainAudioDBus "
-     "PipeWire:DomainAudioPipeWire"},
+     "SDL:DomainAudioSDL SPICE:DomainAudioSPICE File:DomainAudioFile DBus:DomainAudioDBus PipeWire:DomainAudioPipeWire"},
     {"libvirtxml.DomainAudioALSA", "Input:DomainAudioALSAChannel Output:DomainAudioALSAChannel"},
     {"libvirtxml.DomainAudioALSAChannel",
      "DomainAudioChannel:DomainAudioChannel Dev:string MixingEngine:string FixedSettings:string Voices:uint "
@@ -125,12 +123,12 @@ constexpr Structure rows[] = {
     {"libvirtxml.DomainCPUModel", "Fallback:string Value:string VendorID:string"},
     {"libvirtxml.DomainCPUTopology", "Sockets:int Dies:int Clusters:int Cores:int Threads:int"},
     {"libvirtxml.DomainCPUTune",
-     "Shares:DomainCPUTuneShares Period:DomainCPUTunePeriod Quota:DomainCPUTuneQuota "
-     "GlobalPeriod:DomainCPUTunePeriod GlobalQuota:DomainCPUTuneQuota EmulatorPeriod:DomainCPUTunePeriod "
-     "EmulatorQuota:DomainCPUTuneQuota IOThreadPeriod:DomainCPUTunePeriod IOThreadQuota:DomainCPUTuneQuota "
-     "VCPUPin:[]DomainCPUTuneVCPUPin EmulatorPin:DomainCPUTuneEmulatorPin IOThreadPin:[]DomainCPUTuneIOThreadPin "
-     "VCPUSched:[]DomainCPUTuneVCPUSched EmulatorSched:DomainCPUTuneEmulatorSched "
-     "IOThreadSched:[]DomainCPUTuneIOThreadSched CacheTune:[]DomainCPUCacheTune MemoryTune:[]DomainCPUMemoryTune"},
+     "Shares:DomainCPUTuneShares Period:DomainCPUTunePeriod Quota:DomainCPUTuneQuota GlobalPeriod:DomainCPUTunePeriod "
+     "GlobalQuota:DomainCPUTuneQuota EmulatorPeriod:DomainCPUTunePeriod EmulatorQuota:DomainCPUTuneQuota "
+     "IOThreadPeriod:DomainCPUTunePeriod IOThreadQuota:DomainCPUTuneQuota VCPUPin:[]DomainCPUTuneVCPUPin "
+     "EmulatorPin:DomainCPUTuneEmulatorPin IOThreadPin:[]DomainCPUTuneIOThreadPin VCPUSched:[]DomainCPUTuneVCPUSched "
+     "EmulatorSched:DomainCPUTuneEmulatorSched IOThreadSched:[]DomainCPUTuneIOThreadSched "
+     "CacheTune:[]DomainCPUCacheTune MemoryTune:[]DomainCPUMemoryTune"},
     {"libvirtxml.DomainCPUTuneEmulatorPin", "CPUSet:string"},
     {"libvirtxml.DomainCPUTuneEmulatorSched", "Scheduler:string Priority:int"},
     {"libvirtxml.DomainCPUTuneIOThreadPin", "IOThread:uint CPUSet:string"},
@@ -190,16 +188,16 @@ constexpr Structure rows[] = {
     {"libvirtxml.DomainClock",
      "Offset:string Basis:string Adjustment:string TimeZone:string Start:uint Timer:[]DomainTimer"},
     {"libvirtxml.DomainConsole",
-     "XMLName:xml.Name TTY:string Source:DomainChardevSource Protocol:DomainChardevProtocol "
-     "Target:DomainConsoleTarget Log:DomainChardevLog ACPI:DomainDeviceACPI Alias:DomainAlias Address:DomainAddress"},
+     "XMLName:xml.Name TTY:string Source:DomainChardevSource Protocol:DomainChardevProtocol Target:DomainConsoleTarget "
+     "Log:DomainChardevLog ACPI:DomainDeviceACPI Alias:DomainAlias Address:DomainAddress"},
     {"libvirtxml.DomainConsoleTarget", "Type:string Port:uint"},
     {"libvirtxml.DomainController",
      "XMLName:xml.Name Type:string Index:uint Model:string Driver:DomainControllerDriver PCI:DomainControllerPCI "
      "USB:DomainControllerUSB VirtIOSerial:DomainControllerVirtIOSerial XenBus:DomainControllerXenBus "
      "NVME:DomainControllerNVME ACPI:DomainDeviceACPI Alias:DomainAlias Address:DomainAddress"},
     {"libvirtxml.DomainControllerDriver",
-     "Queues:uint CmdPerLUN:uint MaxSectors:uint IOEventFD:string IOThread:uint IOMMU:string ATS:string "
-     "Packed:string PagePerVQ:string IOThreads:DomainControllerDriverIOThreads"},
+     "Queues:uint CmdPerLUN:uint MaxSectors:uint IOEventFD:string IOThread:uint IOMMU:string ATS:string Packed:string "
+     "PagePerVQ:string IOThreads:DomainControllerDriverIOThreads"},
     {"libvirtxml.DomainControllerDriverIOThread", "ID:uint Queues:[]DomainControllerDriverIOThreadQueue"},
     {"libvirtxml.DomainControllerDriverIOThreadQueue", "ID:uint"},
     {"libvirtxml.DomainControllerDriverIOThreads", "IOThread:[]DomainControllerDriverIOThread"},
@@ -225,22 +223,22 @@ constexpr Structure rows[] = {
     {"libvirtxml.DomainDeviceBoot", "Order:uint LoadParm:string"},
     {"libvirtxml.DomainDeviceList",
      "Emulator:string Disks:[]DomainDisk Controllers:[]DomainController Leases:[]DomainLease "
-     "Filesystems:[]DomainFilesystem Interfaces:[]DomainInterface Smartcards:[]DomainSmartcard "
-     "Serials:[]DomainSerial Parallels:[]DomainParallel Consoles:[]DomainConsole Channels:[]DomainChannel "
-     "Inputs:[]DomainInput TPMs:[]DomainTPM Graphics:[]DomainGraphic Sounds:[]DomainSound Audios:[]DomainAudio "
-     "Videos:[]DomainVideo Hostdevs:[]DomainHostdev RedirDevs:[]DomainRedirDev RedirFilters:[]DomainRedirFilter "
-     "Hubs:[]DomainHub Watchdogs:[]DomainWatchdog MemBalloon:DomainMemBalloon RNGs:[]DomainRNG NVRAM:DomainNVRAM "
-     "Panics:[]DomainPanic Shmems:[]DomainShmem Memorydevs:[]DomainMemorydev IOMMU:DomainIOMMU IOMMUs:[]DomainIOMMU "
-     "VSock:DomainVSock Crypto:[]DomainCrypto PStore:DomainPStore"},
+     "Filesystems:[]DomainFilesystem Interfaces:[]DomainInterface Smartcards:[]DomainSmartcard Serials:[]DomainSerial "
+     "Parallels:[]DomainParallel Consoles:[]DomainConsole Channels:[]DomainChannel Inputs:[]DomainInput "
+     "TPMs:[]DomainTPM Graphics:[]DomainGraphic Sounds:[]DomainSound Audios:[]DomainAudio Videos:[]DomainVideo "
+     "Hostdevs:[]DomainHostdev RedirDevs:[]DomainRedirDev RedirFilters:[]DomainRedirFilter Hubs:[]DomainHub "
+     "Watchdogs:[]DomainWatchdog MemBalloon:DomainMemBalloon RNGs:[]DomainRNG NVRAM:DomainNVRAM Panics:[]DomainPanic "
+     "Shmems:[]DomainShmem Memorydevs:[]DomainMemorydev IOMMU:DomainIOMMU IOMMUs:[]DomainIOMMU VSock:DomainVSock "
+     "Crypto:[]DomainCrypto PStore:DomainPStore"},
     {"libvirtxml.DomainDeviceSecLabel", "Model:string LabelSkip:string Relabel:string Label:string"},
     {"libvirtxml.DomainDisk",
      "XMLName:xml.Name Device:string RawIO:string SGIO:string Snapshot:string Model:string Driver:DomainDiskDriver "
      "Auth:DomainDiskAuth Source:DomainDiskSource BackingStore:DomainDiskBackingStore "
-     "BackendDomain:DomainBackendDomain Geometry:DomainDiskGeometry BlockIO:DomainDiskBlockIO "
-     "Mirror:DomainDiskMirror Target:DomainDiskTarget IOTune:DomainDiskIOTune ThrottleFilters:ThrottleFilters "
-     "ReadOnly:DomainDiskReadOnly Shareable:DomainDiskShareable Transient:DomainDiskTransient Serial:string "
-     "WWN:string Vendor:string Product:string Encryption:DomainDiskEncryption Boot:DomainDeviceBoot "
-     "ACPI:DomainDeviceACPI Alias:DomainAlias Address:DomainAddress"},
+     "BackendDomain:DomainBackendDomain Geometry:DomainDiskGeometry BlockIO:DomainDiskBlockIO Mirror:DomainDiskMirror "
+     "Target:DomainDiskTarget IOTune:DomainDiskIOTune ThrottleFilters:ThrottleFilters ReadOnly:DomainDiskReadOnly "
+     "Shareable:DomainDiskShareable Transient:DomainDiskTransient Serial:string WWN:string Vendor:string "
+     "Product:string Encryption:DomainDiskEncryption Boot:DomainDeviceBoot ACPI:DomainDeviceACPI Alias:DomainAlias "
+     "Address:DomainAddress"},
     {"libvirtxml.DomainDiskAuth", "Username:string Secret:DomainDiskSecret"},
     {"libvirtxml.DomainDiskBackingStore",
      "Index:uint Format:DomainDiskFormat Source:DomainDiskSource BackingStore:DomainDiskBackingStore"},
@@ -495,8 +493,8 @@ constexpr Structure rows[] = {
     {"libvirtxml.DomainIOMMU",
      "Model:string Driver:DomainIOMMUDriver ACPI:DomainDeviceACPI Alias:DomainAlias Address:DomainAddress"},
     {"libvirtxml.DomainIOMMUDriver",
-     "IntRemap:string CachingMode:string EIM:string IOTLB:string AWBits:uint DMATranslation:string "
-     "Passthrough:string XTSup:string PCIBus:uint Granule:DomainIOMMUDriverGranule"},
+     "IntRemap:string CachingMode:string EIM:string IOTLB:string AWBits:uint DMATranslation:string Passthrough:string "
+     "XTSup:string PCIBus:uint Granule:DomainIOMMUDriverGranule"},
     {"libvirtxml.DomainIOMMUDriverGranule", "Size:uint Unit:string Mode:string"},
     {"libvirtxml.DomainIOMMUFD", "Enabled:string FDGroup:string"},
     {"libvirtxml.DomainIOThread", "ID:uint PoolMin:uint PoolMax:uint Poll:DomainIOThreadPoll"},
@@ -609,8 +607,7 @@ constexpr Structure rows[] = {
     {"libvirtxml.DomainLaunchSecurityTDXQGS", "Path:string"},
     {"libvirtxml.DomainLease", "Lockspace:string Key:string Target:DomainLeaseTarget"},
     {"libvirtxml.DomainLeaseTarget", "Path:string Offset:uint"},
-    {"libvirtxml.DomainLoader",
-     "Path:string Readonly:string Secure:string Stateless:string Type:string Format:string"},
+    {"libvirtxml.DomainLoader", "Path:string Readonly:string Secure:string Stateless:string Type:string Format:string"},
     {"libvirtxml.DomainMaxMemory", "Value:uint Unit:string Slots:uint"},
     {"libvirtxml.DomainMemBalloon",
      "XMLName:xml.Name Model:string AutoDeflate:string FreePageReporting:string Driver:DomainMemBalloonDriver "
@@ -671,9 +668,9 @@ constexpr Structure rows[] = {
     {"libvirtxml.DomainNuma", "Cell:[]DomainCell Interconnects:DomainNUMAInterconnects"},
     {"libvirtxml.DomainOS",
      "Type:DomainOSType Firmware:string FirmwareInfo:DomainOSFirmwareInfo Init:string InitArgs:[]string "
-     "InitEnv:[]DomainOSInitEnv InitDir:string InitUser:string InitGroup:string Loader:DomainLoader "
-     "NVRam:DomainNVRam VarStore:DomainVarStore Kernel:string Initrd:string Cmdline:string Shim:string DTB:string "
-     "ACPI:DomainACPI BootDevices:[]DomainBootDevice BootMenu:DomainBootMenu BIOS:DomainBIOS SMBios:DomainSMBios"},
+     "InitEnv:[]DomainOSInitEnv InitDir:string InitUser:string InitGroup:string Loader:DomainLoader NVRam:DomainNVRam "
+     "VarStore:DomainVarStore Kernel:string Initrd:string Cmdline:string Shim:string DTB:string ACPI:DomainACPI "
+     "BootDevices:[]DomainBootDevice BootMenu:DomainBootMenu BIOS:DomainBIOS SMBios:DomainSMBios"},
     {"libvirtxml.DomainOSFirmwareFeature", "Enabled:string Name:string"},
     {"libvirtxml.DomainOSFirmwareInfo", "Features:[]DomainOSFirmwareFeature"},
     {"libvirtxml.DomainOSInitEnv", "Name:string Value:string"},

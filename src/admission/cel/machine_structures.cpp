@@ -1,5 +1,5 @@
 // The structures that a VirtualMachineInstance is made of, by name.
-// The notation is explained in structures.h.
+// Written by tools/structures_import.py from a release's sources; do not edit. The notation is explained in structures.h.
 #include "admission/cel/structures.h"
 
 namespace vg::admission::cel {
@@ -62,9 +62,9 @@ constexpr Structure rows[] = {
      "ClientPassthrough:ClientPassthroughDevices Sound:SoundDevice TPM/tpm:TPMDevice Video:VideoDevice"},
     {"v1.Diag288Watchdog", "Action:string"},
     {"v1.Disk",
-     "Name:string DiskDevice/:DiskDevice BootOrder:uint Serial:string DedicatedIOThread:bool Cache:string "
-     "IO/io:string Tag:string BlockSize:BlockSize Shareable:bool ErrorPolicy:string ChangedBlockTracking:bool "
-     "Disk/:DiskTarget LUN/:LunTarget CDRom/:CDRomTarget"},
+     "Name:string DiskDevice/:DiskDevice BootOrder:uint Serial:string DedicatedIOThread:bool Cache:string IO/io:string "
+     "Tag:string BlockSize:BlockSize Shareable:bool ErrorPolicy:string ChangedBlockTracking:bool Disk/:DiskTarget "
+     "LUN/:LunTarget CDRom/:CDRomTarget"},
     {"v1.DiskDevice", "Disk:DiskTarget LUN/lun:LunTarget CDRom/cdrom:CDRomTarget"},
     {"v1.DiskIOThreads", "SupplementalPoolThreadCount:uint"},
     {"v1.DiskTarget", "Bus:string ReadOnly/readonly:bool PciAddress:string"},
@@ -270,9 +270,8 @@ constexpr Structure rows[] = {
      "TypeMeta/:TypeMeta ObjectMeta/metadata:ObjectMeta Spec:VirtualMachineInstanceSpec "
      "Status:VirtualMachineInstanceStatus Kind/:string APIVersion/:string Name/:string GenerateName/:string "
      "Namespace/:string SelfLink/:string UID/:string ResourceVersion/:string Generation/:int CreationTimestamp/:Time "
-     "DeletionTimestamp/:Time DeletionGracePeriodSeconds/:int Labels/:map[string]string "
-     "Annotations/:map[string]string OwnerReferences/:[]OwnerReference Finalizers/:[]string "
-     "ManagedFields/:[]ManagedFieldsEntry"},
+     "DeletionTimestamp/:Time DeletionGracePeriodSeconds/:int Labels/:map[string]string Annotations/:map[string]string "
+     "OwnerReferences/:[]OwnerReference Finalizers/:[]string ManagedFields/:[]ManagedFieldsEntry"},
     {"v1.VirtualMachineInstanceBackupStatus",
      "BackupName:string StartTimestamp:Time EndTimestamp:Time Completed:bool Failed:bool BackupMsg:string "
      "CheckpointName:string Volumes:[]v1alpha1.BackupVolumeInfo QuiesceStatus:string"},
@@ -292,33 +291,30 @@ constexpr Structure rows[] = {
     {"v1.VirtualMachineInstanceMigrationState",
      "StartTimestamp:Time EndTimestamp:Time TargetNodeDomainReadyTimestamp:Time TargetNodeDomainDetected:bool "
      "TargetNodeAddress:string TargetDirectMigrationNodePorts:map[string]int TargetNode:string TargetPod:string "
-     "TargetAttachmentPodUID:string SourceNode:string SourcePod:string Completed:bool Failed:bool "
-     "AbortRequested:bool AbortStatus:string FailureReason:string MigrationUID/migrationUid:string Mode:string "
-     "MigrationPolicyName:string VMIMConfigurationOptions/migrationConfiguration:VMIMConfigurationOptions "
-     "TargetCPUSet:[]int TargetNodeTopology:string SourcePersistentStatePVCName:string "
-     "TargetPersistentStatePVCName:string SourceState:VirtualMachineInstanceMigrationSourceState "
-     "TargetState:VirtualMachineInstanceMigrationTargetState MigrationNetworkType:string "
-     "TargetMemoryOverhead:resource.Quantity"},
+     "TargetAttachmentPodUID:string SourceNode:string SourcePod:string Completed:bool Failed:bool AbortRequested:bool "
+     "AbortStatus:string FailureReason:string MigrationUID/migrationUid:string Mode:string MigrationPolicyName:string "
+     "VMIMConfigurationOptions/migrationConfiguration:VMIMConfigurationOptions TargetCPUSet:[]int "
+     "TargetNodeTopology:string SourcePersistentStatePVCName:string TargetPersistentStatePVCName:string "
+     "SourceState:VirtualMachineInstanceMigrationSourceState TargetState:VirtualMachineInstanceMigrationTargetState "
+     "MigrationNetworkType:string TargetMemoryOverhead:resource.Quantity"},
     {"v1.VirtualMachineInstanceMigrationTargetState",
-     "VirtualMachineInstanceCommonMigrationState/:VirtualMachineInstanceCommonMigrationState "
-     "DomainReadyTimestamp:Time DomainDetected:bool NodeAddress:string DirectMigrationNodePorts:map[string]int "
-     "AttachmentPodUID:string CPUSet/cpuSet:[]int NodeTopology:string Node/:string Pod/:string MigrationUID/:string "
-     "DomainName/:string DomainNamespace/:string SyncAddress/:string PersistentStatePVCName/:string "
-     "SelinuxContext/:string VirtualMachineInstanceUID/:string"},
+     "VirtualMachineInstanceCommonMigrationState/:VirtualMachineInstanceCommonMigrationState DomainReadyTimestamp:Time "
+     "DomainDetected:bool NodeAddress:string DirectMigrationNodePorts:map[string]int AttachmentPodUID:string "
+     "CPUSet/cpuSet:[]int NodeTopology:string Node/:string Pod/:string MigrationUID/:string DomainName/:string "
+     "DomainNamespace/:string SyncAddress/:string PersistentStatePVCName/:string SelinuxContext/:string "
+     "VirtualMachineInstanceUID/:string"},
     {"v1.VirtualMachineInstanceNetworkInterface",
      "IP/ipAddress:string MAC/mac:string Name:string IPs/ipAddresses:[]string PodInterfaceName:string "
      "InterfaceName:string InfoSource:string QueueCount:int LinkState:string"},
     {"v1.VirtualMachineInstancePhaseTransitionTimestamp", "Phase:string PhaseTransitionTimestamp:Time"},
-    {"v1.VirtualMachineInstanceResourceClaim",
-     "Name:string ResourceClaimName:string ResourceClaimTemplateName:string"},
+    {"v1.VirtualMachineInstanceResourceClaim", "Name:string ResourceClaimName:string ResourceClaimTemplateName:string"},
     {"v1.VirtualMachineInstanceSpec",
-     "PriorityClassName:string Domain:DomainSpec NodeSelector:map[string]string Affinity:Affinity "
-     "SchedulerName:string ServiceAccountName:string Tolerations:[]Toleration "
-     "TopologySpreadConstraints:[]TopologySpreadConstraint EvictionStrategy:string StartStrategy:string "
-     "TerminationGracePeriodSeconds:int Volumes:[]Volume LivenessProbe:Probe ReadinessProbe:Probe Hostname:string "
-     "Subdomain:string Networks:[]Network DNSPolicy/dnsPolicy:string DNSConfig/dnsConfig:PodDNSConfig "
-     "AccessCredentials:[]AccessCredential Architecture:string ResourceClaims:[]VirtualMachineInstanceResourceClaim "
-     "UtilityVolumes:[]UtilityVolume"},
+     "PriorityClassName:string Domain:DomainSpec NodeSelector:map[string]string Affinity:Affinity SchedulerName:string "
+     "ServiceAccountName:string Tolerations:[]Toleration TopologySpreadConstraints:[]TopologySpreadConstraint "
+     "EvictionStrategy:string StartStrategy:string TerminationGracePeriodSeconds:int Volumes:[]Volume "
+     "LivenessProbe:Probe ReadinessProbe:Probe Hostname:string Subdomain:string Networks:[]Network "
+     "DNSPolicy/dnsPolicy:string DNSConfig/dnsConfig:PodDNSConfig AccessCredentials:[]AccessCredential "
+     "Architecture:string ResourceClaims:[]VirtualMachineInstanceResourceClaim UtilityVolumes:[]UtilityVolume"},
     {"v1.VirtualMachineInstanceStatus",
      "NodeName:string Reason:string Conditions:[]VirtualMachineInstanceCondition Phase:string "
      "PhaseTransitionTimestamps:[]VirtualMachineInstancePhaseTransitionTimestamp "
