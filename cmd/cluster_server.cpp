@@ -20,7 +20,6 @@
 #include "actions/service.h"
 #include "actions/stream_ledger.h"
 #include "admission/admit.h"
-#include "admission/store_lookups.h"
 #include "auth/identify.h"
 #include "base/background.h"
 #include "base/budgets.h"
@@ -166,7 +165,6 @@ class ClusterServer {
                   *restores_ = nullptr, *backups_ = nullptr;
   kube::LiveConfig config_;
   std::optional<kube::KubeLookups> lookups_;
-  admission::NoLookups no_lookups_;
   std::optional<admission::Environment> environment_;
   kube::KubeObjects objects_;
   std::optional<node::HandlerLink> nodes_;
@@ -213,11 +211,8 @@ ClusterServer::ClusterServer(const ClusterOptions& options, kube::ClusterAccess 
       api_health_(health_client_, config_, clock_, {}) {
   follow_all();
   lookups_.emplace(client_, copies());
-  environment_.emplace(admission::Environment{.config = config_,
-                                              .lookups = no_lookups_,
-                                              .clock = clock_,
-                                              .own_namespace = own_namespace_,
-                                              .sessions = &*lookups_});
+  environment_.emplace(admission::Environment{
+      .config = config_, .lookups = *lookups_, .clock = clock_, .own_namespace = own_namespace_});
   nodes_.emplace(objects_, link_options(options));
   streams_.emplace(metrics_, clock_);
   service_.emplace(actions::Parts{

@@ -77,7 +77,8 @@ class StandaloneApi {
   std::unique_ptr<store::EmbeddedStore> store_;
   resources::Commits commits_;
   config::StoredConfig config_;
-  admission::StoreLookups lookups_;
+  admission::StoreLookups stored_;
+  admission::ReadyLookups lookups_;
   admission::Environment admission_;
   std::unique_ptr<resources::AuditLog> audit_;
   std::vector<std::shared_ptr<const auth::TokenFile>> token_files_;

@@ -69,17 +69,15 @@ Task<void> Service::serve(server::Call& call, Target target) const {
 
 namespace {
 
-// Pure, and quick unless it has to look up much.
-Task<Decision> decide(server::Call& call, const Case& about) {
-  std::size_t bytes = 0;
-  try {
-    const admission::LookupAllowance allowance(off_loop_bytes_min);
-    co_return about.action.decide(about);
-  } catch (const admission::LookupTooLarge& large) {
-    bytes = std::max(large.bytes, off_loop_bytes_min);
+// Pure, and quick unless it has to look up much. Once more after each fetching, until nothing is missing.
+Task<Decision> decide(server::Call& call, const Case& about, admission::LookupSession& session) {
+  const auto work_on = [&call](std::size_t bytes) { return call.work_on(bytes); };
+  for (;;) {
+    auto decision =
+        co_await admission::off_loop_with_lookups(call.core(), 0, work_on, [&] { return about.action.decide(about); });
+    if (!session.lookups().missed()) co_return decision;
+    co_await session.fetch(call.core());
   }
-  if (auto seated = co_await call.work_on(bytes); !seated) co_return Decision(fail(std::move(seated.error())));
-  co_return co_await off_loop(call.core(), bytes, [&] { return about.action.decide(about); });
 }
 
 }  // namespace
@@ -92,9 +90,9 @@ Task<std::optional<OpenStream>> Service::act(server::Call& call, const Target& t
     co_return std::nullopt;
   }
   json::LeasedArena arena;
-  const auto session = parts_.environment.sessions ? parts_.environment.sessions->open(call.identity().user) : nullptr;
+  const auto session = parts_.environment.lookups.open(call.identity().user);
   const admission::Context context{.config = *config,
-                                   .lookups = session ? session->lookups() : parts_.environment.lookups,
+                                   .lookups = session->lookups(),
                                    .randomness = parts_.environment.randomness,
                                    .own_namespace = parts_.environment.own_namespace,
                                    .now = parts_.environment.clock.wall_now(),
@@ -106,8 +104,7 @@ Task<std::optional<OpenStream>> Service::act(server::Call& call, const Target& t
   about.storage = arena.storage();
   Gathered values;
   const auto gathered = co_await gather(about, values, parts_, call);
-  auto decision = gathered ? co_await decide(call, about) : Decision(fail(gathered.error()));
-  while (gathered && session && co_await session->fetch(call.core())) decision = action.decide(about);
+  auto decision = gathered ? co_await decide(call, about, *session) : Decision(fail(gathered.error()));
   if (decision) co_return co_await execute(std::move(*decision), about, parts_, call);
   refuse(call, action, decision.error());
   co_return std::nullopt;

@@ -120,8 +120,9 @@ class Given {
   Decision decide() {
     if (!about_.body && !about_.body_problem && !action_.body_type.empty() && action_.body == Body::options) body("");
     const admission::Environment& environment = admission::offline_environment();
+    const auto session = environment.lookups.open("somebody");
     const admission::Context context{.config = *config_,
-                                     .lookups = environment.lookups,
+                                     .lookups = session->lookups(),
                                      .randomness = environment.randomness,
                                      .own_namespace = "kubevirt",
                                      .now = {},

@@ -1,36 +1,49 @@
 #include "admission/admit.h"
 
-#include "admission/lookup_failure.h"
+#include <utility>
+
 #include "admission/store_lookups.h"
-#include "admission/webhook_steps.h"
 
 namespace vg::admission {
 
 const Environment& offline_environment() {
   static const config::FixedConfig config(config::ClusterConfig::defaults("amd64"));
-  static const NoLookups lookups;
+  static const NoLookups none;
+  static const ReadyLookups lookups(none);
   static const SystemClock clock;
   static const Environment environment{.config = config, .lookups = lookups, .clock = clock};
   return environment;
 }
 
-Verdict admit(const Webhook& webhook, const Review& review, const Environment& environment,
-              const json::StoragePtr& storage) {
-  return admit(webhook, review, environment, environment.lookups, storage);
+Judgement::Judgement(const Webhook& webhook, const Review& review, const Environment& environment,
+                     const Lookups& lookups, const json::StoragePtr& storage)
+    : config_(environment.config.current()),
+      watched_(lookups),
+      context_{.config = *config_,
+               .lookups = watched_,
+               .randomness = environment.randomness,
+               .own_namespace = environment.own_namespace,
+               .now = environment.clock.wall_now(),
+               .storage = storage},
+      course_{.webhook = webhook, .review = review, .context = context_, .object = review.object} {}
+
+const Verdict& Judgement::ask() {
+  watched_.begin_again();
+  verdict_ = watched_.settle(run_steps(course_), course_.webhook);
+  return verdict_;
 }
 
 Verdict admit(const Webhook& webhook, const Review& review, const Environment& environment, const Lookups& lookups,
               const json::StoragePtr& storage) {
-  // One snapshot to the end: a change of the configuration meanwhile is for the next review.
-  const config::ConfigPtr config = environment.config.current();
-  WatchedLookups watched(lookups);
-  const Context context{.config = *config,
-                        .lookups = watched,
-                        .randomness = environment.randomness,
-                        .own_namespace = environment.own_namespace,
-                        .now = environment.clock.wall_now(),
-                        .storage = storage};
-  return watched.settle(run_steps(webhook, review, context), webhook);
+  Judgement judgement(webhook, review, environment, lookups, storage);
+  judgement.ask();
+  return std::move(judgement.verdict());
+}
+
+Verdict admit(const Webhook& webhook, const Review& review, const Environment& environment,
+              const json::StoragePtr& storage) {
+  const auto session = environment.lookups.open(review.user.username);
+  return admit(webhook, review, environment, session->lookups(), storage);
 }
 
 }  // namespace vg::admission

@@ -32,6 +32,9 @@ class Lookups {
   virtual Result<std::vector<json::Value*>> list_labelled(std::string_view resource, std::string_view ns,
                                                           std::string_view label, std::string_view value,
                                                           const json::StoragePtr& storage) const = 0;
+  // Whether something was asked for that has to be fetched first (lookup_session.h). What came of it is not to be used,
+  // and whoever asked is asked again: so nothing is changed before it is known that nothing is missing.
+  virtual bool missed() const = 0;
 };
 
 // What is new in every object: a test gives fixed ones.

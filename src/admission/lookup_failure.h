@@ -36,6 +36,10 @@ class WatchedLookups final : public Lookups {
                                                   const json::StoragePtr& storage) const override {
     return watched(resource, lookups_.list_labelled(resource, ns, label, value, storage));
   }
+  bool missed() const override { return lookups_.missed(); }
+
+  // What was unknown before may be known now.
+  void begin_again() { failure_.reset(); }
 
   // The verdict as it is when every look-up had an answer. Otherwise nothing is let through: what a moment can mend is
   // told in place of every verdict, since a refusal may come of what was not found; but evictions have an answer of

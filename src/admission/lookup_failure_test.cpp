@@ -32,6 +32,7 @@ class Failing final : public Lookups {
                                                   const json::StoragePtr&) const override {
     return fail(status());
   }
+  bool missed() const override { return false; }
 
  private:
   Status status() const { return {.code = code, .reason = {}, .message = "no answer", .details = {}}; }
@@ -47,7 +48,8 @@ struct LookupFailureTest : ::testing::Test {
     auto document = json::Document::parse(fmt::format(R"({{"request":{}}})", request));
     EXPECT_TRUE(document) << request;
     const auto review = read_review(document->root());
-    const Environment environment{.config = config, .lookups = lookups, .clock = clock};
+    const ReadyLookups ready(lookups);
+    const Environment environment{.config = config, .lookups = ready, .clock = clock};
     return admit(*find_webhook(path), *review, environment, document->storage());
   }
 };

@@ -17,6 +17,7 @@ class StoreLookups final : public Lookups {
   Result<std::vector<json::Value*>> list_labelled(std::string_view resource, std::string_view ns,
                                                   std::string_view label, std::string_view value,
                                                   const json::StoragePtr& storage) const override;
+  bool missed() const override { return false; }
 
  private:
   Result<std::vector<json::Value*>> read(const ListQuery& query, const json::StoragePtr& storage) const;
@@ -37,6 +38,7 @@ class NoLookups final : public Lookups {
                                                   std::string_view, const json::StoragePtr&) const override {
     return std::vector<json::Value*>();
   }
+  bool missed() const override { return false; }
 };
 
 }  // namespace vg::admission

@@ -8,7 +8,6 @@
 
 #include "admission/defaults/completion.h"
 #include "admission/defaults/presets.h"
-#include "admission/instancetype/expand.h"
 #include "admission/rule.h"
 #include "api/canonical.h"
 #include "api/schema.h"
@@ -21,23 +20,6 @@ namespace {
 using config::Gate;
 using std::string_view;
 using enum Step;
-
-// Where a review is on its way.
-struct Course {
-  const Webhook& webhook;
-  const Review& review;
-  const Context& context;
-  json::Value* object = nullptr;
-  json::Value* old_object = nullptr;
-  // Decoding changes the object, and some webhooks decode before they check: the check is then made before, and told
-  // at its turn.
-  std::optional<std::vector<StatusCause>> schema_causes = {};
-  std::optional<Expansion> expansion = {};
-  bool empty_requests = false;
-
-  bool creates() const { return review.operation() == Operation::create; }
-  bool updates() const { return review.operation() == Operation::update; }
-};
 
 using Answer = std::optional<Verdict>;  // nothing: go on
 
@@ -225,10 +207,14 @@ Answer take(Step step, Course& course) {
 
 }  // namespace
 
-Verdict run_steps(const Webhook& webhook, const Review& review, const Context& context) {
-  Course course{.webhook = webhook, .review = review, .context = context, .object = review.object};
-  for (const Step step : webhook.steps)
-    if (auto verdict = take(step, course)) return std::move(*verdict);
+bool looks_up(Step step) { return step == expand || step == rules || step == defaults; }
+
+Verdict run_steps(Course& course) {
+  const auto steps = course.webhook.steps;
+  for (std::size_t i = course.done; i < steps.size(); ++i) {
+    if (i == course.done && !looks_up(steps[i])) ++course.done;
+    if (auto verdict = take(steps[i], course)) return std::move(*verdict);
+  }
   return Verdict::allow();
 }
 

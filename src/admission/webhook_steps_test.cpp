@@ -1,3 +1,5 @@
+#include "admission/webhook_steps.h"
+
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -18,6 +20,14 @@ TEST(WebhookStepsTest, AStepHasWhatItNeeds) {
     EXPECT_EQ(has(Step::defaults), webhook.mutating()) << webhook.path;
     if (webhook.rules) EXPECT_TRUE(has(Step::rules)) << webhook.path;
     if (has(Step::living)) EXPECT_TRUE(has(Step::decode)) << webhook.path;
+  }
+}
+
+// Who is asked again goes on at the first look-up, with what was done before.
+TEST(WebhookStepsTest, NothingIsReadBehindTheFirstLookUp) {
+  for (const Webhook& webhook : webhooks()) {
+    const auto first = std::ranges::find_if(webhook.steps, looks_up);
+    EXPECT_TRUE(std::all_of(first, webhook.steps.end(), looks_up)) << webhook.path;
   }
 }
 

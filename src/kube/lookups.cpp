@@ -10,6 +10,7 @@
 #include "admission/lookup_allowance.h"
 #include "admission/lookup_name.h"
 #include "base/limits.h"
+#include "http/side_by_side.h"
 #include "json/access.h"
 #include "json/parse.h"
 #include "kube/answer.h"
@@ -23,10 +24,14 @@ using json::StoragePtr;
 
 // A review follows a few references, one after the other; more rounds than this follow a circle.
 constexpr int rounds_max = 32;
-// kube-apiserver waits 10 s for our webhooks; whoever gets an answer before knows more than that it was late.
-constexpr std::chrono::seconds fetch_deadline{8};
 // As many as the rate limit gives in a second or two; real objects need a handful.
 constexpr std::size_t fetches_max = 256;
+// As many as there are connections that are kept for the next questions.
+constexpr std::size_t fetches_at_once_max = 16;
+// Of one object: its text is longer than what is stored, but not by much.
+constexpr std::size_t object_answer_bytes_max = 2 * limits::object_body_bytes_max;
+// All answers to one session, which are held until it ends: the longest list, and as much again of objects.
+constexpr std::size_t answers_bytes_max = 2 * limits::lookup_list_bytes_max;
 constexpr json::ParseOptions any_size{.bytes_max = SIZE_MAX};
 
 json::Value* keep(json::Value value, const StoragePtr& storage) {
@@ -64,8 +69,8 @@ bool has_label(const json::Value& object, std::string_view label, std::string_vi
 
 class Session final : public admission::LookupSession, public admission::Lookups {
  public:
-  Session(Client& client, const KubeLookups::Copies& copies, std::string_view asker)
-      : client_(client), copies_(copies), asker_(asker) {}
+  Session(Client& client, const KubeLookups::Copies& copies, std::string_view asker, std::chrono::milliseconds time)
+      : client_(client), copies_(copies), asker_(asker), time_(time) {}
 
   const admission::Lookups& lookups() const override { return *this; }
 
@@ -104,33 +109,41 @@ class Session final : public admission::LookupSession, public admission::Lookups
     return all;
   }
 
-  Task<bool> fetch(Core& core) override {
-    if (missing_.empty() || ++rounds_ > rounds_max) co_return false;
-    const auto missing = std::exchange(missing_, {});
-    for (const auto& [target, about] : missing) {
-      // An object may name thousands of others: time is for all of them together, or one review would go on for hours.
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - std::chrono::steady_clock::now());
-      if (left.count() <= 0 || ++fetched_ > fetches_max) {
-        answers_.emplace(target, fail(too_much()));
-        continue;
-      }
-      Question question{.target = target, .about = about, .timeout = left};
-      question.body_limit_bytes = limits::lookup_list_bytes_max;
-      question.asker = asker_;
-      auto answer = co_await client_.ask(core, std::move(question));
-      answers_.emplace(target, answer ? Result<std::string>(std::move(answer->body)) : fail(std::move(answer.error())));
-    }
-    co_return true;
+  bool missed() const override { return !missing_.empty(); }
+
+  Task<void> fetch(Core& core) override {
+    ++rounds_;
+    const std::vector<Missing> missing(missing_.begin(), missing_.end());
+    missing_.clear();
+    co_await http::side_by_side(core, missing.size(), fetches_at_once_max, [&](std::size_t index) -> Task<void> {
+      const auto& [target, about] = missing[index];
+      answers_.insert_or_assign(target, co_await fetch_one(core, target, about));
+    });
   }
 
  private:
   using Answers = std::map<std::string, Result<std::string>, std::less<>>;
+  using Missing = std::pair<std::string, Subject>;
 
-  static Status too_much() {
+  Task<Result<std::string>> fetch_one(Core& core, const std::string& target, Subject about) {
+    // An object may name thousands of others: time is for all of them together, or one review would go on for hours.
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - std::chrono::steady_clock::now());
+    if (left.count() <= 0 || ++fetched_ > fetches_max || bytes_ > answers_bytes_max) co_return fail(too_much());
+    Question question{.target = target, .about = about, .timeout = left};
+    question.body_limit_bytes = about.verb == "LIST" ? limits::lookup_list_bytes_max : object_answer_bytes_max;
+    question.asker = asker_;
+    auto answer = co_await client_.ask(core, std::move(question));
+    if (!answer) co_return fail(std::move(answer.error()));
+    bytes_ += answer->body.size();
+    if (bytes_ > answers_bytes_max) co_return fail(too_much());
+    co_return std::move(answer->body);
+  }
+
+  Status too_much() const {
     return Status::unavailable(fmt::format(
-        "what the object refers to could not be looked up in time: at most {} look-ups in {} s are made for one "
-        "request; use fewer references, or try again",
-        fetches_max, fetch_deadline.count()));
+        "what the object refers to could not be looked up in time: at most {} look-ups of {} bytes, in {} ms and {} "
+        "rounds, are made for one request; use fewer references, or try again",
+        fetches_max, answers_bytes_max, time_.count(), rounds_max));
   }
   static Status not_there_yet() { return Status::unavailable("the object has not been fetched yet"); }
 
@@ -143,6 +156,7 @@ class Session final : public admission::LookupSession, public admission::Lookups
   // Null when it has to be fetched first.
   const Result<std::string>* ask(std::string target, std::string_view verb, std::string_view plural) const {
     if (const auto found = answers_.find(target); found != answers_.end()) return &found->second;
+    if (rounds_ >= rounds_max) return &answers_.emplace(std::move(target), fail(too_much())).first->second;
     missing_.insert_or_assign(std::move(target), Subject{.verb = verb, .resource = plural});
     return nullptr;
   }
@@ -178,17 +192,18 @@ class Session final : public admission::LookupSession, public admission::Lookups
   Client& client_;
   const KubeLookups::Copies& copies_;
   const std::string asker_;
-  const std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::now() + fetch_deadline;
-  Answers answers_;
+  const std::chrono::milliseconds time_;
+  const std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::now() + time_;
+  mutable Answers answers_;
   mutable std::map<std::string, Subject> missing_;
   int rounds_ = 0;
-  std::size_t fetched_ = 0;
+  std::size_t fetched_ = 0, bytes_ = 0;
 };
 
 }  // namespace
 
 std::unique_ptr<admission::LookupSession> KubeLookups::open(std::string_view asker) const {
-  return std::make_unique<Session>(client_, copies_, asker);
+  return std::make_unique<Session>(client_, copies_, asker, time_);
 }
 
 }  // namespace vg::kube

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -38,7 +39,23 @@ class ScriptedApi {
     return asked_;
   }
 
+  // Answers wait until so many requests wait for theirs.
+  void wait_for(int company) { company_ = company; }
+  // How many have waited at once.
+  int waited_at_once() const { return waited_at_once_; }
+
   Task<void> handle(http::Exchange& exchange) {
+    const int waiting = ++waiting_;
+    for (int most = waited_at_once_; waiting > most && !waited_at_once_.compare_exchange_weak(most, waiting);) {
+    }
+    while (waited_at_once_ < company_ && !exchange.cancelled())
+      co_await exchange.core().sleep(std::chrono::milliseconds(5));
+    co_await answer(exchange);
+    --waiting_;
+  }
+
+ private:
+  Task<void> answer(http::Exchange& exchange) {
     const auto body = co_await exchange.read_body(1 << 20);
     const Scripted scripted = next(exchange.request(), body ? *body : std::string_view());
     http::Response response{
@@ -53,7 +70,6 @@ class ScriptedApi {
     while (!exchange.cancelled()) co_await exchange.core().sleep(std::chrono::milliseconds(5));
   }
 
- private:
   Scripted next(const http::Request& request, std::string_view body) {
     const std::scoped_lock lock(mutex_);
     const std::string line = fmt::format("{} {}", request.method, request.target);
@@ -75,6 +91,7 @@ class ScriptedApi {
       return a.size() != b.size() ? a.size() > b.size() : a < b;
     }
   };
+  std::atomic<int> company_{0}, waiting_{0}, waited_at_once_{0};
   std::map<std::string, std::deque<Scripted>, Longer> answers_;
   std::vector<std::string> asked_;
 };

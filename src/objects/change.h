@@ -1,7 +1,6 @@
 // The last part of every write that changes an object, whichever way it was asked for: admission, rules, store.
 #pragma once
 
-#include <algorithm>
 #include <expected>
 #include <optional>
 #include <string_view>
@@ -41,23 +40,15 @@ inline constexpr int write_attempts_max = 5;
 // or off the loop. Also takes the request's arena, which must happen on the core.
 std::size_t work_bytes(ObjectRequest& request, const StoredObject* current = nullptr);
 
-// co_await off_loop(...) for a step that asks the admission rules: also off the loop when what they have to look
-// up is large. `fn` may then be called a second time, so it changes nothing before it has asked them, but to the same
-// effect.
+// admission::off_loop_with_lookups() for a step that asks the admission rules. The warnings of a try that is not the
+// last one are forgotten.
 template <class Fn>
 Task<std::invoke_result_t<Fn&>> off_loop_with_lookups(ObjectRequest& request, std::size_t bytes, Fn fn) {
-  if (bytes < off_loop_bytes_min) {
-    const std::size_t warned = request.warnings.size();
-    try {
-      const admission::LookupAllowance allowance(off_loop_bytes_min);
-      co_return fn();
-    } catch (const admission::LookupTooLarge& large) {
-      bytes = std::max(large.bytes, off_loop_bytes_min);
-    }
+  const auto work_on = [&request, warned = request.warnings.size()](std::size_t large) {
     request.warnings.resize(warned);
-    if (auto seated = co_await request.work_on(bytes); !seated) co_return fail(std::move(seated.error()));
-  }
-  co_return co_await off_loop(request.core, bytes, std::move(fn));
+    return request.work_on(large);
+  };
+  return admission::off_loop_with_lookups(request.core, bytes, work_on, std::move(fn));
 }
 
 // In which version the fields are named: the stored one, where the writer speaks of another form of the object.

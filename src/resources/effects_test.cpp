@@ -73,7 +73,8 @@ class EffectsTest : public ApiTest {
     return std::string(json::as_string(json::find_path(value, {"status", "evacuationNodeName"})).value_or(""));
   }
 
-  admission::StoreLookups lookups_{*store_};
+  admission::StoreLookups stored_{*store_};
+  admission::ReadyLookups lookups_{stored_};
   config::FixedConfig config_{config::ClusterConfig::defaults("amd64")};
   admission::Environment environment_{.config = config_, .lookups = lookups_, .clock = clock_};
   server::Router own_router_{{.identifier = identifier_, .clock = clock_, .metrics = metrics_}};

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -63,36 +62,17 @@ void log_refusal(const Call& call, const Webhook& webhook, const admission::Revi
 
 constexpr json::ParseOptions review_options{.values_max = budgets::review_values_max};
 
-// What the rules say once they know everything they ask for. They change objects where they lie, so each time they are
-// asked they get the review as it was sent.
-Task<Result<admission::Verdict>> judge(Call& call, const Webhook& webhook, const admission::Environment& environment,
-                                       std::string_view body, json::Value& document, admission::Review& review,
-                                       const json::StoragePtr& storage) {
-  using Judged = Result<admission::Verdict>;
-  const auto session = environment.sessions ? environment.sessions->open(call.source()) : nullptr;
-  const auto admit = [&] {
-    return Judged(session ? admission::admit(webhook, review, environment, session->lookups(), storage)
-                          : admission::admit(webhook, review, environment, storage));
-  };
-  for (std::size_t bytes = body.size();;) {
-    std::optional<Judged> verdict;
-    if (bytes >= off_loop_bytes_min) {
-      verdict = co_await off_loop(call.core(), bytes, admit);
-    } else {
-      try {
-        const admission::LookupAllowance allowance(off_loop_bytes_min);
-        verdict = admit();
-      } catch (const admission::LookupTooLarge& large) {
-        bytes = std::max(large.bytes, off_loop_bytes_min);
-      }
-      if (!verdict)
-        if (auto seated = co_await call.work_on(bytes); !seated) co_return fail(std::move(seated.error()));
-    }
-    if (verdict && (!*verdict || !session || !co_await session->fetch(call.core()))) co_return std::move(*verdict);
-    auto again = co_await off_loop(call.core(), bytes, [&] { return json::parse(body, storage, review_options); });
-    if (!again) co_return fail(std::move(again.error()));
-    document = std::move(*again);
-    review = *admission::read_review(document);
+// Until the rules know everything they ask for: what is missing is fetched, and they are asked again.
+Task<Result<void>> judge(Call& call, std::size_t bytes, admission::Judgement& judgement,
+                         admission::LookupSession& session) {
+  const auto work_on = [&call](std::size_t large) { return call.work_on(large); };
+  for (;;) {
+    auto asked = co_await admission::off_loop_with_lookups(call.core(), bytes, work_on, [&judgement] {
+      judgement.ask();
+      return Result<void>();
+    });
+    if (!asked || !session.lookups().missed()) co_return asked;
+    co_await session.fetch(call.core());
   }
 }
 
@@ -137,9 +117,11 @@ Task<void> serve(Call& call, const Webhook& webhook, const admission::Environmen
             co_await off_loop(call.core(), body->size(), [&] { return admission::check_review_values(*review); });
         !fits)
       co_return call.refuse(fits.error());
-  auto judged = co_await judge(call, webhook, environment, *body, *document, *review, arena.storage());
-  if (!judged) co_return call.refuse(judged.error());
-  admission::Verdict& verdict = *judged;
+  const auto session = environment.lookups.open(call.source());
+  admission::Judgement judgement(webhook, *review, environment, session->lookups(), arena.storage());
+  if (auto judged = co_await judge(call, body->size(), judgement, *session); !judged)
+    co_return call.refuse(judged.error());
+  admission::Verdict& verdict = judgement.verdict();
   if (!verdict.effects.empty())
     if (auto undone = co_await admission::carry_out_all(verdict.effects, call.core(), carry_out))
       verdict = admission::Verdict::refuse(std::move(*undone));

@@ -2,6 +2,13 @@
 
 #include <gmock/gmock.h>
 
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "admission/defaults/testing.h"
+#include "admission/testing.h"
 #include "admission/webhook.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -111,6 +118,66 @@ TEST_F(WebhooksTest, ExplainsAMissingRequest) {
     EXPECT_EQ(json::get_string(document->root(), "reason"), "BadRequest");
     EXPECT_THAT(std::string(json::get_string_or(document->root(), "message")), HasSubstr("no \"request\""));
   }
+}
+
+// --- look-ups that have to be fetched
+
+constexpr std::string_view migration = R"({"uid":"u-7","operation":"CREATE","namespace":"n","name":"g",
+    "resource":{"group":"kubevirt.io","version":"v1","resource":"virtualmachineinstancemigrations"},
+    "object":{"apiVersion":"kubevirt.io/v1","kind":"VirtualMachineInstanceMigration",
+      "metadata":{"name":"g","namespace":"n"},"spec":{"vmiName":"m"}}})";
+
+struct FetchingTest : WebhooksTest, admission::LookupSource {
+  using Session = admission::testing::HesitantSession;
+  admission::testing::KnownObjects known;
+  std::function<void(Session&)> prepare = [](Session&) {};
+  mutable std::vector<std::string> askers;
+  mutable int rounds = 0;
+
+  const admission::Environment& offline = admission::offline_environment();
+  const admission::Environment environment{.config = offline.config, .lookups = *this, .clock = offline.clock};
+  Router fetching{{.identifier = identifier, .clock = clock, .metrics = own_metrics}};
+
+  FetchingTest() {
+    add_webhook_routes(fetching, Access::anyone, own_metrics, environment);
+    known.add_text(R"({"apiVersion":"kubevirt.io/v1","kind":"VirtualMachineInstance","metadata":{"name":"m",
+        "namespace":"n"},"status":{"phase":"Running","conditions":[{"type":"LiveMigratable","status":"True"}]}})");
+  }
+  std::unique_ptr<admission::LookupSession> open(std::string_view asker) const override {
+    askers.emplace_back(asker);
+    auto session = std::make_unique<Session>(known, Session::Fetches::one_at_a_time);
+    session->on_fetch = [this] { ++rounds; };
+    prepare(*session);
+    return session;
+  }
+  FakeExchange exchange(std::string_view request) {
+    FakeExchange made("POST", "/migration-validate-create", review(request));
+    made.header("Content-Type", "application/json");
+    return made;
+  }
+};
+
+TEST_F(FetchingTest, RulesAreAskedUntilNothingIsMissing) {
+  FakeExchange allowed = exchange(migration);
+  EXPECT_THAT(allowed.run(fetching).body(), HasSubstr(R"("allowed":true)"));
+  EXPECT_EQ(rounds, 2) << "the VMI, and its other migrations";
+  EXPECT_THAT(askers, ::testing::ElementsAre("192.0.2.1")) << "one session for all of it";
+
+  known = admission::testing::KnownObjects();
+  FakeExchange refused = exchange(migration);
+  EXPECT_THAT(refused.run(fetching).body(), ::testing::AllOf(HasSubstr(R"("allowed":false)"), HasSubstr("not found")));
+}
+
+TEST_F(FetchingTest, TheBodyIsReadOnce) {
+  FakeExchange asked = exchange(migration);
+  prepare = [&](Session& session) {
+    session.on_fetch = [&] {
+      ++rounds;
+      asked.spoil_body();
+    };
+  };
+  EXPECT_THAT(asked.run(fetching).body(), ::testing::AllOf(HasSubstr(R"("allowed":true)"), HasSubstr("u-7")));
+  EXPECT_EQ(rounds, 2);
 }
 
 TEST_F(WebhooksTest, BoundsTheBody) {

@@ -144,7 +144,8 @@ class ClusterWorld final : public World {
             kube::Reflector::Options{
                 .name = "presets", .group = "kubevirt.io", .version = "v1", .plural = std::string(presets)},
             metrics_, clock_, cores_[0])),
-        lookups_(own_.client, {{fmt::format("kubevirt.io/{}", presets), &presets_->copy()}}) {}
+        lookups_(own_.client, {{fmt::format("kubevirt.io/{}", presets), &presets_->copy()}}),
+        lost_lookups_(lost_.client, {}, lost_time) {}
   ~ClusterWorld() override {
     presets_.reset();
     cores_.stop();
@@ -157,6 +158,7 @@ class ClusterWorld final : public World {
   ObjectApi* lost_objects() override { return &lost_objects_; }
   Authorizer& lost_authorizer() override { return lost_reviews_; }
   const admission::LookupSource& lookups() override { return lookups_; }
+  const admission::LookupSource& lost_lookups() override { return lost_lookups_; }
   std::unique_ptr<ConfigUnderTest> configuration(std::string own_namespace) override {
     return std::make_unique<LiveConfigUnderTest>(own_.client, metrics_, clock_, cores_[0], std::move(own_namespace));
   }
@@ -196,7 +198,7 @@ class ClusterWorld final : public World {
   kube::KubeObjects objects_, lost_objects_;
   kube::AccessReviews reviews_, lost_reviews_;
   std::unique_ptr<Followed> presets_;
-  kube::KubeLookups lookups_;
+  kube::KubeLookups lookups_, lost_lookups_;
 };
 
 }  // namespace

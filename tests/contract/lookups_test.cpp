@@ -1,8 +1,11 @@
 // What every source of look-ups (admission/lookup_session.h) does: on one machine over admission::StoreLookups, in a
 // cluster kube::KubeLookups.
+#include <chrono>
 #include <functional>
+#include <set>
 #include <vector>
 
+#include "admission/lookup_failure.h"
 #include "base/limits.h"
 #include "world.h"
 
@@ -20,13 +23,18 @@ class LookupsContract : public ContractTest {
   using Decide = std::function<void(const admission::Lookups&)>;
 
   // As a request is judged: once more after each fetching, until nothing is missing.
-  void judge(const Decide& decide, std::size_t core = 0) {
-    const auto session = world().lookups().open("somebody");
-    run(judge_on(world().core(core), *session, decide), core);
+  // Returns how often something had to be fetched.
+  int judge(const Decide& decide, std::size_t core = 0) { return judge(world().lookups(), decide, core); }
+  int judge(const admission::LookupSource& source, const Decide& decide, std::size_t core = 0) {
+    const auto session = source.open("somebody");
+    return run(judge_on(world().core(core), *session, decide), core);
   }
-  static Task<void> judge_on(Core& core, admission::LookupSession& session, const Decide& decide) {
-    do decide(session.lookups());
-    while (co_await session.fetch(core));
+  static Task<int> judge_on(Core& core, admission::LookupSession& session, const Decide& decide) {
+    for (int fetched = 0;; ++fetched) {
+      decide(session.lookups());
+      if (!session.lookups().missed()) co_return fetched;
+      co_await session.fetch(core);
+    }
   }
 
   Result<json::Value*> get(std::string_view resource, std::string_view ns, std::string_view name) {
@@ -228,8 +236,43 @@ TEST_P(LookupsContract, ValuesBelongToWhoeverAsked) {
 }
 
 TEST_P(LookupsContract, WhoAsksForNothingFetchesNothing) {
+  EXPECT_EQ(judge([](const admission::Lookups&) {}), 0);
   const auto session = world().lookups().open("somebody");
-  EXPECT_FALSE(run(session->fetch(world().core(0))));
+  run(session->fetch(world().core(0)));
+  EXPECT_FALSE(session->lookups().missed());
+}
+
+TEST_P(LookupsContract, EverythingThatIsMissingComesAtOnce) {
+  constexpr int count = 40;
+  for (int i = 0; i < count; ++i) make_map(fmt::format("m{}", i));
+  int found = 0;
+  const int fetched = judge([&](const admission::Lookups& lookups) {
+    found = 0;
+    for (int i = 0; i < count; ++i) {
+      const auto map = lookups.get(config_maps, ns_, fmt::format("m{}", i), memory_.storage());
+      found += map && *map ? 1 : 0;
+    }
+    const auto all = lookups.list(config_maps, ns_, memory_.storage());
+    found += all ? static_cast<int>(all->size()) : 0;
+  });
+  EXPECT_EQ(found, 2 * count);
+  EXPECT_LE(fetched, 1);
+}
+
+// However many were asked for: they have one time together.
+TEST_P(LookupsContract, WhereNobodyAnswersItIsSaidSoonThatNothingIsKnown) {
+  constexpr int count = 40;
+  std::set<int> codes;
+  const auto began = std::chrono::steady_clock::now();
+  judge(world().lost_lookups(), [&](const admission::Lookups& lookups) {
+    codes.clear();
+    for (int i = 0; i < count; ++i) {
+      const auto maps = lookups.list(config_maps, fmt::format("n{}", i), memory_.storage());
+      codes.insert(maps ? 200 : maps.error().code);
+    }
+  });
+  EXPECT_LT(std::chrono::steady_clock::now() - began, count * World::lost_time / 4);
+  for (const int code : codes) EXPECT_TRUE(admission::may_pass(code)) << code;
 }
 
 TEST_P(LookupsContract, EveryFetchEndsOnItsCore) {

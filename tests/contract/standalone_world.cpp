@@ -35,27 +35,6 @@ class UnreadableStore final : public ObjectStore {
   static Status gone() { return Status::unavailable("the disk is gone"); }
 };
 
-// Everything is there at once.
-class ReadyLookups final : public admission::LookupSource {
- public:
-  explicit ReadyLookups(const ObjectStore& store) : lookups_(store) {}
-  std::unique_ptr<admission::LookupSession> open(std::string_view) const override {
-    return std::make_unique<Session>(lookups_);
-  }
-
- private:
-  class Session final : public admission::LookupSession {
-   public:
-    explicit Session(const admission::Lookups& lookups) : lookups_(lookups) {}
-    const admission::Lookups& lookups() const override { return lookups_; }
-    Task<bool> fetch(Core&) override { co_return false; }
-
-   private:
-    const admission::Lookups& lookups_;
-  };
-  const admission::StoreLookups lookups_;
-};
-
 class StoredConfigUnderTest final : public ConfigUnderTest {
  public:
   StoredConfigUnderTest(const ObjectStore& store, std::string own_namespace)
@@ -88,7 +67,7 @@ class StandaloneWorld final : public World {
       : api_(open_api(folder_.file("state"), clock_)),
         objects_(api_->api().backend(), resources::kubevirt_namespace),
         rbac_(api_->store()),
-        lookups_(api_->store()),
+        stored_(api_->store()),
         router_({.identifier = api_->identifier(), .clock = clock_, .metrics = metrics_}) {
     api_->add_routes(router_, health_);
     api_->start(cores_[0], false);
@@ -104,6 +83,7 @@ class StandaloneWorld final : public World {
   ObjectApi* lost_objects() override { return nullptr; }
   Authorizer& lost_authorizer() override { return lost_; }
   const admission::LookupSource& lookups() override { return lookups_; }
+  const admission::LookupSource& lost_lookups() override { return lost_lookups_; }
   std::unique_ptr<ConfigUnderTest> configuration(std::string own_namespace) override {
     return std::make_unique<StoredConfigUnderTest>(api_->store(), std::move(own_namespace));
   }
@@ -132,7 +112,8 @@ class StandaloneWorld final : public World {
   local::Rbac rbac_;
   UnreadableStore unreadable_;
   local::Rbac lost_{unreadable_};
-  ReadyLookups lookups_;
+  admission::StoreLookups stored_, unreadable_lookups_{unreadable_};
+  admission::ReadyLookups lookups_{stored_}, lost_lookups_{unreadable_lookups_};
   server::Router router_;
 };
 

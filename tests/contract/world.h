@@ -58,6 +58,9 @@ class World {
   virtual ObjectApi* lost_objects() = 0;
   virtual Authorizer& lost_authorizer() = 0;
   virtual const admission::LookupSource& lookups() = 0;
+  // Nobody answers these either. What is gathered from lists is unknown then; sessions end within `lost_time`.
+  virtual const admission::LookupSource& lost_lookups() = 0;
+  static constexpr std::chrono::milliseconds lost_time{200};
   virtual std::unique_ptr<ConfigUnderTest> configuration(std::string own_namespace) = 0;
 
   // Returns once look-ups know this version of an object of a kind of which they keep copies; empty: that it is gone.

@@ -104,7 +104,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   json::Object envelope(document.storage());
   envelope["request"] = fuzz::make_request(webhook, choices, document.storage());
   document.root() = std::move(envelope);
-  const fuzz::GeneratedLookups lookups(choices);
+  const fuzz::GeneratedLookups generated(choices);
+  const admission::ReadyLookups lookups(generated);
   judge(webhook, document, {.config = config, .lookups = lookups, .clock = clock});
   return 0;
 }

@@ -326,6 +326,7 @@ class GeneratedLookups final : public admission::Lookups {
                                                   std::string_view, const json::StoragePtr& storage) const override {
     return list(resource, ns, storage);
   }
+  bool missed() const override { return false; }
 
  private:
   json::Value* made(std::string_view resource, std::string_view name, const json::StoragePtr& storage) const {

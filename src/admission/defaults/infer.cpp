@@ -33,13 +33,13 @@ std::unexpected<Failure> serious(std::string message) { return std::unexpected(F
 
 string_view text(const Object* in, string_view key) { return in ? json::get_string_or(*in, key) : string_view(); }
 
-class Inference {
+class Volumes {
  public:
-  Inference(const Object& vm, const Family& family, const Context& context)
+  Volumes(const Object& vm, const Family& family, const Context& context)
       : vm_(vm), family_(family), context_(context), namespace_(text(edit::child(&vm, "metadata"), "namespace")) {}
 
   // F01 to F05, F09
-  Outcome from_volume(string_view name) const {
+  Outcome infer_from(string_view name) const {
     const Object* spec = edit::descend(vm_, {"spec", "template", "spec"});
     const Object* volume = spec ? edit::named_item(*spec, "volumes", name) : nullptr;
     if (!volume) return serious(fmt::format("the template has no volume {}", name));
@@ -149,29 +149,36 @@ class Inference {
 
 }  // namespace
 
-Result<void> infer_matcher(Object& vm, const Family& family, const Context& context) {
-  Object* spec = edit::child(&vm, "spec");
-  const Object* matcher = edit::child(spec, family.matcher);
+Result<Inference> infer_matcher(const Object& vm, const Family& family, const Context& context) {
+  const Object* matcher = edit::descend(vm, {"spec", family.matcher});
   const string_view volume = text(matcher, "inferFromVolume");
-  if (volume.empty()) return {};
+  if (volume.empty()) return Inference();
   const bool lenient = text(matcher, "inferFromVolumeFailurePolicy") == "Ignore";
-  const Outcome outcome = Inference(vm, family, context).from_volume(volume);
+  const Outcome outcome = Volumes(vm, family, context).infer_from(volume);
   if (!outcome) {
     if (!lenient || !outcome.error().ignorable)
       return fail(Status{.code = 400,
                          .reason = {},
                          .message = fmt::format("spec.{}.inferFromVolume: {}", family.matcher, outcome.error().message),
                          .details = {}});
-    json::erase(*spec, family.matcher);
-    return {};
+    return Inference{.changes = true, .matcher = std::nullopt};
   }
-  Object& inferred = (*spec)[family.matcher].emplace_object();
+  Object inferred(context.storage);
   if (!outcome->name.empty()) edit::set_text(inferred, "name", outcome->name);
   if (!outcome->kind.empty()) edit::set_text(inferred, "kind", outcome->kind);
   // Memory that a client gave for the case that nothing can be inferred would contradict the instance type (K28).
-  if (Object* domain = edit::descend(*spec, {"template", "spec", "domain"}); domain && lenient && family.sizes_memory)
+  return Inference{.changes = true, .matcher = std::move(inferred), .drops_memory = lenient && family.sizes_memory};
+}
+
+void apply_inference(Object& vm, const Family& family, Inference inference) {
+  Object* spec = edit::child(&vm, "spec");
+  if (!inference.changes || !spec) return;
+  if (inference.matcher)
+    (*spec)[family.matcher] = std::move(*inference.matcher);
+  else
+    json::erase(*spec, family.matcher);
+  if (Object* domain = edit::descend(*spec, {"template", "spec", "domain"}); domain && inference.drops_memory)
     json::erase(*domain, "memory");
-  return {};
 }
 
 }  // namespace vg::admission

@@ -113,7 +113,10 @@ const Family preference_family = {
 };
 
 Result<const Object*> find_named_spec(const Object& vm, const Family& family, const Context& context) {
-  const Object* matcher = edit::descend(vm, {"spec", family.matcher});
+  return find_spec(vm, edit::descend(vm, {"spec", family.matcher}), family, context);
+}
+
+Result<const Object*> find_spec(const Object& vm, const Object* matcher, const Family& family, const Context& context) {
   if (!matcher) return nullptr;
   if (const string_view name = json::get_string_or(*matcher, "revisionName"); !name.empty()) {
     auto revision = get_revision(vm, name, context);

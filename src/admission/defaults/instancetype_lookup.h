@@ -26,5 +26,8 @@ extern const Family preference_family;
 // The spec of the object that `vm` names, in canonical form and in the request's storage; null when it names none.
 // Failures: a lookup that failed, nothing of that name, a kind or a revision that makes no sense.
 Result<const json::Object*> find_named_spec(const json::Object& vm, const Family& family, const Context& context);
+// The same where `matcher` stands in the place of the VM's own; null: it names none.
+Result<const json::Object*> find_spec(const json::Object& vm, const json::Object* matcher, const Family& family,
+                                      const Context& context);
 
 }  // namespace vg::admission

@@ -91,6 +91,7 @@ class KnownObjects final : public Lookups {
     });
     return all;
   }
+  bool missed() const override { return false; }
 
  private:
   struct Key {

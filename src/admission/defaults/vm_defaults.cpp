@@ -69,18 +69,10 @@ string_view data_source_architecture(const Context& context, string_view ns, con
   return source ? text(edit::descend(*source, {"metadata", "labels"}), architecture_label) : string_view();
 }
 
-// Step 13: an image is built for one architecture. What cannot be found or is not known says nothing.
+// Step 13: an image is built for one architecture.
 void default_architecture_from_data_source(VmTarget& target) {
-  if (!text(&target.template_spec(), "architecture").empty()) return;
-  const string_view ns = text(edit::child(&target.vm, "metadata"), "namespace");
-  std::string architecture;
-  edit::each(std::as_const(target.spec()), "dataVolumeTemplates", [&](const Object& item) {
-    const Object* reference = edit::descend(item, {"spec", "sourceRef"});
-    if (!architecture.empty() || !reference || !same_but_for_case(text(reference, "kind"), "DataSource")) return;
-    const string_view label = data_source_architecture(target.context, ns, *reference);
-    if (label == "amd64" || label == "arm64" || label == "s390x") architecture = label;
-  });
-  if (!architecture.empty()) edit::set_text(target.template_spec(), "architecture", architecture);
+  if (!target.data_source_architecture.empty())
+    edit::set_text_if_empty(target.template_spec(), "architecture", target.data_source_architecture);
 }
 
 // Steps 13 and 14: as for a VMI.
@@ -121,5 +113,22 @@ Object& VmTarget::template_spec() { return json::ensure_path(vm, {"spec", "templ
 Object& VmTarget::domain() { return json::ensure_object(template_spec(), "domain"); }
 
 std::span<const VmDefault> vm_defaults() { return table; }
+
+// What cannot be found or is not known says nothing.
+std::string find_data_source_architecture(const Object& vm, const Object* preference, const Context& context) {
+  if (!text(edit::descend(vm, {"spec", "template", "spec"}), "architecture").empty()) return {};
+  if (!text(preference, "preferredArchitecture").empty()) return {};
+  const Object* spec = edit::child(&vm, "spec");
+  const string_view ns = text(edit::child(&vm, "metadata"), "namespace");
+  std::string architecture;
+  if (spec)
+    edit::each(*spec, "dataVolumeTemplates", [&](const Object& item) {
+      const Object* reference = edit::descend(item, {"spec", "sourceRef"});
+      if (!architecture.empty() || !reference || !same_but_for_case(text(reference, "kind"), "DataSource")) return;
+      const string_view label = data_source_architecture(context, ns, *reference);
+      if (label == "amd64" || label == "arm64" || label == "s390x") architecture = label;
+    });
+  return architecture;
+}
 
 }  // namespace vg::admission

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "admission/context.h"
@@ -12,7 +13,8 @@ namespace vg::admission {
 // What a default may read and change. `vm` has spec.template.spec.
 struct VmTarget {
   json::Object& vm;
-  const json::Object* preference;  // spec of the preference that the VM names, if that was found
+  const json::Object* preference;        // spec of the preference that the VM names, if that was found
+  std::string data_source_architecture;  // what find_data_source_architecture() found
   const Context& context;
 
   json::Object& spec();
@@ -26,6 +28,11 @@ struct VmDefault {
   void (*apply)(VmTarget& target);
   bool on_create_only = false;
 };
+
+// Step 13: of the images that the VM's data volumes are made from; empty where they say none, or where the VM or its
+// preference says it. Defaults look nothing up themselves: they change what would be looked at again.
+std::string find_data_source_architecture(const json::Object& vm, const json::Object* preference,
+                                          const Context& context);
 
 // In the order in which they are applied: what comes first wins.
 std::span<const VmDefault> vm_defaults();

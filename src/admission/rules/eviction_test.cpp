@@ -41,6 +41,7 @@ class Objects final : public Lookups {
                                                   const json::StoragePtr&) const override {
     return std::vector<json::Value*>();
   }
+  bool missed() const override { return false; }
 };
 
 struct EvictionTest : ::testing::Test {
@@ -62,7 +63,8 @@ struct EvictionTest : ::testing::Test {
                     R"("object":{}}}}})",
                     dry_run, eviction)));
     const auto review = read_review(document->root());
-    const Environment environment{.config = config, .lookups = objects, .clock = clock};
+    const ReadyLookups lookups(objects);
+    const Environment environment{.config = config, .lookups = lookups, .clock = clock};
     return admit(*find_webhook("/pod-eviction-validate"), *review, environment, document->storage());
   }
 };

@@ -49,6 +49,7 @@ class Cluster final : public Lookups {
     });
     return found;
   }
+  bool missed() const override { return false; }
 
  private:
   static json::Value* copy(string_view text, const json::StoragePtr& storage) {
@@ -364,10 +365,11 @@ Verdict ask(const Example& example, string_view change) {
       fmt::format(R"({{"spec":{{"configuration":{}}},"status":{{"phase":"Deployed"}}}})", example.configuration));
   const config::FixedConfig config(*config::ClusterConfig::read(kubevirt->root(), "1"));
   const Cluster cluster;
+  const ReadyLookups lookups(cluster);
   const SystemClock clock;
   const auto review = read_review(document.root());
   EXPECT_TRUE(review) << example.id;
-  return admit(webhook, *review, {.config = config, .lookups = cluster, .clock = clock}, document.storage());
+  return admit(webhook, *review, {.config = config, .lookups = lookups, .clock = clock}, document.storage());
 }
 
 // By the rule itself: its neighbour with the same field and reason does not count.

@@ -171,7 +171,8 @@ struct VmRulesTest : ::testing::Test {
     EXPECT_TRUE(review);
     const config::FixedConfig fixed(config);
     const SystemClock clock;
-    return admit(*find_webhook(vm), *review, {.config = fixed, .lookups = known, .clock = clock}, document.storage());
+    const ReadyLookups lookups(known);
+    return admit(*find_webhook(vm), *review, {.config = fixed, .lookups = lookups, .clock = clock}, document.storage());
   }
   std::vector<std::string> told(const Verdict& verdict) {
     std::vector<std::string> all;

@@ -86,6 +86,8 @@ class FakeExchange final : public http::Exchange {
   }
   const std::string& streamed() const { return streamed_; }
   void cancel() { cancelled_ = true; }
+  // Whoever reads it now reads nothing of use.
+  void spoil_body() { body_.assign(body_.size(), '!'); }
 
   const http::Request& request() const override { return request_; }
   Core& core() override { return core_; }
