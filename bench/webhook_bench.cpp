@@ -98,8 +98,12 @@ void review_through_the_router(benchmark::State& state, std::string_view path, s
   const auth::Identifier identifier("0123456789abcdefghijklmnopqrstuvwxyz0123456", "admin", {"system:masters"});
   const SystemClock clock;
   metrics::Registry metrics;
-  server::Router router({.identifier = identifier, .clock = clock, .metrics = metrics});
-  server::add_webhook_routes(router, server::Access::administrators, metrics, admission::offline_environment());
+  server::Router router({.identifier = identifier,
+                         .clock = clock,
+                         .metrics = metrics,
+                         .fairness = server::TurnKeeper::everybody_at_once()});
+  server::add_webhook_routes(router, server::Access::administrators, metrics, admission::offline_environment(), {},
+                             server::refuse_nobody());
   BenchExchange exchange(path, body);
   for (auto _ : state) {
     spawn(router.handle(exchange));

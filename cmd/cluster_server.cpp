@@ -219,10 +219,10 @@ ClusterServer::ClusterServer(const ClusterOptions& options, kube::ClusterAccess 
       .objects = objects_,
       .nodes = *nodes_,
       .environment = *environment_,
-      .streams = {.ledger = &*streams_,
+      .streams = {.ledger = *streams_,
                   .ping_interval = std::chrono::seconds(options.stream_ping_seconds),
                   .guest_networks = parse_networks(options.guest_networks).value_or(std::vector<Cidr>())},
-      .components = &components_});
+      .components = components_});
   api_.emplace(kube::AggregatedApi::Parts{.actions = *service_,
                                           .authorizer = reviews_,
                                           .health = api_health_,
@@ -404,7 +404,7 @@ void ClusterServer::add_routes() {
                                                                    .clock = clock_,
                                                                    .metrics = metrics_,
                                                                    .request_verbosity = log::verbosity_default,
-                                                                   .fairness = &fairness_});
+                                                                   .fairness = fairness_});
   health_.add("event-loops", server::HealthScope::both, [this] { return server_->stall(); });
   health_.add("serving-certificate", server::HealthScope::readiness, [this]() -> std::optional<std::string> {
     if (!certificates_->expired(clock_.wall_now())) return std::nullopt;
@@ -420,7 +420,7 @@ void ClusterServer::add_routes() {
   // kube-apiserver calls webhooks without credentials unless it is told to show some (spec server Q19).
   server::add_webhook_routes(
       *router_, server::Access::anyone, metrics_, *environment_, kube::effects_through(client_),
-      options_.webhook_client_ca_file.empty() ? server::RefuseCaller() : server::RefuseCaller(kube::refuse_stranger));
+      options_.webhook_client_ca_file.empty() ? server::refuse_nobody() : server::RefuseCaller(kube::refuse_stranger));
   api_->add_routes(*router_);
 }
 

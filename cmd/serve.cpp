@@ -408,7 +408,7 @@ Result<void> Standalone::open_api(const ServeOptions& options, const ListenAddre
   if (!api) return fail(std::move(api.error()));
   api_ = std::move(*api);
   router_ = std::make_unique<server::Router>(server::Router::Parts{
-      .identifier = api_->identifier(), .clock = clock_, .metrics = metrics_, .fairness = &fairness_});
+      .identifier = api_->identifier(), .clock = clock_, .metrics = metrics_, .fairness = fairness_});
   return {};
 }
 
@@ -427,7 +427,7 @@ void Standalone::add_routes() {
                                         .cache_control = "no-cache, private",
                                         .route_class = server::RouteClass::metrics});
   server::add_webhook_routes(*router_, server::Access::administrators, metrics_, api_->admission(),
-                             api_->api().effects());
+                             api_->api().effects(), server::refuse_nobody());
   api_->add_routes(*router_, health_);
   subresources_->add_routes(*router_);
 }

@@ -117,9 +117,9 @@ StandaloneApi::StandaloneApi(std::unique_ptr<resources::QuotaKeeper> quotas,
                                                                       .rules = rbac_,
                                                                       .table = resources::make_table,
                                                                       .admission = admission_,
-                                                                      .reviews = &reviews_,
-                                                                      .audit = audit_.get(),
-                                                                      .quotas = quotas_.get(),
+                                                                      .reviews = reviews_,
+                                                                      .audit = *audit_,
+                                                                      .quotas = *quotas_,
                                                                       .continue_tokens = continue_tokens});
 }
 

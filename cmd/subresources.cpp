@@ -49,10 +49,10 @@ Subresources::Subresources(StandaloneApi& api, const NodeOptions& options, metri
       service_({.objects = objects_,
                 .nodes = nodes_,
                 .environment = api.admission(),
-                .streams = {.ledger = &streams_,
+                .streams = {.ledger = streams_,
                             .ping_interval = std::chrono::seconds(options.stream_ping_seconds),
                             .guest_networks = parse_networks(options.guest_networks).value_or(std::vector<Cidr>())},
-                .components = &components_}) {
+                .components = components_}) {
   api.api().add_group(std::string(actions::group), [this](resources::SpecialRequest& request) {
     const resources::RequestInfo& info = request.info;
     return service_.serve(request.call, {.version = info.version,

@@ -155,8 +155,7 @@ class Executor {
   }
 
   Task<Result<bool>> ask_all(const AskComponents& asked) {
-    if (!parts_.components) co_return fail(Status::internal_error("KubeVirt components cannot be reached from here"));
-    auto document = co_await ask_components(asked, *parts_.components, call_);
+    auto document = co_await ask_components(asked, parts_.components, call_);
     if (!document) co_return fail(std::move(document.error()));
     if (!asked.collect) co_return false;
     http::Response response = answer(about_.action.success);

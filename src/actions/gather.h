@@ -21,8 +21,8 @@ struct Parts {
   ObjectApi& objects;
   NodeLink& nodes;
   const admission::Environment& environment;
-  StreamSupport streams = {};
-  ComponentLink* components = nullptr;  // null: there are none
+  StreamSupport streams;
+  ComponentLink& components;
 };
 
 // The objects that were read. A Case points into it, so it must not move.

@@ -96,7 +96,7 @@ void log_end(const About& about, const http::SpliceEnd& end) {
 }
 
 Task<void> carry(std::unique_ptr<Stream> client, OtherEnd other, std::chrono::milliseconds ping_interval, About about,
-                 std::optional<StreamLedger::Entry> entry, server::Fairness::Held of_user) {
+                 StreamLedger::Entry entry, server::Fairness::Held of_user) {
   const auto counted = std::move(entry);  // ends here, and not when the task is thrown away
   const auto held = std::move(of_user);
   const auto end = other.node ? co_await relay(std::move(client), std::move(other.node), ping_interval)
@@ -113,8 +113,8 @@ Status too_many_streams() {
 
 Task<void> open_stream(const OpenStream& stream, const StreamLedger::Stream& about, NodeLink& nodes,
                        const StreamSupport& support, server::Call& call) {
-  auto counted = support.ledger ? support.ledger->enter(about) : std::optional<StreamLedger::Entry>();
-  if (support.ledger && !counted) co_return call.refuse(too_many_streams());
+  auto counted = support.ledger.enter(about);
+  if (!counted) co_return call.refuse(too_many_streams());
   auto held = call.hold(server::Hold::stream);
   if (!held) co_return call.refuse(held.error());
   auto other = stream.kind == OpenStream::Kind::node ? co_await open_node(stream, nodes, call.core())
@@ -131,9 +131,8 @@ Task<void> open_stream(const OpenStream& stream, const StreamLedger::Stream& abo
               .ns = std::string(about.ns),
               .name = std::string(about.name)};
   auto carried = carry(std::move(*client), std::move(*other), support.ping_interval, std::move(known),
-                       std::move(counted), std::move(*held));
-  if (!support.ledger) co_return co_await carried;
-  support.ledger->tasks().start(call.core(), std::move(carried));
+                       std::move(*counted), std::move(*held));
+  support.ledger.tasks().start(call.core(), std::move(carried));
 }
 
 }  // namespace vg::actions

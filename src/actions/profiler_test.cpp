@@ -222,7 +222,13 @@ class ClusterProfilerTest : public ::testing::Test, public http::Handler {
                                            .clock = offline.clock,
                                            .randomness = offline.randomness,
                                            .own_namespace = "kubevirt"};
-  Service service{{.objects = pods, .nodes = nodes, .environment = environment, .components = &link}};
+  metrics::Registry metrics;
+  StreamLedger streams{metrics, offline.clock};
+  Service service{{.objects = pods,
+                   .nodes = nodes,
+                   .environment = environment,
+                   .streams = {.ledger = streams},
+                   .components = link}};
   std::string resource;
 
   Task<void> handle(http::Exchange& exchange) override {

@@ -90,11 +90,25 @@ constexpr std::string_view running = R"({"metadata":{"name":"demo","namespace":"
                                      R"("status":{"phase":"Running","nodeName":"node01",)"
                                      R"("conditions":[{"type":"AgentConnected","status":"True"}]}})";
 
+class NoComponents final : public ComponentLink {
+ public:
+  Task<Result<void>> ask_all(Core&, std::span<const Component>, ComponentQuestion, Take) override {
+    co_return fail(Status::internal_error("there are no components"));
+  }
+};
+
 class ServiceTest : public ::testing::Test {
  public:
   FakeObjects objects;
   FakeNode node;
-  Service service{{.objects = objects, .nodes = node, .environment = admission::offline_environment()}};
+  metrics::Registry metrics;
+  StreamLedger streams{metrics, admission::offline_environment().clock};
+  NoComponents components;
+  Service service{{.objects = objects,
+                   .nodes = node,
+                   .environment = admission::offline_environment(),
+                   .streams = {.ledger = streams},
+                   .components = components}};
 
   struct Handler final : http::Handler {
     const Service& service;

@@ -84,7 +84,7 @@ class StreamLedger {
 
 // What streams need beside the two ends.
 struct StreamSupport {
-  StreamLedger* ledger = nullptr;  // none: nothing is counted
+  StreamLedger& ledger;
   // Pings of idle streams.
   std::chrono::milliseconds ping_interval = limits::websocket_ping_interval;
   // Where guests are, as the operator says; none: wherever guests can be (base/guest_address.h).

@@ -26,8 +26,8 @@ class Controllers {
     Commits& commits;  // to the same store
     Core& core;
     const Clock& clock;
-    // Asked after roles changed: the writes that bring gathered rules up to date. May be empty.
-    std::function<std::vector<Write>()> gather_roles = {};
+    // Asked after roles changed: the writes that bring gathered rules up to date.
+    std::function<std::vector<Write>()> gather_roles;
   };
   explicit Controllers(Parts parts);
   ~Controllers();

@@ -20,7 +20,7 @@
 #include "objects/limit_ranges.h"
 #include "objects/managed_fields.h"
 #include "objects/object_meta.h"
-#include "objects/quota_keeper.h"
+#include "objects/quota_usage.h"
 #include "objects/rules.h"
 
 namespace vg::resources {
@@ -254,8 +254,8 @@ Task<Written> change_object(ObjectRequest& request, const ObjectPtr& current, co
   const bool goes = deletion_completes(wanted.get_object(), request.resource);
   if (request.options.dry_run) {
     if (auto fits = check_stored_size(current->name(), draft); !fits) co_return refused(std::move(fits.error()));
-    if (request.backend.quotas && !goes)
-      if (auto problem = request.backend.quotas->find_problem(current->key(), &old.get_object(), wanted.get_object()))
+    if (!goes)
+      if (auto problem = request.backend.quotas.find_problem(current->key(), &old.get_object(), wanted.get_object()))
         co_return refused(std::move(*problem));
     co_return unstored_object(current->key(), draft, current->revision());
   }
@@ -273,8 +273,7 @@ Task<Written> change_object(ObjectRequest& request, const ObjectPtr& current, co
   }
   if (request.group() == auth::rbac_group) co_await request.backend.authorizer.settle(core);
   if (goes) co_return unstored_object(current->key(), draft, outcome->revision);
-  if (request.backend.quotas && request.resource.key == quotas_key)
-    co_await request.backend.quotas->counted(core, current->key());
+  if (request.resource.key == quotas_key) co_await request.backend.quotas.counted(core, current->key());
   co_return std::move(outcome->objects.front());
 }
 

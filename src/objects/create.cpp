@@ -23,7 +23,7 @@
 #include "objects/object_meta.h"
 #include "objects/object_writes.h"
 #include "objects/priority_classes.h"
-#include "objects/quota_keeper.h"
+#include "objects/quota_usage.h"
 #include "objects/rules.h"
 #include "objects/runtime_classes.h"
 
@@ -121,9 +121,7 @@ Task<Result<ObjectPtr>> store_new(ObjectRequest& request, json::Object& object, 
     if (request.options.dry_run) {
       if (auto fits = check_stored_size(name, *draft); !fits) co_return fail(std::move(fits.error()));
       const ObjectKey key{request.resource.key, std::string(request.key_ns()), name};
-      if (request.backend.quotas)
-        if (auto problem = request.backend.quotas->find_problem(key, nullptr, object))
-          co_return fail(std::move(*problem));
+      if (auto problem = request.backend.quotas.find_problem(key, nullptr, object)) co_return fail(std::move(*problem));
       if (!request.find(name)) co_return unstored_object(key, *draft, 0);
       outcome = fail(Status::already_exists(std::string(request.group()), std::string(request.plural()), name));
     } else {
@@ -132,8 +130,8 @@ Task<Result<ObjectPtr>> store_new(ObjectRequest& request, json::Object& object, 
     }
     if (outcome) {
       // Whoever made a quota can rely on it.
-      if (request.backend.quotas && request.resource.key == quotas_key)
-        co_await request.backend.quotas->counted(request.core, outcome->objects.front()->key());
+      if (request.resource.key == quotas_key)
+        co_await request.backend.quotas.counted(request.core, outcome->objects.front()->key());
       co_return std::move(outcome->objects.front());
     }
     const bool taken = outcome.error().reason == "AlreadyExists";

@@ -18,13 +18,12 @@
 #include "catalog/catalog.h"
 #include "json/arena_pool.h"
 #include "objects/commit.h"
+#include "objects/quotas.h"
 #include "objects/write_options.h"
 #include "ports/authorizer.h"
 #include "ports/object_store.h"
 
 namespace vg::resources {
-
-class QuotaKeeper;
 
 // What all requests share. Everything outlives the requests.
 struct Backend {
@@ -34,7 +33,7 @@ struct Backend {
   const Clock& clock;
   const admission::Environment& admission;  // what the admission rules know beside the object
   const auth::RuleResolver& rules;          // what users hold: roles are written by those who hold as much
-  QuotaKeeper* quotas = nullptr;            // null: ResourceQuotas are only kept
+  Quotas& quotas;                           // of the same store
 };
 
 // Where the object is. All texts outlive the request.

@@ -30,11 +30,12 @@
 #include "base/task.h"
 #include "json/value.h"
 #include "objects/quota_usage.h"
+#include "objects/quotas.h"
 #include "ports/commit_guard.h"
 
 namespace vg::resources {
 
-class QuotaKeeper final : public CommitGuard {
+class QuotaKeeper final : public CommitGuard, public Quotas {
  public:
   enum class Usages : std::uint8_t {
     kept,      // status.hard and status.used are this server's: counted here, given back at once
@@ -53,11 +54,9 @@ class QuotaKeeper final : public CommitGuard {
   Result<std::vector<Write>> complete(std::span<const Item> items, const View& view, Revision revision) override;
   void undone() override;
 
-  // Why the quotas as they are now would refuse this; for a dry run. `before` is null for a new object.
-  std::optional<Status> find_problem(const ObjectKey& key, const json::Object* before, const json::Object& after) const;
-
-  // Comes back when nothing of this quota has to be counted any more, or cannot be at present.
-  Task<void> counted(Core& core, ObjectKey quota);
+  std::optional<Status> find_problem(const ObjectKey& key, const json::Object* before,
+                                     const json::Object& after) const override;
+  Task<void> counted(Core& core, ObjectKey quota) override;
 
  private:
   struct Delta {

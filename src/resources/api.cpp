@@ -279,8 +279,8 @@ Task<void> ResourceApi::handle(server::Call& call) {
       audit(recorded, false, {.user = {}, .impersonated_by = impersonator(call), .reason = asker.error().message});
     co_return;
   }
-  if (parts_.audit && is_write(info->verb))
-    if (auto takes = parts_.audit->takes_changes(); !takes) co_return call.refuse(takes.error());
+  if (is_write(info->verb))
+    if (auto takes = parts_.audit.takes_changes(); !takes) co_return call.refuse(takes.error());
   // A watch goes on for long, and what it showed was seen even if it never ends in order.
   if (info->verb == "watch") audit(recorded, true, *asker);
   recorded.asker = &*asker;
@@ -299,7 +299,6 @@ std::string ResourceApi::impersonator(const server::Call& call) const {
 }
 
 void ResourceApi::audit(const Recorded& request, bool allowed, const Asker& asker, const Deed& deed) const {
-  if (!parts_.audit) return;
   const RequestInfo& info = request.info;
   const server::Call& call = request.call;
   const auto kind = audit_kind(info, allowed, call.status(), deed);
@@ -309,19 +308,19 @@ void ResourceApi::audit(const Recorded& request, bool allowed, const Asker& aske
   resource += info.resource_request ? info.resource : info.path;
   const std::string now = print_rfc3339_micro(Timestamp::from(parts_.clock.wall_now()));
   const std::chrono::duration<double, std::milli> took = parts_.clock.steady_now() - request.began;
-  parts_.audit->write(*kind, {.time = now,
-                              .request_id = call.request().id,
-                              .user = call.identity().user,
-                              .impersonated_by = asker.impersonated_by,
-                              .verb = info.verb,
-                              .resource = resource,
-                              .subresource = info.subresource,
-                              .ns = info.ns,
-                              .name = deed.name.empty() ? info.name : deed.name,
-                              .code = call.status(),
-                              .allowed = allowed,
-                              .reason = asker.reason,
-                              .milliseconds = took.count()});
+  parts_.audit.write(*kind, {.time = now,
+                             .request_id = call.request().id,
+                             .user = call.identity().user,
+                             .impersonated_by = asker.impersonated_by,
+                             .verb = info.verb,
+                             .resource = resource,
+                             .subresource = info.subresource,
+                             .ns = info.ns,
+                             .name = deed.name.empty() ? info.name : deed.name,
+                             .code = call.status(),
+                             .allowed = allowed,
+                             .reason = asker.reason,
+                             .milliseconds = took.count()});
 }
 
 Task<void> ResourceApi::serve(server::Call& call, const RequestInfo& info, const Asker& asker, Deed& deed) {
@@ -344,7 +343,7 @@ Task<void> ResourceApi::serve(server::Call& call, const RequestInfo& info, const
     co_return co_await serve_resource(call, info, pods, *pods.kind->version(info.version), asker, deed);
   }
   if (!resource->stored) {
-    if (!parts_.reviews || !is_posted_review(*resource)) co_return call.refuse(nothing_here(info));
+    if (!is_posted_review(*resource)) co_return call.refuse(nothing_here(info));
     if (!info.name.empty() || !scope_fits(info, *resource)) co_return call.refuse(nothing_here(info));
     if (info.verb != "create") co_return call.refuse(not_allowed(info, *resource));
     co_await serve_review(call, info, *resource, asker.user);
@@ -364,7 +363,7 @@ Task<void> ResourceApi::serve_resource(server::Call& call, const RequestInfo& in
     co_return call.refuse(Status::bad_request("the path must have the name of the object"));
   if (operation == Operation::token) {
     static const Resource* const token_request = find_resource("authentication.k8s.io/tokenrequests");
-    if (!parts_.reviews || !token_request) co_return call.refuse(nothing_here(info));
+    if (!token_request) co_return call.refuse(nothing_here(info));
     co_await serve_review(call, info, *token_request, asker.user);
     co_return;
   }
@@ -447,13 +446,13 @@ Task<void> ResourceApi::serve_review(server::Call& call, const RequestInfo& info
   if (review.kind->kind == "SelfSubjectRulesReview") {
     const json::Object* spec = json::get_object(object->get_object(), "spec");
     const std::string_view ns = spec ? json::get_string_or(*spec, "namespace") : std::string_view();
-    if (auto seated = co_await call.work_on(body->size() + parts_.reviews->rules.bytes_for(user, ns)); !seated)
+    if (auto seated = co_await call.work_on(body->size() + parts_.reviews.rules.bytes_for(user, ns)); !seated)
       co_return call.refuse(seated.error());
   }
   const auto answer = co_await auth::answer_review(
       review.kind->kind, std::move(*object),
       {.core = call.core(), .user = user, .ns = info.ns, .name = info.name, .body_bytes = body->size()},
-      *parts_.reviews);
+      parts_.reviews);
   if (!answer) co_return call.refuse(answer.error());
   http::Response response{.status = 201, .content_type = form->content_type, .headers = {}, .body = {}};
   if (form->protobuf)

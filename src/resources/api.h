@@ -52,11 +52,11 @@ struct ApiParts {
   const Clock& clock;
   const auth::RuleResolver& rules;
   TableMaker table;
-  const admission::Environment& admission = admission::offline_environment();
-  const auth::ReviewParts* reviews = nullptr;  // null: access reviews and tokens are not offered
-  AuditLog* audit = nullptr;                   // null: none
-  QuotaKeeper* quotas = nullptr;               // the guard of the store; null: ResourceQuotas are only kept
-  ContinueTokens continue_tokens = {};         // of its own, which the next process does not know
+  const admission::Environment& admission;
+  const auth::ReviewParts& reviews;
+  Audit& audit;
+  Quotas& quotas;                       // of the store, whose guard they are
+  ContinueTokens continue_tokens = {};  // of its own, which the next process does not know
 };
 
 // Everything in the parts outlives this; this outlives the router's use.

@@ -190,6 +190,26 @@ class TestRules final : public auth::RuleResolver {
   static auth::PolicyRule everything() { return {.verbs = {"*"}, .api_groups = {"*"}, .resources = {"*"}}; }
 };
 
+// There are no quotas, and nothing is recorded.
+class NoQuotas final : public Quotas {
+ public:
+  std::optional<Status> find_problem(const ObjectKey&, const json::Object*, const json::Object&) const override {
+    return std::nullopt;
+  }
+  Task<void> counted(Core&, ObjectKey) override { co_return; }
+};
+class NoAudit final : public Audit {
+ public:
+  void write(AuditKind, const AuditEntry&) override {}
+  Result<void> takes_changes() const override { return {}; }
+};
+class NoTokens final : public auth::TokenIssuer {
+ public:
+  Result<auth::IssuedToken> issue(const auth::TokenOrder&) const override {
+    return fail(Status::internal_error("this test has no tokens"));
+  }
+};
+
 class ApiTest : public ::testing::Test {
  protected:
   static constexpr const char* vms = "/apis/kubevirt.io/v1/namespaces/default/virtualmachines";
@@ -203,18 +223,32 @@ class ApiTest : public ::testing::Test {
     EXPECT_TRUE(started);
     commits_ = std::make_unique<Commits>(*store_);
     cores_ = std::make_unique<http::CoreThreads>(2);
-    api_ = std::make_unique<ResourceApi>(ApiParts{.store = *store_,
-                                                  .commits = *commits_,
-                                                  .authorizer = authorizer_,
-                                                  .identifier = identifier_,
-                                                  .clock = clock_,
-                                                  .rules = rules_,
-                                                  .table = make_table});
+    reviews_.emplace(auth::ReviewParts{.authorizer = authorizer_,
+                                       .rules = rules_,
+                                       .identifier = identifier_,
+                                       .issuer = tokens_,
+                                       .store = *store_,
+                                       .clock = clock_});
+    api_ = std::make_unique<ResourceApi>(parts(admission::offline_environment()));
     api_->add_routes(router_);
   }
   ~ApiTest() override {
     commits_->wait_for_all();  // answers are posted to the cores
     cores_.reset();
+  }
+
+  ApiParts parts(const admission::Environment& environment) {
+    return {.store = *store_,
+            .commits = *commits_,
+            .authorizer = authorizer_,
+            .identifier = identifier_,
+            .clock = clock_,
+            .rules = rules_,
+            .table = make_table,
+            .admission = environment,
+            .reviews = *reviews_,
+            .audit = audit_,
+            .quotas = quotas_};
   }
 
   std::future<void> start(TestExchange& exchange) {
@@ -274,9 +308,16 @@ class ApiTest : public ::testing::Test {
   metrics::Registry metrics_;
   TestRules rules_;
   TestAuthorizer authorizer_;
+  NoTokens tokens_;
+  NoAudit audit_;
+  NoQuotas quotas_;
+  std::optional<auth::ReviewParts> reviews_;
   auth::Identifier identifier_{"secret", "admin", {"system:masters"}};
   std::unique_ptr<store::EmbeddedStore> store_;
-  server::Router router_{{.identifier = identifier_, .clock = clock_, .metrics = metrics_}};
+  server::Router router_{{.identifier = identifier_,
+                          .clock = clock_,
+                          .metrics = metrics_,
+                          .fairness = server::TurnKeeper::everybody_at_once()}};
   std::unique_ptr<Commits> commits_;
   std::unique_ptr<ResourceApi> api_;
   std::unique_ptr<http::CoreThreads> cores_;

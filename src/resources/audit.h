@@ -73,7 +73,17 @@ struct FailedAuthenticationEntry {
   std::string_view reason;
 };
 
-class AuditLog {
+// Where requests are recorded.
+class Audit {
+ public:
+  virtual ~Audit() = default;
+  // From any thread.
+  virtual void write(AuditKind kind, const AuditEntry& entry) = 0;
+  // 503 while a change must not happen because it could not be recorded.
+  virtual Result<void> takes_changes() const = 0;
+};
+
+class AuditLog final : public Audit {
  public:
   struct Options {
     std::string folder;
@@ -91,12 +101,11 @@ class AuditLog {
 
   // Creates or continues the files, mode 0600. Refuses what is no plain file.
   static Result<std::unique_ptr<AuditLog>> open(const Options& options);
-  ~AuditLog();
+  ~AuditLog() override;
   AuditLog(const AuditLog&) = delete;
   AuditLog& operator=(const AuditLog&) = delete;
 
-  // From any thread.
-  void write(AuditKind kind, const AuditEntry& entry);
+  void write(AuditKind kind, const AuditEntry& entry) override;
   void write(const FailedAuthenticationEntry& entry);
   // Everything that waits, with the summaries that are due.
   void flush();
@@ -108,8 +117,7 @@ class AuditLog {
   // Why lines cannot be written, in words for anybody; nothing while they can.
   std::optional<std::string> problem() const;
   bool required() const { return options_.required; }
-  // 503 while a change must not happen because it could not be recorded.
-  Result<void> takes_changes() const;
+  Result<void> takes_changes() const override;
 
  private:
   class File;

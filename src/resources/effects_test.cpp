@@ -28,17 +28,10 @@ class EffectsTest : public ApiTest {
     put(vmis, "m", R"({"apiVersion":"kubevirt.io/v1","kind":"VirtualMachineInstance","metadata":{"name":"m",
         "namespace":"default","uid":"u2"},"spec":{"evictionStrategy":"External","domain":{"devices":{}}},
         "status":{"nodeName":"node1"}})");
-    evicting_ = std::make_unique<ResourceApi>(ApiParts{.store = *store_,
-                                                       .commits = *commits_,
-                                                       .authorizer = authorizer_,
-                                                       .identifier = identifier_,
-                                                       .clock = clock_,
-                                                       .rules = rules_,
-                                                       .table = make_table,
-                                                       .admission = environment_});
+    evicting_ = std::make_unique<ResourceApi>(parts(environment_));
     evicting_->add_routes(own_router_);
     server::add_webhook_routes(own_router_, server::Access::administrators, metrics_, environment_,
-                               evicting_->effects());
+                               evicting_->effects(), server::refuse_nobody());
   }
 
   void put(std::string_view resource, std::string name, std::string_view text) {
@@ -77,7 +70,10 @@ class EffectsTest : public ApiTest {
   admission::ReadyLookups lookups_{stored_};
   config::FixedConfig config_{config::ClusterConfig::defaults("amd64")};
   admission::Environment environment_{.config = config_, .lookups = lookups_, .clock = clock_};
-  server::Router own_router_{{.identifier = identifier_, .clock = clock_, .metrics = metrics_}};
+  server::Router own_router_{{.identifier = identifier_,
+                              .clock = clock_,
+                              .metrics = metrics_,
+                              .fairness = server::TurnKeeper::everybody_at_once()}};
   std::unique_ptr<ResourceApi> evicting_;
 };
 

@@ -219,7 +219,7 @@ struct FairnessTest : ::testing::Test {
     fairness = std::make_unique<Fairness>(
         Fairness::Parts{.clock = clock, .metrics = metrics, .cores = 1, .options = options, .holds_max = {16, 16}});
     router = std::make_unique<Router>(
-        Router::Parts{.identifier = identifier, .clock = clock, .metrics = metrics, .fairness = fairness.get()});
+        Router::Parts{.identifier = identifier, .clock = clock, .metrics = metrics, .fairness = *fairness});
     router->add(Access::authenticated, "GET", "/wait", RouteClass::resource, [this](Call& call) { return wait(call); });
     router->add(Access::anyone, "GET", "/webhook", RouteClass::webhook, [this](Call& call) { return wait(call); });
     router->add(Access::anyone, "GET", "/livez", RouteClass::health, [](Call& call) -> Task<void> {

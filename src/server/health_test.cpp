@@ -23,7 +23,8 @@ struct HealthTest : ::testing::Test {
   auth::Identifier identifier{"secret", "admin", {"system:masters"}};
   SystemClock clock;
   metrics::Registry metrics;
-  Router router{{.identifier = identifier, .clock = clock, .metrics = metrics}};
+  Router router{
+      {.identifier = identifier, .clock = clock, .metrics = metrics, .fairness = TurnKeeper::everybody_at_once()}};
   HealthRegistry health;
   std::string config_version = "17";
   std::optional<std::string> problem;

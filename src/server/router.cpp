@@ -284,8 +284,8 @@ const Router::Route* Router::choose(Call& call, RouteClass& route_class) const {
 
 Task<bool> Router::pass_suspicion(Call& call) const {
   const std::string source = call.source();
-  auto seat = co_await Fairness::Turn(parts_.fairness, call.exchange_, fair::Class::unauthenticated, fair::Kind::quick,
-                                      source, call.began_);
+  auto seat = co_await Fairness::Turn(parts_.fairness.get(), call.exchange_, fair::Class::unauthenticated,
+                                      fair::Kind::quick, source, call.began_);
   if (!seat) {
     call.refuse(seat.error());
     co_return false;
@@ -306,7 +306,7 @@ Task<void> Router::handle(http::Exchange& exchange) {
   std::optional<std::string> decoded;
   const bool encoded = request.path.contains('%');
   if (encoded) decoded = percent_decode(request.path);
-  Call call(exchange, decoded ? std::string_view(*decoded) : request.path, parts_.fairness, began);
+  Call call(exchange, decoded ? std::string_view(*decoded) : request.path, parts_.fairness.get(), began);
   RouteClass route_class = RouteClass::unknown;
 
   if (encoded && !decoded) {
@@ -322,7 +322,7 @@ Task<void> Router::handle(http::Exchange& exchange) {
         const bool known = route->access != Access::anyone;
         const std::string payer = known ? call.payer_ : call.source();
         auto seat =
-            co_await Fairness::Turn(parts_.fairness, exchange, known ? call.payer_class_ : fair::Class::webhooks,
+            co_await Fairness::Turn(parts_.fairness.get(), exchange, known ? call.payer_class_ : fair::Class::webhooks,
                                     fair::with_body(fair::Kind::waits, request), payer, began);
         runs = seat.has_value();
         if (runs)

@@ -111,6 +111,21 @@ using RouteHandler = std::function<Task<void>(Call&)>;
 // For a route that needs neither a body nor to wait.
 RouteHandler answer_with(std::function<http::Response(const Call&)> answer);
 
+// Who says whose turn it is. A server has somebody; where nobody is needed, that is said.
+class TurnKeeper {
+ public:
+  TurnKeeper(Fairness& fairness) : fairness_(&fairness) {}
+  static TurnKeeper everybody_at_once() { return {}; }
+
+  explicit operator bool() const { return fairness_ != nullptr; }
+  Fairness* operator->() const { return fairness_; }
+  Fairness* get() const { return fairness_; }
+
+ private:
+  TurnKeeper() = default;
+  Fairness* fairness_ = nullptr;
+};
+
 class Router final : public http::Handler {
  public:
   struct Parts {
@@ -120,7 +135,7 @@ class Router final : public http::Handler {
     // From which verbosity on there is a line a request. Webhooks and scrapes alone would fill a disk: they have one
     // of their own, which is higher.
     int request_verbosity = 3;
-    Fairness* fairness = nullptr;  // null: everybody runs at once
+    TurnKeeper fairness;
   };
   explicit Router(Parts parts);
 

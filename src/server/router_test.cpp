@@ -31,7 +31,8 @@ struct RouterTest : ::testing::Test {
   auth::Identifier identifier{"secret", "kubernetes-admin", {"system:masters"}};
   ManualClock clock;
   metrics::Registry metrics;
-  Router router{{.identifier = identifier, .clock = clock, .metrics = metrics}};
+  Router router{
+      {.identifier = identifier, .clock = clock, .metrics = metrics, .fairness = TurnKeeper::everybody_at_once()}};
 
   RouterTest() {
     router.add(Access::anyone, "GET", "/open", RouteClass::health, say("open"));

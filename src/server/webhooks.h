@@ -13,13 +13,15 @@ namespace vg::server {
 
 // Why the caller may not; nothing when they may.
 using RefuseCaller = std::function<std::optional<Status>(const http::Request&)>;
+// Where everybody may call whom the route lets in.
+inline RefuseCaller refuse_nobody() { return {}; }
 
 // Adds a route for every row of admission::webhooks(). In a cluster anyone may call them, as the API server does so
 // without credentials; a standalone server keeps them for its administrators. The environment outlives the router.
-// `carry_out` does what rules want done to other objects. `refuse_caller` is asked before anything is read; an empty
-// one refuses nobody.
+// `carry_out` does what rules want done to other objects; an empty one refuses whatever wants anything done.
+// `refuse_caller` is asked before anything is read.
 void add_webhook_routes(Router& router, Access access, metrics::Registry& metrics,
-                        const admission::Environment& environment, admission::CarryOut carry_out = {},
-                        RefuseCaller refuse_caller = {});
+                        const admission::Environment& environment, admission::CarryOut carry_out,
+                        RefuseCaller refuse_caller);
 
 }  // namespace vg::server

@@ -26,9 +26,12 @@ struct WebhooksTest : ::testing::Test {
   auth::Identifier identifier{"secret", "admin", {"system:masters"}};
   SystemClock clock;
   metrics::Registry metrics, own_metrics;
-  Router router{{.identifier = identifier, .clock = clock, .metrics = metrics}};
+  Router router{
+      {.identifier = identifier, .clock = clock, .metrics = metrics, .fairness = TurnKeeper::everybody_at_once()}};
   log::Capture captured;
-  WebhooksTest() { add_webhook_routes(router, Access::administrators, metrics, admission::offline_environment()); }
+  WebhooksTest() {
+    add_webhook_routes(router, Access::administrators, metrics, admission::offline_environment(), {}, refuse_nobody());
+  }
 
   FakeExchange post(std::string path, std::string body, std::string type = "application/json") {
     FakeExchange exchange("POST", std::move(path), std::move(body));
@@ -69,7 +72,8 @@ TEST_F(WebhooksTest, IsForAdministrators) {
 
 TEST_F(WebhooksTest, CallersMayBeRefusedBeforeAnythingIsRead) {
   int reviewed = 0;
-  Router guarded{{.identifier = identifier, .clock = clock, .metrics = own_metrics}};
+  Router guarded{
+      {.identifier = identifier, .clock = clock, .metrics = own_metrics, .fairness = TurnKeeper::everybody_at_once()}};
   add_webhook_routes(
       guarded, Access::anyone, own_metrics, admission::offline_environment(),
       [&](Core&, const admission::Effect&) -> Task<Result<void>> {
@@ -136,10 +140,11 @@ struct FetchingTest : WebhooksTest, admission::LookupSource {
 
   const admission::Environment& offline = admission::offline_environment();
   const admission::Environment environment{.config = offline.config, .lookups = *this, .clock = offline.clock};
-  Router fetching{{.identifier = identifier, .clock = clock, .metrics = own_metrics}};
+  Router fetching{
+      {.identifier = identifier, .clock = clock, .metrics = own_metrics, .fairness = TurnKeeper::everybody_at_once()}};
 
   FetchingTest() {
-    add_webhook_routes(fetching, Access::anyone, own_metrics, environment);
+    add_webhook_routes(fetching, Access::anyone, own_metrics, environment, {}, refuse_nobody());
     known.add_text(R"({"apiVersion":"kubevirt.io/v1","kind":"VirtualMachineInstance","metadata":{"name":"m",
         "namespace":"n"},"status":{"phase":"Running","conditions":[{"type":"LiveMigratable","status":"True"}]}})");
   }

@@ -68,7 +68,10 @@ class StandaloneWorld final : public World {
         objects_(api_->api().backend(), resources::kubevirt_namespace),
         rbac_(api_->store()),
         stored_(api_->store()),
-        router_({.identifier = api_->identifier(), .clock = clock_, .metrics = metrics_}) {
+        router_({.identifier = api_->identifier(),
+                 .clock = clock_,
+                 .metrics = metrics_,
+                 .fairness = server::TurnKeeper::everybody_at_once()}) {
     api_->add_routes(router_, health_);
     api_->start(cores_[0], false);
   }
