@@ -234,22 +234,17 @@ void StandaloneApi::start(Core& core, bool controllers) {
     tasks_.emplace_back(audit_->keep_flushing(core));
     if (metrics_ && health_) tasks_.emplace_back(keep_showing_health(core));
     if (!controllers) return;
-    controllers_ = std::make_unique<resources::Controllers>(resources::Controllers::Parts{
-        .store = *store_, .commits = commits_, .core = core, .clock = clock_, .gather_roles = [this] {
-          return local::plan_aggregations(*store_, rbac_, roles_drafted(clock_));
-        }});
-    tasks_.emplace_back(controllers_->run());
-    if (!system_ || system_->own_place_only) return;
-    system_controller_ = std::make_unique<resources::SystemController>(resources::SystemController::Parts{
-        .store = *store_, .commits = commits_, .core = core, .clock = clock_, .facts = *system_});
-    tasks_.emplace_back(system_controller_->run());
+    const resources::ControllerParts parts{.store = *store_, .commits = commits_, .core = core, .clock = clock_};
+    controllers_.push_back(resources::make_deletion_controller(
+        parts, [this] { return local::plan_aggregations(*store_, rbac_, roles_drafted(clock_)); }));
+    if (system_ && !system_->own_place_only) controllers_.push_back(resources::make_system_controller(parts, *system_));
+    for (const auto& controller : controllers_) tasks_.emplace_back(controller->run());
   });
 }
 
 void StandaloneApi::stop() {
   tasks_.clear();
-  controllers_.reset();
-  system_controller_.reset();
+  controllers_.clear();
   quotas_->stop();
   commits_.wait_for_all();
   audit_->finish();

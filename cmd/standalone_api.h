@@ -89,9 +89,8 @@ class StandaloneApi {
   local::Rbac rbac_;
   auth::ReviewParts reviews_;
   std::unique_ptr<resources::ResourceApi> api_;
-  std::unique_ptr<resources::Controllers> controllers_;
   std::optional<resources::SystemFacts> system_;
-  std::unique_ptr<resources::SystemController> system_controller_;
+  std::vector<std::unique_ptr<resources::Controller>> controllers_;
   std::vector<Background> tasks_;
 };
 

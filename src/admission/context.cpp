@@ -44,7 +44,7 @@ std::string_view account_in(std::string_view own_namespace, std::string_view use
 
 }  // namespace
 
-std::string_view own_account(const Context& context, std::string_view username) {
+std::string_view component_account(const Context& context, std::string_view username) {
   return account_in(context.own_namespace, username);
 }
 
@@ -57,7 +57,7 @@ bool is_trusted_account(const Context& context, std::string_view username) {
 }
 
 bool is_handler_account(const Context& context, std::string_view username) {
-  return own_account(context, username) == handler;
+  return component_account(context, username) == handler;
 }
 
 }  // namespace vg::admission

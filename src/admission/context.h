@@ -60,7 +60,7 @@ struct Context {
 bool is_trusted_account(const Context& context, std::string_view username);
 
 // The account's name when it is one of KubeVirt's namespace ("kubevirt-controller"), else empty.
-std::string_view own_account(const Context& context, std::string_view username);
+std::string_view component_account(const Context& context, std::string_view username);
 
 // True for virt-handler's account alone.
 bool is_handler_account(const Context& context, std::string_view username);

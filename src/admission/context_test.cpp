@@ -33,7 +33,7 @@ TEST_F(ContextTest, TrustsItsOwnAccountsOnly) {
 TEST_F(ContextTest, KnowsTheHandler) {
   EXPECT_TRUE(is_handler_account(context, "system:serviceaccount:kv:kubevirt-handler"));
   EXPECT_FALSE(is_handler_account(context, "system:serviceaccount:kv:kubevirt-controller"));
-  EXPECT_EQ(own_account(context, "system:serviceaccount:kv:anything"), "anything");
+  EXPECT_EQ(component_account(context, "system:serviceaccount:kv:anything"), "anything");
 }
 
 TEST(RandomnessTest, MakesSuffixesOfLettersThatSpellNothing) {

@@ -1,6 +1,9 @@
 #include "catalog/conversion_autoscaler.h"
 
+#include <fmt/format.h>
+
 #include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -47,12 +50,19 @@ constexpr std::array places = {
     Place{"external", "AverageValue", "", "averageValue", true},
 };
 
-std::string_view outer_of(const Place& place, std::string_view word) {
-  return place.amount || place.outer == "target" ? word : place.outer;
-}
+// Where it stands in one of the two forms: in the member `outer` of the source, or in the source itself.
+struct Spot {
+  std::string_view outer;
+  std::string name;
+};
 
-std::string v1_name(const Place& place, std::string_view word) {
-  return place.amount ? std::string(word) + std::string(place.v1) : std::string(place.v1);
+enum class Form : std::uint8_t { v1, v2 };
+
+// `word` is "target" or "current".
+Spot spot_of(const Place& place, Form form, std::string_view word) {
+  if (form == Form::v1)
+    return {.outer = "", .name = place.amount ? fmt::format("{}{}", word, place.v1) : std::string(place.v1)};
+  return {.outer = place.amount || place.outer == "target" ? word : place.outer, .name = std::string(place.v2)};
 }
 
 bool has(const json::Object& object, std::string_view key) {
@@ -60,8 +70,16 @@ bool has(const json::Object& object, std::string_view key) {
   return value && !value->is_null();
 }
 
-// One metric of v2 in the form of v1; `word` is "target" or "current".
-json::Object to_v1(const json::Object& metric, std::string_view word) {
+std::string_view target_type(std::string_view source, const json::Object& target) {
+  if (source == "resource" || source == "containerResource")
+    return has(target, "averageUtilization") ? "Utilization" : "AverageValue";
+  if (source == "external") return has(target, "value") ? "Value" : "AverageValue";
+  return has(target, "averageValue") ? "AverageValue" : "Value";
+}
+
+// One metric of the other form in this one; `word` is "target" or "current".
+json::Object convert_metric(const json::Object& metric, Form to, std::string_view word) {
+  const Form from = to == Form::v1 ? Form::v2 : Form::v1;
   json::Object out(metric.storage());
   if (const json::Value* type = json::find(metric, "type")) out["type"] = *type;
   for (const auto& member : metric) {
@@ -72,36 +90,12 @@ json::Object to_v1(const json::Object& metric, std::string_view word) {
       if (const json::Value* value = json::find(*source, same)) made[same] = *value;
     for (const Place& place : places) {
       if (place.source != std::string_view(member.key())) continue;
-      const std::string_view outer = outer_of(place, word);
-      const json::Object* in = outer.empty() ? source : json::get_object(*source, outer);
-      if (in && has(*in, place.v2)) made[v1_name(place, word)] = *json::find(*in, place.v2);
+      const Spot there = spot_of(place, from, word), here = spot_of(place, to, word);
+      const json::Object* in = there.outer.empty() ? source : json::get_object(*source, there.outer);
+      if (in && has(*in, there.name))
+        (here.outer.empty() ? made : json::ensure_object(made, here.outer))[here.name] = *json::find(*in, there.name);
     }
-  }
-  return out;
-}
-
-std::string_view target_type(std::string_view source, const json::Object& target) {
-  if (source == "resource" || source == "containerResource")
-    return has(target, "averageUtilization") ? "Utilization" : "AverageValue";
-  if (source == "external") return has(target, "value") ? "Value" : "AverageValue";
-  return has(target, "averageValue") ? "AverageValue" : "Value";
-}
-
-json::Object to_v2(const json::Object& metric, std::string_view word) {
-  json::Object out(metric.storage());
-  if (const json::Value* type = json::find(metric, "type")) out["type"] = *type;
-  for (const auto& member : metric) {
-    const json::Object* source = member.value().if_object();
-    if (!source) continue;
-    json::Object& made = json::ensure_object(out, member.key());
-    for (const std::string_view same : {"name", "container"})
-      if (const json::Value* value = json::find(*source, same)) made[same] = *value;
-    for (const Place& place : places) {
-      const json::Value* value = json::find(*source, v1_name(place, word));
-      if (place.source != std::string_view(member.key()) || !value) continue;
-      const std::string_view outer = outer_of(place, word);
-      (outer.empty() ? made : json::ensure_object(made, outer))[place.v2] = *value;
-    }
+    if (to == Form::v1) continue;
     json::Object& amount = json::ensure_object(made, word);
     if (word == "target") amount["type"] = target_type(member.key(), amount);
   }
@@ -144,7 +138,7 @@ void add_converted(json::Array& to, const json::Value& metrics, std::string_view
   const json::Array* list = metrics.if_array();
   if (!list) return;
   for (const json::Value& metric : *list)
-    if (const json::Object* members = metric.if_object()) to.emplace_back(to_v2(*members, word));
+    if (const json::Object* members = metric.if_object()) to.emplace_back(convert_metric(*members, Form::v2, word));
 }
 
 json::Object cpu_metric(const json::Value& utilization, const json::StoragePtr& storage) {
@@ -168,7 +162,7 @@ void autoscaler_from_stored(json::Object& object) {
         if (const json::Value* cpu = cpu_utilization(metric, "target"))
           (*spec)["targetCPUUtilizationPercentage"] = *cpu;
         else if (const json::Object* members = metric.if_object())
-          others.emplace_back(to_v1(*members, "target"));
+          others.emplace_back(convert_metric(*members, Form::v1, "target"));
       }
     }
     if (!others.empty()) annotate(object, metrics_annotation, json::Value(std::move(others)));
@@ -182,7 +176,8 @@ void autoscaler_from_stored(json::Object& object) {
       for (const json::Value& metric : *metrics) {
         if (const json::Value* cpu = cpu_utilization(metric, "current"))
           (*status)["currentCPUUtilizationPercentage"] = *cpu;
-        if (const json::Object* members = metric.if_object()) current.emplace_back(to_v1(*members, "current"));
+        if (const json::Object* members = metric.if_object())
+          current.emplace_back(convert_metric(*members, Form::v1, "current"));
       }
     }
     if (!current.empty()) annotate(object, current_metrics_annotation, json::Value(std::move(current)));

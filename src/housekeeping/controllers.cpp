@@ -267,15 +267,14 @@ std::int64_t seconds_now(const Clock& clock) {
   return std::chrono::duration_cast<std::chrono::seconds>(clock.wall_now().time_since_epoch()).count();
 }
 
-}  // namespace
-
 // --- the task --------------------------------------------------------------------------------------------------------
 
-class Controllers::Work {
+class DeletionController final : public Controller {
  public:
-  explicit Work(const Parts& parts) : parts_(parts), wakeup_(std::make_shared<Wakeup>(parts.core)) {}
+  DeletionController(ControllerParts parts, std::function<std::vector<Write>()> gather_roles)
+      : parts_(parts), gather_roles_(std::move(gather_roles)), wakeup_(std::make_shared<Wakeup>(parts.core)) {}
 
-  Task<void> run() {
+  Task<void> run() override {
     if (!follow()) co_return;
     co_await look_at_everything();
     roles_changed_ = true;
@@ -626,8 +625,8 @@ class Controllers::Work {
       }
       if (turn.over(*object)) co_await turn.pass();
     }
-    if (std::exchange(roles_changed_, false) && parts_.gather_roles)
-      for (Write& write : parts_.gather_roles()) {
+    if (std::exchange(roles_changed_, false) && gather_roles_)
+      for (Write& write : gather_roles_()) {
         Transaction transaction;
         transaction.writes.push_back(std::move(write));
         round.add(std::move(transaction), 0);
@@ -665,7 +664,8 @@ class Controllers::Work {
     objects_.emplace(key.resource, key.ns, key.name);
   }
 
-  const Parts& parts_;
+  const ControllerParts parts_;
+  const std::function<std::vector<Write>()> gather_roles_;
   std::shared_ptr<Wakeup> wakeup_;
   std::map<std::string, Followed> followed_;
   std::set<Key> objects_;                                  // to look at
@@ -677,8 +677,11 @@ class Controllers::Work {
   bool roles_changed_ = false;
 };
 
-Controllers::Controllers(Parts parts) : parts_(std::move(parts)), work_(std::make_unique<Work>(parts_)) {}
-Controllers::~Controllers() = default;
-Task<void> Controllers::run() { return work_->run(); }
+}  // namespace
+
+std::unique_ptr<Controller> make_deletion_controller(ControllerParts parts,
+                                                     std::function<std::vector<Write>()> gather_roles) {
+  return std::make_unique<DeletionController>(parts, std::move(gather_roles));
+}
 
 }  // namespace vg::resources

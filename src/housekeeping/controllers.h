@@ -11,36 +11,12 @@
 #include <memory>
 #include <vector>
 
-#include "base/clock.h"
-#include "base/core.h"
-#include "base/task.h"
-#include "objects/commit.h"
-#include "ports/object_store.h"
+#include "housekeeping/controller.h"
 
 namespace vg::resources {
 
-class Controllers {
- public:
-  struct Parts {
-    ObjectStore& store;
-    Commits& commits;  // to the same store
-    Core& core;
-    const Clock& clock;
-    // Asked after roles changed: the writes that bring gathered rules up to date.
-    std::function<std::vector<Write>()> gather_roles;
-  };
-  explicit Controllers(Parts parts);
-  ~Controllers();
-  Controllers(const Controllers&) = delete;
-  Controllers& operator=(const Controllers&) = delete;
-
-  // Runs for ever, on the core. Throwing the task away ends it; this object must live longer.
-  Task<void> run();
-
- private:
-  class Work;
-  Parts parts_;
-  std::unique_ptr<Work> work_;
-};
+// `gather_roles` is asked after roles changed: the writes that bring gathered rules up to date. May be empty.
+std::unique_ptr<Controller> make_deletion_controller(ControllerParts parts,
+                                                     std::function<std::vector<Write>()> gather_roles);
 
 }  // namespace vg::resources

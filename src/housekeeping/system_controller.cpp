@@ -41,13 +41,12 @@ std::string_view namespace_of(const StoredObject& object) {
   return object.resource() == namespaces_key ? object.name() : object.ns();
 }
 
-}  // namespace
-
-class SystemController::Work {
+class SystemController final : public Controller {
  public:
-  explicit Work(const Parts& parts) : parts_(parts), wakeup_(std::make_shared<Wakeup>(parts.core)) {}
+  SystemController(ControllerParts parts, SystemFacts facts)
+      : parts_(parts), facts_(std::move(facts)), wakeup_(std::make_shared<Wakeup>(parts.core)) {}
 
-  Task<void> run() {
+  Task<void> run() override {
     follow_all();
     look_at_all_ = true;
     while (true) {
@@ -161,7 +160,7 @@ class SystemController::Work {
     const auto ns = parts_.store.get(namespaces_key, "", name);
     if (!ns || ns->deleting()) return {};
     PlannedWrites writes(parts_.store, parts_.clock);
-    plan_system_objects(writes, name, parts_.facts);
+    plan_system_objects(writes, name, facts_);
     return {.writes = writes.take(),
             .preconditions = {{.key = ns->key(), .uid = std::string(ns->uid()), .not_deleting = true}}};
   }
@@ -209,7 +208,8 @@ class SystemController::Work {
     co_await parts_.core.sleep(milliseconds(0));  // others want this core too
   }
 
-  const Parts& parts_;
+  const ControllerParts parts_;
+  const SystemFacts facts_;
   std::shared_ptr<Wakeup> wakeup_;
   std::vector<Followed> followed_;
   std::set<std::string, std::less<>> pending_;               // namespaces to look at
@@ -218,8 +218,10 @@ class SystemController::Work {
   bool look_at_all_ = false;
 };
 
-SystemController::SystemController(Parts parts) : parts_(std::move(parts)), work_(std::make_unique<Work>(parts_)) {}
-SystemController::~SystemController() = default;
-Task<void> SystemController::run() { return work_->run(); }
+}  // namespace
+
+std::unique_ptr<Controller> make_system_controller(ControllerParts parts, SystemFacts facts) {
+  return std::make_unique<SystemController>(parts, std::move(facts));
+}
 
 }  // namespace vg::resources

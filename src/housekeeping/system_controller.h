@@ -7,36 +7,11 @@
 
 #include <memory>
 
-#include "base/clock.h"
-#include "base/core.h"
-#include "base/task.h"
+#include "housekeeping/controller.h"
 #include "housekeeping/system_objects.h"
-#include "objects/commit.h"
-#include "ports/object_store.h"
 
 namespace vg::resources {
 
-class SystemController {
- public:
-  struct Parts {
-    ObjectStore& store;
-    Commits& commits;  // to the same store
-    Core& core;
-    const Clock& clock;
-    SystemFacts facts;
-  };
-  explicit SystemController(Parts parts);
-  ~SystemController();
-  SystemController(const SystemController&) = delete;
-  SystemController& operator=(const SystemController&) = delete;
-
-  // Runs for ever, on the core. Throwing the task away ends it; this object must live longer.
-  Task<void> run();
-
- private:
-  class Work;
-  Parts parts_;
-  std::unique_ptr<Work> work_;
-};
+std::unique_ptr<Controller> make_system_controller(ControllerParts parts, SystemFacts facts);
 
 }  // namespace vg::resources

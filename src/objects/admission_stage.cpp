@@ -54,10 +54,17 @@ std::string_view heard_version(const Webhook& webhook, std::string_view version)
   return contains(webhook.versions, version) ? version : webhook.versions.front();
 }
 
+// Rules bring what they look at into canonical form where it lies; the object to be stored must not change by that.
 struct Asked {
   json::Value object, old_object;
   json::Array groups;
   json::Object extra;
+
+  Asked(const AdmissionRequest& request, const json::StoragePtr& storage)
+      : object(*request.object, storage),
+        old_object(request.old_object ? json::Value(*request.old_object, storage) : json::Value(storage)),
+        groups(group_values(request.user, storage)),
+        extra(extra_values(request.user, storage)) {}
 };
 
 admission::Review make_review(const Webhook& webhook, const Subject& subject, const AdmissionRequest& request,
@@ -83,6 +90,38 @@ admission::Review make_review(const Webhook& webhook, const Subject& subject, co
   return review;
 }
 
+// Whether the step replaces a member of the object as a whole, which is what nearly all of them do.
+bool replaces_member(const admission::PatchStep& step, const json::Value& object) {
+  return step.op == "replace" && step.path.rfind('/') == 0 && step.path.find('~') == step.path.npos &&
+         json::find(object, step.path.substr(1));
+}
+
+// Brings the patch into the object to be stored, out of the one that was completed. True when that changed it.
+Result<bool> apply_patch(json::Value& object, std::span<const admission::PatchStep> patch, json::Value& completed,
+                         const json::StoragePtr& storage) {
+  if (!std::ranges::all_of(patch, [&](const auto& step) { return replaces_member(step, object); })) {
+    if (auto patched = json::apply_json_patch(object, admission::patch_operations(patch, storage)); !patched)
+      return fail(std::move(patched.error()));
+    return !patch.empty();
+  }
+  bool changed = false;
+  for (const auto& step : patch) {
+    json::Value& into = *json::find(object, step.path.substr(1));
+    // Whole members are sent, whether anything in them has changed or not.
+    if (into == *step.value) continue;
+    into = std::move(*json::find(completed, step.path.substr(1)));
+    changed = true;
+  }
+  return changed;
+}
+
+Status denied_by(const Webhook& webhook, Status refusal) {
+  // A refusal that names no code of its own is a 400, as kube-apiserver makes of it.
+  if (refusal.code < 400) refusal.code = 400;
+  refusal.message = phrases::denied(webhook.name, refusal.message);
+  return refusal;
+}
+
 }  // namespace
 
 Result<AdmissionOutcome> run_admission(const AdmissionRequest& request, const admission::Environment& environment,
@@ -93,27 +132,15 @@ Result<AdmissionOutcome> run_admission(const AdmissionRequest& request, const ad
     const Subject* subject = subject_of(webhook, request);
     if (!subject || !wants(webhook, request)) continue;
     if (uid.empty()) uid = uuid_v4();
-    // Rules bring what they look at into canonical form where it lies; the object to be stored must not change by that.
-    Asked asked{.object = json::Value(*request.object, storage),
-                .old_object = request.old_object ? json::Value(*request.old_object, storage) : json::Value(storage),
-                .groups = group_values(request.user, storage),
-                .extra = extra_values(request.user, storage)};
+    Asked asked(request, storage);
     const auto review = make_review(webhook, *subject, request, uid, asked);
     auto verdict = admission::admit(webhook, review, environment, storage);
     std::ranges::move(verdict.warnings, std::back_inserter(warnings));
     if (request.effects) std::ranges::move(verdict.effects, std::back_inserter(*request.effects));
-    if (!verdict.allowed) {
-      // A refusal that names no code of its own is a 400, as kube-apiserver makes of it.
-      Status refusal = verdict.refusal();
-      if (refusal.code < 400) refusal.code = 400;
-      refusal.message = phrases::denied(webhook.name, refusal.message);
-      return fail(std::move(refusal));
-    }
-    if (verdict.patch.empty()) continue;
-    if (auto patched = json::apply_json_patch(*request.object, admission::patch_operations(verdict.patch, storage));
-        !patched)
-      return fail(std::move(patched.error()));
-    outcome.changed = true;
+    if (!verdict.allowed) return fail(denied_by(webhook, verdict.refusal()));
+    const auto changed = apply_patch(*request.object, verdict.patch, asked.object, storage);
+    if (!changed) return fail(changed.error());
+    outcome.changed = outcome.changed || *changed;
   }
   return outcome;
 }

@@ -219,6 +219,21 @@ std::optional<Status> find_conflict(const ObjectRequest& request, const json::Ob
   return found ? found : find_version_conflict(request, wanted, current);
 }
 
+Task<std::optional<Status>> find_escalation(ObjectRequest& request, std::size_t bytes, const json::Object& object,
+                                            const json::Object* old) {
+  // However small it is: it is compared with whole roles, and then all roles are read again.
+  if (auto seated = co_await request.work_on(std::max(bytes, off_loop_bytes_min)); !seated)
+    co_return std::move(seated.error());
+  co_return co_await auth::check_rbac_write(request.core, request.user,
+                                            {.resource = request.plural(),
+                                             .ns = request.key_ns(),
+                                             .request_name = old ? request.name : std::string_view(),
+                                             .object = &object,
+                                             .old = old,
+                                             .bytes = bytes},
+                                            request.backend.authorizer, request.backend.rules);
+}
+
 void drop_repetitions(ObjectRequest& request, json::Value& object) {
   if (drop_repeated_owners(metadata_of(object.get_object())))
     request.warnings.emplace_back("metadata.ownerReferences: duplicate owners were removed");
@@ -233,20 +248,9 @@ Task<Written> change_object(ObjectRequest& request, const ObjectPtr& current, co
           request, bytes, [&] { return prepare(request, *current, old, wanted, write, managed_fields); });
       !prepared)
     co_return refused(std::move(prepared.error()));
-  if (request.group() == auth::rbac_group) {
-    // However small it is: it is compared with whole roles, and then all roles are read again.
-    if (auto seated = co_await request.work_on(std::max(bytes, off_loop_bytes_min)); !seated)
-      co_return refused(std::move(seated.error()));
-    auto escalation = co_await auth::check_rbac_write(core, request.user,
-                                                      {.resource = request.plural(),
-                                                       .ns = request.key_ns(),
-                                                       .request_name = request.name,
-                                                       .object = &wanted.get_object(),
-                                                       .old = &old.get_object(),
-                                                       .bytes = bytes},
-                                                      request.backend.authorizer, request.backend.rules);
-    if (escalation) co_return refused(std::move(*escalation));
-  }
+  if (request.group() == auth::rbac_group)
+    if (auto escalation = co_await find_escalation(request, bytes, wanted.get_object(), &old.get_object()))
+      co_return refused(std::move(*escalation));
   auto judged = co_await off_loop_with_lookups(request, bytes, [&] { return judge(request, old, wanted, owners); });
   if (!judged) co_return refused(std::move(judged.error()));
   if (!*judged) co_return current;

@@ -81,6 +81,11 @@ Result<std::vector<json::Value>> limit_ranges(ObjectRequest& request, std::strin
 // 403 for a pod or claim that goes beyond them.
 std::optional<Status> find_limit_problem(ObjectRequest& request, std::string_view name, const json::Object& object);
 
+// The refusal of a role or a binding (of auth::rbac_group) that gives more than its writer has. `old` is null for a
+// create. To be asked when nothing but rules that refuse comes after it.
+Task<std::optional<Status>> find_escalation(ObjectRequest& request, std::size_t bytes, const json::Object& object,
+                                            const json::Object* old);
+
 // An owner that is named twice counts once; whoever names it so is warned.
 void drop_repetitions(ObjectRequest& request, json::Value& object);
 

@@ -249,20 +249,9 @@ Task<Result<ObjectPtr>> create_object(ObjectRequest& request, json::Value object
       co_await off_loop_with_lookups(request, bytes, [&] { return prepare(request, object, write, managed_fields); });
   if (!named) co_return fail(named.error());
   json::Object& members = object.get_object();
-  if (request.group() == auth::rbac_group) {
-    // However small it is: it is compared with whole roles, and then all roles are read again.
-    if (auto seated = co_await request.work_on(std::max(bytes, off_loop_bytes_min)); !seated)
-      co_return fail(std::move(seated.error()));
-    auto escalation = co_await auth::check_rbac_write(core, request.user,
-                                                      {.resource = request.plural(),
-                                                       .ns = request.key_ns(),
-                                                       .request_name = {},
-                                                       .object = &members,
-                                                       .old = nullptr,
-                                                       .bytes = bytes},
-                                                      request.backend.authorizer, request.backend.rules);
-    if (escalation) co_return fail(std::move(*escalation));
-  }
+  if (request.group() == auth::rbac_group)
+    if (auto escalation = co_await find_escalation(request, bytes, members, nullptr))
+      co_return fail(std::move(*escalation));
   if (auto judged = co_await off_loop_with_lookups(request, bytes, [&] { return judge(request, named->name, object); });
       !judged)
     co_return fail(std::move(judged.error()));

@@ -11,7 +11,7 @@ namespace {
 Task<Result<void>> carry_out(Backend& backend, Core& core, const admission::Effect& effect) {
   const Resource* resource = find_resource(effect.resource);
   if (!resource) co_return fail(Status::internal_error(fmt::format("{} are not served", effect.resource)));
-  const User user = own_account(backend.admission.own_namespace);
+  const User user = virt_api_account(backend.admission.own_namespace);
   ObjectRequest request(backend, core, nullptr, *resource, resource->kind->storage_version(), user,
                         {.ns = effect.ns, .name = effect.name});
   request.manager = own_writers::virt_api;

@@ -20,7 +20,7 @@ FieldWriter field_writer(const Resource& resource, const OwnWriter& writer) {
 
 }  // namespace
 
-User own_account(std::string_view ns) {
+User virt_api_account(std::string_view ns) {
   return {.name = fmt::format("system:serviceaccount:{}:kubevirt-apiserver", ns),
           .uid = {},
           .groups = {"system:serviceaccounts", fmt::format("system:serviceaccounts:{}", ns), "system:authenticated"},

@@ -20,7 +20,7 @@ inline constexpr std::string_view virt_operator = "virt-operator";
 }  // namespace own_writers
 
 // The account under which virt-api writes in a cluster; `ns` is where KubeVirt is installed.
-User own_account(std::string_view ns);
+User virt_api_account(std::string_view ns);
 
 struct OwnWriter {
   std::string_view manager;

@@ -13,8 +13,8 @@ namespace {
 class ControllersTest : public ApiTest {
  protected:
   void start_controllers() {
-    controllers_ = std::make_unique<Controllers>(Controllers::Parts{
-        .store = *store_, .commits = *commits_, .core = (*cores_)[1], .clock = clock_, .gather_roles = {}});
+    controllers_ =
+        make_deletion_controller({.store = *store_, .commits = *commits_, .core = (*cores_)[1], .clock = clock_}, {});
     on_core([this] { task_.emplace(controllers_->run()); });
   }
   void stop_controllers() {
@@ -54,7 +54,7 @@ class ControllersTest : public ApiTest {
   }
   static std::string map(std::string_view name) { return std::string(config_maps) + "/" + std::string(name); }
 
-  std::unique_ptr<Controllers> controllers_;
+  std::unique_ptr<Controller> controllers_;
   std::optional<Background> task_;
 };
 

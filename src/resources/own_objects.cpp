@@ -57,7 +57,7 @@ void write_as_virt_api(ObjectRequest& request, bool dry_run) {
 }  // namespace
 
 OwnObjects::OwnObjects(ApiBackend& backend, std::string_view own_namespace, CdiAccess cdi)
-    : backend_(backend), user_(own_account(own_namespace)), cdi_(cdi) {}
+    : backend_(backend), user_(virt_api_account(own_namespace)), cdi_(cdi) {}
 
 const Resource* OwnObjects::find_readable(const ResourceName& name) const {
   if (cdi_ == CdiAccess::forbidden && is_cdi_config(name)) return nullptr;

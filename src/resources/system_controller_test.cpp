@@ -21,17 +21,14 @@ class SystemControllerTest : public ApiTest {
   }
 
   void start_controller() {
-    controller_ = std::make_unique<SystemController>(
-        SystemController::Parts{.store = *store_,
-                                .commits = *commits_,
-                                .core = (*cores_)[1],
-                                .clock = clock_,
-                                .facts = {.ca_bundle = "PEM", .address = "192.0.2.7", .port = 6443}});
+    controller_ =
+        make_system_controller({.store = *store_, .commits = *commits_, .core = (*cores_)[1], .clock = clock_},
+                               {.ca_bundle = "PEM", .address = "192.0.2.7", .port = 6443});
     on_core([this] { task_.emplace(controller_->run()); });
   }
   void start_deletions() {
-    deletions_ = std::make_unique<Controllers>(Controllers::Parts{
-        .store = *store_, .commits = *commits_, .core = (*cores_)[1], .clock = clock_, .gather_roles = {}});
+    deletions_ =
+        make_deletion_controller({.store = *store_, .commits = *commits_, .core = (*cores_)[1], .clock = clock_}, {});
     on_core([this] { deletions_task_.emplace(deletions_->run()); });
   }
   template <class F>
@@ -69,8 +66,8 @@ class SystemControllerTest : public ApiTest {
         [&] { return get(account(ns)).status == 200 && get(certificate(ns)).at({"data"}) == R"({"ca.crt":"PEM"})"; });
   }
 
-  std::unique_ptr<SystemController> controller_;
-  std::unique_ptr<Controllers> deletions_;
+  std::unique_ptr<Controller> controller_;
+  std::unique_ptr<Controller> deletions_;
   std::optional<Background> task_, deletions_task_;
 };
 

@@ -36,7 +36,7 @@ void names_a_machine(const Case& about, Causes& causes) {
 
 void priority_from_the_controller(const Case& about, Causes& causes) {
   if (!wanted(about).spec().priority()) return;
-  if (own_account(about.context, about.review.user.username) == "kubevirt-controller") return;
+  if (component_account(about.context, about.review.user.username) == "kubevirt-controller") return;
   causes.forbidden("spec.migrationPriority", "spec.priority is set by KubeVirt only; remove it");
 }
 

@@ -35,6 +35,18 @@ void container_cells(Cells& row, const Object& pod_spec) {
   row.text(fmt::format("{}", fmt::join(images, ",")));
 }
 
+// The end of nearly every row: the age, the pods' containers, and which pods are meant. `owner` has template and
+// selector.
+void age_and_pod_cells(Cells& row, const Object& object, const Object& owner) {
+  row.age(created(object));
+  container_cells(row, template_spec(owner));
+}
+void age_pod_and_selector_cells(Cells& row, const Object& object, const Object& owner,
+                                std::string_view without_selector = nothing_text) {
+  age_and_pod_cells(row, object, owner);
+  row.text_or(label_selector_text(part(owner, "selector")), without_selector);
+}
+
 // --- deployments and sets --------------------------------------------------------------------------------------------
 
 constexpr std::array deployment_columns{name_column,
@@ -53,9 +65,7 @@ void deployment_cells(Cells& row, const Object& object) {
   row.text(fmt::format("{}/{}", number(status, "readyReplicas"), number(spec, "replicas")));
   row.number(number(status, "updatedReplicas"));
   row.number(number(status, "availableReplicas"));
-  row.age(created(object));
-  container_cells(row, template_spec(spec));
-  row.text(label_selector_text(part(spec, "selector")));
+  age_pod_and_selector_cells(row, object, spec, "");
 }
 
 constexpr std::array replicas_columns{name_column,
@@ -75,9 +85,7 @@ void replicas_cells(Cells& row, const Object& object) {
   row.number(number(spec, "replicas"));
   row.number(number(status, "replicas"));
   row.number(number(status, "readyReplicas"));
-  row.age(created(object));
-  container_cells(row, template_spec(spec));
-  row.text_or(label_selector_text(part(spec, "selector")), nothing_text);
+  age_pod_and_selector_cells(row, object, spec);
 }
 
 constexpr std::array stateful_set_columns{name_column, TableColumn{.name = "Ready"}, age_column, containers_column,
@@ -87,8 +95,7 @@ void stateful_set_cells(Cells& row, const Object& object) {
   const Object& spec = part(object, "spec");
   row.text(name_cell(object));
   row.text(fmt::format("{}/{}", number(part(object, "status"), "readyReplicas"), number(spec, "replicas")));
-  row.age(created(object));
-  container_cells(row, template_spec(spec));
+  age_and_pod_cells(row, object, spec);
 }
 
 constexpr std::array daemon_set_columns{name_column,
@@ -111,9 +118,7 @@ void daemon_set_cells(Cells& row, const Object& object) {
        {"desiredNumberScheduled", "currentNumberScheduled", "numberReady", "updatedNumberScheduled", "numberAvailable"})
     row.number(number(status, count));
   row.text(labels_text(part(template_spec(spec), "nodeSelector")));
-  row.age(created(object));
-  container_cells(row, template_spec(spec));
-  row.text_or(label_selector_text(part(spec, "selector")), nothing_text);
+  age_pod_and_selector_cells(row, object, spec);
 }
 
 constexpr std::array pod_template_columns{name_column, TableColumn{.name = "Containers"}, TableColumn{.name = "Images"},
@@ -174,9 +179,7 @@ void job_cells(Cells& row, const Object& object) {
   row.text(job_status(object));
   row.text(job_completions(spec, status));
   row.text(job_duration(status, row.now()));
-  row.age(created(object));
-  container_cells(row, template_spec(spec));
-  row.text_or(label_selector_text(part(spec, "selector")), nothing_text);
+  age_pod_and_selector_cells(row, object, spec);
 }
 
 constexpr std::array cron_job_columns{name_column,
@@ -204,9 +207,7 @@ void cron_job_cells(Cells& row, const Object& object) {
     row.age(json::find(status, "lastScheduleTime"));
   else
     row.text(nothing_text);
-  row.age(created(object));
-  container_cells(row, template_spec(job));
-  row.text_or(label_selector_text(part(job, "selector")), nothing_text);
+  age_pod_and_selector_cells(row, object, job);
 }
 
 // --- autoscalers and budgets -----------------------------------------------------------------------------------------
