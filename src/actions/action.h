@@ -20,12 +20,12 @@ inline constexpr std::string_view group = "subresources.kubevirt.io";
 inline constexpr std::string_view group_path = "/apis/subresources.kubevirt.io/";
 inline constexpr std::array<std::string_view, 2> versions{"v1", "v1alpha3"};
 
-struct Case;
+struct ActionCase;
 
 // Pure. What makes the request stop here, if anything does.
-using Check = std::optional<Status> (*)(const Case&);
+using Check = std::optional<Status> (*)(const ActionCase&);
 // Pure. What to do.
-using Decide = Decision (*)(const Case&);
+using Decide = Decision (*)(const ActionCase&);
 
 // What happens before an action is decided, in the order in which its refusals come.
 enum class StepKind : std::uint8_t {

@@ -1,7 +1,7 @@
 // Documents about the server itself (spec subresources 2.23 to 2.25).
 #include <utility>
 
-#include "actions/case.h"
+#include "actions/action_case.h"
 #include "actions/decisions.h"
 #include "json/access.h"
 #include "json/parse.h"
@@ -11,12 +11,12 @@
 namespace vg::actions {
 namespace {
 
-json::Value server_version(const Case& about) {
+json::Value server_version(const ActionCase& about) {
   auto version = json::parse(server::version_json(), about.storage);
   return version ? std::move(*version) : json::Value(about.storage);
 }
 
-Decision guestfs_failure(const Case& about, std::string_view why) {
+Decision guestfs_failure(const ActionCase& about, std::string_view why) {
   json::Object failure(about.storage);
   json::Object& inner = failure["guestfs"].emplace_object();
   inner["status"] = "failed";
@@ -26,7 +26,7 @@ Decision guestfs_failure(const Case& about, std::string_view why) {
 
 }  // namespace
 
-Decision decide_version(const Case& about) {
+Decision decide_version(const ActionCase& about) {
   const json::Value own = server_version(about);
   json::Object version(about.storage);
   version["gitVersion"] = text_of(upstream::kubevirt_release, about);
@@ -35,7 +35,7 @@ Decision decide_version(const Case& about) {
   return effects(Reply{.code = 200, .document = json::Value(std::move(version))});
 }
 
-Decision decide_guestfs(const Case& about) {
+Decision decide_guestfs(const ActionCase& about) {
   if (!about.kubevirt) return guestfs_failure(about, "no deployed KubeVirt object was found");
   const json::Object* status = json::get_object(*about.kubevirt, "status");
   const auto observed = [&](std::string_view member) {
@@ -53,7 +53,7 @@ Decision decide_guestfs(const Case& about) {
   return effects(Reply{.code = 200, .document = json::Value(std::move(image))});
 }
 
-Decision decide_health(const Case& about) {
+Decision decide_health(const ActionCase& about) {
   json::Object health(about.storage);
   json::Object& server = health["apiserver"].emplace_object();
   server["connectivity"] = "ok";

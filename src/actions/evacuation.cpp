@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "actions/case.h"
+#include "actions/action_case.h"
 #include "actions/decisions.h"
 #include "api/views/k8s_core.h"
 #include "api/views/subresources.h"
@@ -15,7 +15,7 @@ namespace {
 using api::kubevirt::EvacuateCancelOptions;
 
 // A node that is being drained for good would only send the instance away again. One that is gone is not drained.
-std::optional<Status> find_drained(const Case& about) {
+std::optional<Status> find_drained(const ActionCase& about) {
   if (left_node(about.vmi()).empty())
     return Status::internal_error(
         fmt::format("the evacuation cannot be canceled: VMI \"{}\" is not on a node yet", about.name));
@@ -37,7 +37,7 @@ std::string_view left_node(const VirtualMachineInstance& vmi) {
   return left.empty() ? vmi.status().node_name() : left;
 }
 
-Decision decide_evacuate_cancel(const Case& about) {
+Decision decide_evacuate_cancel(const ActionCase& about) {
   if (auto drained = find_drained(about)) return fail(std::move(*drained));
   // Nothing to call off: whatever the body says does not matter.
   if (about.vmi().status().evacuation_node_name().empty()) return effects(Reply{.code = 200});

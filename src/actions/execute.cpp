@@ -50,7 +50,7 @@ std::string_view sniffed_type(std::string_view bytes) {
 }
 
 // What a client gets of a write that the API refused (spec subresources 4.2).
-Status map_refusal(const PatchObject& patch, const Case& about, Status status) {
+Status map_refusal(const PatchObject& patch, const ActionCase& about, Status status) {
   if (patch.refused == Refused::invalid_or_internal && status.code == 422) return status;
   if (patch.refused == Refused::internal_or_raced && (is_failed_patch(status) || status.code == 409))
     return machine_conflict(
@@ -69,7 +69,8 @@ void prefix(Status& status, std::string_view text) {
 
 class Executor {
  public:
-  Executor(const Case& about, const Parts& parts, server::Call& call) : about_(about), parts_(parts), call_(call) {}
+  Executor(const ActionCase& about, const Parts& parts, server::Call& call)
+      : about_(about), parts_(parts), call_(call) {}
 
   // True once the call is answered.
   Task<Result<bool>> carry_out(Effect& effect) {
@@ -227,7 +228,7 @@ class Executor {
     touched_ = std::move(object);
   }
 
-  const Case& about_;
+  const ActionCase& about_;
   const Parts& parts_;
   server::Call& call_;
   std::vector<const PatchObject*> undoable_;
@@ -251,7 +252,8 @@ void refuse(server::Call& call, const Action& action, const Status& status) {
   call.respond(std::move(response));
 }
 
-Task<std::optional<OpenStream>> execute(Effects effects, const Case& about, const Parts& parts, server::Call& call) {
+Task<std::optional<OpenStream>> execute(Effects effects, const ActionCase& about, const Parts& parts,
+                                        server::Call& call) {
   Executor executor(about, parts, call);
   for (Effect& effect : effects) {
     if (auto* stream = std::get_if<OpenStream>(&effect)) co_return std::move(*stream);

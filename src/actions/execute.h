@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "actions/case.h"
+#include "actions/action_case.h"
 #include "actions/effect.h"
 #include "actions/gather.h"
 #include "base/task.h"
@@ -15,7 +15,8 @@ namespace vg::actions {
 
 // Answers the call, unless a stream is to be opened: that is given back, so that nothing of the request is held while
 // it runs.
-Task<std::optional<OpenStream>> execute(Effects effects, const Case& about, const Parts& parts, server::Call& call);
+Task<std::optional<OpenStream>> execute(Effects effects, const ActionCase& about, const Parts& parts,
+                                        server::Call& call);
 
 // A refusal, in the form that the action's refusals have.
 void refuse(server::Call& call, const Action& action, const Status& status);

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "actions/case.h"
+#include "actions/action_case.h"
 #include "actions/decisions.h"
 #include "api/canonical.h"
 #include "api/schema.h"
@@ -23,7 +23,7 @@ const api::Type& machine_type() {
 
 // In canonical form: what upstream has read is what its types hold. An empty node selector is one, and conflicts with
 // that of an instance type.
-Result<json::Value> read_machine(const json::Value& source, const Case& about) {
+Result<json::Value> read_machine(const json::Value& source, const ActionCase& about) {
   json::Value machine(source, about.storage);
   if (auto done = api::canonicalize(machine, machine_type(), {}, api::Empties::kept); !done)
     return fail(std::move(done.error()));
@@ -39,7 +39,7 @@ Status unlike_schema(std::vector<StatusCause> causes) {
 }
 
 // What is sent must be for the namespace that it is sent to, and needs not say so.
-std::optional<Status> settle_namespace(json::Value& machine, const Case& about) {
+std::optional<Status> settle_namespace(json::Value& machine, const ActionCase& about) {
   json::Object& metadata = json::ensure_object(machine.get_object(), "metadata");
   const std::string_view said = json::get_string_or(metadata, "namespace");
   if (!said.empty() && said != about.ns)
@@ -51,7 +51,7 @@ std::optional<Status> settle_namespace(json::Value& machine, const Case& about) 
 }
 
 // As Go writes it.
-Result<json::Value> expanded(const json::Value& machine, const Case& about) {
+Result<json::Value> expanded(const json::Value& machine, const ActionCase& about) {
   auto made = admission::expand_vm(machine.get_object(), about.context);
   if (!made) return made;
   if (auto done = api::canonicalize(*made, machine_type()); !done) return fail(std::move(done.error()));
@@ -62,7 +62,7 @@ Decision reply(json::Value document) { return effects(Reply{.code = 200, .docume
 
 }  // namespace
 
-Decision decide_expand_machine(const Case& about) {
+Decision decide_expand_machine(const ActionCase& about) {
   auto machine = read_machine(*about.machine, about);
   if (machine) machine = expanded(*machine, about);
   if (!machine)
@@ -71,7 +71,7 @@ Decision decide_expand_machine(const Case& about) {
   return reply(std::move(*machine));
 }
 
-Decision decide_expand_sent(const Case& about) {
+Decision decide_expand_sent(const ActionCase& about) {
   if (auto causes = api::check_webhook_schema("VirtualMachine", *about.body); !causes.empty())
     return fail(unlike_schema(std::move(causes)));
   auto machine = read_machine(*about.body, about);

@@ -39,7 +39,7 @@ bool can_be_asked_for(std::string_view name) {
 
 class Gatherer {
  public:
-  Gatherer(Case& about, Gathered& values, const Parts& parts, server::Call& call)
+  Gatherer(ActionCase& about, Gathered& values, const Parts& parts, server::Call& call)
       : about_(about), values_(values), parts_(parts), call_(call) {}
 
   Task<Result<void>> take(const Step& step) {
@@ -206,7 +206,7 @@ class Gatherer {
     co_return found->objects.size();
   }
 
-  Case& about_;
+  ActionCase& about_;
   Gathered& values_;
   const Parts& parts_;
   server::Call& call_;
@@ -214,7 +214,7 @@ class Gatherer {
 
 }  // namespace
 
-Task<Result<void>> gather(Case& about, Gathered& values, const Parts& parts, server::Call& call) {
+Task<Result<void>> gather(ActionCase& about, Gathered& values, const Parts& parts, server::Call& call) {
   Gatherer gatherer(about, values, parts, call);
   for (const Step& step : about.action.steps)
     if (auto taken = co_await gatherer.take(step); !taken) co_return taken;

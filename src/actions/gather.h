@@ -3,7 +3,7 @@
 
 #include <deque>
 
-#include "actions/case.h"
+#include "actions/action_case.h"
 #include "actions/stream_ledger.h"
 #include "admission/admit.h"
 #include "base/status.h"
@@ -25,10 +25,10 @@ struct Parts {
   ComponentLink& components;
 };
 
-// The objects that were read. A Case points into it, so it must not move.
+// The objects that were read. A ActionCase points into it, so it must not move.
 using Gathered = std::deque<json::Value>;
 
 // Fills in what the steps ask for. The first refusal ends it.
-Task<Result<void>> gather(Case& about, Gathered& values, const Parts& parts, server::Call& call);
+Task<Result<void>> gather(ActionCase& about, Gathered& values, const Parts& parts, server::Call& call);
 
 }  // namespace vg::actions

@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "actions/case.h"
+#include "actions/action_case.h"
 #include "actions/decisions.h"
 #include "api/views/k8s_meta.h"
 #include "api/views/subresources.h"
@@ -32,7 +32,7 @@ PatchObject patch(ResourceName resource, std::string_view part, json::PatchBuild
 }
 
 // Switches the machine on or off for good, in the member in which it says so.
-PatchObject run_patch(const Case& about, bool on, bool dry_run) {
+PatchObject run_patch(const ActionCase& about, bool on, bool dry_run) {
   json::PatchBuilder builder(about.storage);
   const auto spec = about.vm().spec();
   if (const auto strategy = spec.run_strategy()) {
@@ -46,7 +46,7 @@ PatchObject run_patch(const Case& about, bool on, bool dry_run) {
 }
 
 // A change that the controller carries out: one entry of status.stateChangeRequests.
-json::Value start_change(const Case& about, bool paused) {
+json::Value start_change(const ActionCase& about, bool paused) {
   json::Object change(about.storage);
   change["action"] = "Start";
   if (paused) change["data"].emplace_object()["paused"] = "true";
@@ -54,14 +54,14 @@ json::Value start_change(const Case& about, bool paused) {
 }
 
 // Names the instance that is meant, so that it never hits a later one.
-json::Value stop_change(const Case& about) {
+json::Value stop_change(const ActionCase& about) {
   json::Object change(about.storage);
   change["action"] = "Stop";
   change["uid"] = text_of(about.vmi().metadata().uid(), about);
   return json::Value(std::move(change));
 }
 
-json::Array change_list(const Case& about, std::initializer_list<json::Value> changes) {
+json::Array change_list(const ActionCase& about, std::initializer_list<json::Value> changes) {
   json::Array list(about.storage);
   for (const json::Value& change : changes) list.emplace_back(change);
   return list;
@@ -71,7 +71,7 @@ bool is_lone_stop(const json::Array& changes) {
   return changes.size() == 1 && json::get_string_or(changes.front(), "action") == "Stop";
 }
 
-Status still_pending(const Case& about) {
+Status still_pending(const ActionCase& about) {
   const auto pending = about.vm().status().state_change_requests();
   return Status::internal_error(
       fmt::format("VM \"{}\": a {} request is still pending ({} in status.stateChangeRequests); wait until it "
@@ -80,7 +80,7 @@ Status still_pending(const Case& about) {
 }
 
 // A lone stop takes the place of whatever waits; nothing else does.
-Result<PatchObject> request_changes(const Case& about, json::Array changes, bool dry_run) {
+Result<PatchObject> request_changes(const ActionCase& about, json::Array changes, bool dry_run) {
   constexpr std::string_view path = "/status/stateChangeRequests";
   json::PatchBuilder builder(about.storage);
   const auto status = about.vm().status();
@@ -106,7 +106,7 @@ Decision one(Result<PatchObject> patch) {
   return effects(std::move(*patch));
 }
 
-PatchObject grace_patch(const Case& about, std::int64_t seconds, bool dry_run) {
+PatchObject grace_patch(const ActionCase& about, std::int64_t seconds, bool dry_run) {
   json::PatchBuilder builder(about.storage);
   builder.test(grace_path, copy_of(about.vmi().spec().get("terminationGracePeriodSeconds"), about));
   builder.replace(grace_path, json::Value(seconds, about.storage));
@@ -117,12 +117,12 @@ PatchObject grace_patch(const Case& about, std::int64_t seconds, bool dry_run) {
 // -------------------------------------------------------------------------------------------------------------
 
 // Phase Unknown and no phase yet do not say that it runs.
-bool seems_to_run(const Case& about) {
+bool seems_to_run(const ActionCase& about) {
   const std::string_view phase = about.phase();
   return about.instance && !is_final(phase) && phase != "Unknown" && !phase.empty();
 }
 
-std::optional<Status> start_obstacle(const Case& about) {
+std::optional<Status> start_obstacle(const ActionCase& about) {
   if (seems_to_run(about))
     return machine_conflict(about, fmt::format("{} (phase {}); use `virtctl restart {}` to restart it",
                                                phrases::vm_running, about.phase(), about.name));
@@ -134,21 +134,21 @@ std::optional<Status> start_obstacle(const Case& about) {
   return std::nullopt;
 }
 
-Status manual_start_refused(const Case& about, std::string_view strategy) {
+Status manual_start_refused(const ActionCase& about, std::string_view strategy) {
   return machine_conflict(
       about, fmt::format("a VM with run strategy {} starts by itself and cannot be started manually; use `virtctl "
                          "restart {}`, or set spec.runStrategy to Halted first",
                          strategy, about.name));
 }
 
-Status failed_start_refused(const Case& about) {
+Status failed_start_refused(const ActionCase& about) {
   return machine_conflict(about,
                           fmt::format("the VMI failed, and run strategy RerunOnFailure restarts it by itself; wait, or "
                                       "delete the VMI with `kubectl delete vmi {}`",
                                       about.name));
 }
 
-Decision start_with_request(const Case& about, bool paused, bool dry_run) {
+Decision start_with_request(const ActionCase& about, bool paused, bool dry_run) {
   // What is over must be put away before something new starts.
   json::Array changes = about.instance && is_final(about.phase())
                             ? change_list(about, {stop_change(about), start_change(about, paused)})
@@ -159,7 +159,8 @@ Decision start_with_request(const Case& about, bool paused, bool dry_run) {
 // --- stop
 // --------------------------------------------------------------------------------------------------------------
 
-std::optional<Status> stop_obstacle(const Case& about, std::string_view strategy, std::optional<std::int64_t> grace) {
+std::optional<Status> stop_obstacle(const ActionCase& about, std::string_view strategy,
+                                    std::optional<std::int64_t> grace) {
   if (strategy == "Always" || strategy == "Once") return std::nullopt;
   if (!about.instance || is_final(about.phase()))
     return machine_conflict(
@@ -183,7 +184,7 @@ bool takes_stop(std::string_view strategy) {
 // --- restart
 // -----------------------------------------------------------------------------------------------------------
 
-std::optional<Status> restart_obstacle(const Case& about, std::string_view strategy) {
+std::optional<Status> restart_obstacle(const ActionCase& about, std::string_view strategy) {
   if (strategy == "Halted" || strategy == "Once")
     return machine_conflict(
         about, fmt::format("a VM with run strategy {} cannot be restarted manually; {}", strategy,
@@ -196,7 +197,7 @@ std::optional<Status> restart_obstacle(const Case& about, std::string_view strat
 }
 
 // Takes back the grace period of 1 s, if it is still that.
-json::Array grace_undo(const Case& about) {
+json::Array grace_undo(const ActionCase& about) {
   json::PatchBuilder builder(about.storage);
   builder.test(grace_path, json::Value(1, about.storage));
   if (const auto before = about.vmi().spec().termination_grace_period_seconds())
@@ -206,7 +207,7 @@ json::Array grace_undo(const Case& about) {
   return builder.take();
 }
 
-Decision start(const Case& about) {
+Decision start(const ActionCase& about) {
   if (auto obstacle = start_obstacle(about)) return fail(std::move(*obstacle));
   if (about.body_problem) return fail(*about.body_problem);
   const bool paused = about.options<StartOptions>().paused(), dry_run = says_dry_run(about);
@@ -224,7 +225,7 @@ Decision start(const Case& about) {
                      // Q12)
 }
 
-Decision stop(const Case& about) {
+Decision stop(const ActionCase& about) {
   const auto strategy = run_strategy(about);
   if (!strategy) return fail(strategy.error());
   const bool dry_run = says_dry_run(about);
@@ -246,7 +247,7 @@ Decision stop(const Case& about) {
   return all;
 }
 
-Decision restart(const Case& about) {
+Decision restart(const ActionCase& about) {
   if (is_true(about.vm(), "VolumesChange"))
     return fail(machine_conflict(about,
                                  "the volumes are being migrated (condition VolumesChange), and a restart would "
@@ -271,11 +272,11 @@ Decision restart(const Case& about) {
 
 }  // namespace
 
-Decision decide_start(const Case& about) { return pass_dry_run_on(about, start(about)); }
-Decision decide_stop(const Case& about) { return pass_dry_run_on(about, stop(about)); }
-Decision decide_restart(const Case& about) { return pass_dry_run_on(about, restart(about)); }
+Decision decide_start(const ActionCase& about) { return pass_dry_run_on(about, start(about)); }
+Decision decide_stop(const ActionCase& about) { return pass_dry_run_on(about, stop(about)); }
+Decision decide_restart(const ActionCase& about) { return pass_dry_run_on(about, restart(about)); }
 
-std::optional<Status> check_restart_grace(const Case& about) {
+std::optional<Status> check_restart_grace(const ActionCase& about) {
   const auto grace = about.options<RestartOptions>().grace_period_seconds();
   if (!grace || *grace == 0) return std::nullopt;
   return Status::bad_request(
@@ -284,7 +285,7 @@ std::optional<Status> check_restart_grace(const Case& about) {
                   *grace));
 }
 
-Decision decide_migrate(const Case& about) {
+Decision decide_migrate(const ActionCase& about) {
   if (about.phase() != "Running")
     return fail(machine_conflict(
         about, fmt::format("only a running VMI can be migrated, and this one is in phase {}; wait for phase "

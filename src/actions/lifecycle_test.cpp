@@ -203,12 +203,12 @@ std::string instance_with_grace(std::string_view grace) {
 }
 
 TEST(Stop, ShortensTheGracePeriodFirst) {
-  struct Case {
+  struct Sample {
     std::string_view strategy, before;
     int asked;
     std::string second;
   };
-  const Case cases[] = {
+  const Sample cases[] = {
       {"Always", "null", 0, strategy_patch("Always", "Halted")},
       {"Always", "30", 60, strategy_patch("Always", "Halted")},
       {"Manual", "30", -1, stop_requested},
@@ -218,7 +218,7 @@ TEST(Stop, ShortensTheGracePeriodFirst) {
       {"Halted", "30", 30, "refuse 409 virtualmachine"},
       {"Halted", "30", 60, "refuse 409 virtualmachine"},
   };
-  for (const Case& one : cases)
+  for (const Sample& one : cases)
     EXPECT_EQ(machine_action("stop")
                   .machine(with_strategy(one.strategy, some_status))
                   .instance(instance_with_grace(one.before))

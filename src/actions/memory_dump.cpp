@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "actions/case.h"
+#include "actions/action_case.h"
 #include "actions/decisions.h"
 #include "api/views/k8s_core.h"
 #include "api/views/k8s_volume.h"
@@ -29,9 +29,13 @@ constexpr double dump_extra_bytes = 100 * mib;
 // Of a filesystem's room, where nobody says another share.
 constexpr double filesystem_overhead = 0.055;
 
-VirtualMachineMemoryDumpRequest dump_before(const Case& about) { return about.vm().status().memory_dump_request(); }
+VirtualMachineMemoryDumpRequest dump_before(const ActionCase& about) {
+  return about.vm().status().memory_dump_request();
+}
 
-Status claim_conflict(const Case& about, std::string_view why) { return conflict(claim_kind, dump_claim(about), why); }
+Status claim_conflict(const ActionCase& about, std::string_view why) {
+  return conflict(claim_kind, dump_claim(about), why);
+}
 
 std::optional<double> read_share(std::string_view text) {
   double share = 0;
@@ -41,7 +45,7 @@ std::optional<double> read_share(std::string_view text) {
 }
 
 // The share of a filesystem that cannot be used: of the claim's storage class, else the one for all.
-Result<double> overhead(const Case& about) {
+Result<double> overhead(const ActionCase& about) {
   if (!about.cdi) return filesystem_overhead;
   const json::Object* shares = json::as_object(json::find_path(*about.cdi, {"status", "filesystemOverhead"}));
   if (!shares) return fail(Status::internal_error("CDIConfig \"config\" has no status.filesystemOverhead"));
@@ -63,19 +67,19 @@ Quantity read_quantity(const api::QuantityView& view) {
   return quantity ? *quantity : Quantity();
 }
 
-double needed_bytes(const Case& about, double share) {
+double needed_bytes(const ActionCase& about, double share) {
   const Quantity guest = read_quantity(about.vmi().spec().domain().resources().requests()["memory"]);
   const double all = std::ceil((static_cast<double>(guest.value()) + dump_extra_bytes) * (1 + share));
   return std::max(1.0, std::ceil(all / mib)) * mib;
 }
 
-double claim_bytes(const Case& about) {
+double claim_bytes(const ActionCase& about) {
   const api::k8s::PersistentVolumeClaim claim(about.claim);
   // Upstream counts in thousands, rounded up.
   return static_cast<double>(read_quantity(claim.spec().resources().requests()["storage"]).scaled_value(3)) * 1000;
 }
 
-std::optional<Status> find_small_claim(const Case& about) {
+std::optional<Status> find_small_claim(const ActionCase& about) {
   const auto share = overhead(about);
   if (!share) return share.error();
   const double needed = needed_bytes(about, *share), there = claim_bytes(about);
@@ -85,7 +89,7 @@ std::optional<Status> find_small_claim(const Case& about) {
                          needed, needed / mib));
 }
 
-std::optional<Status> find_dump_under_way(const Case& about) {
+std::optional<Status> find_dump_under_way(const ActionCase& about) {
   const auto before = dump_before(about);
   const std::string_view phase = before.phase();
   if (!before || phase == "Completed" || phase == "Failed") return std::nullopt;
@@ -97,7 +101,7 @@ std::optional<Status> find_dump_under_way(const Case& about) {
       about, fmt::format("a memory dump is in progress (phase {}); wait until it is Completed or Failed", phase));
 }
 
-PatchObject dump_patch(const Case& about, json::Object request) {
+PatchObject dump_patch(const ActionCase& about, json::Object request) {
   json::PatchBuilder builder(about.storage);
   builder.test(request_path, copy_of(about.vm().status().get("memoryDumpRequest"), about));
   if (dump_before(about))
@@ -110,12 +114,12 @@ PatchObject dump_patch(const Case& about, json::Object request) {
 
 }  // namespace
 
-std::string_view dump_claim(const Case& about) {
+std::string_view dump_claim(const ActionCase& about) {
   const std::string_view asked = about.options<VirtualMachineMemoryDumpRequest>().claim_name();
   return asked.empty() ? dump_before(about).claim_name() : asked;
 }
 
-std::optional<Status> check_dump_claim(const Case& about) {
+std::optional<Status> check_dump_claim(const ActionCase& about) {
   const std::string_view asked = about.options<VirtualMachineMemoryDumpRequest>().claim_name();
   const auto before = dump_before(about);
   if (asked.empty() && !before) return Status::bad_request("claimName is required: the PVC for the memory dump");
@@ -128,12 +132,12 @@ std::optional<Status> check_dump_claim(const Case& about) {
   return std::nullopt;
 }
 
-std::optional<Status> check_dump_running(const Case& about) {
+std::optional<Status> check_dump_running(const ActionCase& about) {
   if (about.phase() == "Running") return std::nullopt;
   return not_running(about, "no memory dump");
 }
 
-std::optional<Status> check_dump_file(const Case& about) {
+std::optional<Status> check_dump_file(const ActionCase& about) {
   const api::k8s::PersistentVolumeClaim claim(about.claim);
   if (claim.spec().volume_mode() == "Block")
     return claim_conflict(about, "a memory dump requires volumeMode Filesystem, and this claim has volumeMode Block");
@@ -143,7 +147,7 @@ std::optional<Status> check_dump_file(const Case& about) {
   return std::nullopt;
 }
 
-Decision decide_memory_dump(const Case& about) {
+Decision decide_memory_dump(const ActionCase& about) {
   if (auto small = find_small_claim(about)) return fail(std::move(*small));
   if (auto busy = find_dump_under_way(about)) return fail(std::move(*busy));
   json::Object request(about.storage);
@@ -152,7 +156,7 @@ Decision decide_memory_dump(const Case& about) {
   return effects(dump_patch(about, std::move(request)));
 }
 
-Decision decide_remove_memory_dump(const Case& about) {
+Decision decide_remove_memory_dump(const ActionCase& about) {
   const auto before = dump_before(about);
   if (!before)
     return fail(machine_conflict(

@@ -15,7 +15,7 @@
 namespace vg::actions {
 namespace {
 
-std::optional<Status> pause_obstacle(const Case& about) {
+std::optional<Status> pause_obstacle(const ActionCase& about) {
   if (about.phase() != "Running") return not_running(about, "cannot pause");
   const auto probe = about.vmi().spec().liveness_probe();
   if (probe && !probe.guest_agent_ping())
@@ -28,7 +28,7 @@ std::optional<Status> pause_obstacle(const Case& about) {
   return std::nullopt;
 }
 
-std::optional<Status> soft_reboot_obstacle(const Case& about) {
+std::optional<Status> soft_reboot_obstacle(const ActionCase& about) {
   if (about.phase() != "Running") return not_running(about, "cannot reboot");
   if (is_true(about.vmi(), "Paused"))
     return instance_conflict(about,
@@ -49,19 +49,19 @@ CallNode get_document(std::string_view suffix) {
   return {.method = "GET", .suffix = std::string(suffix), .answer = CallNode::Answer::document};
 }
 
-Decision while_running(const Case& about, std::string_view refused, std::string suffix) {
+Decision while_running(const ActionCase& about, std::string_view refused, std::string suffix) {
   if (about.phase() != "Running") return fail(not_running(about, refused));
   return call_node(about, put(std::move(suffix)));
 }
 
 }  // namespace
 
-std::string node_target(const Case& about, std::string_view suffix) {
+std::string node_target(const ActionCase& about, std::string_view suffix) {
   const auto metadata = about.vmi().metadata();
   return fmt::format("/v1/namespaces/{}/virtualmachineinstances/{}/{}", metadata.namespace_(), metadata.name(), suffix);
 }
 
-std::optional<Status> find_unreachable(const Case& about) {
+std::optional<Status> find_unreachable(const ActionCase& about) {
   if (about.phase() == "Running" || about.phase() == "Scheduled") return std::nullopt;
   return Status::bad_request(
       fmt::format("VMI \"{}\" is not on a node (phase {}); wait for phase Running, or start the VM with "
@@ -69,7 +69,7 @@ std::optional<Status> find_unreachable(const Case& about) {
                   about.name, printed_phase(about.phase()), about.name));
 }
 
-Decision call_node(const Case& about, CallNode call) {
+Decision call_node(const ActionCase& about, CallNode call) {
   if (auto unreachable = find_unreachable(about)) {
     unreachable->message.insert(0, call.explain);
     return fail(std::move(*unreachable));
@@ -77,12 +77,12 @@ Decision call_node(const Case& about, CallNode call) {
   return effects(std::move(call));
 }
 
-Decision decide_pause(const Case& about) {
+Decision decide_pause(const ActionCase& about) {
   if (auto obstacle = pause_obstacle(about)) return fail(std::move(*obstacle));
   return call_node(about, {.suffix = "pause", .dry_run = begins_with_dry_run(about)});
 }
 
-std::optional<Status> check_no_snapshot(const Case& about) {
+std::optional<Status> check_no_snapshot(const ActionCase& about) {
   const auto snapshot = about.vm().status().snapshot_in_progress();
   if (!snapshot) return std::nullopt;
   return machine_conflict(about, fmt::format("snapshot \"{}\" is in progress, and the guest cannot be changed until it "
@@ -90,30 +90,30 @@ std::optional<Status> check_no_snapshot(const Case& about) {
                                              *snapshot));
 }
 
-Decision decide_unpause(const Case& about) {
+Decision decide_unpause(const ActionCase& about) {
   if (about.phase() != "Running") return fail(not_running(about, "cannot unpause"));
   if (!has_condition(about.vmi(), "Paused"))
     return fail(instance_conflict(about, fmt::format("{}; there is nothing to do", phrases::vmi_not_paused)));
   return call_node(about, {.suffix = "unpause", .dry_run = begins_with_dry_run(about)});
 }
 
-Decision decide_freeze(const Case& about) { return while_running(about, "cannot freeze", "freeze"); }
-Decision decide_unfreeze(const Case& about) { return while_running(about, "cannot unfreeze", "unfreeze"); }
-Decision decide_backup(const Case& about) { return while_running(about, "cannot back up", "backup"); }
+Decision decide_freeze(const ActionCase& about) { return while_running(about, "cannot freeze", "freeze"); }
+Decision decide_unfreeze(const ActionCase& about) { return while_running(about, "cannot unfreeze", "unfreeze"); }
+Decision decide_backup(const ActionCase& about) { return while_running(about, "cannot back up", "backup"); }
 
-Decision decide_reset(const Case& about) {
+Decision decide_reset(const ActionCase& about) {
   CallNode call = put("reset");
   if (about.phase() != "Running")
     call.explain = fmt::format("VMI \"{}\" is in phase {}, not Running: ", about.name, printed_phase(about.phase()));
   return call_node(about, std::move(call));
 }
 
-Decision decide_soft_reboot(const Case& about) {
+Decision decide_soft_reboot(const ActionCase& about) {
   if (auto obstacle = soft_reboot_obstacle(about)) return fail(std::move(*obstacle));
   return call_node(about, put("softreboot"));
 }
 
-Decision decide_redefine_checkpoint(const Case& about) {
+Decision decide_redefine_checkpoint(const ActionCase& about) {
   const std::string_view state = about.vmi().status().changed_block_tracking().state();
   if (state != "Enabled")
     return fail(instance_conflict(
@@ -124,7 +124,7 @@ Decision decide_redefine_checkpoint(const Case& about) {
   return call_node(about, put("redefine-checkpoint"));
 }
 
-Decision decide_guest_info(const Case& about) {
+Decision decide_guest_info(const ActionCase& about) {
   if (about.phase() != "Running") return fail(not_running(about, "no guest information"));
   if (!has_condition(about.vmi(), "AgentConnected"))
     return fail(instance_conflict(about,
@@ -133,13 +133,13 @@ Decision decide_guest_info(const Case& about) {
   return call_node(about, get_document(about.action.name));
 }
 
-Decision decide_screenshot(const Case& about) {
+Decision decide_screenshot(const ActionCase& about) {
   if (auto missing = find_no_display(about)) return fail(std::move(*missing));
   if (about.phase() != "Running") return fail(not_running(about, "no screenshot"));
   return call_node(about, {.method = "GET", .suffix = "vnc/screenshot", .answer = CallNode::Answer::bytes});
 }
 
-std::optional<Status> find_no_display(const Case& about) {
+std::optional<Status> find_no_display(const ActionCase& about) {
   const auto devices = about.vmi().spec().domain().devices();
   if (devices.autoattach_graphics_device() != false) return std::nullopt;
   return Status::bad_request(

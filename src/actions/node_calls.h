@@ -5,18 +5,18 @@
 #include <string>
 #include <string_view>
 
-#include "actions/case.h"
+#include "actions/action_case.h"
 #include "actions/effect.h"
 
 namespace vg::actions {
 
 // "/v1/namespaces/NS/virtualmachineinstances/NAME/SUFFIX": how a handler knows the instance.
-std::string node_target(const Case& about, std::string_view suffix);
+std::string node_target(const ActionCase& about, std::string_view suffix);
 // 400 unless the instance is in a phase in which a node has it.
-std::optional<Status> find_unreachable(const Case& about);
+std::optional<Status> find_unreachable(const ActionCase& about);
 // The call, unless nobody could answer it.
-Decision call_node(const Case& about, CallNode call);
+Decision call_node(const ActionCase& about, CallNode call);
 // 400 for an instance without a graphics device.
-std::optional<Status> find_no_display(const Case& about);
+std::optional<Status> find_no_display(const ActionCase& about);
 
 }  // namespace vg::actions

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "actions/case.h"
+#include "actions/action_case.h"
 #include "actions/decisions.h"
 #include "api/views/k8s_core.h"
 #include "api/views/k8s_meta.h"
@@ -82,7 +82,7 @@ class Filter {
 // A tree under construction: children of one node.
 class Branch {
  public:
-  Branch(const Case& about, const Filter& filter) : about_(about), filter_(filter), children_(about.storage) {}
+  Branch(const ActionCase& about, const Filter& filter) : about_(about), filter_(filter), children_(about.storage) {}
 
   // The branch below the new node, or null when it is not wanted.
   json::Object* add(const Kind& kind, std::string_view name, bool optional = false, std::string_view ns = {}) {
@@ -101,14 +101,14 @@ class Branch {
     if (optional) made["optional"] = true;
     return json::Value(std::move(made));
   }
-  const Case& about() const { return about_; }
+  const ActionCase& about() const { return about_; }
   const Filter& filter() const { return filter_; }
   void hang_below(json::Object& parent) {
     if (!children_.empty()) parent.emplace("children", std::move(children_));
   }
 
  private:
-  const Case& about_;
+  const ActionCase& about_;
   const Filter& filter_;
   json::Array children_;
 };
@@ -212,7 +212,7 @@ bool keeps_state(const VirtualMachineInstanceSpec& spec, std::string_view tracki
 }
 
 // Of several claims the newest that stays; empty where there is none.
-std::string_view state_claim(const Case& about) {
+std::string_view state_claim(const ActionCase& about) {
   api::meta::ObjectMeta newest;
   for (const json::Value* value : about.claims) {
     const api::meta::ObjectMeta metadata = api::k8s::PersistentVolumeClaim(value).metadata();
@@ -228,21 +228,21 @@ std::string_view instance_state_claim(const VirtualMachineInstance& vmi) {
   return {};
 }
 
-bool keeps_state(const Case& about, bool is_machine) {
+bool keeps_state(const ActionCase& about, bool is_machine) {
   return is_machine
              ? keeps_state(about.vm().spec().template_().spec(), about.vm().status().changed_block_tracking().state())
              : keeps_state(about.vmi().spec(), about.vmi().status().changed_block_tracking().state());
 }
 
 void add_state(Branch& branch, bool is_machine) {
-  const Case& about = branch.about();
+  const ActionCase& about = branch.about();
   if (!keeps_state(about, is_machine)) return;
   const std::string_view claim = is_machine ? state_claim(about) : instance_state_claim(about.vmi());
   if (!claim.empty()) branch.add(claim_node, claim);
 }
 
 // A machine that keeps state must have a claim for it; an instance may not have got it yet.
-std::optional<Status> find_lost_state(const Case& about) {
+std::optional<Status> find_lost_state(const ActionCase& about) {
   if (!keeps_state(about, true) || !state_claim(about).empty()) return std::nullopt;
   return Status::internal_error(
       fmt::format("VM \"{0}\" has persistent state (TPM, EFI or changed blocks), but no PVC has the label "
@@ -273,7 +273,7 @@ void add_spec(Branch& branch, const VirtualMachineInstanceSpec& spec, bool is_ma
 
 }  // namespace
 
-Decision decide_object_graph(const Case& about) {
+Decision decide_object_graph(const ActionCase& about) {
   const bool is_machine = about.action.resource == machines.plural;
   const Filter filter(about.options<ObjectGraphOptions>());
   Branch branch(about, filter);

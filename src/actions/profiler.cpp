@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "actions/case.h"
+#include "actions/action_case.h"
 #include "actions/components.h"
 #include "actions/decisions.h"
 #include "base/base64.h"
@@ -29,7 +29,7 @@ std::optional<Status> check_switch(const config::ClusterConfig& config) {
 
 // --- of all components
 
-Decision order_all(const Case& about, std::string_view target) {
+Decision order_all(const ActionCase& about, std::string_view target) {
   if (about.components.empty())
     return fail(Status::internal_error(
         fmt::format("no pod of a KubeVirt component is ready in namespace \"{}\"", about.context.own_namespace)));
@@ -57,18 +57,18 @@ http::Response dump_answer(profile::ProcessProfiler& profiler) {
 
 }  // namespace
 
-std::optional<Status> check_profiler_switch(const Case& about) { return check_switch(about.config); }
+std::optional<Status> check_profiler_switch(const ActionCase& about) { return check_switch(about.config); }
 
-std::optional<Status> check_profiles_request(const Case& about) {
+std::optional<Status> check_profiles_request(const ActionCase& about) {
   auto request = read_profiles_request(*about.body);
   return request ? std::nullopt : std::optional(std::move(request.error()));
 }
 
-Decision decide_start_profilers(const Case& about) { return order_all(about, start_path); }
-Decision decide_stop_profilers(const Case& about) { return order_all(about, stop_path); }
+Decision decide_start_profilers(const ActionCase& about) { return order_all(about, start_path); }
+Decision decide_stop_profilers(const ActionCase& about) { return order_all(about, stop_path); }
 
 // A page without components is no end as long as there is another one (spec subresources Q32).
-Decision decide_dump_profilers(const Case& about) {
+Decision decide_dump_profilers(const ActionCase& about) {
   if (about.components.empty() && about.continue_token.empty()) return effects(Reply{.code = 204});
   return effects(AskComponents{
       .target = dump_path, .components = about.components, .collect = true, .continue_token = about.continue_token});

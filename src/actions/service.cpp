@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "actions/action.h"
-#include "actions/case.h"
+#include "actions/action_case.h"
 #include "actions/execute.h"
 #include "actions/negotiation.h"
 #include "actions/open_stream.h"
@@ -70,7 +70,7 @@ Task<void> Service::serve(server::Call& call, Target target) const {
 namespace {
 
 // Pure, and quick unless it has to look up much. Once more after each fetching, until nothing is missing.
-Task<Decision> decide(server::Call& call, const Case& about, admission::LookupSession& session) {
+Task<Decision> decide(server::Call& call, const ActionCase& about, admission::LookupSession& session) {
   const auto work_on = [&call](std::size_t bytes) { return call.work_on(bytes); };
   for (;;) {
     auto decision =
@@ -97,7 +97,7 @@ Task<std::optional<OpenStream>> Service::act(server::Call& call, const Target& t
                                    .own_namespace = parts_.environment.own_namespace,
                                    .now = parts_.environment.clock.wall_now(),
                                    .storage = arena.storage()};
-  Case about{.action = action, .config = *config, .context = context, .ns = target.ns, .name = target.name};
+  ActionCase about{.action = action, .config = *config, .context = context, .ns = target.ns, .name = target.name};
   about.raw_query = call.request().query;
   about.port = found.port;
   about.protocol = found.protocol;

@@ -14,11 +14,11 @@ namespace {
 
 using api::kubevirt::SEVSessionOptions;
 
-api::kubevirt::LaunchSecurity launch_security(const Case& about) {
+api::kubevirt::LaunchSecurity launch_security(const ActionCase& about) {
   return about.vmi().spec().domain().launch_security();
 }
 
-std::optional<Status> find_no_attestation(const Case& about) {
+std::optional<Status> find_no_attestation(const ActionCase& about) {
   const auto security = launch_security(about);
   if (security.sev().attestation() && !security.snp()) return std::nullopt;
   return instance_conflict(about,
@@ -26,7 +26,7 @@ std::optional<Status> find_no_attestation(const Case& about) {
                            "before the VM starts");
 }
 
-std::optional<Status> measured_obstacle(const Case& about) {
+std::optional<Status> measured_obstacle(const ActionCase& about) {
   if (about.phase() != "Running") return not_running(about, "no attestation");
   if (auto missing = find_no_attestation(about)) return missing;
   if (has_condition(about.vmi(), "Paused")) return std::nullopt;
@@ -37,7 +37,7 @@ std::optional<Status> measured_obstacle(const Case& about) {
 
 }  // namespace
 
-Decision decide_fetch_cert_chain(const Case& about) {
+Decision decide_fetch_cert_chain(const ActionCase& about) {
   if (about.phase() != "Scheduled" && about.phase() != "Running")
     return fail(
         instance_conflict(about, fmt::format("the VMI is not on a node yet (phase {}); wait for phase Scheduled",
@@ -46,18 +46,18 @@ Decision decide_fetch_cert_chain(const Case& about) {
   return call_node(about, {.method = "GET", .suffix = "sev/fetchcertchain", .answer = CallNode::Answer::document});
 }
 
-Decision decide_query_measurement(const Case& about) {
+Decision decide_query_measurement(const ActionCase& about) {
   if (auto obstacle = measured_obstacle(about)) return fail(std::move(*obstacle));
   return call_node(about,
                    {.method = "GET", .suffix = "sev/querylaunchmeasurement", .answer = CallNode::Answer::document});
 }
 
-Decision decide_inject_secret(const Case& about) {
+Decision decide_inject_secret(const ActionCase& about) {
   if (auto obstacle = measured_obstacle(about)) return fail(std::move(*obstacle));
   return call_node(about, {.suffix = "sev/injectlaunchsecret", .forward_body = true});
 }
 
-std::optional<Status> check_session(const Case& about) {
+std::optional<Status> check_session(const ActionCase& about) {
   const auto options = about.options<SEVSessionOptions>();
   if (options.session().empty())
     return Status::bad_request("session is required: the session blob of the owner, in base64");
@@ -66,7 +66,7 @@ std::optional<Status> check_session(const Case& about) {
   return std::nullopt;
 }
 
-Decision decide_setup_session(const Case& about) {
+Decision decide_setup_session(const ActionCase& about) {
   if (about.phase() != "Scheduled")
     return fail(instance_conflict(
         about, fmt::format("a session can be set up only in phase Scheduled, before the guest starts; "

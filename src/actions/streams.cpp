@@ -16,7 +16,7 @@
 namespace vg::actions {
 namespace {
 
-std::string query_value(const Case& about, std::string_view name) {
+std::string query_value(const ActionCase& about, std::string_view name) {
   for (auto& parameter : server::read_query(about.raw_query))
     if (parameter.name == name) return std::move(parameter.value);
   return {};
@@ -28,14 +28,14 @@ bool is_true_word(std::string_view word) {
   return std::ranges::find(words, word) != words.end();
 }
 
-api::kubevirt::Devices devices(const Case& about) { return about.vmi().spec().domain().devices(); }
+api::kubevirt::Devices devices(const ActionCase& about) { return about.vmi().spec().domain().devices(); }
 
-Status no_stream_yet(const Case& about, std::string_view what) {
+Status no_stream_yet(const ActionCase& about, std::string_view what) {
   return Status::bad_request(fmt::format("no {2}: VMI \"{0}\" is not running (phase {1}); wait for phase Running",
                                          about.name, printed_phase(about.phase()), what));
 }
 
-Decision node_stream(const Case& about, std::string_view suffix) {
+Decision node_stream(const ActionCase& about, std::string_view suffix) {
   if (auto unreachable = find_unreachable(about)) return fail(std::move(*unreachable));
   return effects(OpenStream{.kind = OpenStream::Kind::node,
                             .node = std::string(about.vmi().status().node_name()),
@@ -45,7 +45,7 @@ Decision node_stream(const Case& about, std::string_view suffix) {
 }  // namespace
 
 // Clients try again while they get 400, and give up at 409 (spec subresources Q26).
-Decision decide_console(const Case& about) {
+Decision decide_console(const ActionCase& about) {
   if (devices(about).autoattach_serial_console() == false)
     return fail(Status::bad_request(fmt::format(
         "VMI \"{}\" has no serial console: spec.domain.devices.autoattachSerialConsole is false", about.name)));
@@ -56,14 +56,14 @@ Decision decide_console(const Case& about) {
   return node_stream(about, "console");
 }
 
-Decision decide_vnc(const Case& about) {
+Decision decide_vnc(const ActionCase& about) {
   if (auto missing = find_no_display(about)) return fail(std::move(*missing));
   if (about.phase() != "Running") return fail(no_stream_yet(about, "display"));
   const bool preserve = is_true_word(query_value(about, "preserveSession"));
   return node_stream(about, fmt::format("vnc?preserveSession={}", preserve));
 }
 
-Decision decide_usbredir(const Case& about) {
+Decision decide_usbredir(const ActionCase& about) {
   if (about.vmi().spec().architecture() == "s390x")
     return fail(instance_conflict(about, "USB redirection is not supported on s390x"));
   if (!devices(about).client_passthrough())
@@ -75,7 +75,7 @@ Decision decide_usbredir(const Case& about) {
   return node_stream(about, "usbredir");
 }
 
-Decision decide_vsock(const Case& about) {
+Decision decide_vsock(const ActionCase& about) {
   if (devices(about).autoattach_vsock() != true)
     return fail(Status::bad_request(fmt::format(
         "VMI \"{}\" has no vsock; set spec.domain.devices.autoattachVSOCK, and restart the VM", about.name)));
@@ -85,7 +85,7 @@ Decision decide_vsock(const Case& about) {
                                         tls.empty() ? "true" : server::percent_encode(tls)));
 }
 
-Decision decide_port_forward(const Case& about) {
+Decision decide_port_forward(const ActionCase& about) {
   if (has_condition(about.vmi(), "Paused"))
     return fail(
         instance_conflict(about, fmt::format("{} and does not answer; resume it first with `virtctl unpause vmi {}`",

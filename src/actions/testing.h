@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "actions/action.h"
+#include "actions/action_case.h"
 #include "actions/body.h"
-#include "actions/case.h"
 #include "admission/admit.h"
 #include "json/document.h"
 #include "json/write.h"
@@ -127,7 +127,7 @@ class Given {
                                      .own_namespace = "kubevirt",
                                      .now = {},
                                      .storage = {}};
-    Case about{.action = action_, .config = *config_, .context = context, .ns = "ns", .name = "demo"};
+    ActionCase about{.action = action_, .config = *config_, .context = context, .ns = "ns", .name = "demo"};
     about.raw_query = about_.raw_query;
     about.port = about_.port;
     about.protocol = about_.protocol;
@@ -157,7 +157,7 @@ class Given {
   }
 
  private:
-  // What a Case holds, before there is one.
+  // What a ActionCase holds, before there is one.
   struct Parts {
     const json::Value *machine = nullptr, *instance = nullptr, *claim = nullptr, *cdi = nullptr, *node = nullptr,
                       *kubevirt = nullptr, *body = nullptr;

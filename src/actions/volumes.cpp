@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "actions/case.h"
+#include "actions/action_case.h"
 #include "actions/decisions.h"
 #include "api/views/k8s_meta.h"
 #include "api/views/vmi_devices.h"
@@ -22,19 +22,19 @@ using api::kubevirt::VirtualMachineInstanceSpec;
 using api::kubevirt::Volume;
 using Volumes = api::List<Volume>;
 
-bool is_machine(const Case& about) { return about.action.resource == machines.plural; }
+bool is_machine(const ActionCase& about) { return about.action.resource == machines.plural; }
 
 // What is changed: the instance's own spec, or that of the machine's template.
-VirtualMachineInstanceSpec changed_spec(const Case& about) {
+VirtualMachineInstanceSpec changed_spec(const ActionCase& about) {
   return is_machine(about) ? about.vm().spec().template_().spec() : about.vmi().spec();
 }
 
-Status kind_conflict(const Case& about, std::string_view why) {
+Status kind_conflict(const ActionCase& about, std::string_view why) {
   return conflict(is_machine(about) ? machine_kind : instance_kind, about.name, why);
 }
 
 // Both options have the member at the same place.
-std::string_view asked_name(const Case& about) { return about.options<RemoveVolumeOptions>().name(); }
+std::string_view asked_name(const ActionCase& about) { return about.options<RemoveVolumeOptions>().name(); }
 
 // --- the volumes that are there
 // ------------------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ bool can_be_unplugged(const Volume& volume) {
   return volume.data_volume().hotpluggable() || volume.persistent_volume_claim().hotpluggable();
 }
 
-std::optional<Status> find_added_conflict(const Case& about, const Volumes& volumes) {
+std::optional<Status> find_added_conflict(const ActionCase& about, const Volumes& volumes) {
   const auto options = about.options<AddVolumeOptions>();
   const std::string_view source = source_name(options.volume_source());
   for (const Volume volume : volumes) {
@@ -68,7 +68,7 @@ std::optional<Status> find_added_conflict(const Case& about, const Volumes& volu
 
 // A volume is also known by what it is made of; but what goes is what has the name, and that may be nothing (spec
 // subresources Q16).
-std::optional<Status> find_removed_conflict(const Case& about, const Volumes& volumes) {
+std::optional<Status> find_removed_conflict(const ActionCase& about, const Volumes& volumes) {
   const std::string_view name = asked_name(about);
   for (const Volume volume : volumes) {
     if (volume.name() != name && !uses(volume, name)) continue;
@@ -85,13 +85,13 @@ std::optional<Status> find_removed_conflict(const Case& about, const Volumes& vo
 // --- what is put in or taken out
 // -------------------------------------------------------------------------------------------
 
-json::Array copy_list(const json::Value* list, const Case& about) {
+json::Array copy_list(const json::Value* list, const ActionCase& about) {
   const json::Array* source = json::as_array(list);
   return source ? json::Array(*source, about.storage) : json::Array(about.storage);
 }
 
 // The claim wins over a data volume beside it.
-json::Value new_volume(const Case& about) {
+json::Value new_volume(const ActionCase& about) {
   const auto options = about.options<AddVolumeOptions>();
   json::Object volume(about.storage);
   volume["name"] = text_of(options.name(), about);
@@ -105,14 +105,14 @@ json::Value new_volume(const Case& about) {
   return json::Value(std::move(volume));
 }
 
-json::Value new_disk(const Case& about) {
+json::Value new_disk(const ActionCase& about) {
   const auto options = about.options<AddVolumeOptions>();
   json::Value disk(*options.disk().object(), about.storage);
   disk.get_object()["name"] = text_of(options.name(), about);
   return disk;
 }
 
-json::Array without(const json::Value* list, std::string_view name, const Case& about) {
+json::Array without(const json::Value* list, std::string_view name, const ActionCase& about) {
   json::Array kept(about.storage);
   if (const json::Array* all = json::as_array(list))
     for (const json::Value& item : *all)
@@ -127,7 +127,7 @@ struct Lists {
   json::Array volumes, disks;
 };
 
-PatchObject spec_patch(const Case& about, Lists wanted, bool dry_run) {
+PatchObject spec_patch(const ActionCase& about, Lists wanted, bool dry_run) {
   const auto spec = changed_spec(about);
   const json::Value* volumes = spec.get("volumes");
   const json::Value* disks = spec.domain().devices().get("disks");
@@ -151,7 +151,7 @@ PatchObject spec_patch(const Case& about, Lists wanted, bool dry_run) {
           .refused = Refused::invalid_or_internal};
 }
 
-PatchObject request_patch(const Case& about, json::Array wanted, bool dry_run) {
+PatchObject request_patch(const ActionCase& about, json::Array wanted, bool dry_run) {
   constexpr std::string_view path = "/status/volumeRequests";
   const auto status = about.vm().status();
   json::PatchBuilder builder(about.storage);
@@ -167,14 +167,14 @@ PatchObject request_patch(const Case& about, json::Array wanted, bool dry_run) {
           .refused = Refused::invalid_or_internal};
 }
 
-json::Value request_of(const Case& about, std::string_view member, json::Value options) {
+json::Value request_of(const ActionCase& about, std::string_view member, json::Value options) {
   json::Object request(about.storage);
   request.emplace(boost::json::string_view(member), std::move(options));
   return json::Value(std::move(request));
 }
 
 // The options as they were sent, with the names that the new disk and volume get.
-json::Value add_options(const Case& about) {
+json::Value add_options(const ActionCase& about) {
   json::Value options(*about.body, about.storage);
   json::Object& members = options.get_object();
   members["disk"] = new_disk(about);
@@ -187,7 +187,7 @@ json::Value add_options(const Case& about) {
   return options;
 }
 
-Decision request_added(const Case& about, bool dry_run) {
+Decision request_added(const ActionCase& about, bool dry_run) {
   const std::string_view name = asked_name(about);
   for (const auto request : about.vm().status().volume_requests()) {
     if (request.add_volume_options() && request.add_volume_options().name() == name)
@@ -202,7 +202,7 @@ Decision request_added(const Case& about, bool dry_run) {
   return effects(request_patch(about, std::move(wanted), dry_run));
 }
 
-Decision request_removed(const Case& about, bool dry_run) {
+Decision request_removed(const ActionCase& about, bool dry_run) {
   const std::string_view name = asked_name(about);
   json::Array wanted(about.storage);
   for (const auto request : about.vm().status().volume_requests()) {
@@ -226,7 +226,7 @@ bool belongs_to_machine(const VirtualMachineInstance& vmi) {
   return false;
 }
 
-std::optional<Status> find_obstacle(const Case& about, std::string_view refused) {
+std::optional<Status> find_obstacle(const ActionCase& about, std::string_view refused) {
   if (is_machine(about)) {
     if (about.vm().spec().template_().spec()) return std::nullopt;
     return Status::bad_request(fmt::format("VM \"{}\" has no spec.template", about.name));
@@ -241,11 +241,11 @@ std::optional<Status> find_obstacle(const Case& about, std::string_view refused)
 }
 
 // Either the machine's controller is asked through its status, or the spec itself is changed.
-bool by_request(const Case& about) { return is_machine(about) && about.enabled(config::Gate::hotplug_volumes); }
+bool by_request(const ActionCase& about) { return is_machine(about) && about.enabled(config::Gate::hotplug_volumes); }
 
 }  // namespace
 
-std::optional<Status> check_hotplug(const Case& about) {
+std::optional<Status> check_hotplug(const ActionCase& about) {
   if (about.enabled(config::Gate::hotplug_volumes) || about.enabled(config::Gate::declarative_hotplug_volumes))
     return std::nullopt;
   return Status::bad_request(
@@ -254,7 +254,7 @@ std::optional<Status> check_hotplug(const Case& about) {
       "object");
 }
 
-std::optional<Status> check_added_volume(const Case& about) {
+std::optional<Status> check_added_volume(const ActionCase& about) {
   const auto options = about.options<AddVolumeOptions>();
   if (options.name().empty()) return Status::bad_request("name is required: the name of the new volume");
   if (!options.disk()) return Status::bad_request("disk is required: how the guest sees the volume");
@@ -262,12 +262,12 @@ std::optional<Status> check_added_volume(const Case& about) {
   return std::nullopt;
 }
 
-std::optional<Status> check_removed_volume(const Case& about) {
+std::optional<Status> check_removed_volume(const ActionCase& about) {
   if (!asked_name(about).empty()) return std::nullopt;
   return Status::bad_request("name is required: the volume to remove");
 }
 
-Decision decide_add_volume(const Case& about) {
+Decision decide_add_volume(const ActionCase& about) {
   if (auto obstacle = find_obstacle(about, "cannot add a volume")) return fail(std::move(*obstacle));
   const auto spec = changed_spec(about);
   if (auto conflict = find_added_conflict(about, spec.volumes())) return fail(std::move(*conflict));
@@ -280,7 +280,7 @@ Decision decide_add_volume(const Case& about) {
   return effects(spec_patch(about, std::move(wanted), dry_run));
 }
 
-Decision decide_remove_volume(const Case& about) {
+Decision decide_remove_volume(const ActionCase& about) {
   if (auto obstacle = find_obstacle(about, "cannot remove a volume")) return fail(std::move(*obstacle));
   const auto spec = changed_spec(about);
   if (auto conflict = find_removed_conflict(about, spec.volumes())) return fail(std::move(*conflict));

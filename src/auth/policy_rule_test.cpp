@@ -99,11 +99,11 @@ TEST(PolicyRuleTest, ReadsAndWritesJson) {
 
 // Owned, wanted, how many pieces are missing.
 TEST(PolicyRuleTest, RulesCoverRules) {
-  struct Case {
+  struct Sample {
     std::string_view owned, wanted;
     std::size_t missing;
   };
-  const Case cases[] = {
+  const Sample cases[] = {
       {R"([])", R"([])", 0},
       {R"([])", R"([{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}])", 1},
       {R"([{"verbs":["*"],"apiGroups":["*"],"resources":["*"]}])",
@@ -139,7 +139,7 @@ TEST(PolicyRuleTest, RulesCoverRules) {
       {R"([{"verbs":["get"],"nonResourceURLs":["/apis/*"]}])",
        R"([{"verbs":["get","post"],"nonResourceURLs":["/apis"]}])", 2},
   };
-  for (const Case& one : cases) {
+  for (const Sample& one : cases) {
     const auto read = [](std::string_view text) {
       return policy_rules_of(parse(fmt::format(R"({{"rules":{}}})", text)).root().as_object());
     };

@@ -5,15 +5,15 @@
 namespace vg {
 namespace {
 
-struct Case {
+struct Sample {
   std::string name;
   std::size_t defects;
 };
 
 std::string a(std::size_t count) { return std::string(count, 'a'); }
 
-void expect_counts(Defects (*defects)(std::string_view), const std::vector<Case>& cases) {
-  for (const Case& c : cases) {
+void expect_counts(Defects (*defects)(std::string_view), const std::vector<Sample>& cases) {
+  for (const Sample& c : cases) {
     const Defects found = defects(c.name);
     EXPECT_EQ(found.size(), c.defects) << '"' << c.name << '"' << (found.empty() ? "" : ": " + found[0]);
     for (const std::string& words : found) EXPECT_FALSE(words.empty());

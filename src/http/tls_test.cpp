@@ -178,13 +178,13 @@ TEST_F(Tls, AWaitingCoroutineMayBeDestroyed) {
 
 TEST_F(Tls, ClientChecksTheServer) {
   const KeyPair other = make_certificate({.common_name = "other", .authority = true});
-  struct Case {
+  struct Sample {
     const char* what;
     TlsClientConfig config;
     std::string server_name;
     bool good;
   };
-  const std::vector<Case> cases = {
+  const std::vector<Sample> cases = {
       {"right authority and address", {.authorities_pem = authority_.certificate}, "", true},
       {"right name", {.authorities_pem = authority_.certificate}, "localhost", true},
       {"wrong name", {.authorities_pem = authority_.certificate}, "elsewhere.example", false},
@@ -199,7 +199,7 @@ TEST_F(Tls, ClientChecksTheServer) {
       {"common name", {.authorities_pem = authority_.certificate, .common_name = "localhost"}, "", true},
       {"other common name", {.authorities_pem = authority_.certificate, .common_name = "x"}, "", false},
   };
-  for (const Case& c : cases) {
+  for (const Sample& c : cases) {
     Pair pair = connect(server_, c.config, c.server_name);
     EXPECT_EQ(pair.client != nullptr, c.good) << c.what << ": " << pair.client_error.message;
     if (!c.good) EXPECT_EQ(pair.client_error.code, 503) << c.what;

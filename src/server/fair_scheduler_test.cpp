@@ -118,17 +118,17 @@ TEST(FairScheduler, GivesASeatThatIsFreedToWhoeverHasLeast) {
 }
 
 TEST(FairScheduler, SharesTimeEquallyHoweverMuchIsAsked) {
-  struct Case {
+  struct Sample {
     const char* name;
     std::map<std::string, std::pair<int, Scheduler::Duration>> users;  // requests that wait, and what each costs
     Scheduler::Duration total;
   };
-  const Case cases[] = {
+  const Sample cases[] = {
       {"one asks a lot", {{"ann", {900, 100us}}, {"bob", {90, 100us}}}, 10ms},
       {"one asks for costly things", {{"ann", {50, 10ms}}, {"bob", {900, 100us}}}, 100ms},
       {"three of different sizes", {{"ann", {300, 1ms}}, {"bob", {300, 200us}}, {"cid", {300, 300us}}}, 100ms},
   };
-  for (const Case& one : cases) {
+  for (const Sample& one : cases) {
     SCOPED_TRACE(one.name);
     Core core(small({.seats = 2000, .queue_max = 4000, .flow_queue_max = 1000}));
     std::map<std::string, Scheduler::Duration> used;

@@ -1,4 +1,4 @@
-#include "actions/case.h"
+#include "actions/action_case.h"
 
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@ bool any_condition(const Conditions& conditions, std::string_view type, bool onl
 }
 
 // Every kind of options names the member alike.
-auto dry_run_words(const Case& about) { return about.options<api::kubevirt::StartOptions>().dry_run(); }
+auto dry_run_words(const ActionCase& about) { return about.options<api::kubevirt::StartOptions>().dry_run(); }
 
 bool is_write(const Effect& effect) {
   return std::holds_alternative<PatchObject>(effect) || std::holds_alternative<CreateObject>(effect);
@@ -39,7 +39,7 @@ bool is_true(const VirtualMachine& vm, std::string_view type) {
   return any_condition(vm.status().conditions(), type, true);
 }
 
-Result<std::string_view> run_strategy(const Case& about) {
+Result<std::string_view> run_strategy(const ActionCase& about) {
   const auto spec = about.vm().spec();
   const auto running = spec.running();
   const auto strategy = spec.run_strategy();
@@ -63,18 +63,18 @@ Status forbidden(std::string_view kind, std::string_view name, std::string_view 
   return Status::forbidden(std::string(kubevirt_group), std::string(kind), std::string(name), std::string(why));
 }
 
-Status not_running(const Case& about, std::string_view refused) {
+Status not_running(const ActionCase& about, std::string_view refused) {
   return instance_conflict(about,
                            fmt::format("{}: the {} (phase {}); wait for phase Running, or start "
                                        "the VM with `virtctl start {}`",
                                        refused, phrases::vmi_not_running, printed_phase(about.phase()), about.name));
 }
 
-bool says_dry_run(const Case& about) { return !dry_run_words(about).empty(); }
+bool says_dry_run(const ActionCase& about) { return !dry_run_words(about).empty(); }
 
-bool begins_with_dry_run(const Case& about) { return says_dry_run(about) && dry_run_words(about)[0] == "All"; }
+bool begins_with_dry_run(const ActionCase& about) { return says_dry_run(about) && dry_run_words(about)[0] == "All"; }
 
-Decision pass_dry_run_on(const Case& about, Decision decision) {
+Decision pass_dry_run_on(const ActionCase& about, Decision decision) {
   if (!decision || decision->empty() || !is_write(decision->front())) return decision;
   for (const std::string_view word : dry_run_words(about))
     if (word != "All")
@@ -83,11 +83,11 @@ Decision pass_dry_run_on(const Case& about, Decision decision) {
   return decision;
 }
 
-json::Value copy_of(const json::Value* value, const Case& about) {
+json::Value copy_of(const json::Value* value, const ActionCase& about) {
   return value ? json::Value(*value, about.storage) : json::Value(about.storage);
 }
 
-json::Value text_of(std::string_view text, const Case& about) {
+json::Value text_of(std::string_view text, const ActionCase& about) {
   return json::Value(boost::json::string_view(text), about.storage);
 }
 
