@@ -369,7 +369,7 @@ Task<void> ResourceApi::serve_resource(server::Call& call, const RequestInfo& in
   }
   const auto answer = negotiate(call.request().headers.find("accept"), offer_of(operation, resource));
   if (!answer) co_return call.refuse(answer.error());
-  Context context(backend_, call, info, resource, version, asker.user, *answer);
+  ApiRequest context(backend_, call, info, resource, version, asker.user, *answer);
   if (auto problem = find_form_problem(operation, *answer, context.query)) co_return call.refuse(*problem);
   switch (operation) {
     case Operation::get:

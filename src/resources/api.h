@@ -21,8 +21,8 @@
 #include "objects/effects.h"
 #include "ports/authorizer.h"
 #include "ports/object_store.h"
+#include "resources/api_request.h"
 #include "resources/audit.h"
-#include "resources/context.h"
 #include "resources/gate.h"
 #include "server/router.h"
 

@@ -142,7 +142,7 @@ Task<std::expected<Listed, ListRefusal>> list_objects(ApiBackend& backend, Core&
 
 namespace {
 
-void refuse_list(Context& context, const ListRefusal& refusal) {
+void refuse_list(ApiRequest& context, const ListRefusal& refusal) {
   if (refusal.continue_token.empty()) {
     respond_status(context, refusal.status);
     return;
@@ -156,7 +156,7 @@ void refuse_list(Context& context, const ListRefusal& refusal) {
 
 }  // namespace
 
-Task<void> serve_list(Context& context) {
+Task<void> serve_list(ApiRequest& context) {
   const auto options = read_list_options(context.query, false);
   if (!options) co_return respond_status(context, options.error());
   const auto listed = co_await list_objects(context.api_backend, context.call.core(), context.shown, context.key_ns(),
@@ -167,7 +167,7 @@ Task<void> serve_list(Context& context) {
       {.revision = listed->revision, .continue_token = listed->continue_token, .remaining = listed->remaining});
 }
 
-Task<void> serve_get(Context& context) {
+Task<void> serve_get(ApiRequest& context) {
   // A single object is always the newest; only a version from the future cannot be given.
   if (const auto* text = context.query.find("resourceVersion"); text && !text->empty()) {
     auto options = read_list_options(context.query, false);

@@ -40,7 +40,7 @@ std::string warning_header(std::string_view text) {
   return out;
 }
 
-std::unique_ptr<ListText> make_table(const Context& context, const ListMeta& meta, bool with_columns) {
+std::unique_ptr<ListText> make_table(const ApiRequest& context, const ListMeta& meta, bool with_columns) {
   const std::string* include = context.query.find("includeObject");
   return context.api_backend.table({.resource = context.resource,
                                     .shown = context.shown,
@@ -52,9 +52,9 @@ std::unique_ptr<ListText> make_table(const Context& context, const ListMeta& met
                                     .now = context.backend.clock.wall_now()});
 }
 
-bool as_table(const Context& context) { return context.answer.form == Form::table; }
+bool as_table(const ApiRequest& context) { return context.answer.form == Form::table; }
 
-void append_json(std::string& out, const Context& context, const StoredObject& object, Revision revision) {
+void append_json(std::string& out, const ApiRequest& context, const StoredObject& object, Revision revision) {
   if (context.answer.form == Form::partial)
     append_partial_metadata(out, object, revision, context.answer.meta_version);
   else
@@ -63,7 +63,7 @@ void append_json(std::string& out, const Context& context, const StoredObject& o
 
 class JsonList final : public ListText {
  public:
-  JsonList(const Context& context, const ListMeta& meta) : context_(context), meta_(meta) {}
+  JsonList(const ApiRequest& context, const ListMeta& meta) : context_(context), meta_(meta) {}
 
   void open(std::string& out) override {
     fmt::format_to(std::back_inserter(out), FMT_COMPILE(R"({{"apiVersion":"{}","kind":"{}","metadata":)"),
@@ -82,7 +82,7 @@ class JsonList final : public ListText {
   void close(std::string& out) override { out.append("]}"); }
 
  private:
-  const Context& context_;
+  const ApiRequest& context_;
   const ListMeta& meta_;
   const bool partial_ = context_.answer.form == Form::partial;
   bool first_ = true;
@@ -94,7 +94,7 @@ std::size_t size_hint(const ObjectList& objects) {
   return list_bytes + std::min(objects.size() * object_bytes, piece_bytes);
 }
 
-http::Response head_of(const Context& context) {
+http::Response head_of(const ApiRequest& context) {
   http::Response head{.status = 200, .content_type = context.answer.content_type, .headers = {}, .body = {}};
   add_warnings(head, context);
   return head;
@@ -103,7 +103,7 @@ http::Response head_of(const Context& context) {
 // An answer that becomes a stream when it turns out to be long.
 class Pieces {
  public:
-  explicit Pieces(Context& context) : context_(context) {}
+  explicit Pieces(ApiRequest& context) : context_(context) {}
 
   std::string& out() { return out_; }
   bool full() const { return out_.size() >= piece_bytes; }
@@ -122,12 +122,12 @@ class Pieces {
   }
 
  private:
-  Context& context_;
+  ApiRequest& context_;
   std::string out_;
   bool streaming_ = false;
 };
 
-Task<void> respond_text_list(Context& context, const ObjectList& objects, const ListMeta& meta) {
+Task<void> respond_text_list(ApiRequest& context, const ObjectList& objects, const ListMeta& meta) {
   const std::unique_ptr<ListText> text =
       as_table(context) ? make_table(context, meta, true) : std::make_unique<JsonList>(context, meta);
   Pieces pieces(context);
@@ -149,7 +149,7 @@ Task<void> respond_text_list(Context& context, const ObjectList& objects, const 
 
 // The length of a protobuf list stands before it. So a long one is made twice, first to measure it: that takes time,
 // but keeping it would take as much memory as it is long, for as long as the client likes.
-Task<void> respond_protobuf_list(Context& context, const ObjectList& objects, const ListMeta& meta) {
+Task<void> respond_protobuf_list(ApiRequest& context, const ObjectList& objects, const ListMeta& meta) {
   ProtobufList list(context, meta);
   Pieces pieces(context);
   Turn turn = context.turn();
@@ -187,12 +187,12 @@ Task<void> respond_protobuf_list(Context& context, const ObjectList& objects, co
 
 }  // namespace
 
-bool is_made(const Context& context) {
+bool is_made(const ApiRequest& context) {
   return context.answer.protobuf || context.answer.form == Form::table ||
          (context.shown.conversion && context.answer.form != Form::partial);
 }
 
-Task<void> make_off_loop(Context& context, Turn& turn, std::function<void()> fn) {
+Task<void> make_off_loop(ApiRequest& context, Turn& turn, std::function<void()> fn) {
   // A second, after which it is made here: the client has waited for long enough.
   constexpr int attempts_max = 50;
   constexpr std::chrono::milliseconds pause{20};
@@ -216,7 +216,7 @@ void append_list_meta(std::string& out, const ListMeta& meta) {
   out.push_back('}');
 }
 
-void append_answer(std::string& out, const Context& context, const ObjectPtr& object, Revision revision,
+void append_answer(std::string& out, const ApiRequest& context, const ObjectPtr& object, Revision revision,
                    bool with_columns) {
   if (context.answer.protobuf) {
     std::string json;
@@ -233,19 +233,19 @@ void append_answer(std::string& out, const Context& context, const ObjectPtr& ob
   }
 }
 
-Task<void> respond_list(Context& context, const ObjectList& objects, const ListMeta& meta) {
+Task<void> respond_list(ApiRequest& context, const ObjectList& objects, const ListMeta& meta) {
   return context.answer.protobuf ? respond_protobuf_list(context, objects, meta)
                                  : respond_text_list(context, objects, meta);
 }
 
-void add_warnings(http::Response& response, const Context& context) {
+void add_warnings(http::Response& response, const ApiRequest& context) {
   if (!context.version.warning.empty())
     response.headers.emplace_back("Warning", warning_header(context.version.warning));
   const std::size_t shown = std::min(context.warnings.size(), warnings_max);
   for (std::size_t i = 0; i < shown; ++i) response.headers.emplace_back("Warning", warning_header(context.warnings[i]));
 }
 
-std::string status_body(const Context& context, std::string json) {
+std::string status_body(const ApiRequest& context, std::string json) {
   if (!context.answer.protobuf) return json;
   static const api::Type& type = *api::find_type("meta.Status");
   std::string out;
@@ -253,21 +253,21 @@ std::string status_body(const Context& context, std::string json) {
   return out;
 }
 
-void respond_text(Context& context, int code, std::string body) {
+void respond_text(ApiRequest& context, int code, std::string body) {
   http::Response response{
       .status = code, .content_type = context.answer.content_type, .headers = {}, .body = std::move(body)};
   add_warnings(response, context);
   context.call.respond(std::move(response));
 }
 
-void respond_object(Context& context, int code, const ObjectPtr& object) {
+void respond_object(ApiRequest& context, int code, const ObjectPtr& object) {
   std::string body;
   body.reserve(object->json().size() + 64);
   append_answer(body, context, object, object->revision());
   respond_text(context, code, std::move(body));
 }
 
-void respond_status(Context& context, const Status& status) {
+void respond_status(ApiRequest& context, const Status& status) {
   if (status.code >= 400 && context.warnings.empty() && context.version.warning.empty()) {
     context.call.refuse(status);
     return;
@@ -280,7 +280,7 @@ void respond_status(Context& context, const Status& status) {
   context.call.respond(std::move(response));
 }
 
-Task<void> answer_object(Context& context, int code, ObjectPtr object) {
+Task<void> answer_object(ApiRequest& context, int code, ObjectPtr object) {
   const auto write = [&]() -> Result<std::string> {
     std::string text;
     text.reserve(object->json().size() + 64);

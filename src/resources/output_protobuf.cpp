@@ -58,7 +58,7 @@ std::string message_of(std::string_view json, const api::Type& type) {
 
 }  // namespace
 
-const api::Type& answer_type(const Context& context) {
+const api::Type& answer_type(const ApiRequest& context) {
   return context.answer.form == Form::partial ? partial_type() : *context.shown.kind->type;
 }
 
@@ -73,7 +73,7 @@ void append_as_protobuf(std::string& out, std::string_view json, const api::Type
   append_as_protobuf(out, read(json).root().get_object(), type);
 }
 
-ProtobufList::ProtobufList(const Context& context, const ListMeta& meta)
+ProtobufList::ProtobufList(const ApiRequest& context, const ListMeta& meta)
     : context_(context), meta_(meta), type_(answer_type(context)) {}
 
 std::string ProtobufList::head(std::size_t bytes) const {

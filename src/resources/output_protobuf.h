@@ -9,7 +9,7 @@
 namespace vg::resources {
 
 // What the objects of an answer are: those of the resource, or their metadata alone.
-const api::Type& answer_type(const Context& context);
+const api::Type& answer_type(const ApiRequest& context);
 
 // A document in JSON with its apiVersion and kind, which `type` describes.
 void append_as_protobuf(std::string& out, std::string_view json, const api::Type& type);
@@ -18,13 +18,13 @@ void append_as_protobuf(std::string& out, const json::Object& object, const api:
 // A list, object by object; only its head must know how long the rest is.
 class ProtobufList {
  public:
-  ProtobufList(const Context& context, const ListMeta& meta);
+  ProtobufList(const ApiRequest& context, const ListMeta& meta);
   std::string head(std::size_t bytes) const;  // of what open() and add() write
   void open(std::string& out) const;
   void add(std::string& out, const StoredObject& object) const;
 
  private:
-  const Context& context_;
+  const ApiRequest& context_;
   const ListMeta& meta_;
   const api::Type& type_;
 };

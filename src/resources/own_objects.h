@@ -7,7 +7,7 @@
 
 #include "ports/authorizer.h"
 #include "ports/object_api.h"
-#include "resources/context.h"
+#include "resources/api_request.h"
 
 namespace vg::resources {
 

@@ -3,13 +3,13 @@
 
 #include "base/core.h"
 #include "base/task.h"
-#include "resources/context.h"
+#include "resources/api_request.h"
 
 namespace vg::resources {
 
-Task<void> serve_get(Context& context);
-Task<void> serve_list(Context& context);
-Task<void> serve_watch(Context& context);
+Task<void> serve_get(ApiRequest& context);
+Task<void> serve_list(ApiRequest& context);
+Task<void> serve_watch(ApiRequest& context);
 
 // What a list shows, for lists and for deleting collections.
 struct Listed {

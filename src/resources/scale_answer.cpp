@@ -26,7 +26,7 @@ constexpr std::string_view columns =
     R"({"name":"Available","type":"integer","format":"","description":"Replicas that there are","priority":0},)"
     R"({"name":"Age","type":"date","format":"","description":"How long there is what is scaled","priority":0}])";
 
-void append_scale_table(std::string& out, const Context& context, const json::Object& scale) {
+void append_scale_table(std::string& out, const ApiRequest& context, const json::Object& scale) {
   const json::Object& metadata = part(scale, "metadata");
   out += fmt::format(R"({{"kind":"Table","apiVersion":"meta.k8s.io/{}","metadata":{{"resourceVersion":"{}"}},)",
                      context.answer.meta_version, json::get_string_or(metadata, "resourceVersion"));
@@ -48,7 +48,7 @@ void append_scale_table(std::string& out, const Context& context, const json::Ob
 
 }  // namespace
 
-void append_scale(std::string& out, const Context& context, const json::Object& scale) {
+void append_scale(std::string& out, const ApiRequest& context, const json::Object& scale) {
   if (context.answer.form == Form::table) return append_scale_table(out, context, scale);
   const bool partial = context.answer.form == Form::partial;
   const json::Object shown = partial ? metadata_alone(scale, context.answer.meta_version) : scale;

@@ -5,10 +5,10 @@
 
 #include "json/value.h"
 #include "objects/object_writes.h"
-#include "resources/context.h"
+#include "resources/api_request.h"
 
 namespace vg::resources {
 
-void append_scale(std::string& out, const Context& context, const json::Object& scale);
+void append_scale(std::string& out, const ApiRequest& context, const json::Object& scale);
 
 }  // namespace vg::resources

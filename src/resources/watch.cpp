@@ -70,7 +70,7 @@ class Watches {
 
 class Stream {
  public:
-  Stream(Context& context, const Selection& selection, Turn& turn)
+  Stream(ApiRequest& context, const Selection& selection, Turn& turn)
       : context_(context), selection_(selection), turn_(turn) {}
 
   void event(std::string_view type, const ObjectPtr& object, Revision revision) {
@@ -150,7 +150,7 @@ class Stream {
     out_.append("}\n");
   }
 
-  Context& context_;
+  ApiRequest& context_;
   const Selection& selection_;
   Turn& turn_;
   std::string out_;
@@ -177,7 +177,7 @@ struct Begin {
   Revision from = 0;
 };
 
-Result<Begin> begin(const Context& context, const ListOptions& options) {
+Result<Begin> begin(const ApiRequest& context, const ListOptions& options) {
   const ObjectStore& store = context.backend.store;
   if (const Revision newest = store.revision(); options.revision > newest)
     return fail(version_too_large(options.revision, newest));
@@ -239,7 +239,7 @@ Task<bool> send_initial(Stream& stream, const Begin& begin, const ListOptions& o
 
 }  // namespace
 
-Task<void> serve_watch(Context& context) {
+Task<void> serve_watch(ApiRequest& context) {
   const auto options = read_list_options(context.query, true);
   if (!options) co_return respond_status(context, options.error());
   const auto selection = Selection::make(context.shown, options->labels, options->fields);

@@ -24,7 +24,7 @@ namespace {
 
 // --- what was asked for
 
-Result<void> read_options(Context& context, std::string_view kind) {
+Result<void> read_options(ApiRequest& context, std::string_view kind) {
   auto options = read_write_options(context.query, kind);
   if (!options) return fail(std::move(options.error()));
   context.manager =
@@ -39,13 +39,13 @@ Status wrong_patch_option(std::string_view reason, std::string_view field, std::
       {{.reason = std::string(reason), .message = std::string(message), .field = std::string(field)}});
 }
 
-Result<void> read_patch_options(Context& context) {
+Result<void> read_patch_options(ApiRequest& context) {
   if (auto read = read_options(context, "PatchOptions"); !read) return read;
   if (!context.options.force) return {};
   return fail(wrong_patch_option("FieldValueForbidden", "force", "force is supported only for apply; remove it"));
 }
 
-Result<void> read_apply_options(Context& context) {
+Result<void> read_apply_options(ApiRequest& context) {
   if (auto read = read_options(context, "PatchOptions"); !read) return read;
   if (!context.options.field_manager.empty()) return {};
   return fail(wrong_patch_option("FieldValueRequired", "fieldManager",
@@ -53,7 +53,7 @@ Result<void> read_apply_options(Context& context) {
 }
 
 // The body as an object of this type, not yet looked at any further.
-Task<Result<SentObject>> read_sent(Context& context, const api::Type& type, Protobuf protobuf) {
+Task<Result<SentObject>> read_sent(ApiRequest& context, const api::Type& type, Protobuf protobuf) {
   const auto format = body_format(context.call.request().headers.find("content-type"), protobuf);
   if (!format) co_return fail(format.error());
   const auto body = co_await context.call.read_body(limits::object_body_bytes_max);
@@ -67,13 +67,13 @@ Task<Result<SentObject>> read_sent(Context& context, const api::Type& type, Prot
     return SentObject{.object = std::move(*object), .problems = std::move(problems)};
   });
 }
-Task<Result<SentObject>> read_sent_object(Context& context) {
+Task<Result<SentObject>> read_sent_object(ApiRequest& context) {
   const api::Type& type = *context.shown.kind->type;
   return read_sent(context, type, protobuf_of(type));
 }
 
 // The body's text, which says something: 400 for none.
-Task<Result<std::string_view>> read_text(Context& context, std::string_view wanted) {
+Task<Result<std::string_view>> read_text(ApiRequest& context, std::string_view wanted) {
   auto body = co_await context.call.read_body(limits::object_body_bytes_max);
   if (!body) co_return fail(body.error());
   if (body->empty()) co_return fail(Status::bad_request(fmt::format("the body is empty; send {}", wanted)));
@@ -81,7 +81,7 @@ Task<Result<std::string_view>> read_text(Context& context, std::string_view want
   co_return *body;
 }
 
-Result<PatchFormat> supported_format(const Context& context) {
+Result<PatchFormat> supported_format(const ApiRequest& context) {
   auto format = patch_format(context.call.request().headers.find("content-type"));
   if (!format) return format;
   if (*format == PatchFormat::apply)
@@ -95,7 +95,7 @@ Result<PatchFormat> supported_format(const Context& context) {
   return format;
 }
 
-Task<Result<Patch>> read_patch(Context& context) {
+Task<Result<Patch>> read_patch(ApiRequest& context) {
   const auto format = supported_format(context);
   if (!format) co_return fail(format.error());
   const auto text = co_await read_text(context, "the patch");
@@ -104,7 +104,7 @@ Task<Result<Patch>> read_patch(Context& context) {
 }
 
 // The options in the body, or null when there is none.
-Task<Result<std::optional<json::Value>>> read_options_body(Context& context, const api::Type& type) {
+Task<Result<std::optional<json::Value>>> read_options_body(ApiRequest& context, const api::Type& type) {
   const auto body = co_await context.call.read_body(limits::object_body_bytes_max);
   if (!body) co_return fail(body.error());
   if (body->empty()) co_return std::nullopt;
@@ -122,7 +122,7 @@ Task<Result<std::optional<json::Value>>> read_options_body(Context& context, con
   });
 }
 
-Task<Result<DeleteOptions>> read_deletion(Context& context) {
+Task<Result<DeleteOptions>> read_deletion(ApiRequest& context) {
   static const api::Type& type = *api::find_type("meta.DeleteOptions");
   const auto body = co_await read_options_body(context, type);
   if (!body) co_return fail(body.error());
@@ -130,14 +130,14 @@ Task<Result<DeleteOptions>> read_deletion(Context& context) {
 }
 
 // The pod's own deletion options stand in the eviction.
-Result<DeleteOptions> eviction_options(const Context& context, const json::Object& eviction) {
+Result<DeleteOptions> eviction_options(const ApiRequest& context, const json::Object& eviction) {
   const json::Value* options = json::find(eviction, "deleteOptions");
   return read_delete_options(context.query, options && options->is_object() ? options : nullptr);
 }
 
 // --- what is answered
 
-Status success(const Context& context, const StoredObject& object) {
+Status success(const ApiRequest& context, const StoredObject& object) {
   // Kubernetes puts no code into a success that tells of a deletion.
   return {.code = 0,
           .reason = {},
@@ -149,12 +149,12 @@ Status success(const Context& context, const StoredObject& object) {
                       .causes = {}}};
 }
 
-void answer_created(Context& context) {
+void answer_created(ApiRequest& context) {
   const Status done{.code = 201, .reason = {}, .message = {}, .details = {}};
   respond_text(context, 201, status_body(context, to_json(done)));
 }
 
-void answer_scale(Context& context, const StoredObject& object) {
+void answer_scale(ApiRequest& context, const StoredObject& object) {
   const json::Value document = load_object(object, context.storage());
   const json::Value scale = make_scale(document.get_object(), *context.resource.kind->scale, context.storage());
   std::string body;
@@ -162,7 +162,7 @@ void answer_scale(Context& context, const StoredObject& object) {
   respond_text(context, 200, std::move(body));
 }
 
-Task<void> serve_apply(Context& context) {
+Task<void> serve_apply(ApiRequest& context) {
   // Who owns which field is kept in the names of what is stored.
   if (context.shown.conversion)
     co_return respond_status(context, Status::unsupported_media_type(fmt::format(
@@ -179,7 +179,7 @@ Task<void> serve_apply(Context& context) {
   co_await answer_object(context, applied->created ? 201 : 200, std::move(applied->object));
 }
 
-Task<Result<ObjectPtr>> write_scale(Context& context) {
+Task<Result<ObjectPtr>> write_scale(ApiRequest& context) {
   const bool whole = context.info.verb == "update";
   if (auto read = read_options(context, whole ? "UpdateOptions" : "PatchOptions"); !read)
     co_return fail(std::move(read.error()));
@@ -195,7 +195,7 @@ Task<Result<ObjectPtr>> write_scale(Context& context) {
 
 }  // namespace
 
-Task<void> serve_create(Context& context) {
+Task<void> serve_create(ApiRequest& context) {
   if (auto read = read_options(context, "CreateOptions"); !read) co_return respond_status(context, read.error());
   auto sent = co_await read_sent_object(context);
   if (!sent) co_return respond_status(context, sent.error());
@@ -204,7 +204,7 @@ Task<void> serve_create(Context& context) {
   co_await answer_object(context, 201, std::move(*created));
 }
 
-Task<void> serve_update(Context& context) {
+Task<void> serve_update(ApiRequest& context) {
   if (auto read = read_options(context, "UpdateOptions"); !read) co_return respond_status(context, read.error());
   auto sent = co_await read_sent_object(context);
   if (!sent) co_return respond_status(context, sent.error());
@@ -213,7 +213,7 @@ Task<void> serve_update(Context& context) {
   co_await answer_object(context, 200, std::move(*updated));
 }
 
-Task<void> serve_patch(Context& context) {
+Task<void> serve_patch(ApiRequest& context) {
   const auto format = patch_format(context.call.request().headers.find("content-type"));
   if (format && *format == PatchFormat::apply) co_return co_await serve_apply(context);
   if (auto read = read_patch_options(context); !read) co_return respond_status(context, read.error());
@@ -224,7 +224,7 @@ Task<void> serve_patch(Context& context) {
   co_await answer_object(context, 200, std::move(*patched));
 }
 
-Task<void> serve_delete(Context& context) {
+Task<void> serve_delete(ApiRequest& context) {
   const auto options = co_await read_deletion(context);
   if (!options) co_return respond_status(context, options.error());
   const auto deleted = co_await remove(context, *options);
@@ -235,7 +235,7 @@ Task<void> serve_delete(Context& context) {
   respond_object(context, code, deleted->object);
 }
 
-Task<void> serve_delete_collection(Context& context) {
+Task<void> serve_delete_collection(ApiRequest& context) {
   const auto options = co_await read_deletion(context);
   if (!options) co_return respond_status(context, options.error());
   const auto list_options = read_list_options(context.query, false);
@@ -250,7 +250,7 @@ Task<void> serve_delete_collection(Context& context) {
       {.revision = listed->revision, .continue_token = listed->continue_token, .remaining = listed->remaining});
 }
 
-Task<void> serve_eviction(Context& context) {
+Task<void> serve_eviction(ApiRequest& context) {
   static const api::Type& type = *api::find_type("policy.Eviction");
   auto body = co_await read_options_body(context, type);
   if (!body) co_return respond_status(context, body.error());
@@ -262,7 +262,7 @@ Task<void> serve_eviction(Context& context) {
   answer_created(context);
 }
 
-Task<void> serve_binding(Context& context) {
+Task<void> serve_binding(ApiRequest& context) {
   static const Resource& bindings = *find_resource("bindings");
   if (auto read = read_options(context, "CreateOptions"); !read) co_return respond_status(context, read.error());
   auto sent = co_await read_sent(context, *bindings.kind->type, Protobuf::objects);
@@ -272,7 +272,7 @@ Task<void> serve_binding(Context& context) {
   answer_created(context);
 }
 
-Task<void> serve_scale(Context& context) {
+Task<void> serve_scale(ApiRequest& context) {
   if (context.info.verb == "get") {
     const ObjectPtr object = context.find(context.name);
     if (!object) co_return respond_status(context, context.not_found(context.name));

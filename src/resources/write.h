@@ -2,18 +2,18 @@
 #pragma once
 
 #include "base/task.h"
-#include "resources/context.h"
+#include "resources/api_request.h"
 
 namespace vg::resources {
 
-Task<void> serve_create(Context& context);
-Task<void> serve_update(Context& context);
-Task<void> serve_patch(Context& context);
-Task<void> serve_delete(Context& context);
-Task<void> serve_delete_collection(Context& context);
-Task<void> serve_scale(Context& context);
-Task<void> serve_eviction(Context& context);
+Task<void> serve_create(ApiRequest& context);
+Task<void> serve_update(ApiRequest& context);
+Task<void> serve_patch(ApiRequest& context);
+Task<void> serve_delete(ApiRequest& context);
+Task<void> serve_delete_collection(ApiRequest& context);
+Task<void> serve_scale(ApiRequest& context);
+Task<void> serve_eviction(ApiRequest& context);
 // At pods/NAME/binding, and at bindings, where the Binding itself says which pod.
-Task<void> serve_binding(Context& context);
+Task<void> serve_binding(ApiRequest& context);
 
 }  // namespace vg::resources

@@ -52,8 +52,8 @@ std::string authenticated(const ValueIdentity& identity) {
   return bytes;
 }
 
-using Context = std::unique_ptr<EVP_CIPHER_CTX, void (*)(EVP_CIPHER_CTX*)>;
-Context make_context() { return {EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free}; }
+using CipherContext = std::unique_ptr<EVP_CIPHER_CTX, void (*)(EVP_CIPHER_CTX*)>;
+CipherContext make_context() { return {EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free}; }
 
 // Looked up once: finding an algorithm takes longer than a small value's encryption.
 const EVP_CIPHER* algorithm() {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "resources/context.h"
+#include "resources/api_request.h"
 
 namespace vg::resources {
 

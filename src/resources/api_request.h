@@ -26,7 +26,7 @@ struct ListMeta;
 // What a table is made of, besides its rows. Everything in it outlives the table.
 struct TableCall {
   const Resource& resource;
-  const Resource& shown;            // as in Context
+  const Resource& shown;            // as in ApiRequest
   std::string_view api_version;     // in which the client speaks
   std::string_view table_version;   // "v1" or "v1beta1" of meta.k8s.io
   std::string_view include_object;  // "None", "Metadata" (also when empty) or "Object"
@@ -53,15 +53,15 @@ struct ApiBackend : Backend {
 };
 
 // A request that came over HTTP, and how it wants to be answered.
-struct Context : ObjectRequest {
+struct ApiRequest : ObjectRequest {
   ApiBackend& api_backend;
   server::Call& call;
   const RequestInfo& info;
   Query query;
   Answer answer;
 
-  Context(ApiBackend& shared, server::Call& served, const RequestInfo& asked, const Resource& found,
-          const api::KindVersion& spoken, const User& asking, Answer form)
+  ApiRequest(ApiBackend& shared, server::Call& served, const RequestInfo& asked, const Resource& found,
+             const api::KindVersion& spoken, const User& asking, Answer form)
       : ObjectRequest(shared, served.core(), &served, found, spoken, asking,
                       {.ns = asked.ns, .name = asked.name, .subresource = asked.subresource}),
         api_backend(shared),
