@@ -36,7 +36,7 @@ using json::Value;
 // --- what defaulting writes
 // -------------------------------------------------------------------------------------------
 
-enum class Effect {
+enum class Manner {
   fill,       // writes where nothing stood
   fill_zero,  // writes where nothing or a zero stood
   append,     // adds elements at the end of the list
@@ -47,7 +47,7 @@ enum class Effect {
 struct Excuse {
   std::string_view id;       // in the specification
   std::string_view pattern;  // steps between slashes; * is any one step
-  Effect effect = Effect::fill;
+  Manner effect = Manner::fill;
   std::string_view matcher = {};  // a member of spec
 };
 
@@ -55,7 +55,7 @@ struct Excuse {
 constexpr Excuse vmi_excuses[] = {
     {"D01", "spec/architecture"},
     {"D02", "spec/domain/machine/type"},
-    {"D03 D04", "spec/domain/resources/requests/cpu", Effect::fill_zero},
+    {"D03 D04", "spec/domain/resources/requests/cpu", Manner::fill_zero},
     {"D06", "spec/domain/memory/guest"},
     {"D07", "spec/domain/cpu/sockets"},
     {"D07", "spec/domain/cpu/cores"},
@@ -64,18 +64,18 @@ constexpr Excuse vmi_excuses[] = {
     {"D09", "spec/evictionStrategy"},
     {"D11", "spec/domain/devices/interfaces"},
     {"D12", "spec/networks"},
-    {"D13", "spec/domain/devices/disks", Effect::append},
+    {"D13", "spec/domain/devices/disks", Manner::append},
     {"D14 D22", "spec/domain/features/acpi/enabled"},
     {"D18", "spec/domain/devices/inputs/*/bus"},
     {"D18", "spec/domain/devices/inputs/*/type"},
-    {"D19", "spec/readinessProbe/timeoutSeconds", Effect::fill_zero},
-    {"D19", "spec/readinessProbe/periodSeconds", Effect::fill_zero},
-    {"D19", "spec/readinessProbe/successThreshold", Effect::fill_zero},
-    {"D19", "spec/readinessProbe/failureThreshold", Effect::fill_zero},
-    {"D19", "spec/livenessProbe/timeoutSeconds", Effect::fill_zero},
-    {"D19", "spec/livenessProbe/periodSeconds", Effect::fill_zero},
-    {"D19", "spec/livenessProbe/successThreshold", Effect::fill_zero},
-    {"D19", "spec/livenessProbe/failureThreshold", Effect::fill_zero},
+    {"D19", "spec/readinessProbe/timeoutSeconds", Manner::fill_zero},
+    {"D19", "spec/readinessProbe/periodSeconds", Manner::fill_zero},
+    {"D19", "spec/readinessProbe/successThreshold", Manner::fill_zero},
+    {"D19", "spec/readinessProbe/failureThreshold", Manner::fill_zero},
+    {"D19", "spec/livenessProbe/timeoutSeconds", Manner::fill_zero},
+    {"D19", "spec/livenessProbe/periodSeconds", Manner::fill_zero},
+    {"D19", "spec/livenessProbe/successThreshold", Manner::fill_zero},
+    {"D19", "spec/livenessProbe/failureThreshold", Manner::fill_zero},
     {"D20", "spec/domain/firmware/uuid"},
     {"D21", "spec/domain/clock/timer/*/present"},
     {"D23", "spec/domain/features/apic/enabled"},
@@ -90,7 +90,7 @@ constexpr Excuse vmi_excuses[] = {
     {"D27", "spec/domain/devices/disks/*/cdrom/tray"},
     {"D28", "spec/domain/devices/disks/*/blockSize/matchVolume/enabled"},
     {"D29", "spec/domain/devices/gpus/*/virtualGPUOptions/display/ramFB/enabled"},
-    {"D30", "spec/domain/cpu/features", Effect::append},
+    {"D30", "spec/domain/cpu/features", Manner::append},
     {"D31", "spec/domain/firmware/bootloader/efi/secureBoot"},
     {"D31", "spec/domain/devices/disks/*/disk/bus"},
     {"D31", "spec/domain/devices/disks/*/cdrom/bus"},
@@ -98,23 +98,23 @@ constexpr Excuse vmi_excuses[] = {
     {"D31", "spec/domain/devices/watchdog/i6300esb/action"},
     {"D31", "spec/domain/devices/watchdog/diag288/action"},
     {"D31 D32", "spec/domain/cpu/model"},
-    {"D33", "status/memory", Effect::overwrite},
+    {"D33", "status/memory", Manner::overwrite},
     {"D34", "status/currentCPUTopology"},
     {"D36", "spec/domain/cpu/maxSockets"},
     {"D37", "spec/domain/memory/maxGuest"},
     {"A01", "metadata/annotations/kubevirt.io~1pci-topology-version"},
-    {"A03", "metadata/annotations/kubevirt.io~1qgs-socket-path", Effect::overwrite},
-    {"A04", "status/runtimeUser", Effect::overwrite},
-    {"C7", "metadata/finalizers", Effect::append},
-    {"C8", "status/phase", Effect::overwrite},
-    {"C9", "status/phaseTransitionTimestamps", Effect::append},
+    {"A03", "metadata/annotations/kubevirt.io~1qgs-socket-path", Manner::overwrite},
+    {"A04", "status/runtimeUser", Manner::overwrite},
+    {"C7", "metadata/finalizers", Manner::append},
+    {"C8", "status/phase", Manner::overwrite},
+    {"C9", "status/phaseTransitionTimestamps", Manner::append},
 };
 
 // Sections 2.4 (a matcher is inferred), 2.5 and 2.6 of the specification of machines.
 constexpr Excuse vm_excuses[] = {
-    {"2.4", "spec/instancetype", Effect::inferred, "instancetype"},
-    {"2.4", "spec/preference", Effect::inferred, "preference"},
-    {"2.4", "spec/template/spec/domain/memory", Effect::inferred, "instancetype"},
+    {"2.4", "spec/instancetype", Manner::inferred, "instancetype"},
+    {"2.4", "spec/preference", Manner::inferred, "preference"},
+    {"2.4", "spec/template/spec/domain/memory", Manner::inferred, "instancetype"},
     {"2.5", "spec/dataVolumeTemplates/*/spec/pvc/storageClassName"},
     {"2.5", "spec/dataVolumeTemplates/*/spec/storage/storageClassName"},
     {"2.5 2.6", "spec/template/spec/architecture"},
@@ -125,8 +125,8 @@ constexpr Excuse vm_excuses[] = {
 };
 
 constexpr Excuse migration_excuses[] = {
-    {"2.1", "metadata/labels/kubevirt.io~1vmi-name", Effect::overwrite},
-    {"2.1", "metadata/finalizers", Effect::append},
+    {"2.1", "metadata/labels/kubevirt.io~1vmi-name", Manner::overwrite},
+    {"2.1", "metadata/finalizers", Manner::append},
 };
 
 constexpr Excuse clone_excuses[] = {
@@ -248,7 +248,7 @@ class Comparison {
     const std::size_t recorded_size = recorded ? recorded->size() : 0;
     const std::size_t our_size = ours ? ours->size() : 0;
     const Excuse* excuse = find(path);
-    const bool may_grow = excuse && excuse->effect == Effect::append && recorded_size > our_size;
+    const bool may_grow = excuse && excuse->effect == Manner::append && recorded_size > our_size;
     if (may_grow) use(*excuse);
     if (recorded_size != our_size && !may_grow) {
       differences_.push_back(path + ": recorded " + text_of(recorded) + ", ours " + text_of(ours));
@@ -271,15 +271,15 @@ class Comparison {
 
   bool covers(const Excuse& excuse, const Value* ours) const {
     switch (excuse.effect) {
-      case Effect::fill:
+      case Manner::fill:
         return is_empty(ours);
-      case Effect::fill_zero:
+      case Manner::fill_zero:
         return is_zero(ours);
-      case Effect::append:
+      case Manner::append:
         return false;  // looked at where lists are compared
-      case Effect::overwrite:
+      case Manner::overwrite:
         return true;
-      case Effect::inferred: {
+      case Manner::inferred: {
         const Value* spec = json::find(sent_, "spec");
         const Value* matcher = spec ? json::find(*spec, excuse.matcher) : nullptr;
         return matcher && !json::get_string_or(*matcher, "inferFromVolume").empty();

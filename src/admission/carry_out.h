@@ -1,4 +1,4 @@
-// Carrying out what admission rules want done to other objects: they only decide it (admission::Effect).
+// Carrying out what admission rules want done to other objects: they only decide it (admission::SideEffect).
 #pragma once
 
 #include <functional>
@@ -13,10 +13,10 @@
 namespace vg::admission {
 
 // Does it, under KubeVirt's own name, on the core of the request that it came from.
-using CarryOut = std::function<Task<Result<void>>(Core&, const Effect&)>;
+using CarryOut = std::function<Task<Result<void>>(Core&, const SideEffect&)>;
 
 // In their order, up to the first that fails. Answers with what is then to be told instead of the verdict. An empty
 // function can do nothing.
-Task<std::optional<Status>> carry_out_all(std::span<const Effect> effects, Core& core, const CarryOut& carry_out);
+Task<std::optional<Status>> carry_out_all(std::span<const SideEffect> effects, Core& core, const CarryOut& carry_out);
 
 }  // namespace vg::admission

@@ -58,7 +58,7 @@ std::expected<Review, ReviewError> read_review(json::Value& document);
 
 // What a verdict wants done to another object. Rules only say so: whoever asked carries it out before it answers
 // (carry_out.h).
-struct Effect {
+struct SideEffect {
   std::string resource;  // as Lookups names it
   std::string ns, name;
   json::Value patch;     // a JSON Patch, in memory of the request
@@ -76,10 +76,10 @@ struct PatchStep {
 // What a webhook decided.
 struct Verdict {
   bool allowed = true;
-  std::vector<std::string> warnings;  // shown to the user by kubectl
-  std::vector<PatchStep> patch;       // empty for none; valid as long as the object is
-  std::vector<Effect> effects = {};   // in their order
-  std::string_view rule = {};         // the id of the rule that ended the matter; causes have their own
+  std::vector<std::string> warnings;     // shown to the user by kubectl
+  std::vector<PatchStep> patch;          // empty for none; valid as long as the object is
+  std::vector<SideEffect> effects = {};  // in their order
+  std::string_view rule = {};            // the id of the rule that ended the matter; causes have their own
   std::optional<Failure> refused;  // holds refusal(): behind a pointer, since verdicts are handed on and rarely refuse
 
   // Says nothing where allowed. A code of 0 and empty texts are left out of the answer.

@@ -45,7 +45,7 @@ class Causes {
   // Ends the matter, whatever causes there are: no further rule is asked.
   void refuse(Status status) { end(Verdict::refuse(std::move(status))); }
   // The same, once something was done elsewhere.
-  void refuse(Status status, Effect effect) {
+  void refuse(Status status, SideEffect effect) {
     Verdict verdict = Verdict::refuse(std::move(status));
     verdict.effects.push_back(std::move(effect));
     end(std::move(verdict));

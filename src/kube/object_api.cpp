@@ -41,7 +41,7 @@ Result<void> check_size(std::size_t bytes) {
                                     bytes, limits::object_body_bytes_max)));
 }
 
-Task<Result<void>> carry_out(Client& client, Core& core, const admission::Effect& effect) {
+Task<Result<void>> carry_out(Client& client, Core& core, const admission::SideEffect& effect) {
   const auto resource = resource_of_key(effect.resource);
   if (!resource) co_return fail(Status::internal_error(fmt::format("{} are not served", effect.resource)));
   json::Arena arena;
@@ -109,7 +109,7 @@ Task<Result<std::string>> KubeObjects::create(Core& core, ResourceName resource,
 }
 
 admission::CarryOut effects_through(Client& client) {
-  return [&client](Core& core, const admission::Effect& effect) { return carry_out(client, core, effect); };
+  return [&client](Core& core, const admission::SideEffect& effect) { return carry_out(client, core, effect); };
 }
 
 }  // namespace vg::kube

@@ -30,7 +30,7 @@ struct AdmissionRequest {
   json::Value* object = nullptr;            // changed in place when mutating
   const json::Value* old_object = nullptr;  // null for a create
   // Where rules leave what they want done to other objects; null where no rule wants anything.
-  std::vector<admission::Effect>* effects = nullptr;
+  std::vector<admission::SideEffect>* effects = nullptr;
 };
 
 struct AdmissionOutcome {

@@ -8,7 +8,7 @@
 namespace vg::resources {
 namespace {
 
-Task<Result<void>> carry_out(Backend& backend, Core& core, const admission::Effect& effect) {
+Task<Result<void>> carry_out(Backend& backend, Core& core, const admission::SideEffect& effect) {
   const Resource* resource = find_resource(effect.resource);
   if (!resource) co_return fail(Status::internal_error(fmt::format("{} are not served", effect.resource)));
   const User user = virt_api_account(backend.admission.own_namespace);
@@ -25,7 +25,7 @@ Task<Result<void>> carry_out(Backend& backend, Core& core, const admission::Effe
 }  // namespace
 
 admission::CarryOut effects_in(Backend& backend) {
-  return [&backend](Core& core, const admission::Effect& effect) { return carry_out(backend, core, effect); };
+  return [&backend](Core& core, const admission::SideEffect& effect) { return carry_out(backend, core, effect); };
 }
 
 }  // namespace vg::resources

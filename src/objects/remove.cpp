@@ -133,7 +133,7 @@ Task<Result<Deleted>> evict(ObjectRequest& request, json::Value eviction, const 
   request.deed.dry_run = options.dry_run;
   if (auto named = check_evicted(request, eviction.get_object()); !named) co_return fail(std::move(named.error()));
   if (!request.find(request.name)) co_return fail(request.not_found(request.name));
-  std::vector<admission::Effect> effects;
+  std::vector<admission::SideEffect> effects;
   const auto judged = co_await off_loop_with_lookups(request, work_bytes(request), [&] {
     effects.clear();
     return run_admission({.stage = Stage::validate,

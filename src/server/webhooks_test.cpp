@@ -76,7 +76,7 @@ TEST_F(WebhooksTest, CallersMayBeRefusedBeforeAnythingIsRead) {
       {.identifier = identifier, .clock = clock, .metrics = own_metrics, .fairness = TurnKeeper::everybody_at_once()}};
   add_webhook_routes(
       guarded, Access::anyone, own_metrics, admission::offline_environment(),
-      [&](Core&, const admission::Effect&) -> Task<Result<void>> {
+      [&](Core&, const admission::SideEffect&) -> Task<Result<void>> {
         ++reviewed;
         co_return Result<void>();
       },

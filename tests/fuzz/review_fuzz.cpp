@@ -54,7 +54,7 @@ void check_verdict(const admission::Webhook& webhook, const admission::Verdict& 
           "a refusal has a code of one");
   require(verdict.allowed || !verdict.refusal().message.empty(), "a refusal says why");
   require(verdict.patch.empty() || (verdict.allowed && webhook.mutating()), "only mutators that allow patch");
-  for (const admission::Effect& effect : verdict.effects) {
+  for (const admission::SideEffect& effect : verdict.effects) {
     require(!effect.resource.empty() && !effect.name.empty(), "an effect names its object");
     require(effect.patch.is_array(), "an effect's patch is a list of operations");
   }

@@ -74,7 +74,7 @@ TEST_F(EvictionTest, AMachineThatMovesIsMarked) {
   EXPECT_FALSE(verdict.allowed);
   EXPECT_EQ(verdict.refusal().code, 429);
   ASSERT_EQ(verdict.effects.size(), 1u);
-  const Effect& effect = verdict.effects[0];
+  const SideEffect& effect = verdict.effects[0];
   EXPECT_EQ(effect.resource, "kubevirt.io/virtualmachineinstances");
   EXPECT_EQ(effect.ns, "n");
   EXPECT_EQ(effect.name, "m");
