@@ -319,33 +319,33 @@ Task<Result<void>> Simulator::carry_out(Core& core, const Key& key) {
   const std::pair versions(vm_copy ? vm_copy->resource_version : "", vmi_copy ? vmi_copy->resource_version : "");
   if (const auto seen = seen_.find(key); seen != seen_.end() && seen->second == versions) co_return Result<void>();
   const auto vm = parsed(vm_copy), vmi = parsed(vmi_copy);
-  const Step step = next_step(object_of(vm), object_of(vmi), simulation());
+  const SimulationStep step = next_step(object_of(vm), object_of(vmi), simulation());
   Result<void> done;
   const auto note = [&](const auto& written) {
     if (!written) done = fail(written.error());
   };
   switch (step.kind) {
-    case Step::Kind::none:
+    case SimulationStep::Kind::none:
       break;
-    case Step::Kind::create_vmi:
+    case SimulationStep::Kind::create_vmi:
       done = co_await create_vmi(core, *vm, key);
       break;
-    case Step::Kind::update_vmi:
+    case SimulationStep::Kind::update_vmi:
       note(co_await client_.update(core, {vmis, key.first, key.second}, "", step.object, false, {}));
       break;
-    case Step::Kind::delete_vmi:
+    case SimulationStep::Kind::delete_vmi:
       done = co_await client_.remove(core, {vmis, key.first, key.second}, false);
       break;
-    case Step::Kind::delete_orphan: {
+    case SimulationStep::Kind::delete_orphan: {
       const auto owner = co_await client_.get(core, {vms, key.first, key.second}, {});
       if (owner || owner.error().code != 404) co_return Result<void>();
       done = co_await client_.remove(core, {vmis, key.first, key.second}, false);
       break;
     }
-    case Step::Kind::update_vm:
+    case SimulationStep::Kind::update_vm:
       note(co_await client_.update(core, {vms, key.first, key.second}, "", step.object, false, {}));
       break;
-    case Step::Kind::update_vm_status:
+    case SimulationStep::Kind::update_vm_status:
       note(co_await client_.update(core, {vms, key.first, key.second}, "status", step.object, false, {}));
       break;
   }

@@ -375,8 +375,8 @@ bool simulate_vm_status(Object& vm, const Object* vmi, const Simulation& simulat
   return true;
 }
 
-Step next_step(const Object* vm, const Object* vmi, const Simulation& simulation) {
-  using Kind = Step::Kind;
+SimulationStep next_step(const Object* vm, const Object* vmi, const Simulation& simulation) {
+  using Kind = SimulationStep::Kind;
   if (vmi && is_deleted(*vmi)) {
     Value ended = *vmi;
     if (!is_final(*vmi)) {

@@ -31,7 +31,7 @@ bool is_to_start(const json::Object& vm);
 
 // What is to be done next for a VM and its VMI, each of which may be missing. One step at a time: the change that it
 // makes brings both here again.
-struct Step {
+struct SimulationStep {
   enum class Kind {
     none,
     create_vmi,
@@ -45,7 +45,7 @@ struct Step {
   json::Value object = {};     // what is written; of create_vmi nothing, since that needs the expanded VM
   std::string_view done = {};  // in words, for the log
 };
-Step next_step(const json::Object* vm, const json::Object* vmi, const Simulation& simulation);
+SimulationStep next_step(const json::Object* vm, const json::Object* vmi, const Simulation& simulation);
 
 // The status of a VM, given its VMI (null: none). True when it changed.
 bool simulate_vm_status(json::Object& vm, const json::Object* vmi, const Simulation& simulation);

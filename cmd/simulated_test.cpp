@@ -15,7 +15,7 @@ using json::Object;
 using json::Value;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using Kind = Step::Kind;
+using Kind = SimulationStep::Kind;
 
 Value parse(std::string_view text) { return json::parse(text, {}).value(); }
 
@@ -99,7 +99,7 @@ TEST(Simulated, AVmIsStartedAsItsStrategySays) {
     EXPECT_EQ(next_step(object(vm), nullptr, running).kind == Kind::create_vmi, row.starts) << row.strategy;
   }
   const Value halted = vm_with("Halted", asked);
-  const Step step = next_step(object(halted), nullptr, running);
+  const SimulationStep step = next_step(object(halted), nullptr, running);
   EXPECT_EQ(step.kind, Kind::update_vm);
   EXPECT_EQ(json::as_string(json::find_path(step.object, {"spec", "runStrategy"})), "Always");
 }
@@ -138,7 +138,7 @@ TEST(Simulated, AVmIsStoppedAsItsStrategySays) {
 
 TEST(Simulated, ADeletedVmiEndsAndIsReleased) {
   const Value vmi = vmi_in("Running", R"(,"deletionTimestamp":"2026-01-01T00:00:00Z")");
-  const Step step = next_step(nullptr, object(vmi), running);
+  const SimulationStep step = next_step(nullptr, object(vmi), running);
   EXPECT_EQ(step.kind, Kind::update_vmi);
   EXPECT_EQ(json::as_string(json::find_path(step.object, {"status", "phase"})), "Succeeded");
   EXPECT_EQ(json::to_text(*json::find_path(step.object, {"metadata", "finalizers"})), R"(["example.com/mine"])");

@@ -47,7 +47,7 @@ enum class StepKind : std::uint8_t {
   component_page,  // those on the page that the body asks for
 };
 
-struct Step {
+struct GatherStep {
   StepKind kind = StepKind::check;
   Check ask = nullptr;
 };
@@ -66,7 +66,7 @@ class ShortList {
   std::array<T, 9> items_{};
   std::size_t count_ = 0;
 };
-using Steps = ShortList<Step>;
+using Steps = ShortList<GatherStep>;
 
 enum class Body : std::uint8_t {
   none,       // not looked at

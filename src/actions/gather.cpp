@@ -42,7 +42,7 @@ class Gatherer {
   Gatherer(ActionCase& about, Gathered& values, const Parts& parts, server::Call& call)
       : about_(about), values_(values), parts_(parts), call_(call) {}
 
-  Task<Result<void>> take(const Step& step) {
+  Task<Result<void>> take(const GatherStep& step) {
     switch (step.kind) {
       case StepKind::check:
         if (auto refusal = step.ask(about_)) co_return fail(std::move(*refusal));
@@ -216,7 +216,7 @@ class Gatherer {
 
 Task<Result<void>> gather(ActionCase& about, Gathered& values, const Parts& parts, server::Call& call) {
   Gatherer gatherer(about, values, parts, call);
-  for (const Step& step : about.action.steps)
+  for (const GatherStep& step : about.action.steps)
     if (auto taken = co_await gatherer.take(step); !taken) co_return taken;
   co_return Result<void>();
 }

@@ -12,13 +12,14 @@ constexpr std::string_view vmi = "virtualmachineinstances";
 constexpr std::string_view json_type = "application/json";
 constexpr std::string_view port_forward = "portforward";
 
-constexpr Step body{StepKind::body}, body_later{StepKind::body_later};
-constexpr Step machine{StepKind::machine}, machine_if{StepKind::machine_if};
-constexpr Step instance{StepKind::instance}, instance_if{StepKind::instance_if}, own_instance{StepKind::own_instance};
-constexpr Step claim{StepKind::claim}, cdi{StepKind::cdi}, node{StepKind::node};
-constexpr Step launchers{StepKind::launchers}, state_claims{StepKind::state_claims}, kubevirt{StepKind::kubevirt};
-constexpr Step components{StepKind::components}, component_page{StepKind::component_page};
-constexpr Step check(Check ask) { return {StepKind::check, ask}; }
+constexpr GatherStep body{StepKind::body}, body_later{StepKind::body_later};
+constexpr GatherStep machine{StepKind::machine}, machine_if{StepKind::machine_if};
+constexpr GatherStep instance{StepKind::instance}, instance_if{StepKind::instance_if},
+    own_instance{StepKind::own_instance};
+constexpr GatherStep claim{StepKind::claim}, cdi{StepKind::cdi}, node{StepKind::node};
+constexpr GatherStep launchers{StepKind::launchers}, state_claims{StepKind::state_claims}, kubevirt{StepKind::kubevirt};
+constexpr GatherStep components{StepKind::components}, component_page{StepKind::component_page};
+constexpr GatherStep check(Check ask) { return {StepKind::check, ask}; }
 
 constexpr auto sev_gate = config::Gate::workload_encryption_sev;
 constexpr auto graph_gate = config::Gate::object_graph;

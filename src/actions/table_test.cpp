@@ -29,7 +29,7 @@ TEST(Table, EveryRowCanBeServed) {
     EXPECT_TRUE(action.body != Body::options || !action.body_type.empty()) << name;
     EXPECT_TRUE(action.listed == 0 || listed.insert(action.listed).second) << name;
     bool reads_body = false;
-    for (const Step& step : action.steps) {
+    for (const GatherStep& step : action.steps) {
       EXPECT_EQ(step.kind == StepKind::check, step.ask != nullptr) << name;
       reads_body |= step.kind == StepKind::body || step.kind == StepKind::body_later;
     }

@@ -143,7 +143,7 @@ class Given {
     about.claims = about_.claims;
     about.components = about_.components;
     about.continue_token = about_.continue_token;
-    for (const Step& step : action_.steps) {
+    for (const GatherStep& step : action_.steps) {
       if (step.kind == StepKind::body && about.body_problem) return fail(*about.body_problem);
       if (step.kind != StepKind::check) continue;
       if (auto refusal = step.ask(about)) return fail(std::move(*refusal));

@@ -24,11 +24,11 @@ void append_name(std::string_view name, std::string& out) {
 
 // NOLINTNEXTLINE(misc-no-recursion): as deep as the document, which the parser bounds
 void append_place(const Place& place, PlaceStyle style, std::string& out) {
-  if (place.step == Place::Step::root) return;
+  if (place.kind == Place::Kind::root) return;
   append_place(*place.parent, style, out);
-  const bool is_index = place.step == Place::Step::index;
+  const bool is_index = place.kind == Place::Kind::index;
   const bool in_brackets =
-      is_index ? style != PlaceStyle::dotted : place.step == Place::Step::key && style == PlaceStyle::brackets;
+      is_index ? style != PlaceStyle::dotted : place.kind == Place::Kind::key && style == PlaceStyle::brackets;
   if (!in_brackets && !out.empty()) out += '.';
   if (in_brackets) out += '[';
   if (is_index) {

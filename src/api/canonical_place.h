@@ -9,16 +9,16 @@
 namespace vg::api {
 
 struct Place {
-  enum class Step : std::uint8_t { root, field, key, index };
+  enum class Kind : std::uint8_t { root, field, key, index };
 
   const Place* parent = nullptr;
   std::string_view name = {};  // of a field, or the key of a map
   std::size_t index = 0;       // in a list
-  Step step = Step::root;
+  Kind kind = Kind::root;
 
-  Place field(std::string_view field_name) const { return {.parent = this, .name = field_name, .step = Step::field}; }
-  Place key(std::string_view map_key) const { return {.parent = this, .name = map_key, .step = Step::key}; }
-  Place item(std::size_t item_index) const { return {.parent = this, .index = item_index, .step = Step::index}; }
+  Place field(std::string_view field_name) const { return {.parent = this, .name = field_name, .kind = Kind::field}; }
+  Place key(std::string_view map_key) const { return {.parent = this, .name = map_key, .kind = Kind::key}; }
+  Place item(std::size_t item_index) const { return {.parent = this, .index = item_index, .kind = Kind::index}; }
 };
 
 // Kubernetes prints one place in different ways, depending on who speaks.

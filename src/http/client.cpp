@@ -84,9 +84,9 @@ struct Reader {
   IoError error = IoError::none;
 
   // The next head, piece or end; reads as needed.
-  Task<Result<ResponseParser::Step>> next(const std::string& who) {
+  Task<Result<ResponseParser::Advance>> next(const std::string& who) {
     for (;;) {
-      const ResponseParser::Step step = parser.next(input);
+      const ResponseParser::Advance step = parser.next(input);
       input.remove_prefix(step.consumed);
       if (step.progress == Progress::failed) {
         co_return fail(Status::internal_error(fmt::format("the answer of {} is malformed: {}", who, parser.error())));
@@ -97,7 +97,7 @@ struct Reader {
       if (!got) {
         error = got.error;
         if (error == IoError::end && parser.end_of_input() == Progress::done) {
-          co_return ResponseParser::Step{.progress = Progress::done};
+          co_return ResponseParser::Advance{.progress = Progress::done};
         }
         co_return fail(broke(who, error));
       }
@@ -206,7 +206,7 @@ Task<Result<std::unique_ptr<AnswerStream::Parts>>> exchange(std::shared_ptr<Clie
     const IoResult sent = co_await send(reader.stream, *head, request.body);
     parts->whole_request = static_cast<bool>(sent);
     // A server that refuses a request may answer and close before it has read all of it.
-    Result<ResponseParser::Step> step = fail(broke(parts->who, sent.error));
+    Result<ResponseParser::Advance> step = fail(broke(parts->who, sent.error));
     if (sent || sent.error == IoError::reset) step = co_await reader.next(parts->who);
     if (step) co_return parts;
     const bool closed_by_peer = reader.error == IoError::end || reader.error == IoError::reset;

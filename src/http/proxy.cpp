@@ -75,7 +75,7 @@ Task<Result<void>> hear_answer(Talk& talk) {
     const IoResult got = co_await talk.read_some(bytes);
     if (!got) co_return fail(talk.broke(got.error));
     std::string_view input(bytes.data(), got.bytes);
-    const ResponseParser::Step step = parser.next(input);
+    const ResponseParser::Advance step = parser.next(input);
     input.remove_prefix(step.consumed);
     if (step.progress == ResponseParser::Progress::failed) co_return fail(talk.refused(parser.error()));
     if (step.progress != ResponseParser::Progress::more) co_return judge(talk, parser.head(), input);

@@ -388,7 +388,7 @@ bool ChunkedDecoder::byte(unsigned char c) {
   return false;
 }
 
-ChunkedDecoder::Step ChunkedDecoder::next(std::string_view input) {
+ChunkedDecoder::Advance ChunkedDecoder::next(std::string_view input) {
   std::size_t at = 0;
   while (at < input.size() && state_ != State::done && state_ != State::failed) {
     if (state_ == State::data) {

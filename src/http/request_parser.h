@@ -104,13 +104,13 @@ class RequestParser {
 class ChunkedDecoder {
  public:
   enum class Progress : std::uint8_t { more, data, done, failed };
-  struct Step {
+  struct Advance {
     Progress progress = Progress::more;
     std::size_t consumed = 0;  // of the input, with the data
     std::string_view data = {};
   };
   // Call it again with the rest of the input until it asks for more or is done. Trailers are checked and dropped.
-  Step next(std::string_view input);
+  Advance next(std::string_view input);
   const char* error() const { return error_; }
 
  private:

@@ -30,7 +30,7 @@ std::optional<std::string_view> ResponseHead::find(std::string_view name) const 
   return std::nullopt;
 }
 
-ResponseParser::Step ResponseParser::fail(std::size_t consumed, const char* why) {
+ResponseParser::Advance ResponseParser::fail(std::size_t consumed, const char* why) {
   state_ = State::failed;
   error_ = why;
   return {Progress::failed, consumed, {}};
@@ -58,7 +58,7 @@ bool ResponseParser::take_line(std::string_view input, std::size_t& consumed, st
   return true;
 }
 
-ResponseParser::Step ResponseParser::next(std::string_view input) {
+ResponseParser::Advance ResponseParser::next(std::string_view input) {
   std::size_t consumed = 0;
   if (!input.empty() && state_ != State::done) begun_ = true;
   for (;;) {
@@ -92,7 +92,7 @@ ResponseParser::Step ResponseParser::next(std::string_view input) {
         return {Progress::data, consumed + count, input.substr(consumed, count)};
       }
       case State::chunked: {
-        const ChunkedDecoder::Step step = chunks_.next(input.substr(consumed));
+        const ChunkedDecoder::Advance step = chunks_.next(input.substr(consumed));
         consumed += step.consumed;
         switch (step.progress) {
           case ChunkedDecoder::Progress::more:

@@ -38,7 +38,7 @@ class ResponseParser {
     done,  // the answer is complete; input that is left belongs to something else
     failed,
   };
-  struct Step {
+  struct Advance {
     Progress progress = Progress::more;
     std::size_t consumed = 0;  // of the input, with the data
     std::string_view data = {};
@@ -50,7 +50,7 @@ class ResponseParser {
 
   // Call it again with the rest of the input until it asks for more, is done or failed. Interim answers (1xx) other
   // than 101 are skipped.
-  Step next(std::string_view input);
+  Advance next(std::string_view input);
   // The connection ended in an orderly way: done if that is how this answer ends, else failed.
   Progress end_of_input();
 
@@ -64,7 +64,7 @@ class ResponseParser {
 
  private:
   enum class State : std::uint8_t { status_line, fields, length, chunked, until_end, done, failed };
-  Step fail(std::size_t consumed, const char* why);
+  Advance fail(std::size_t consumed, const char* why);
   const char* status_line(std::string_view line);
   const char* field(std::string_view line);
   const char* note(std::string_view name, std::string_view value);

@@ -27,7 +27,7 @@ Outcome run(std::string_view bytes, std::size_t step, bool to_head, bool ends, R
   for (std::size_t at = 0; at < bytes.size() && outcome.progress == Progress::more; at += step) {
     std::string_view input = bytes.substr(at, step);
     for (;;) {
-      const ResponseParser::Step result = parser.next(input);
+      const ResponseParser::Advance result = parser.next(input);
       EXPECT_LE(result.consumed, input.size());
       input.remove_prefix(result.consumed);
       outcome.progress = result.progress;

@@ -35,16 +35,16 @@ class JsonPath::Parser {
  public:
   explicit Parser(std::string_view text) : rest_(text) {}
 
-  bool parse(std::vector<Step>& steps) {
+  bool parse(std::vector<Segment>& steps) {
     while (!rest_.empty()) {
       if (steps.size() == steps_max) return false;
-      Step step;
+      Segment step;
       if (rest_.starts_with("..")) return false;  // recursive descent: no column needs it
       if (take(".")) {
         if (rest_.empty()) return steps.empty();  // "." alone is the document
         if (rest_.front() == '[') continue;
         if (take("*"))
-          step.kind = StepKind::every;
+          step.kind = SegmentKind::every;
         else if (!bare_name(step.name))
           return false;
       } else if (take("[")) {
@@ -101,24 +101,24 @@ class JsonPath::Parser {
     return true;
   }
 
-  bool bracket(Step& step) {
+  bool bracket(Segment& step) {
     skip_blanks();
     if (take("*")) {
-      step.kind = StepKind::every;
+      step.kind = SegmentKind::every;
     } else if (take("?(")) {
-      step.kind = StepKind::filter;
+      step.kind = SegmentKind::filter;
       if (!filter(step)) return false;
     } else if (at_quote()) {
       if (!quoted(step.name)) return false;
     } else {
-      step.kind = StepKind::element;
+      step.kind = SegmentKind::element;
       if (!number(step.index)) return false;
     }
     skip_blanks();
     return take("]");
   }
 
-  bool filter(Step& step) {
+  bool filter(Segment& step) {
     skip_blanks();
     if (!take("@")) return false;
     while (!rest_.empty() && (rest_.front() == '.' || rest_.front() == '[')) {
@@ -192,7 +192,7 @@ std::optional<JsonPath> JsonPath::parse(std::string_view text) {
   return path;
 }
 
-bool JsonPath::passes(const Step& step, const json::Value& element) {
+bool JsonPath::passes(const Segment& step, const json::Value& element) {
   const json::Value* value = &element;
   for (const std::string& name : step.operand) {
     value = json::find(*value, name);
@@ -224,23 +224,25 @@ bool JsonPath::walk(const json::Value& at, std::size_t step, std::size_t limit,
     found.push_back(&at);
     return found.size() < limit;
   }
-  const Step& here = steps_[step];
+  const Segment& here = steps_[step];
   const json::Array* array = at.if_array();
   const json::Object* object = at.if_object();
   switch (here.kind) {
-    case StepKind::member: {
+    case SegmentKind::member: {
       const json::Value* next = object ? json::find(*object, here.name) : nullptr;
       return !next || walk(*next, step + 1, limit, found);
     }
-    case StepKind::element: {
+    case SegmentKind::element: {
       if (!array) return true;
       const auto size = static_cast<std::int64_t>(array->size());
       const std::int64_t index = here.index < 0 && here.index >= -size ? here.index + size : here.index;
       return index < 0 || index >= size || walk((*array)[static_cast<std::size_t>(index)], step + 1, limit, found);
     }
-    case StepKind::every:
-    case StepKind::filter: {
-      const auto wanted = [&](const json::Value& value) { return here.kind == StepKind::every || passes(here, value); };
+    case SegmentKind::every:
+    case SegmentKind::filter: {
+      const auto wanted = [&](const json::Value& value) {
+        return here.kind == SegmentKind::every || passes(here, value);
+      };
       if (array) {
         for (const json::Value& value : *array)
           if (wanted(value) && !walk(value, step + 1, limit, found)) return false;

@@ -30,10 +30,10 @@ class JsonPath {
   const json::Value* find_first(const json::Value& root) const;
 
  private:
-  enum class StepKind : std::uint8_t { member, element, every, filter };
+  enum class SegmentKind : std::uint8_t { member, element, every, filter };
   enum class Comparison : std::uint8_t { exists, equal, unequal, less, less_or_equal, greater, greater_or_equal };
-  struct Step {
-    StepKind kind = StepKind::member;
+  struct Segment {
+    SegmentKind kind = SegmentKind::member;
     std::string name;        // member
     std::int64_t index = 0;  // element; negative counts from the end
     Comparison comparison = Comparison::exists;
@@ -42,11 +42,11 @@ class JsonPath {
   };
   class Parser;
 
-  static bool passes(const Step& step, const json::Value& element);
+  static bool passes(const Segment& step, const json::Value& element);
   // False when enough was found.
   bool walk(const json::Value& at, std::size_t step, std::size_t limit, std::vector<const json::Value*>& found) const;
 
-  std::vector<Step> steps_;
+  std::vector<Segment> steps_;
 };
 
 }  // namespace vg::resources

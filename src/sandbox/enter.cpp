@@ -25,23 +25,23 @@
 namespace vg::sandbox {
 namespace {
 
-using Step = std::expected<void, std::string>;
+using Outcome = std::expected<void, std::string>;
 
 // A start that fails has no request to blame: the message is all there is to say.
 Failed refuse_start(std::string message) {
   return fail({.code = 500, .reason = "InternalError", .message = std::move(message), .details = {}});
 }
 
-Step failure(std::string_view what) { return std::unexpected(fmt::format("{}: {}", what, std::strerror(errno))); }
+Outcome failure(std::string_view what) { return std::unexpected(fmt::format("{}: {}", what, std::strerror(errno))); }
 
-Step forbid_new_privileges() {
+Outcome forbid_new_privileges() {
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return failure("no_new_privs");
   return {};
 }
 
 // The bounding set first: shrinking it is itself a privilege. Who has none cannot shrink it, and needs not: nothing
 // comes back from it under no_new_privs.
-Step drop_capabilities() {
+Outcome drop_capabilities() {
   for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; ++capability)
     if (::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0 && errno != EPERM) return failure("bounding set");
   if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0 && errno != EINVAL) return failure("ambient set");
@@ -146,7 +146,7 @@ Result<void> enter(const Plan& plan) {
   std::vector<std::string> in_force, missing = plan.missing;
   const auto take = [&](bool wanted, std::string name, auto&& step) {
     if (!wanted) return;
-    if (const Step done = step(); done)
+    if (const Outcome done = step(); done)
       in_force.push_back(std::move(name));
     else
       missing.push_back(fmt::format("{} ({})", name, done.error()));
