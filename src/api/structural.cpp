@@ -42,7 +42,7 @@ constexpr std::string_view too_many = "FieldValueTooMany";
 // What kube-apiserver prints for a failure that it cannot place.
 constexpr std::string_view no_field = "<nil>";
 
-class Causes {
+class ShapeCauses {
  public:
   void add(std::string_view reason, std::string field, std::string message) {
     if (list_.size() < limits::causes_max) {
@@ -235,7 +235,7 @@ bool is_above(const Value& value, std::int64_t bound) {
 // The checks that need nothing but one value and its schema, and go down from there.
 class SchemaCheck {
  public:
-  explicit SchemaCheck(Causes& causes) : causes_(causes) {}
+  explicit SchemaCheck(ShapeCauses& causes) : causes_(causes) {}
 
   // `keys` are those of a list with keys; `old` is what the value replaces, if that can be told.
   // NOLINTNEXTLINE(misc-no-recursion): as deep as the document, which the parser bounds
@@ -366,14 +366,14 @@ class SchemaCheck {
     }
   }
 
-  Causes& causes_;
+  ShapeCauses& causes_;
 };
 
 // --- lists whose elements must differ -----------------------------------------------------------------------------
 
 class UniqueListCheck {
  public:
-  explicit UniqueListCheck(Causes& causes) : causes_(causes) {}
+  explicit UniqueListCheck(ShapeCauses& causes) : causes_(causes) {}
 
   // NOLINTNEXTLINE(misc-no-recursion): as deep as the document, which the parser bounds
   void structure(const Object& object, const Type& type, const Place& place) {
@@ -445,14 +445,14 @@ class UniqueListCheck {
     }
   }
 
-  Causes& causes_;
+  ShapeCauses& causes_;
 };
 
 // --- rules -----------------------------------------------------------------------------------------------------------
 
 class RuleWalk {
  public:
-  explicit RuleWalk(Causes& causes) : causes_(causes) {}
+  explicit RuleWalk(ShapeCauses& causes) : causes_(causes) {}
 
   // NOLINTNEXTLINE(misc-no-recursion): as deep as the document, which the parser bounds
   void structure(const Object& object, const Type& type, const Node* node, const Place& place, const Value* old) {
@@ -505,7 +505,7 @@ class RuleWalk {
     }
   }
 
-  Causes& causes_;
+  ShapeCauses& causes_;
 };
 
 // --- the fields behind kubectl scale ---------------------------------------------------------------------------------
@@ -527,7 +527,7 @@ const Value* follow(const Value& object, std::string_view path, bool& broken) {
   return at;
 }
 
-void check_replicas(const Value& object, std::string_view path, Causes& causes) {
+void check_replicas(const Value& object, std::string_view path, ShapeCauses& causes) {
   bool broken = false;
   const Value* replicas = follow(object, path, broken);
   if (!replicas && !broken) return;
@@ -538,7 +538,7 @@ void check_replicas(const Value& object, std::string_view path, Causes& causes) 
                          replicas ? in_words(*replicas) : "absent, as its parent is"));
 }
 
-void check_label_selector(const Value& object, std::string_view path, Causes& causes) {
+void check_label_selector(const Value& object, std::string_view path, ShapeCauses& causes) {
   if (path.empty()) return;
   bool broken = false;
   const Value* selector = follow(object, path, broken);
@@ -549,13 +549,13 @@ void check_label_selector(const Value& object, std::string_view path, Causes& ca
 }
 
 std::vector<StatusCause> unique_list_causes(const Value& object, const Type& type) {
-  Causes causes;
+  ShapeCauses causes;
   if (const Object* members = object.if_object()) UniqueListCheck(causes).structure(*members, type, Place{});
   return causes.take();
 }
 
 // Everything after the schema's own checks, which is the same for an object and for its status.
-void finish(const Value& object, const Kind& kind, const Value* old_object, Rules rules, Causes& causes) {
+void finish(const Value& object, const Kind& kind, const Value* old_object, Rules rules, ShapeCauses& causes) {
   const Type& type = *kind.type;
   // Lists that were ambiguous before may stay so.
   if (!old_object || unique_list_causes(*old_object, type).empty()) {
@@ -576,7 +576,7 @@ void finish(const Value& object, const Kind& kind, const Value* old_object, Rule
 
 std::vector<StatusCause> validate_structure(const json::Value& object, const Kind& kind, const json::Value* old_object,
                                             Rules rules) {
-  Causes causes;
+  ShapeCauses causes;
   if (!object.is_object()) {
     causes.add(reason::type_invalid, std::string(no_field), fmt::format("must be an object, not {}", in_words(object)));
     return causes.take();
@@ -595,7 +595,7 @@ std::vector<StatusCause> validate_structure(const json::Value& object, const Kin
 
 std::vector<StatusCause> validate_status_structure(const json::Value& object, const Kind& kind,
                                                    const json::Value* old_object, Rules rules) {
-  Causes causes;
+  ShapeCauses causes;
   const Value* status = json::find(object, "status");
   const Field* field = kind.type->find("status");
   const Place root;

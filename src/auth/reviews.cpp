@@ -18,7 +18,7 @@
 namespace vg::auth {
 namespace {
 
-using Causes = std::vector<StatusCause>;
+using StatusCauses = std::vector<StatusCause>;
 
 constexpr std::string_view authorization = "authorization.k8s.io";
 constexpr std::string_view authentication = "authentication.k8s.io";
@@ -38,7 +38,7 @@ StatusCause forbidden_value(std::string field, std::string message) {
 }
 
 // Kubernetes leaves the kind out of the details of these refusals, but a person wants to read it.
-Status invalid_review(std::string_view kind, Causes causes) {
+Status invalid_review(std::string_view kind, StatusCauses causes) {
   Status status = Status::invalid(std::string(authorization), std::string(kind), "", std::move(causes));
   status.details.kind.clear();
   return status;
@@ -74,7 +74,7 @@ json::Object user_info(const User& user, const json::StoragePtr& storage) {
 
 // What a requirement of a selector must look like. An operator that we do not know is fine: it comes from a newer
 // client and only makes the question narrower than our answer.
-void check_requirement(const json::Object& requirement, bool of_labels, const std::string& at, Causes& causes) {
+void check_requirement(const json::Object& requirement, bool of_labels, const std::string& at, StatusCauses& causes) {
   const std::string_view key = json::get_string_or(requirement, "key");
   const std::string_view op = json::get_string_or(requirement, "operator");
   const json::Array* values = json::get_array(requirement, "values");
@@ -93,7 +93,7 @@ void check_requirement(const json::Object& requirement, bool of_labels, const st
   }
 }
 
-void check_selector(const json::Object& attributes, std::string_view name, Causes& causes) {
+void check_selector(const json::Object& attributes, std::string_view name, StatusCauses& causes) {
   const json::Object* selector = json::get_object(attributes, name);
   if (!selector) return;
   const std::string at = fmt::format("spec.resourceAttributes.{}", name);
@@ -109,7 +109,7 @@ void check_selector(const json::Object& attributes, std::string_view name, Cause
       check_requirement(*requirement, name == "labelSelector", fmt::format("{}.requirements[{}]", at, i), causes);
 }
 
-void check_metadata(const json::Object& review, bool may_have_namespace, Causes& causes) {
+void check_metadata(const json::Object& review, bool may_have_namespace, StatusCauses& causes) {
   const json::Object* metadata = json::get_object(review, "metadata");
   if (!metadata) return;
   for (const auto& [key, value] : *metadata) {
@@ -120,7 +120,7 @@ void check_metadata(const json::Object& review, bool may_have_namespace, Causes&
   }
 }
 
-void check_access_spec(const json::Object& spec, bool names_user, Causes& causes) {
+void check_access_spec(const json::Object& spec, bool names_user, StatusCauses& causes) {
   const json::Object* resource = json::get_object(spec, "resourceAttributes");
   const bool path = json::get_object(spec, "nonResourceAttributes") != nullptr;
   if (resource && path)
@@ -204,7 +204,7 @@ Task<Result<void>> answer_access(std::string_view kind, json::Object& review, Re
           fmt::format("the namespace of the object ({}) does not match the namespace of the request ({})",
                       json::get_string_or(metadata, "namespace"), request.ns)));
   }
-  Causes causes;
+  StatusCauses causes;
   check_access_spec(spec, !self, causes);
   check_metadata(review, local, causes);
   if (local) {

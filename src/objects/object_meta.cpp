@@ -22,9 +22,9 @@ constexpr std::string_view required = "FieldValueRequired";
 constexpr std::string_view forbidden = "FieldValueForbidden";
 constexpr std::string_view too_long = "FieldValueTooLong";
 
-class Causes {
+class MetadataCauses {
  public:
-  explicit Causes(std::vector<StatusCause>& into) : into_(into) {}
+  explicit MetadataCauses(std::vector<StatusCause>& into) : into_(into) {}
   void add(std::string_view reason, std::string_view field, std::string message) {
     if (into_.size() >= limits::causes_max) return;
     into_.push_back({.reason = std::string(reason), .message = std::move(message), .field = std::string(field)});
@@ -57,7 +57,7 @@ NameCheck name_check(const Resource& resource) {
   return dns1123_subdomain_defects;
 }
 
-void check_name(const json::Object& metadata, const Resource& resource, Causes& causes) {
+void check_name(const json::Object& metadata, const Resource& resource, MetadataCauses& causes) {
   const NameCheck check = name_check(resource);
   const std::string_view prefix = json::get_string_or(metadata, "generateName");
   if (!prefix.empty()) {
@@ -73,7 +73,7 @@ void check_name(const json::Object& metadata, const Resource& resource, Causes& 
     causes.defects("metadata.name", name, check(name));
 }
 
-void check_namespace(const json::Object& metadata, const Resource& resource, Causes& causes) {
+void check_namespace(const json::Object& metadata, const Resource& resource, MetadataCauses& causes) {
   const std::string_view ns = json::get_string_or(metadata, "namespace");
   if (!resource.kind->namespaced) {
     if (!ns.empty()) causes.add(forbidden, "metadata.namespace", "not supported: the kind is not namespaced");
@@ -84,7 +84,7 @@ void check_namespace(const json::Object& metadata, const Resource& resource, Cau
   }
 }
 
-void check_labels(const json::Object& metadata, Causes& causes) {
+void check_labels(const json::Object& metadata, MetadataCauses& causes) {
   const auto* labels = json::get_object(metadata, "labels");
   if (!labels) return;
   for (const auto& label : *labels) {
@@ -94,7 +94,7 @@ void check_labels(const json::Object& metadata, Causes& causes) {
   }
 }
 
-void check_annotations(const json::Object& metadata, Causes& causes) {
+void check_annotations(const json::Object& metadata, MetadataCauses& causes) {
   const auto* annotations = json::get_object(metadata, "annotations");
   if (!annotations) return;
   std::size_t bytes = 0;
@@ -113,7 +113,7 @@ void check_annotations(const json::Object& metadata, Causes& causes) {
                            limits::annotations_bytes_max, bytes));
 }
 
-void check_owners(const json::Object& metadata, Causes& causes) {
+void check_owners(const json::Object& metadata, MetadataCauses& causes) {
   const auto* owners = json::get_array(metadata, "ownerReferences");
   if (!owners) return;
   std::string_view controller;
@@ -139,7 +139,7 @@ void check_owners(const json::Object& metadata, Causes& causes) {
 }
 
 // Custom kinds may have finalizers without a domain, and are only warned of them; nobody minds those of events.
-void check_finalizers(const json::Object& metadata, bool any_name, Causes& causes) {
+void check_finalizers(const json::Object& metadata, bool any_name, MetadataCauses& causes) {
   const auto* finalizers = json::get_array(metadata, "finalizers");
   if (!finalizers) return;
   std::size_t index = 0;
@@ -252,7 +252,7 @@ void carry_over_metadata(json::Object& metadata, const json::Object& old) {
 }
 
 void check_metadata(const json::Object& metadata, const Resource& resource, std::vector<StatusCause>& causes) {
-  Causes into(causes);
+  MetadataCauses into(causes);
   check_name(metadata, resource, into);
   check_namespace(metadata, resource, into);
   check_labels(metadata, into);
@@ -262,7 +262,7 @@ void check_metadata(const json::Object& metadata, const Resource& resource, std:
 }
 
 void check_metadata_change(const json::Object& metadata, const json::Object& old, std::vector<StatusCause>& causes) {
-  Causes into(causes);
+  MetadataCauses into(causes);
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> fixed = {
       {{"name", "metadata.name"},
        {"namespace", "metadata.namespace"},

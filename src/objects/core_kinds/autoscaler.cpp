@@ -54,7 +54,7 @@ void defaults(json::Object& object, const WriteContext& /*context*/) {
   }
 }
 
-void check_reference(Causes& causes, const Place& at, const json::Object& reference) {
+void check_reference(FieldCauses& causes, const Place& at, const json::Object& reference) {
   for (const std::string_view member : {"kind", "name"}) {
     const std::string_view value = text(reference, member);
     if (value.empty())
@@ -64,7 +64,7 @@ void check_reference(Causes& causes, const Place& at, const json::Object& refere
   }
 }
 
-void check_target(Causes& causes, const Place& at, const json::Object& target) {
+void check_target(FieldCauses& causes, const Place& at, const json::Object& target) {
   static constexpr std::array<std::string_view, 3> types = {"Utilization", "Value", "AverageValue"};
   const std::string_view type = text(target, "type");
   if (type.empty()) causes.required(at.field("type"), "the type of the target");
@@ -77,7 +77,7 @@ void check_target(Causes& causes, const Place& at, const json::Object& target) {
     causes.invalid(at.field("averageUtilization"), "must be greater than 0");
 }
 
-void check_source(Causes& causes, const Place& at, std::string_view member, const json::Object& source) {
+void check_source(FieldCauses& causes, const Place& at, std::string_view member, const json::Object& source) {
   const json::Object& target = members(source, "target");
   const Place target_place = at.field("target");
   if (member == "resource" || member == "containerResource") {
@@ -106,7 +106,7 @@ void check_source(Causes& causes, const Place& at, std::string_view member, cons
     causes.forbidden(target_place.field("value"), "is mutually exclusive with averageValue");
 }
 
-void check_metric(Causes& causes, const Place& at, const json::Object& metric) {
+void check_metric(FieldCauses& causes, const Place& at, const json::Object& metric) {
   const std::string_view type = text(metric, "type");
   check_choice(causes, at.field("type"), type, metric_types);
   const auto* const expected = std::ranges::find(metric_sources, type, &MetricSource::type);
@@ -120,7 +120,7 @@ void check_metric(Causes& causes, const Place& at, const json::Object& metric) {
   }
 }
 
-void check_rules(Causes& causes, const Place& at, const json::Object& rules) {
+void check_rules(FieldCauses& causes, const Place& at, const json::Object& rules) {
   static constexpr std::array<std::string_view, 3> selects = {"Disabled", "Max", "Min"};
   static constexpr std::array<std::string_view, 2> types = {"Percent", "Pods"};
   if (const auto seconds = json::get_int(rules, "stabilizationWindowSeconds");
@@ -144,7 +144,7 @@ void check_rules(Causes& causes, const Place& at, const json::Object& rules) {
 
 void validate(const json::Object& object, const json::Object* /*old*/, const WriteContext& context,
               std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   if (context.subresource == "status") return check_status_counts(causes, object);
   const json::Object& spec = members(object, "spec");
   const Place at = top("spec");

@@ -99,7 +99,7 @@ bool is_request(std::string_view base64) {
   return request != nullptr;
 }
 
-void check_spec(Causes& causes, const json::Object& spec) {
+void check_spec(FieldCauses& causes, const json::Object& spec) {
   const Place at = top("spec");
   if (!is_request(text(spec, "request")))
     causes.invalid(at.field("request"), "must be a PEM-encoded CERTIFICATE REQUEST, in base64");
@@ -130,7 +130,7 @@ std::size_t count_of(const json::Object& status, std::string_view type) {
       items(status, "conditions"), [&](const json::Value& condition) { return text(condition, "type") == type; }));
 }
 
-void check_conditions(Causes& causes, const json::Object& status) {
+void check_conditions(FieldCauses& causes, const json::Object& status) {
   static constexpr std::array<std::string_view, 3> states = {"False", "True", "Unknown"};
   const Place at = top("status");
   const Place list = at.field("conditions");
@@ -156,7 +156,7 @@ json::Value conditions_of(const json::Object& status, std::string_view type) {
   return json::Value(std::move(found));
 }
 
-void check_change(Causes& causes, const json::Object& status, const json::Object& before, std::string_view part) {
+void check_change(FieldCauses& causes, const json::Object& status, const json::Object& before, std::string_view part) {
   const Place at = top("status");
   for (const std::string_view type : lasting_conditions) {
     const std::size_t now = count_of(status, type);
@@ -176,7 +176,7 @@ void check_change(Causes& causes, const json::Object& status, const json::Object
 
 void validate(const json::Object& object, const json::Object* old, const WriteContext& context,
               std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   const json::Object& status = members(object, "status");
   if (!old) check_spec(causes, members(object, "spec"));
   check_conditions(causes, status);

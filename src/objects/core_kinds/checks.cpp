@@ -22,7 +22,7 @@ std::string shown(std::string_view value) {
   return fmt::format("\"{}...\"", value.substr(0, end));
 }
 
-void check_expression(Causes& causes, const Place& at, const json::Object& expression) {
+void check_expression(FieldCauses& causes, const Place& at, const json::Object& expression) {
   const std::string_view op = text(expression, "operator");
   const json::Array& values = items(expression, "values");
   if (op == "In" || op == "NotIn") {
@@ -47,69 +47,69 @@ std::size_t decoded_size(std::string_view base64) {
 
 }  // namespace
 
-void Causes::add(std::string_view reason, const Place& at, std::string message) {
+void FieldCauses::add(std::string_view reason, const Place& at, std::string message) {
   if (into_.size() >= limits::causes_max) return;
   into_.push_back({.reason = std::string(reason),
                    .message = std::move(message),
                    .field = api::print_place(at, api::PlaceStyle::brackets)});
 }
 
-void Causes::required(const Place& at, std::string_view why) { add("FieldValueRequired", at, std::string(why)); }
-void Causes::invalid(const Place& at, std::string_view why) { add("FieldValueInvalid", at, std::string(why)); }
-void Causes::forbidden(const Place& at, std::string_view why) { add("FieldValueForbidden", at, std::string(why)); }
-void Causes::too_long(const Place& at, std::string_view why) { add("FieldValueTooLong", at, std::string(why)); }
-void Causes::too_many(const Place& at, std::string_view why) { add("FieldValueTooMany", at, std::string(why)); }
+void FieldCauses::required(const Place& at, std::string_view why) { add("FieldValueRequired", at, std::string(why)); }
+void FieldCauses::invalid(const Place& at, std::string_view why) { add("FieldValueInvalid", at, std::string(why)); }
+void FieldCauses::forbidden(const Place& at, std::string_view why) { add("FieldValueForbidden", at, std::string(why)); }
+void FieldCauses::too_long(const Place& at, std::string_view why) { add("FieldValueTooLong", at, std::string(why)); }
+void FieldCauses::too_many(const Place& at, std::string_view why) { add("FieldValueTooMany", at, std::string(why)); }
 
-void Causes::duplicate(const Place& at, std::string_view value) { add("FieldValueDuplicate", at, shown(value)); }
+void FieldCauses::duplicate(const Place& at, std::string_view value) { add("FieldValueDuplicate", at, shown(value)); }
 
-void Causes::not_found(const Place& at, std::string_view value, std::string_view why) {
+void FieldCauses::not_found(const Place& at, std::string_view value, std::string_view why) {
   add("FieldValueNotFound", at, fmt::format("{}: {}", shown(value), why));
 }
 
-void Causes::not_supported(const Place& at, std::string_view value, Supported supported) {
+void FieldCauses::not_supported(const Place& at, std::string_view value, Supported supported) {
   add("FieldValueNotSupported", at, phrases::unsupported(shown(value), fmt::format("{}", fmt::join(supported, ", "))));
 }
 
-void Causes::defects(const Place& at, std::string_view value, const Defects& defects) {
+void FieldCauses::defects(const Place& at, std::string_view value, const Defects& defects) {
   for (const std::string& defect : defects) add("FieldValueInvalid", at, fmt::format("{}: {}", shown(value), defect));
 }
 
-void Causes::joined_defects(const Place& at, std::string_view value, const Defects& defects) {
+void FieldCauses::joined_defects(const Place& at, std::string_view value, const Defects& defects) {
   if (!defects.empty()) add("FieldValueInvalid", at, fmt::format("{}: {}", shown(value), fmt::join(defects, "; ")));
 }
 
-void check_choice(Causes& causes, const Place& at, std::string_view value, Supported supported) {
+void check_choice(FieldCauses& causes, const Place& at, std::string_view value, Supported supported) {
   if (value.empty())
     causes.required(at, fmt::format("supported values: {}", fmt::join(supported, ", ")));
   else
     check_supported(causes, at, value, supported);
 }
 
-void check_supported(Causes& causes, const Place& at, std::string_view value, Supported supported) {
+void check_supported(FieldCauses& causes, const Place& at, std::string_view value, Supported supported) {
   if (std::ranges::find(supported, value) == supported.end()) causes.not_supported(at, value, supported);
 }
 
-void check_labels(Causes& causes, const Place& at, const json::Object& labels) {
+void check_labels(FieldCauses& causes, const Place& at, const json::Object& labels) {
   for (const auto& label : labels) {
     causes.defects(at, label.key(), qualified_name_defects(label.key()));
     causes.defects(at, as_text(label.value()), label_value_defects(as_text(label.value())));
   }
 }
 
-void check_label_selector(Causes& causes, const Place& at, const json::Object& selector) {
+void check_label_selector(FieldCauses& causes, const Place& at, const json::Object& selector) {
   check_labels(causes, at.field("matchLabels"), members(selector, "matchLabels"));
   const json::Array& expressions = items(selector, "matchExpressions");
   const Place list = at.field("matchExpressions");
   for (std::size_t i = 0; i < expressions.size(); ++i) check_expression(causes, list.item(i), members(expressions[i]));
 }
 
-bool check_ip(Causes& causes, const Place& at, std::string_view value) {
+bool check_ip(FieldCauses& causes, const Place& at, std::string_view value) {
   if (parse_ip(value, LeadingZeros::ignored)) return true;
   causes.invalid(at, fmt::format("{}: must be an IP address, for example 10.9.8.7 or 2001:db8::ffff", shown(value)));
   return false;
 }
 
-void check_cidr(Causes& causes, const Place& at, std::string_view value) {
+void check_cidr(FieldCauses& causes, const Place& at, std::string_view value) {
   if (!parse_cidr(value, LeadingZeros::ignored))
     causes.invalid(at, fmt::format("{}: must be a CIDR, for example 10.9.8.0/24 or 2001:db8::/64", shown(value)));
 }
@@ -125,18 +125,18 @@ bool are_dual_stack(const std::vector<std::string_view>& addresses) {
   return v4 && v6;
 }
 
-void check_port_number(Causes& causes, const Place& at, std::int64_t port) {
+void check_port_number(FieldCauses& causes, const Place& at, std::int64_t port) {
   if (port < 1 || port > port_max) causes.invalid(at, fmt::format("{}: must be from 1 to {}", port, port_max));
 }
 
-void check_port(Causes& causes, const Place& at, const json::Value* port) {
+void check_port(FieldCauses& causes, const Place& at, const json::Value* port) {
   if (const auto name = json::as_string(port))
     causes.defects(at, *name, port_name_defects(*name));
   else
     check_port_number(causes, at, json::as_int(port).value_or(0));
 }
 
-void check_not_negative(Causes& causes, const Place& at, std::int64_t value) {
+void check_not_negative(FieldCauses& causes, const Place& at, std::int64_t value) {
   if (value < 0) causes.invalid(at, fmt::format("{}: must be 0 or more", value));
 }
 

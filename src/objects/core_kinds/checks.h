@@ -23,9 +23,9 @@ inline constexpr Place whole_object;
 inline Place top(std::string_view member) { return whole_object.field(member); }
 
 // A place is printed only when a cause is added. None is added beyond limits::causes_max.
-class Causes {
+class FieldCauses {
  public:
-  explicit Causes(std::vector<StatusCause>& into) : into_(into) {}
+  explicit FieldCauses(std::vector<StatusCause>& into) : into_(into) {}
 
   void required(const Place& at, std::string_view why);
   void invalid(const Place& at, std::string_view why);
@@ -50,22 +50,22 @@ class Causes {
 using Supported = std::span<const std::string_view>;
 
 // Required when empty, not supported when none of `supported`.
-void check_choice(Causes& causes, const Place& at, std::string_view value, Supported supported);
+void check_choice(FieldCauses& causes, const Place& at, std::string_view value, Supported supported);
 // The same without "required": the empty text is just another value that is not supported.
-void check_supported(Causes& causes, const Place& at, std::string_view value, Supported supported);
+void check_supported(FieldCauses& causes, const Place& at, std::string_view value, Supported supported);
 
-void check_labels(Causes& causes, const Place& at, const json::Object& labels);
-void check_label_selector(Causes& causes, const Place& at, const json::Object& selector);
+void check_labels(FieldCauses& causes, const Place& at, const json::Object& labels);
+void check_label_selector(FieldCauses& causes, const Place& at, const json::Object& selector);
 
 // Addresses are read as older objects spell them, so leading zeros pass.
-bool check_ip(Causes& causes, const Place& at, std::string_view value);
-void check_cidr(Causes& causes, const Place& at, std::string_view value);
+bool check_ip(FieldCauses& causes, const Place& at, std::string_view value);
+void check_cidr(FieldCauses& causes, const Place& at, std::string_view value);
 bool are_dual_stack(const std::vector<std::string_view>& addresses);
 
-void check_port_number(Causes& causes, const Place& at, std::int64_t port);
+void check_port_number(FieldCauses& causes, const Place& at, std::int64_t port);
 // `port` is an integer or the name of a port.
-void check_port(Causes& causes, const Place& at, const json::Value* port);
-void check_not_negative(Causes& causes, const Place& at, std::int64_t value);
+void check_port(FieldCauses& causes, const Place& at, const json::Value* port);
+void check_not_negative(FieldCauses& causes, const Place& at, std::int64_t value);
 
 // The key of a config map or secret.
 Defects data_key_defects(std::string_view key);

@@ -58,11 +58,11 @@ void prepare_update(json::Object& object, const json::Object& old, const WriteCo
   align_data_sources(json::ensure_object(object, "spec"), &members(old, "spec"));
 }
 
-void check_access_modes(Causes& causes, const Place& at, const json::Array& modes) {
+void check_access_modes(FieldCauses& causes, const Place& at, const json::Array& modes) {
   if (modes.empty()) causes.required(at, "at least one access mode, for example ReadWriteOnce");
 }
 
-void check_access_mode_values(Causes& causes, const Place& at, const json::Array& modes) {
+void check_access_mode_values(FieldCauses& causes, const Place& at, const json::Array& modes) {
   bool one_pod = false;
   bool other = false;
   for (const json::Value& mode : modes) {
@@ -75,7 +75,7 @@ void check_access_mode_values(Causes& causes, const Place& at, const json::Array
   if (one_pod && other) causes.forbidden(at, "ReadWriteOncePod is mutually exclusive with other access modes");
 }
 
-void check_storage(Causes& causes, const Place& at, const json::Object& spec) {
+void check_storage(FieldCauses& causes, const Place& at, const json::Object& spec) {
   const json::Object& requests = members(members(spec, "resources"), "requests");
   const auto storage = quantity_of(json::find(requests, "storage"));
   const Place place = at.field("resources");
@@ -85,7 +85,7 @@ void check_storage(Causes& causes, const Place& at, const json::Object& spec) {
     causes.invalid(place.key("storage"), "must be greater than 0");
 }
 
-void check_data_source(Causes& causes, const Place& at, const json::Object& source) {
+void check_data_source(FieldCauses& causes, const Place& at, const json::Object& source) {
   const std::string_view kind = text(source, "kind");
   const std::string_view group = text(source, "apiGroup");
   if (text(source, "name").empty()) causes.required(at.field("name"), "the name of the object to copy from");
@@ -97,7 +97,7 @@ void check_data_source(Causes& causes, const Place& at, const json::Object& sour
   if (!ns.empty()) causes.defects(at.field("namespace"), ns, dns1123_label_defects(ns));
 }
 
-void check_data_sources(Causes& causes, const Place& at, const json::Object& spec) {
+void check_data_sources(FieldCauses& causes, const Place& at, const json::Object& spec) {
   const json::Object& source = members(spec, "dataSource");
   const json::Object& ref = members(spec, "dataSourceRef");
   if (has(spec, "dataSource")) check_data_source(causes, at.field("dataSource"), source);
@@ -110,7 +110,7 @@ void check_data_sources(Causes& causes, const Place& at, const json::Object& spe
     causes.invalid(at, "dataSource and dataSourceRef must be the same object");
 }
 
-void check_class_name(Causes& causes, const Place& at, std::string_view name) {
+void check_class_name(FieldCauses& causes, const Place& at, std::string_view name) {
   if (!name.empty()) causes.defects(at, name, dns1123_subdomain_defects(name));
 }
 
@@ -131,7 +131,7 @@ json::Object comparable_spec(const json::Object& object, const json::Object& old
   return spec;
 }
 
-void check_size_change(Causes& causes, const json::Object& spec, const json::Object& old) {
+void check_size_change(FieldCauses& causes, const json::Object& spec, const json::Object& old) {
   const Quantity now = amount(members(members(spec, "resources"), "requests"), "storage");
   const Quantity before = amount(members(members(members(old, "spec"), "resources"), "requests"), "storage");
   // Taking back a growth that failed is fine; volumes themselves never shrink.
@@ -140,7 +140,7 @@ void check_size_change(Causes& causes, const json::Object& spec, const json::Obj
                      "must not be less than status.capacity: volumes do not shrink");
 }
 
-void check_attributes_class_change(Causes& causes, const json::Object& spec, const json::Object& old) {
+void check_attributes_class_change(FieldCauses& causes, const json::Object& spec, const json::Object& old) {
   if (same_member(spec, members(old, "spec"), "volumeAttributesClassName")) return;
   if (has(members(old, "status"), "currentVolumeAttributesClassName") &&
       text(spec, "volumeAttributesClassName").empty())
@@ -148,7 +148,7 @@ void check_attributes_class_change(Causes& causes, const json::Object& spec, con
                      "must not be removed: a class is in use; it can only be replaced");
 }
 
-void check_change(Causes& causes, const json::Object& object, const json::Object& old) {
+void check_change(FieldCauses& causes, const json::Object& object, const json::Object& old) {
   const json::Object& spec = members(object, "spec");
   const json::Object& before = members(old, "spec");
   const bool class_moved_out_of_annotation = has_annotation(old, class_annotation) &&
@@ -170,7 +170,7 @@ void check_change(Causes& causes, const json::Object& object, const json::Object
   check_attributes_class_change(causes, spec, old);
 }
 
-void check_status(Causes& causes, const json::Object& status) {
+void check_status(FieldCauses& causes, const json::Object& status) {
   const Place at = top("status");
   for (const std::string_view list : {"capacity", "allocatedResources"}) {
     const Place place = at.field(list);
@@ -182,7 +182,7 @@ void check_status(Causes& causes, const json::Object& status) {
 
 void validate(const json::Object& object, const json::Object* old, const WriteContext& context,
               std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   if (context.subresource == "status") return check_status(causes, members(object, "status"));
   check_claim_spec(causes, top("spec"), members(object, "spec"));
   if (old) check_change(causes, object, *old);
@@ -195,7 +195,7 @@ void default_claim_spec(json::Object& spec) {
   round_requirements(spec, "resources");
 }
 
-void check_claim_spec(Causes& causes, const Place& at, const json::Object& spec) {
+void check_claim_spec(FieldCauses& causes, const Place& at, const json::Object& spec) {
   check_access_modes(causes, at.field("accessModes"), items(spec, "accessModes"));
   check_label_selector(causes, at.field("selector"), members(spec, "selector"));
   check_access_mode_values(causes, at.field("accessModes"), items(spec, "accessModes"));

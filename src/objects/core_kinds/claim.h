@@ -7,6 +7,6 @@
 namespace vg::resources::core_kinds {
 
 void default_claim_spec(json::Object& spec);
-void check_claim_spec(Causes& causes, const Place& at, const json::Object& spec);
+void check_claim_spec(FieldCauses& causes, const Place& at, const json::Object& spec);
 
 }  // namespace vg::resources::core_kinds

@@ -6,7 +6,7 @@
 namespace vg::resources::core_kinds {
 namespace {
 
-void check_change(Causes& causes, const json::Object& object, const json::Object& old) {
+void check_change(FieldCauses& causes, const json::Object& object, const json::Object& old) {
   if (!json::get_bool_or(old, "immutable", false)) return;
   if (!json::get_bool_or(object, "immutable", false))
     causes.forbidden(top("immutable"), phrases::immutable("create another ConfigMap"));
@@ -17,7 +17,7 @@ void check_change(Causes& causes, const json::Object& object, const json::Object
 
 void validate(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,
               std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   if (old) check_change(causes, object, *old);
   const json::Object& texts = members(object, "data");
   const json::Object& bytes = members(object, "binaryData");

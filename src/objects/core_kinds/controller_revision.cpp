@@ -7,7 +7,7 @@ namespace {
 
 void validate(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,
               std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   check_not_negative(causes, top("revision"), json::get_int_or(object, "revision", 0));
   const auto* data = json::find(object, "data");
   if (old) {

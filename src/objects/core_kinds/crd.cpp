@@ -70,7 +70,7 @@ void prepare_update(json::Object& object, const json::Object& old, const WriteCo
   grow_generation(object, old);
 }
 
-void check_group(Causes& causes, const Place& at, std::string_view group) {
+void check_group(FieldCauses& causes, const Place& at, std::string_view group) {
   if (group.empty()) return causes.required(at, "the API group of the kind");
   const Defects defects = dns1123_subdomain_defects(group);
   causes.joined_defects(at, group, defects);
@@ -78,7 +78,7 @@ void check_group(Causes& causes, const Place& at, std::string_view group) {
     causes.invalid(at, "must be a domain with at least one dot, for example stable.example.com");
 }
 
-void check_column(Causes& causes, const Place& at, const json::Object& column) {
+void check_column(FieldCauses& causes, const Place& at, const json::Object& column) {
   if (text(column, "name").empty()) causes.required(at.field("name"), "the name of the column");
   const std::string_view type = text(column, "type");
   if (type.empty())
@@ -89,7 +89,7 @@ void check_column(Causes& causes, const Place& at, const json::Object& column) {
     causes.required(at.field("jsonPath"), "the JSON path of the value of the column");
 }
 
-void check_versions(Causes& causes, const Place& at, const json::Array& versions) {
+void check_versions(FieldCauses& causes, const Place& at, const json::Array& versions) {
   for (std::size_t i = 0; i < versions.size(); ++i)
     if (!has(members(members(versions[i]), "schema"), "openAPIV3Schema"))
       causes.required(at.item(i).field("schema").field("openAPIV3Schema"), "every version requires a schema");
@@ -109,11 +109,11 @@ void check_versions(Causes& causes, const Place& at, const json::Array& versions
   if (stored != 1) causes.invalid(at, "exactly one version must be the storage version");
 }
 
-void check_word(Causes& causes, const Place& at, std::string_view word) {
+void check_word(FieldCauses& causes, const Place& at, std::string_view word) {
   if (!word.empty()) causes.joined_defects(at, word, dns1035_label_defects(lower(word)));
 }
 
-void check_names(Causes& causes, const Place& at, const json::Object& names) {
+void check_names(FieldCauses& causes, const Place& at, const json::Object& names) {
   for (const std::string_view member : {"plural", "singular"})
     if (const std::string_view name = text(names, member); !name.empty())
       causes.joined_defects(at.field(member), name, dns1035_label_defects(name));
@@ -130,7 +130,7 @@ void check_names(Causes& causes, const Place& at, const json::Object& names) {
   check_list("categories");
 }
 
-void check_spec(Causes& causes, const json::Object& spec) {
+void check_spec(FieldCauses& causes, const json::Object& spec) {
   const Place at = top("spec");
   check_group(causes, at.field("group"), text(spec, "group"));
   check_choice(causes, at.field("scope"), text(spec, "scope"), scopes);
@@ -148,7 +148,7 @@ void check_spec(Causes& causes, const json::Object& spec) {
                    "must be false; use x-kubernetes-preserve-unknown-fields in the schema to keep unknown fields");
 }
 
-void check_stored_versions(Causes& causes, const json::Object& object) {
+void check_stored_versions(FieldCauses& causes, const json::Object& object) {
   const json::Array& stored = items(members(object, "status"), "storedVersions");
   const Place status = top("status");
   const Place at = status.field("storedVersions");
@@ -167,7 +167,7 @@ bool is_established(const json::Object& object) {
 }
 
 // Objects are stored under these; a kind in use cannot move away from them.
-void check_change(Causes& causes, const json::Object& spec, const json::Object& old) {
+void check_change(FieldCauses& causes, const json::Object& spec, const json::Object& old) {
   const json::Object& before = members(old, "spec");
   const Place at = top("spec");
   const Place names = at.field("names");
@@ -183,7 +183,7 @@ void check_change(Causes& causes, const json::Object& spec, const json::Object& 
 
 void validate(const json::Object& object, const json::Object* old, const WriteContext& context,
               std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   const json::Object& spec = members(object, "spec");
   const Place status = top("status");
   if (context.subresource != "status") {

@@ -29,7 +29,7 @@ void default_runtime_class(json::Object& object, const WriteContext& /*context*/
 
 void validate_runtime_class(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,
                             std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   if (old) return check_immutable(causes, whole_object, object, *old, {"handler"});
   const std::string_view handler = text(object, "handler");
   causes.defects(top("handler"), handler, dns1123_label_defects(handler));
@@ -64,12 +64,12 @@ void default_claim_template(json::Object& object, const WriteContext& /*context*
   default_claim_devices(json::ensure_object(json::ensure_object(object, "spec"), "spec"));
 }
 
-bool check_size(Causes& causes, const Place& at, std::size_t size, std::size_t size_max) {
+bool check_size(FieldCauses& causes, const Place& at, std::size_t size, std::size_t size_max) {
   if (size > size_max) causes.too_many(at, fmt::format("must have at most {} items", size_max));
   return size <= size_max;
 }
 
-void check_selectors(Causes& causes, const Place& at, const json::Array& selectors) {
+void check_selectors(FieldCauses& causes, const Place& at, const json::Array& selectors) {
   if (!check_size(causes, at, selectors.size(), selectors_max)) return;
   for (std::size_t i = 0; i < selectors.size(); ++i) {
     const json::Object& cel = members(members(selectors[i]), "cel");
@@ -78,7 +78,7 @@ void check_selectors(Causes& causes, const Place& at, const json::Array& selecto
   }
 }
 
-void check_exact_request(Causes& causes, const Place& at, const json::Object& request) {
+void check_exact_request(FieldCauses& causes, const Place& at, const json::Object& request) {
   const std::string_view name = text(request, "deviceClassName");
   if (name.empty())
     causes.required(at.field("deviceClassName"), "the name of a DeviceClass");
@@ -92,7 +92,7 @@ void check_exact_request(Causes& causes, const Place& at, const json::Object& re
   if (mode == "ExactCount" && count <= 0) causes.invalid(at.field("count"), "must be greater than zero");
 }
 
-void check_request(Causes& causes, const Place& at, const json::Object& request) {
+void check_request(FieldCauses& causes, const Place& at, const json::Object& request) {
   const std::string_view name = text(request, "name");
   if (name.empty())
     causes.required(at.field("name"), "the name of the request");
@@ -117,7 +117,7 @@ void check_request(Causes& causes, const Place& at, const json::Object& request)
   }
 }
 
-void check_claim_devices(Causes& causes, const Place& spec, const json::Object& claim_spec) {
+void check_claim_devices(FieldCauses& causes, const Place& spec, const json::Object& claim_spec) {
   const json::Object& devices = members(claim_spec, "devices");
   const Place at = spec.field("devices");
   const json::Array& requests = items(devices, "requests");
@@ -135,7 +135,7 @@ void check_claim_devices(Causes& causes, const Place& spec, const json::Object& 
 void validate_device_claim(const json::Object& object, const json::Object* old, const WriteContext& context,
                            std::vector<StatusCause>& into) {
   static constexpr std::size_t reserved_max = 256;
-  Causes causes(into);
+  FieldCauses causes(into);
   if (context.subresource == "status") {
     const Place at = top("status");
     check_size(causes, at.field("reservedFor"), items(members(object, "status"), "reservedFor").size(), reserved_max);
@@ -147,7 +147,7 @@ void validate_device_claim(const json::Object& object, const json::Object* old, 
 
 void validate_claim_template(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,
                              std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   const Place spec = top("spec");
   if (!old) return check_claim_devices(causes, spec.field("spec"), members(members(object, "spec"), "spec"));
   if (!same_member(object, *old, "spec")) causes.invalid(top("spec"), cannot_change);
@@ -157,7 +157,7 @@ void validate_claim_template(const json::Object& object, const json::Object* old
 
 void validate_device_class(const json::Object& object, const json::Object* /*old*/, const WriteContext& /*context*/,
                            std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   const json::Object& spec = members(object, "spec");
   const Place at = top("spec");
   check_selectors(causes, at.field("selectors"), items(spec, "selectors"));
@@ -172,7 +172,7 @@ void default_resource_slice(json::Object& object, const WriteContext& context) {
   });
 }
 
-void check_slice_nodes(Causes& causes, const Place& at, const json::Object& spec) {
+void check_slice_nodes(FieldCauses& causes, const Place& at, const json::Object& spec) {
   std::size_t ways = has(spec, "nodeSelector") ? 1 : 0;
   if (has(spec, "nodeName")) {
     ++ways;
@@ -193,7 +193,7 @@ void check_slice_nodes(Causes& causes, const Place& at, const json::Object& spec
 
 void validate_resource_slice(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,
                              std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   const json::Object& spec = members(object, "spec");
   const Place at = top("spec");
   const std::string_view driver = text(spec, "driver");

@@ -11,7 +11,7 @@ constexpr std::array<std::string_view, 2> eviction_policies = {"AlwaysAllow", "I
 
 void validate(const json::Object& object, const json::Object* /*old*/, const WriteContext& context,
               std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   if (context.subresource == "status") return check_status_counts(causes, object);
   const json::Object& spec = members(object, "spec");
   const Place at = top("spec");

@@ -10,11 +10,11 @@ namespace {
 constexpr std::size_t word_bytes_max = 128;
 constexpr std::size_t message_bytes_max = 1024;
 
-void check_length(Causes& causes, const Place& at, std::string_view value, std::size_t bytes_max) {
+void check_length(FieldCauses& causes, const Place& at, std::string_view value, std::size_t bytes_max) {
   if (value.size() > bytes_max) causes.invalid(at, fmt::format("must have at most {} bytes", bytes_max));
 }
 
-void check_word(Causes& causes, const json::Object& object, std::string_view member) {
+void check_word(FieldCauses& causes, const json::Object& object, std::string_view member) {
   const std::string_view value = text(object, member);
   if (value.empty()) causes.required(top(member), "required with eventTime");
   check_length(causes, top(member), value, word_bytes_max);
@@ -25,14 +25,15 @@ bool is_beside(std::string_view ns, std::string_view involved, std::string_view 
   return involved.empty() ? ns.empty() || ns == "default" || ns == other_home : ns == involved;
 }
 
-void check_place(Causes& causes, bool beside) {
+void check_place(FieldCauses& causes, bool beside) {
   if (!beside)
     causes.invalid(top("involvedObject").field("namespace"),
                    "must be the namespace of the object that the event is about");
 }
 
 // With an eventTime it is one of the newer events, of which more is asked.
-void check_newer_event(Causes& causes, const json::Object& object, std::string_view ns, std::string_view involved) {
+void check_newer_event(FieldCauses& causes, const json::Object& object, std::string_view ns,
+                       std::string_view involved) {
   check_place(causes, !involved.empty() || is_beside(ns, involved, "kube-system"));
   const std::string_view component = text(object, "reportingComponent");
   if (component.empty()) causes.required(top("reportingComponent"), "required with eventTime");
@@ -43,7 +44,7 @@ void check_newer_event(Causes& causes, const json::Object& object, std::string_v
 
 void validate(const json::Object& object, const json::Object* /*old*/, const WriteContext& /*context*/,
               std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   const std::string_view ns = namespace_of(object);
   const std::string_view involved = text(members(object, "involvedObject"), "namespace");
   if (has(object, "eventTime"))

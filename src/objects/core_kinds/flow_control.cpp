@@ -23,7 +23,7 @@ constexpr std::string_view any = "*";
 
 // --- both kinds ------------------------------------------------------------------------------------------------------
 
-void check_conditions(Causes& causes, const json::Object& object) {
+void check_conditions(FieldCauses& causes, const json::Object& object) {
   const json::Array& conditions = items(members(object, "status"), "conditions");
   const Place status = top("status");
   const Place list = status.field("conditions");
@@ -53,7 +53,7 @@ struct SubjectKind {
 constexpr std::array<SubjectKind, 3> subject_kinds = {
     {{"ServiceAccount", "serviceAccount"}, {"User", "user"}, {"Group", "group"}}};
 
-void check_service_account(Causes& causes, const Place& at, const json::Object& account) {
+void check_service_account(FieldCauses& causes, const Place& at, const json::Object& account) {
   const std::string_view name = text(account, "name"), ns = text(account, "namespace");
   if (name.empty())
     causes.required(at.field("name"), "must not be empty");
@@ -65,7 +65,7 @@ void check_service_account(Causes& causes, const Place& at, const json::Object& 
     causes.defects(at.field("namespace"), ns, dns1123_label_defects(ns));
 }
 
-void check_subject(Causes& causes, const Place& at, const json::Object& subject) {
+void check_subject(FieldCauses& causes, const Place& at, const json::Object& subject) {
   const std::string_view kind = text(subject, "kind");
   const auto* const own = std::ranges::find(subject_kinds, kind, &SubjectKind::kind);
   if (own == subject_kinds.end())
@@ -84,13 +84,13 @@ void check_subject(Causes& causes, const Place& at, const json::Object& subject)
 }
 
 // "*" stands alone; true when it is there.
-bool check_wildcard(Causes& causes, const Place& at, const json::Array& list) {
+bool check_wildcard(FieldCauses& causes, const Place& at, const json::Array& list) {
   if (!contains_text(list, any)) return false;
   if (list.size() > 1) causes.invalid(at, "must have nothing besides '*' when it has that");
   return true;
 }
 
-void check_verbs(Causes& causes, const Place& rule_place, const json::Object& rule) {
+void check_verbs(FieldCauses& causes, const Place& rule_place, const json::Object& rule) {
   static constexpr std::array<std::string_view, 9> verbs = {"create", "delete", "deletecollection", "get",  "list",
                                                             "patch",  "proxy",  "update",           "watch"};
   const Place at = rule_place.field("verbs");
@@ -113,7 +113,7 @@ std::string_view url_defect(std::string_view path) {
   return {};
 }
 
-void check_url_rule(Causes& causes, const Place& at, const json::Object& rule) {
+void check_url_rule(FieldCauses& causes, const Place& at, const json::Object& rule) {
   check_verbs(causes, at, rule);
   const Place place = at.field("nonResourceURLs");
   const json::Array& urls = items(rule, "nonResourceURLs");
@@ -124,7 +124,7 @@ void check_url_rule(Causes& causes, const Place& at, const json::Object& rule) {
       causes.invalid(place.item(i), defect);
 }
 
-void check_resource_rule(Causes& causes, const Place& at, const json::Object& rule) {
+void check_resource_rule(FieldCauses& causes, const Place& at, const json::Object& rule) {
   check_verbs(causes, at, rule);
   for (const std::string_view member : {"apiGroups", "resources"}) {
     const Place place = at.field(member);
@@ -142,7 +142,7 @@ void check_resource_rule(Causes& causes, const Place& at, const json::Object& ru
     causes.defects(place.item(i), as_text(namespaces[i]), dns1123_label_defects(as_text(namespaces[i])));
 }
 
-void check_schema_rule(Causes& causes, const Place& at, const json::Object& rule) {
+void check_schema_rule(FieldCauses& causes, const Place& at, const json::Object& rule) {
   const auto check_each = [&](std::string_view member, auto check) {
     const Place list = at.field(member);
     const json::Array& all = items(rule, member);
@@ -156,7 +156,7 @@ void check_schema_rule(Causes& causes, const Place& at, const json::Object& rule
   check_each("nonResourceRules", check_url_rule);
 }
 
-void check_precedence(Causes& causes, const Place& at, std::int64_t precedence, std::string_view name) {
+void check_precedence(FieldCauses& causes, const Place& at, std::int64_t precedence, std::string_view name) {
   if (precedence <= 0) causes.invalid(at, "must be greater than 0");
   if (precedence > precedence_max) causes.invalid(at, "must be at most 10000");
   if (precedence == 1 && name != exempt_name)
@@ -166,7 +166,7 @@ void check_precedence(Causes& causes, const Place& at, std::int64_t precedence, 
 void validate_schema(const json::Object& object, const json::Object* /*old*/, const WriteContext& context,
                      std::vector<StatusCause>& into) {
   static constexpr std::array<std::string_view, 2> methods = {"ByNamespace", "ByUser"};
-  Causes causes(into);
+  FieldCauses causes(into);
   if (context.subresource == "status") return check_conditions(causes, object);
   const json::Object& spec = members(object, "spec");
   const Place at = top("spec");
@@ -215,17 +215,17 @@ void default_level(json::Object& object, const WriteContext& /*context*/) {
   }
 }
 
-void check_shares(Causes& causes, const Place& at, const json::Object& level) {
+void check_shares(FieldCauses& causes, const Place& at, const json::Object& level) {
   if (json::get_int_or(level, "nominalConcurrencyShares", 0) < 0)
     causes.invalid(at.field("nominalConcurrencyShares"), "must be at least 0");
 }
 
-void check_lendable(Causes& causes, const Place& at, const json::Object& level) {
+void check_lendable(FieldCauses& causes, const Place& at, const json::Object& level) {
   const std::int64_t percent = json::get_int_or(level, "lendablePercent", 0);
   if (percent < 0 || percent > 100) causes.invalid(at.field("lendablePercent"), "must be between 0 and 100");
 }
 
-void check_queuing(Causes& causes, const Place& at, const json::Object& queuing) {
+void check_queuing(FieldCauses& causes, const Place& at, const json::Object& queuing) {
   const std::int64_t queues = json::get_int_or(queuing, "queues", 0);
   const std::int64_t hand = json::get_int_or(queuing, "handSize", 0);
   if (json::get_int_or(queuing, "queueLengthLimit", 0) <= 0)
@@ -243,7 +243,7 @@ void check_queuing(Causes& causes, const Place& at, const json::Object& queuing)
     causes.invalid(place, "must be less for so many queues: handSize * log2(queues) must be at most 60");
 }
 
-void check_limit_response(Causes& causes, const Place& at, const json::Object& response) {
+void check_limit_response(FieldCauses& causes, const Place& at, const json::Object& response) {
   static constexpr std::array<std::string_view, 2> types = {"Queue", "Reject"};
   const std::string_view type = text(response, "type");
   const bool queuing = has(response, "queuing");
@@ -258,7 +258,7 @@ void check_limit_response(Causes& causes, const Place& at, const json::Object& r
     causes.not_supported(at.field("type"), type, types);
 }
 
-void check_limited(Causes& causes, const Place& at, const json::Object& limited) {
+void check_limited(FieldCauses& causes, const Place& at, const json::Object& limited) {
   check_shares(causes, at, limited);
   check_limit_response(causes, at.field("limitResponse"), members(limited, "limitResponse"));
   check_lendable(causes, at, limited);
@@ -269,7 +269,7 @@ void check_limited(Causes& causes, const Place& at, const json::Object& limited)
 void validate_level(const json::Object& object, const json::Object* /*old*/, const WriteContext& context,
                     std::vector<StatusCause>& into) {
   static constexpr std::array<std::string_view, 2> types = {"Exempt", "Limited"};
-  Causes causes(into);
+  FieldCauses causes(into);
   if (context.subresource == "status") return check_conditions(causes, object);
   const json::Object& spec = members(object, "spec");
   const Place at = top("spec");

@@ -69,7 +69,7 @@ void prepare_job_create(json::Object& object, const WriteContext& context) {
   if (members(members(object, "metadata"), "labels").empty()) labels_of(object) = own;
 }
 
-void check_indexed(Causes& causes, const Place& at, const json::Object& spec) {
+void check_indexed(FieldCauses& causes, const Place& at, const json::Object& spec) {
   const auto completions = json::get_int(spec, "completions");
   const auto failed = json::get_int(spec, "maxFailedIndexes");
   if (text(spec, "completionMode") != indexed) {
@@ -85,7 +85,7 @@ void check_indexed(Causes& causes, const Place& at, const json::Object& spec) {
     causes.invalid(at.field("maxFailedIndexes"), "must be less than or equal to completions");
 }
 
-void check_failure_policy(Causes& causes, const Place& at, const json::Object& spec) {
+void check_failure_policy(FieldCauses& causes, const Place& at, const json::Object& spec) {
   if (!has(spec, "podFailurePolicy")) return;
   const Place list = at.field("rules");
   const json::Array& rules = items(members(spec, "podFailurePolicy"), "rules");
@@ -101,7 +101,7 @@ void check_failure_policy(Causes& causes, const Place& at, const json::Object& s
   }
 }
 
-void check_managed_by(Causes& causes, const Place& at, const json::Object& spec) {
+void check_managed_by(FieldCauses& causes, const Place& at, const json::Object& spec) {
   if (!has(spec, "managedBy")) return;
   const std::string_view value = text(spec, "managedBy");
   if (value.size() > managed_by_bytes_max)
@@ -114,7 +114,7 @@ void check_managed_by(Causes& causes, const Place& at, const json::Object& spec)
 }
 
 // `at` is the place of the spec, which a cron job has further down.
-void check_job_spec(Causes& causes, const Place& at, const json::Object& spec) {
+void check_job_spec(FieldCauses& causes, const Place& at, const json::Object& spec) {
   check_not_negative(causes, at, spec,
                      {"parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished",
                       "backoffLimitPerIndex", "maxFailedIndexes"});
@@ -140,7 +140,7 @@ void check_job_spec(Causes& causes, const Place& at, const json::Object& spec) {
     causes.invalid(restart_place.field("restartPolicy"), "podFailurePolicy requires Never");
 }
 
-void check_job_selector(Causes& causes, const json::Object& object) {
+void check_job_selector(FieldCauses& causes, const json::Object& object) {
   const json::Object& spec = members(object, "spec");
   const Place at = top("spec");
   const json::Object& selector = members(spec, "selector");
@@ -172,7 +172,7 @@ json::Object comparable_template(const json::Object& spec, const json::Object& b
   return pod;
 }
 
-void check_job_change(Causes& causes, const json::Object& object, const json::Object& old) {
+void check_job_change(FieldCauses& causes, const json::Object& object, const json::Object& old) {
   const json::Object& spec = members(object, "spec");
   const json::Object& before = members(old, "spec");
   const Place at = top("spec");
@@ -191,7 +191,7 @@ void check_job_change(Causes& causes, const json::Object& object, const json::Ob
 
 void validate_job(const json::Object& object, const json::Object* old, const WriteContext& context,
                   std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   if (context.subresource == "status") return check_status_counts(causes, object);
   if (!old) check_job_selector(causes, object);
   check_job_spec(causes, top("spec"), members(object, "spec"));
@@ -279,7 +279,7 @@ void default_cron_job(json::Object& object, const WriteContext& /*context*/) {
   default_template(json::ensure_object(json::ensure_object(spec, "jobTemplate"), "spec"));
 }
 
-void check_schedule(Causes& causes, const Place& at, const json::Object& spec) {
+void check_schedule(FieldCauses& causes, const Place& at, const json::Object& spec) {
   const std::string_view schedule = text(spec, "schedule");
   if (schedule.empty()) return causes.required(at, "say when, for example \"*/5 * * * *\"");
   if (schedule.contains("TZ")) return causes.invalid(at, "TZ is not supported in schedule; use the field timeZone");
@@ -287,7 +287,7 @@ void check_schedule(Causes& causes, const Place& at, const json::Object& spec) {
     causes.invalid(at, "must be five fields (minute, hour, day, month, weekday), or a word such as @daily");
 }
 
-void check_time_zone(Causes& causes, const Place& at, const json::Object& spec) {
+void check_time_zone(FieldCauses& causes, const Place& at, const json::Object& spec) {
   if (!has(spec, "timeZone")) return;
   const std::string_view zone = text(spec, "timeZone");
   const auto is_part = [](std::string_view part) {
@@ -303,7 +303,7 @@ void check_time_zone(Causes& causes, const Place& at, const json::Object& spec) 
 
 void validate_cron_job(const json::Object& object, const json::Object* old, const WriteContext& context,
                        std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   if (context.subresource == "status") return;
   const json::Object& spec = members(object, "spec");
   const Place at = top("spec");

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::array<std::string_view, 1> own_strategies = {"OldestEmulationVersion"};
 
-void check_strategy(Causes& causes, const Place& spec, std::string_view strategy) {
+void check_strategy(FieldCauses& causes, const Place& spec, std::string_view strategy) {
   const Place at = spec.field("strategy");
   const Place place = at.field("strategy");  // twice: so it is upstream
   if (strategy.find('/') == std::string_view::npos)
@@ -20,7 +20,7 @@ void check_strategy(Causes& causes, const Place& spec, std::string_view strategy
 
 void validate(const json::Object& object, const json::Object* /*old*/, const WriteContext& /*context*/,
               std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   const json::Object& spec = members(object, "spec");
   const Place at = top("spec");
   if (const auto seconds = json::get_int(spec, "leaseDurationSeconds"); seconds && *seconds <= 0)

@@ -42,12 +42,12 @@ void defaults(json::Object& object, const WriteContext& /*context*/) {
   });
 }
 
-void check_resource(Causes& causes, const Place& at, std::string_view type, std::string_view resource) {
+void check_resource(FieldCauses& causes, const Place& at, std::string_view type, std::string_view resource) {
   if (type == "Pod" || type == "Container") return check_limit_resource(causes, at, resource);
   causes.defects(at, resource, qualified_name_defects(resource));
 }
 
-void check_orders(Causes& causes, const Place& at, const json::Object& limit, std::string_view resource) {
+void check_orders(FieldCauses& causes, const Place& at, const json::Object& limit, std::string_view resource) {
   for (const Order& order : orders) {
     const auto low = quantity_of(json::find(members(limit, order.low), resource));
     const auto high = quantity_of(json::find(members(limit, order.high), resource));
@@ -66,7 +66,7 @@ void check_orders(Causes& causes, const Place& at, const json::Object& limit, st
     causes.invalid(place.key(resource), "is greater than max/min, so it can never be reached");
 }
 
-void check_limit(Causes& causes, const Place& at, const json::Object& limit) {
+void check_limit(FieldCauses& causes, const Place& at, const json::Object& limit) {
   const std::string_view type = text(limit, "type");
   std::set<std::string_view> resources;
   for (const std::string_view list : lists) {
@@ -90,7 +90,7 @@ void check_limit(Causes& causes, const Place& at, const json::Object& limit) {
 void validate(const json::Object& object, const json::Object* /*old*/, const WriteContext& /*context*/,
               std::vector<StatusCause>& into) {
   static constexpr std::array<std::string_view, 3> types = {"Pod", "Container", "PersistentVolumeClaim"};
-  Causes causes(into);
+  FieldCauses causes(into);
   const json::Array& limits = items(members(object, "spec"), "limits");
   const Place spec = top("spec");
   const Place at = spec.field("limits");

@@ -42,14 +42,14 @@ void prepare_update(json::Object& object, const json::Object& old, const WriteCo
   }
 }
 
-void check_finalizer(Causes& causes, const Place& at, std::string_view name) {
+void check_finalizer(FieldCauses& causes, const Place& at, std::string_view name) {
   static constexpr std::array<std::string_view, 3> standard = {own_finalizer, "orphan", "foregroundDeletion"};
   causes.defects(at, name, qualified_name_defects(name));
   if (name.find('/') == std::string_view::npos && std::ranges::find(standard, name) == standard.end())
     causes.invalid(at, "must be a finalizer of Kubernetes, or have a domain, for example example.com/hold");
 }
 
-void check_phase(Causes& causes, const json::Object& object) {
+void check_phase(FieldCauses& causes, const json::Object& object) {
   const bool going = has(members(object, "metadata"), "deletionTimestamp");
   const std::string_view wanted = going ? "Terminating" : "Active";
   if (text(members(object, "status"), "phase") != wanted)
@@ -59,7 +59,7 @@ void check_phase(Causes& causes, const json::Object& object) {
 
 void validate(const json::Object& object, const json::Object* old, const WriteContext& context,
               std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   const json::Array& finalizers = items(members(object, "spec"), "finalizers");
   const Place spec = top("spec");
   const Place list = spec.field("finalizers");

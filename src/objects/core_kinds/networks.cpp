@@ -17,7 +17,7 @@ namespace {
 constexpr std::array<std::string_view, 3> protocols = {"SCTP", "TCP", "UDP"};
 
 // A field that is required, and whose value must not have defects.
-void check_given(Causes& causes, const Place& at, std::string_view value, Defects (*defects)(std::string_view)) {
+void check_given(FieldCauses& causes, const Place& at, std::string_view value, Defects (*defects)(std::string_view)) {
   if (value.empty())
     causes.required(at, "must not be empty");
   else
@@ -25,7 +25,7 @@ void check_given(Causes& causes, const Place& at, std::string_view value, Defect
 }
 
 // "example.com/controller"
-void check_domain_path(Causes& causes, const Place& at, std::string_view value) {
+void check_domain_path(FieldCauses& causes, const Place& at, std::string_view value) {
   if (value.empty()) return causes.required(at, "must be a domain-prefixed path, such as example.com/controller");
   const std::size_t slash = value.find('/');
   if (slash == 0 || slash == std::string_view::npos || slash + 1 == value.size())
@@ -45,14 +45,14 @@ Defects host_defects(std::string_view host) {
   return dns1123_subdomain_defects(host.substr(2));
 }
 
-void check_reference(Causes& causes, const Place& at, const json::Object& reference) {
+void check_reference(FieldCauses& causes, const Place& at, const json::Object& reference) {
   if (const std::string_view group = text(reference, "apiGroup"); !group.empty())
     causes.defects(at.field("apiGroup"), group, dns1123_subdomain_defects(group));
   for (const std::string_view member : {"kind", "name"})
     check_given(causes, at.field(member), text(reference, member), path_segment_defects);
 }
 
-void check_backend(Causes& causes, const Place& at, const json::Object& backend) {
+void check_backend(FieldCauses& causes, const Place& at, const json::Object& backend) {
   const bool resource = has(backend, "resource");
   if (resource && has(backend, "service"))
     return causes.invalid(at, "resource and service are mutually exclusive; keep one");
@@ -74,7 +74,7 @@ void check_backend(Causes& causes, const Place& at, const json::Object& backend)
     causes.required(at, "port name or number is required");
 }
 
-void check_http_path(Causes& causes, const Place& at, const json::Object& path) {
+void check_http_path(FieldCauses& causes, const Place& at, const json::Object& path) {
   if (!has(path, "pathType"))
     return causes.required(at.field("pathType"), "choose Exact, Prefix or ImplementationSpecific");
   const std::string_view type = text(path, "pathType");
@@ -92,7 +92,7 @@ void check_http_path(Causes& causes, const Place& at, const json::Object& path) 
   check_backend(causes, at.field("backend"), members(path, "backend"));
 }
 
-void check_ingress_rule(Causes& causes, const Place& at, const json::Object& rule) {
+void check_ingress_rule(FieldCauses& causes, const Place& at, const json::Object& rule) {
   if (const std::string_view host = text(rule, "host"); !host.empty()) {
     if (parse_ip(host, LeadingZeros::ignored))
       causes.invalid(at.field("host"), "must be a DNS name, not an IP address");
@@ -106,7 +106,7 @@ void check_ingress_rule(Causes& causes, const Place& at, const json::Object& rul
   for (std::size_t i = 0; i < paths.size(); ++i) check_http_path(causes, list.item(i), members(paths[i]));
 }
 
-void check_ingress_tls(Causes& causes, const Place& at, const json::Object& tls) {
+void check_ingress_tls(FieldCauses& causes, const Place& at, const json::Object& tls) {
   const json::Array& hosts = items(tls, "hosts");
   const Place list = at.field("hosts");
   for (std::size_t i = 0; i < hosts.size(); ++i)
@@ -118,7 +118,7 @@ void check_ingress_tls(Causes& causes, const Place& at, const json::Object& tls)
 void validate_ingress(const json::Object& object, const json::Object* old, const WriteContext& context,
                       std::vector<StatusCause>& into) {
   static constexpr std::string_view class_annotation = "kubernetes.io/ingress.class";
-  Causes causes(into);
+  FieldCauses causes(into);
   if (context.subresource == "status") return;
   const json::Object& spec = members(object, "spec");
   const Place at = top("spec");
@@ -149,7 +149,7 @@ void validate_ingress_class(const json::Object& object, const json::Object* old,
                             std::vector<StatusCause>& into) {
   static constexpr std::array<std::string_view, 2> scopes = {"Cluster", "Namespace"};
   static constexpr std::size_t controller_bytes_max = 250;
-  Causes causes(into);
+  FieldCauses causes(into);
   const json::Object& spec = members(object, "spec");
   const Place at = top("spec");
   const std::string_view controller = text(spec, "controller");
@@ -184,7 +184,7 @@ void default_network_policy(json::Object& object, const WriteContext& /*context*
     set_texts(spec, "policyTypes", {"Ingress", "Egress"});
 }
 
-void check_policy_port(Causes& causes, const Place& at, const json::Object& port) {
+void check_policy_port(FieldCauses& causes, const Place& at, const json::Object& port) {
   if (has(port, "protocol")) check_supported(causes, at.field("protocol"), text(port, "protocol"), protocols);
   const json::Value* value = json::find(port, "port");
   const auto number = json::as_int(value);
@@ -196,7 +196,7 @@ void check_policy_port(Causes& causes, const Place& at, const json::Object& port
   check_port_number(causes, at.field("endPort"), *end);
 }
 
-void check_ip_block(Causes& causes, const Place& at, const json::Object& block) {
+void check_ip_block(FieldCauses& causes, const Place& at, const json::Object& block) {
   const std::string_view cidr = text(block, "cidr");
   if (cidr.empty()) return causes.required(at.field("cidr"), "name a network, such as 10.0.0.0/8");
   check_cidr(causes, at.field("cidr"), cidr);
@@ -205,7 +205,7 @@ void check_ip_block(Causes& causes, const Place& at, const json::Object& block) 
   for (std::size_t i = 0; i < except.size(); ++i) check_cidr(causes, list.item(i), as_text(except[i]));
 }
 
-void check_peer(Causes& causes, const Place& at, const json::Object& peer) {
+void check_peer(FieldCauses& causes, const Place& at, const json::Object& peer) {
   const bool selects = has(peer, "podSelector") || has(peer, "namespaceSelector");
   for (const std::string_view member : {"podSelector", "namespaceSelector"})
     check_label_selector(causes, at.field(member), members(peer, member));
@@ -216,7 +216,7 @@ void check_peer(Causes& causes, const Place& at, const json::Object& peer) {
     causes.forbidden(at, "ipBlock is mutually exclusive with selectors; make two peers of it");
 }
 
-void check_policy_rules(Causes& causes, const Place& at, const json::Array& rules, std::string_view peers) {
+void check_policy_rules(FieldCauses& causes, const Place& at, const json::Array& rules, std::string_view peers) {
   for (std::size_t i = 0; i < rules.size(); ++i) {
     const json::Object& rule = members(rules[i]);
     const Place place = at.item(i);
@@ -232,7 +232,7 @@ void check_policy_rules(Causes& causes, const Place& at, const json::Array& rule
 void validate_network_policy(const json::Object& object, const json::Object* /*old*/, const WriteContext& /*context*/,
                              std::vector<StatusCause>& into) {
   static constexpr std::array<std::string_view, 2> types = {"Ingress", "Egress"};
-  Causes causes(into);
+  FieldCauses causes(into);
   const json::Object& spec = members(object, "spec");
   const Place at = top("spec");
   check_label_selector(causes, at.field("podSelector"), members(spec, "podSelector"));
@@ -247,7 +247,7 @@ void validate_network_policy(const json::Object& object, const json::Object* /*o
 // --- endpoints -------------------------------------------------------------------------------------------------------
 
 // Addresses that no service may lead to: the machine itself and its link.
-void check_endpoint_ip(Causes& causes, const Place& at, std::string_view value) {
+void check_endpoint_ip(FieldCauses& causes, const Place& at, std::string_view value) {
   const auto ip = parse_ip(value, LeadingZeros::ignored);
   if (!ip) return;
   const std::string_view address = value;
@@ -263,7 +263,7 @@ void default_endpoints(json::Object& object, const WriteContext& /*context*/) {
   });
 }
 
-void check_addresses(Causes& causes, const Place& at, const json::Array& addresses) {
+void check_addresses(FieldCauses& causes, const Place& at, const json::Array& addresses) {
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     const json::Object& address = members(addresses[i]);
     const Place place = at.item(i);
@@ -279,7 +279,7 @@ void check_addresses(Causes& causes, const Place& at, const json::Array& address
 
 void validate_endpoints(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,
                         std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   if (old && same_member(object, *old, "subsets")) return;
   const json::Array& subsets = items(object, "subsets");
   const Place at = top("subsets");
@@ -323,7 +323,7 @@ void prepare_slice_update(json::Object& object, const json::Object& old, const W
       json::get_int_or(members(old, "metadata"), "generation", 0) + 1;
 }
 
-void check_slice_address(Causes& causes, const Place& list, std::size_t index, std::string_view address,
+void check_slice_address(FieldCauses& causes, const Place& list, std::size_t index, std::string_view address,
                          std::string_view type) {
   const Place at = list.item(index);
   if (type == "FQDN") return causes.defects(at, address, dns1123_subdomain_defects(address));
@@ -333,7 +333,7 @@ void check_slice_address(Causes& causes, const Place& list, std::size_t index, s
   check_endpoint_ip(causes, at, address);
 }
 
-void check_slice_endpoint(Causes& causes, const Place& at, const json::Object& endpoint, std::string_view type) {
+void check_slice_endpoint(FieldCauses& causes, const Place& at, const json::Object& endpoint, std::string_view type) {
   static constexpr std::size_t addresses_max = 100;
   const json::Array& addresses = items(endpoint, "addresses");
   const Place list = at.field("addresses");
@@ -349,7 +349,7 @@ void check_slice_endpoint(Causes& causes, const Place& at, const json::Object& e
     causes.defects(at.field("hostname"), text(endpoint, "hostname"), dns1123_label_defects(text(endpoint, "hostname")));
 }
 
-void check_slice_ports(Causes& causes, const json::Array& ports) {
+void check_slice_ports(FieldCauses& causes, const json::Array& ports) {
   static constexpr std::size_t ports_max = 20'000;
   const Place at = top("ports");
   if (ports.size() > ports_max) return causes.too_many(at, fmt::format("must have at most {} items", ports_max));
@@ -370,7 +370,7 @@ void validate_slice(const json::Object& object, const json::Object* old, const W
                     std::vector<StatusCause>& into) {
   static constexpr std::array<std::string_view, 3> address_types = {"FQDN", "IPv4", "IPv6"};
   static constexpr std::size_t endpoints_max = 1000;
-  Causes causes(into);
+  FieldCauses causes(into);
   const std::string_view type = text(object, "addressType");
   check_choice(causes, top("addressType"), type, address_types);
   check_slice_ports(causes, items(object, "ports"));
@@ -388,7 +388,7 @@ void validate_slice(const json::Object& object, const json::Object* old, const W
 
 void validate_ip_address(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,
                          std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   const json::Object& spec = members(object, "spec");
   const Place spec_place = top("spec");
   const Place at = spec_place.field("parentRef");
@@ -406,7 +406,7 @@ void validate_ip_address(const json::Object& object, const json::Object* old, co
     causes.defects(at.field("namespace"), ns, path_segment_defects(ns));
 }
 
-void check_service_cidrs(Causes& causes, const Place& at, const json::Array& cidrs) {
+void check_service_cidrs(FieldCauses& causes, const Place& at, const json::Array& cidrs) {
   if (cidrs.empty()) return causes.required(at, "at least one CIDR, such as 10.96.0.0/16");
   if (cidrs.size() > 2) return causes.invalid(at, "must have at most one CIDR of each IP family");
   for (std::size_t i = 0; i < cidrs.size(); ++i) check_cidr(causes, at.item(i), as_text(cidrs[i]));
@@ -421,7 +421,7 @@ void check_service_cidrs(Causes& causes, const Place& at, const json::Array& cid
 void validate_service_cidr(const json::Object& object, const json::Object* old, const WriteContext& context,
                            std::vector<StatusCause>& into) {
   if (context.subresource == "status") return;
-  Causes causes(into);
+  FieldCauses causes(into);
   const json::Array& cidrs = items(members(object, "spec"), "cidrs");
   const Place spec = top("spec");
   const Place at = spec.field("cidrs");

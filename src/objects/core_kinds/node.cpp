@@ -45,7 +45,7 @@ void prepare_update(json::Object& object, const json::Object& old, const WriteCo
   if (!has(members(old, "spec"), "configSource")) json::erase(json::ensure_object(object, "spec"), "configSource");
 }
 
-void check_taints(Causes& causes, const json::Object& spec) {
+void check_taints(FieldCauses& causes, const json::Object& spec) {
   const json::Array& taints = items(spec, "taints");
   std::set<std::pair<std::string_view, std::string_view>> seen;
   const Place metadata = top("metadata");
@@ -62,7 +62,7 @@ void check_taints(Causes& causes, const json::Object& spec) {
   }
 }
 
-void check_resources(Causes& causes, const json::Object& status) {
+void check_resources(FieldCauses& causes, const json::Object& status) {
   const Place at = top("status");
   for (const std::string_view list : {"capacity", "allocatable"}) {
     const Place place = at.field(list);
@@ -71,7 +71,7 @@ void check_resources(Causes& causes, const json::Object& status) {
   }
 }
 
-void check_pod_cidrs(Causes& causes, const json::Object& spec) {
+void check_pod_cidrs(FieldCauses& causes, const json::Object& spec) {
   const json::Array& cidrs = items(spec, "podCIDRs");
   const Place place = top("spec");
   const Place list = place.field("podCIDRs");
@@ -85,7 +85,7 @@ void check_pod_cidrs(Causes& causes, const json::Object& spec) {
     causes.invalid(list, "must have at most one CIDR of each IP family");
 }
 
-void check_addresses(Causes& causes, const json::Object& status) {
+void check_addresses(FieldCauses& causes, const json::Object& status) {
   const json::Array& addresses = items(status, "addresses");
   const Place place = top("status");
   const Place list = place.field("addresses");
@@ -97,7 +97,7 @@ void check_addresses(Causes& causes, const json::Object& status) {
   }
 }
 
-void check_change(Causes& causes, const json::Object& spec, const json::Object& old) {
+void check_change(FieldCauses& causes, const json::Object& spec, const json::Object& old) {
   const Place at = top("spec");
   const json::Array& before = items(old, "podCIDRs");
   const json::Array& now = items(spec, "podCIDRs");
@@ -113,7 +113,7 @@ void check_change(Causes& causes, const json::Object& spec, const json::Object& 
 
 void validate(const json::Object& object, const json::Object* old, const WriteContext& context,
               std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   const json::Object& spec = members(object, "spec");
   const json::Object& status = members(object, "status");
   // Upstream checks a node as such and then, on updates, most of it once more; a status update only has the second.

@@ -49,7 +49,7 @@ void prepare_update(json::Object& object, const json::Object& old, const WriteCo
   if (json::get_int_or(status, "observedGeneration", 0) == 0) carry_over(status, before, "observedGeneration");
 }
 
-void check_new(Causes& causes, const json::Object& pod) {
+void check_new(FieldCauses& causes, const json::Object& pod) {
   const json::Object& spec = members(pod, "spec");
   const Place at = top("spec");
   if (!items(spec, "ephemeralContainers").empty())
@@ -60,7 +60,7 @@ void check_new(Causes& causes, const json::Object& pod) {
 
 void validate(const json::Object& object, const json::Object* old, const WriteContext& context,
               std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   if (old && context.subresource == "status") return check_pod_status(causes, object, *old);
   check_pod(causes, object);
   if (!old)

@@ -21,36 +21,36 @@ void default_volumes(json::Object& spec);
 
 // From the name of each good volume to whether it can be a block device.
 using Volumes = std::map<std::string_view, bool>;
-Volumes check_volumes(Causes& causes, const Place& spec, const json::Object& pod);
+Volumes check_volumes(FieldCauses& causes, const Place& spec, const json::Object& pod);
 
 // What the check of a container needs to know of its pod.
 struct PodFacts {
   Volumes volumes;
   std::int64_t grace_seconds = 0;
 };
-void check_containers(Causes& causes, const Place& spec_place, const json::Object& spec, const PodFacts& facts);
-void check_probes(Causes& causes, const Place& at, const json::Object& container, std::int64_t grace_seconds);
+void check_containers(FieldCauses& causes, const Place& spec_place, const json::Object& spec, const PodFacts& facts);
+void check_probes(FieldCauses& causes, const Place& at, const json::Object& container, std::int64_t grace_seconds);
 // fieldRef and resourceFieldRef, in variables and in volumes.
 enum class FieldUse { variable, volume };
-void check_field_ref(Causes& causes, const Place& at, const json::Object& ref, FieldUse use);
-void check_resource_field_ref(Causes& causes, const Place& at, const json::Object& ref, FieldUse use);
+void check_field_ref(FieldCauses& causes, const Place& at, const json::Object& ref, FieldUse use);
+void check_resource_field_ref(FieldCauses& causes, const Place& at, const json::Object& ref, FieldUse use);
 
-void check_container_security(Causes& causes, const Place& at, const json::Object& context);
-void check_pod_security(Causes& causes, const Place& at, const json::Object& spec);
+void check_container_security(FieldCauses& causes, const Place& at, const json::Object& context);
+void check_pod_security(FieldCauses& causes, const Place& at, const json::Object& spec);
 
-void check_affinity(Causes& causes, const Place& at, const json::Object& affinity);
-void check_tolerations(Causes& causes, const Place& at, const json::Array& tolerations);
-void check_topology_spread(Causes& causes, const Place& at, const json::Array& constraints);
+void check_affinity(FieldCauses& causes, const Place& at, const json::Object& affinity);
+void check_tolerations(FieldCauses& causes, const Place& at, const json::Array& tolerations);
+void check_topology_spread(FieldCauses& causes, const Place& at, const json::Array& constraints);
 
 // A relative path that stays where it is.
-void check_descending_path(Causes& causes, const Place& at, std::string_view path);
+void check_descending_path(FieldCauses& causes, const Place& at, std::string_view path);
 bool has_backsteps(std::string_view path);
 
 // A spec at its place, which for a template is not that of a pod. `pod` is what the spec is of.
-void check_pod_spec(Causes& causes, const Place& at, const json::Object& pod);
+void check_pod_spec(FieldCauses& causes, const Place& at, const json::Object& pod);
 // Everything that can be wrong with a pod by itself.
-void check_pod(Causes& causes, const json::Object& pod);
-void check_pod_change(Causes& causes, const json::Object& pod, const json::Object& old);
-void check_pod_status(Causes& causes, const json::Object& pod, const json::Object& old);
+void check_pod(FieldCauses& causes, const json::Object& pod);
+void check_pod_change(FieldCauses& causes, const json::Object& pod, const json::Object& old);
+void check_pod_status(FieldCauses& causes, const json::Object& pod, const json::Object& old);
 
 }  // namespace vg::resources::core_kinds

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view blanks = " \t\r\n\v\f";
 
 // False when the lists cannot be compared any further.
-bool check_container_list(Causes& causes, const Place& at, const json::Array& now, const json::Array& before) {
+bool check_container_list(FieldCauses& causes, const Place& at, const json::Array& now, const json::Array& before) {
   if (now.size() != before.size()) {
     causes.forbidden(at, "containers of a pod must not be added or removed; create another pod");
     return false;
@@ -32,7 +32,7 @@ bool check_container_list(Causes& causes, const Place& at, const json::Array& no
 }
 
 // False when there is nothing more to say.
-bool check_deadline(Causes& causes, const Place& spec_place, const json::Object& spec, const json::Object& old) {
+bool check_deadline(FieldCauses& causes, const Place& spec_place, const json::Object& spec, const json::Object& old) {
   const auto now = json::get_int(spec, "activeDeadlineSeconds");
   const auto before = json::get_int(old, "activeDeadlineSeconds");
   const Place at = spec_place.field("activeDeadlineSeconds");
@@ -56,7 +56,7 @@ std::string without_seconds(const json::Value& toleration) {
   return json::to_text(json::Value(std::move(rest)), {.sort_keys = true});
 }
 
-void check_added_tolerations(Causes& causes, const Place& at, const json::Array& now, const json::Array& before) {
+void check_added_tolerations(FieldCauses& causes, const Place& at, const json::Array& now, const json::Array& before) {
   std::set<std::string> kept;
   for (const json::Value& toleration : now) kept.insert(without_seconds(toleration));
   for (const json::Value& old : before)
@@ -65,7 +65,7 @@ void check_added_tolerations(Causes& causes, const Place& at, const json::Array&
   check_tolerations(causes, at, now);
 }
 
-void check_removed_gates(Causes& causes, const Place& at, const json::Array& now, const json::Array& before) {
+void check_removed_gates(FieldCauses& causes, const Place& at, const json::Array& now, const json::Array& before) {
   std::set<std::string_view> known;
   for (const json::Value& gate : before) known.insert(text(gate, "name"));
   for (std::size_t i = 0; i < now.size(); ++i)
@@ -88,7 +88,7 @@ void take_node_affinity(json::Object& spec, const json::Object& old) {
 }
 
 // As long as a pod waits behind gates, it may still be told where to run, within what was said before.
-void check_gated(Causes& causes, const Place& at, json::Object& spec, const json::Object& old) {
+void check_gated(FieldCauses& causes, const Place& at, json::Object& spec, const json::Object& old) {
   const json::Object& now = members(spec, "nodeSelector");
   const bool narrowed = std::ranges::all_of(members(old, "nodeSelector"), [&](const auto& label) {
     return same(&label.value(), json::find(now, label.key()));
@@ -100,7 +100,7 @@ void check_gated(Causes& causes, const Place& at, json::Object& spec, const json
 }
 
 // The new spec with everything that may change set to what it was.
-json::Object comparable_spec(Causes& causes, const Place& at, const json::Object& spec, const json::Object& old) {
+json::Object comparable_spec(FieldCauses& causes, const Place& at, const json::Object& spec, const json::Object& old) {
   json::Object rest = spec;
   take_images(rest, old, "containers");
   take_images(rest, old, "initContainers");
@@ -113,7 +113,7 @@ json::Object comparable_spec(Causes& causes, const Place& at, const json::Object
   return rest;
 }
 
-void check_conditions(Causes& causes, const Place& at, const json::Array& conditions) {
+void check_conditions(FieldCauses& causes, const Place& at, const json::Array& conditions) {
   for (std::size_t i = 0; i < conditions.size(); ++i) {
     const std::string_view type = text(conditions[i], "type");
     const Place place = at.item(i);
@@ -124,7 +124,7 @@ void check_conditions(Causes& causes, const Place& at, const json::Array& condit
   }
 }
 
-void check_address_list(Causes& causes, const Place& at, const json::Array& list) {
+void check_address_list(FieldCauses& causes, const Place& at, const json::Array& list) {
   std::vector<std::string_view> addresses;
   for (std::size_t i = 0; i < list.size(); ++i) {
     addresses.push_back(text(list[i], "ip"));
@@ -136,7 +136,7 @@ void check_address_list(Causes& causes, const Place& at, const json::Array& list
 
 }  // namespace
 
-void check_pod_change(Causes& causes, const json::Object& pod, const json::Object& old) {
+void check_pod_change(FieldCauses& causes, const json::Object& pod, const json::Object& old) {
   const json::Object& spec = members(pod, "spec");
   const json::Object& before = members(old, "spec");
   const Place at = top("spec");
@@ -154,7 +154,7 @@ void check_pod_change(Causes& causes, const json::Object& pod, const json::Objec
                      "tolerations and terminationGracePeriodSeconds from below 0 to 1");
 }
 
-void check_pod_status(Causes& causes, const json::Object& pod, const json::Object& old) {
+void check_pod_status(FieldCauses& causes, const json::Object& pod, const json::Object& old) {
   const json::Object& status = members(pod, "status");
   const json::Object& before = members(old, "status");
   const Place at = top("status");

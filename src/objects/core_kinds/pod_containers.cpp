@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 3> restart_policies = {"Always", "Never",
 
 using Names = std::set<std::string_view>;
 
-void check_ports(Causes& causes, const Place& at, const json::Array& ports) {
+void check_ports(FieldCauses& causes, const Place& at, const json::Array& ports) {
   Names names;
   for (std::size_t i = 0; i < ports.size(); ++i) {
     const json::Object& port = members(ports[i]);
@@ -46,7 +46,7 @@ Defects variable_name_defects(std::string_view name) {
   return plain ? Defects() : Defects{"must contain only printable ASCII characters other than '='"};
 }
 
-void check_key_ref(Causes& causes, const Place& at, const json::Object& ref) {
+void check_key_ref(FieldCauses& causes, const Place& at, const json::Object& ref) {
   causes.defects(at.field("name"), text(ref, "name"), dns1123_subdomain_defects(text(ref, "name")));
   const std::string_view key = text(ref, "key");
   if (key.empty())
@@ -55,13 +55,13 @@ void check_key_ref(Causes& causes, const Place& at, const json::Object& ref) {
     causes.defects(at.field("key"), key, data_key_defects(key));
 }
 
-void check_file_key_ref(Causes& causes, const Place& at, const json::Object& ref) {
+void check_file_key_ref(FieldCauses& causes, const Place& at, const json::Object& ref) {
   for (const std::string_view member : {"key", "path", "volumeName"})
     if (text(ref, member).empty()) causes.required(at.field(member), "required for a value from a file");
   check_descending_path(causes, at.field("path"), text(ref, "path"));
 }
 
-void check_variable_source(Causes& causes, const Place& at, const json::Object& variable) {
+void check_variable_source(FieldCauses& causes, const Place& at, const json::Object& variable) {
   const json::Object& from = members(variable, "valueFrom");
   std::size_t count = 0;
   const auto each = [&](std::string_view member, auto&& check) {
@@ -85,7 +85,7 @@ void check_variable_source(Causes& causes, const Place& at, const json::Object& 
     causes.invalid(at, "exactly one source is required");
 }
 
-void check_variables(Causes& causes, const Place& at, const json::Array& variables) {
+void check_variables(FieldCauses& causes, const Place& at, const json::Array& variables) {
   for (std::size_t i = 0; i < variables.size(); ++i) {
     const json::Object& variable = members(variables[i]);
     const Place place = at.item(i);
@@ -99,7 +99,7 @@ void check_variables(Causes& causes, const Place& at, const json::Array& variabl
 }
 
 // The place of a missing or second source is the whole list: so it is upstream.
-void check_variable_lists(Causes& causes, const Place& at, const json::Array& lists) {
+void check_variable_lists(FieldCauses& causes, const Place& at, const json::Array& lists) {
   for (std::size_t i = 0; i < lists.size(); ++i) {
     const json::Object& list = members(lists[i]);
     const Place place = at.item(i);
@@ -121,7 +121,7 @@ void check_variable_lists(Causes& causes, const Place& at, const json::Array& li
 }
 
 // Places of what a mount says about its path are those of the list: upstream leaves the number out.
-void check_mount_options(Causes& causes, const Place& list, const Place& at, const json::Object& mount,
+void check_mount_options(FieldCauses& causes, const Place& list, const Place& at, const json::Object& mount,
                          const json::Object& container) {
   const std::string_view sub_path = text(mount, "subPath");
   const std::string_view expression = text(mount, "subPathExpr");
@@ -150,7 +150,7 @@ Names values_of(const json::Array& list, std::string_view member) {
   return values;
 }
 
-void check_mounts(Causes& causes, const Place& at, const json::Object& container, const Volumes& volumes) {
+void check_mounts(FieldCauses& causes, const Place& at, const json::Object& container, const Volumes& volumes) {
   const json::Array& mounts = items(container, "volumeMounts");
   const Names devices = values_of(items(container, "volumeDevices"), "name");
   const Names device_paths = values_of(items(container, "volumeDevices"), "devicePath");
@@ -171,7 +171,7 @@ void check_mounts(Causes& causes, const Place& at, const json::Object& container
   }
 }
 
-void check_devices(Causes& causes, const Place& at, const json::Object& container, const Volumes& volumes) {
+void check_devices(FieldCauses& causes, const Place& at, const json::Object& container, const Volumes& volumes) {
   const json::Array& devices = items(container, "volumeDevices");
   const Names mounts = values_of(items(container, "volumeMounts"), "name");
   const Names mount_paths = values_of(items(container, "volumeMounts"), "mountPath");
@@ -201,7 +201,7 @@ void check_devices(Causes& causes, const Place& at, const json::Object& containe
   }
 }
 
-void check_container(Causes& causes, const Place& at, const json::Object& container, const PodFacts& facts) {
+void check_container(FieldCauses& causes, const Place& at, const json::Object& container, const PodFacts& facts) {
   const std::string_view name = text(container, "name");
   if (name.empty())
     causes.required(at.field("name"), "the name of the container");
@@ -220,7 +220,7 @@ void check_container(Causes& causes, const Place& at, const json::Object& contai
   check_container_security(causes, at.field("securityContext"), members(container, "securityContext"));
 }
 
-void check_restart_policy(Causes& causes, const Place& at, const json::Object& container) {
+void check_restart_policy(FieldCauses& causes, const Place& at, const json::Object& container) {
   if (has(container, "restartPolicy"))
     check_supported(causes, at.field("restartPolicy"), text(container, "restartPolicy"), restart_policies);
   else if (!items(container, "restartPolicyRules").empty())
@@ -229,7 +229,7 @@ void check_restart_policy(Causes& causes, const Place& at, const json::Object& c
 
 class HostPorts {
  public:
-  void take(Causes& causes, const Place& container_place, const json::Object& container) {
+  void take(FieldCauses& causes, const Place& container_place, const json::Object& container) {
     const json::Array& ports = items(container, "ports");
     const Place list = container_place.field("ports");
     for (std::size_t i = 0; i < ports.size(); ++i) {
@@ -247,7 +247,7 @@ class HostPorts {
   std::set<std::string> taken_;
 };
 
-void check_regular(Causes& causes, const Place& at, const json::Array& containers, const PodFacts& facts,
+void check_regular(FieldCauses& causes, const Place& at, const json::Array& containers, const PodFacts& facts,
                    Names& names) {
   if (containers.empty()) return causes.required(at, "at least one container");
   for (std::size_t i = 0; i < containers.size(); ++i) {
@@ -263,14 +263,15 @@ void check_regular(Causes& causes, const Place& at, const json::Array& container
 }
 
 // An init container has ended before anybody could probe it, unless it is a sidecar.
-void check_init_probes(Causes& causes, const Place& at, const json::Object& container, const PodFacts& facts) {
+void check_init_probes(FieldCauses& causes, const Place& at, const json::Object& container, const PodFacts& facts) {
   if (text(container, "restartPolicy") == "Always") return check_probes(causes, at, container, facts.grace_seconds);
   for (const std::string_view member : {"lifecycle", "livenessProbe", "readinessProbe", "startupProbe"})
     if (has(container, member))
       causes.forbidden(at.field(member), "restartPolicy Always is required for this field in an init container");
 }
 
-void check_init(Causes& causes, const Place& at, const json::Array& containers, const PodFacts& facts, Names& names) {
+void check_init(FieldCauses& causes, const Place& at, const json::Array& containers, const PodFacts& facts,
+                Names& names) {
   for (std::size_t i = 0; i < containers.size(); ++i) {
     const json::Object& container = members(containers[i]);
     const Place place = at.item(i);
@@ -283,7 +284,7 @@ void check_init(Causes& causes, const Place& at, const json::Array& containers, 
   }
 }
 
-void check_ephemeral(Causes& causes, const Place& at, const json::Array& containers, const PodFacts& facts,
+void check_ephemeral(FieldCauses& causes, const Place& at, const json::Array& containers, const PodFacts& facts,
                      Names& names) {
   const Names others = names;
   for (std::size_t i = 0; i < containers.size(); ++i) {
@@ -304,7 +305,7 @@ void check_ephemeral(Causes& causes, const Place& at, const json::Array& contain
 
 }  // namespace
 
-void check_containers(Causes& causes, const Place& spec_place, const json::Object& spec, const PodFacts& facts) {
+void check_containers(FieldCauses& causes, const Place& spec_place, const json::Object& spec, const PodFacts& facts) {
   Names names;
   check_regular(causes, spec_place.field("containers"), items(spec, "containers"), facts, names);
   check_init(causes, spec_place.field("initContainers"), items(spec, "initContainers"), facts, names);

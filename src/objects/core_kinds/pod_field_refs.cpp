@@ -50,7 +50,7 @@ bool is_huge_pages(std::string_view resource) {
   return resource.starts_with("limits.hugepages-") || resource.starts_with("requests.hugepages-");
 }
 
-void check_divisor(Causes& causes, const Place& at, std::string_view resource, const json::Value* divisor) {
+void check_divisor(FieldCauses& causes, const Place& at, std::string_view resource, const json::Value* divisor) {
   const auto unit = quantity_of(divisor);
   if (!unit || unit->is_zero()) return;
   const bool cpu = resource.ends_with(".cpu");
@@ -63,7 +63,7 @@ void check_divisor(Causes& causes, const Place& at, std::string_view resource, c
 
 }  // namespace
 
-void check_field_ref(Causes& causes, const Place& at, const json::Object& ref, FieldUse use) {
+void check_field_ref(FieldCauses& causes, const Place& at, const json::Object& ref, FieldUse use) {
   const std::string_view path = text(ref, "fieldPath");
   if (text(ref, "apiVersion").empty()) return causes.required(at.field("apiVersion"), "only v1 is supported");
   if (path.empty()) return causes.required(at.field("fieldPath"), "the path of the field, for example metadata.name");
@@ -80,7 +80,7 @@ void check_field_ref(Causes& causes, const Place& at, const json::Object& ref, F
   check_supported(causes, at.field("fieldPath"), path == "spec.host" ? "spec.nodeName" : path, fields);
 }
 
-void check_resource_field_ref(Causes& causes, const Place& at, const json::Object& ref, FieldUse use) {
+void check_resource_field_ref(FieldCauses& causes, const Place& at, const json::Object& ref, FieldUse use) {
   const std::string_view resource = text(ref, "resource");
   if (use == FieldUse::volume && text(ref, "containerName").empty())
     causes.required(at.field("containerName"), "the name of the container");

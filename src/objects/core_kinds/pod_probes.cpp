@@ -17,11 +17,11 @@ bool is_header_name(std::string_view name) {
   });
 }
 
-void check_exec(Causes& causes, const Place& at, const json::Object& action, std::int64_t /*grace_seconds*/) {
+void check_exec(FieldCauses& causes, const Place& at, const json::Object& action, std::int64_t /*grace_seconds*/) {
   if (items(action, "command").empty()) causes.required(at.field("command"), "the command to run");
 }
 
-void check_http_get(Causes& causes, const Place& at, const json::Object& action, std::int64_t /*grace_seconds*/) {
+void check_http_get(FieldCauses& causes, const Place& at, const json::Object& action, std::int64_t /*grace_seconds*/) {
   if (text(action, "path").empty()) causes.required(at.field("path"), "the path of the request");
   check_port(causes, at.field("port"), json::find(action, "port"));
   check_supported(causes, at.field("scheme"), text(action, "scheme"), schemes);
@@ -30,11 +30,12 @@ void check_http_get(Causes& causes, const Place& at, const json::Object& action,
       causes.invalid(at.field("httpHeaders"), "must contain only letters, digits and '-'");
 }
 
-void check_number_or_name(Causes& causes, const Place& at, const json::Object& action, std::int64_t /*grace_seconds*/) {
+void check_number_or_name(FieldCauses& causes, const Place& at, const json::Object& action,
+                          std::int64_t /*grace_seconds*/) {
   check_port(causes, at.field("port"), json::find(action, "port"));
 }
 
-void check_sleep(Causes& causes, const Place& at, const json::Object& action, std::int64_t grace_seconds) {
+void check_sleep(FieldCauses& causes, const Place& at, const json::Object& action, std::int64_t grace_seconds) {
   const std::int64_t seconds = json::get_int_or(action, "seconds", 0);
   if (seconds < 0 || seconds > grace_seconds)
     causes.invalid(at, fmt::format("must be from 0 to {} seconds, the termination grace period", grace_seconds));
@@ -42,7 +43,7 @@ void check_sleep(Causes& causes, const Place& at, const json::Object& action, st
 
 struct Handler {
   std::string_view member;
-  void (*check)(Causes&, const Place&, const json::Object&, std::int64_t);
+  void (*check)(FieldCauses&, const Place&, const json::Object&, std::int64_t);
 };
 constexpr std::array<Handler, 5> handlers = {{{"exec", check_exec},
                                               {"httpGet", check_http_get},
@@ -50,7 +51,7 @@ constexpr std::array<Handler, 5> handlers = {{{"exec", check_exec},
                                               {"grpc", check_number_or_name},
                                               {"sleep", check_sleep}}};
 
-void check_handler(Causes& causes, const Place& at, const json::Object& object, std::int64_t grace_seconds) {
+void check_handler(FieldCauses& causes, const Place& at, const json::Object& object, std::int64_t grace_seconds) {
   bool found = false;
   for (const Handler& handler : handlers) {
     if (!has(object, handler.member)) continue;
@@ -63,7 +64,7 @@ void check_handler(Causes& causes, const Place& at, const json::Object& object, 
   if (!found) causes.required(at, "an action, for example exec or httpGet");
 }
 
-void check_probe(Causes& causes, const Place& at, const json::Object& probe, std::int64_t grace_seconds) {
+void check_probe(FieldCauses& causes, const Place& at, const json::Object& probe, std::int64_t grace_seconds) {
   check_handler(causes, at, probe, grace_seconds);
   for (const std::string_view number :
        {"initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"})
@@ -73,13 +74,13 @@ void check_probe(Causes& causes, const Place& at, const json::Object& probe, std
 }
 
 // A container that was found broken is restarted: there is nothing left to succeed twice.
-void check_one_success(Causes& causes, const Place& at, const json::Object& probe) {
+void check_one_success(FieldCauses& causes, const Place& at, const json::Object& probe) {
   if (json::get_int_or(probe, "successThreshold", 0) != 1) causes.invalid(at.field("successThreshold"), "must be 1");
 }
 
 }  // namespace
 
-void check_probes(Causes& causes, const Place& at, const json::Object& container, std::int64_t grace_seconds) {
+void check_probes(FieldCauses& causes, const Place& at, const json::Object& container, std::int64_t grace_seconds) {
   const json::Object& lifecycle = members(container, "lifecycle");
   const Place hooks = at.field("lifecycle");
   for (const std::string_view hook : {"postStart", "preStop"})

@@ -16,13 +16,13 @@ constexpr std::array<std::string_view, 2> inclusion_policies = {"Honor", "Ignore
 constexpr std::string_view required_terms = "requiredDuringSchedulingIgnoredDuringExecution";
 constexpr std::string_view preferred_terms = "preferredDuringSchedulingIgnoredDuringExecution";
 
-void check_weight(Causes& causes, const Place& at, const json::Value& term) {
+void check_weight(FieldCauses& causes, const Place& at, const json::Value& term) {
   const std::int64_t weight = json::get_int_or(term, "weight", 0);
   if (weight < 1 || weight > weight_max) causes.invalid(at.field("weight"), "must be from 1 to 100");
 }
 
 // Values that no label can have are let through where a term is only a wish.
-void check_node_expression(Causes& causes, const Place& at, const json::Object& expression, bool wish) {
+void check_node_expression(FieldCauses& causes, const Place& at, const json::Object& expression, bool wish) {
   const std::string_view op = text(expression, "operator");
   const json::Array& values = items(expression, "values");
   const Place list = at.field("values");
@@ -42,7 +42,7 @@ void check_node_expression(Causes& causes, const Place& at, const json::Object& 
     causes.defects(list.item(i), as_text(values[i]), label_value_defects(as_text(values[i])));
 }
 
-void check_node_field(Causes& causes, const Place& at, const json::Object& expression) {
+void check_node_field(FieldCauses& causes, const Place& at, const json::Object& expression) {
   const std::string_view op = text(expression, "operator");
   const json::Array& values = items(expression, "values");
   const Place list = at.field("values");
@@ -56,7 +56,7 @@ void check_node_field(Causes& causes, const Place& at, const json::Object& expre
     causes.defects(list.item(i), as_text(values[i]), dns1123_subdomain_defects(as_text(values[i])));
 }
 
-void check_node_term(Causes& causes, const Place& at, const json::Object& term, bool wish) {
+void check_node_term(FieldCauses& causes, const Place& at, const json::Object& term, bool wish) {
   const json::Array& expressions = items(term, "matchExpressions");
   const Place list = at.field("matchExpressions");
   for (std::size_t i = 0; i < expressions.size(); ++i)
@@ -66,7 +66,7 @@ void check_node_term(Causes& causes, const Place& at, const json::Object& term, 
   for (std::size_t i = 0; i < fields.size(); ++i) check_node_field(causes, fields_place.item(i), members(fields[i]));
 }
 
-void check_node_affinity(Causes& causes, const Place& at, const json::Object& affinity) {
+void check_node_affinity(FieldCauses& causes, const Place& at, const json::Object& affinity) {
   if (has(affinity, required_terms)) {
     const json::Array& terms = items(members(affinity, required_terms), "nodeSelectorTerms");
     const Place selector = at.field(required_terms);
@@ -83,7 +83,7 @@ void check_node_affinity(Causes& causes, const Place& at, const json::Object& af
   }
 }
 
-void check_pod_term(Causes& causes, const Place& at, const json::Object& term) {
+void check_pod_term(FieldCauses& causes, const Place& at, const json::Object& term) {
   check_label_selector(causes, at.field("labelSelector"), members(term, "labelSelector"));
   check_label_selector(causes, at.field("namespaceSelector"), members(term, "namespaceSelector"));
   for (const json::Value& ns : items(term, "namespaces"))
@@ -93,7 +93,7 @@ void check_pod_term(Causes& causes, const Place& at, const json::Object& term) {
   causes.defects(at.field("topologyKey"), key, qualified_name_defects(key));
 }
 
-void check_pod_affinity(Causes& causes, const Place& at, const json::Object& affinity) {
+void check_pod_affinity(FieldCauses& causes, const Place& at, const json::Object& affinity) {
   const json::Array& terms = items(affinity, required_terms);
   const Place list = at.field(required_terms);
   for (std::size_t i = 0; i < terms.size(); ++i) check_pod_term(causes, list.item(i), members(terms[i]));
@@ -106,7 +106,7 @@ void check_pod_affinity(Causes& causes, const Place& at, const json::Object& aff
   }
 }
 
-void check_toleration(Causes& causes, const Place& at, const json::Object& toleration) {
+void check_toleration(FieldCauses& causes, const Place& at, const json::Object& toleration) {
   const std::string_view key = text(toleration, "key");
   const std::string_view op = text(toleration, "operator");
   const std::string_view value = text(toleration, "value");
@@ -124,7 +124,7 @@ void check_toleration(Causes& causes, const Place& at, const json::Object& toler
   if (!effect.empty()) check_supported(causes, at.field("effect"), effect, taint_effects);
 }
 
-void check_constraint(Causes& causes, const Place& at, const json::Object& constraint) {
+void check_constraint(FieldCauses& causes, const Place& at, const json::Object& constraint) {
   const std::string_view action = text(constraint, "whenUnsatisfiable");
   if (json::get_int_or(constraint, "maxSkew", 0) <= 0) causes.invalid(at.field("maxSkew"), "must be greater than 0");
   if (text(constraint, "topologyKey").empty()) causes.required(at.field("topologyKey"), "a label of nodes");
@@ -142,17 +142,17 @@ void check_constraint(Causes& causes, const Place& at, const json::Object& const
 
 }  // namespace
 
-void check_affinity(Causes& causes, const Place& at, const json::Object& affinity) {
+void check_affinity(FieldCauses& causes, const Place& at, const json::Object& affinity) {
   check_node_affinity(causes, at.field("nodeAffinity"), members(affinity, "nodeAffinity"));
   check_pod_affinity(causes, at.field("podAffinity"), members(affinity, "podAffinity"));
   check_pod_affinity(causes, at.field("podAntiAffinity"), members(affinity, "podAntiAffinity"));
 }
 
-void check_tolerations(Causes& causes, const Place& at, const json::Array& tolerations) {
+void check_tolerations(FieldCauses& causes, const Place& at, const json::Array& tolerations) {
   for (std::size_t i = 0; i < tolerations.size(); ++i) check_toleration(causes, at.item(i), members(tolerations[i]));
 }
 
-void check_topology_spread(Causes& causes, const Place& at, const json::Array& constraints) {
+void check_topology_spread(FieldCauses& causes, const Place& at, const json::Array& constraints) {
   using Kind = std::pair<std::string_view, std::string_view>;
   const auto kind_of = [](const json::Value& one) {
     return Kind(text(one, "topologyKey"), text(one, "whenUnsatisfiable"));

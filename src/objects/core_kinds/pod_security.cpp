@@ -13,19 +13,20 @@ constexpr std::array<std::string_view, 2> group_change_policies = {"Always", "On
 constexpr std::array<std::string_view, 2> group_policies = {"Merge", "Strict"};
 constexpr std::array<std::string_view, 2> selinux_policies = {"MountOption", "Recursive"};
 
-void check_id(Causes& causes, const Place& at, const json::Value* id) {
+void check_id(FieldCauses& causes, const Place& at, const json::Value* id) {
   const auto number = json::as_int(id);
   if (number && (*number < 0 || *number > std::numeric_limits<std::int32_t>::max()))
     causes.invalid(at, "must be from 0 to 2147483647");
 }
 
-void check_ids(Causes& causes, const Place& at, const json::Object& context,
+void check_ids(FieldCauses& causes, const Place& at, const json::Object& context,
                std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names) check_id(causes, at.field(name), json::find(context, name));
 }
 
 // seccompProfile and appArmorProfile: a file or profile of the node goes with Localhost and with nothing else.
-void check_profile(Causes& causes, const Place& context_place, const json::Object& context, std::string_view name) {
+void check_profile(FieldCauses& causes, const Place& context_place, const json::Object& context,
+                   std::string_view name) {
   if (!has(context, name)) return;
   const json::Object& profile = members(context, name);
   const Place at = context_place.field(name);
@@ -43,14 +44,14 @@ void check_profile(Causes& causes, const Place& context_place, const json::Objec
   }
 }
 
-void check_policy(Causes& causes, const Place& at, const json::Object& context, std::string_view name,
+void check_policy(FieldCauses& causes, const Place& at, const json::Object& context, std::string_view name,
                   Supported values) {
   if (has(context, name)) check_supported(causes, at.field(name), text(context, name), values);
 }
 
 }  // namespace
 
-void check_container_security(Causes& causes, const Place& at, const json::Object& context) {
+void check_container_security(FieldCauses& causes, const Place& at, const json::Object& context) {
   check_ids(causes, at, context, {"runAsUser", "runAsGroup"});
   check_policy(causes, at, context, "procMount", proc_mounts);
   check_profile(causes, at, context, "seccompProfile");
@@ -63,7 +64,7 @@ void check_container_security(Causes& causes, const Place& at, const json::Objec
   check_profile(causes, at, context, "appArmorProfile");
 }
 
-void check_pod_security(Causes& causes, const Place& at, const json::Object& spec) {
+void check_pod_security(FieldCauses& causes, const Place& at, const json::Object& spec) {
   const json::Object& context = members(spec, "securityContext");
   check_ids(causes, at, context, {"fsGroup", "runAsUser", "runAsGroup"});
   const json::Array& groups = items(context, "supplementalGroups");

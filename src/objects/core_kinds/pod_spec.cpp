@@ -35,7 +35,7 @@ Defects search_path_defects(std::string_view path) {
   return dns1123_subdomain_defects(plain);
 }
 
-void check_dns(Causes& causes, const Place& at, const json::Object& spec) {
+void check_dns(FieldCauses& causes, const Place& at, const json::Object& spec) {
   const json::Object& config = members(spec, "dnsConfig");
   const json::Array& servers = items(config, "nameservers");
   const json::Array& searches = items(config, "searches");
@@ -60,7 +60,7 @@ void check_dns(Causes& causes, const Place& at, const json::Object& spec) {
     if (text(options[i], "name").empty()) causes.required(options_place.item(i), "the name of the option");
 }
 
-void check_host_network(Causes& causes, const Place& at, const json::Object& spec) {
+void check_host_network(FieldCauses& causes, const Place& at, const json::Object& spec) {
   if (!json::get_bool_or(spec, "hostNetwork", false)) return;
   const json::Array& containers = items(spec, "containers");
   const Place list = at.field("containers");
@@ -73,7 +73,7 @@ void check_host_network(Causes& causes, const Place& at, const json::Object& spe
   }
 }
 
-void check_gates(Causes& causes, const Place& at, const json::Object& spec) {
+void check_gates(FieldCauses& causes, const Place& at, const json::Object& spec) {
   const json::Array& readiness = items(spec, "readinessGates");
   const Place readiness_place = at.field("readinessGates");
   for (std::size_t i = 0; i < readiness.size(); ++i) {
@@ -96,13 +96,14 @@ struct NameField {
 };
 
 // Names that may be left out.
-void check_names(Causes& causes, const Place& at, const json::Object& spec, std::initializer_list<NameField> fields) {
+void check_names(FieldCauses& causes, const Place& at, const json::Object& spec,
+                 std::initializer_list<NameField> fields) {
   for (const NameField& field : fields)
     if (const std::string_view name = text(spec, field.member); !name.empty())
       causes.defects(at.field(field.member), name, field.defects(name));
 }
 
-void check_host_aliases(Causes& causes, const Place& at, const json::Array& aliases) {
+void check_host_aliases(FieldCauses& causes, const Place& at, const json::Array& aliases) {
   for (std::size_t i = 0; i < aliases.size(); ++i) {
     const json::Object& alias = members(aliases[i]);
     const Place place = at.item(i);
@@ -116,7 +117,7 @@ void check_host_aliases(Causes& causes, const Place& at, const json::Array& alia
 
 }  // namespace
 
-void check_pod_spec(Causes& causes, const Place& at, const json::Object& pod) {
+void check_pod_spec(FieldCauses& causes, const Place& at, const json::Object& pod) {
   const json::Object& spec = members(pod, "spec");
   if (!has(spec, "terminationGracePeriodSeconds"))
     causes.required(at.field("terminationGracePeriodSeconds"), "the termination grace period");
@@ -151,7 +152,7 @@ void check_pod_spec(Causes& causes, const Place& at, const json::Object& pod) {
 
 namespace {
 
-void check_images_are_trimmed(Causes& causes, const Place& at, const json::Array& containers) {
+void check_images_are_trimmed(FieldCauses& causes, const Place& at, const json::Array& containers) {
   static constexpr std::string_view blanks = " \t\r\n\v\f";
   for (std::size_t i = 0; i < containers.size(); ++i) {
     const std::string_view image = text(containers[i], "image");
@@ -162,7 +163,7 @@ void check_images_are_trimmed(Causes& causes, const Place& at, const json::Array
 
 }  // namespace
 
-void check_pod(Causes& causes, const json::Object& pod) {
+void check_pod(FieldCauses& causes, const json::Object& pod) {
   const Place at = top("spec");
   const json::Object& spec = members(pod, "spec");
   if (has_annotation(pod, mirror_annotation) && text(spec, "nodeName").empty())

@@ -18,41 +18,41 @@ constexpr std::array<std::string_view, 3> pull_policies = {"Always", "IfNotPrese
 constexpr std::int64_t token_seconds_min = 10 * 60;
 constexpr std::int64_t token_seconds_max = std::int64_t{1} << 32;
 
-void check_file_mode(Causes& causes, const Place& at, const json::Object& in, std::string_view member) {
+void check_file_mode(FieldCauses& causes, const Place& at, const json::Object& in, std::string_view member) {
   const auto mode = json::get_int(in, member);
   if (mode && (*mode < 0 || *mode > file_mode_max))
     causes.invalid(at.field(member), "must be from 0 to 0777 (octal), which is 511");
 }
 
 // A path below the volume that is none of those the kubelet keeps its own files under.
-void check_local_path(Causes& causes, const Place& at, std::string_view path) {
+void check_local_path(FieldCauses& causes, const Place& at, std::string_view path) {
   check_descending_path(causes, at, path);
   if (path.starts_with("..") && !path.starts_with("../")) causes.invalid(at, "must not begin with '..'");
 }
 
-void check_required(Causes& causes, const Place& at, const json::Object& in, std::string_view member) {
+void check_required(FieldCauses& causes, const Place& at, const json::Object& in, std::string_view member) {
   const auto* value = json::find(in, member);
   const auto* list = value ? value->if_array() : nullptr;
   if (list ? list->empty() : text(in, member).empty())
     causes.required(at.field(member), "required for this type of volume");
 }
 
-using SourceCheck = void (*)(Causes&, const Place&, const json::Object&);
-void check_nothing(Causes& /*causes*/, const Place& /*at*/, const json::Object& /*source*/) {}
+using SourceCheck = void (*)(FieldCauses&, const Place&, const json::Object&);
+void check_nothing(FieldCauses& /*causes*/, const Place& /*at*/, const json::Object& /*source*/) {}
 
-void check_empty_dir(Causes& causes, const Place& at, const json::Object& source) {
+void check_empty_dir(FieldCauses& causes, const Place& at, const json::Object& source) {
   if (const auto size = quantity_of(json::find(source, "sizeLimit")); size && size->sign() < 0)
     causes.forbidden(at.field("sizeLimit"), "must be 0 or more");
 }
 
-void check_host_path(Causes& causes, const Place& at, const json::Object& source) {
+void check_host_path(FieldCauses& causes, const Place& at, const json::Object& source) {
   const std::string_view path = text(source, "path");
   if (path.empty()) return;  // reported as missing
   if (has_backsteps(path)) causes.invalid(at.field("path"), "must not contain '..'");
   if (has(source, "type")) check_supported(causes, at.field("type"), text(source, "type"), host_path_types);
 }
 
-void check_key_paths(Causes& causes, const Place& at, const json::Object& source) {
+void check_key_paths(FieldCauses& causes, const Place& at, const json::Object& source) {
   const json::Array& keys = items(source, "items");
   const Place list = at.field("items");
   for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -65,16 +65,16 @@ void check_key_paths(Causes& causes, const Place& at, const json::Object& source
   }
 }
 
-void check_keys(Causes& causes, const Place& at, const json::Object& source) {
+void check_keys(FieldCauses& causes, const Place& at, const json::Object& source) {
   check_file_mode(causes, at, source, "defaultMode");
   check_key_paths(causes, at, source);
 }
 
-void check_nfs(Causes& causes, const Place& at, const json::Object& source) {
+void check_nfs(FieldCauses& causes, const Place& at, const json::Object& source) {
   if (!text(source, "path").starts_with('/')) causes.invalid(at.field("path"), "must be an absolute path");
 }
 
-void check_downward_file(Causes& causes, const Place& at, const json::Object& file) {
+void check_downward_file(FieldCauses& causes, const Place& at, const json::Object& file) {
   if (text(file, "path").empty()) causes.required(at.field("path"), "the path of the file");
   check_local_path(causes, at.field("path"), text(file, "path"));
   if (has(file, "fieldRef")) {
@@ -89,12 +89,12 @@ void check_downward_file(Causes& causes, const Place& at, const json::Object& fi
 }
 
 // The place of a file is that of the volume: upstream leaves the number out.
-void check_downward(Causes& causes, const Place& at, const json::Object& source) {
+void check_downward(FieldCauses& causes, const Place& at, const json::Object& source) {
   check_file_mode(causes, at, source, "defaultMode");
   for (const json::Value& file : items(source, "items")) check_downward_file(causes, at, members(file));
 }
 
-void check_token(Causes& causes, const Place& at, const Place& volume, const json::Object& token) {
+void check_token(FieldCauses& causes, const Place& at, const Place& volume, const json::Object& token) {
   const std::int64_t seconds = json::get_int_or(token, "expirationSeconds", 0);
   if (seconds < token_seconds_min)
     causes.invalid(at.field("expirationSeconds"), "must be at least 600 seconds (10 minutes)");
@@ -108,7 +108,7 @@ void check_token(Causes& causes, const Place& at, const Place& volume, const jso
 // Collects the paths that files of all sources take, each of which may be taken once.
 class TakenPaths {
  public:
-  TakenPaths(Causes& causes, const Place& volume) : causes_(causes), volume_(volume) {}
+  TakenPaths(FieldCauses& causes, const Place& volume) : causes_(causes), volume_(volume) {}
   void take(const json::Object& source) {
     for (const json::Value& item : items(source, "items")) {
       const std::string_view path = text(item, "path");
@@ -118,12 +118,12 @@ class TakenPaths {
   }
 
  private:
-  Causes& causes_;
+  FieldCauses& causes_;
   const Place& volume_;
   std::set<std::string_view> taken_;
 };
 
-void check_projected(Causes& causes, const Place& at, const json::Object& volume) {
+void check_projected(FieldCauses& causes, const Place& at, const json::Object& volume) {
   check_file_mode(causes, at, volume, "defaultMode");
   const json::Array& sources = items(volume, "sources");
   const Place list = at.field("sources");
@@ -150,7 +150,7 @@ void check_projected(Causes& causes, const Place& at, const json::Object& volume
   }
 }
 
-void check_ephemeral(Causes& causes, const Place& at, const json::Object& source) {
+void check_ephemeral(FieldCauses& causes, const Place& at, const json::Object& source) {
   const Place claim = at.field("volumeClaimTemplate");
   if (!has(source, "volumeClaimTemplate"))
     causes.required(claim, "the volume claim template");
@@ -158,7 +158,7 @@ void check_ephemeral(Causes& causes, const Place& at, const json::Object& source
     check_claim_spec(causes, claim.field("spec"), members(members(source, "volumeClaimTemplate"), "spec"));
 }
 
-void check_image(Causes& causes, const Place& at, const json::Object& source) {
+void check_image(FieldCauses& causes, const Place& at, const json::Object& source) {
   check_choice(causes, at.field("pullPolicy"), text(source, "pullPolicy"), pull_policies);
 }
 
@@ -205,7 +205,7 @@ constexpr std::array<Source, 30> sources = {{
     {.member = "image", .check = check_image, .required = {"reference"}},
 }};
 
-void check_source(Causes& causes, const Place& at, const json::Object& volume, const Source& source) {
+void check_source(FieldCauses& causes, const Place& at, const json::Object& volume, const Source& source) {
   const Place place = at.field(source.place.empty() ? source.member : source.place);
   const json::Object& object = members(volume, source.member);
   for (const std::string_view member : source.required)
@@ -213,7 +213,7 @@ void check_source(Causes& causes, const Place& at, const json::Object& volume, c
   source.check(causes, place, object);
 }
 
-const Source* check_sources(Causes& causes, const Place& at, const json::Object& volume) {
+const Source* check_sources(FieldCauses& causes, const Place& at, const json::Object& volume) {
   const Source* kind = nullptr;
   for (const Source& source : sources) {
     if (!has(volume, source.member)) continue;
@@ -251,12 +251,12 @@ bool has_backsteps(std::string_view path) {
   return false;
 }
 
-void check_descending_path(Causes& causes, const Place& at, std::string_view path) {
+void check_descending_path(FieldCauses& causes, const Place& at, std::string_view path) {
   if (path.starts_with('/')) causes.invalid(at, "must be a relative path");
   if (has_backsteps(path)) causes.invalid(at, "must not contain '..'");
 }
 
-Volumes check_volumes(Causes& causes, const Place& spec, const json::Object& pod) {
+Volumes check_volumes(FieldCauses& causes, const Place& spec, const json::Object& pod) {
   const json::Array& volumes = items(members(pod, "spec"), "volumes");
   const std::set<std::string> claims = made_claims(pod, volumes);
   const Place list = spec.field("volumes");

@@ -33,7 +33,7 @@ bool is_system_class(const json::Object& object) {
          !json::get_bool_or(object, "globalDefault", false);
 }
 
-void check_new(Causes& causes, const json::Object& object) {
+void check_new(FieldCauses& causes, const json::Object& object) {
   if (name_of(object).starts_with(system_prefix)) {
     if (!is_system_class(object))
       causes.forbidden(top("metadata").field("name"), "the prefix system- is reserved for Kubernetes");
@@ -44,7 +44,7 @@ void check_new(Causes& causes, const json::Object& object) {
     check_choice(causes, top("preemptionPolicy"), text(object, "preemptionPolicy"), preemption_policies);
 }
 
-void check_change(Causes& causes, const json::Object& object, const json::Object& old) {
+void check_change(FieldCauses& causes, const json::Object& object, const json::Object& old) {
   if (json::get_int_or(object, "value", 0) != json::get_int_or(old, "value", 0))
     causes.forbidden(top("value"), cannot_change);
   if (!same_member(object, old, "preemptionPolicy")) causes.invalid(top("preemptionPolicy"), cannot_change);
@@ -52,7 +52,7 @@ void check_change(Causes& causes, const json::Object& object, const json::Object
 
 void validate(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,
               std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   if (old)
     check_change(causes, object, *old);
   else

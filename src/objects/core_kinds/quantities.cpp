@@ -75,7 +75,7 @@ bool is_extended(std::string_view name) {
 // More may be promised of it than there is.
 bool can_overcommit(std::string_view name) { return is_native(name) && !is_huge_page_resource(name); }
 
-bool check_resource_name(Causes& causes, const Place& at, std::string_view name) {
+bool check_resource_name(FieldCauses& causes, const Place& at, std::string_view name) {
   const Defects defects = qualified_name_defects(name);
   causes.defects(at, name, defects);
   if (!defects.empty()) return false;
@@ -84,7 +84,7 @@ bool check_resource_name(Causes& causes, const Place& at, std::string_view name)
   return false;
 }
 
-void check_container_resource(Causes& causes, const Place& at, std::string_view name) {
+void check_container_resource(FieldCauses& causes, const Place& at, std::string_view name) {
   check_resource_name(causes, at, name);
   if (!is_qualified(name)) {
     if (!is_known(name, in_containers) && !is_huge_page_resource(name))
@@ -94,7 +94,7 @@ void check_container_resource(Causes& causes, const Place& at, std::string_view 
   }
 }
 
-void check_huge_pages(Causes& causes, const Place& at, std::string_view name, const json::Value& value) {
+void check_huge_pages(FieldCauses& causes, const Place& at, std::string_view name, const json::Value& value) {
   const auto size = Quantity::parse(name.substr(huge_pages_prefix.size()));
   const auto wanted = quantity_of(&value);
   const bool whole_size = size && size->sign() > 0 && size->milli_value() % 1000 == 0;
@@ -107,7 +107,7 @@ struct Seen {
   bool huge_pages = false;
 };
 
-void check_list(Causes& causes, const Place& at, const json::Object& list, Seen& seen) {
+void check_list(FieldCauses& causes, const Place& at, const json::Object& list, Seen& seen) {
   for (const auto& member : list) {
     const std::string_view name = member.key();
     const Place place = at.key(name);
@@ -121,7 +121,8 @@ void check_list(Causes& causes, const Place& at, const json::Object& list, Seen&
   }
 }
 
-void check_against_limits(Causes& causes, const Place& at, const json::Object& requests, const json::Object& limits) {
+void check_against_limits(FieldCauses& causes, const Place& at, const json::Object& requests,
+                          const json::Object& limits) {
   for (const auto& member : requests) {
     const std::string_view name = member.key();
     const auto limit = quantity_of(json::find(limits, name));
@@ -174,7 +175,7 @@ void round_requirements(json::Object& in, std::string_view requirements) {
 
 bool is_huge_page_resource(std::string_view name) { return name.starts_with(huge_pages_prefix); }
 
-void check_amount(Causes& causes, const Place& at, std::string_view resource, const json::Value& value) {
+void check_amount(FieldCauses& causes, const Place& at, std::string_view resource, const json::Value& value) {
   const auto quantity = quantity_of(&value);
   if (!quantity) return;  // canonical form refused it long ago
   if (quantity->sign() < 0) causes.invalid(at, "must be 0 or more");
@@ -182,17 +183,17 @@ void check_amount(Causes& causes, const Place& at, std::string_view resource, co
     causes.invalid(at, "must be a whole number");
 }
 
-void check_limit_resource(Causes& causes, const Place& at, std::string_view resource) {
+void check_limit_resource(FieldCauses& causes, const Place& at, std::string_view resource) {
   check_container_resource(causes, at, resource);
 }
 
-void check_quota_resource(Causes& causes, const Place& at, std::string_view resource) {
+void check_quota_resource(FieldCauses& causes, const Place& at, std::string_view resource) {
   check_resource_name(causes, at, resource);
   if (!is_qualified(resource) && !is_known(resource, in_quotas) && !is_quota_huge_page_resource(resource))
     causes.invalid(at, "must be a resource that a quota supports");
 }
 
-void check_requirements(Causes& causes, const Place& at, const json::Object& requirements) {
+void check_requirements(FieldCauses& causes, const Place& at, const json::Object& requirements) {
   const json::Object& limits = members(requirements, "limits");
   const json::Object& requests = members(requirements, "requests");
   Seen seen;
@@ -202,7 +203,7 @@ void check_requirements(Causes& causes, const Place& at, const json::Object& req
   if (seen.huge_pages && !seen.compute) causes.forbidden(at, "hugepages requires cpu or memory");
 }
 
-void check_overhead(Causes& causes, const Place& at, const json::Object& overhead) {
+void check_overhead(FieldCauses& causes, const Place& at, const json::Object& overhead) {
   Seen seen;
   check_list(causes, at.field("limits"), overhead, seen);
   if (seen.huge_pages && !seen.compute) causes.forbidden(at, "hugepages requires cpu or memory");

@@ -21,13 +21,13 @@ void round_requirements(json::Object& in, std::string_view requirements);
 
 bool is_huge_page_resource(std::string_view name);
 
-void check_amount(Causes& causes, const Place& at, std::string_view resource, const json::Value& value);
+void check_amount(FieldCauses& causes, const Place& at, std::string_view resource, const json::Value& value);
 // Of which pods and containers can be limited.
-void check_limit_resource(Causes& causes, const Place& at, std::string_view resource);
-void check_quota_resource(Causes& causes, const Place& at, std::string_view resource);
+void check_limit_resource(FieldCauses& causes, const Place& at, std::string_view resource);
+void check_quota_resource(FieldCauses& causes, const Place& at, std::string_view resource);
 // Of a container: {"limits":{},"requests":{}}.
-void check_requirements(Causes& causes, const Place& at, const json::Object& requirements);
+void check_requirements(FieldCauses& causes, const Place& at, const json::Object& requirements);
 // Of a pod's overhead, which is checked as the limits of a container at the same place.
-void check_overhead(Causes& causes, const Place& at, const json::Object& overhead);
+void check_overhead(FieldCauses& causes, const Place& at, const json::Object& overhead);
 
 }  // namespace vg::resources::core_kinds

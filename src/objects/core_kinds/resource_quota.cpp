@@ -55,7 +55,7 @@ constexpr std::size_t resources_max = 128;
 // Devices are allocated by a scheduler, which nothing here is.
 constexpr std::string_view device_class_suffix = ".deviceclass.resource.k8s.io/devices";
 
-void check_countable(Causes& causes, const Place& at, const json::Object& hard) {
+void check_countable(FieldCauses& causes, const Place& at, const json::Object& hard) {
   if (hard.size() > resources_max)
     causes.too_many(at, fmt::format("at most {} resources are supported", resources_max));
   for (const auto& member : hard)
@@ -63,7 +63,7 @@ void check_countable(Causes& causes, const Place& at, const json::Object& hard) 
       causes.forbidden(at.key(member.key()), "devices are not counted by this server; remove the resource");
 }
 
-void check_amounts(Causes& causes, const Place& at, const json::Object& amounts) {
+void check_amounts(FieldCauses& causes, const Place& at, const json::Object& amounts) {
   for (const auto& member : amounts) {
     const Place place = at.key(member.key());
     check_quota_resource(causes, place, member.key());
@@ -74,7 +74,7 @@ void check_amounts(Causes& causes, const Place& at, const json::Object& amounts)
 // Resources with a domain, and counts such as count/pods, go with every scope.
 bool is_tied_to_scopes(std::string_view resource) { return resource.find('/') == std::string_view::npos; }
 
-void check_scope_covers(Causes& causes, const Place& at, const Scope& scope, const json::Object& hard) {
+void check_scope_covers(FieldCauses& causes, const Place& at, const Scope& scope, const json::Object& hard) {
   for (const auto& member : hard) {
     const std::string_view resource = member.key();
     if (is_tied_to_scopes(resource) && std::ranges::find(scope.resources, resource) == scope.resources.end())
@@ -82,14 +82,14 @@ void check_scope_covers(Causes& causes, const Place& at, const Scope& scope, con
   }
 }
 
-void check_conflicts(Causes& causes, const Place& at, const Scopes& scopes) {
+void check_conflicts(FieldCauses& causes, const Place& at, const Scopes& scopes) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 2> pairs = {
       {{"BestEffort", "NotBestEffort"}, {"Terminating", "NotTerminating"}}};
   for (const auto& [one, other] : pairs)
     if (scopes.contains(one) && scopes.contains(other)) causes.invalid(at, "the scopes are mutually exclusive");
 }
 
-void check_scopes(Causes& causes, const Place& at, const json::Object& spec) {
+void check_scopes(FieldCauses& causes, const Place& at, const json::Object& spec) {
   Scopes seen;
   for (const json::Value& element : items(spec, "scopes")) {
     const Scope* scope = find_scope(as_text(element));
@@ -102,7 +102,7 @@ void check_scopes(Causes& causes, const Place& at, const json::Object& spec) {
   check_conflicts(causes, at, seen);
 }
 
-void check_scope_requirement(Causes& causes, const Place& at, const json::Object& requirement) {
+void check_scope_requirement(FieldCauses& causes, const Place& at, const json::Object& requirement) {
   const Scope* scope = find_scope(text(requirement, "scopeName"));
   const std::string_view op = text(requirement, "operator");
   const json::Array& values = items(requirement, "values");
@@ -117,7 +117,7 @@ void check_scope_requirement(Causes& causes, const Place& at, const json::Object
   }
 }
 
-void check_scope_selector(Causes& causes, const Place& at, const json::Object& spec) {
+void check_scope_selector(FieldCauses& causes, const Place& at, const json::Object& spec) {
   Scopes seen;
   for (const json::Value& element : items(members(spec, "scopeSelector"), "matchExpressions")) {
     const json::Object& requirement = members(element);
@@ -140,7 +140,7 @@ Scopes scopes_of(const json::Object& object) {
 
 void validate(const json::Object& object, const json::Object* old, const WriteContext& context,
               std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   const Place spec_place = top("spec");
   if (context.subresource != "status") {
     const json::Object& spec = members(object, "spec");

@@ -23,7 +23,7 @@ void defaults(json::Object& object, const WriteContext& /*context*/) {
   });
 }
 
-void check_role_ref(Causes& causes, const json::Object& ref, Supported kinds) {
+void check_role_ref(FieldCauses& causes, const json::Object& ref, Supported kinds) {
   const Place at = top("roleRef");
   check_supported(causes, at.field("apiGroup"), text(ref, "apiGroup"), rbac_groups);
   check_supported(causes, at.field("kind"), text(ref, "kind"), kinds);
@@ -34,7 +34,7 @@ void check_role_ref(Causes& causes, const json::Object& ref, Supported kinds) {
     causes.defects(at.field("name"), name, path_segment_defects(name));
 }
 
-void check_service_account(Causes& causes, const Place& at, const json::Object& subject, bool namespaced) {
+void check_service_account(FieldCauses& causes, const Place& at, const json::Object& subject, bool namespaced) {
   const std::string_view name = text(subject, "name");
   if (!name.empty()) causes.defects(at.field("name"), name, dns1123_subdomain_defects(name));
   if (!text(subject, "apiGroup").empty())
@@ -43,7 +43,7 @@ void check_service_account(Causes& causes, const Place& at, const json::Object& 
     causes.required(at.field("namespace"), "the namespace of the service account");
 }
 
-void check_subject(Causes& causes, const Place& at, const json::Object& subject, bool namespaced) {
+void check_subject(FieldCauses& causes, const Place& at, const json::Object& subject, bool namespaced) {
   if (text(subject, "name").empty()) causes.required(at.field("name"), "the name of the subject");
   const std::string_view kind = text(subject, "kind");
   if (kind == "ServiceAccount")
@@ -54,7 +54,7 @@ void check_subject(Causes& causes, const Place& at, const json::Object& subject,
     causes.not_supported(at.field("kind"), kind, subject_kinds);
 }
 
-void check_binding(Causes& causes, const json::Object& object, const json::Object* old, bool namespaced) {
+void check_binding(FieldCauses& causes, const json::Object& object, const json::Object* old, bool namespaced) {
   const Supported kinds = namespaced ? Supported(roles_of_namespaces) : Supported(roles_of_clusters);
   check_role_ref(causes, members(object, "roleRef"), kinds);
   const json::Array& subjects = items(object, "subjects");
@@ -67,13 +67,13 @@ void check_binding(Causes& causes, const json::Object& object, const json::Objec
 
 void validate_role_binding(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,
                            std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   check_binding(causes, object, old, true);
 }
 
 void validate_cluster_role_binding(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,
                                    std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   check_binding(causes, object, old, false);
 }
 

@@ -5,7 +5,7 @@
 namespace vg::resources::core_kinds {
 namespace {
 
-void check_rule(Causes& causes, const Place& at, const json::Object& rule, bool namespaced) {
+void check_rule(FieldCauses& causes, const Place& at, const json::Object& rule, bool namespaced) {
   if (items(rule, "verbs").empty())
     causes.required(at.field("verbs"), "at least one verb, for example get, or * for all");
   if (!items(rule, "nonResourceURLs").empty()) {
@@ -20,13 +20,13 @@ void check_rule(Causes& causes, const Place& at, const json::Object& rule, bool 
   if (items(rule, "resources").empty()) causes.required(at.field("resources"), "at least one resource, or * for all");
 }
 
-void check_rules(Causes& causes, const json::Object& object, bool namespaced) {
+void check_rules(FieldCauses& causes, const json::Object& object, bool namespaced) {
   const json::Array& rules = items(object, "rules");
   const Place list = top("rules");
   for (std::size_t i = 0; i < rules.size(); ++i) check_rule(causes, list.item(i), members(rules[i]), namespaced);
 }
 
-void check_aggregation(Causes& causes, const json::Object& object) {
+void check_aggregation(FieldCauses& causes, const json::Object& object) {
   if (!has(object, "aggregationRule")) return;
   const json::Array& selectors = items(members(object, "aggregationRule"), "clusterRoleSelectors");
   const Place at = top("aggregationRule");
@@ -41,13 +41,13 @@ void check_aggregation(Causes& causes, const json::Object& object) {
 
 void validate_role(const json::Object& object, const json::Object* /*old*/, const WriteContext& /*context*/,
                    std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   check_rules(causes, object, true);
 }
 
 void validate_cluster_role(const json::Object& object, const json::Object* /*old*/, const WriteContext& /*context*/,
                            std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   check_rules(causes, object, false);
   check_aggregation(causes, object);
 }

@@ -28,11 +28,11 @@ void defaults(json::Object& object, const WriteContext& /*context*/) {
   default_text(object, "type", "Opaque");
 }
 
-void require_key(Causes& causes, const Place& data, const json::Object& values, std::string_view key) {
+void require_key(FieldCauses& causes, const Place& data, const json::Object& values, std::string_view key) {
   if (!has(values, key)) causes.required(data.key(key), "required for secrets of this type");
 }
 
-void check_docker_config(Causes& causes, const Place& data, const json::Object& values, std::string_view key) {
+void check_docker_config(FieldCauses& causes, const Place& data, const json::Object& values, std::string_view key) {
   if (!has(values, key)) return require_key(causes, data, values, key);
   const auto content = base64_decode_lenient(text(values, key));
   const auto parsed = json::Document::parse(content.value_or(""));
@@ -40,7 +40,7 @@ void check_docker_config(Causes& causes, const Place& data, const json::Object& 
     causes.invalid(data.key(key), "must be a JSON object");  // never show any of it
 }
 
-void check_type(Causes& causes, const Place& data, const json::Object& object) {
+void check_type(FieldCauses& causes, const Place& data, const json::Object& object) {
   const json::Object& values = members(object, "data");
   const std::string_view type = text(object, "type");
   if (type == "kubernetes.io/service-account-token") {
@@ -64,7 +64,7 @@ void check_type(Causes& causes, const Place& data, const json::Object& object) {
   }
 }
 
-void check_change(Causes& causes, const json::Object& object, const json::Object& old) {
+void check_change(FieldCauses& causes, const json::Object& object, const json::Object& old) {
   if (text(object, "type") != text(old, "type")) causes.invalid(top("type"), cannot_change);
   if (!json::get_bool_or(old, "immutable", false)) return;
   if (!json::get_bool_or(object, "immutable", false))
@@ -74,7 +74,7 @@ void check_change(Causes& causes, const json::Object& object, const json::Object
 
 void validate(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,
               std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   if (old) check_change(causes, object, *old);
   const Place data = top("data");
   const json::Object& values = members(object, "data");

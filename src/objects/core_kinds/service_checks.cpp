@@ -26,7 +26,7 @@ constexpr std::int64_t affinity_seconds_max = 24 * 60 * 60;
 constexpr std::string_view only_balancers = "requires type LoadBalancer";
 constexpr std::string_view not_external_names = "must not be set for type ExternalName";
 
-void check_external_name(Causes& causes, const Place& at, const json::Object& spec) {
+void check_external_name(FieldCauses& causes, const Place& at, const json::Object& spec) {
   if (!items(spec, "clusterIPs").empty()) causes.forbidden(at.field("clusterIPs"), not_external_names);
   if (!items(spec, "ipFamilies").empty()) causes.forbidden(at.field("ipFamilies"), not_external_names);
   if (has(spec, "ipFamilyPolicy")) causes.forbidden(at.field("ipFamilyPolicy"), not_external_names);
@@ -38,7 +38,7 @@ void check_external_name(Causes& causes, const Place& at, const json::Object& sp
     causes.defects(at.field("externalName"), name, dns1123_subdomain_defects(name));
 }
 
-void check_type_needs(Causes& causes, const Place& at, const json::Object& spec) {
+void check_type_needs(FieldCauses& causes, const Place& at, const json::Object& spec) {
   const std::string_view type = text(spec, "type");
   if (items(spec, "ports").empty() && !is_headless(spec) && type != "ExternalName")
     causes.required(at.field("ports"), "at least one port");
@@ -47,7 +47,7 @@ void check_type_needs(Causes& causes, const Place& at, const json::Object& spec)
   if (type == "ExternalName") check_external_name(causes, at, spec);
 }
 
-void check_service_port(Causes& causes, const Place& at, const json::Object& port, bool needs_name,
+void check_service_port(FieldCauses& causes, const Place& at, const json::Object& port, bool needs_name,
                         std::set<std::string_view>& names) {
   const std::string_view name = text(port, "name");
   if (!name.empty()) {
@@ -64,7 +64,7 @@ void check_service_port(Causes& causes, const Place& at, const json::Object& por
                    qualified_name_defects(text(port, "appProtocol")));
 }
 
-void check_ports(Causes& causes, const Place& at, const json::Array& ports) {
+void check_ports(FieldCauses& causes, const Place& at, const json::Array& ports) {
   std::set<std::string_view> names;
   for (std::size_t i = 0; i < ports.size(); ++i)
     check_service_port(causes, at.item(i), members(ports[i]), ports.size() > 1, names);
@@ -72,7 +72,7 @@ void check_ports(Causes& causes, const Place& at, const json::Array& ports) {
 
 using PortKey = std::pair<std::string_view, std::int64_t>;
 
-void check_repeated_ports(Causes& causes, const Place& at, const json::Object& spec) {
+void check_repeated_ports(FieldCauses& causes, const Place& at, const json::Object& spec) {
   const json::Array& ports = items(spec, "ports");
   std::set<PortKey> seen;
   for (std::size_t i = 0; i < ports.size(); ++i) {
@@ -90,7 +90,7 @@ void check_repeated_ports(Causes& causes, const Place& at, const json::Object& s
   }
 }
 
-void check_session_affinity(Causes& causes, const Place& at, const json::Object& spec) {
+void check_session_affinity(FieldCauses& causes, const Place& at, const json::Object& spec) {
   const std::string_view affinity = text(spec, "sessionAffinity");
   check_choice(causes, at.field("sessionAffinity"), affinity, affinities);
   if (affinity != "ClientIP") return;
@@ -101,7 +101,7 @@ void check_session_affinity(Causes& causes, const Place& at, const json::Object&
                    fmt::format("must be from 1 to {} seconds", affinity_seconds_max));
 }
 
-void check_addresses_match(Causes& causes, const Place& at, const json::Object& spec) {
+void check_addresses_match(FieldCauses& causes, const Place& at, const json::Object& spec) {
   const json::Array& addresses = items(spec, "clusterIPs");
   const std::string_view first = text(spec, "clusterIP");
   if (first.empty()) {
@@ -113,7 +113,7 @@ void check_addresses_match(Causes& causes, const Place& at, const json::Object& 
   }
 }
 
-void check_families(Causes& causes, const Place& at, const json::Object& spec) {
+void check_families(FieldCauses& causes, const Place& at, const json::Object& spec) {
   const json::Array& list = items(spec, "ipFamilies");
   const Place place = at.field("ipFamilies");
   std::set<std::string_view> seen;
@@ -126,7 +126,7 @@ void check_families(Causes& causes, const Place& at, const json::Object& spec) {
 }
 
 // Whether every address is one; a check of how they fit together would only confuse otherwise.
-bool check_address_forms(Causes& causes, const Place& at, const json::Array& addresses) {
+bool check_address_forms(FieldCauses& causes, const Place& at, const json::Array& addresses) {
   bool good = true;
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     if (i == 0 && as_text(addresses[i]) == headless_address) {
@@ -141,7 +141,7 @@ bool check_address_forms(Causes& causes, const Place& at, const json::Array& add
   return good;
 }
 
-void check_cluster_ips(Causes& causes, const Place& at, const json::Object& spec) {
+void check_cluster_ips(FieldCauses& causes, const Place& at, const json::Object& spec) {
   if (text(spec, "type") == "ExternalName") return;
   const json::Array& addresses = items(spec, "clusterIPs");
   const Place place = at.field("clusterIPs");
@@ -173,7 +173,7 @@ bool is_special(const IpAddress& address) {
          (bytes[0] == 0xFF && (bytes[1] & 0x0FU) == 2);
 }
 
-void check_external_ips(Causes& causes, const Place& at, const json::Array& addresses) {
+void check_external_ips(FieldCauses& causes, const Place& at, const json::Array& addresses) {
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     const std::string_view address = as_text(addresses[i]);
     if (check_ip(causes, at.item(i), address) && is_special(*parse_ip(address, LeadingZeros::ignored)))
@@ -181,7 +181,7 @@ void check_external_ips(Causes& causes, const Place& at, const json::Array& addr
   }
 }
 
-void check_balancer(Causes& causes, const Place& at, const json::Object& spec) {
+void check_balancer(FieldCauses& causes, const Place& at, const json::Object& spec) {
   const bool balancer = text(spec, "type") == "LoadBalancer";
   const json::Array& ranges = items(spec, "loadBalancerSourceRanges");
   const Place place = at.field("LoadBalancerSourceRanges");  // with a capital: so it is upstream
@@ -191,7 +191,7 @@ void check_balancer(Causes& causes, const Place& at, const json::Object& spec) {
     causes.forbidden(at.field("allocateLoadBalancerNodePorts"), only_balancers);
 }
 
-void check_balancer_class(Causes& causes, const json::Object& spec, const json::Object* old) {
+void check_balancer_class(FieldCauses& causes, const json::Object& spec, const json::Object* old) {
   const Place spec_place = top("spec");
   const Place at = spec_place.field("loadBalancerClass");
   const bool balancer = text(spec, "type") == "LoadBalancer";
@@ -204,7 +204,7 @@ void check_balancer_class(Causes& causes, const json::Object& spec, const json::
     causes.forbidden(at, only_balancers);
 }
 
-void check_traffic(Causes& causes, const Place& at, const json::Object& spec) {
+void check_traffic(FieldCauses& causes, const Place& at, const json::Object& spec) {
   const std::string_view external = text(spec, "externalTrafficPolicy");
   if (is_reachable_from_outside(spec))
     check_choice(causes, at.field("externalTrafficPolicy"), external, traffic_policies);
@@ -223,7 +223,7 @@ void check_traffic(Causes& causes, const Place& at, const json::Object& spec) {
 }
 
 // clusterIPs and ipFamilies: the first of them is fixed, the second may come and go with the policy.
-void check_family_list(Causes& causes, const Place& at, std::string_view member, const json::Object& spec,
+void check_family_list(FieldCauses& causes, const Place& at, std::string_view member, const json::Object& spec,
                        const json::Object& old) {
   const json::Array& now = items(spec, member);
   const json::Array& before = items(old, member);
@@ -239,7 +239,7 @@ void check_family_list(Causes& causes, const Place& at, std::string_view member,
     causes.invalid(at.field("ipFamilyPolicy"), "removing the secondary value requires ipFamilyPolicy SingleStack");
 }
 
-void check_change(Causes& causes, const Place& at, const json::Object& spec, const json::Object& old) {
+void check_change(FieldCauses& causes, const Place& at, const json::Object& spec, const json::Object& old) {
   if (text(spec, "type") != "ExternalName" && text(old, "type") != "ExternalName") {
     if (!(is_headless(spec) && is_headless(old))) check_family_list(causes, at, "clusterIPs", spec, old);
     if (!is_headless(spec) && !is_headless(old)) check_family_list(causes, at, "ipFamilies", spec, old);
@@ -250,7 +250,7 @@ void check_change(Causes& causes, const Place& at, const json::Object& spec, con
     causes.forbidden(at.field("healthCheckNodePort"), cannot_change);
 }
 
-void check_ingress(Causes& causes, const Place& at, const json::Object& ingress) {
+void check_ingress(FieldCauses& causes, const Place& at, const json::Object& ingress) {
   static constexpr std::array<std::string_view, 2> modes = {"Proxy", "VIP"};
   const std::string_view ip = text(ingress, "ip");
   const std::string_view hostname = text(ingress, "hostname");
@@ -265,7 +265,7 @@ void check_ingress(Causes& causes, const Place& at, const json::Object& ingress)
     causes.invalid(at.field("hostname"), "must be a host name, not an address; use ip");
 }
 
-void check_status(Causes& causes, const json::Object& object) {
+void check_status(FieldCauses& causes, const json::Object& object) {
   const json::Array& ingresses = items(members(members(object, "status"), "loadBalancer"), "ingress");
   const Place status = top("status");
   const Place balancer = status.field("loadBalancer");
@@ -279,7 +279,7 @@ void check_status(Causes& causes, const json::Object& object) {
 
 void validate_service(const json::Object& object, const json::Object* old, const WriteContext& context,
                       std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   if (context.subresource == "status") return check_status(causes, object);
   const json::Object& spec = members(object, "spec");
   const Place at = top("spec");

@@ -26,7 +26,7 @@ void defaults(json::Object& object, const WriteContext& /*context*/) {
   default_pointer(object, "volumeBindingMode", "Immediate");
 }
 
-void check_topology_term(Causes& causes, const Place& at, const json::Object& term) {
+void check_topology_term(FieldCauses& causes, const Place& at, const json::Object& term) {
   const json::Array& expressions = items(term, "matchLabelExpressions");
   const Place list = at.field("matchLabelExpressions");
   std::set<std::string_view> keys;
@@ -45,7 +45,7 @@ void check_topology_term(Causes& causes, const Place& at, const json::Object& te
   }
 }
 
-void check_topologies(Causes& causes, const json::Array& terms) {
+void check_topologies(FieldCauses& causes, const json::Array& terms) {
   const Place at = top("allowedTopologies");
   std::set<std::string> seen;
   for (std::size_t i = 0; i < terms.size(); ++i) {
@@ -56,7 +56,7 @@ void check_topologies(Causes& causes, const json::Array& terms) {
   }
 }
 
-void check_change(Causes& causes, const json::Object& object, const json::Object& old) {
+void check_change(FieldCauses& causes, const json::Object& object, const json::Object& old) {
   for (const std::string_view member : {"parameters", "provisioner", "reclaimPolicy"})
     if (!same_member(object, old, member)) causes.forbidden(top(member), phrases::updates_forbidden(member));
   if (!same_member(object, old, "volumeBindingMode")) causes.invalid(top("volumeBindingMode"), cannot_change);
@@ -64,7 +64,7 @@ void check_change(Causes& causes, const json::Object& object, const json::Object
 
 void validate(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,
               std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   check_provisioner(causes, top("provisioner"), text(object, "provisioner"));
   check_parameters(causes, members(object, "parameters"));
   if (const std::string_view policy = text(object, "reclaimPolicy"); !policy.empty())
@@ -76,7 +76,7 @@ void validate(const json::Object& object, const json::Object* old, const WriteCo
 
 }  // namespace
 
-void check_provisioner(Causes& causes, const Place& at, std::string_view written) {
+void check_provisioner(FieldCauses& causes, const Place& at, std::string_view written) {
   std::string name(written);
   if (name.empty()) return causes.required(at, "the driver that provisions the volumes");
   std::ranges::transform(name, name.begin(),
@@ -84,7 +84,7 @@ void check_provisioner(Causes& causes, const Place& at, std::string_view written
   causes.defects(at, name, qualified_name_defects(name));
 }
 
-void check_parameters(Causes& causes, const json::Object& parameters) {
+void check_parameters(FieldCauses& causes, const json::Object& parameters) {
   const Place at = top("parameters");
   if (parameters.size() > parameters_max)
     return causes.too_long(at, fmt::format("must have at most {} parameters", parameters_max));

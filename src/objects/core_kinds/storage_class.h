@@ -9,7 +9,7 @@
 namespace vg::resources::core_kinds {
 
 // The driver that makes the volumes.
-void check_provisioner(Causes& causes, const Place& at, std::string_view name);
-void check_parameters(Causes& causes, const json::Object& parameters);
+void check_provisioner(FieldCauses& causes, const Place& at, std::string_view name);
+void check_parameters(FieldCauses& causes, const json::Object& parameters);
 
 }  // namespace vg::resources::core_kinds

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t driver_name_bytes_max = 63;
 
-void check_driver_name(Causes& causes, const Place& at, std::string_view name) {
+void check_driver_name(FieldCauses& causes, const Place& at, std::string_view name) {
   if (name.empty()) causes.required(at, "name the driver");
   if (name.size() > driver_name_bytes_max)
     causes.too_long(at, fmt::format("must have at most {} bytes", driver_name_bytes_max));
@@ -39,7 +39,7 @@ void default_driver(json::Object& object, const WriteContext& /*context*/) {
   default_pointer(spec, "seLinuxMount", false);
 }
 
-void check_token_requests(Causes& causes, const Place& at, const json::Array& requests) {
+void check_token_requests(FieldCauses& causes, const Place& at, const json::Array& requests) {
   static constexpr std::int64_t seconds_min = 600;
   static constexpr std::int64_t seconds_max = std::int64_t{1} << 32U;
   std::set<std::string_view> audiences;
@@ -58,7 +58,7 @@ void validate_driver(const json::Object& object, const json::Object* old, const 
                      std::vector<StatusCause>& into) {
   static constexpr std::array<std::string_view, 3> policies = {"File", "None", "ReadWriteOnceWithFSType"};
   static constexpr std::array<std::string_view, 2> modes = {"Persistent", "Ephemeral"};
-  Causes causes(into);
+  FieldCauses causes(into);
   const json::Object& spec = members(object, "spec");
   const Place at = top("spec");
   if (!old) check_driver_name(causes, top("name"), name_of(object));
@@ -76,7 +76,7 @@ void validate_driver(const json::Object& object, const json::Object* old, const 
 
 // --- nodes -----------------------------------------------------------------------------------------------------------
 
-void check_node_driver(Causes& causes, const Place& at, const json::Object& driver) {
+void check_node_driver(FieldCauses& causes, const Place& at, const json::Object& driver) {
   static constexpr std::size_t id_bytes_max = 256;
   check_driver_name(causes, at.field("name"), text(driver, "name"));
   const std::string_view id = text(driver, "nodeID");
@@ -100,7 +100,7 @@ json::Value without_allocatable(const json::Object& driver) {
 
 void validate_csi_node(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,
                        std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   const json::Array& drivers = items(members(object, "spec"), "drivers");
   const Place spec = top("spec");
   const Place at = spec.field("drivers");
@@ -127,7 +127,7 @@ void validate_csi_node(const json::Object& object, const json::Object* old, cons
 
 void validate_attachment(const json::Object& object, const json::Object* old, const WriteContext& context,
                          std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   if (context.subresource == "status") return;
   const json::Object& spec = members(object, "spec");
   const Place at = top("spec");
@@ -151,7 +151,7 @@ void validate_attachment(const json::Object& object, const json::Object* old, co
 
 void validate_capacity(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,
                        std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   check_label_selector(causes, top("nodeTopology"), members(object, "nodeTopology"));
   const std::string_view name = text(object, "storageClassName");
   causes.defects(top("storageClassName"), name, dns1123_subdomain_defects(name));
@@ -163,7 +163,7 @@ void validate_capacity(const json::Object& object, const json::Object* old, cons
 
 void validate_attributes_class(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,
                                std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   if (old)
     for (const std::string_view member : {"driverName", "parameters"})
       if (!same_member(object, *old, member)) causes.forbidden(top(member), cannot_change);

@@ -81,7 +81,7 @@ void prepare_update(json::Object& object, const json::Object& old, const WriteCo
     status["lastPhaseTransitionTime"] = context.now_rfc3339;
 }
 
-void check_capacity(Causes& causes, const Place& at, const json::Object& capacity) {
+void check_capacity(FieldCauses& causes, const Place& at, const json::Object& capacity) {
   if (capacity.empty()) causes.required(at, "the size of the volume");
   if (!has(capacity, "storage") || capacity.size() > 1) causes.not_supported(at, "capacity", only_storage);
   for (const auto& member : capacity)
@@ -89,7 +89,7 @@ void check_capacity(Causes& causes, const Place& at, const json::Object& capacit
       causes.invalid(at.key(member.key()), "must be greater than zero");
 }
 
-void check_modes(Causes& causes, const Place& at, const json::Array& modes) {
+void check_modes(FieldCauses& causes, const Place& at, const json::Array& modes) {
   if (modes.empty()) causes.required(at, "at least one access mode, for example ReadWriteOnce");
   bool one_pod = false;
   for (const json::Value& mode : modes) {
@@ -99,7 +99,7 @@ void check_modes(Causes& causes, const Place& at, const json::Array& modes) {
   if (one_pod && modes.size() > 1) causes.forbidden(at, "ReadWriteOncePod excludes every other access mode");
 }
 
-void check_source(Causes& causes, const Place& at, const json::Object& spec) {
+void check_source(FieldCauses& causes, const Place& at, const json::Object& spec) {
   std::string_view first;
   for (const std::string_view source : sources) {
     if (!has(spec, source)) continue;
@@ -119,7 +119,7 @@ void check_source(Causes& causes, const Place& at, const json::Object& spec) {
     causes.invalid(place.field("path"), "must be an absolute path");
 }
 
-void check_change(Causes& causes, const json::Object& spec, const json::Object& before) {
+void check_change(FieldCauses& causes, const json::Object& spec, const json::Object& before) {
   const bool moved = std::ranges::any_of(sources, [&](std::string_view source) {
     if (source != "csi") return !same_member(spec, before, source);
     json::Object driver = members(spec, "csi");  // the secret for growing may come later
@@ -137,7 +137,7 @@ void check_change(Causes& causes, const json::Object& spec, const json::Object& 
 
 void validate(const json::Object& object, const json::Object* old, const WriteContext& context,
               std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   if (context.subresource == "status") return;
   const json::Object& spec = members(object, "spec");
   const Place at = top("spec");

@@ -55,7 +55,7 @@ void prepare_counted_update(json::Object& object, const json::Object& old, const
 
 void default_template(json::Object& spec) { default_pod_template(json::ensure_object(spec, "template")); }
 
-void check_template(Causes& causes, const Place& at, const json::Object& pod_template) {
+void check_template(FieldCauses& causes, const Place& at, const json::Object& pod_template) {
   const json::Object& metadata = members(pod_template, "metadata");
   check_labels(causes, at.field("labels"), members(metadata, "labels"));
   const Place spec = at.field("spec");
@@ -64,7 +64,7 @@ void check_template(Causes& causes, const Place& at, const json::Object& pod_tem
     causes.forbidden(spec.field("ephemeralContainers"), "these are added to pods that run");
 }
 
-void check_lasting_template(Causes& causes, const Place& at, const json::Object& pod_template) {
+void check_lasting_template(FieldCauses& causes, const Place& at, const json::Object& pod_template) {
   check_template(causes, at, pod_template);
   const json::Object& spec = members(pod_template, "spec");
   const Place place = at.field("spec");
@@ -82,7 +82,7 @@ bool selector_matches(const json::Object& selector, const json::Object& labels) 
          });
 }
 
-void check_workload_selector(Causes& causes, const Place& at, const json::Object& spec) {
+void check_workload_selector(FieldCauses& causes, const Place& at, const json::Object& spec) {
   const Place place = at.field("selector");
   if (!has(spec, "selector")) return causes.required(place, "the selector of the pods");
   const json::Object& selector = members(spec, "selector");
@@ -95,7 +95,7 @@ void check_workload_selector(Causes& causes, const Place& at, const json::Object
                    "selector does not match template labels: pods would not be found again");
 }
 
-void check_int_or_percent(Causes& causes, const Place& at, const json::Value* value, bool within_100) {
+void check_int_or_percent(FieldCauses& causes, const Place& at, const json::Value* value, bool within_100) {
   if (!value || value->is_null()) return;
   if (const auto number = json::as_int(value)) return check_not_negative(causes, at, *number);
   const auto percent = percent_of(as_text(*value));
@@ -111,19 +111,19 @@ std::int64_t int_or_percent(const json::Value* value) {
   return percent_of(as_text(*value)).value_or(0);
 }
 
-void check_not_negative(Causes& causes, const Place& at, const json::Object& in,
+void check_not_negative(FieldCauses& causes, const Place& at, const json::Object& in,
                         std::initializer_list<std::string_view> members) {
   for (const std::string_view member : members)
     if (const auto value = json::get_int(in, member)) check_not_negative(causes, at.field(member), *value);
 }
 
-void check_status_counts(Causes& causes, const json::Object& object) {
+void check_status_counts(FieldCauses& causes, const json::Object& object) {
   const Place at = top("status");
   for (const auto& member : members(object, "status"))
     if (const auto value = json::as_int(&member.value())) check_not_negative(causes, at.field(member.key()), *value);
 }
 
-void check_immutable(Causes& causes, const Place& at, const json::Object& object, const json::Object& old,
+void check_immutable(FieldCauses& causes, const Place& at, const json::Object& object, const json::Object& old,
                      std::initializer_list<std::string_view> members) {
   for (const std::string_view member : members)
     if (!same_member(object, old, member)) causes.invalid(at.field(member), cannot_change);

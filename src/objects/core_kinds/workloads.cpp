@@ -39,7 +39,7 @@ void default_deployment(json::Object& object, const WriteContext& /*context*/) {
   default_template(spec);
 }
 
-void check_deployment_strategy(Causes& causes, const Place& at, const json::Object& strategy) {
+void check_deployment_strategy(FieldCauses& causes, const Place& at, const json::Object& strategy) {
   const std::string_view type = text(strategy, "type");
   check_supported(causes, at, type, deployment_strategies);
   const Place rolling_place = at.field("rollingUpdate");
@@ -58,7 +58,7 @@ void check_deployment_strategy(Causes& causes, const Place& at, const json::Obje
 
 void validate_deployment(const json::Object& object, const json::Object* old, const WriteContext& context,
                          std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   if (context.subresource == "status") return check_status_counts(causes, object);
   const json::Object& spec = members(object, "spec");
   const Place at = top("spec");
@@ -83,7 +83,7 @@ void default_replica_set(json::Object& object, const WriteContext& /*context*/) 
 
 void validate_replica_set(const json::Object& object, const json::Object* old, const WriteContext& context,
                           std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   if (context.subresource == "status") return check_status_counts(causes, object);
   const json::Object& spec = members(object, "spec");
   const Place at = top("spec");
@@ -131,7 +131,7 @@ void default_stateful_set(json::Object& object, const WriteContext& /*context*/)
   });
 }
 
-void check_stateful_set_strategy(Causes& causes, const Place& at, const json::Object& strategy) {
+void check_stateful_set_strategy(FieldCauses& causes, const Place& at, const json::Object& strategy) {
   const std::string_view type = text(strategy, "type");
   const Place place = at.field("rollingUpdate");
   const json::Object& rolling = members(strategy, "rollingUpdate");
@@ -168,7 +168,7 @@ json::Object with_claim_volumes(const json::Object& spec) {
 }
 
 // What of a stateful set may change; everything else is as it was made.
-void check_stateful_set_change(Causes& causes, const json::Object& spec, const json::Object& before) {
+void check_stateful_set_change(FieldCauses& causes, const json::Object& spec, const json::Object& before) {
   static constexpr std::array<std::string_view, 7> changeable = {"replicas",
                                                                  "template",
                                                                  "updateStrategy",
@@ -186,7 +186,7 @@ void check_stateful_set_change(Causes& causes, const json::Object& spec, const j
                      "revisionHistoryLimit, persistentVolumeClaimRetentionPolicy and minReadySeconds are forbidden");
 }
 
-void check_claim_templates(Causes& causes, const Place& at, const json::Array& claims) {
+void check_claim_templates(FieldCauses& causes, const Place& at, const json::Array& claims) {
   for (std::size_t i = 0; i < claims.size(); ++i) {
     const Place place = at.item(i);
     check_claim_spec(causes, place.field("spec"), members(members(claims[i]), "spec"));
@@ -196,7 +196,7 @@ void check_claim_templates(Causes& causes, const Place& at, const json::Array& c
 void validate_stateful_set(const json::Object& object, const json::Object* old, const WriteContext& context,
                            std::vector<StatusCause>& into) {
   static constexpr std::array<std::string_view, 2> management = {"OrderedReady", "Parallel"};
-  Causes causes(into);
+  FieldCauses causes(into);
   if (context.subresource == "status") return check_status_counts(causes, object);
   const json::Object& spec = members(object, "spec");
   const Place at = top("spec");
@@ -233,7 +233,7 @@ void default_daemon_set(json::Object& object, const WriteContext& /*context*/) {
   default_template(spec);
 }
 
-void check_daemon_set_strategy(Causes& causes, const Place& at, const json::Object& strategy) {
+void check_daemon_set_strategy(FieldCauses& causes, const Place& at, const json::Object& strategy) {
   static constexpr std::array<std::string_view, 2> types = {rolling_update, on_delete};
   const std::string_view type = text(strategy, "type");
   check_supported(causes, at, type, types);
@@ -252,7 +252,7 @@ void check_daemon_set_strategy(Causes& causes, const Place& at, const json::Obje
 
 void validate_daemon_set(const json::Object& object, const json::Object* old, const WriteContext& context,
                          std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   if (context.subresource == "status") return check_status_counts(causes, object);
   const json::Object& spec = members(object, "spec");
   const Place at = top("spec");
@@ -281,7 +281,7 @@ void default_replication_controller(json::Object& object, const WriteContext& /*
 
 void validate_replication_controller(const json::Object& object, const json::Object* /*old*/,
                                      const WriteContext& context, std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   if (context.subresource == "status") return check_status_counts(causes, object);
   const json::Object& spec = members(object, "spec");
   const Place at = top("spec");
@@ -303,7 +303,7 @@ void default_template_object(json::Object& object, const WriteContext& /*context
 
 void validate_template_object(const json::Object& object, const json::Object* /*old*/, const WriteContext& /*context*/,
                               std::vector<StatusCause>& into) {
-  Causes causes(into);
+  FieldCauses causes(into);
   check_template(causes, top("template"), members(object, "template"));
 }
 
