@@ -25,7 +25,7 @@ struct Parts {
   ComponentLink& components;
 };
 
-// The objects that were read. A ActionCase points into it, so it must not move.
+// The objects that were read. An ActionCase points into it, so it must not move.
 using Gathered = std::deque<json::Value>;
 
 // Fills in what the steps ask for. The first refusal ends it.

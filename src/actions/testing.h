@@ -157,7 +157,7 @@ class Given {
   }
 
  private:
-  // What a ActionCase holds, before there is one.
+  // What an ActionCase holds, before there is one.
   struct Parts {
     const json::Value *machine = nullptr, *instance = nullptr, *claim = nullptr, *cdi = nullptr, *node = nullptr,
                       *kubevirt = nullptr, *body = nullptr;
