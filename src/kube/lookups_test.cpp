@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 using Steady = std::chrono::steady_clock;
 
 // What every source of look-ups does is in tests/contract/lookups_test.cpp.
-struct KubeLookupsTest : ::testing::Test {
+struct LookupSessionTest : ::testing::Test {
   testing::Bench bench;
   json::Document memory;
 
@@ -28,7 +28,7 @@ struct KubeLookupsTest : ::testing::Test {
   // Codes of the answers to so many look-ups, 200 for objects that were found, after everything was fetched.
   std::vector<int> look_up(admission::LookupSession& session, int count) {
     std::vector<int> codes;
-    bench.run([](KubeLookupsTest& self, admission::LookupSession& in, int n, std::vector<int>& out) -> Task<void> {
+    bench.run([](LookupSessionTest& self, admission::LookupSession& in, int n, std::vector<int>& out) -> Task<void> {
       do {
         if (in.lookups().missed()) co_await in.fetch(*self.bench.loop);
         out.clear();
@@ -42,7 +42,7 @@ struct KubeLookupsTest : ::testing::Test {
   }
 };
 
-TEST_F(KubeLookupsTest, WhatIsMissingIsAskedForSideBySide) {
+TEST_F(LookupSessionTest, WhatIsMissingIsAskedForSideBySide) {
   constexpr int count = 12;
   make(count);
   bench.api.wait_for(count);
@@ -52,7 +52,7 @@ TEST_F(KubeLookupsTest, WhatIsMissingIsAskedForSideBySide) {
   EXPECT_EQ(bench.api.asked().size(), std::size_t{count}) << "each of them once";
 }
 
-TEST_F(KubeLookupsTest, ManyAreAskedForSomeAtATime) {
+TEST_F(LookupSessionTest, ManyAreAskedForSomeAtATime) {
   constexpr int count = 100;
   make(count);
   const KubeLookups lookups(bench.client, {});
@@ -60,7 +60,7 @@ TEST_F(KubeLookupsTest, ManyAreAskedForSomeAtATime) {
   EXPECT_LE(bench.api.waited_at_once(), 16);
 }
 
-TEST_F(KubeLookupsTest, AllRoundsHaveOneTimeTogether) {
+TEST_F(LookupSessionTest, AllRoundsHaveOneTimeTogether) {
   constexpr int count = 100;
   make(count);
   const auto began = Steady::now();
@@ -75,24 +75,15 @@ TEST_F(KubeLookupsTest, AllRoundsHaveOneTimeTogether) {
   EXPECT_LE(bench.api.waited_at_once(), 16);
 }
 
-TEST_F(KubeLookupsTest, WithoutTimeNobodyIsAsked) {
+TEST_F(LookupSessionTest, WithoutTimeNobodyIsAsked) {
   make(1);
   const KubeLookups lookups(bench.client, {}, 0ms);
   EXPECT_THAT(look_up(*lookups.open("somebody"), 1), ::testing::ElementsAre(503));
   EXPECT_TRUE(bench.api.asked().empty());
 }
 
-TEST_F(KubeLookupsTest, OneRequestAsksForSoManyAndNoMore) {
-  constexpr int count = 300;
-  make(count);
-  const KubeLookups lookups(bench.client, {});
-  const auto codes = look_up(*lookups.open("somebody"), count);
-  EXPECT_EQ(std::ranges::count(codes, 200), 256);
-  EXPECT_EQ(std::ranges::count(codes, 503), count - 256);
-}
-
 // An object of each answer names the next one, for ever.
-TEST_F(KubeLookupsTest, ACircleHasAnEnd) {
+TEST_F(LookupSessionTest, ACircleHasAnEnd) {
   make(1000);
   const KubeLookups lookups(bench.client, {});
   const auto session = lookups.open("somebody");
@@ -103,7 +94,7 @@ TEST_F(KubeLookupsTest, ACircleHasAnEnd) {
 }
 
 // Sixteen questions at a time, so what comes too much is at most theirs.
-TEST_F(KubeLookupsTest, AllAnswersTogetherHaveALimit) {
+TEST_F(LookupSessionTest, AllAnswersTogetherHaveALimit) {
   constexpr int count = 64;
   const std::string filler(limits::mib, 'x');
   for (int i = 0; i < count; ++i)
