@@ -12,6 +12,7 @@
 #include "cluster.h"
 #include "commands.h"
 #include "completion.h"
+#include "render.h"
 #include "rules.h"
 #include "serve.h"
 #include "server/version.h"
@@ -37,16 +38,6 @@ int run_check(Arguments arguments, Output output) {
                           .argument = "FILE",
                           .arguments_min = 1,
                           .arguments_max = SIZE_MAX},
-                         arguments, output);
-}
-
-int run_render(Arguments arguments, Output output) {
-  return not_implemented({.name = "render",
-                          .synopsis = "FILE",
-                          .about = "Shows an object after defaulting, offline. Not implemented yet.",
-                          .argument = "FILE",
-                          .arguments_min = 1,
-                          .arguments_max = 1},
                          arguments, output);
 }
 
@@ -82,7 +73,7 @@ constexpr std::array table = std::to_array<Command>({
     {"rules", looking, "lists the validation rules", run_rules},
     {"actions", looking, "lists the actions on VMs and the permissions they require", run_actions},
     {"check", looking, "validates objects offline (not implemented yet)", run_check},
-    {"render", looking, "shows an object after defaulting (not implemented yet)", run_render},
+    {"render", looking, "shows what an object becomes, offline", run_render},
     {"completion", other, "prints the completion of commands for a shell", run_completion},
     {"version", other, "shows the version of this program", run_version},
     {"help", other, "shows the help of a command", run_help},
