@@ -135,8 +135,10 @@ INSTANTIATE_TEST_SUITE_P(IoThreads, CpuRule, ::testing::ValuesIn(thread_rows), n
 
 // Two cells of six CPUs each, two siblings a core; CPU 0 and 1 are not ours.
 constexpr std::string_view two_cells = R"({"cpuSet":[2,3,4,5,6,7,8,9,10,11],"topology":{"numa_cells":[
-  {"id":0,"cpus":[{"id":0,"siblings":[0,1]},{"id":1,"siblings":[0,1]},{"id":2,"siblings":[2,3]},{"id":4,"siblings":[4,5]}]},
-  {"id":1,"cpus":[{"id":6,"siblings":[6,7]},{"id":8,"siblings":[8,9]},{"id":10,"siblings":[10,11]}]}]}})";
+  {"id":0,"cpus":[{"id":0,"siblings":[0,1]},{"id":1,"siblings":[0,1]},{"id":2,"siblings":[2,3]},
+           {"id":3,"siblings":[2,3]},{"id":4,"siblings":[4,5]},{"id":5,"siblings":[4,5]}]},
+  {"id":1,"cpus":[{"id":6,"siblings":[6,7]},{"id":7,"siblings":[6,7]},{"id":8,"siblings":[8,9]},
+           {"id":9,"siblings":[8,9]},{"id":10,"siblings":[10,11]},{"id":11,"siblings":[10,11]}]}]}})";
 
 std::string dedicated(std::string_view cpu, std::string_view rest = "") {
   return dom(fmt::format(R"({{"cpu":{{"dedicatedCpuPlacement":true,"maxSockets":0,{}}}{}{}}})", cpu,
@@ -214,6 +216,10 @@ const std::vector<Row> pin_rows = {
       {"cpu/numa/cell[1]@memory", "4194304"},
       {"cpu/numa/cell[1]@unit", "b"}},
      two_cells},
+    {"DOM-NUMA-01b",
+     dedicated(R"("cores":2,"numa":{"guestMappingPassthrough":{}})", R"("memory":{"hugepages":{"pageSize":"2Mi"}})"),
+     {},
+     R"({"cpuSet":[0,1],"topology":{"numa_cells":[{"cpus":[{"id":0,"siblings":[0,1]}]}]}})"},
     {"DOM-NUMA-03a", dedicated(R"("cores":1,"numa":{"guestMappingPassthrough":{}})"), {}, two_cells},
     {"DOM-NUMA-03b",
      dedicated(R"("cores":1,"numa":{"guestMappingPassthrough":{}})", R"("memory":{"hugepages":{"pageSize":"0"}})"),
