@@ -45,6 +45,8 @@ struct BoundCell {
 
 struct Conversion {
   Conversion(const Vmi& vmi, const Context& context, IoThreads threads);
+  Conversion(const Conversion&) = delete;  // `devices` is a part of `domain`
+  Conversion& operator=(const Conversion&) = delete;
 
   const Vmi& vmi;
   const Context& context;

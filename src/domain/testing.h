@@ -20,7 +20,7 @@
 
 namespace vg::domain::testing {
 
-// As a server stores it, for amd64 (V-00 of spec domain 9).
+// As a server stores it, for amd64: the full vector of spec domain 9.
 inline constexpr std::string_view ordinary_vmi = R"({
   "apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance",
   "metadata": {"name": "vm1", "namespace": "default", "uid": "U"},
@@ -121,7 +121,7 @@ inline std::string at(const Element& root, std::string_view path) {
 
 // One rule, one VMI: what is found where. Without places: the rule refuses it.
 struct Row {
-  std::string_view id;  // of the rule, with a letter behind it where there are several
+  std::string_view id;  // of the rule, with a word behind it where there are several
   std::string vmi;      // a merge patch
   std::vector<std::pair<std::string_view, std::string_view>> places = {};
   std::string_view context = "{}";
@@ -129,11 +129,11 @@ struct Row {
 
 inline void PrintTo(const Row& row, std::ostream* out) { *out << row.id; }
 
-// The name of a test: DOM_OS_02a.
+// The name of a test: DOM_OS_02_a.
 inline std::string name_of(const ::testing::TestParamInfo<Row>& row) {
   std::string name(row.param.id);
   for (char& c : name)
-    if (c == '-') c = '_';
+    if (c == '-' || c == ' ') c = '_';
   return name;
 }
 
