@@ -9,6 +9,7 @@
 
 #include "base/domain_limits.h"
 #include "domain/derive.h"
+#include "domain/refusal.h"
 #include "json/access.h"
 
 namespace vg::domain {
@@ -185,8 +186,8 @@ Result<Context> read_context(const Vmi& vmi, const json::Value& file) {
   for (const auto& [key, value] : *object) {
     const auto* member = std::ranges::find(table, std::string_view(key), &Member::name);
     if (member == table.end())
-      return fail(Status::bad_request(fmt::format("unknown member \"{}\" of the context; supported are {}",
-                                                  std::string_view(key).substr(0, 64), context_members())));
+      return fail(Status::bad_request(
+          fmt::format("unknown member {} of the context; supported are {}", quoted(key), context_members())));
     if (!member->read(value, given))
       return fail(Status::bad_request(fmt::format("{} of the context must be {}", member->name, member->takes)));
   }

@@ -85,7 +85,7 @@ void set_alias(Element& element, std::string_view name) {
 Result<void> check_names(Conversion& c) {
   const auto leads_elsewhere = [](std::string_view name) { return !name.empty() && !is_file_name(name); };
   const auto refused = [](std::string_view field) {
-    return refuse("", field, "must not be \".\" or \"..\" or contain a slash: it becomes part of a path");
+    return refuse("", field, "must not be empty, \".\" or \"..\" or contain a slash: it becomes part of a path");
   };
   const auto& metadata = c.vmi.metadata;
   if (leads_elsewhere(metadata.name())) return refused("metadata.name");

@@ -111,6 +111,14 @@ TEST(HostileTest, NamesStayInTheirFolder) {
   }
 }
 
+TEST(HostileTest, MessagesAreShortAndSafeOnATerminal) {
+  const auto made =
+      converted(dev(fmt::format(R"({{"sound":{{"name":"s","model":"\u001b[31m{}"}}}})", std::string(100000, 'x'))));
+  ASSERT_FALSE(made);
+  EXPECT_LT(made.error().message.size(), 500u);
+  EXPECT_FALSE(made.error().message.contains('\x1b'));
+}
+
 TEST(HostileTest, ListsThatANumberAsksForAreBounded) {
   EXPECT_TRUE(converted(dom(R"({"cpu":{"maxSockets":4096}})")));
   EXPECT_FALSE(converted(dom(R"({"cpu":{"maxSockets":4294967295}})")));

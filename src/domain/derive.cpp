@@ -81,8 +81,9 @@ Result<void> check_room(std::string_view name, const PersistentVolumeClaimInfo& 
   const bool ask = request && (!capacity || *request < *capacity);
   const std::int64_t bytes = ask ? request->value() : capacity ? capacity->value() : 0;
   if (bytes >= mebibyte) return {};
-  return refuse("DOM-PRE-03", fmt::format("status.volumeStatus[{}].persistentVolumeClaimInfo", name),
-                "capacity or request must be 1Mi or more");
+  return refuse(
+      "DOM-PRE-03", "status.volumeStatus",
+      fmt::format("persistentVolumeClaimInfo of {} must have a capacity or request of 1Mi or more", quoted(name)));
 }
 
 // DOM-PRE-03: file-system claims that are no file system of the guest reach the launcher as host disks.

@@ -32,7 +32,7 @@ Result<IoThreads> io_threads_of(const Vmi& vmi) {
     threads.pool = vmi.dom.io_threads().supplemental_pool_thread_count();
     if (!threads.pool)
       return refuse("DOM-IOT-01", "spec.domain.ioThreads.supplementalPoolThreadCount",
-                    "is required with policy supplementalPool");
+                    "Required value: the policy is supplementalPool");
     threads.total = *threads.pool;
     threads.autos = 0;
     return threads;

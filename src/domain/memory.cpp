@@ -19,7 +19,8 @@ Result<std::uint64_t> bytes_of(const Quantity& amount, std::string_view field) {
   // Upstream takes one off whatever it cannot read as a plain integer, a fraction or not.
   const auto whole = amount.as_int64();
   const std::int64_t bytes = whole ? *whole : amount.value() - 1;
-  if (bytes < 0) return refuse("DOM-MEM-04", field, fmt::format("\"{}\": must not be negative", amount.to_string()));
+  if (bytes < 0)
+    return refuse("DOM-MEM-04", field, fmt::format("{}: must not be negative", quoted(amount.to_string())));
   return static_cast<std::uint64_t>(bytes);
 }
 
@@ -33,7 +34,7 @@ Result<void> write_memory(Conversion& c) {
   const auto memory = c.vmi.dom.memory();
   Quantity amount = guest_memory(c.vmi);
   if (memory.max_guest()) {
-    if (!memory.guest()) return refuse("DOM-MEM-03", guest_field, "is required with maxGuest");
+    if (!memory.guest()) return refuse("DOM-MEM-03", guest_field, "Required value: maxGuest is set");
     const Quantity most = amount_of(memory.max_guest());
     if (most != amount) {  // DOM-MEM-03
       const auto bytes = bytes_of(most, "spec.domain.memory.maxGuest");

@@ -39,9 +39,10 @@ Result<std::vector<BoundCell>> involved_cells(const Conversion& c) {
 Result<std::uint64_t> page_size(const Vmi& vmi) {
   const auto hugepages = vmi.dom.memory().hugepages();
   const std::string_view field = "spec.domain.memory.hugepages";
-  if (!hugepages) return refuse("DOM-NUMA-03", field, "is required with numa.guestMappingPassthrough");
+  if (!hugepages) return refuse("DOM-NUMA-03", field, "Required value: numa.guestMappingPassthrough is set");
   const auto amount = Quantity::parse(hugepages.page_size());
-  if (!amount) return refuse("DOM-NUMA-03", field, fmt::format("\"{}\": {}", hugepages.page_size(), amount.error()));
+  if (!amount)
+    return refuse("DOM-NUMA-03", field, fmt::format("{}: {}", quoted(hugepages.page_size()), amount.error()));
   auto bytes = bytes_of(*amount, field);
   if (bytes && *bytes == 0) return refuse("DOM-NUMA-03", field, "pageSize must not be 0");
   return bytes;

@@ -46,7 +46,7 @@ Result<void> write_boot_file(const Conversion& c, Element& os, Name name, std::s
                              std::string_view field) {
   if (path.empty()) return {};
   const auto file = base_name(path);
-  if (!is_file_name(file)) return refuse("DOM-OS-11", field, fmt::format("\"{}\": must name a file", path));
+  if (!is_file_name(file)) return refuse("DOM-OS-11", field, fmt::format("{}: must name a file", quoted(path)));
   os.child(name).set_text(c.context.paths.at(Path::kernel_boot, {{"file", file}, {"uid", c.vmi.metadata.uid()}}));
   return {};
 }
@@ -73,14 +73,14 @@ Result<void> write_acpi_table(const Conversion& c, Element& acpi, std::string_vi
   for (const kubevirt::Volume volume : c.vmi.spec.volumes()) {
     if (volume.name() != volume_name) continue;
     if (!volume.secret())
-      return refuse("DOM-OS-13", field, fmt::format("\"{}\": must be a secret volume", volume_name));
+      return refuse("DOM-OS-13", field, fmt::format("{}: must be a secret volume", quoted(volume_name)));
     acpi.add("table")
         .set("type", type)
         .set_text(
             c.context.paths.at(Path::acpi_table, {{"volume", volume_name}, {"file", fmt::format("{}.bin", type)}}));
     return {};
   }
-  return refuse("DOM-OS-13", field, fmt::format("\"{}\": spec.volumes has no volume of this name", volume_name));
+  return refuse("DOM-OS-13", field, fmt::format("{}: spec.volumes has no volume of this name", quoted(volume_name)));
 }
 
 // DOM-OS-13
@@ -89,7 +89,7 @@ Result<void> write_acpi(const Conversion& c, Element& os) {
   if (!acpi) return {};
   const std::string_view place = "spec.domain.firmware.acpi";
   if (acpi.slic_name_ref().empty() && acpi.msdm_name_ref().empty())
-    return refuse("DOM-OS-13", place, "slicNameRef or msdmNameRef is required");
+    return refuse("DOM-OS-13", place, "Required value: slicNameRef or msdmNameRef");
   Element& tables = os.child("acpi");
   if (auto done = write_acpi_table(c, tables, "slic", acpi.slic_name_ref(), fmt::format("{}.slicNameRef", place));
       !done)

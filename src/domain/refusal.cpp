@@ -4,10 +4,14 @@
 
 #include <utility>
 
+#include "base/json_text.h"
 #include "base/phrases.h"
 
 namespace vg::domain {
 namespace {
+
+// As long as the longest name that is valid anywhere.
+constexpr std::size_t quoted_bytes_max = 256;
 
 Failed failed(std::string message, StatusCause cause) {
   Status status{.code = 422, .reason = "Invalid", .message = std::move(message), .details = {}};
@@ -18,6 +22,12 @@ Failed failed(std::string message, StatusCause cause) {
 }
 
 }  // namespace
+
+std::string quoted(std::string_view value) {
+  std::string text;
+  append_json_string(text, value, quoted_bytes_max);
+  return text;
+}
 
 Failed refuse(std::string_view rule, std::string_view field, std::string why) {
   constexpr std::string_view reason = "FieldValueInvalid";

@@ -41,7 +41,7 @@ Result<void> write_watchdog(Conversion& c) {
     return refuse("DOM-WDG-01", field,
                   fmt::format("must not be set: watchdogs are not supported on {}", c.traits.name));
   const api::View device(given.get(model));
-  if (!device) return refuse("DOM-WDG-01", field, fmt::format("{} is required on {}", model, c.traits.name));
+  if (!device) return refuse("DOM-WDG-01", field, fmt::format("Required value: {} on {}", model, c.traits.name));
   Element& watchdog = c.devices.add("watchdog").set("model", model);
   watchdog.set("action", api::Read<std::string_view>::or_zero(device.get("action")));
   set_alias(watchdog, given.name());
@@ -89,7 +89,7 @@ Result<void> write_sound(Conversion& c) {
   const auto model = given.model().empty() ? "ich9" : given.model();
   if (model != "ich9" && model != "ac97")
     return refuse("DOM-SND-01", "spec.domain.devices.sound.model",
-                  fmt::format("\"{}\": supported values: ich9, ac97", model));
+                  fmt::format("{}: supported values: ich9, ac97", quoted(model)));
   set_alias(c.devices.add("sound").set("model", model), given.name());
   return {};
 }
