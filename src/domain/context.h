@@ -79,6 +79,10 @@ struct Context {
   ByName<std::string> cbt;        // overlay of a volume
   ByName<std::string> disk_info;  // format of a container disk
   ByName<std::string> domain_attachment;
+  // What stands behind attachment "tap". A node without rights for taps has interfaces of type "user" with a back end;
+  // all else of the element stays (spec domain 7).
+  std::string tap_type = "ethernet", tap_back_end;
+  std::string emulator;                                                 // empty: libvirt chooses
   std::vector<Element> generic_hostdevs, gpu_hostdevs, sriov_hostdevs;  // ready <hostdev> elements (DOM-HDV-03)
   bool usb_host_device = false;
   std::vector<std::uint32_t> cpu_set;

@@ -155,6 +155,20 @@ TEST(ContextTest, PathsCanBeOfANode) {
   EXPECT_EQ(at(*made, "devices/serial/source@path"), "/broken/{");
 }
 
+TEST(ContextTest, NetworkAndEmulatorCanBeOfANode) {
+  const auto made = converted("{}", "{}", [](Context& c) {
+    c.tap_type = "user";
+    c.tap_back_end = "passt";
+    c.emulator = "/opt/qemu";
+  });
+  ASSERT_TRUE(made);
+  EXPECT_EQ(at(*made, "devices/interface@type"), "user");
+  EXPECT_EQ(at(*made, "devices/interface/backend@type"), "passt");
+  EXPECT_EQ(at(*made, "devices/interface/rom@enabled"), "no");
+  EXPECT_EQ(at(*made, "devices/interface/alias@name"), "ua-default");
+  EXPECT_EQ(at(*made, "devices/emulator"), "/opt/qemu");
+}
+
 TEST(ContextTest, BaseNamesAreThoseOfGo) {
   EXPECT_EQ(base_name("/a/b"), "b");
   EXPECT_EQ(base_name("/a/b//"), "b");

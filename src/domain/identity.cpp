@@ -51,6 +51,7 @@ Result<void> write_cross_emulator(Conversion& c) {
 Result<void> write_hypervisor(Conversion& c) {
   const bool hyperv = c.context.hypervisor == "hyperv-direct";
   if (c.context.cross_arch && !hyperv) return write_cross_emulator(c);
+  if (!c.context.emulator.empty()) c.devices.child("emulator").set_text(c.context.emulator);
   if (c.context.hypervisor_device) {
     if (hyperv) c.domain.set("type", "hyperv");
     return {};

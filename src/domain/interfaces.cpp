@@ -32,7 +32,8 @@ void write_virtio_driver(const Conversion& c, Element& element) {
 
 // DOM-NET-08
 void write_tap(const Conversion& c, const Interface& given, Element& element) {
-  element.set("type", "ethernet");
+  element.set("type", c.context.tap_type);
+  if (!c.context.tap_back_end.empty()) element.child("backend").set("type", c.context.tap_back_end);
   if (given.boot_order()) element.child("boot").set("order", *given.boot_order());
   if (c.traits.option_rom && (!given.boot_order() || c.context.iommu_on())) element.child("rom").set("enabled", "no");
   if (given.state() == "down") element.child("link").set("state", "down");

@@ -53,7 +53,8 @@ using PathWords = std::initializer_list<std::pair<std::string_view, std::string_
 class Paths {
  public:
   Paths();  // the launcher's
-  // `pattern` may name {uid}, {namespace}, {name}, {volume}, {file}, {index}, as the pattern that it replaces does.
+  // A context is of one VMI, so a pattern may be a path; {volume}, {file} and {index} stand where the one that it
+  // replaces has them, {uid}, {namespace} and {name} where that one has any of the three.
   void set(Path path, std::string pattern) { patterns_[static_cast<std::size_t>(path)] = std::move(pattern); }
   // Words are put in as they are, and not looked into again.
   std::string at(Path path, PathWords words = {}) const;
