@@ -59,7 +59,7 @@ Result<void> check_kind(const json::Value& object) {
                                               domain::quoted(kind), domain::quoted(version))));
 }
 
-Result<domain::Context> context_of(const domain::Vmi& vmi, const std::string& path) {
+Result<domain::DomainContext> context_of(const domain::Vmi& vmi, const std::string& path) {
   json::Document none;
   none.root().emplace_object();
   if (path.empty()) return domain::read_context(vmi, none.root());

@@ -62,7 +62,7 @@ struct Probes {
   std::function<std::map<std::uint32_t, std::uint64_t>(std::uint32_t node)> numa_distances;
 };
 
-struct Context {
+struct DomainContext {
   std::string architecture = "amd64";
   bool cross_arch = false;
   std::string hypervisor = "kvm";

@@ -18,7 +18,7 @@ namespace {
 // Which of the two a member goes into: settings are read before the context is derived, the rest replaces parts of it.
 struct Given {
   Settings settings;
-  std::vector<std::function<void(Context&)>> changes;
+  std::vector<std::function<void(DomainContext&)>> changes;
 };
 
 using Read = bool (*)(const json::Value&, Given&);
@@ -37,7 +37,7 @@ template <auto member>
 bool read_flag(const json::Value& value, Given& given) {
   bool flag = false;
   if (!as_flag(value, flag)) return false;
-  given.changes.emplace_back([flag](Context& context) { context.*member = flag; });
+  given.changes.emplace_back([flag](DomainContext& context) { context.*member = flag; });
   return true;
 }
 
@@ -45,7 +45,7 @@ template <auto member>
 bool read_text(const json::Value& value, Given& given) {
   const auto text = json::as_string(&value);
   if (!text) return false;
-  given.changes.emplace_back([text = std::string(*text)](Context& context) { context.*member = text; });
+  given.changes.emplace_back([text = std::string(*text)](DomainContext& context) { context.*member = text; });
   return true;
 }
 
@@ -59,7 +59,7 @@ bool read_names(const json::Value& value, Given& given) {
     if (!name) return false;
     names.emplace(*name);
   }
-  given.changes.emplace_back([names](Context& context) { ((context.*members = names), ...); });
+  given.changes.emplace_back([names](DomainContext& context) { ((context.*members = names), ...); });
   return true;
 }
 
@@ -73,7 +73,7 @@ bool read_texts_by_name(const json::Value& value, Given& given) {
     if (!text) return false;
     texts.insert_or_assign(std::string(key), std::string(*text));
   }
-  given.changes.emplace_back([texts](Context& context) { context.*member = texts; });
+  given.changes.emplace_back([texts](DomainContext& context) { context.*member = texts; });
   return true;
 }
 
@@ -81,13 +81,13 @@ bool read_period(const json::Value& value, Given& given) {
   const auto period = json::as_int(&value);
   if (!period || *period < 0) return false;
   given.changes.emplace_back(
-      [period](Context& context) { context.balloon_stats_period = static_cast<std::uint64_t>(*period); });
+      [period](DomainContext& context) { context.balloon_stats_period = static_cast<std::uint64_t>(*period); });
   return true;
 }
 
 bool read_verbosity(const json::Value& value, Given& given) {
   const auto level = json::as_int(&value);
-  if (level) given.changes.emplace_back([level](Context& context) { context.launcher_verbosity = level; });
+  if (level) given.changes.emplace_back([level](DomainContext& context) { context.launcher_verbosity = level; });
   return level.has_value();
 }
 
@@ -106,7 +106,7 @@ bool read_ids(const json::Value* value, std::vector<std::uint32_t>& into) {
 bool read_cpu_set(const json::Value& value, Given& given) {
   std::vector<std::uint32_t> cpus;
   if (!value.is_array() || !read_ids(&value, cpus)) return false;
-  given.changes.emplace_back([cpus](Context& context) { context.cpu_set = cpus; });
+  given.changes.emplace_back([cpus](DomainContext& context) { context.cpu_set = cpus; });
   return true;
 }
 
@@ -133,7 +133,7 @@ bool read_topology(const json::Value& value, Given& given) {
   if (const json::Array* list = json::get_array(value, "numa_cells"))
     for (const json::Value& one : *list)
       if (!read_cell(one, cells.emplace_back())) return false;
-  given.changes.emplace_back([cells](Context& context) { context.host_topology = cells; });
+  given.changes.emplace_back([cells](DomainContext& context) { context.host_topology = cells; });
   return true;
 }
 
@@ -145,7 +145,7 @@ bool read_smbios(const json::Value& value, Given& given) {
                 .product = text("product"),
                 .sku = text("sku"),
                 .version = text("version")};
-  given.changes.emplace_back([smbios](Context& context) { context.smbios = smbios; });
+  given.changes.emplace_back([smbios](DomainContext& context) { context.smbios = smbios; });
   return true;
 }
 
@@ -156,30 +156,30 @@ struct Member {
 };
 
 constexpr std::array table = std::to_array<Member>({
-    {"allowEmulation", "true or false", read_flag<&Context::allow_emulation>},
-    {"blockVolumes", "a list of volume names", read_names<&Context::block_pvc, &Context::block_dv>},
-    {"bochsDisplayForEFIGuests", "true or false", read_flag<&Context::bochs_for_efi>},
+    {"allowEmulation", "true or false", read_flag<&DomainContext::allow_emulation>},
+    {"blockVolumes", "a list of volume names", read_names<&DomainContext::block_pvc, &DomainContext::block_dv>},
+    {"bochsDisplayForEFIGuests", "true or false", read_flag<&DomainContext::bochs_for_efi>},
     {"cpuSet", "a list of CPU numbers", read_cpu_set},
-    {"crossArchitecture", "true or false", read_flag<&Context::cross_arch>},
-    {"diskFormats", "formats by volume name", read_texts_by_name<&Context::disk_info>},
-    {"domainAttachment", "attachments by interface name", read_texts_by_name<&Context::domain_attachment>},
+    {"crossArchitecture", "true or false", read_flag<&DomainContext::cross_arch>},
+    {"diskFormats", "formats by volume name", read_texts_by_name<&DomainContext::disk_info>},
+    {"domainAttachment", "attachments by interface name", read_texts_by_name<&DomainContext::domain_attachment>},
     {"firmwareAutoSelection", "true or false", read_setting<&Settings::firmware_auto_selection>},
     {"freePageReportingDisabled", "true or false", read_setting<&Settings::free_page_reporting_disabled>},
-    {"hypervisor", "kvm or hyperv-direct", read_text<&Context::hypervisor>},
-    {"iommufd", "true or false", read_flag<&Context::iommufd>},
-    {"kvm", "true or false", read_flag<&Context::hypervisor_device>},
+    {"hypervisor", "kvm or hyperv-direct", read_text<&DomainContext::hypervisor>},
+    {"iommufd", "true or false", read_flag<&DomainContext::iommufd>},
+    {"kvm", "true or false", read_flag<&DomainContext::hypervisor_device>},
     {"launcherVerbosity", "a number", read_verbosity},
     {"memBalloonStatsPeriod", "a number of seconds", read_period},
-    {"preallocatedVolumes", "a list of volume names", read_names<&Context::discard_ignore>},
+    {"preallocatedVolumes", "a list of volume names", read_names<&DomainContext::discard_ignore>},
     {"serialConsoleLogDisabled", "true or false", read_setting<&Settings::serial_log_disabled>},
     {"smbios", "an object with manufacturer, family, product, sku, version", read_smbios},
     {"topology", "an object with numa_cells", read_topology},
-    {"usbHostDevice", "true or false", read_flag<&Context::usb_host_device>},
+    {"usbHostDevice", "true or false", read_flag<&DomainContext::usb_host_device>},
 });
 
 }  // namespace
 
-Result<Context> read_context(const Vmi& vmi, const json::Value& file) {
+Result<DomainContext> read_context(const Vmi& vmi, const json::Value& file) {
   const json::Object* object = file.if_object();
   if (!object) return fail(Status::bad_request("the context must be an object"));
   Given given;

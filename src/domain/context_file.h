@@ -11,7 +11,7 @@
 namespace vg::domain {
 
 // An unknown member is refused: it would be taken for something that it does not do.
-Result<Context> read_context(const Vmi& vmi, const json::Value& file);
+Result<DomainContext> read_context(const Vmi& vmi, const json::Value& file);
 
 // The members that a context file may have, with commas between them.
 std::string context_members();

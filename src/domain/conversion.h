@@ -44,12 +44,12 @@ struct BoundCell {
 };
 
 struct Conversion {
-  Conversion(const Vmi& vmi, const Context& context, IoThreads threads);
+  Conversion(const Vmi& vmi, const DomainContext& context, IoThreads threads);
   Conversion(const Conversion&) = delete;  // `devices` is a part of `domain`
   Conversion& operator=(const Conversion&) = delete;
 
   const Vmi& vmi;
-  const Context& context;
+  const DomainContext& context;
   const Traits& traits;
   std::string_view virtio;  // DOM-ARCH-02
   Topology topology;

@@ -14,10 +14,10 @@
 namespace vg::domain {
 namespace {
 
-using Step = Result<void> (*)(Conversion&);
+using ConversionStep = Result<void> (*)(Conversion&);
 
 // spec domain 1.2: which error is told first, and who reads what others have written.
-constexpr std::array steps = std::to_array<Step>({
+constexpr std::array steps = std::to_array<ConversionStep>({
     check_names,
     write_identity,
     write_interfaces,
@@ -60,7 +60,7 @@ constexpr std::array steps = std::to_array<Step>({
 
 }  // namespace
 
-Conversion::Conversion(const Vmi& vmi_, const Context& context_, IoThreads threads)
+Conversion::Conversion(const Vmi& vmi_, const DomainContext& context_, IoThreads threads)
     : vmi(vmi_),
       context(context_),
       traits(traits_of(context_.architecture)),
@@ -99,11 +99,11 @@ Result<void> check_names(Conversion& c) {
   return {};
 }
 
-Result<Element> convert(const Vmi& vmi, const Context& context) {
+Result<Element> convert(const Vmi& vmi, const DomainContext& context) {
   const auto threads = io_threads_of(vmi);
   if (!threads) return fail(threads.error());
   Conversion conversion(vmi, context, *threads);
-  for (const Step step : steps)
+  for (const ConversionStep step : steps)
     if (auto done = step(conversion); !done) return fail(std::move(done.error()));
   if (const auto place = unwritable(conversion.domain))
     return refuse("", fmt::format("{} would hold a control character, which XML cannot carry", *place));

@@ -11,6 +11,6 @@ namespace vg::domain {
 
 // A refusal is 422 and names the rule, the field and what must hold: where upstream fails, where upstream's process
 // dies, where names lead out of their folder, and where the document would hold what XML cannot carry.
-Result<Element> convert(const Vmi& vmi, const Context& context);
+Result<Element> convert(const Vmi& vmi, const DomainContext& context);
 
 }  // namespace vg::domain

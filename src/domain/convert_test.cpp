@@ -144,7 +144,7 @@ TEST(HostileTest, AnEmptyVmiIsConvertedOrRefused) {
 }
 
 TEST(ContextTest, PathsCanBeOfANode) {
-  const auto made = converted("{}", "{}", [](Context& c) {
+  const auto made = converted("{}", "{}", [](DomainContext& c) {
     c.paths.set(Path::overlay, "/state/{volume}/disk.qcow2");
     c.paths.set(Path::vnc, "/run/{namespace}/{name}/{uid}/virt-vnc");
     c.paths.set(Path::serial, "/broken/{");
@@ -156,7 +156,7 @@ TEST(ContextTest, PathsCanBeOfANode) {
 }
 
 TEST(ContextTest, NetworkAndEmulatorCanBeOfANode) {
-  const auto made = converted("{}", "{}", [](Context& c) {
+  const auto made = converted("{}", "{}", [](DomainContext& c) {
     c.tap_type = "user";
     c.tap_back_end = "passt";
     c.emulator = "/opt/qemu";

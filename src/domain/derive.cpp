@@ -16,7 +16,7 @@ using kubevirt::VolumeStatus;
 constexpr std::int64_t mebibyte = 1024 * 1024;
 
 // DOM-CTX-01
-void derive_volume_states(const Vmi& vmi, Context& context) {
+void derive_volume_states(const Vmi& vmi, DomainContext& context) {
   for (const VolumeStatus status : vmi.status.volume_status()) {
     const std::string name(status.name());
     if (status.hotplug_volume())
@@ -41,7 +41,7 @@ bool reports_free_pages(const Vmi& vmi, const Settings& settings) {
 }
 
 // DOM-CTX-07
-void derive_changed_block_tracking(const Vmi& vmi, Context& context) {
+void derive_changed_block_tracking(const Vmi& vmi, DomainContext& context) {
   const auto state = vmi.status.changed_block_tracking().state();
   if (state != "Initializing" && state != "Enabled") return;
   for (const Volume volume : vmi.spec.volumes())
@@ -51,7 +51,7 @@ void derive_changed_block_tracking(const Vmi& vmi, Context& context) {
 }
 
 // DOM-CTX-08
-void derive_attachments(const Vmi& vmi, const Settings& settings, Context& context) {
+void derive_attachments(const Vmi& vmi, const Settings& settings, DomainContext& context) {
   for (const kubevirt::Interface interface : vmi.dev.interfaces()) {
     const std::string name(interface.name());
     if (interface.masquerade() || interface.bridge()) {
@@ -65,7 +65,7 @@ void derive_attachments(const Vmi& vmi, const Settings& settings, Context& conte
 }
 
 // The places of spec domain 1.5 that depend on who runs the launcher.
-void derive_paths(const Vmi& vmi, Context& context) {
+void derive_paths(const Vmi& vmi, DomainContext& context) {
   if (vmi.status.runtime_user() == 0 && !vmi.has_annotation(annotation::nonroot)) return;
   context.paths.set(Path::nvram, "/var/run/kubevirt-private/libvirt/qemu/nvram/{name}_VARS.fd");
   context.paths.set(Path::changed_blocks, "/var/run/kubevirt-private/libvirt/qemu/cbt/{volume}.qcow2");
@@ -87,7 +87,7 @@ Result<void> check_room(std::string_view name, const PersistentVolumeClaimInfo& 
 }
 
 // DOM-PRE-03: file-system claims that are no file system of the guest reach the launcher as host disks.
-Result<void> derive_host_disks(const Vmi& vmi, Context& context) {
+Result<void> derive_host_disks(const Vmi& vmi, DomainContext& context) {
   Names file_systems;
   for (const kubevirt::Filesystem one : vmi.dev.filesystems()) file_systems.emplace(one.name());
   ByName<PersistentVolumeClaimInfo> claims;
@@ -108,8 +108,8 @@ Result<void> derive_host_disks(const Vmi& vmi, Context& context) {
 
 }  // namespace
 
-Result<Context> derive(const Vmi& vmi, const Settings& settings) {
-  Context context;
+Result<DomainContext> derive(const Vmi& vmi, const Settings& settings) {
+  DomainContext context;
   if (!vmi.spec.architecture().empty()) context.architecture = vmi.spec.architecture();
   derive_paths(vmi, context);
   derive_volume_states(vmi, context);

@@ -21,7 +21,7 @@ struct Settings {
 };
 
 // Fails where the launcher fails while it prepares: firmware that does not exist, a claim without room for a disk.
-Result<Context> derive(const Vmi& vmi, const Settings& settings = {});
+Result<DomainContext> derive(const Vmi& vmi, const Settings& settings = {});
 
 // DOM-CTX-06; nothing without an EFI boot loader.
 Result<std::optional<Efi>> select_firmware(const Vmi& vmi, std::string_view architecture, const Settings& settings);

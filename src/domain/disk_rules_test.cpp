@@ -275,12 +275,13 @@ const std::vector<Row> size_rows = {
 INSTANTIATE_TEST_SUITE_P(BlockSizes, DiskRule, ::testing::ValuesIn(size_rows), name_of);
 
 Result<Element> matched(std::string_view context, BlockSizes sizes, std::string* asked = nullptr) {
-  return converted(disk_on(R"("disk":{"bus":"sata"},"blockSize":{"matchVolume":{}})", claim), context, [=](Context& c) {
-    c.probes.block_size = [=](const std::string& path, bool block) -> Result<BlockSizes> {
-      if (asked) *asked = fmt::format("{} {}", path, block);
-      return sizes;
-    };
-  });
+  return converted(disk_on(R"("disk":{"bus":"sata"},"blockSize":{"matchVolume":{}})", claim), context,
+                   [=](DomainContext& c) {
+                     c.probes.block_size = [=](const std::string& path, bool block) -> Result<BlockSizes> {
+                       if (asked) *asked = fmt::format("{} {}", path, block);
+                       return sizes;
+                     };
+                   });
 }
 
 TEST(BlockSizeTest, DOM_BLK_03_asks_the_file_system) {

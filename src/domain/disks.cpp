@@ -173,7 +173,7 @@ Result<void> DiskWriter::write_io_thread(const Disk& given, Element& disk) {
 
 // DOM-DISK-21
 bool DiskWriter::is_written(std::string_view name, bool empty_drive) const {
-  const Context& context = c_.context;
+  const DomainContext& context = c_.context;
   if (empty_drive || context.permanent_volumes.empty() || context.permanent_volumes.contains(name)) return true;
   const auto hotplugged = context.hotplug_volumes.find(name);
   return hotplugged != context.hotplug_volumes.end() &&

@@ -296,7 +296,7 @@ INSTANTIATE_TEST_SUITE_P(Architecture, MachineRule, ::testing::ValuesIn(architec
 TEST(DomainTypeTest, DOM_TYPE_04_runs_guests_of_other_architectures_in_an_emulator) {
   const auto patch = R"({"spec":{"architecture":"arm64","domain":{"machine":null}}})";
   const auto made =
-      converted(patch, R"({"crossArchitecture":true,"kvm":false,"allowEmulation":false})", [](Context& c) {
+      converted(patch, R"({"crossArchitecture":true,"kvm":false,"allowEmulation":false})", [](DomainContext& c) {
         c.probes.emulator_exists = [](const std::string& path) { return path == "/usr/bin/qemu-system-aarch64"; };
       });
   ASSERT_TRUE(made) << made.error().message;

@@ -90,7 +90,7 @@ const std::string relaxed = dom(
     R"({"cpu":{"dedicatedCpuPlacement":true,"cores":3,"maxSockets":0},
         "devices":{"filesystems":[{"name":"f","virtiofs":{}}]}})");
 
-void two_devices(Context& c) {
+void two_devices(DomainContext& c) {
   c.pci_numa_aware = true;
   c.generic_hostdevs = {hostdev("hostdevice-b", "0x82")};
   c.gpu_hostdevs = {hostdev("gpu-a", "0x81")};
@@ -116,7 +116,7 @@ TEST(PciNumaTest, DOM_PCN_03_gives_each_node_an_expander) {
 }
 
 TEST(PciNumaTest, DOM_PCN_02_goes_by_pinned_cpus_too) {
-  const auto made = converted(relaxed, two_nodes, [](Context& c) {
+  const auto made = converted(relaxed, two_nodes, [](DomainContext& c) {
     two_devices(c);
     c.probes.node_cpus = [](std::uint32_t node) {
       return node == 0 ? std::vector<std::uint32_t>{7, 1} : std::vector<std::uint32_t>{9};
@@ -128,13 +128,13 @@ TEST(PciNumaTest, DOM_PCN_02_goes_by_pinned_cpus_too) {
 }
 
 TEST(PciNumaTest, DOM_PCN_01_insists_when_it_is_strict) {
-  const auto unknown = [](Context& c) {
+  const auto unknown = [](DomainContext& c) {
     two_devices(c);
     c.probes.pci_numa_node = [](const std::string&) { return std::nullopt; };
   };
   EXPECT_EQ(refused_by(converted(strict, two_nodes, unknown)), "DOM-PCN-01");
   EXPECT_TRUE(converted(relaxed, two_nodes, unknown));
-  const auto off = converted(strict, two_nodes, [](Context& c) {
+  const auto off = converted(strict, two_nodes, [](DomainContext& c) {
     two_devices(c);
     c.pci_numa_aware = false;
   });
@@ -144,7 +144,7 @@ TEST(PciNumaTest, DOM_PCN_01_insists_when_it_is_strict) {
 
 TEST(PciNumaTest, DOM_PCN_07_runs_out_of_buses) {
   const auto many = [](int count) {
-    return [count](Context& c) {
+    return [count](DomainContext& c) {
       two_devices(c);
       c.gpu_hostdevs.clear();
       c.generic_hostdevs.clear();
@@ -154,7 +154,7 @@ TEST(PciNumaTest, DOM_PCN_07_runs_out_of_buses) {
   };
   EXPECT_TRUE(converted(strict, two_nodes, many(253)));
   EXPECT_EQ(refused_by(converted(strict, two_nodes, many(254))), "DOM-PCN-07");
-  const auto dropped = converted(relaxed, two_nodes, [&](Context& c) {
+  const auto dropped = converted(relaxed, two_nodes, [&](DomainContext& c) {
     many(256)(c);
     c.probes.node_cpus = [](std::uint32_t) { return std::vector<std::uint32_t>{0}; };
   });
@@ -163,7 +163,7 @@ TEST(PciNumaTest, DOM_PCN_07_runs_out_of_buses) {
   EXPECT_EQ(at(*dropped, "devices/hostdev/address"), "(none)");
 }
 
-void grace(Context& c) {
+void grace(DomainContext& c) {
   two_devices(c);
   c.grace_enabled = c.iommufd = true;
   c.grace_aliases = {"gpu-a"};
@@ -206,28 +206,29 @@ TEST(GraceTest, DOM_GRC_03_gives_a_gpu_cells_and_an_expander) {
 }
 
 TEST(GraceTest, DOM_GRC_02_asks_for_everything) {
-  const auto refused = [](const std::function<void(Context&)>& change, std::string_view patch = strict) {
-    return refused_by(converted(patch, two_nodes, [&](Context& c) {
+  const auto refused = [](const std::function<void(DomainContext&)>& change, std::string_view patch = strict) {
+    return refused_by(converted(patch, two_nodes, [&](DomainContext& c) {
       grace(c);
       change(c);
     }));
   };
-  EXPECT_EQ(refused([](Context& c) { c.grace_enabled = false; }), "DOM-GRC-02");
-  EXPECT_EQ(refused([](Context& c) { c.pci_numa_aware = false; }), "DOM-GRC-02");
-  EXPECT_EQ(refused([](Context& c) { c.iommufd = false; }), "DOM-GRC-02");
-  EXPECT_EQ(refused([](Context&) {}, "{}"), "DOM-GRC-02");
-  EXPECT_EQ(refused([](Context& c) { c.probes.smmuv3 = {}; }), "DOM-GRC-02a");
-  EXPECT_EQ(refused([](Context& c) { c.grace_aliases = {"gpu-b"}; }), "DOM-GRC-02a");
-  EXPECT_EQ(refused([](Context& c) {
+  EXPECT_EQ(refused([](DomainContext& c) { c.grace_enabled = false; }), "DOM-GRC-02");
+  EXPECT_EQ(refused([](DomainContext& c) { c.pci_numa_aware = false; }), "DOM-GRC-02");
+  EXPECT_EQ(refused([](DomainContext& c) { c.iommufd = false; }), "DOM-GRC-02");
+  EXPECT_EQ(refused([](DomainContext&) {}, "{}"), "DOM-GRC-02");
+  EXPECT_EQ(refused([](DomainContext& c) { c.probes.smmuv3 = {}; }), "DOM-GRC-02a");
+  EXPECT_EQ(refused([](DomainContext& c) { c.grace_aliases = {"gpu-b"}; }), "DOM-GRC-02a");
+  EXPECT_EQ(refused([](DomainContext& c) {
               c.probes.pci_ids = [](const std::string&) { return std::pair<std::string, std::string>("10de", "0001"); };
             }),
             "DOM-GRC-02a");
-  EXPECT_EQ(refused([](Context& c) { c.probes.initiator_nodes = [] { return std::vector<std::uint32_t>{1}; }; }),
+  EXPECT_EQ(refused([](DomainContext& c) { c.probes.initiator_nodes = [] { return std::vector<std::uint32_t>{1}; }; }),
             "DOM-GRC-03");
-  EXPECT_EQ(refused([](Context& c) { c.probes.pci_numa_node = [](const std::string&) { return 7u; }; }), "DOM-GRC-03");
-  EXPECT_EQ(refused([](Context&) {}, relaxed), "DOM-GRC-03");
-  EXPECT_EQ(refused([](Context& c) { c.probes.prefetchable_bytes = {}; }), "DOM-GRC-05");
-  EXPECT_EQ(refused([](Context& c) { c.probes.numa_distances = {}; }), "DOM-GRC-06");
+  EXPECT_EQ(refused([](DomainContext& c) { c.probes.pci_numa_node = [](const std::string&) { return 7u; }; }),
+            "DOM-GRC-03");
+  EXPECT_EQ(refused([](DomainContext&) {}, relaxed), "DOM-GRC-03");
+  EXPECT_EQ(refused([](DomainContext& c) { c.probes.prefetchable_bytes = {}; }), "DOM-GRC-05");
+  EXPECT_EQ(refused([](DomainContext& c) { c.probes.numa_distances = {}; }), "DOM-GRC-06");
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ inline std::string disk_on(std::string_view disk, std::string_view volume, std::
       disk, volume, status);
 }
 
-using Change = std::function<void(Context&)>;
+using Change = std::function<void(DomainContext&)>;
 
 // `context` is the text of a context file; `change` is for what a file cannot say.
 inline Result<Element> converted(std::string_view patch, std::string_view context = "{}", const Change& change = {}) {

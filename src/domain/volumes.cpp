@@ -33,7 +33,7 @@ constexpr ClaimPlaces hotplugged{Path::hotplug_image, Path::hotplug_device, fals
 
 std::string_view file_or_block(bool block) { return block ? "block" : "file"; }
 
-void set_claim_source(const Context& context, Element& source, std::string_view name, bool block,
+void set_claim_source(const DomainContext& context, Element& source, std::string_view name, bool block,
                       const ClaimPlaces& places) {
   if (block)
     source.set("dev", context.paths.at(places.device, {{"volume", name}}));
@@ -50,7 +50,8 @@ Element& set_tracked(Element& disk, std::string_view overlay, bool block) {
 }
 
 // DOM-VOL-06, DOM-VOL-07, DOM-VOL-15a, DOM-VOL-16, DOM-VOL-17
-void write_claim(const Context& context, Element& disk, std::string_view name, bool block, const ClaimPlaces& places) {
+void write_claim(const DomainContext& context, Element& disk, std::string_view name, bool block,
+                 const ClaimPlaces& places) {
   const bool discard = !context.discard_ignore.contains(name);
   const auto tracked = context.cbt.find(name);
   if (block && places.named) disk.child("source").set("name", name);
@@ -65,7 +66,7 @@ void write_claim(const Context& context, Element& disk, std::string_view name, b
 }
 
 // DOM-VOL-05
-void write_host_disk(const Context& context, Element& disk, std::string_view name, std::string_view path) {
+void write_host_disk(const DomainContext& context, Element& disk, std::string_view name, std::string_view path) {
   const auto tracked = context.cbt.find(name);
   if (tracked != context.cbt.end()) {
     set_driver(disk, "qcow2", false);
@@ -76,14 +77,14 @@ void write_host_disk(const Context& context, Element& disk, std::string_view nam
   set_file(disk, path);
 }
 
-Element& set_overlay(const Context& context, Element& disk, std::string_view name) {
+Element& set_overlay(const DomainContext& context, Element& disk, std::string_view name) {
   set_driver(disk, "qcow2", true);
   set_file(disk, context.paths.at(Path::overlay, {{"volume", name}}));
   return disk.child("backingStore");
 }
 
 // DOM-VOL-01
-Result<void> write_container_disk(const Context& context, Element& disk, const VolumeAt& volume,
+Result<void> write_container_disk(const DomainContext& context, Element& disk, const VolumeAt& volume,
                                   std::string_view field) {
   const auto info = context.disk_info.find(volume.volume.name());
   if (info == context.disk_info.end())
@@ -96,7 +97,7 @@ Result<void> write_container_disk(const Context& context, Element& disk, const V
 }
 
 // DOM-VOL-08
-void write_ephemeral(const Context& context, Element& disk, std::string_view name) {
+void write_ephemeral(const DomainContext& context, Element& disk, std::string_view name) {
   const bool block = context.block_pvc.contains(name);
   Element& backing = set_overlay(context, disk, name).set("type", file_or_block(block));
   backing.child("format").set("type", "raw");
@@ -153,7 +154,7 @@ Failed refuse_source(std::string_view rule, std::string_view field, std::string_
 
 Result<void> write_mounted(const Conversion& c, const VolumeAt& at, std::string_view field, Element& disk) {
   const Volume& volume = at.volume;
-  const Context& context = c.context;
+  const DomainContext& context = c.context;
   const auto name = volume.name();
   if (volume.container_disk()) return write_container_disk(context, disk, at, field);
   if (write_file_volume(c, cloud_init_volumes, volume, disk)) return {};
@@ -180,7 +181,7 @@ Result<void> write_mounted(const Conversion& c, const VolumeAt& at, std::string_
 }
 
 Result<void> write_hotplugged(const Conversion& c, const Volume& volume, std::string_view field, Element& disk) {
-  const Context& context = c.context;
+  const DomainContext& context = c.context;
   if (volume.host_disk() || volume.persistent_volume_claim())
     write_claim(context, disk, volume.name(), context.block_pvc.contains(volume.name()), hotplugged);
   else if (volume.data_volume())

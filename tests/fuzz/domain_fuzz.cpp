@@ -50,7 +50,7 @@ void check_text(std::string_view text) {
   }
 }
 
-void check(const domain::Vmi& vmi, const domain::Context& context) {
+void check(const domain::Vmi& vmi, const domain::DomainContext& context) {
   const double began = thread_milliseconds();
   const auto made = domain::convert(vmi, context);
   if (!made) {
@@ -92,7 +92,7 @@ domain::Element host_device(fuzz::Choices& choices) {
   return device;
 }
 
-void choose_host(fuzz::Choices& choices, domain::Context& context) {
+void choose_host(fuzz::Choices& choices, domain::DomainContext& context) {
   domain::HostTopology cells;
   for (std::size_t left = choices.below(4); left > 0; --left) {
     domain::HostCell& cell = cells.emplace_back();
@@ -109,7 +109,7 @@ void choose_host(fuzz::Choices& choices, domain::Context& context) {
     context.cpu_set.push_back(static_cast<std::uint32_t>(choices.below(32)));
 }
 
-void choose_probes(fuzz::Choices& choices, domain::Context& context) {
+void choose_probes(fuzz::Choices& choices, domain::DomainContext& context) {
   const std::uint32_t node = choices.byte() % 4;
   const std::uint64_t size = choices.of(fuzz::numbers) & 0xffffffff;
   domain::Probes& probes = context.probes;
@@ -132,7 +132,7 @@ void choose_probes(fuzz::Choices& choices, domain::Context& context) {
   };
 }
 
-void choose_context(fuzz::Choices& choices, domain::Context& context) {
+void choose_context(fuzz::Choices& choices, domain::DomainContext& context) {
   choose_host(choices, context);
   if (choices.once_in(2)) choose_probes(choices, context);
   for (std::size_t left = choices.below(6); left > 0; --left) context.gpu_hostdevs.push_back(host_device(choices));
