@@ -24,7 +24,8 @@ endif()
 target_compile_definitions(vg_flags INTERFACE
   BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_DISABLE_VISIBILITY
   VIRTGATE_VERSION="${PROJECT_VERSION}")
-target_link_options(vg_flags INTERFACE -fuse-ld=lld-19 -Wl,--gc-sections)
+# The build id tells which program a profile is of, also to who has that program in another place.
+target_link_options(vg_flags INTERFACE -fuse-ld=lld-19 -Wl,--gc-sections -Wl,--build-id=sha1)
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   target_compile_options(vg_flags INTERFACE -ffunction-sections -fdata-sections -fstack-protector-strong
     -fstack-clash-protection)
@@ -40,7 +41,9 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release")
   target_link_options(vg_flags INTERFACE -pie -Wl,-z,relro,-z,now -Wl,-z,noexecstack)
   # Most modules run now and then: they are built to be small. Those in which reviews spend their time are marked FAST in
   # CMakeLists.txt (see ARCHITECTURE.md, decisions).
-  target_compile_options(vg_flags INTERFACE $<$<NOT:$<BOOL:$<TARGET_PROPERTY:VIRTGATE_FAST>>>:-Os>)
+  # Tests are not optimised: that halves the time that they take to compile, and what they test is.
+  target_compile_options(vg_flags INTERFACE
+    $<IF:$<BOOL:$<TARGET_PROPERTY:VIRTGATE_PLAIN>>,-O0;-U_FORTIFY_SOURCE,$<$<NOT:$<BOOL:$<TARGET_PROPERTY:VIRTGATE_FAST>>>:-Os>>)
   # Relocations of the tables packed (half a megabyte less to read at the start), equal functions once, code that is
   # hardly ever run on pages of its own.
   target_link_options(vg_flags INTERFACE -Wl,-z,pack-relative-relocs -Wl,--icf=safe -Wl,-z,keep-text-section-prefix)
@@ -60,9 +63,16 @@ endif()
 # What nearly every file includes is read once for each way of compiling. Without it a file spends two thirds of its time
 # on these; a file still includes what it uses (-DVIRTGATE_PCH=OFF finds one that does not).
 option(VIRTGATE_PCH "Read the common headers once" ON)
+# As an option that ccache knows, so that what was compiled in one folder is found in another. CMake's own form names the
+# headers again by their full path, which ccache takes for a part of what is compiled.
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -include-pch <PCH_FILE>)
+endif()
 set(VIRTGATE_COMMON_HEADERS <algorithm> <array> <chrono> <coroutine> <cstdint> <cstring> <expected> <functional> <map>
   <memory> <mutex> <optional> <set> <span> <string> <string_view> <utility> <vector> <fmt/format.h> <boost/json/array.hpp>
-  <boost/json/object.hpp> <boost/json/string.hpp> <boost/json/value.hpp>)
+  <boost/json/object.hpp> <boost/json/string.hpp> <boost/json/value.hpp> <base/fmt_once.h>)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/base/fmt_once.h)
+file(SHA256 ${CMAKE_SOURCE_DIR}/src/base/fmt_once.h VIRTGATE_FMT_ONCE)
 
 # virtgate_common_headers(OWNER LIBRARY|PROGRAM [FAST] [PLAIN] [HEADERS ...]): OWNER is what others name in virtgate_use.
 function(virtgate_common_headers OWNER TYPE)
@@ -81,7 +91,7 @@ function(virtgate_common_headers OWNER TYPE)
   set_target_properties(${OWNER} PROPERTIES VIRTGATE_FAST "${ARG_FAST}" VIRTGATE_PLAIN "${ARG_PLAIN}")
   target_precompile_headers(${OWNER} PRIVATE ${VIRTGATE_COMMON_HEADERS} ${ARG_HEADERS})
   # ccache looks at this sum in place of the file, which has the name of the build folder in it.
-  string(SHA256 sum "${VIRTGATE_COMMON_HEADERS} ${ARG_HEADERS} ${ARG_FAST} ${TYPE} ${CMAKE_CXX_COMPILER_VERSION} ${fmt_VERSION}
+  string(SHA256 sum "${VIRTGATE_COMMON_HEADERS} ${VIRTGATE_FMT_ONCE} ${ARG_HEADERS} ${ARG_FAST} ${TYPE} ${CMAKE_CXX_COMPILER_VERSION} ${fmt_VERSION}
     ${Boost_VERSION} ${OPENSSL_VERSION} ${VIRTGATE_SANITIZE} ${CMAKE_BUILD_TYPE} ${GTest_VERSION}")
   file(WRITE ${CMAKE_BINARY_DIR}/CMakeFiles/${OWNER}.dir/cmake_pch.hxx.pch.sum "${sum}\n")
 endfunction()
@@ -115,6 +125,17 @@ function(virtgate_recordings FOLDER)
   endforeach()
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/recordings)
   add_custom_target(recordings DEPENDS ${unpacked})
+endfunction()
+
+# What needs nothing beside itself: the tests of the modules and of the program's own functions.
+add_custom_target(unit_tests)
+function(virtgate_unit_test NAME)
+  add_dependencies(unit_tests ${NAME})
+  if(VIRTGATE_SANITIZE)
+    # A process for every single test spends most of its time on starting under a sanitizer (`./dev sanitize`).
+    add_test(NAME unit.${NAME} COMMAND ${NAME} --gtest_brief=1)
+    set_tests_properties(unit.${NAME} PROPERTIES LABELS unit TIMEOUT 900 ENVIRONMENT "${VIRTGATE_TEST_ENVIRONMENT}")
+  endif()
 endfunction()
 
 function(virtgate_test NAME)
@@ -158,6 +179,7 @@ function(virtgate_module NAME)
   if(tests AND GTest_FOUND)
     virtgate_test(${NAME}_test ${tests})
     target_link_libraries(${NAME}_test PRIVATE vg_${NAME})
+    virtgate_unit_test(${NAME}_test)
   endif()
 endfunction()
 
@@ -185,6 +207,7 @@ function(virtgate_program NAME FOLDER)
     list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
     virtgate_test(${FOLDER}_test ${tests} ${sources})
     target_link_libraries(${FOLDER}_test PRIVATE ${ARG_DEPENDS})
+    virtgate_unit_test(${FOLDER}_test)
   endif()
 endfunction()
 

@@ -1,11 +1,11 @@
 #include "completion.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <array>
 #include <vector>
 
+#include "base/joined.h"
 #include "commands.h"
 
 namespace vg::cmd {
@@ -39,7 +39,7 @@ std::string names_of_parts(std::string_view of) {
   for (const Command& command : commands())
     if (of.empty() ? !command.group.empty() : is_part_of(command, of))
       names.push_back(of.empty() ? command.name : command.name.substr(of.size() + 1));
-  return fmt::format("{}", fmt::join(names, " "));
+  return joined(names, " ");
 }
 
 // --- bash ------------------------------------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ std::string names_of_parts(std::string_view of) {
 std::string bash_words(std::string_view value_name) {
   if (value_name == "FILE") return "mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")";
   if (value_name == "DIR") return "mapfile -t COMPREPLY < <(compgen -d -- \"$cur\")";
-  return fmt::format("words={}", single_quoted(fmt::format("{}", fmt::join(choices(value_name), " "))));
+  return fmt::format("words={}", single_quoted(joined(choices(value_name), " ")));
 }
 
 std::string bash_command(const Command& command) {
@@ -63,7 +63,7 @@ std::string bash_command(const Command& command) {
       text += fmt::format("    {}) {} ;;\n", single_quoted(fmt::format("{}:{}", command.name, word)),
                           bash_words(flag.value_name));
   }
-  const std::string flags = fmt::format("words={}", single_quoted(fmt::format("{}", fmt::join(all, " "))));
+  const std::string flags = fmt::format("words={}", single_quoted(joined(all, " ")));
   if (takes.argument.empty()) return text + fmt::format("    {}:*) {} ;;\n", single_quoted(command.name), flags);
   return text + fmt::format("    {}:*) if [[ $cur == -* ]]; then {}; else {}; fi ;;\n", single_quoted(command.name),
                             flags, bash_words(takes.argument));
@@ -117,7 +117,7 @@ std::string zsh_values(std::string_view value_name) {
   if (value_name == "FILE") return "_files";
   if (value_name == "DIR") return "_files -/";
   const auto words = choices(value_name);
-  return words.empty() ? std::string(" ") : fmt::format("({})", fmt::join(words, " "));
+  return words.empty() ? std::string(" ") : fmt::format("({})", joined(words, " "));
 }
 
 std::string zsh_list(std::string_view of) {
@@ -187,7 +187,7 @@ std::string fish_values(std::string_view value_name) {
   if (value_name == "FILE") return " -r -F";
   if (value_name == "DIR") return " -x -a '(__fish_complete_directories)'";
   const auto words = choices(value_name);
-  return words.empty() ? std::string(" -x") : fmt::format(" -x -a '{}'", fmt::join(words, " "));
+  return words.empty() ? std::string(" -x") : fmt::format(" -x -a '{}'", joined(words, " "));
 }
 
 std::string fish_command(const Command& command) {

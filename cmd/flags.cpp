@@ -1,13 +1,13 @@
 #include "flags.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <optional>
 #include <utility>
 
+#include "base/joined.h"
 #include "suggest.h"
 
 namespace vg::cmd {
@@ -64,7 +64,7 @@ std::expected<void, std::string> set(const Flag& flag, std::string_view shown_as
     const auto words = choices(flag.value_name);
     if (!words.empty() && std::ranges::find(words, text) == words.end())
       return std::unexpected(
-          fmt::format("{}: unsupported value \"{}\": supported values: {}", shown_as, text, fmt::join(words, ", ")));
+          fmt::format("{}: unsupported value \"{}\": supported values: {}", shown_as, text, joined(words, ", ")));
     (*target)->assign(text);
   } else if (auto* const* number = std::get_if<std::int64_t*>(&flag.target)) {
     auto value = read_int(text);

@@ -1,7 +1,6 @@
 #include "admission/review.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "base/base64.h"
+#include "base/joined.h"
 #include "base/phrases.h"
 #include "json/write.h"
 
@@ -251,7 +251,7 @@ std::string Verdict::rule_ids() const {
   if (!rule.empty()) ids.push_back(rule);
   for (const StatusCause& cause : refusal().details.causes)
     if (!cause.rule.empty() && std::ranges::find(ids, cause.rule) == ids.end()) ids.push_back(cause.rule);
-  return fmt::format("{}", fmt::join(ids, ", "));
+  return joined(ids, ", ");
 }
 
 Verdict Verdict::error(std::string message) {

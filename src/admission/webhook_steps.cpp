@@ -12,6 +12,7 @@
 #include "api/canonical.h"
 #include "api/schema.h"
 #include "api/webhook_schema.h"
+#include "base/joined.h"
 #include "json/access.h"
 
 namespace vg::admission {
@@ -51,7 +52,7 @@ Verdict wrong_resource(const Course& course) {
       fmt::format("{} validates {} of {} in {}, but the review is about \"{}\" of \"{}\" in \"{}\"; check "
                   "the rules of the webhook configuration",
                   course.webhook.path, course.webhook.subjects.front().resource, course.webhook.group,
-                  fmt::join(course.webhook.versions, " or "), asked.resource, asked.group, asked.version));
+                  joined(course.webhook.versions, " or "), asked.resource, asked.group, asked.version));
 }
 
 Answer check_gate(const Course& course) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api/canonical_place.h"
+#include "base/joined.h"
 #include "base/limits.h"
 #include "json/access.h"
 #include "json/equal.h"
@@ -216,7 +217,7 @@ class FieldFinder {
     for (ElementGroup& group : found.groups) {
       if (group.element.empty()) {
         for (const std::size_t index : group.places)
-          problem(path.item(index), fmt::format("the element has no {}, its merge key", fmt::join(part.keys(), ", ")));
+          problem(path.item(index), fmt::format("the element has no {}, its merge key", joined(part.keys(), ", ")));
         continue;
       }
       FieldSet& below = here.children.emplace_back(std::move(group.element)).below;
@@ -508,7 +509,7 @@ Result<FieldSet> fields_of(const Value& object, const Kind& kind) {
   FieldFinder finder;
   FieldSet found;
   finder.visit(root.part, object, found, Place{});
-  if (!finder.problems.empty()) return fail(Status::bad_request(fmt::format("{}", fmt::join(finder.problems, "; "))));
+  if (!finder.problems.empty()) return fail(Status::bad_request(joined(finder.problems, "; ")));
   found.trim();  // a list whose elements have keys, and that has none
   return found;
 }

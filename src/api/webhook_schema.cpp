@@ -1,7 +1,6 @@
 #include "api/webhook_schema.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +14,7 @@
 #include "api/go_struct.h"
 #include "api/schema.h"
 #include "api/structural_formats.h"
+#include "base/joined.h"
 #include "base/limits.h"
 #include "base/phrases.h"
 #include "json/access.h"
@@ -204,7 +204,7 @@ class DefinitionCheck {
   void enumeration(const Value& value, const OpenApiFacts& facts, const Place& place) {
     const auto text = json::as_string(&value);
     if (text && std::ranges::find(facts.enumeration, *text) != facts.enumeration.end()) return;
-    add(place, phrases::unsupported(in_words(value), fmt::format("{}", fmt::join(facts.enumeration, ", "))));
+    add(place, phrases::unsupported(in_words(value), joined(facts.enumeration, ", ")));
   }
 
   static const Field* find(const Type& type, std::string_view key) {

@@ -1,7 +1,6 @@
 #include "base/selector.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +8,7 @@
 #include <cstdint>
 #include <tuple>
 
+#include "base/joined.h"
 #include "base/limits.h"
 #include "base/names.h"
 
@@ -201,7 +201,7 @@ LabelRequirement::LabelRequirement(std::string key, Operator op, std::vector<std
 
 Parsed<LabelRequirement> LabelRequirement::make(std::string key, Operator op, std::vector<std::string> values) {
   if (const Defects defects = qualified_name_defects(key); !defects.empty()) {
-    return not_parsed(fmt::format("label key \"{}\": {}", key, fmt::join(defects, "; ")));
+    return not_parsed(fmt::format("label key \"{}\": {}", key, joined(defects, "; ")));
   }
   const OperatorForm& f = form(op);
   if (values.size() < f.values_min || values.size() > f.values_max) {
@@ -212,7 +212,7 @@ Parsed<LabelRequirement> LabelRequirement::make(std::string key, Operator op, st
   }
   for (const std::string& value : values) {
     if (const Defects defects = label_value_defects(value); !defects.empty()) {
-      return not_parsed(fmt::format("value \"{}\" of label key \"{}\": {}", value, key, fmt::join(defects, "; ")));
+      return not_parsed(fmt::format("value \"{}\" of label key \"{}\": {}", value, key, joined(defects, "; ")));
     }
     if (takes_number(op) && !parse_int(value)) {
       return not_parsed(fmt::format("label key \"{}\": \"{}\" must be an integer for this operator", key, value));
@@ -246,7 +246,7 @@ bool LabelRequirement::matches(std::optional<std::string_view> value) const {
 std::string LabelRequirement::to_string() const {
   const std::string_view symbol = form(op_).symbol;
   if (values_.empty()) return fmt::format("{}{}", symbol, key_);
-  if (takes_list(op_)) return fmt::format("{} {} ({})", key_, symbol, fmt::join(values_, ","));
+  if (takes_list(op_)) return fmt::format("{} {} ({})", key_, symbol, joined(values_, ","));
   return fmt::format("{}{}{}", key_, symbol, values_[0]);
 }
 

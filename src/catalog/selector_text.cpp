@@ -1,13 +1,13 @@
 #include "catalog/selector_text.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/joined.h"
 #include "catalog/optional_parts.h"
 #include "json/access.h"
 
@@ -31,7 +31,7 @@ std::string expression_text(const json::Object& expression) {
   for (const json::Value& value : list_part(expression, "values"))
     values.push_back(json::as_string(&value).value_or(std::string_view()));
   std::ranges::sort(values);
-  return fmt::format("{} {} ({})", key, op == "In" ? "in" : "notin", fmt::join(values, ","));
+  return fmt::format("{} {} ({})", key, op == "In" ? "in" : "notin", joined(values, ","));
 }
 
 }  // namespace

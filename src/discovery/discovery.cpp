@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "auth/digest.h"
+#include "base/joined.h"
 #include "base/status.h"
 #include "catalog/accept.h"
 #include "catalog/catalog.h"
@@ -25,7 +26,7 @@ namespace {
 
 void append_names(std::string& out, std::string_view key, std::span<const std::string_view> names) {
   if (names.empty()) return;
-  fmt::format_to(std::back_inserter(out), R"(,"{}":["{}"])", key, fmt::join(names, R"(",")"));
+  fmt::format_to(std::back_inserter(out), R"(,"{}":["{}"])", key, joined(names, R"(",")"));
 }
 
 std::string version_entry(std::string_view group, std::string_view version) {
@@ -248,7 +249,7 @@ std::string root_paths() {
     for (const std::string_view version : group.versions) paths.push_back(fmt::format("{}/{}", at, version));
   }
   std::ranges::sort(paths);
-  return fmt::format(R"({{"paths":["{}"]}})", fmt::join(paths, R"(",")"));
+  return fmt::format(R"({{"paths":["{}"]}})", joined(paths, R"(",")"));
 }
 
 bool serves(const ApiGroup* group, std::string_view version) {

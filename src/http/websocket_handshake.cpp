@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "base/joined.h"
 #include "base/trimmed.h"
 
 namespace vg::http {
@@ -159,8 +160,7 @@ UpgradeOffer::Fields UpgradeOffer::headers() const {
                 {"Connection", "Upgrade"},
                 {"Sec-WebSocket-Key", key_},
                 {"Sec-WebSocket-Version", "13"}};
-  if (!subprotocols_.empty())
-    fields.emplace_back("Sec-WebSocket-Protocol", fmt::format("{}", fmt::join(subprotocols_, ", ")));
+  if (!subprotocols_.empty()) fields.emplace_back("Sec-WebSocket-Protocol", joined(subprotocols_, ", "));
   return fields;
 }
 

@@ -9,6 +9,7 @@
 #include "actions/action.h"
 #include "actions/negotiation.h"
 #include "actions/openapi.h"
+#include "base/joined.h"
 #include "base/phrases.h"
 #include "catalog/request_info.h"
 #include "discovery/discovery.h"
@@ -48,7 +49,7 @@ std::string openapi_index() {
     entries.push_back(fmt::format(R"("{0}":{{"serverRelativeURL":"{1}/{0}?hash={2}"}})", at, openapi_v3,
                                   resources::content_hash(body)));
   }
-  return fmt::format(R"({{"paths":{{{}}}}})", fmt::join(entries, ","));
+  return fmt::format(R"({{"paths":{{{}}}}})", joined(entries, ","));
 }
 
 std::string openapi_v2() {

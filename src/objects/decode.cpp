@@ -1,7 +1,6 @@
 #include "objects/decode.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
@@ -11,6 +10,7 @@
 #include "api/protobuf.h"
 #include "api/structural.h"
 #include "base/budgets.h"
+#include "base/joined.h"
 #include "base/limits.h"
 #include "base/phrases.h"
 #include "json/access.h"
@@ -125,7 +125,7 @@ std::string list_problems(const FieldProblems& problems) {
   std::vector<std::string> all = describe(problems);
   const std::size_t more = all.size() - std::min(all.size(), limits::causes_in_message_max);
   all.resize(all.size() - more);
-  std::string text = fmt::format("{}", fmt::join(all, ", "));
+  std::string text = joined(all, ", ");
   if (more > 0) text += fmt::format(", and {} more", more);
   return text;
 }

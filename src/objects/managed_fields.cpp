@@ -13,6 +13,7 @@
 #include "api/canonical.h"
 #include "api/field_set.h"
 #include "api/typed_merge.h"
+#include "base/joined.h"
 #include "base/json_text.h"
 #include "base/limits.h"
 #include "base/time_rfc3339.h"
@@ -416,7 +417,7 @@ Status conflict_status(const Conflicts& conflicts) {
       break;
     }
     const auto paths = fields.paths(limits::causes_max - status.details.causes.size());
-    lines += fmt::format("\n{2} by \"{0}\" ({1})", owner->manager, owner->operation, fmt::join(paths, ", "));
+    lines += fmt::format("\n{2} by \"{0}\" ({1})", owner->manager, owner->operation, joined(paths, ", "));
     for (const std::string& path : paths)
       status.details.causes.push_back(
           {.reason = "FieldManagerConflict",

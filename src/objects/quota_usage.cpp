@@ -1,12 +1,12 @@
 #include "objects/quota_usage.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
+#include "base/joined.h"
 #include "base/phrases.h"
 #include "catalog/catalog.h"
 #include "json/access.h"
@@ -252,7 +252,7 @@ std::string print(const Usage& usage) {
   std::vector<std::string> parts;
   parts.reserve(usage.size());
   for (const auto& [name, quantity] : usage) parts.push_back(fmt::format("{}={}", name, quantity.to_string()));
-  return fmt::format("{}", fmt::join(parts, ","));
+  return joined(parts, ",");
 }
 
 Status forbidden(const QuotaChange& change, std::string why) {
@@ -399,7 +399,7 @@ std::optional<Status> find_quota_problem(const Quota& quota, const QuotaChange& 
     std::vector<std::string_view> names;
     for (const auto& [name, quantity] : about) names.push_back(name);
     return forbidden(change,
-                     fmt::format("status unknown for quota: {}, resources: {}", quota.name, fmt::join(names, ",")));
+                     fmt::format("status unknown for quota: {}, resources: {}", quota.name, joined(names, ",")));
   }
   Usage failed;
   for (const auto& [name, quantity] : requested) {
@@ -431,13 +431,9 @@ Unspecified unspecified_of(const json::Object& pod) {
 std::string print_unspecified(const Unspecified& lacking, const Usage& hard) {
   std::vector<std::string> parts;
   for (const auto& [name, containers] : lacking)
-    if (hard.contains(name)) parts.push_back(fmt::format("{} for: {}", name, fmt::join(containers, ",")));
+    if (hard.contains(name)) parts.push_back(fmt::format("{} for: {}", name, joined(containers, ",")));
   if (parts.empty()) return {};
-  return fmt::format("must specify {}", fmt::join(parts, "; "));
-}
-
-std::string find_unspecified(const json::Object& pod, const Usage& hard) {
-  return print_unspecified(unspecified_of(pod), hard);
+  return fmt::format("must specify {}", joined(parts, "; "));
 }
 
 }  // namespace vg::resources

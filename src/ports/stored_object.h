@@ -6,13 +6,11 @@
 // life.
 #pragma once
 
-#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <iterator>
 #include <memory>
 #include <new>
 #include <optional>
@@ -255,7 +253,8 @@ inline void append_with_revision(std::string& out, const StoredObject& object, R
   const bool last = offset < json.size() && json[offset] == '}';
   const bool first = offset > 0 && json[offset - 1] == '{';
   if (last && !first) out.push_back(',');
-  fmt::format_to(std::back_inserter(out), FMT_COMPILE("\"resourceVersion\":\"{}\""), revision);
+  const fmt::format_int digits(revision);
+  out.append("\"resourceVersion\":\"").append(digits.data(), digits.size()).push_back('"');
   if (!last) out.push_back(',');
   out.append(json.substr(offset));
 }

@@ -9,6 +9,7 @@
 #include "admission/instancetype/topology.h"
 #include "api/canonical_words.h"
 #include "api/views/vmi_domain.h"
+#include "base/joined.h"
 #include "base/quantity.h"
 
 namespace vg::admission {
@@ -93,7 +94,7 @@ std::optional<Unmet> unmet_cpu(const Chosen& chosen, const MachineSpec& machine)
   return Unmet{.field = cpu_fields(names),
                .message = fmt::format("the preference requires {} vCPUs, the VM has {} {}; "
                                       "increase them",
-                                      required.guest(), vcpus, fmt::join(names, " x "))};
+                                      required.guest(), vcpus, joined(names, " x "))};
 }
 
 std::optional<Unmet> unmet_memory(const Chosen& chosen, const MachineSpec& machine) {

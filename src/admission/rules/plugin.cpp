@@ -9,6 +9,7 @@
 #include "admission/rule.h"
 #include "api/canonical_words.h"
 #include "api/view.h"
+#include "base/joined.h"
 #include "base/phrases.h"
 #include "json/access.h"
 
@@ -33,8 +34,8 @@ std::string clean_path(string_view path) {
     else if (!rooted)
       kept.push_back(part);
   }
-  const std::string joined = fmt::format("{}{}", rooted ? "/" : "", fmt::join(kept, "/"));
-  return joined.empty() ? "." : joined;
+  const std::string cleaned = (rooted ? "/" : "") + joined(kept, "/");
+  return cleaned.empty() ? "." : cleaned;
 }
 
 using Found = std::vector<StatusCause>;

@@ -8,6 +8,7 @@
 #include "admission/semantic_equal.h"
 #include "api/canonical_words.h"
 #include "api/view.h"
+#include "base/joined.h"
 #include "base/phrases.h"
 #include "base/trimmed.h"
 #include "json/access.h"
@@ -165,7 +166,7 @@ void check_choice(const Case& about, Causes& causes, string_view member, std::sp
   const auto chosen = json::as_string(json::find_path(*about.object, {"spec", member}));
   if (!chosen || std::ranges::find(choices, *chosen) != choices.end()) return;
   causes.invalid(fmt::format("spec.{}", member),
-                 fmt::format("{2}: {0} must be one of {1}", member, fmt::join(choices, ", "), in_words(*chosen)));
+                 fmt::format("{2}: {0} must be one of {1}", member, joined(choices, ", "), in_words(*chosen)));
 }
 
 void restore_policy_is_known(const Case& about, Causes& causes) {

@@ -1,11 +1,11 @@
 #include "objects/core_kinds/checks.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 
+#include "base/joined.h"
 #include "base/limits.h"
 #include "base/net.h"
 #include "objects/core_kinds/values.h"
@@ -67,7 +67,7 @@ void FieldCauses::not_found(const Place& at, std::string_view value, std::string
 }
 
 void FieldCauses::not_supported(const Place& at, std::string_view value, Supported supported) {
-  add("FieldValueNotSupported", at, phrases::unsupported(shown(value), fmt::format("{}", fmt::join(supported, ", "))));
+  add("FieldValueNotSupported", at, phrases::unsupported(shown(value), joined(supported, ", ")));
 }
 
 void FieldCauses::defects(const Place& at, std::string_view value, const Defects& defects) {
@@ -75,12 +75,12 @@ void FieldCauses::defects(const Place& at, std::string_view value, const Defects
 }
 
 void FieldCauses::joined_defects(const Place& at, std::string_view value, const Defects& defects) {
-  if (!defects.empty()) add("FieldValueInvalid", at, fmt::format("{}: {}", shown(value), fmt::join(defects, "; ")));
+  if (!defects.empty()) add("FieldValueInvalid", at, fmt::format("{}: {}", shown(value), joined(defects, "; ")));
 }
 
 void check_choice(FieldCauses& causes, const Place& at, std::string_view value, Supported supported) {
   if (value.empty())
-    causes.required(at, fmt::format("supported values: {}", fmt::join(supported, ", ")));
+    causes.required(at, fmt::format("supported values: {}", joined(supported, ", ")));
   else
     check_supported(causes, at, value, supported);
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/joined.h"
 #include "base/trimmed.h"
 #include "catalog/optional_parts.h"
 #include "json/access.h"
@@ -436,7 +437,7 @@ std::string join_set(std::vector<std::string>& parts) {
   std::ranges::sort(parts);
   const auto repeated = std::ranges::unique(parts);
   parts.erase(repeated.begin(), repeated.end());
-  return fmt::format("{}", fmt::join(parts, ","));
+  return joined(parts, ",");
 }
 
 std::string labels_text(const Object& labels) {

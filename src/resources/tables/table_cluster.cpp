@@ -1,12 +1,12 @@
 // What kubectl get shows of networks, storage, devices, certificates, and priority and fairness.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
 
+#include "base/joined.h"
 #include "catalog/selector_text.h"
 #include "resources/tables/table_texts.h"
 
@@ -28,7 +28,7 @@ class FewTexts {
   }
   std::string text(std::string_view when_empty) const {
     if (count_ == 0) return std::string(when_empty);
-    std::string out = fmt::format("{}", fmt::join(texts_, ","));
+    std::string out = joined(texts_, ",");
     if (count_ > shown_max) out += fmt::format(" + {} more...", count_ - shown_max);
     return out;
   }
@@ -57,7 +57,7 @@ std::string ingress_hosts(const Array& rules) {
     if (!more && !host.empty()) hosts.push_back(host);
   }
   if (hosts.empty()) return "*";
-  std::string out = fmt::format("{}", fmt::join(hosts, ","));
+  std::string out = joined(hosts, ",");
   if (more) out += fmt::format(" + {} more...", rules.size() - shown_max);
   return out;
 }
@@ -123,7 +123,7 @@ void service_cidr_cells(Cells& row, const Object& object) {
   for (const Value& cidr : list_part(part(object, "spec"), "cidrs"))
     cidrs.push_back(json::as_string(&cidr).value_or(""));
   row.text(name_cell(object));
-  row.text(fmt::format("{}", fmt::join(cidrs, ",")));
+  row.text(joined(cidrs, ","));
   row.age(created(object));
 }
 
@@ -239,7 +239,7 @@ std::string joined(const Array& list, std::string_view member) {
   std::vector<std::string_view> texts;
   for (const Value& value : list)
     texts.push_back(member.empty() ? json::as_string(&value).value_or("") : json::get_string_or(value, member));
-  return fmt::format("{}", fmt::join(texts, ","));
+  return joined(texts, ",");
 }
 
 void driver_cells(Cells& row, const Object& object) {

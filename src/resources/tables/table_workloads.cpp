@@ -1,12 +1,12 @@
 // What kubectl get shows of workloads, jobs and autoscalers.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
 
+#include "base/joined.h"
 #include "catalog/selector_text.h"
 #include "resources/tables/table_texts.h"
 
@@ -31,8 +31,8 @@ void container_cells(Cells& row, const Object& pod_spec) {
     names.push_back(json::get_string_or(container, "name"));
     images.push_back(json::get_string_or(container, "image"));
   }
-  row.text(fmt::format("{}", fmt::join(names, ",")));
-  row.text(fmt::format("{}", fmt::join(images, ",")));
+  row.text(joined(names, ","));
+  row.text(joined(images, ","));
 }
 
 // The end of nearly every row: the age, the pods' containers, and which pods are meant. `owner` has template and
@@ -262,7 +262,7 @@ std::string metrics_text(const Object& spec, const Object& status) {
     const Object* status_of = i < seen.size() ? seen[i].if_object() : nullptr;
     texts.push_back(metric_text(metric ? *metric : none, status_of ? *status_of : none));
   }
-  std::string out = fmt::format("{}", fmt::join(texts, ", "));
+  std::string out = joined(texts, ", ");
   if (metrics.size() > shown_max) out += fmt::format(" + {} more...", metrics.size() - shown_max);
   return out;
 }

@@ -6,6 +6,7 @@
 
 #include "admission/rules/machine/families.h"
 #include "api/views/vmi_volumes.h"
+#include "base/joined.h"
 #include "base/phrases.h"
 
 namespace vg::admission {
@@ -77,7 +78,7 @@ void key_has_one_way(const CredentialAt& at, Causes& causes) {
   if (!at.key() || std::ranges::count_if(ways, is_set) == 1) return;
   const Place key = at.place.field("sshPublicKey");
   causes.invalid(key.field("propagationMethod"),
-                 fmt::format("exactly one propagation method is required: {}", fmt::join(ways, ", ")));
+                 fmt::format("exactly one propagation method is required: {}", joined(ways, ", ")));
 }
 
 void password_has_a_source(const CredentialAt& at, Causes& causes) {

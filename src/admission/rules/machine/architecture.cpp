@@ -14,6 +14,7 @@
 #include "api/canonical_words.h"
 #include "api/views/vmi_devices.h"
 #include "api/views/vmi_domain.h"
+#include "base/joined.h"
 
 namespace vg::admission {
 namespace {
@@ -34,7 +35,7 @@ void check_video(const Machine& machine, std::span<const string_view> types, Cau
   const Place domain = machine.place.field("domain"), inside = domain.field("devices"), place = inside.field("video");
   causes.not_supported(place.field("type"),
                        fmt::format("{2}: supported values on {0}: {1}", machine.spec.architecture(),
-                                   fmt::join(types, ", "), in_words(video.type())));
+                                   joined(types, ", "), in_words(video.type())));
 }
 
 // --- amd64 -----------------------------------------------------------------------------------------------------------

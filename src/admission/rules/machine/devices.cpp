@@ -10,6 +10,7 @@
 #include "api/canonical_words.h"
 #include "api/views/vmi_devices.h"
 #include "api/views/vmi_domain.h"
+#include "base/joined.h"
 #include "base/phrases.h"
 
 namespace vg::admission {
@@ -63,7 +64,7 @@ void thread_policy_is_known(const Machine& machine, Causes& causes) {
   if (!policy || is_one_of(*policy, policies)) return;
   const Place domain = machine.place.field("domain");
   causes.invalid(domain.field("ioThreadsPolicy"),
-                 fmt::format("{1}: supported values: {0}", fmt::join(policies, ", "), in_words(*policy)));
+                 fmt::format("{1}: supported values: {0}", joined(policies, ", "), in_words(*policy)));
 }
 
 void pool_has_threads(const Machine& machine, Causes& causes) {
@@ -176,7 +177,7 @@ void panic_models_are_known(const Machine& machine, Causes& causes) {
     const Place domain = machine.place.field("domain"), inside = domain.field("devices"),
                 list = inside.field("panicDevices"), place = list.item(i);
     causes.invalid(place.field("model"),
-                   fmt::format("{1}: supported values: {0}", fmt::join(models, ", "), in_words(*model)));
+                   fmt::format("{1}: supported values: {0}", joined(models, ", "), in_words(*model)));
   }
 }
 

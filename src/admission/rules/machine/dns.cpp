@@ -8,6 +8,7 @@
 #include "admission/rules/words.h"
 #include "api/canonical_words.h"
 #include "api/views/k8s_pod.h"
+#include "base/joined.h"
 #include "base/names.h"
 #include "base/net.h"
 #include "base/phrases.h"
@@ -28,7 +29,7 @@ void policy_is_known(const Machine& machine, Causes& causes) {
   const string_view policy = machine.spec.dns_policy();
   if (!policy.empty() && !is_one_of(policy, policies))
     causes.not_supported(machine.place.field("dnsPolicy"),
-                         fmt::format("{1}: supported values: {0}", fmt::join(policies, ", "), in_words(policy)));
+                         fmt::format("{1}: supported values: {0}", joined(policies, ", "), in_words(policy)));
 }
 
 void own_dns_is_configured(const Machine& machine, Causes& causes) {

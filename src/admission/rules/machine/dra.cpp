@@ -17,6 +17,7 @@
 #include "api/views/vmi_devices.h"
 #include "api/views/vmi_domain.h"
 #include "api/views/vmi_network.h"
+#include "base/joined.h"
 #include "base/names.h"
 #include "base/phrases.h"
 
@@ -48,7 +49,7 @@ void claim_name_is_new(const ClaimAt& at, Causes& causes) {
 void claim_name_is_a_label(const ClaimAt& at, Causes& causes) {
   if (at.claim.name().empty() || at.repeats) return;
   if (const Defects defects = dns1123_label_defects(at.claim.name()); !defects.empty())
-    causes.invalid(at.place.field("name"), fmt::format("{}: {}", in_words(at.claim.name()), fmt::join(defects, "; ")));
+    causes.invalid(at.place.field("name"), fmt::format("{}: {}", in_words(at.claim.name()), joined(defects, "; ")));
 }
 
 void claim_has_one_source(const ClaimAt& at, Causes& causes) {

@@ -11,6 +11,7 @@
 #include "api/views/vmi_domain.h"
 #include "api/views/vmi_volumes.h"
 #include "base/glob.h"
+#include "base/joined.h"
 
 namespace vg::admission {
 namespace {
@@ -29,9 +30,9 @@ void machine_type_is_emulated(const Machine& machine, Causes& causes) {
   if (std::ranges::any_of(patterns.begin(), patterns.end(),
                           [type](string_view pattern) { return glob_matches(pattern, type); }))
     return;
-  causes.invalid(machine.place.field("domain").field("machine").field("type"),
-                 fmt::format("{}: supported machine types of this architecture: {}", in_words(type),
-                             fmt::join(patterns.begin(), patterns.end(), ", ")));
+  causes.invalid(
+      machine.place.field("domain").field("machine").field("type"),
+      fmt::format("{}: supported machine types of this architecture: {}", in_words(type), joined(patterns, ", ")));
 }
 
 constexpr MachineRule machine_type_rows[] = {

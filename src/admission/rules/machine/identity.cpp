@@ -4,6 +4,7 @@
 #include "admission/rules/machine/families.h"
 #include "api/canonical_words.h"
 #include "api/views/vmi_volumes.h"
+#include "base/joined.h"
 #include "base/names.h"
 
 namespace vg::admission {
@@ -16,7 +17,7 @@ using std::string_view;
 void check_name(string_view name, Defects (*defects_of)(string_view), const Place& place, Causes& causes) {
   if (name.empty()) return;
   if (const Defects defects = defects_of(name); !defects.empty())
-    causes.invalid(place, fmt::format("{} {}: {}", place.name, in_words(name), fmt::join(defects, "; ")));
+    causes.invalid(place, fmt::format("{} {}: {}", place.name, in_words(name), joined(defects, "; ")));
 }
 
 void hostname_is_a_label(const Machine& machine, Causes& causes) {

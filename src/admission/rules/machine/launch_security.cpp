@@ -11,6 +11,7 @@
 #include "api/views/vmi_devices.h"
 #include "api/views/vmi_domain.h"
 #include "api/views/vmi_network.h"
+#include "base/joined.h"
 
 namespace vg::admission {
 namespace {
@@ -38,7 +39,7 @@ void is_one_kind(const Machine& machine, Causes& causes) {
   const auto is_set = [&](string_view kind) { return static_cast<bool>(api::View(security(machine).get(kind))); };
   if (std::ranges::count_if(kinds, is_set) != 1)
     causes.forbidden(machine.place.field(field),
-                     fmt::format("exactly one of {} is required on amd64", fmt::join(kinds, ", ")));
+                     fmt::format("exactly one of {} is required on amd64", joined(kinds, ", ")));
 }
 
 void is_switched_on(const Machine& machine, Causes& causes) {

@@ -7,6 +7,7 @@
 #include "admission/rules/machine/families.h"
 #include "api/canonical_words.h"
 #include "api/views/vmi_domain.h"
+#include "base/joined.h"
 #include "json/access.h"
 
 namespace vg::admission {
@@ -37,7 +38,7 @@ void eviction_strategy_is_known(const Machine& machine, Causes& causes) {
   const auto strategy = own ? own : json::as_string(json::find(machine.config().configuration(), "evictionStrategy"));
   if (!strategy || std::ranges::find(strategies, *strategy) != strategies.end()) return;
   causes.invalid(machine.place.field("evictionStrategy"),
-                 fmt::format("{1}: supported values: {0}{2}", fmt::join(strategies, ", "), in_words(*strategy),
+                 fmt::format("{1}: supported values: {0}{2}", joined(strategies, ", "), in_words(*strategy),
                              own ? "" : "; the value is set in the configuration of the KubeVirt object"));
 }
 

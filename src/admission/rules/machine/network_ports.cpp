@@ -10,6 +10,7 @@
 #include "admission/rules/machine/network.h"
 #include "admission/rules/words.h"
 #include "api/canonical_words.h"
+#include "base/joined.h"
 #include "base/names.h"
 #include "base/net.h"
 
@@ -44,7 +45,7 @@ void port_name_is_well_formed(const PortAt& at, Causes& causes) {
   const string_view name = at.port.name();
   if (name.empty()) return;
   if (const Defects defects = port_name_defects(name); !defects.empty())
-    causes.invalid(at.place.field("name"), fmt::format("{}: {}", in_words(name), fmt::join(defects, "; ")));
+    causes.invalid(at.place.field("name"), fmt::format("{}: {}", in_words(name), joined(defects, "; ")));
 }
 
 void port_is_given(const PortAt& at, Causes& causes) {

@@ -6,6 +6,7 @@
 
 #include "admission/rules/machine/families.h"
 #include "api/views/vmi_network.h"
+#include "base/joined.h"
 
 namespace vg::admission {
 namespace {
@@ -27,11 +28,11 @@ struct ProbeAt {
 void has_at_most_one_handler(const ProbeAt& at, Causes& causes) {
   if (at.count() > 1)
     causes.invalid(at.place, fmt::format("the handlers of a probe are mutually exclusive: keep one of {}",
-                                         fmt::join(handlers, ", ")));
+                                         joined(handlers, ", ")));
 }
 
 void has_a_handler(const ProbeAt& at, Causes& causes) {
-  if (at.count() == 0) causes.required(at.place, fmt::format("one of {}", fmt::join(handlers, ", ")));
+  if (at.count() == 0) causes.required(at.place, fmt::format("one of {}", joined(handlers, ", ")));
 }
 
 void check_reachable(const ProbeAt& at, string_view handler, Causes& causes) {
