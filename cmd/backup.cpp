@@ -24,9 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Keys, tokens and configuration are small. What is larger is not among what a server needs to serve again.
-constexpr std::size_t state_file_bytes_max = limits::mib;
-
 bool goes_along(const std::string& name) {
   for (const std::string_view other : {"store.db", "exchange.", "damaged-", "replaced-", "pki.new"}) {
     if (name.starts_with(other)) return false;
@@ -39,7 +36,7 @@ bool goes_along(const std::string& name) {
 Result<void> take_file(const fs::path& path, std::string name, std::vector<store::StateFile>& files) {
   struct stat info{};
   if (::lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return {};
-  auto content = read_file(path.native(), state_file_bytes_max);
+  auto content = read_file(path.native(), limits::backup_file_bytes_max);
   if (!content) return fail(std::move(content.error()));
   files.push_back({.name = std::move(name), .mode = info.st_mode & 0777u, .content = std::move(*content)});
   return {};

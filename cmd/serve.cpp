@@ -57,7 +57,6 @@ namespace {
 
 // Renewal begins a month before the end, so an hour more or less does not matter.
 constexpr std::chrono::hours renewal_interval{1};
-constexpr std::int64_t audit_log_mib_max = 1024 * 1024;  // a typing mistake begins somewhere
 
 struct ServeOptions {
   std::string state;  // empty = the default place
@@ -563,8 +562,8 @@ int run_serve(std::span<const std::string_view> arguments, Output output) {
   if (const auto networks = parse_networks(options.node.guest_networks); !networks)
     return refuse("--guest-networks: " + networks.error());
   constexpr auto audit_least_mib = resources::AuditLog::bytes_max_least / limits::mib;
-  if (options.audit_log_mib < std::int64_t{audit_least_mib} || options.audit_log_mib > audit_log_mib_max)
-    return refuse(fmt::format("--audit-log-mib must be from {} to {}", audit_least_mib, audit_log_mib_max));
+  if (options.audit_log_mib < std::int64_t{audit_least_mib} || options.audit_log_mib > limits::audit_log_mib_max)
+    return refuse(fmt::format("--audit-log-mib must be from {} to {}", audit_least_mib, limits::audit_log_mib_max));
   if (const auto problem = options.confine.problem()) return refuse(*problem);
   const auto listen = parse_listen_address(options.listen);
   if (!listen) return refuse(listen.error());

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/net.h"
@@ -47,7 +48,6 @@ constexpr ResourceName migrations{"kubevirt.io", "v1", "virtualmachineinstancemi
 // The account of virt-controller: the server takes the status of a VMI from KubeVirt's components alone. Acting as it
 // needs the right to impersonate it, which administrators have and nobody else has unless they were given it.
 constexpr std::string_view component = "system:serviceaccount:kubevirt:kubevirt-controller";
-constexpr int attempts_max = 8;  // when somebody else changes the object meanwhile
 constexpr std::chrono::seconds retry_interval{1};
 
 struct Options {
@@ -205,7 +205,7 @@ Task<Result<void>> Simulator::settle_vm(Core& core, const Key& key) {
     if (!simulate_vm_status(vm->as_object(), vmi ? &vmi->as_object() : nullptr, simulation())) co_return Result<void>();
     const auto written = co_await client_.update(core, {vms, key.first, key.second}, "status", *vm, false, {});
     if (written) continue;  // one request is dropped at a time
-    if (written.error().code != 409 || attempt >= attempts_max) co_return fail(written.error());
+    if (written.error().code != 409 || attempt >= limits::simulate_attempts_max) co_return fail(written.error());
   }
 }
 
@@ -231,7 +231,7 @@ Task<Result<void>> Simulator::fake(Core& core, Key key) {
     simulate_vmi(vmi->as_object(), simulation());
     const auto written = co_await client_.update(core, {vmis, key.first, key.second}, "", *vmi, false, {});
     if (written) break;
-    if (written.error().code != 409 || attempt >= attempts_max) co_return fail(written.error());
+    if (written.error().code != 409 || attempt >= limits::simulate_attempts_max) co_return fail(written.error());
   }
   const Simulation& is = options_.simulation;
   say(key, fmt::format("phase {} on {}", is.phase, is.node));

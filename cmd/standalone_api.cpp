@@ -5,6 +5,7 @@
 
 #include "base/files.h"
 #include "base/log.h"
+#include "base/store_limits.h"
 #include "base/time_rfc3339.h"
 #include "catalog/catalog.h"
 #include "housekeeping/first_start.h"
@@ -20,7 +21,6 @@ namespace vg::cmd {
 namespace {
 
 constexpr std::chrono::seconds health_interval{1};
-constexpr std::size_t key_file_bytes_max = 16 * 1024;
 
 std::string_view manager_of(local::RoleWriter writer) {
   switch (writer) {
@@ -165,7 +165,8 @@ Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOp
                                                   local::lookup_in(**store), clock);
   if (!tokens) return fail(std::move(tokens.error()));
   // Clients go on with their lists after a restart, so the key comes from a secret that stays.
-  const auto secret = read_file((options.state / "pki" / "service-account.key").native(), key_file_bytes_max);
+  const auto secret =
+      read_file((options.state / "pki" / "service-account.key").native(), store_limits::key_file_bytes_max);
   if (!secret) return fail(secret.error());
   const resources::ContinueTokens continue_tokens(*secret);
   auto audit = resources::AuditLog::open({.folder = options.state.native(),

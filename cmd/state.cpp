@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "base/files.h"
+#include "base/limits.h"
 #include "base/time_rfc3339.h"
 #include "command.h"
 #include "local/state_folder.h"
@@ -21,8 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int exit_could_not_run = 2;
-// Names after which a list of what is wrong is cut short.
-constexpr std::size_t shown_max = 50;
 
 Flag state_flag(std::string& state) {
   return {"state", '\0', &state, "DIR", "the state folder of the server (default as for serve)"};
@@ -56,8 +55,10 @@ Result<Opened> open_stopped(const std::string& state, bool finish = false) {
 }
 
 void print_some(std::FILE* out, std::string_view what, const std::vector<std::string>& lines) {
-  for (std::size_t i = 0; i < lines.size() && i < shown_max; ++i) fmt::print(out, "{}: {}\n", what, lines[i]);
-  if (lines.size() > shown_max) fmt::print(out, "{}: and {} more\n", what, lines.size() - shown_max);
+  for (std::size_t i = 0; i < lines.size() && i < limits::state_problems_told_max; ++i)
+    fmt::print(out, "{}: {}\n", what, lines[i]);
+  if (lines.size() > limits::state_problems_told_max)
+    fmt::print(out, "{}: and {} more\n", what, lines.size() - limits::state_problems_told_max);
 }
 
 // What is wrong, and how much is left.

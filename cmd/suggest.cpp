@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 
+#include "base/limits.h"
+
 namespace vg::cmd {
 namespace {
 
-// Longer words are no typing mistakes, and the work grows with the square.
-constexpr std::size_t letters_max = 40;
-using Row = std::array<std::size_t, letters_max + 1>;
+using Row = std::array<std::size_t, limits::suggested_word_bytes_max + 1>;
 
 std::size_t mistakes(std::string_view a, std::string_view b) {
   Row before_last{}, last{}, row{};
@@ -30,10 +30,10 @@ std::size_t mistakes(std::string_view a, std::string_view b) {
 
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known) {
   std::string_view best;
-  if (word.size() < 2 || word.size() > letters_max) return best;
+  if (word.size() < 2 || word.size() > limits::suggested_word_bytes_max) return best;
   std::size_t fewest = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const std::string_view candidate : known) {
-    if (candidate.size() > letters_max) continue;
+    if (candidate.size() > limits::suggested_word_bytes_max) continue;
     // The beginning of a word is meant as that word, if it is long enough to be no accident.
     const bool begun = word.size() >= 3 && candidate.starts_with(word);
     const std::size_t count = begun ? 1 : mistakes(word, candidate);

@@ -13,15 +13,6 @@
 namespace vg::actions {
 namespace {
 
-// Of an order there is nothing to read but why it was not followed.
-constexpr std::size_t order_answer_bytes_max = 64 * limits::kib;
-// The profiles of a large component are a MiB or two, as base64.
-constexpr std::size_t profiles_bytes_max = 8 * limits::mib;
-// All of a page together. Memory is held for them until the client has read the last one.
-constexpr std::size_t page_bytes_max = 64 * limits::mib;
-// Of failures that are told, and of what a component says about its own.
-constexpr std::size_t failures_told_max = 3, failure_bytes_max = 300;
-
 class Collector {
  public:
   Collector(const AskComponents& asked, server::Call& call)
@@ -35,9 +26,9 @@ class Collector {
 
   Result<std::string> result() const {
     if (failed_ > 0)
-      return fail(Status::internal_error(fmt::format("{} of {} components failed to answer {}: {}{}", failed_,
-                                                     asked_.components.size(), asked_.target, told_,
-                                                     failed_ > failures_told_max ? ", and others" : "")));
+      return fail(Status::internal_error(
+          fmt::format("{} of {} components failed to answer {}: {}{}", failed_, asked_.components.size(), asked_.target,
+                      told_, failed_ > limits::component_failures_told_max ? ", and others" : "")));
     return asked_.collect ? document() : std::string();
   }
 
@@ -45,19 +36,20 @@ class Collector {
   Parsed<void> judge(std::size_t index, Result<NodeAnswer> answer) {
     if (!answer) return not_parsed(std::move(answer.error().message));
     if (answer->status != 200)
-      return not_parsed(
-          fmt::format("code {}, {}", answer->status, std::string_view(answer->body).substr(0, failure_bytes_max)));
+      return not_parsed(fmt::format("code {}, {}", answer->status,
+                                    std::string_view(answer->body).substr(0, limits::component_failure_bytes_max)));
     if (!asked_.collect) return {};
     auto profiles = read_profiles(answer->body);
     if (!profiles) return not_parsed(std::move(profiles.error()));
     bytes_ += profiles->size();
-    if (bytes_ > page_bytes_max) return not_parsed("its profiles are too large for one answer; use a smaller pageSize");
+    if (bytes_ > limits::component_page_bytes_max)
+      return not_parsed("its profiles are too large for one answer; use a smaller pageSize");
     profiles_[index] = std::move(*profiles);
     return {};
   }
 
   void note(std::size_t index, std::string_view why) {
-    if (++failed_ > failures_told_max) return;
+    if (++failed_ > limits::component_failures_told_max) return;
     told_ += fmt::format("{}{}: {}", told_.empty() ? "" : "; ", asked_.components[index].name, why);
   }
 
@@ -90,8 +82,9 @@ class Collector {
 
 Task<Result<std::string>> ask_components(const AskComponents& asked, ComponentLink& link, server::Call& call) {
   Collector collector(asked, call);
-  const ComponentQuestion question{.target = asked.target,
-                                   .answer_bytes_max = asked.collect ? profiles_bytes_max : order_answer_bytes_max};
+  const ComponentQuestion question{
+      .target = asked.target,
+      .answer_bytes_max = asked.collect ? limits::component_profiles_bytes_max : limits::component_order_bytes_max};
   auto done = co_await link.ask_all(
       call.core(), asked.components, question,
       [&collector](std::size_t index, Result<NodeAnswer> answer) { return collector.take(index, std::move(answer)); });

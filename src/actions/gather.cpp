@@ -25,8 +25,6 @@ constexpr ResourceName cdi_configs{"cdi.kubevirt.io", "v1beta1", "cdiconfigs"};
 
 // Pods of components are some KiB each; a page is well below limits::lookup_list_bytes_max.
 constexpr std::size_t pods_per_page = 250;
-// There is a handler a node, and Kubernetes is made for 5000 of those.
-constexpr std::size_t component_pods_max = 20000;
 
 Status unreadable(std::string_view kind, std::string_view name, const Status& why) {
   return Status::internal_error(fmt::format("{} \"{}\" could not be read: {}", kind, name, why.message));
@@ -175,10 +173,10 @@ class Gatherer {
           {.selectors = {.labels = component_label}, .limit = pods_per_page, .continue_token = about_.continue_token});
       if (!more) co_return fail(unreadable(pods.plural, component_label, more.error()));
       seen += *more;
-      if (seen > component_pods_max)
+      if (seen > limits::component_pods_max)
         co_return fail(Status::internal_error(
             fmt::format("namespace \"{}\" has more than {} pods with label {}, too many to find the components",
-                        about_.context.own_namespace, component_pods_max, component_label)));
+                        about_.context.own_namespace, limits::component_pods_max, component_label)));
     } while (!about_.continue_token.empty());
     co_return Result<void>();
   }

@@ -24,8 +24,6 @@ namespace {
 constexpr std::array<std::string_view, 1> subprotocols{"plain.kubevirt.io"};
 // Requests are logged at this verbosity, and so is what became of them as streams.
 constexpr int stream_verbosity = 3;
-// After one side's last word the other one reads it and ends by itself; who does not is cut off.
-constexpr std::chrono::seconds last_word_deadline{2};
 
 // Where the stream leads: a node's WebSocket, or a guest's socket.
 struct OtherEnd {
@@ -71,7 +69,7 @@ Task<http::SpliceEnd> relay(std::unique_ptr<Stream> client_stream, std::unique_p
     client.set_deadline(until);
     node.set_deadline(until);
   });
-  http::SpliceOptions options{.half_close_deadline = last_word_deadline};
+  http::SpliceOptions options{.half_close_deadline = limits::stream_last_word_deadline};
   options.before_close = [&client](const http::SpliceEnd& end) {
     if (end.why == http::SpliceEnd::Why::right_broke)
       client.say_close(close_code::internal_error, "the connection to the node was lost");

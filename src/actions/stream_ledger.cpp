@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/budgets.h"
+
 namespace vg::actions {
 namespace {
 
@@ -24,9 +26,6 @@ std::size_t find_kind(std::string_view action) {
   const auto found = std::ranges::find_if(kinds, [&](const Kind& kind) { return action.starts_with(kind.action); });
   return static_cast<std::size_t>(std::min(found, kinds.end() - 1) - kinds.begin());
 }
-
-// Instances of which the time of their last connection is shown. Names come from requests, and machines come and go.
-constexpr std::size_t shown_max = 10000;
 
 }  // namespace
 
@@ -84,7 +83,7 @@ void StreamLedger::note_time(const Key& key) {
   }
   shown_.push_back(instance);
   places_.emplace(std::move(instance), std::prev(shown_.end()));
-  if (shown_.size() <= shown_max) return;
+  if (shown_.size() <= budgets::streams_shown_max) return;
   last_.remove({shown_.front().first, shown_.front().second});
   places_.erase(shown_.front());
   shown_.pop_front();

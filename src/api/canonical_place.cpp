@@ -4,20 +4,18 @@
 
 #include <iterator>
 
+#include "base/limits.h"
+
 namespace vg::api {
 namespace {
 
-// Names come from requests, and many messages may name what stands below one and the same long name: printed in full,
-// thirty thousand mistakes below a key of a megabyte would be thirty gigabytes. No name of a schema is this long.
-constexpr std::size_t shown_name_bytes_max = 256;
-
 void append_name(std::string_view name, std::string& out) {
-  if (name.size() <= shown_name_bytes_max) {
+  if (name.size() <= limits::shown_name_bytes_max) {
     out += name;
     return;
   }
   // Not in the middle of a character.
-  std::size_t end = shown_name_bytes_max;
+  std::size_t end = limits::shown_name_bytes_max;
   while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;
   out.append(name.substr(0, end)).append("...");
 }

@@ -1,15 +1,14 @@
 #include "api/canonical_words.h"
 
 #include "base/json_text.h"
+#include "base/limits.h"
 #include "json/write.h"
 
 namespace vg::api {
 
 std::string in_words(std::string_view text) {
-  // Enough to recognise one's own value; the rest would only bury the message.
-  static constexpr std::size_t shown_bytes_max = 64;
   std::string words;
-  append_json_string(words, text, shown_bytes_max);
+  append_json_string(words, text, limits::shown_value_bytes_max);
   return words;
 }
 

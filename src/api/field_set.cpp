@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/limits.h"
 #include "json/access.h"
 #include "json/parse.h"
 #include "json/sorted_members.h"
@@ -35,12 +36,9 @@ std::string print_keys(string_view keys) {
   return text;
 }
 
-// One name may stand above many fields, and would be printed for each of them.
-constexpr std::size_t shown_element_bytes_max = 256;
-
 std::string print_element(string_view element) {
-  if (element.size() > shown_element_bytes_max)
-    return fmt::format("[{}...]", utf8_prefix(element.substr(2), shown_element_bytes_max));
+  if (element.size() > limits::shown_name_bytes_max)
+    return fmt::format("[{}...]", utf8_prefix(element.substr(2), limits::shown_name_bytes_max));
   const string_view rest = element.substr(2);
   switch (element.front()) {
     case 'f':

@@ -1,23 +1,18 @@
 #include "auth/policy_rule.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
 
+#include "base/joined.h"
+#include "base/limits.h"
 #include "json/access.h"
 
 namespace vg::auth {
 namespace {
 
 using Texts = std::vector<std::string>;
-
-// Enough for a person to see what is missing; an escalation refused for a thousand reasons is refused for these too.
-constexpr std::size_t uncovered_pieces_max = 20;
-// A role is at most 1.5 MiB, but the product of its lists may be 10^15. cluster-admin's owner never gets here, and for
-// everybody else this is some ten times the largest role in use, and about 100 ms.
-constexpr std::size_t cover_steps_max = 1'000'000;
 
 bool has(const Texts& texts, std::string_view wanted) { return std::ranges::find(texts, wanted) != texts.end(); }
 bool has_or_all(const Texts& texts, std::string_view wanted) {
@@ -185,7 +180,7 @@ class Coverage {
   }
 
   bool done() {
-    if (steps_ > cover_steps_max) result.too_complex = result.more = true;
+    if (steps_ > limits::rule_cover_steps_max) result.too_complex = result.more = true;
     return result.more;
   }
 
@@ -352,7 +347,7 @@ bool RuleIndex::allows(const RuleQuery& query) const {
 }
 
 Uncovered uncovered_rules(std::span<const PolicyRule> owned, std::span<const PolicyRule> wanted) {
-  Coverage coverage(owned, uncovered_pieces_max);
+  Coverage coverage(owned, limits::uncovered_rules_told_max);
   for (const PolicyRule& rule : wanted) coverage.add(rule);
   return std::move(coverage.result);
 }
@@ -379,8 +374,8 @@ std::size_t text_bytes(std::span<const PolicyRule> rules) {
 }
 
 std::string describe(const PolicyRule& rule) {
-  std::string out = fmt::format("{}", fmt::join(rule.verbs, ", "));
-  if (!rule.non_resource_urls.empty()) return out + fmt::format(" on {}", fmt::join(rule.non_resource_urls, ", "));
+  std::string out = joined(rule.verbs, ", ");
+  if (!rule.non_resource_urls.empty()) return out + fmt::format(" on {}", joined(rule.non_resource_urls, ", "));
   out += " on ";
   bool first = true;
   for (const std::string& group : rule.api_groups)
@@ -388,7 +383,7 @@ std::string describe(const PolicyRule& rule) {
       out += fmt::format("{}{}{}{}", first ? "" : ", ", resource, group.empty() ? "" : ".", group);
       first = false;
     }
-  if (!rule.resource_names.empty()) out += fmt::format(" named {}", fmt::join(rule.resource_names, ", "));
+  if (!rule.resource_names.empty()) out += fmt::format(" named {}", joined(rule.resource_names, ", "));
   return out;
 }
 

@@ -19,6 +19,9 @@ inline constexpr std::size_t mib = 1024 * kib;
 // may be stored (1.5 MiB) has at most half as many, and so has one that is sent as YAML, which is slow to read.
 inline constexpr std::size_t object_values_max = 250'000;
 inline constexpr std::size_t review_values_max = 2 * object_values_max;
+// Ten aliases of ten aliases and so on: a few bytes of text that fill the memory. Real manifests stay far below. A
+// value takes several times as long to be read as from JSON, of which a body may have twice as many.
+inline constexpr std::size_t yaml_values_max = object_values_max / 2;
 
 // --- the audit log
 // Changes of one user in the log that all users share: 2 KB/s, so that nobody rolls it over within days. What is more
@@ -98,6 +101,9 @@ inline constexpr std::size_t held_reserve_of = 64;
 // A line in the log about a user whose requests are refused, at most so often, and for so many users at once.
 inline constexpr std::chrono::seconds shed_log_interval{5};
 inline constexpr std::size_t shed_log_users_max = 256;
+// What a read or the deletion of a collection can cost; the rest was waiting.
+inline constexpr std::chrono::milliseconds read_cost_max{50};
+
 // --- memory of requests in flight -----------------------------------------------------------------------------------
 
 // Bodies that arrive and answers that wait for their readers, all together, beyond the 16 KiB that every connection has
@@ -130,5 +136,43 @@ inline constexpr std::size_t source_connections_min = 16;
 inline constexpr std::size_t own_descriptors = 64;
 // Below this nothing useful can be served.
 inline constexpr std::size_t descriptors_min = 128;
+
+// --- what is kept for later
+// -------------------------------------------------------------------------------------------
+
+// Instances of which the time of their last connection is shown. Names come from requests, and machines come and go.
+inline constexpr std::size_t streams_shown_max = 10000;
+// Objects to look at that are remembered one by one; when there are more, everything is looked at instead.
+inline constexpr std::size_t garbage_remembered_max = 100'000;
+// What a connection keeps of a body's memory while requests follow each other.
+inline constexpr std::size_t kept_body_bytes_max = 64 * kib;
+// Work of so many requests at once is kept; what a burst needed beyond it is given back to the system.
+inline constexpr std::size_t spare_work_max = 32;
+// Of the texts and header fields of one of them.
+inline constexpr std::size_t kept_string_bytes_max = 64 * kib;
+inline constexpr std::size_t kept_fields_max = 128;
+// Requests of a core that go through a stage together. Each holds a `Work` while it waits for the others.
+inline constexpr std::size_t requests_together_max = 16;
+// Enough for a burst of busy streams (2 MiB on each core); more go back to the allocator.
+inline constexpr std::size_t kept_stream_buffers_max = 64;
+// Requests that wait for something hold theirs meanwhile; more than a few at once are rare, and each costs 64 KiB.
+inline constexpr std::size_t kept_arenas_max = 4;
+// More service accounts than a machine has. When it is full it starts anew.
+inline constexpr std::size_t checked_tokens_max = 4096;
+// Quotas that are kept as they were read, of all namespaces.
+inline constexpr std::size_t read_quotas_max = 1024;
+// Flows that do nothing are forgotten once there are so many: users come and go.
+inline constexpr std::size_t idle_flows_max = 1024;
+// Credentials that held lately and are known again, on each core.
+inline constexpr std::size_t credential_hints_max = 1024;
+
+// --- workers beside the event loops
+// -----------------------------------------------------------------------------------
+
+// Two: one long job does not keep all others waiting. Not more: loops come first, and they have a CPU each.
+inline constexpr unsigned off_loop_workers_max = 2;
+// Jobs that wait for a worker, of all cores together. Each holds a request's memory, and at some tens of milliseconds a
+// job those behind it would wait for seconds: they are better told to come again.
+inline constexpr std::size_t off_loop_jobs_max = 64;
 
 }  // namespace vg::budgets

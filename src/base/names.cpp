@@ -10,7 +10,6 @@
 namespace vg {
 namespace {
 
-constexpr std::size_t port_name_bytes_max = 15;  // RFC 6335
 constexpr std::size_t generated_suffix_bytes = 5;
 // Without vowels and look-alikes, so that no words come about. Kubernetes' own alphabet.
 constexpr std::string_view generated_alphabet = "bcdfghjklmnpqrstvwxz2456789";
@@ -124,7 +123,7 @@ Defects path_segment_defects(std::string_view name) {
 
 Defects port_name_defects(std::string_view name) {
   Defects defects;
-  check_length(defects, name, port_name_bytes_max);
+  check_length(defects, name, limits::port_name_bytes_max);
   check(defects, !name.empty() && std::ranges::all_of(name, is_label_inner),
         "must contain only lower-case letters, digits and '-', and must not be empty");
   check(defects, std::ranges::any_of(name, is_lower), "must contain at least one letter");

@@ -8,12 +8,12 @@
 #include <cstring>
 #include <span>
 
+#include "base/limits.h"
+
 namespace vg {
 namespace {
 
 constexpr std::array<std::uint8_t, 12> v4_prefix{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
-// The longest IPv6 text has 45 characters; leading zeros may make sloppy text longer.
-constexpr std::size_t ip_bytes_max = 128;
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -105,7 +105,7 @@ std::string IpAddress::to_string() const {
 }
 
 std::optional<IpAddress> parse_ip(std::string_view text, LeadingZeros zeros) {
-  if (text.size() > ip_bytes_max || text.find('\0') != std::string_view::npos) return std::nullopt;
+  if (text.size() > limits::ip_bytes_max || text.find('\0') != std::string_view::npos) return std::nullopt;
   const std::string terminated = zeros == LeadingZeros::ignored ? without_leading_zeros(text) : std::string(text);
   std::array<std::uint8_t, 16> bytes{};
   if (terminated.find(':') != std::string::npos) {
@@ -137,20 +137,10 @@ std::optional<std::vector<std::uint8_t>> parse_mac(std::string_view text) {
   return std::nullopt;
 }
 
-std::string print_mac(const std::vector<std::uint8_t>& bytes) { return fmt::format("{:02x}", fmt::join(bytes, ":")); }
-
 std::optional<std::uint16_t> parse_port(std::string_view text) {
   const auto port = parse_number(text, port_max);
   if (!port || *port == 0) return std::nullopt;
   return static_cast<std::uint16_t>(*port);
-}
-
-std::optional<PortRange> parse_port_range(std::string_view text) {
-  const std::size_t dash = text.find('-');
-  const auto first = parse_port(text.substr(0, dash));
-  const auto last = dash == std::string_view::npos ? first : parse_port(text.substr(dash + 1));
-  if (!first || !last || *first > *last) return std::nullopt;
-  return PortRange{*first, *last};
 }
 
 }  // namespace vg

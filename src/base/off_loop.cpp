@@ -20,13 +20,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/budgets.h"
 #include "base/cpus.h"
 
 namespace vg {
 namespace {
 
-// Two: one long job does not keep all others waiting. Not more: loops come first, and they have a CPU each.
-constexpr unsigned workers_max = 2;
 // A third of the share of a loop when both want the same CPU, and a loop that wakes up goes first.
 constexpr int worker_nice = 5;
 constexpr int retry_after_seconds = 1;
@@ -107,7 +106,8 @@ class OffLoopWorkers {
   // Whether somebody will take one more job. There are as many threads as there is work for at once, so that a server
   // of small requests has none.
   bool have_worker() {
-    if (idle_ > jobs_.size() || threads_.size() >= std::clamp(allowed_cpus(), 1u, workers_max)) return true;
+    if (idle_ > jobs_.size() || threads_.size() >= std::clamp(allowed_cpus(), 1u, budgets::off_loop_workers_max))
+      return true;
     try {
       threads_.emplace_back([this] { run(); });
     } catch (const std::exception&) {  // there is none to be had now; the next job tries again

@@ -17,6 +17,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/budgets.h"
 #include "base/core.h"
 #include "base/status.h"
 
@@ -24,9 +25,7 @@ namespace vg {
 
 // A body of this size takes about a millisecond to be read and judged.
 inline constexpr std::size_t off_loop_bytes_min = 64 * 1024;
-// Jobs that wait for a worker, of all cores together. Each holds a request's memory, and at some tens of milliseconds a
-// job those behind it would wait for seconds: they are better told to come again.
-inline constexpr std::size_t off_loop_jobs_max = 64;
+inline constexpr std::size_t off_loop_jobs_max = budgets::off_loop_jobs_max;
 
 // One piece of work on its way to a worker. Shared by the waiting coroutine and the worker: either may be the last.
 class OffLoopJob {

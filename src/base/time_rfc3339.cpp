@@ -4,12 +4,12 @@
 
 #include <optional>
 
+#include "base/limits.h"
+
 namespace vg {
 namespace {
 
 constexpr std::int64_t seconds_per_day = 86400;
-// The fraction may have any number of digits, but no sensible writer comes near this.
-constexpr std::size_t text_bytes_max = 128;
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -92,7 +92,7 @@ Parsed<Timestamp> parse_rfc3339(std::string_view text) {
   const auto malformed = [] {
     return not_parsed("must be a time such as 2026-01-02T03:04:05Z or 2026-01-02T03:04:05+01:00");
   };
-  if (text.size() > text_bytes_max) return malformed();
+  if (text.size() > limits::time_bytes_max) return malformed();
   Scanner in(text);
   const auto year = in.digits(4);
   if (!year || !in.literal('-')) return malformed();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/limits.h"
 #include "base/trimmed.h"
 
 namespace vg::resources {
@@ -66,7 +67,7 @@ std::vector<AcceptClause> read_accept(std::string_view header) {
     clauses.push_back({.type = anything});
     return clauses;
   }
-  while (!header.empty() && clauses.size() < clauses_max) {
+  while (!header.empty() && clauses.size() < limits::accept_clauses_max) {
     const AcceptClause clause = read_clause(take_until(header, ','));
     if (!is_media_type(clause.type)) continue;
     auto place = clauses.end();

@@ -21,9 +21,8 @@ struct AcceptClause {
 };
 
 // The heaviest clause first, among equal ones those without wildcards, then the first. A weight is an order and nothing
-// more: 0 is the lightest, and no refusal. No header at all accepts everything. Clauses beyond `clauses_max` are not
-// read: no client sends that many.
-inline constexpr std::size_t clauses_max = 32;
+// more: 0 is the lightest, and no refusal. No header at all accepts everything. Clauses beyond
+// limits::accept_clauses_max are not read.
 std::vector<AcceptClause> read_accept(std::string_view header);
 
 // Whether the clause takes this media type.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "api/openapi.h"
+#include "base/limits.h"
 #include "base/test_files.h"
 #include "catalog/accept.h"
 #include "discovery/discovery_groups.h"
@@ -310,7 +311,7 @@ TEST(Accept, Order) {
   EXPECT_EQ(read_accept("").size(), 1u);
   std::string many;
   for (int i = 0; i < 1000; ++i) many += "a/b,";
-  EXPECT_EQ(read_accept(many).size(), clauses_max);
+  EXPECT_EQ(read_accept(many).size(), limits::accept_clauses_max);
 }
 
 // --- OpenAPI

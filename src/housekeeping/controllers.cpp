@@ -17,6 +17,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/budgets.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/off_loop.h"
@@ -48,8 +49,6 @@ constexpr std::size_t writes_at_once = 256;
 constexpr std::size_t write_bytes_at_once = 2 * limits::mib;
 // Objects that are looked at before others get this core again: a few milliseconds.
 constexpr std::size_t looks_at_once = 512;
-// Objects to look at that are remembered one by one; when there are more, everything is looked at instead.
-constexpr std::size_t remembered_max = 100'000;
 // After a write that somebody else got in the way of, and while a disk refuses.
 constexpr std::chrono::milliseconds retry_pause{20};
 constexpr std::chrono::seconds failure_pause{2};
@@ -440,7 +439,7 @@ class DeletionController final : public Controller {
   }
 
   void remember(ObjectKey key) {
-    if (objects_.size() >= remembered_max) {
+    if (objects_.size() >= budgets::garbage_remembered_max) {
       overflowed_ = true;
       return;
     }

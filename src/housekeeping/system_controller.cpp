@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/background.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "catalog/catalog.h"
 #include "objects/turn.h"
@@ -26,7 +27,6 @@ constexpr std::size_t namespaces_at_once = 64;
 // way of, and while a disk refuses or a quota of the namespace is full, which may last.
 constexpr milliseconds retry_pause{20};
 constexpr milliseconds failure_pause{2000};
-constexpr milliseconds failure_pause_max{32000};
 // After something was mended: whoever insists on something else (a kube-controller-manager with other authorities)
 // costs ten writes a second, and not all that the disk can do.
 constexpr milliseconds mend_pause{100};
@@ -203,7 +203,7 @@ class SystemController final : public Controller {
                    {{"namespace", names[i]}, {"reason", status.message}});
       milliseconds& pause = failed_.try_emplace(names[i], failure_pause).first->second;
       look_later(names[i], true, pause);
-      pause = std::min(2 * pause, failure_pause_max);
+      pause = std::min(2 * pause, limits::namespace_failure_pause_max);
     }
     co_await parts_.core.sleep(milliseconds(0));  // others want this core too
   }

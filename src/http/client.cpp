@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/limits.h"
 #include "base/release.h"
 #include "http/client_pool.h"
 #include "http/proxy.h"
@@ -21,8 +22,6 @@ using Progress = ResponseParser::Progress;
 
 // A body up to this size travels with its head, in one write.
 constexpr std::size_t body_with_head_bytes_max = 16 * limits::kib;
-// Of a refused upgrade: Go's clients look at the first 1024 bytes, so servers keep it short.
-constexpr std::size_t refusal_bytes_max = 4 * limits::kib;
 
 Status broke(const std::string& who, IoError error) {
   if (error == IoError::timed_out) return Status::timeout(fmt::format("{} did not answer in time", who));
@@ -244,10 +243,10 @@ Task<Result<std::unique_ptr<AnswerStream::Parts>>> open_parts(std::shared_ptr<Cl
 // The beginning of a body, whatever happens to the rest.
 Task<std::string> read_refusal(Reader& reader, std::string who) {
   std::string body;
-  while (body.size() < refusal_bytes_max) {
+  while (body.size() < limits::upgrade_refusal_bytes_max) {
     const auto step = co_await reader.next(who);
     if (!step || step->progress != Progress::data) break;
-    body += step->data.substr(0, refusal_bytes_max - body.size());
+    body += step->data.substr(0, limits::upgrade_refusal_bytes_max - body.size());
   }
   co_return body;
 }

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <iterator>
 
+#include "base/budgets.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/release.h"
 #include "http/connection_status.h"
@@ -18,15 +20,10 @@ namespace {
 // Answers up to this size are copied behind their head, so that both leave in one record and one system call. Beyond
 // it the copy would cost more than the call.
 constexpr std::size_t copied_body_bytes_max = 32 * limits::kib;
-// What a handler left of a request's body is read and dropped up to this, to keep the connection; more is cut off.
-constexpr std::uint64_t discarded_body_bytes_max = 256 * limits::kib;
-constexpr std::size_t lingered_bytes_max = 1 * limits::mib;
 // Room that must be behind a head, so that a chunked body always has a place to arrive.
 constexpr std::size_t room_behind_head_bytes = 1 * limits::kib;
 // A body grows by doubling and not by what its length claims: memory is given for bytes that came.
 constexpr std::size_t first_body_bytes = 64 * limits::kib;
-// What a connection keeps of a body's memory while requests follow each other.
-constexpr std::size_t kept_body_bytes_max = 64 * limits::kib;
 // Answers that wait for their reader are charged beyond this.
 constexpr std::size_t free_answer_bytes = 16 * limits::kib;
 
@@ -351,7 +348,7 @@ Task<bool> Connection::end_request() {
   if (!flush_now() && !co_await flush_rest()) co_return false;
   if (!big_body_.empty()) {
     // The handler is done, so the request's body need not wait for the answer's reader.
-    clear_keeping(work.body, kept_body_bytes_max);
+    clear_keeping(work.body, budgets::kept_body_bytes_max);
     hold(large_head_bytes() + big_body_.size());
     const bool written = co_await write_through(big_body_, Charged::yes);
     release(big_body_);
@@ -366,7 +363,7 @@ Task<bool> Connection::end_request() {
     co_return false;
   }
   work.begin += head_bytes_ + body_used_;
-  clear_keeping(work.body, kept_body_bytes_max);
+  clear_keeping(work.body, budgets::kept_body_bytes_max);
   hold(large_head_bytes());
   work.parser.reset();
   co_return true;
@@ -472,7 +469,7 @@ Task<void> Connection::linger() {
   if (work_) release_work();  // nothing of the request is needed for this
   channel_.try_shutdown_write();
   set_deadline(server_.config().times.linger);
-  for (std::size_t dropped = 0; dropped < lingered_bytes_max;) {
+  for (std::size_t dropped = 0; dropped < limits::lingered_bytes_max;) {
     const ssize_t got = ::recv(channel_.socket().fd(), scratch, sizeof scratch, 0);
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) break;
     if (got > 0) {
@@ -643,11 +640,11 @@ Task<bool> Connection::discard_body() {
   if (continue_pending_ || reading_body_) co_return false;
   body_began_ = coarse_now();
   if (work.parser.body() == RequestParser::Body::chunked) {
-    co_return (co_await read_chunked(discarded_body_bytes_max)).has_value();
+    co_return (co_await read_chunked(limits::discarded_body_bytes_max)).has_value();
   }
   std::uint64_t left = work.parser.content_length() - body_in_buffer();
   body_used_ = body_in_buffer();
-  if (left > discarded_body_bytes_max) co_return false;
+  if (left > limits::discarded_body_bytes_max) co_return false;
   while (left > 0) {
     // The buffer holds nothing but this request, whose handler is done.
     work.begin = work.end = head_bytes_ = body_used_ = 0;
@@ -698,7 +695,7 @@ bool Connection::keeps_alive() const {
   // What is left of the body must be small enough to be read and dropped after the answer.
   if (continue_pending_) return false;
   return work_->parser.body() == RequestParser::Body::chunked ||
-         work_->parser.content_length() - body_in_buffer() <= discarded_body_bytes_max;
+         work_->parser.content_length() - body_in_buffer() <= limits::discarded_body_bytes_max;
 }
 
 bool Connection::body_forbidden(int status) const {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/core.h"
+#include "base/limits.h"
 #include "base/metrics.h"
 
 namespace vg::http {
@@ -35,7 +36,8 @@ class CurrentRequest {
   std::optional<Seen> seen() const;
 
  private:
-  static constexpr std::size_t id_bytes_max = 32, path_bytes_max = 96;
+  static constexpr std::size_t id_bytes_max = limits::watchdog_id_bytes_max;
+  static constexpr std::size_t path_bytes_max = limits::watchdog_path_bytes_max;
   static constexpr std::size_t words = 1 + (id_bytes_max + path_bytes_max) / sizeof(std::uint64_t);
 
   // Odd while the words change. Words and not bytes, so that two threads may look at them without a lock.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/limits.h"
 #include "base/trimmed.h"
 #include "http/exchange.h"
 
@@ -36,12 +37,8 @@ bool all_of_kind(std::string_view text, std::uint8_t kind) {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
 
-constexpr std::size_t method_bytes_max = 32;
 // Method, two spaces, version, CR.
-constexpr std::size_t request_line_rest_bytes = method_bytes_max + 2 + 8 + 1;
-// Some old clients end a body with an extra CRLF, which then stands before the next request.
-constexpr int blank_lines_max = 2;
-constexpr std::size_t chunk_overhead_bytes_max = 16 * limits::kib;
+constexpr std::size_t request_line_rest_bytes = limits::method_bytes_max + 2 + 8 + 1;
 
 }  // namespace
 
@@ -100,7 +97,7 @@ RequestParser::Progress RequestParser::parse(std::string_view data) {
     Progress progress = Progress::more;
     if (first) {
       if (from == to) {
-        if (++blank_lines_ > blank_lines_max) return fail(400, "blank lines instead of a request");
+        if (++blank_lines_ > limits::blank_lines_max) return fail(400, "blank lines instead of a request");
         continue;
       }
       progress = request_line(data, from, to);
@@ -124,7 +121,7 @@ RequestParser::Progress RequestParser::request_line(std::string_view data, std::
   const std::string_view method = line.substr(0, first);
   const std::string_view target_text = line.substr(first + 1, last - first - 1);
   const std::string_view version = line.substr(last + 1);
-  if (method.size() > method_bytes_max || !is_token(method)) return fail(400, "the method is malformed");
+  if (method.size() > limits::method_bytes_max || !is_token(method)) return fail(400, "the method is malformed");
   if (version.size() != 8 || !version.starts_with("HTTP/") || version[5] < '0' || version[5] > '9' ||
       version[6] != '.' || version[7] < '0' || version[7] > '9') {
     return fail(400, "the HTTP version is malformed");
@@ -284,7 +281,7 @@ bool ChunkedDecoder::refuse(const char* why) {
 }
 
 bool ChunkedDecoder::count_overhead() {
-  if (++overhead_bytes_ > chunk_overhead_bytes_max) return refuse("the chunked body has too much framing");
+  if (++overhead_bytes_ > limits::chunk_overhead_bytes_max) return refuse("the chunked body has too much framing");
   return true;
 }
 

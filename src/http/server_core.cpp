@@ -8,17 +8,13 @@
 #include <random>
 #include <system_error>
 
+#include "base/budgets.h"
 #include "base/log.h"
 #include "base/release.h"
 #include "http/connection.h"
 
 namespace vg::http {
 namespace {
-
-// Work of so many requests at once is kept; what a burst needed beyond it is given back to the system.
-constexpr std::size_t spare_work_max = 32;
-constexpr std::size_t kept_string_bytes_max = 64 * limits::kib;
-constexpr std::size_t kept_fields_max = 128;
 
 std::shared_ptr<metrics::Counter> closed_counter(metrics::Registry& registry, const char* reason) {
   return registry
@@ -141,13 +137,13 @@ std::unique_ptr<Work> ServerCore::take_work() {
 }
 
 void ServerCore::give_back(std::unique_ptr<Work> work) {
-  if (spare_.size() >= spare_work_max || work->capacity > Work::buffer_bytes) return;
+  if (spare_.size() >= budgets::spare_work_max || work->capacity > Work::buffer_bytes) return;
   work->begin = work->end = 0;
   work->parser.reset();
-  work->parser.keep_fields(kept_fields_max);
-  work->request.headers.keep(kept_fields_max);
-  clear_keeping(work->out, kept_string_bytes_max);
-  clear_keeping(work->body, kept_string_bytes_max);
+  work->parser.keep_fields(budgets::kept_fields_max);
+  work->request.headers.keep(budgets::kept_fields_max);
+  clear_keeping(work->out, budgets::kept_string_bytes_max);
+  clear_keeping(work->body, budgets::kept_string_bytes_max);
   spare_.push_back(std::move(work));
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/budgets.h"
 #include "base/byte_budget.h"
 #include "base/metrics.h"
 #include "http/connection_ledger.h"
@@ -24,9 +25,6 @@
 namespace vg::http {
 
 class Connection;
-
-// Each holds a `Work` while it waits for the others.
-inline constexpr std::size_t requests_together_max = 16;
 
 // Why a connection ended, as metrics show it.
 enum class Closed : std::uint8_t { peer, idle, slow, refused, broken, finished, drained, evicted };
@@ -142,8 +140,8 @@ class ServerCore {
  private:
   ServerShared& shared_;
   EventLoop& loop_;
-  Stage handling_{loop_, requests_together_max};
-  Stage sending_{loop_, requests_together_max};
+  Stage handling_{loop_, budgets::requests_together_max};
+  Stage sending_{loop_, budgets::requests_together_max};
   unsigned cores_;
   bool draining_ = false;
   List<Connection> connections_;

@@ -3,19 +3,18 @@
 #include <atomic>
 #include <vector>
 
+#include "base/budgets.h"
+
 namespace vg::http {
 
 namespace {
-
-// Enough for a burst of busy streams (2 MiB on each core); more go back to the allocator.
-constexpr std::size_t kept_max = 64;
 
 std::atomic<std::size_t> used{0};
 
 struct Store {
   std::vector<std::unique_ptr<char[]>> free;
   bool& gone;
-  explicit Store(bool& flag) : gone(flag) { free.reserve(kept_max); }
+  explicit Store(bool& flag) : gone(flag) { free.reserve(budgets::kept_stream_buffers_max); }
   ~Store() { gone = true; }
 };
 
@@ -47,7 +46,7 @@ void SpliceBuffer::GiveBack::operator()(char* memory) const {
   used.fetch_sub(1, std::memory_order_relaxed);
   std::unique_ptr<char[]> owned(memory);
   Store* const here = store();
-  if (here != nullptr && here->free.size() < kept_max) here->free.push_back(std::move(owned));
+  if (here != nullptr && here->free.size() < budgets::kept_stream_buffers_max) here->free.push_back(std::move(owned));
 }
 
 std::size_t SpliceBuffer::kept() {

@@ -6,6 +6,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <cstring>
 
+#include "base/limits.h"
 #include "http/core_asio.h"
 #include "http/tcp_dial.h"
 
@@ -43,9 +44,6 @@ struct Finished {
   void await_resume() const {}
 };
 
-// Addresses of one name that are worth trying.
-constexpr std::size_t addresses_max = 8;
-
 }  // namespace
 
 Task<Result<std::vector<Address>>> resolve(Core& core, std::string host, std::uint16_t port,
@@ -55,7 +53,7 @@ Task<Result<std::vector<Address>>> resolve(Core& core, std::string host, std::ui
                                  [lookup](const boost::system::error_code& code, const auto& found) {
                                    if (lookup->done) return;
                                    for (const auto& entry : found) {
-                                     if (lookup->addresses.size() == addresses_max) break;
+                                     if (lookup->addresses.size() == limits::resolved_addresses_max) break;
                                      const auto endpoint = entry.endpoint();
                                      Address address{.family = endpoint.protocol().family(),
                                                      .length = static_cast<std::uint32_t>(endpoint.size())};

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/budgets.h"
 #include "base/off_loop.h"
 #include "json/arena.h"
 
@@ -30,7 +31,7 @@ class LeasedArena {
       return;
     }
     auto& free = free_list();
-    if (free.size() >= kept_max) return;
+    if (free.size() >= budgets::kept_arenas_max) return;
     arena_->reset();
     free.push_back(std::move(arena_));
   }
@@ -42,8 +43,6 @@ class LeasedArena {
   void expect(std::size_t bytes) { large_ = large_ || bytes >= off_loop_bytes_min; }
 
  private:
-  // Requests that wait for something hold theirs meanwhile; more than a few at once are rare, and each costs 64 KiB.
-  static constexpr std::size_t kept_max = 4;
   static std::vector<std::unique_ptr<Arena>>& free_list() {
     thread_local std::vector<std::unique_ptr<Arena>> list;
     return list;

@@ -161,12 +161,11 @@ class DuplicateFinder : public HandlerBase {
   }
   // Names may be as long as the document, and stand above many duplicates.
   static void append_clipped(std::string_view name, std::string& out) {
-    static constexpr std::size_t shown_name_bytes_max = 256;
-    if (name.size() <= shown_name_bytes_max) {
+    if (name.size() <= limits::shown_name_bytes_max) {
       out += name;
       return;
     }
-    std::size_t end = shown_name_bytes_max;  // not in the middle of a character
+    std::size_t end = limits::shown_name_bytes_max;  // not in the middle of a character
     while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;
     out.append(name.substr(0, end)).append("...");
   }

@@ -30,7 +30,7 @@ struct ParseOptions {
   // values; the names are only looked for when that walk finds fewer members than the text had.
   std::vector<std::string>* duplicate_fields = nullptr;
 
-  static constexpr std::size_t duplicates_max = 100;  // as many as kube-apiserver reports
+  static constexpr std::size_t duplicates_max = limits::json_duplicates_told_max;
 };
 
 // The value lives in `storage`, which must outlive it. Take it out of the result by moving: a copy of a Value goes to

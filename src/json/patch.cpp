@@ -107,7 +107,7 @@ constexpr const char* root_refused = "the whole document can only be replaced or
 
 Refusal Run::execute(const Operation& operation) {
   if (auto refusal = (this->*operation.kind->method)(operation)) return refusal;
-  if (steps_ > patch_steps_max) return "the patch changes too many list elements; send it in parts";
+  if (steps_ > limits::patch_steps_max) return "the patch changes too many list elements; send it in parts";
   return std::nullopt;
 }
 

@@ -8,14 +8,11 @@
 #include <cstddef>
 #include <string_view>
 
+#include "base/limits.h"
 #include "base/status.h"
 #include "json/value.h"
 
 namespace vg::json {
-
-// Every insertion into an array moves the elements behind it, and 10000 operations on one huge array add up. This
-// bounds the moved and visited values of one patch: about 50 ms, a thousand times what real patches need.
-inline constexpr std::size_t patch_steps_max = 10'000'000;
 
 // Where kube-apiserver departs from the RFC, or where the RFC leaves a choice:
 // - `test` of an absent member against null, or against no value, succeeds.

@@ -1,7 +1,6 @@
 #include "json/strategic_patch.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -11,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/joined.h"
+#include "base/limits.h"
 #include "json/access.h"
 #include "json/write.h"
 
@@ -21,10 +22,6 @@ constexpr std::string_view patch_marker = "$patch";
 constexpr std::string_view retain_keys = "$retainKeys";
 constexpr std::string_view delete_prefix = "$deleteFromPrimitiveList";
 constexpr std::string_view order_prefix = "$setElementOrder";
-
-// A patch may name the same element of a list again and again, and each time everything in a list below it is looked
-// at. This bounds what one patch may look at, far more than a patch that names each element once.
-constexpr std::size_t steps_max = 200'000;
 
 bool is_directive(std::string_view key) {
   return key == patch_marker || key == retain_keys || key.starts_with(delete_prefix) || key.starts_with(order_prefix);
@@ -136,7 +133,7 @@ class StrategicMerge {
   Result<Elements> take_elements(Array& list, std::string_view merge_key);
   void put_elements(Array& list, Elements elements);
 
-  std::string place() const { return path_.empty() ? "the document" : fmt::format("{}", fmt::join(path_, ".")); }
+  std::string place() const { return path_.empty() ? "the document" : joined(path_, "."); }
   Failed malformed(std::string_view why) const {
     return fail(Status::bad_request(fmt::format("strategic merge patch, in {}: {}", place(), why)));
   }
@@ -163,7 +160,7 @@ class StrategicMerge {
   // Counts what is about to be looked at.
   Result<void> spend(std::size_t steps) {
     steps_ += steps;
-    if (steps_ <= steps_max) return {};
+    if (steps_ <= limits::strategic_patch_steps_max) return {};
     return unmergeable("the patch covers too many list elements; send it in parts");
   }
 

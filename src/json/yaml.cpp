@@ -19,9 +19,7 @@
 namespace vg::json {
 namespace {
 
-// Ten aliases of ten aliases and so on: a few bytes of text that fill the memory. Real manifests stay far below.
-// A value takes several times as long to be read as from JSON, of which a body may have twice as many.
-constexpr std::size_t values_max = budgets::object_values_max / 2;
+constexpr std::size_t values_max = budgets::yaml_values_max;
 // libyaml looks at every open bracket for each token, so values below many of them count for more than one.
 constexpr std::size_t levels_of_one_value = 32;
 

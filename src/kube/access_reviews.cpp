@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/limits.h"
 #include "json/access.h"
 #include "json/arena.h"
 #include "json/parse.h"
@@ -13,7 +14,6 @@ namespace vg::kube {
 namespace {
 
 constexpr std::string_view reviews_path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-constexpr std::chrono::seconds review_deadline{10};
 
 void put(json::Object& in, std::string_view key, std::string_view value) {
   if (!value.empty()) in[key] = value;
@@ -79,7 +79,7 @@ Task<Result<AccessDecision>> AccessReviews::authorize(Core& core, const User& us
                     .about = {"CREATE", "subjectaccessreviews"},
                     .content_type = "application/json",
                     .body = body,
-                    .timeout = review_deadline,
+                    .timeout = limits::access_review_deadline,
                     .repeatable = true};
   auto answer = co_await client_.ask(core, std::move(question));
   if (!answer) co_return fail(std::move(answer.error()));

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/limits.h"
 #include "json/access.h"
 #include "json/arena.h"
 #include "json/parse.h"
@@ -16,13 +17,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// As many as Kubernetes' own client makes when the server names a pause.
-constexpr int attempts_asked_for_max = 10;
-// Without being asked to: enough to get over a server that is replaced, within what a webhook may take.
-constexpr int attempts_max = 4;
 constexpr milliseconds first_pause{50}, longest_pause{1000};
-constexpr std::chrono::seconds named_pause_max{10};
-constexpr std::size_t quoted_bytes_max = 200;
 
 std::optional<milliseconds> named_pause(const http::ResponseHead& head) {
   const auto text = head.find("retry-after");
@@ -30,7 +25,7 @@ std::optional<milliseconds> named_pause(const http::ResponseHead& head) {
   unsigned seconds = 0;
   const auto read = std::from_chars(text->data(), text->data() + text->size(), seconds);
   if (read.ec != std::errc() || read.ptr != text->data() + text->size()) return std::nullopt;
-  return std::min<milliseconds>(std::chrono::seconds(seconds), named_pause_max);
+  return std::min<milliseconds>(std::chrono::seconds(seconds), limits::kube_named_pause_max);
 }
 
 }  // namespace
@@ -43,7 +38,7 @@ Status refusal_of(const http::Answer& answer) {
   return {.code = answer.head.status,
           .reason = {},
           .message = fmt::format("the API server answered {} {}: {}", answer.head.status, answer.head.reason,
-                                 std::string_view(answer.body).substr(0, quoted_bytes_max)),
+                                 std::string_view(answer.body).substr(0, limits::kube_quoted_bytes_max)),
           .details = {}};
 }
 
@@ -85,15 +80,15 @@ std::optional<milliseconds> retry_pause(const Result<http::Answer>& answer, bool
   if (!answer) {
     // What took too long once would do so again, and our caller does not wait for ever.
     const bool unreachable = answer.error().code == 503;
-    return repeatable && unreachable && attempt < attempts_max ? std::optional(own) : std::nullopt;
+    return repeatable && unreachable && attempt < limits::kube_attempts_max ? std::optional(own) : std::nullopt;
   }
   const int code = answer->head.status;
   if (code != 429 && code < 500) return std::nullopt;
   if (const auto pause = named_pause(answer->head))
-    return attempt < attempts_asked_for_max ? std::optional(std::max(*pause, own)) : std::nullopt;
+    return attempt < limits::kube_attempts_asked_for_max ? std::optional(std::max(*pause, own)) : std::nullopt;
   // Whoever is turned away at the door did nothing inside.
   const bool again = code == 429 || (repeatable && code != 500 && code != 501);
-  return again && attempt < attempts_max ? std::optional(own) : std::nullopt;
+  return again && attempt < limits::kube_attempts_max ? std::optional(own) : std::nullopt;
 }
 
 }  // namespace vg::kube

@@ -4,15 +4,13 @@
 #include <utility>
 
 #include "base/json_text.h"
+#include "base/limits.h"
 #include "json/arena.h"
 #include "json/parse.h"
 #include "json/write.h"
 
 namespace vg::kube {
 namespace {
-
-// Shorter than what probes wait.
-constexpr std::chrono::milliseconds version_deadline{3000};
 
 // The document, in the spelling of our own writer: what is passed on is known to be JSON.
 Result<std::string> version_text(const Result<http::Answer>& answer) {
@@ -35,12 +33,12 @@ void ApiServerHealth::forget() {
 // times, makes no work.
 ApiServerHealth::Known ApiServerHealth::known() {
   const std::scoped_lock lock(mutex_);
-  if (clock_.steady_now() - failed_at_ >= times_.bad + version_deadline) known_.failure.reset();
+  if (clock_.steady_now() - failed_at_ >= times_.bad + limits::kube_version_deadline) known_.failure.reset();
   return known_;
 }
 
 Task<ApiServerHealth::Known> ApiServerHealth::ask(Core& core) {
-  Question question{.target = "/version", .about = {"none", "none"}, .timeout = version_deadline};
+  Question question{.target = "/version", .about = {"none", "none"}, .timeout = limits::kube_version_deadline};
   auto text = version_text(co_await client_.ask(core, std::move(question)));
   const auto now = clock_.steady_now();
   Known found;

@@ -12,9 +12,6 @@
 namespace vg::kube {
 namespace {
 
-// The kubelet replaces a token when a fifth of its life is left, so a minute late is early enough; files are cheap.
-constexpr std::chrono::seconds token_age_max{10};
-
 Result<std::string> read(const Material& material) {
   if (!material.text.empty() || material.file.empty()) return material.text;
   return read_file(material.file, limits::config_file_bytes_max);
@@ -78,7 +75,7 @@ Result<std::string> Credentials::authorization() {
   if (access_.token.file.empty()) return "Bearer " + access_.token.text;
   const std::scoped_lock lock(mutex_);
   const auto now = clock_.steady_now();
-  if (!token_read_ || now - read_at_ >= token_age_max) {
+  if (!token_read_ || now - read_at_ >= limits::kube_token_age_max) {
     auto text = read_file(access_.token.file, limits::config_file_bytes_max);
     if (text) *text = trimmed(std::move(*text));
     if (text && text->empty()) text = fail(Status::internal_error(fmt::format("{} is empty", access_.token.file)));

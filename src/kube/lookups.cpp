@@ -22,16 +22,6 @@ namespace {
 
 using json::StoragePtr;
 
-// A review follows a few references, one after the other; more rounds than this follow a circle.
-constexpr int rounds_max = 32;
-// As many as the rate limit gives in a second or two; real objects need a handful.
-constexpr std::size_t fetches_max = 256;
-// As many as there are connections that are kept for the next questions.
-constexpr std::size_t fetches_at_once_max = 16;
-// Of one object: its text is longer than what is stored, but not by much.
-constexpr std::size_t object_answer_bytes_max = 2 * limits::object_body_bytes_max;
-// All answers to one session, which are held until it ends: the longest list, and as much again of objects.
-constexpr std::size_t answers_bytes_max = 2 * limits::lookup_list_bytes_max;
 constexpr json::ParseOptions any_size{.bytes_max = SIZE_MAX};
 
 json::Value* keep(json::Value value, const StoragePtr& storage) {
@@ -115,10 +105,11 @@ class Session final : public admission::LookupSession, public admission::Lookups
     ++rounds_;
     const std::vector<Missing> missing(missing_.begin(), missing_.end());
     missing_.clear();
-    co_await http::side_by_side(core, missing.size(), fetches_at_once_max, [&](std::size_t index) -> Task<void> {
-      const auto& [target, about] = missing[index];
-      answers_.insert_or_assign(target, co_await fetch_one(core, target, about));
-    });
+    co_await http::side_by_side(core, missing.size(), limits::lookup_fetches_at_once_max,
+                                [&](std::size_t index) -> Task<void> {
+                                  const auto& [target, about] = missing[index];
+                                  answers_.insert_or_assign(target, co_await fetch_one(core, target, about));
+                                });
   }
 
  private:
@@ -128,14 +119,15 @@ class Session final : public admission::LookupSession, public admission::Lookups
   Task<Result<std::string>> fetch_one(Core& core, const std::string& target, Subject about) {
     // An object may name thousands of others: time is for all of them together, or one review would go on for hours.
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - std::chrono::steady_clock::now());
-    if (left.count() <= 0 || ++fetched_ > fetches_max || bytes_ > answers_bytes_max) co_return fail(too_much());
+    if (left.count() <= 0 || ++fetched_ > limits::lookup_fetches_max || bytes_ > limits::lookup_answers_bytes_max)
+      co_return fail(too_much());
     Question question{.target = target, .about = about, .timeout = left};
-    question.body_limit_bytes = about.verb == "LIST" ? limits::lookup_list_bytes_max : object_answer_bytes_max;
+    question.body_limit_bytes = about.verb == "LIST" ? limits::lookup_list_bytes_max : limits::lookup_object_bytes_max;
     question.asker = asker_;
     auto answer = co_await client_.ask(core, std::move(question));
     if (!answer) co_return fail(std::move(answer.error()));
     bytes_ += answer->body.size();
-    if (bytes_ > answers_bytes_max) co_return fail(too_much());
+    if (bytes_ > limits::lookup_answers_bytes_max) co_return fail(too_much());
     co_return std::move(answer->body);
   }
 
@@ -143,7 +135,7 @@ class Session final : public admission::LookupSession, public admission::Lookups
     return Status::unavailable(fmt::format(
         "what the object refers to could not be looked up in time: at most {} look-ups of {} bytes, in {} ms and {} "
         "rounds, are made for one request; use fewer references, or try again",
-        fetches_max, answers_bytes_max, time_.count(), rounds_max));
+        limits::lookup_fetches_max, limits::lookup_answers_bytes_max, time_.count(), limits::lookup_rounds_max));
   }
   static Status not_there_yet() { return Status::unavailable("the object has not been fetched yet"); }
 
@@ -156,7 +148,8 @@ class Session final : public admission::LookupSession, public admission::Lookups
   // Null when it has to be fetched first.
   const Result<std::string>* ask(std::string target, std::string_view verb, std::string_view plural) const {
     if (const auto found = answers_.find(target); found != answers_.end()) return &found->second;
-    if (rounds_ >= rounds_max) return &answers_.emplace(std::move(target), fail(too_much())).first->second;
+    if (rounds_ >= limits::lookup_rounds_max)
+      return &answers_.emplace(std::move(target), fail(too_much())).first->second;
     missing_.insert_or_assign(std::move(target), Subject{.verb = verb, .resource = plural});
     return nullptr;
   }

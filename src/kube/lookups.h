@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "admission/lookup_session.h"
+#include "base/limits.h"
 #include "kube/client.h"
 #include "kube/reflector.h"
 
@@ -21,7 +22,7 @@ class KubeLookups final : public admission::LookupSource {
 
   // For everything that is looked up for one request, however often it has to be asked again. kube-apiserver waits 10 s
   // for our webhooks; whoever gets an answer before knows more than that it was late.
-  static constexpr std::chrono::milliseconds usual_time{8000};
+  static constexpr std::chrono::milliseconds usual_time = limits::lookup_deadline;
 
   // Client and copies outlive this.
   KubeLookups(Client& client, Copies copies, std::chrono::milliseconds time = usual_time)

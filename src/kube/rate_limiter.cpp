@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/limits.h"
+
 namespace vg::kube {
 
 void RateLimiter::set(Rate rate) {
@@ -58,10 +60,9 @@ std::chrono::nanoseconds RateLimiter::Place::left() {
 
 // While nobody waits nobody has a turn either; and those whose turn was long ago are as good as new.
 void RateLimiter::forget_quiet_askers() {
-  constexpr std::size_t askers_max = 1024;
   if (waiting_.empty())
     std::erase_if(askers_, [](const auto& entry) { return entry.second.waiting == 0; });
-  else if (askers_.size() > askers_max)
+  else if (askers_.size() > limits::kube_askers_max)
     std::erase_if(askers_,
                   [&](const auto& entry) { return entry.second.waiting == 0 && entry.second.next_turn <= now_; });
 }

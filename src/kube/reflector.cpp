@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/background.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "json/access.h"
@@ -19,7 +20,6 @@ namespace vg::kube {
 namespace {
 
 constexpr std::size_t page_objects = 500;
-constexpr int pages_max = 10000;
 constexpr int setbacks_before_list = 5;
 // A watch that ends sooner than this without a word is cut by somebody; resuming at once would only keep both busy.
 constexpr std::chrono::milliseconds short_watch{250};
@@ -104,7 +104,7 @@ Task<Result<void>> Reflector::relist(Core& core) {
   Objects objects;
   std::string more, resource_version;
   for (int pages = 0; pages == 0 || !more.empty(); ++pages) {
-    if (pages == pages_max) co_return fail(Status::internal_error("a list does not end"));
+    if (pages == limits::kube_pages_max) co_return fail(Status::internal_error("a list does not end"));
     json::Arena arena;
     std::string query = fmt::format("?limit={}{}", page_objects, selector_query());
     if (!more.empty()) query += "&continue=" + percent_encode(more);

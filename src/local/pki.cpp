@@ -14,6 +14,7 @@
 
 #include "base/base64.h"
 #include "base/files.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/random.h"
 
@@ -32,9 +33,7 @@ constexpr days leaf_lifetime{365};
 constexpr days renewal_margin{30};
 // For clients whose clock is behind.
 constexpr minutes clock_skew{10};
-// No file here is larger than a few KiB; a larger one is not ours.
-constexpr std::size_t file_bytes_max = 64 * 1024;
-constexpr std::size_t token_chars_min = 32, token_chars_max = 1024;
+constexpr std::size_t token_chars_min = 32;
 constexpr std::size_t token_random_bytes = 32;
 constexpr mode_t secret_mode = 0600, public_mode = 0644;
 
@@ -43,7 +42,7 @@ Failed refuse(std::string message) {
 }
 
 Result<std::string> read(const fs::path& path) {
-  auto text = read_file(path.native(), file_bytes_max);
+  auto text = read_file(path.native(), limits::pki_file_bytes_max);
   if (!text) return refuse(text.error().message);
   return std::move(*text);
 }
@@ -139,7 +138,8 @@ Result<void> sync_path(const fs::path& path) {
 }
 
 bool is_token(std::string_view token) {
-  return token.size() >= token_chars_min && token.size() <= token_chars_max && std::ranges::all_of(token, [](char c) {
+  return token.size() >= token_chars_min && token.size() <= limits::admin_token_chars_max &&
+         std::ranges::all_of(token, [](char c) {
            return std::isalnum(static_cast<unsigned char>(c)) || std::string_view("-._~+/=").contains(c);
          });
 }
@@ -155,7 +155,7 @@ Parsed<std::vector<auth::StaticToken>> parse_admin_token(std::string_view text) 
   const std::string_view token = without_line_end(text);
   if (!is_token(token))
     return not_parsed(fmt::format("it has no valid token ({} to {} characters of A-Z a-z 0-9 - . _ ~ + / =)",
-                                  token_chars_min, token_chars_max));
+                                  token_chars_min, limits::admin_token_chars_max));
   std::vector<auth::StaticToken> tokens;
   tokens.push_back(
       {.token = std::string(token),
@@ -375,7 +375,7 @@ Result<std::vector<std::string>> Pki::renew(Time now) {
 bool Pki::has_usable_kubeconfig(Time now) const {
   struct stat info;
   if (::stat(kubeconfig().c_str(), &info) != 0 || (info.st_mode & 077) != 0) return false;
-  const auto text = read_file(kubeconfig().native(), file_bytes_max);
+  const auto text = read_file(kubeconfig().native(), limits::pki_file_bytes_max);
   if (!text || decoded_field(*text, "certificate-authority-data") != authority_.certificate.to_pem()) return false;
   const auto certificate = Certificate::from_pem(decoded_field(*text, "client-certificate-data"));
   const auto key = PrivateKey::from_pem(decoded_field(*text, "client-key-data"));
@@ -410,7 +410,8 @@ Result<void> Pki::write_kubeconfig() {
   struct stat info;
   const bool closed = ::stat(kubeconfig().c_str(), &info) == 0 && (info.st_mode & 077) == 0;
   if (closed)
-    if (auto present = read_file(kubeconfig().native(), file_bytes_max); present && *present == wanted) return {};
+    if (auto present = read_file(kubeconfig().native(), limits::pki_file_bytes_max); present && *present == wanted)
+      return {};
   // Made from the other files, and compared with them at every start: it need not survive a power failure.
   return write(kubeconfig(), wanted, secret_mode, Durability::later);
 }

@@ -1,7 +1,6 @@
 #include "local/rbac.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +14,8 @@
 
 #include "auth/identify.h"
 #include "auth/service_account.h"
+#include "base/joined.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/off_loop.h"
 #include "base/selector.h"
@@ -28,13 +29,7 @@ using auth::PolicyRule;
 namespace {
 
 constexpr std::size_t changes_a_batch = 1000;
-// Each further one means that the store dropped changes while they were read.
-constexpr int attempts_max = 3;
 
-// What a core reads by itself: a millisecond's worth. The rest is for a worker.
-constexpr std::size_t bytes_here_max = 64 * 1024;
-// How often a writer asks for a worker before it is told that its role is written; each waits for those before it.
-constexpr int settle_attempts_max = 100;
 constexpr auto settle_pause = std::chrono::milliseconds(20);
 
 // Ordered: names come from clients, and no choice of names makes it slow.
@@ -290,7 +285,7 @@ std::string describe_grant(const Binding& binding, const std::string& subject, b
 class MissingRoles {
  public:
   void add(const Binding& binding) {
-    if (phrases_.size() == told_max) return;
+    if (phrases_.size() == limits::role_problems_told_max) return;
     std::string phrase = fmt::format("{}.{} \"{}\" not found", binding.role_kind == "Role" ? "role" : "clusterrole",
                                      auth::rbac_group, binding.role_name);
     if (std::ranges::find(phrases_, phrase) == phrases_.end()) phrases_.push_back(std::move(phrase));
@@ -299,11 +294,10 @@ class MissingRoles {
   std::string describe() const {
     if (phrases_.empty()) return {};
     if (phrases_.size() == 1) return "RBAC: " + phrases_.front();
-    return fmt::format("RBAC: [{}]", fmt::join(phrases_, ", "));
+    return fmt::format("RBAC: [{}]", joined(phrases_, ", "));
   }
 
  private:
-  static constexpr std::size_t told_max = 8;  // nobody reads more, and there may be thousands
   std::vector<std::string> phrases_;
 };
 
@@ -319,7 +313,7 @@ class Rbac::Mirror {
   // Nothing, and nothing done, when changes of more than `bytes_max` would have to be read. A list is read at once: it
   // is the first, or ten thousand changes were missed, and there is no telling what they were.
   Result<std::optional<Revision>> read_until(Revision wanted, std::size_t bytes_max) {
-    for (int attempt = 0; attempt < attempts_max; ++attempt) {
+    for (int attempt = 0; attempt < limits::rbac_read_attempts_max; ++attempt) {
       for (Source& source : sources_) {
         if (source.watch) continue;
         if (auto listed = list(source); !listed) return fail(std::move(listed.error()));
@@ -566,7 +560,7 @@ bool Rbac::read_changes(Revision wanted, Effort effort, bool& postponed) const {
   if (version_.load(std::memory_order_relaxed) != 0 && checked_.load(std::memory_order_relaxed) >= wanted) return true;
   // At the start there is no snapshot to go on with.
   const bool may_postpone = effort == Effort::core && version_.load(std::memory_order_relaxed) != 0;
-  const auto read = mirror_->read_until(wanted, may_postpone ? bytes_here_max : SIZE_MAX);
+  const auto read = mirror_->read_until(wanted, may_postpone ? limits::rbac_bytes_here_max : SIZE_MAX);
   if (!read) {
     log::error(unreadable_message, {{"reason", read.error().message}});
     return false;
@@ -637,7 +631,7 @@ const RbacSnapshot* Rbac::current() const {
 
 Task<void> Rbac::settle(Core& core) {
   const Revision wanted = store_.revision();
-  for (int attempt = 0; attempt < settle_attempts_max; ++attempt) {
+  for (int attempt = 0; attempt < limits::rbac_settle_attempts_max; ++attempt) {
     if (working_.load(std::memory_order_acquire) == 0 && !catch_up(wanted, Effort::core)) co_return;
     if (checked_.load(std::memory_order_acquire) >= wanted) co_return;
     const auto worked = co_await off_loop(core, off_loop_bytes_min, [&]() -> Result<void> {

@@ -17,7 +17,9 @@
 
 #include "auth/service_account.h"
 #include "base/base64.h"
+#include "base/budgets.h"
 #include "base/files.h"
+#include "base/limits.h"
 #include "base/random.h"
 #include "json/access.h"
 #include "json/document.h"
@@ -28,11 +30,6 @@ namespace {
 
 using auth::default_audience;
 
-constexpr std::size_t key_file_bytes_max = 64 * 1024;
-// Ours are below 2 KiB; with many audiences a few more. Longer ones need not be decoded to be refused.
-constexpr std::size_t token_bytes_max = 32 * 1024;
-// More service accounts than a machine has. When it is full it starts anew.
-constexpr std::size_t checked_tokens_max = 4096;
 // Clocks of other machines differ, and an object that is being deleted serves its last requests. As Kubernetes.
 constexpr std::int64_t leeway_seconds = 60;
 constexpr std::size_t number_bytes = 32;  // r and s of P-256
@@ -92,7 +89,7 @@ Result<PrivateKey> load_key(const std::filesystem::path& file) {
         fmt::format("{} can be read by other users (mode {:o}); run: chmod 600 {} (or remove it, and a new key is "
                     "created at the next start and all service account tokens become invalid)",
                     file.native(), info.st_mode & 07777, file.native()));
-  auto text = read_file(file.native(), key_file_bytes_max);
+  auto text = read_file(file.native(), limits::service_account_key_bytes_max);
   if (!text) return refuse(fmt::format("cannot read {}: {}", file.native(), text.error().message));
   auto key = PrivateKey::from_pem(*text);
   if (!key)
@@ -265,7 +262,7 @@ Result<auth::IssuedToken> ServiceAccountTokens::issue(const auth::TokenOrder& or
 
 // Null for a token that somebody else issued.
 Result<ServiceAccountTokens::ClaimsPtr> ServiceAccountTokens::check_signature(std::string_view token) const {
-  if (token.size() > token_bytes_max || std::ranges::count(token, '.') != 2) return nullptr;
+  if (token.size() > limits::service_account_token_bytes_max || std::ranges::count(token, '.') != 2) return nullptr;
   const auth::Digest digest = auth::sha256(token);
   {
     const std::lock_guard lock(mutex_);
@@ -288,7 +285,7 @@ Result<ServiceAccountTokens::ClaimsPtr> ServiceAccountTokens::check_signature(st
       (kid && *kid != key_id_) || !signature || !is_signature(signed_part, *signature))
     return not_good("the service account token was not signed by this server; request a new one");
   const std::lock_guard lock(mutex_);
-  if (checked_.size() >= checked_tokens_max) checked_.clear();
+  if (checked_.size() >= budgets::checked_tokens_max) checked_.clear();
   checked_.emplace(digest, claims);
   return claims;
 }

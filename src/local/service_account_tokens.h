@@ -17,6 +17,7 @@
 #include "auth/digest.h"
 #include "auth/token_verifier.h"
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/status.h"
 #include "base/time_rfc3339.h"
 #include "local/certificates.h"
@@ -41,8 +42,7 @@ class ServiceAccountTokens final : public auth::TokenVerifier, public auth::Toke
   static Result<std::unique_ptr<ServiceAccountTokens>> open(const std::filesystem::path& key_file, ObjectLookup lookup,
                                                             const Clock& clock);
 
-  // No token is good for longer. Who needs one for longer asks again.
-  static constexpr std::chrono::hours lifetime_max{365 * 24};
+  static constexpr std::chrono::hours lifetime_max = limits::service_account_token_lifetime_max;
 
   // For as long as it was ordered, or for lifetime_max.
   Result<auth::IssuedToken> issue(const auth::TokenOrder& order) const override;

@@ -20,8 +20,6 @@ constexpr ResourceName pods{"", "v1", "pods"};
 constexpr std::string_view handler_label = "kubevirt.io=virt-handler";
 constexpr std::string_view handler_name = "kubevirt.io:system:node:virt-handler";
 constexpr std::string_view subprotocol = "plain.kubevirt.io";
-// Of a refused handshake: enough to say why.
-constexpr std::size_t refusal_bytes_max = 1024;
 
 std::string_view text_at(const json::Value& value, std::initializer_list<std::string_view> path) {
   return json::as_string(json::find_path(value, path)).value_or("");
@@ -109,7 +107,7 @@ Task<Result<NodeAnswer>> HandlerLink::call(Core& core, const NodeAddress& addres
 Task<Result<NodeStream>> HandlerLink::open(Core& core, const NodeAddress& address, std::string_view target) {
   http::ClientRequest asked{.method = "GET", .target = target};
   asked.timeout = limits::node_answer_deadline;
-  asked.body_limit_bytes = refusal_bytes_max;
+  asked.body_limit_bytes = limits::node_refusal_bytes_max;
   std::vector<std::string> subprotocols;
   subprotocols.emplace_back(subprotocol);
   auto upgraded = co_await client(core).dial_upgrade(origin_of(address), std::move(asked), std::move(subprotocols));

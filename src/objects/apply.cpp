@@ -139,7 +139,7 @@ Task<Settled> apply_configured(ObjectRequest& request, const json::Value& config
     const ObjectPtr current = request.find(request.name);
     auto settled = current ? co_await apply_to(request, current, configuration, writer, write)
                            : co_await apply_new(request, configuration, writer, write);
-    if (settled || !settled.error().raced || attempt == write_attempts_max) co_return settled;
+    if (settled || !settled.error().raced || attempt == limits::write_attempts_max) co_return settled;
   }
 }
 

@@ -101,7 +101,7 @@ Task<Result<void>> bind(ObjectRequest& request, SentObject sent) {
     if (!current) co_return fail(request.not_found(name));
     auto done = co_await bind_once(request, current, binding, write);
     if (done) co_return Result<void>();
-    if (!done.error().raced || attempt == write_attempts_max) co_return fail(std::move(done.error().status));
+    if (!done.error().raced || attempt == limits::write_attempts_max) co_return fail(std::move(done.error().status));
   }
 }
 

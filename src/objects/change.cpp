@@ -1,12 +1,12 @@
 #include "objects/change.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "auth/escalation.h"
+#include "base/joined.h"
 #include "base/limits.h"
 #include "base/off_loop.h"
 #include "base/phrases.h"
@@ -115,20 +115,20 @@ Result<std::vector<json::Value>> limit_ranges(ObjectRequest& request, std::strin
   std::size_t bytes = 0;
   for (const ObjectPtr& range : page->objects) {
     bytes += range->json().size();
-    if (bytes > limit_ranges_bytes_max)
+    if (bytes > limits::limit_ranges_bytes_max)
       return too_much(fmt::format("the LimitRanges of the namespace have more than {} bytes as JSON; remove some",
-                                  limit_ranges_bytes_max));
+                                  limits::limit_ranges_bytes_max));
     admission::LookupAllowance::take(range->json().size());
     ranges.push_back(load_object(*range, request.storage()));
   }
   // What looking at one amount takes, as reading so much text.
   constexpr std::size_t work_bytes_each = 64;
   const std::size_t work = limit_work(object, ranges);
-  if (work > limit_work_max)
+  if (work > limits::limit_work_max)
     return too_much(
         fmt::format("the LimitRanges of the namespace have {} amounts for all of its containers, at most {} "
                     "are supported; use fewer containers",
-                    work, limit_work_max));
+                    work, limits::limit_work_max));
   admission::LookupAllowance::take(work * work_bytes_each);
   return ranges;
 }
@@ -139,7 +139,7 @@ std::optional<Status> find_limit_problem(ObjectRequest& request, std::string_vie
   if (!ranges) return ranges.error();  // nothing passes on an unknown answer
   const std::vector<std::string> problems = find_limit_problems(object, request.resource.key, *ranges);
   if (problems.empty()) return std::nullopt;
-  const std::string text = problems.size() == 1 ? problems.front() : fmt::format("[{}]", fmt::join(problems, ", "));
+  const std::string text = problems.size() == 1 ? problems.front() : fmt::format("[{}]", joined(problems, ", "));
   return Status::forbidden(std::string(request.group()), std::string(request.plural()), std::string(name), text);
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "admission/lookup_allowance.h"
+#include "base/limits.h"
 #include "base/off_loop.h"
 #include "base/status.h"
 #include "base/task.h"
@@ -32,9 +33,6 @@ inline Result<ObjectPtr> outcome_of(Written written) {
   if (!written) return fail(std::move(written.error().status));
   return std::move(*written);
 }
-
-// How often a write that names no version is tried again on the newest one, as kube-apiserver does.
-inline constexpr int write_attempts_max = 5;
 
 // How much a write goes over: what the client sent, and what stands in the store. Decides whether it is worked on here
 // or off the loop. Also takes the request's arena, which must happen on the core.

@@ -30,8 +30,6 @@
 namespace vg::resources {
 namespace {
 
-// A five-letter suffix meets an existing name rarely; eight times in a row means that the prefix is used up.
-constexpr int generated_names_max = 8;
 constexpr std::string_view vmi_key = "kubevirt.io/virtualmachineinstances";
 
 Status namespace_terminating(const ObjectRequest& request, std::string_view name) {
@@ -135,7 +133,7 @@ Task<Result<ObjectPtr>> store_new(ObjectRequest& request, json::Object& object, 
       co_return std::move(outcome->objects.front());
     }
     const bool taken = outcome.error().reason == "AlreadyExists";
-    if (!generated || !taken || attempt == generated_names_max)
+    if (!generated || !taken || attempt == limits::generated_names_max)
       co_return fail(explain(request, name, std::move(outcome.error())));
     metadata["name"] = expand_generate_name(json::get_string_or(metadata, "generateName"), random_u64());
   }

@@ -9,17 +9,16 @@
 #include <string_view>
 #include <vector>
 
+#include "base/limits.h"
 #include "json/value.h"
 
 namespace vg::resources {
 
 class JsonPath {
  public:
-  // A path is read from a CRD or from our own tables; the longest known one has 60 bytes.
-  static constexpr std::size_t text_bytes_max = 1024;
-  static constexpr std::size_t steps_max = 32;
-  // Nobody prints more; the walk ends there.
-  static constexpr std::size_t results_max = 1000;
+  static constexpr std::size_t text_bytes_max = limits::json_path_bytes_max;
+  static constexpr std::size_t steps_max = limits::json_path_steps_max;
+  static constexpr std::size_t results_max = limits::json_path_results_max;
 
   // With or without the braces and the $ of kubectl ("{.a}", "$.a"). Nothing when the text is not in the part above.
   static std::optional<JsonPath> parse(std::string_view text);

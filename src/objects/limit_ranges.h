@@ -19,10 +19,6 @@ bool has_limits(std::string_view key);
 // How many amounts have to be looked at for the object: those that the LimitRanges name, for each container that they
 // are about. Each takes some microseconds, and a default makes the pod larger.
 std::size_t limit_work(const json::Object& object, std::span<const json::Value> ranges);
-// A usual pod has less than a hundred.
-inline constexpr std::size_t limit_work_max = 20'000;
-// JSON of all LimitRanges of a namespace, which is read for every pod and claim there.
-inline constexpr std::size_t limit_ranges_bytes_max = 256 * limits::kib;
 
 // Gives the containers of a new pod what they do not say themselves.
 void apply_limit_defaults(json::Object& pod, std::span<const json::Value> ranges);

@@ -109,7 +109,7 @@ Task<Written> patch_object(ObjectRequest& request, const Patch& patch) {
     if (auto conflict = find_version_conflict(request, wanted->get_object(), *current))
       co_return refused(std::move(*conflict));
     auto written = co_await change_object(request, current, old, std::move(*wanted), write);
-    if (written || !written.error().raced || attempt == write_attempts_max) co_return written;
+    if (written || !written.error().raced || attempt == limits::write_attempts_max) co_return written;
   }
 }
 

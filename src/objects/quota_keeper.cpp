@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "base/budgets.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/time_rfc3339.h"
@@ -23,18 +24,9 @@
 namespace vg::resources {
 namespace {
 
-// Every write to a namespace looks at all of its quotas, on the one thread that writes for everybody.
-constexpr std::size_t quotas_in_namespace_max = 16;
-// JSON of all of them together, since those that an object counts for are written again with it. A usual one has 1 to
-// 2 KiB, with its status and the owners of its fields.
-constexpr std::size_t quota_bytes_in_namespace_max = 256 * limits::kib;
-// Quotas that are kept as they were read, of all namespaces.
-constexpr std::size_t read_quotas_max = 1024;
 // How soon it is looked again whether a write that was taken can be read.
 constexpr std::chrono::milliseconds published_interval{1};
 constexpr std::chrono::seconds retry_interval{1};
-// Somebody who writes the quota all the time also puts down what was counted, so few are enough.
-constexpr int put_down_attempts_max = 16;
 
 const Resource& quota_resource() {
   static const Resource& resource = *find_resource(quotas_key);
@@ -206,7 +198,7 @@ std::shared_ptr<const Quota> QuotaKeeper::read(const StoredObject& stored) {
   const Name name(stored.ns(), stored.name());
   if (const auto found = read_.find(name); found != read_.end() && found->second.revision == stored.revision())
     return found->second.quota;
-  if (read_.size() >= read_quotas_max) read_.clear();
+  if (read_.size() >= budgets::read_quotas_max) read_.clear();
   auto quota = std::make_shared<const Quota>(read_stored(stored));
   read_.insert_or_assign(name, Read{.revision = stored.revision(), .quota = quota});
   return quota;
@@ -288,7 +280,7 @@ void QuotaKeeper::settle_status(Loaded& loaded, std::string_view ns, Revision re
 std::optional<Status> QuotaKeeper::find_oversize(std::span<const Loaded> quotas) const {
   std::size_t bytes = 0;
   for (const Loaded& loaded : quotas) bytes += loaded.stored->json().size();
-  if (bytes <= quota_bytes_in_namespace_max) return std::nullopt;
+  if (bytes <= limits::quota_bytes_in_namespace_max) return std::nullopt;
   for (const Loaded& loaded : quotas) {
     if (!loaded.written) continue;
     const ObjectPtr& before = loaded.written->before;
@@ -299,7 +291,7 @@ std::optional<Status> QuotaKeeper::find_oversize(std::span<const Loaded> quotas)
     return Status::too_large(
         fmt::format("the ResourceQuotas of the namespace would have {} bytes as JSON, at most {} are supported; remove "
                     "some, or their labels and annotations",
-                    bytes, quota_bytes_in_namespace_max));
+                    bytes, limits::quota_bytes_in_namespace_max));
   }
   return std::nullopt;
 }
@@ -310,9 +302,10 @@ std::optional<Status> QuotaKeeper::complete_namespace(std::string_view ns, std::
   const auto known = quotas_.find(ns);
   for (const Item& item : items)
     if (item.key.resource == quotas_key && item.key.ns == ns && item.kind == WriteKind::create &&
-        known != quotas_.end() && known->second.size() >= quotas_in_namespace_max)
-      return Status::forbidden("", std::string(quotas_key), item.key.name,
-                               fmt::format("a namespace can have at most {} ResourceQuotas", quotas_in_namespace_max));
+        known != quotas_.end() && known->second.size() >= limits::quotas_in_namespace_max)
+      return Status::forbidden(
+          "", std::string(quotas_key), item.key.name,
+          fmt::format("a namespace can have at most {} ResourceQuotas", limits::quotas_in_namespace_max));
   if (auto problem = find_oversize(quotas)) return problem;
   if (usages_ == Usages::kept)
     for (Loaded& loaded : quotas) settle_status(loaded, ns, revision, plan);
@@ -449,7 +442,7 @@ void QuotaKeeper::wake(const Name& name) {
 
 // False: the store could not be read or written.
 bool QuotaKeeper::count_quota(const Name& name, const std::stop_token& stop) {
-  for (int attempt = 0; attempt < put_down_attempts_max && !stop.stop_requested(); ++attempt) {
+  for (int attempt = 0; attempt < limits::quota_put_down_attempts_max && !stop.stop_requested(); ++attempt) {
     std::uint64_t id = 0;
     bool has_count = false;
     {

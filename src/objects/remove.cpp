@@ -58,7 +58,7 @@ Task<std::expected<Deleted, Refused>> delete_named(ObjectRequest& request, const
     const ObjectPtr current = request.find(request.name);
     if (!current) co_return refused(request.not_found(request.name));
     auto deleted = co_await delete_once(request, current, options);
-    if (deleted || !deleted.error().raced || attempt == write_attempts_max) co_return deleted;
+    if (deleted || !deleted.error().raced || attempt == limits::write_attempts_max) co_return deleted;
   }
 }
 
@@ -119,7 +119,7 @@ Task<Result<void>> remove_all(ObjectRequest& request, const ObjectList& objects,
       left.push_back(objects[done]);
       bytes += left.back()->memory_bytes();
     }
-    for (int attempt = 1; !left.empty() && attempt <= write_attempts_max; ++attempt) {
+    for (int attempt = 1; !left.empty() && attempt <= limits::write_attempts_max; ++attempt) {
       auto again = co_await delete_round(request, left, options, turn);
       if (!again) co_return fail(std::move(again.error()));
       left = std::move(*again);

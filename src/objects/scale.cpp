@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/limits.h"
 #include "base/off_loop.h"
 #include "catalog/selector_text.h"
 #include "json/access.h"
@@ -107,7 +108,7 @@ Task<Written> change_scale(ObjectRequest& request, const json::Value* sent, cons
     put(wanted.get_object(), scale.spec_replicas, *replicas);
     auto written = co_await change_object(request, current, old, std::move(wanted), write);
     const bool conditional = sent && names_version(sent->get_object());
-    if (written || conditional || !written.error().raced || attempt == write_attempts_max) co_return written;
+    if (written || conditional || !written.error().raced || attempt == limits::write_attempts_max) co_return written;
   }
 }
 

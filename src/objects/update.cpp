@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "base/limits.h"
 #include "base/off_loop.h"
 #include "json/access.h"
 #include "objects/change.h"
@@ -29,7 +30,7 @@ Task<Written> update_shaped(ObjectRequest& request, json::Value object, const Wr
     });
     if (!old) co_return refused(std::move(old.error()));
     auto written = co_await change_object(request, current, *old, std::move(wanted), write);
-    if (written || conditional || !written.error().raced || attempt == write_attempts_max) co_return written;
+    if (written || conditional || !written.error().raced || attempt == limits::write_attempts_max) co_return written;
   }
 }
 

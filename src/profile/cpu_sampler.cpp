@@ -16,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/limits.h"
 #include "profile/threads.h"
 
 namespace vg::profile {
@@ -62,8 +63,7 @@ std::optional<Frame> read_frame(pid_t process, std::uintptr_t at) noexcept {
 
 // Frames of callers lie further up, and not too far: anything else was no frame pointer. A large frame has a few KiB.
 bool may_be_caller(std::uintptr_t frame, std::uintptr_t caller) noexcept {
-  constexpr std::uintptr_t frame_bytes_max = std::uintptr_t{1} << 20;
-  return caller > frame && caller - frame < frame_bytes_max && caller % sizeof(void*) == 0;
+  return caller > frame && caller - frame < limits::profile_frame_bytes_max && caller % sizeof(void*) == 0;
 }
 
 std::size_t walk(Registers from, std::span<std::uintptr_t> into) noexcept {

@@ -9,14 +9,14 @@
 #include <span>
 #include <vector>
 
+#include "base/limits.h"
+
 namespace vg::profile {
 
 class StackTable {
  public:
-  // Deeper stacks are cut off at the outer end, which is the same for all.
-  static constexpr std::size_t depth_max = 64;
-  // A busy server has some thousand different stacks. About 2 MiB, held while a profile runs.
-  static constexpr std::size_t slots = 4096;
+  static constexpr std::size_t depth_max = limits::profile_stack_depth_max;
+  static constexpr std::size_t slots = limits::profile_stacks_max;
 
   struct Stack {
     std::vector<std::uintptr_t> addresses;  // the innermost first
@@ -50,8 +50,7 @@ class StackTable {
   std::uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
 
  private:
-  // How many places a stack may take the next one when its own is taken.
-  static constexpr std::size_t probes_max = 32;
+  static constexpr std::size_t probes_max = limits::profile_probes_max;
 
   struct Slot {
     std::atomic<std::uint64_t> id{0};  // 0: free

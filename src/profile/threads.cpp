@@ -14,8 +14,6 @@
 namespace vg::profile {
 namespace {
 
-// A server has a thread a core and a handful beside; more than this is nobody's profile.
-constexpr std::size_t threads_max = 1024;
 constexpr int user_time = 11, system_time = 12;  // fields behind the state
 
 std::uint64_t number(std::string_view text) {
@@ -39,8 +37,8 @@ std::string_view from_field(std::string_view text, int index) {
 std::vector<pid_t> thread_ids() {
   std::vector<pid_t> ids;
   std::error_code error;
-  for (std::filesystem::directory_iterator at("/proc/self/task", error), end; at != end && ids.size() < threads_max;
-       at.increment(error))
+  for (std::filesystem::directory_iterator at("/proc/self/task", error), end;
+       at != end && ids.size() < limits::profile_threads_max; at.increment(error))
     ids.push_back(static_cast<pid_t>(number(at->path().filename().native())));
   return ids;
 }

@@ -16,14 +16,13 @@
 #include "actions/action.h"
 #include "base/budgets.h"
 #include "base/json_text.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/time_rfc3339.h"
 
 namespace vg::resources {
 namespace {
 
-// User names and paths come from requests.
-constexpr std::size_t text_bytes_max = 512;
 constexpr int retry_after_seconds = 5;
 
 struct Log {
@@ -40,7 +39,7 @@ void member(std::string& out, std::string_view name, std::string_view value) {
   out.push_back(',');
   append_json_string(out, name);
   out.push_back(':');
-  append_json_string(out, value, text_bytes_max);
+  append_json_string(out, value, limits::audit_text_bytes_max);
 }
 
 void member(std::string& out, std::string_view name, std::uint64_t value) {

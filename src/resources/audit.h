@@ -33,6 +33,7 @@
 
 #include "base/clock.h"
 #include "base/core.h"
+#include "base/limits.h"
 #include "base/metrics.h"
 #include "base/status.h"
 #include "base/task.h"
@@ -95,8 +96,8 @@ class AuditLog final : public Audit {
   static constexpr std::size_t bytes_max_default = std::size_t{1024} * 1024 * 1024;
   static constexpr std::size_t bytes_max_least = std::size_t{32} * 1024 * 1024;
   static constexpr std::size_t files = 8;  // of each log, so that one eighth of the room goes at a time
-  static constexpr std::size_t buffer_bytes_max = std::size_t{256} * 1024;
-  static constexpr std::size_t waiting_bytes_max = std::size_t{1024} * 1024;  // while the disk refuses
+  static constexpr std::size_t buffer_bytes_max = limits::audit_buffer_bytes_max;
+  static constexpr std::size_t waiting_bytes_max = limits::audit_waiting_bytes_max;  // while the disk refuses
   static constexpr std::chrono::milliseconds flush_interval{250};
 
   // Creates or continues the files, mode 0600. Refuses what is no plain file.

@@ -2,13 +2,10 @@
 
 #include <algorithm>
 
+#include "base/limits.h"
+
 namespace vg::resources {
-namespace {
-
-// Names come from requests. Longer ones that begin alike share a bucket.
-constexpr std::size_t subject_bytes_max = 300;
-
-}  // namespace
+namespace {}  // namespace
 
 void AuditLimiter::fill(Bucket& bucket, Clock::Steady now) const {
   const std::chrono::duration<double> passed = now - bucket.filled;
@@ -17,7 +14,8 @@ void AuditLimiter::fill(Bucket& bucket, Clock::Steady now) const {
 }
 
 AuditLimiter::Bucket* AuditLimiter::find(AuditSubject subject, Clock::Steady now) {
-  Key key(subject.who.substr(0, subject_bytes_max), subject.what.substr(0, subject_bytes_max));
+  Key key(subject.who.substr(0, limits::audit_subject_bytes_max),
+          subject.what.substr(0, limits::audit_subject_bytes_max));
   auto found = buckets_.find(key);
   if (found == buckets_.end() && buckets_.size() >= options_.subjects_max) {
     if (!options_.full_table_limits) return nullptr;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/base64.h"
+#include "base/limits.h"
 #include "base/random.h"
 
 namespace vg::resources {
@@ -20,8 +21,6 @@ namespace {
 constexpr char version = 2;
 constexpr std::string_view purpose = "virtgate continue token 2";
 constexpr std::size_t seal_bytes = 16;  // of the HMAC's 32: nobody guesses 128 bits
-// A revision, a namespace and a name. What is longer needs no look.
-constexpr std::size_t token_chars_max = 4096;
 
 // With its length in front, so that no two lists of texts look the same.
 void add(std::string& out, std::string_view text) {
@@ -90,7 +89,7 @@ Result<ContinueToken> ContinueTokens::read(std::string_view text, const ListScop
         "the continue token is not valid: this server did not issue it for a list of this resource, "
         "namespace and selectors; list again without continue"));
   };
-  if (text.size() > token_chars_max) return refusal();
+  if (text.size() > limits::continue_token_chars_max) return refusal();
   const auto bytes = base64_decode(text, Base64::url_raw);
   if (!bytes || bytes->size() <= 1 + seal_bytes || bytes->front() != version) return refusal();
   const std::string_view sealed = std::string_view(*bytes).substr(1, seal_bytes);

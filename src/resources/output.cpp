@@ -10,6 +10,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/limits.h"
 #include "base/off_loop.h"
 #include "base/release.h"
 #include "base/time_rfc3339.h"
@@ -20,18 +21,11 @@
 namespace vg::resources {
 namespace {
 
-// kube-apiserver also stops somewhere; whoever sends an object with a thousand unknown fields has seen enough.
-constexpr std::size_t warnings_max = 50;
-constexpr std::size_t warning_bytes_max = 256;
-
-// Up to here a list in protobuf is made once and sent as a whole. Pages of clients that ask for pages are shorter.
-constexpr std::size_t protobuf_kept_bytes_max = 1024 * 1024;
-
 std::string warning_header(std::string_view text) {
   std::string out = "299 - \"";
   std::size_t written = 0;
   for (const char c : text) {
-    if (++written > warning_bytes_max) break;
+    if (++written > limits::warning_bytes_max) break;
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) continue;  // would break the header
     if (c == '"' || c == '\\') out.push_back('\\');
     out.push_back(c);
@@ -165,7 +159,7 @@ Task<void> respond_protobuf_list(ApiRequest& context, const ObjectList& objects,
     else
       list.add(item, *object);
     bytes += item.size();
-    if (kept == i && beginning.size() + item.size() <= protobuf_kept_bytes_max) {
+    if (kept == i && beginning.size() + item.size() <= limits::protobuf_kept_bytes_max) {
       beginning += item;
       ++kept;
     }
@@ -193,11 +187,9 @@ bool is_made(const ApiRequest& context) {
 }
 
 Task<void> make_off_loop(ApiRequest& context, Turn& turn, std::function<void()> fn) {
-  // A second, after which it is made here: the client has waited for long enough.
-  constexpr int attempts_max = 50;
   constexpr std::chrono::milliseconds pause{20};
   const TurnQueue::Work held = co_await turn.worker();
-  for (int attempt = 1; attempt <= attempts_max && !context.call.cancelled(); ++attempt) {
+  for (int attempt = 1; attempt <= limits::list_worker_attempts_max && !context.call.cancelled(); ++attempt) {
     const Result<void> done = co_await off_loop(context.call.core(), off_loop_bytes_min, [&]() -> Result<void> {
       fn();
       return {};
@@ -241,7 +233,7 @@ Task<void> respond_list(ApiRequest& context, const ObjectList& objects, const Li
 void add_warnings(http::Response& response, const ApiRequest& context) {
   if (!context.version.warning.empty())
     response.headers.emplace_back("Warning", warning_header(context.version.warning));
-  const std::size_t shown = std::min(context.warnings.size(), warnings_max);
+  const std::size_t shown = std::min(context.warnings.size(), limits::warnings_max);
   for (std::size_t i = 0; i < shown; ++i) response.headers.emplace_back("Warning", warning_header(context.warnings[i]));
 }
 

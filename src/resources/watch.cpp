@@ -38,10 +38,9 @@ constexpr seconds bookmark_spacing{2};
 // are told about 40,000 times a second at most: where there are many, each waits a little after it was told something,
 // and gets more at once. Below 40 watches nobody waits.
 constexpr std::chrono::microseconds spacing_each{25};
-constexpr milliseconds spacing_max{100};
 
 milliseconds spacing(std::size_t watches) {
-  return std::min(std::chrono::floor<milliseconds>(spacing_each * watches), spacing_max);
+  return std::min(std::chrono::floor<milliseconds>(spacing_each * watches), limits::watch_spacing_max);
 }
 
 // Signals at every bookmark and at the end.

@@ -11,9 +11,6 @@
 namespace vg::server::fair {
 namespace {
 
-// Flows that do nothing are forgotten once there are so many: users come and go.
-constexpr std::size_t idle_flows_max = 1024;
-
 struct TextHash : std::hash<std::string_view> {
   using is_transparent = void;
 };
@@ -101,7 +98,7 @@ std::size_t Scheduler::queued_of(const Flow& flow) { return flow.queue.size(); }
 Scheduler::Flow& Scheduler::find(Level& in, std::string_view user, Time now) {
   auto found = in.flows.find(user);
   if (found == in.flows.end()) {
-    if (in.flows.size() >= idle_flows_max)
+    if (in.flows.size() >= budgets::idle_flows_max)
       std::erase_if(in.flows, [](const auto& entry) { return entry.second->held == 0 && entry.second->queue.empty(); });
     found = in.flows.emplace(std::string(user), std::make_unique<Flow>(in, user)).first;
   }

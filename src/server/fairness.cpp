@@ -81,10 +81,6 @@ using std::chrono::milliseconds;
 constexpr std::chrono::milliseconds slice{2};
 // How often it is looked who has waited too long.
 constexpr milliseconds tick{250};
-// What a read or the deletion of a collection can cost; the rest was waiting.
-constexpr milliseconds read_cost_max{50};
-// Credentials that held lately and are known again, on each core.
-constexpr std::size_t hints_max = 1024;
 constexpr std::array<std::string_view, hold_count> hold_names{"watches", "streams"};
 
 std::size_t hash_of(std::string_view text) { return std::hash<std::string_view>()(text) | 1; }
@@ -116,7 +112,7 @@ struct Fairness::PerCore {
   Background ticker;
   fair::FailedLogins failed;
   bool calm = true;  // nobody guesses credentials
-  std::vector<Hint> hints{hints_max};
+  std::vector<Hint> hints{budgets::credential_hints_max};
   struct Shown {
     std::atomic<std::uint32_t> in_use{0}, queued{0};
   };
@@ -237,7 +233,7 @@ void Fairness::Seat::leave(Time now) {
   if (!flow_) return;
   const bool waits = kind_ == Kind::waits || kind_ == Kind::large || kind_ == Kind::heavy;
   const std::chrono::nanoseconds most =
-      waits ? std::chrono::nanoseconds(budgets::waiting_request_cost_max) : read_cost_max;
+      waits ? std::chrono::nanoseconds(budgets::waiting_request_cost_max) : budgets::read_cost_max;
   const Class cls = fair::Scheduler::class_of(*flow_);
   core_->scheduler.leave(*std::exchange(flow_, nullptr), std::min<std::chrono::nanoseconds>(now - since_, most));
   core_->publish(cls);
@@ -403,7 +399,7 @@ const Fairness::Hint* Fairness::hint(http::Exchange& exchange) const {
   const auto shown = request.headers.find("authorization");
   if (!shown) return nullptr;
   const std::size_t hash = hash_of(*shown);
-  const Hint& found = at(exchange.core()).hints[hash / 2 % hints_max];
+  const Hint& found = at(exchange.core()).hints[hash / 2 % budgets::credential_hints_max];
   return found.hash == hash ? &found : nullptr;
 }
 
@@ -424,7 +420,7 @@ void Fairness::good_login(http::Exchange& exchange, Class cls, std::string_view 
   const auto shown = request.headers.find("authorization");
   if (!shown) return;
   const std::size_t hash = hash_of(*shown);
-  Hint& kept = at(exchange.core()).hints[hash / 2 % hints_max];
+  Hint& kept = at(exchange.core()).hints[hash / 2 % budgets::credential_hints_max];
   if (kept.hash != hash) kept = {.hash = hash, .cls = cls, .user = std::string(user)};
 }
 

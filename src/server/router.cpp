@@ -10,6 +10,7 @@
 #include "auth/impersonate.h"
 #include "base/background.h"
 #include "base/budgets.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/phrases.h"
 #include "server/path.h"
@@ -20,8 +21,6 @@ namespace {
 constexpr std::string_view json_type = "application/json";
 
 constexpr int quiet_verbosity = 4;
-// What tells one request from another stands at its beginning.
-constexpr std::size_t url_bytes_max = 2048;
 
 // Routes for anyone ask nobody for their name.
 std::string_view shown_user(const auth::Identity& who) {
@@ -362,7 +361,7 @@ void Router::log(const Call& call, RouteClass route_class, Clock::Steady::durati
                {"remoteAddress", request.peer ? std::string_view(request.peer->address) : std::string_view("-")},
                {"username", shown_user(call.identity())},
                {"method", request.method},
-               {"url", request.target.substr(0, url_bytes_max)},
+               {"url", request.target.substr(0, limits::logged_url_bytes_max)},
                {"proto", "HTTP/1.1"},
                {"statusCode", call.status()},
                {"contentLength", call.answered_bytes()},
