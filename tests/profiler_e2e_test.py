@@ -2,13 +2,13 @@
 """Profiles of KubeVirt's components, asked for of `virtgate serve` and of `virtgate cluster` alike: both find the same pods.
 
 The components are stand-ins at addresses of the loopback device, on the port that real ones have, and one more process of
-`virtgate cluster`. Where Go is installed its pprof opens what that one tells.
+`virtgate cluster`. Profiles tell addresses; their names are looked for in the program's file, as pprof does. Where Go is
+installed its pprof opens them, too.
 
 VIRTGATE_BINARY names the program. Every wait is for an event, with a deadline.
 """
 import base64
 import glob
-import gzip
 import http.client
 import http.server
 import json
@@ -20,6 +20,7 @@ import threading
 import unittest
 
 from support import cluster
+from support import pprof
 from support import serve as e2e
 
 BASE = "/apis/subresources.kubevirt.io/v1"
@@ -271,8 +272,6 @@ class Profiler(cluster.Cluster):
         self.assertEqual(self.ask(mode, f"{BASE}/stop-cluster-profiler"), (200, ""))
         profiles = self.dump(mode)
         self.assertEqual(set(profiles), NAMES)
-        for name, data in profiles.items():
-            self.assertTrue(gzip.decompress(data), name)
         self.look_at(profiles)
         self.assertIsNone(component.process.poll())
 
@@ -294,20 +293,28 @@ class Profiler(cluster.Cluster):
         return {name: base64.b64decode(data) for name, data in json.loads(text)["componentResults"]["virt-api-real"]["pprofData"].items()}
 
     def look_at(self, profiles):
-        self.assertIn(b"nanoseconds", gzip.decompress(profiles["cpu.pprof"]))
-        if not PPROF:
+        program = os.path.realpath(e2e.BINARY)
+        read = {name: pprof.Profile(data) for name, data in profiles.items()}
+        self.assertEqual(read["cpu.pprof"].types, [("samples", "count"), ("cpu", "nanoseconds")])
+        self.assertEqual({mapping.build_id for mapping in read["cpu.pprof"].mappings.values() if mapping.file == program}, {pprof.build_id(program)})
+        self.assertEqual({name for _, _, name in read["cpu.pprof"].places.values()}, {""}, "names are pprof's to find")
+        for name in ("allocs.pprof", "block.pprof", "mutex.pprof"):
+            self.assertEqual((read[name].samples, len(read[name].comments)), ([], 1), name)
+        if e2e.SANITIZED:  # a sanitizer brings a heap of its own, and keeps signals back
             return
+        self.assertIn("malloc: arenas", {name for _, _, name in read["heap.pprof"].places.values()})
+        self.assertIn("vg::", "".join(pprof.names(read["cpu.pprof"], program)), "the program's file knows its functions by name")
+        if PPROF:
+            self.open_with_pprof(profiles, program)
+
+    def open_with_pprof(self, profiles, program):
         for name, data in profiles.items():
             path = os.path.join(self.folder, name)
             with open(path, "wb") as file:
                 file.write(data)
-            told = subprocess.run([PPROF[-1], "-top", path], capture_output=True, text=True, timeout=e2e.DEADLINE_S,
+            told = subprocess.run([PPROF[-1], "-top", program, path], capture_output=True, text=True, timeout=e2e.DEADLINE_S,
                                   env={**os.environ, "PPROF_TMPDIR": self.folder, "HOME": self.folder})
             self.assertEqual(told.returncode, 0, (name, told.stderr))
-            if name == "cpu.pprof" and not e2e.SANITIZED:
-                self.assertIn("vg::", told.stdout, "our own functions are known by name")
-            if name == "heap.pprof" and not e2e.SANITIZED:  # a sanitizer brings a heap of its own
-                self.assertIn("malloc: arenas", told.stdout)
 
 
 if __name__ == "__main__":

@@ -9,16 +9,20 @@
 #include <string_view>
 #include <thread>
 
+#include "profile/mappings.h"
 #include "profile/process_profiles.h"
-#include "profile/symbols.h"
 
-// Names that can be found in the table of symbols. Each does something after its call, so that it stays a caller.
+// Each in a section of its own, whose ends the linker tells. The second does something after its call, so that it stays
+// a caller.
 extern "C" {
-__attribute__((noinline)) double virtgate_test_burns(double from) {
+__attribute__((noinline, section("vg_test_burns"))) double virtgate_test_burns(double from) {
   for (int i = 0; i < 100000; ++i) from = from * 1.0000001 + 0.5;
   return from;
 }
-__attribute__((noinline)) double virtgate_test_calls(double from) { return virtgate_test_burns(from) + 1; }
+__attribute__((noinline, section("vg_test_calls"))) double virtgate_test_calls(double from) {
+  return virtgate_test_burns(from) + 1;
+}
+extern const char __start_vg_test_burns[], __stop_vg_test_burns[], __start_vg_test_calls[], __stop_vg_test_calls[];
 }
 
 namespace vg::profile {
@@ -42,14 +46,22 @@ std::uint64_t total(const CpuSamples& samples) {
   return count;
 }
 
-// How many samples have all of these functions, the first one inside of the second.
-std::int64_t seen(const Profile& profile, std::string_view inner, std::string_view outer) {
+struct Code {
+  const char *start, *stop;
+  bool holds(const Place& place) const {
+    return place.address >= reinterpret_cast<std::uintptr_t>(start) &&
+           place.address < reinterpret_cast<std::uintptr_t>(stop);
+  }
+};
+
+// How many samples have both, the first one called by the second.
+std::int64_t seen(const Profile& profile, Code inner, Code outer) {
   std::int64_t count = 0;
   for (const Sample& sample : profile.samples) {
     bool within = false;
     for (const std::uint32_t place : sample.stack) {
-      within |= profile.places[place].function == inner;
-      if (within && profile.places[place].function == outer) {
+      within |= inner.holds(profile.places[place]);
+      if (within && outer.holds(profile.places[place])) {
         count += sample.values[0];
         break;
       }
@@ -71,7 +83,8 @@ TEST(CpuSampler, SeesWhereTimeIsSpent) {
   if (const char* sanitized = std::getenv("VIRTGATE_SANITIZED"); sanitized && std::string_view(sanitized) == "thread")
     return;
   const Profile profile = cpu_profile(samples, own_mappings());
-  EXPECT_GE(seen(profile, "virtgate_test_burns", "virtgate_test_calls"), static_cast<std::int64_t>(total(samples) / 2));
+  EXPECT_GE(seen(profile, {__start_vg_test_burns, __stop_vg_test_burns}, {__start_vg_test_calls, __stop_vg_test_calls}),
+            static_cast<std::int64_t>(total(samples) / 2));
 }
 
 TEST(CpuSampler, SeesOtherThreadsAndOnlyWhatRuns) {

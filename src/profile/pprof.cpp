@@ -1,9 +1,11 @@
 #include "profile/pprof.h"
 
+#include <zlib.h>
+
 #include <map>
+#include <new>
 
 #include "api/protobuf_wire.h"
-#include "profile/gzip.h"
 
 namespace vg::profile {
 namespace {
@@ -33,7 +35,7 @@ enum Mapping : std::uint32_t {
   memory_limit = 3,
   file_offset = 4,
   filename = 5,
-  has_functions = 7
+  build_id = 6
 };
 enum Location : std::uint32_t { location_number = 1, mapping_id = 2, address = 3, line = 4 };
 enum Line : std::uint32_t { function_id = 1 };
@@ -100,7 +102,7 @@ class Writer {
     made.integer(field::memory_limit, static_cast<std::int64_t>(mapping.limit));
     made.integer(field::file_offset, static_cast<std::int64_t>(mapping.offset));
     made.integer(field::filename, texts_.place_of(mapping.file));
-    made.integer(field::has_functions, 1);
+    if (!mapping.build_id.empty()) made.integer(field::build_id, texts_.place_of(mapping.build_id));
     out_.message(field::mapping, made);
   }
 
@@ -130,6 +132,25 @@ class Writer {
   Texts texts_;
   std::map<std::string, std::int64_t, std::less<>> functions_;
 };
+
+// In the gzip format, which is what readers expect. Without a time and a name, so that equal profiles are equal bytes.
+std::string gzip(std::string bytes) {
+  constexpr int window_bits = 15, as_gzip = 16, memory_level = 8;
+  z_stream stream{};
+  if (::deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, window_bits + as_gzip, memory_level,
+                     Z_DEFAULT_STRATEGY) != Z_OK)
+    throw std::bad_alloc();  // nothing else can be wrong
+  std::string packed(::deflateBound(&stream, bytes.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(bytes.data());
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  const int done = ::deflate(&stream, Z_FINISH);
+  packed.resize(stream.total_out);
+  ::deflateEnd(&stream);
+  if (done != Z_STREAM_END) throw std::bad_alloc();
+  return packed;
+}
 
 }  // namespace
 

@@ -1,4 +1,5 @@
-// Profiles in the format of pprof (profile.proto, gzip): `go tool pprof` and everything built on it opens them.
+// Profiles in the format of pprof (profile.proto, gzip). Code is told by its address and the file in which it lies:
+// pprof finds the names there (`pprof -top build/release/virtgate cpu.pprof`), by the build id wherever the file is.
 #pragma once
 
 #include <chrono>
@@ -21,13 +22,14 @@ struct Mapping {
   std::uint64_t limit = 0;
   std::uint64_t offset = 0;  // in the file
   std::string file = {};
+  std::string build_id = {};  // hexadecimal digits; empty when it has none
 };
 
 // Where something happened.
 struct Place {
   std::uint64_t address = 0;  // 0: in no program, but in something that has a name
   std::uint32_t mapping = 0;  // its number, from 1; 0: none
-  std::string function = {};  // empty: nobody knows
+  std::string function = {};  // of what is in no program
 };
 
 struct Sample {

@@ -1,7 +1,7 @@
 #include "profile/process_profiler.h"
 
+#include "profile/mappings.h"
 #include "profile/process_profiles.h"
-#include "profile/symbols.h"
 
 namespace vg::profile {
 namespace {
@@ -26,14 +26,10 @@ Result<void> ProcessProfiler::start() {
 void ProcessProfiler::stop() {
   const std::scoped_lock lock(mutex_);
   if (!sampler_.running()) return;
-  ended_ = Ended{.samples = sampler_.stop(), .began = began_wall_, .took = clock_.steady_now() - began_};
-}
-
-std::string ProcessProfiler::write_cpu(const Ended& ended) const {
-  Profile profile = cpu_profile(ended.samples, own_mappings());
-  profile.time = since_1970(ended.began);
-  profile.duration = ended.took;
-  return write_pprof(profile);
+  Profile profile = cpu_profile(sampler_.stop(), own_mappings());
+  profile.time = since_1970(began_wall_);
+  profile.duration = clock_.steady_now() - began_;
+  ended_ = write_pprof(profile);
 }
 
 std::vector<std::pair<std::string, std::string>> ProcessProfiler::dump() {
@@ -46,8 +42,7 @@ std::vector<std::pair<std::string, std::string>> ProcessProfiler::dump() {
   const std::vector<Thread> running = threads();
   add("allocs.pprof", unknown_profile({"alloc_space", "bytes"}, why_no_allocs));
   add("block.pprof", unknown_profile({"delay", "nanoseconds"}, why_no_waits));
-  if (ended_ && ended_->written.empty()) ended_->written = write_cpu(*ended_);
-  if (ended_) all.emplace_back("cpu.pprof", ended_->written);
+  if (ended_) all.emplace_back("cpu.pprof", *ended_);
   add("goroutine.pprof", activity_profile(running));
   add("heap.pprof", heap_profile(heap_figures()));
   add("mutex.pprof", unknown_profile({"delay", "nanoseconds"}, why_no_waits));

@@ -28,20 +28,12 @@ class ProcessProfiler {
   std::vector<std::pair<std::string, std::string>> dump();
 
  private:
-  struct Ended {
-    CpuSamples samples;
-    Clock::Wall began;
-    Clock::Steady::duration took{};
-    std::string written = {};  // in pprof's format, once somebody has asked for it: names take a while to be found
-  };
-  std::string write_cpu(const Ended& ended) const;
-
   const Clock& clock_;
   std::mutex mutex_;
   CpuSampler sampler_;
   Clock::Wall began_wall_;
   Clock::Steady began_;
-  std::optional<Ended> ended_;
+  std::optional<std::string> ended_;  // the CPU profile, in pprof's format
 };
 
 }  // namespace vg::profile

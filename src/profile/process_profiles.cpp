@@ -8,8 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "profile/symbols.h"
-
 namespace vg::profile {
 namespace {
 
@@ -41,21 +39,16 @@ class Places {
     return known->second;
   }
 
-  Place look_up(std::uintptr_t address) {
+  Place look_up(std::uintptr_t address) const {
     const auto& mappings = profile_.mappings;
     const auto found = std::ranges::find_if(
         mappings, [&](const Mapping& mapping) { return address >= mapping.start && address < mapping.limit; });
     if (found == mappings.end()) return {.address = address};
-    auto functions = files_.find(found->file);
-    if (functions == files_.end()) functions = files_.emplace(found->file, Functions::of_file(found->file)).first;
-    return {.address = address,
-            .mapping = static_cast<std::uint32_t>(found - mappings.begin()) + 1,
-            .function = functions->second.at(address - found->start + found->offset)};
+    return {.address = address, .mapping = static_cast<std::uint32_t>(found - mappings.begin()) + 1};
   }
 
   Profile& profile_;
   std::map<std::uintptr_t, std::uint32_t> places_;
-  std::map<std::string, Functions> files_;
 };
 
 std::string_view state_name(char state) {

@@ -12,7 +12,7 @@
 
 namespace vg::profile {
 
-// Time, by where it was spent. Names come from the files that are mapped.
+// Time, by where it was spent in what is mapped.
 Profile cpu_profile(const CpuSamples& samples, std::vector<Mapping> mappings);
 
 // Bytes of malloc's, by what they are for.

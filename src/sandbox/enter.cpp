@@ -95,7 +95,6 @@ std::string text_of(const std::vector<std::string>& parts) {
 Machine this_machine() {
   std::error_code none;
   Machine machine{.root = ::geteuid() == 0, .landlock_abi = landlock_abi()};
-  machine.program = std::filesystem::read_symlink("/proc/self/exe", none).native();
   machine.resolver = std::filesystem::weakly_canonical("/etc/resolv.conf", none).native();
   return machine;
 }

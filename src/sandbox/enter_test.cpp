@@ -253,8 +253,9 @@ TEST_F(LandlockTest, OurOwnProcessCanBeLookedAt) {
   EXPECT_EQ(inside([] {
               for (const char* file : {"/proc/self/stat", "/proc/self/maps", "/proc/self/statm"})
                 if (!read_file(file, 1 << 20)) return 1;
-              const auto program = fs::read_symlink("/proc/self/exe");
-              return ::open(program.c_str(), O_RDONLY) >= 0 ? 0 : 2;
+              std::error_code none;
+              return fs::read_symlink("/proc/self/exe", none).empty() ? 2
+                                                                      : 0;  // profiles say which program they are of
             }),
             0);
 }

@@ -51,7 +51,6 @@ std::vector<PathRule> path_rules(const Needs& needs, const Machine& machine) {
   }
   for (const auto folder : kernel_folders) add(std::string(folder), Access::read);
   for (const auto device : devices) add(std::string(device), Access::device);
-  if (!machine.program.empty()) add(machine.program, Access::read);
   // Network managers put a new file in its place: the folder counts. Directly in /etc it is among the above.
   if (!machine.resolver.empty() && folder_of(machine.resolver) != "/etc")
     add(folder_of(machine.resolver), Access::read);

@@ -42,7 +42,6 @@ struct Needs {
 struct Machine {
   bool root = false;          // the user id, whatever it is still allowed to do
   int landlock_abi = 0;       // 0: the kernel has none
-  std::string program = {};   // the file that runs; profiles name its functions
   std::string resolver = {};  // the file that /etc/resolv.conf stands for
 };
 
