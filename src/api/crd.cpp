@@ -6,8 +6,6 @@
 #include <boost/json/parse.hpp>
 #include <vector>
 
-#include "json/write.h"
-
 namespace vg::api {
 namespace {
 
@@ -221,12 +219,6 @@ Object custom_resource_definition(const Kind& kind, const StoragePtr& storage) {
                  {"metadata", {{"name", fmt::format("{}.{}", kind.plural, kind.group)}}},
                  {"spec", std::move(spec)}},
                 storage);
-}
-
-std::string crd_manifest(const Kind& kind) {
-  std::string text;
-  json::write(custom_resource_definition(kind), text);
-  return text;
 }
 
 }  // namespace vg::api

@@ -1,8 +1,6 @@
 // CustomResourceDefinitions, built from the tables when somebody asks: nothing of them is kept in memory.
 #pragma once
 
-#include <string>
-
 #include "api/schema.h"
 #include "json/value.h"
 
@@ -14,8 +12,5 @@ json::Object structural_schema(const Type& type, const json::StoragePtr& storage
 
 // The whole CustomResourceDefinition of a custom kind.
 json::Object custom_resource_definition(const Kind& kind, const json::StoragePtr& storage = {});
-
-// The same as text that kubectl takes.
-std::string crd_manifest(const Kind& kind);
 
 }  // namespace vg::api

@@ -1,7 +1,6 @@
 #include "api/structural.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -16,6 +15,7 @@
 #include "api/structural_formats.h"
 #include "api/structural_reach.h"
 #include "api/structural_rules.h"
+#include "base/joined.h"
 #include "base/limits.h"
 #include "base/phrases.h"
 #include "json/access.h"
@@ -351,7 +351,7 @@ class SchemaCheck {
     const auto text = json::as_string(&value);
     if (text && std::ranges::find(node.crd->enumeration, *text) != node.crd->enumeration.end()) return;
     causes_.add(reason::not_supported, print(place),
-                phrases::unsupported(in_words(value), fmt::format("{}", fmt::join(node.crd->enumeration, ", "))));
+                phrases::unsupported(in_words(value), joined(node.crd->enumeration, ", ")));
   }
 
   // NOLINTNEXTLINE(misc-no-recursion)
@@ -408,7 +408,7 @@ class UniqueListCheck {
       if (array[at].is_object() || array[at].is_null()) continue;
       return causes_.add(
           reason::invalid, print_place(place.item(at), PlaceStyle::brackets),
-          fmt::format("must be an object with the keys {}, not {}", fmt::join(keys, ", "), in_words(array[at])));
+          fmt::format("must be an object with the keys {}, not {}", joined(keys, ", "), in_words(array[at])));
     }
     report(find_repeated(array, keys), place);
   }
@@ -610,10 +610,6 @@ std::vector<StatusCause> validate_status_structure(const json::Value& object, co
   }
   finish(object, kind, old_object, rules, causes);
   return causes.take();
-}
-
-Status structural_refusal(const Kind& kind, std::string name, std::vector<StatusCause> causes) {
-  return Status::invalid(std::string(kind.group), std::string(kind.kind), std::move(name), std::move(causes));
 }
 
 }  // namespace vg::api

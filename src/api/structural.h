@@ -46,7 +46,4 @@ std::vector<StatusCause> validate_structure(const json::Value& object, const Kin
 std::vector<StatusCause> validate_status_structure(const json::Value& object, const Kind& kind,
                                                    const json::Value* old_object = nullptr, Rules rules = Rules::asked);
 
-// The answer that carries such causes: 422 Invalid about the object by its name.
-Status structural_refusal(const Kind& kind, std::string name, std::vector<StatusCause> causes);
-
 }  // namespace vg::api

@@ -295,16 +295,6 @@ TEST(ValidateStatus, LooksAtTheStatusOnly) {
   EXPECT_EQ(brief(validate_status_structure(document("{}").root(), kind_named("VirtualMachine"))), List{});
 }
 
-TEST(StructuralRefusal, IsAboutTheObject) {
-  const Status status = structural_refusal(kind_named("VirtualMachine"), "vm1", {{"FieldValueInvalid", "no", "spec"}});
-  EXPECT_EQ(status.code, 422);
-  EXPECT_EQ(status.reason, "Invalid");
-  EXPECT_EQ(status.details.name, "vm1");
-  EXPECT_EQ(status.details.group, "kubevirt.io");
-  EXPECT_EQ(status.details.kind, "VirtualMachine");
-  EXPECT_EQ(status.details.causes.size(), 1u);
-}
-
 // --- what the tables need from the code
 // -------------------------------------------------------------------------------
 

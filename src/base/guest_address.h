@@ -24,11 +24,6 @@ Parsed<std::vector<Cidr>> parse_networks(std::string_view text);
 std::optional<std::string_view> why_no_guest(const IpAddress& address, std::span<const IpAddress> local_addresses,
                                              std::span<const Cidr> networks);
 
-inline bool may_be_guest_address(const IpAddress& address, std::span<const IpAddress> local_addresses,
-                                 std::span<const Cidr> networks) {
-  return !why_no_guest(address, local_addresses, networks);
-}
-
 // Of all interfaces of this host (of this pod, in a cluster) as they are now; nothing when the kernel does not tell.
 std::optional<std::vector<IpAddress>> local_addresses();
 

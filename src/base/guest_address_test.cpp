@@ -13,7 +13,7 @@ namespace {
 using std::string_view;
 
 bool may_be(string_view address, string_view networks = "", const std::vector<IpAddress>& local = {}) {
-  return may_be_guest_address(*parse_ip(address), local, *parse_networks(networks));
+  return !why_no_guest(*parse_ip(address), local, *parse_networks(networks));
 }
 
 TEST(GuestAddress, WhereGuestsAreAndWhereTheyNeverAre) {

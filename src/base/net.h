@@ -43,19 +43,10 @@ std::optional<Cidr> parse_cidr(std::string_view text, LeadingZeros zeros = Leadi
 
 // 6, 8 or 20 bytes in pairs of digits with ':' or '-' between them, or in fours with '.'.
 std::optional<std::vector<std::uint8_t>> parse_mac(std::string_view text);
-// Lower case, with ':'.
-std::string print_mac(const std::vector<std::uint8_t>& bytes);
 
 inline constexpr int port_max = 65535;
 
-struct PortRange {
-  std::uint16_t first = 1;
-  std::uint16_t last = 1;
-  bool operator==(const PortRange&) const = default;
-};
 // 1 to 65535, digits only.
 std::optional<std::uint16_t> parse_port(std::string_view text);
-// "80" or "8000-8010", the first not above the last.
-std::optional<PortRange> parse_port_range(std::string_view text);
 
 }  // namespace vg

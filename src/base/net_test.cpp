@@ -1,5 +1,6 @@
 #include "base/net.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace vg {
@@ -117,7 +118,9 @@ TEST(Net, ParsesMacs) {
   for (const auto& c : cases) {
     const auto mac = parse_mac(c.text);
     ASSERT_TRUE(mac) << c.text;
-    EXPECT_EQ(print_mac(*mac), c.printed);
+    std::string printed;
+    for (const std::uint8_t byte : *mac) printed += fmt::format("{}{:02x}", printed.empty() ? "" : ":", byte);
+    EXPECT_EQ(printed, c.printed);
   }
   for (const char* text :
        {"", "00:00:5e:00:53", "00:00:5e:00:53:01:02", "00:00:5e:00:53:0", "00:00:5e:00:53:01:", "00:00:5e-00:53:01",
@@ -131,12 +134,6 @@ TEST(Net, ParsesPorts) {
   EXPECT_EQ(parse_port("1"), 1);
   EXPECT_EQ(parse_port("65535"), 65535);
   for (const char* text : {"", "0", "65536", "-1", "+1", "8o", "80 ", "99999999999"}) EXPECT_FALSE(parse_port(text));
-  EXPECT_EQ(parse_port_range("80"), (PortRange{80, 80}));
-  EXPECT_EQ(parse_port_range("8000-8010"), (PortRange{8000, 8010}));
-  EXPECT_EQ(parse_port_range("5-5"), (PortRange{5, 5}));
-  for (const char* text : {"", "-", "80-", "-80", "8010-8000", "1-2-3", "0-5", "1-65536"}) {
-    EXPECT_FALSE(parse_port_range(text)) << text;
-  }
 }
 
 }  // namespace

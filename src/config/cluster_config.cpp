@@ -239,8 +239,6 @@ const json::Object* ClusterConfig::container_resources(string_view type) const {
 
 api::View ClusterConfig::permitted_host_devices() const { return api::View(at({"permittedHostDevices"})); }
 
-api::View ClusterConfig::tls_configuration() const { return api::View(at({"tlsConfiguration"})); }
-
 RateLimit ClusterConfig::api_rate_limit() const {
   return rate_limit(at({"apiConfiguration", "restClient", "rateLimiter", "tokenBucketRateLimiter"}));
 }

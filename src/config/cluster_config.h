@@ -67,7 +67,6 @@ class ClusterConfig {
   // The `resources` (requests, limits) of the entry of supportContainerResources with that type; null for none.
   const json::Object* container_resources(std::string_view type) const;
   api::View permitted_host_devices() const;
-  api::View tls_configuration() const;
   RateLimit api_rate_limit() const;
   RateLimit webhook_rate_limit() const;
   std::int64_t verbosity(std::string_view host) const;

@@ -68,7 +68,6 @@ class ServerImpl final : public Server {
   }
 
   std::uint16_t port() const override { return port_; }
-  std::size_t core_count() const override { return loops_.size(); }
   Core& core(std::size_t index) override { return *loops_.at(index); }
   std::size_t open_connections() const override { return shared_.open.load(); }
 

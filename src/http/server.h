@@ -80,7 +80,6 @@ class Server {
   // For handshakes that begin from now on; connections that exist go on. On error all stays as it was.
   virtual Result<void> set_tls(const TlsServerConfig& config) = 0;
 
-  virtual std::size_t core_count() const = 0;
   virtual Core& core(std::size_t index) = 0;
   virtual std::size_t open_connections() const = 0;
   // Why the process should be started again: an event loop has stood still for long. Nothing while all is well.

@@ -110,15 +110,13 @@ Task<Result<std::unique_ptr<Stream>>> connect_tls(Core& core, std::string host, 
 Task<Result<std::unique_ptr<Stream>>> accept_tls(Core& core, int fd, std::shared_ptr<const TlsServerContext> context,
                                                  std::chrono::milliseconds timeout);
 
-// What a PEM certificate chain says about its leaf.
+// What a PEM certificate chain says about its leaf, after checking that the key parses and belongs to it.
 struct CertificateFacts {
   std::string common_name = {};
   std::vector<std::string> organizations = {};
   std::chrono::system_clock::time_point not_before;
   std::chrono::system_clock::time_point not_after;
 };
-Result<CertificateFacts> read_certificate(std::string_view certificate_pem);
-// The same after checking that the key parses and belongs to the leaf.
 Result<CertificateFacts> read_key_pair(std::string_view certificate_pem, std::string_view key_pem);
 // How many certificates a bundle of authorities holds. A block that does not parse and an empty bundle are errors.
 Result<std::size_t> read_bundle(std::string_view pem);

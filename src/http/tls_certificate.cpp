@@ -110,12 +110,6 @@ std::vector<std::string> organizations(const X509* certificate) {
   return subject_entries(certificate, NID_organizationName);
 }
 
-Result<CertificateFacts> read_certificate(std::string_view certificate_pem) {
-  auto chain = parse_certificates(certificate_pem, "the certificate");
-  if (!chain) return fail(std::move(chain.error()));
-  return facts_of(chain->front().get());
-}
-
 Result<CertificateFacts> read_key_pair(std::string_view certificate_pem, std::string_view key_pem) {
   auto chain = parse_certificates(certificate_pem, "the certificate");
   if (!chain) return fail(std::move(chain.error()));

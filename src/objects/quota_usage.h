@@ -87,9 +87,8 @@ Usage quota_delta(const Quota& quota, const QuotaChange& change);
 // Why the quota does not let the change happen; nothing when it does.
 std::optional<Status> find_quota_problem(const Quota& quota, const QuotaChange& change);
 
-// "failed quota: NAME: must specify limits.cpu for: c1,c2; ..." has these behind the name; empty when nothing lacks.
-std::string find_unspecified(const json::Object& pod, const Usage& hard);
 Unspecified unspecified_of(const json::Object& pod);
+// "failed quota: NAME: must specify limits.cpu for: c1,c2; ..." has these behind the name; empty when nothing lacks.
 std::string print_unspecified(const Unspecified& lacking, const Usage& hard);
 
 }  // namespace vg::resources
