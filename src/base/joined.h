@@ -5,8 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "base/joined.h"
-
 namespace vg {
 
 template <class Texts>

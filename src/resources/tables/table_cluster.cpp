@@ -235,7 +235,7 @@ constexpr std::array driver_columns{name_column,
                                     TableColumn{.name = "Modes"},
                                     age_column};
 
-std::string joined(const Array& list, std::string_view member) {
+std::string joined_members(const Array& list, std::string_view member) {
   std::vector<std::string_view> texts;
   for (const Value& value : list)
     texts.push_back(member.empty() ? json::as_string(&value).value_or("") : json::get_string_or(value, member));
@@ -248,10 +248,10 @@ void driver_cells(Cells& row, const Object& object) {
   row.boolean(json::get_bool_or(spec, "attachRequired", true));
   row.boolean(json::get_bool_or(spec, "podInfoOnMount", false));
   row.boolean(json::get_bool_or(spec, "storageCapacity", false));
-  row.text(json::get_array(spec, "tokenRequests") ? joined(list_part(spec, "tokenRequests"), "audience")
+  row.text(json::get_array(spec, "tokenRequests") ? joined_members(list_part(spec, "tokenRequests"), "audience")
                                                   : std::string(unset_text));
   row.boolean(json::get_bool_or(spec, "requiresRepublish", false));
-  row.text_or(joined(list_part(spec, "volumeLifecycleModes"), ""), nothing_text);
+  row.text_or(joined_members(list_part(spec, "volumeLifecycleModes"), ""), nothing_text);
   row.age(created(object));
 }
 
