@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/joined.h"
-#include "suggest.h"
+#include "base/suggest.h"
 
 namespace vg::cmd {
 namespace {
@@ -70,6 +70,8 @@ std::expected<void, std::string> set(const Flag& flag, std::string_view shown_as
     auto value = read_int(text);
     if (!value) return std::unexpected(fmt::format("{} must be a whole number, not \"{}\"", shown_as, text));
     **number = *value;
+  } else if (auto* const* list = std::get_if<std::vector<std::string>*>(&flag.target)) {
+    (*list)->emplace_back(text);
   } else {
     auto value = read_bool(text);
     if (!value) return std::unexpected(fmt::format("{} must be true or false, not \"{}\"", shown_as, text));

@@ -12,7 +12,8 @@
 namespace vg::cmd {
 
 // Where the value of a flag goes. What stands there before parsing is the default, and the usage text shows it.
-using FlagTarget = std::variant<std::string*, std::int64_t*, bool*>;
+// A list takes every occurrence of its flag.
+using FlagTarget = std::variant<std::string*, std::int64_t*, bool*, std::vector<std::string>*>;
 
 struct Flag {
   std::string_view name;  // without the dashes

@@ -9,6 +9,8 @@
 
 #include "actions.h"
 #include "backup.h"
+#include "base/suggest.h"
+#include "check.h"
 #include "cluster.h"
 #include "commands.h"
 #include "completion.h"
@@ -18,28 +20,11 @@
 #include "server/version.h"
 #include "simulate.h"
 #include "state.h"
-#include "suggest.h"
 
 namespace vg::cmd {
 namespace {
 
 using Arguments = std::span<const std::string_view>;
-
-int not_implemented(const CommandLine& command, Arguments arguments, Output output) {
-  if (auto read = read_command(command, {}, arguments, output); !read) return read.error();
-  fmt::print(output.err, "{}: not implemented yet\n", command.title());
-  return exit_failed;
-}
-
-int run_check(Arguments arguments, Output output) {
-  return not_implemented({.name = "check",
-                          .synopsis = "FILE... | -",
-                          .about = "Validates objects offline, as the server would. Not implemented yet.",
-                          .argument = "FILE",
-                          .arguments_min = 1,
-                          .arguments_max = SIZE_MAX},
-                         arguments, output);
-}
 
 int run_version(Arguments arguments, Output output) {
   std::string format = "text";
@@ -72,8 +57,8 @@ constexpr std::array table = std::to_array<Command>({
     {"simulate", looking, "fakes running VMs on a server without nodes, for tests", run_simulate},
     {"rules", looking, "lists the validation rules", run_rules},
     {"actions", looking, "lists the actions on VMs and the permissions they require", run_actions},
-    {"check", looking, "validates objects offline (not implemented yet)", run_check},
-    {"render", looking, "shows what an object becomes, offline", run_render},
+    {"check", looking, "validates manifests as the server would, without one", run_check},
+    {"render", looking, "shows what objects become: defaults, the VMI of a VM, its libvirt domain", run_render},
     {"completion", other, "prints the completion of commands for a shell", run_completion},
     {"version", other, "shows the version of this program", run_version},
     {"help", other, "shows the help of a command", run_help},

@@ -14,12 +14,12 @@
 #include "base/budgets.h"
 #include "base/limits.h"
 #include "json/access.h"
+#include "json/arena.h"
 #include "json/parse.h"
 
 namespace vg::json {
 namespace {
 
-constexpr std::size_t values_max = budgets::yaml_values_max;
 // libyaml looks at every open bracket for each token, so values below many of them count for more than one.
 constexpr std::size_t levels_of_one_value = 32;
 
@@ -81,10 +81,47 @@ json::Value resolve_plain(std::string_view text, const json::StoragePtr& storage
   return json::Value(text, storage);
 }
 
+// What a reader notes beside the values: nothing, or where they stand. Each call is about the value that was read last;
+// an Id stands for one that was read before.
+struct NoNotes {
+  struct Id {};
+  static Id begin(const yaml_mark_t&) { return {}; }
+  static void end(Id) {}
+  static void item(Id) {}
+  static void member(Id, std::string_view, const yaml_mark_t&) {}
+  static void merge(Id, Id) {}
+  static void use(Id) {}
+  static Id last() { return {}; }
+};
+
+class PlaceNotes {
+ public:
+  using Id = Places::Id;
+  Id begin(const yaml_mark_t& mark) { return last_ = places_.add_node(mark.index); }
+  void end(Id node) { last_ = node; }
+  void item(Id list) { places_.add_item(list, last_); }
+  void member(Id object, std::string_view key, const yaml_mark_t& mark) {
+    places_.add_member(object, key, mark.index, last_);
+  }
+  void merge(Id object, Id other) { places_.merge(object, other); }
+  void use(Id anchored) { last_ = anchored; }
+  Id last() const { return last_; }
+
+  Places take() {
+    places_.set_root(last_);
+    return std::move(places_);
+  }
+
+ private:
+  Places places_;
+  Id last_ = Places::none;
+};
+
+template <class Notes>
 class Reader {
  public:
-  Reader(std::string_view text, json::StoragePtr storage, std::vector<std::string>* duplicates)
-      : storage_(std::move(storage)), duplicates_(duplicates) {
+  Reader(std::string_view text, json::StoragePtr storage, const YamlOptions& options)
+      : text_(text), storage_(std::move(storage)), options_(options) {
     good_ = yaml_parser_initialize(&parser_) != 0;
     if (good_) yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
   }
@@ -112,6 +149,8 @@ class Reader {
     return value;
   }
 
+  Notes& notes() { return notes_; }
+
  private:
   // What libyaml found, with its texts. Lives on the stack: there is one for each value and more.
   class Event {
@@ -132,19 +171,32 @@ class Reader {
     yaml_event_t event_{};
   };
 
+  Status refuse(std::string_view what, std::size_t line, std::size_t column) const {
+    if (options_.problem) *options_.problem = {.line = line, .column = column, .what = std::string(what)};
+    return Status::bad_request(fmt::format("the body is not valid YAML: {} at line {} column {}", what, line, column));
+  }
   Status refuse(std::string_view what, const yaml_mark_t& mark) const {
-    return Status::bad_request(
-        fmt::format("the body is not valid YAML: {} at line {} column {}", what, mark.line + 1, mark.column + 1));
+    return refuse(what, mark.line + 1, mark.column + 1);
+  }
+
+  // Bytes that are no characters have an offset in place of a mark.
+  Status refuse_bytes() const {
+    const auto before = text_.substr(0, parser_.problem_offset);
+    const auto line = static_cast<std::size_t>(std::ranges::count(before, '\n')) + 1;
+    return refuse(parser_.problem ? parser_.problem : "malformed text", line,
+                  before.size() - (before.rfind('\n') + 1) + 1);
   }
 
   Status too_many_values(const yaml_mark_t& mark) const {
-    return refuse(fmt::format("too many values (at most {}; JSON may have more)", values_max), mark);
+    return refuse(fmt::format("too many values (at most {}; JSON may have more)", options_.values_max), mark);
   }
 
   Result<Event> next() {
     Event event;
     if (yaml_parser_parse(&parser_, event.get()) == 0)
-      return fail(refuse(parser_.problem ? parser_.problem : "malformed text", parser_.problem_mark));
+      return fail(parser_.error == YAML_READER_ERROR
+                      ? refuse_bytes()
+                      : refuse(parser_.problem ? parser_.problem : "malformed text", parser_.problem_mark));
     return event;
   }
 
@@ -163,23 +215,25 @@ class Reader {
   Result<json::Value> read(const yaml_event_t& event, std::size_t depth) {
     if (depth > limits::json_depth_max) return fail(refuse("too many levels", event.start_mark));
     values_ += 1 + depth / levels_of_one_value;
-    if (values_ > values_max) return fail(too_many_values(event.start_mark));
+    if (values_ > options_.values_max) return fail(too_many_values(event.start_mark));
     switch (event.type) {
       case YAML_SCALAR_EVENT:
+        notes_.begin(event.start_mark);
         return keep(view(event.data.scalar.anchor), scalar(event));
       case YAML_SEQUENCE_START_EVENT: {
         const std::string anchor(view(event.data.sequence_start.anchor));
-        return keep(anchor, sequence(depth));
+        return keep(anchor, sequence(notes_.begin(event.start_mark), depth));
       }
       case YAML_MAPPING_START_EVENT: {
         const std::string anchor(view(event.data.mapping_start.anchor));
-        return keep(anchor, mapping(depth));
+        return keep(anchor, mapping(notes_.begin(event.start_mark), depth));
       }
       case YAML_ALIAS_EVENT: {
         const auto found = anchors_.find(std::string(view(event.data.alias.anchor)));
         if (found == anchors_.end()) return fail(refuse("an alias without an anchor", event.start_mark));
         values_ += found->second.size;
-        if (values_ > values_max) return fail(too_many_values(event.start_mark));
+        if (values_ > options_.values_max) return fail(too_many_values(event.start_mark));
+        notes_.use(found->second.noted);
         return json::Value(found->second.value, storage_);
       }
       default:
@@ -195,22 +249,25 @@ class Reader {
   }
 
   // NOLINTNEXTLINE(misc-no-recursion)
-  Result<json::Value> sequence(std::size_t depth) {
+  Result<json::Value> sequence(typename Notes::Id noted, std::size_t depth) {
     json::Array items(storage_);
     while (true) {
       auto event = next();
       if (!event) return fail(std::move(event.error()));
-      if ((*event)->type == YAML_SEQUENCE_END_EVENT) return json::Value(std::move(items));
+      if ((*event)->type == YAML_SEQUENCE_END_EVENT) break;
       auto item = read(**event, depth + 1);
       if (!item) return item;
+      notes_.item(noted);
       items.push_back(std::move(*item));
     }
+    notes_.end(noted);
+    return json::Value(std::move(items));
   }
 
   // NOLINTNEXTLINE(misc-no-recursion)
-  Result<json::Value> mapping(std::size_t depth) {
+  Result<json::Value> mapping(typename Notes::Id noted, std::size_t depth) {
     json::Object members(storage_);
-    std::vector<json::Value> merged;
+    std::vector<Merged> merged;
     while (true) {
       auto event = next();
       if (!event) return fail(std::move(event.error()));
@@ -224,15 +281,21 @@ class Reader {
       auto value = read(**value_event, depth + 1);
       if (!value) return value;
       if (merges) {
-        merged.push_back(std::move(*value));
+        merged.push_back({std::move(*value), notes_.last()});
       } else {
+        notes_.member(noted, key, (*event)->start_mark);
         const auto [member, fresh] = members.emplace(key, std::move(*value));
         if (fresh) continue;
-        if (duplicates_ && duplicates_->size() < limits::causes_max) duplicates_->emplace_back(key);
+        if (auto* names = options_.duplicate_fields; names && names->size() < limits::causes_max)
+          names->emplace_back(key);
         member->value() = std::move(*value);
       }
     }
-    for (const json::Value& source : merged) merge(members, source);
+    for (const Merged& source : merged) {
+      merge(members, source.value);
+      notes_.merge(noted, source.noted);
+    }
+    notes_.end(noted);
     return json::Value(std::move(members));
   }
 
@@ -252,9 +315,9 @@ class Reader {
     // What an anchor keeps is a copy, and anchors may stand inside one another.
     const std::size_t size = count(*value);
     values_ += size;
-    if (values_ > values_max)
+    if (values_ > options_.values_max)
       return fail(Status::bad_request("the body is not valid YAML: too many values below anchors; write them out"));
-    anchors_.insert_or_assign(std::string(anchor), Anchor{json::Value(*value, storage_), size});
+    anchors_.insert_or_assign(std::string(anchor), Anchor{json::Value(*value, storage_), size, notes_.last()});
     return value;
   }
 
@@ -268,14 +331,21 @@ class Reader {
     return total;
   }
 
+  struct Merged {
+    json::Value value;
+    [[no_unique_address]] typename Notes::Id noted;
+  };
   struct Anchor {
     json::Value value;
     std::size_t size;
+    [[no_unique_address]] typename Notes::Id noted;
   };
   yaml_parser_t parser_{};
   bool good_ = false;
+  std::string_view text_;
   json::StoragePtr storage_;
-  std::vector<std::string>* duplicates_;
+  const YamlOptions& options_;
+  [[no_unique_address]] Notes notes_;
   std::map<std::string, Anchor> anchors_;
   std::size_t values_ = 0;
 };
@@ -284,20 +354,32 @@ class Reader {
 
 Result<json::Value> parse_yaml(std::string_view text, const json::StoragePtr& storage,
                                std::vector<std::string>* duplicate_fields) {
-  if (text.size() > limits::object_body_bytes_max)
+  return parse_yaml(text, storage, YamlOptions{.duplicate_fields = duplicate_fields});
+}
+
+Result<json::Value> parse_yaml(std::string_view text, const json::StoragePtr& storage, const YamlOptions& options) {
+  if (text.size() > options.bytes_max)
     return fail(Status::too_large(
-        fmt::format("the body has {} bytes, at most {} are supported", text.size(), limits::object_body_bytes_max)));
+        fmt::format("the body has {} bytes, at most {} are supported", text.size(), options.bytes_max)));
   // Most of what is sent as YAML is JSON, which is read ten times as fast. What differs between the two is left to
   // YAML: how duplicates are named, and everything that is no JSON.
   if (text.starts_with('{')) {
     std::vector<std::string> duplicates;
-    auto value = json::parse(text, storage,
-                             {.bytes_max = limits::object_body_bytes_max,
-                              .values_max = budgets::object_values_max,
-                              .duplicate_fields = &duplicates});
+    auto value = json::parse(
+        text, storage,
+        {.bytes_max = options.bytes_max, .values_max = 2 * options.values_max, .duplicate_fields = &duplicates});
     if (value ? duplicates.empty() : value.error().code == 413) return value;
   }
-  return Reader(text, storage, duplicate_fields).document();
+  return Reader<NoNotes>(text, storage, options).document();
+}
+
+Result<Places> places_of_yaml(std::string_view text, const YamlOptions& options) {
+  json::Arena arena;
+  if (text.starts_with('{') && json::parse(text, arena.storage(), {.bytes_max = options.bytes_max}))
+    return places_of_json(text);
+  Reader<PlaceNotes> reader(text, arena.storage(), options);
+  if (auto read = reader.document(); !read) return fail(std::move(read.error()));
+  return reader.notes().take();
 }
 
 }  // namespace vg::json

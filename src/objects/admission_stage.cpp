@@ -137,7 +137,10 @@ Result<AdmissionOutcome> run_admission(const AdmissionRequest& request, const ad
     auto verdict = admission::admit(webhook, review, environment, storage);
     std::ranges::move(verdict.warnings, std::back_inserter(warnings));
     if (request.effects) std::ranges::move(verdict.effects, std::back_inserter(*request.effects));
-    if (!verdict.allowed) return fail(denied_by(webhook, verdict.refusal()));
+    if (!verdict.allowed) {
+      if (request.refused_by) *request.refused_by = verdict.rule;
+      return fail(denied_by(webhook, verdict.refusal()));
+    }
     const auto changed = apply_patch(*request.object, verdict.patch, asked.object, storage);
     if (!changed) return fail(changed.error());
     outcome.changed = outcome.changed || *changed;

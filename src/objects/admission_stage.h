@@ -31,6 +31,8 @@ struct AdmissionRequest {
   const json::Value* old_object = nullptr;  // null for a create
   // Where rules leave what they want done to other objects; null where no rule wants anything.
   std::vector<admission::SideEffect>* effects = nullptr;
+  // Receives the id of the rule that ended the matter without a cause; null where nobody asks.
+  std::string_view* refused_by = nullptr;
 };
 
 struct AdmissionOutcome {

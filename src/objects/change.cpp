@@ -159,7 +159,7 @@ std::size_t work_bytes(ObjectRequest& request, const StoredObject* current) {
 }
 
 Result<json::Value> shape_sent(ObjectRequest& request, SentObject& sent, const WriteContext& write) {
-  const bool judge = request.options.field_validation != FieldValidation::ignore;
+  const bool judge = request.options.field_validation != FieldValidation::ignore || request.field_problems;
   FieldProblems* problems = judge ? &sent.problems : nullptr;
   json::Value& object = sent.object;
   if (auto typed = check_type(object.get_object(), request.shown, request.api_version); !typed)
@@ -171,6 +171,7 @@ Result<json::Value> shape_sent(ObjectRequest& request, SentObject& sent, const W
   }
   if (auto shaped = shape_object(object, request.resource, write, problems); !shaped)
     return fail(std::move(shaped.error()));
+  if (request.field_problems) *request.field_problems = sent.problems;
   if (auto judged = judge_problems(sent.problems, request.options.field_validation, request.warnings,
                                    request.shown.kind->kind, request.version.name);
       !judged)

@@ -55,8 +55,7 @@ Status explain(const ObjectRequest& request, std::string_view name, Status statu
   return about_namespace && status.code == 409 ? namespace_terminating(request, name) : status;
 }
 
-AdmissionRequest admission_request(const ObjectRequest& request, Stage stage, std::string_view name,
-                                   json::Value& object) {
+AdmissionRequest admission_request(ObjectRequest& request, Stage stage, std::string_view name, json::Value& object) {
   return {.stage = stage,
           .operation = WriteOperation::create,
           .resource = request.resource,
@@ -67,7 +66,9 @@ AdmissionRequest admission_request(const ObjectRequest& request, Stage stage, st
           .user = request.user,
           .dry_run = request.options.dry_run,
           .object = &object,
-          .old_object = nullptr};
+          .old_object = nullptr,
+          .effects = nullptr,
+          .refused_by = &request.refused_by};
 }
 
 // Decoding done: what the object says about itself must fit the request.

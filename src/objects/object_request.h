@@ -18,6 +18,7 @@
 #include "catalog/catalog.h"
 #include "json/arena_pool.h"
 #include "objects/commit.h"
+#include "objects/decode.h"
 #include "objects/quotas.h"
 #include "objects/write_options.h"
 #include "ports/authorizer.h"
@@ -67,6 +68,8 @@ struct ObjectRequest {
   std::optional<json::LeasedArena> arena;  // taken by whoever needs it: a watch would hold it for an hour
   std::size_t body_bytes = 0;              // of what was sent: much is worked on off the loop
   std::vector<std::string> warnings;
+  FieldProblems* field_problems = nullptr;  // receives them, whatever the options make of them; null: nobody asks
+  std::string_view refused_by = {};         // the id of the rule that refused it, where no cause of the refusal has one
   Deed deed;
 
   ObjectRequest(Backend& shared, Core& on, WorkTurns* taking_turns, const Resource& found,

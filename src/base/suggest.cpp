@@ -1,11 +1,11 @@
-#include "suggest.h"
+#include "base/suggest.h"
 
 #include <algorithm>
 #include <array>
 
 #include "base/limits.h"
 
-namespace vg::cmd {
+namespace vg {
 namespace {
 
 using Row = std::array<std::size_t, limits::suggested_word_bytes_max + 1>;
@@ -44,4 +44,4 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   return best;
 }
 
-}  // namespace vg::cmd
+}  // namespace vg

@@ -1,11 +1,11 @@
-#include "suggest.h"
+#include "base/suggest.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-namespace vg::cmd {
+namespace vg {
 namespace {
 
 TEST(Suggest, FindsWhatWasMeant) {
@@ -25,4 +25,4 @@ TEST(Suggest, GuessesNothingFarOff) {
 }
 
 }  // namespace
-}  // namespace vg::cmd
+}  // namespace vg

@@ -1,0 +1,119 @@
+#include "offline/catalogue.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "admission/rule.h"
+#include "admission/webhook.h"
+#include "offline/warnings.h"
+
+namespace vg::offline {
+namespace {
+
+constexpr std::array about_files = std::to_array<CatalogueEntry>({
+    {.id = ids::malformed,
+     .holds = "The text must be YAML or JSON",
+     .field = {},
+     .why = "Nothing can be read from a text that is broken; other documents of the file are checked all the same.",
+     .advice = "Look at the line that is named and the one before it: indentation, quotes, tabs.",
+     .good = R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"lab"}})",
+     .bad = R"({"apiVersion":"v1","kind":)"},
+    {.id = ids::no_object,
+     .holds = "A document must be an object with apiVersion and kind",
+     .field = "kind",
+     .why = "Only they say what the document is.",
+     .advice = "Add both.",
+     .good = R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"lab"}})",
+     .bad = R"({"metadata":{"name":"lab"}})"},
+    {.id = ids::repeated_object,
+     .holds = "An object stands in the files once",
+     .field = "metadata.name",
+     .why = "kubectl create refuses the second one, and kubectl apply replaces the first by it.",
+     .advice = "Remove one of them, or give it another name.",
+     .warning = true},
+    {.id = ids::too_large,
+     .holds = "An object is no larger than a server takes",
+     .field = {},
+     .why = "A server refuses longer bodies.",
+     .advice = "Make it smaller; put large data into objects of their own."},
+    {.id = ids::unknown_kind,
+     .holds = "Kinds that are not known are not checked",
+     .field = "kind",
+     .why = "They are counted and named, so that nobody takes them for checked.",
+     .advice = "Check them with a tool that knows them.",
+     .warning = true},
+    {.id = ids::unknown_version,
+     .holds = "The version of the kind must be served",
+     .field = "apiVersion",
+     .why = "There is no path to which it could be sent.",
+     .advice = "Use a version that is named in the message.",
+     .good = R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"lab"}})",
+     .bad = R"({"apiVersion":"v9","kind":"Namespace","metadata":{"name":"lab"}})"},
+    {.id = ids::unknown_field,
+     .holds = "Every field must be one of its kind",
+     .field = {},
+     .why = "The server drops what it does not know, so a misspelled setting has no effect; kubectl has it refused.",
+     .advice = "Correct its name, or move it to where it belongs.",
+     .good = R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"lab"}})",
+     .bad = R"({"apiVersion":"v1","kind":"Namespace","metadata":{"nam":"lab"}})"},
+    {.id = ids::repeated_field,
+     .holds = "A field stands in its object once",
+     .field = {},
+     .why = "Only the last one counts; kubectl has it refused.",
+     .advice = "Remove one of them."},
+    {.id = ids::missing_object,
+     .holds = "What an object names should exist",
+     .field = {},
+     .why = "It may exist in the cluster, which nobody has asked; --complete says that everything is in the files.",
+     .advice = "Add it to the files, or name it with --with.",
+     .warning = true},
+    {.id = ids::server_warning,
+     .holds = "The server would warn about it",
+     .field = {},
+     .why = "kubectl shows such warnings and goes on.",
+     .advice = {},
+     .warning = true},
+    {.id = ids::server_refusal,
+     .holds = "The object must have the form of its kind",
+     .field = {},
+     .why = "The schema of the kind, or a rule of Kubernetes for its own kinds, does not allow it.",
+     .advice = "Look at what the message names."},
+});
+
+std::vector<CatalogueEntry> make_catalogue() {
+  std::vector<CatalogueEntry> all(about_files.begin(), about_files.end());
+  for (const Warning& warning : warnings())
+    all.push_back({.id = warning.id,
+                   .holds = warning.title,
+                   .field = warning.field,
+                   .why = warning.why,
+                   .advice = warning.advice,
+                   .good = warning.good,
+                   .bad = warning.bad,
+                   .warning = true});
+  std::set<std::string_view> seen;
+  for (const admission::Webhook& webhook : admission::webhooks()) {
+    if (!webhook.rules) continue;
+    for (const admission::Rule& rule : webhook.rules())
+      for (const admission::RuleInfo& info : admission::rules_behind(rule))
+        if (seen.insert(info.id).second) all.push_back({.id = info.id, .holds = info.holds, .field = info.field});
+  }
+  std::ranges::sort(all, {}, &CatalogueEntry::id);
+  return all;
+}
+
+}  // namespace
+
+std::span<const CatalogueEntry> catalogue() {
+  static const std::vector<CatalogueEntry> all = make_catalogue();
+  return all;
+}
+
+const CatalogueEntry* find_entry(std::string_view id) {
+  const auto all = catalogue();
+  const auto found = std::ranges::lower_bound(all, id, {}, &CatalogueEntry::id);
+  return found == all.end() || found->id != id ? nullptr : &*found;
+}
+
+}  // namespace vg::offline

@@ -1,0 +1,79 @@
+// The texts that a command works on: files, folders of files, standard input; and the documents in them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace vg::offline {
+
+// One document is read and judged as a whole. Lists may be much longer than what a server takes at once.
+inline constexpr std::size_t document_bytes_max = 48UL * 1024 * 1024;
+// What comes through a pipe has to be kept, because some of it is read twice.
+inline constexpr std::size_t pipe_bytes_max = 256UL * 1024 * 1024;
+// A folder with more is no folder of manifests. Links that lead in circles are met by this and by the depth.
+inline constexpr std::size_t files_max = 100'000;
+inline constexpr int folder_depth_max = 32;
+
+class Source {
+ public:
+  virtual ~Source() = default;
+  // As people know it; "-" for standard input.
+  virtual const std::string& name() const = 0;
+  // Up to so many bytes from there; less only at the end.
+  virtual Result<std::string> read(std::uint64_t offset, std::size_t bytes) const = 0;
+};
+
+// A regular file, opened once: what is read later is of the same file. 404 and 500 with the system's reason.
+Result<std::unique_ptr<Source>> open_file(const std::string& path);
+// Reads everything up to its end.
+Result<std::unique_ptr<Source>> read_pipe(std::string name, int descriptor);
+std::unique_ptr<Source> text_source(std::string name, std::string text);
+
+// The manifests of a folder and the folders in it: *.yaml, *.yml, *.json, in order. A folder is entered once, whatever
+// links lead to it; names that begin with a dot are left out.
+Result<std::vector<std::string>> files_below(const std::string& folder);
+bool is_folder(const std::string& path);
+
+// One document of a text, as YAML divides it.
+struct Piece {
+  std::uint64_t offset = 0;  // in the text, in bytes
+  std::size_t line = 1;      // its first one
+  std::string text = {};
+  bool too_long = false;  // beyond document_bytes_max: only its beginning is here
+};
+
+// Reads a text from its beginning, document by document, with no more of it in memory than one of them.
+class PieceReader {
+ public:
+  explicit PieceReader(const Source& source) : source_(source) {}
+  // Nothing at the end. 500 when the text cannot be read, 400 for what is no text.
+  Result<std::optional<Piece>> next();
+
+ private:
+  Result<void> fill();
+  std::optional<std::size_t> find_end(std::size_t from) const;
+  Piece take(std::size_t bytes);
+  Result<void> skip_rest();
+
+  const Source& source_;
+  std::uint64_t read_ = 0;  // of the source
+  std::uint64_t begin_ = 0;
+  std::string_view left() const { return std::string_view(buffer_).substr(used_); }
+
+  std::string buffer_;
+  std::size_t used_ = 0;  // of the buffer
+  std::size_t line_ = 1;
+  bool ended_ = false;
+};
+
+// Whether there is nothing in it but comments, markers and blanks.
+bool is_blank(std::string_view text);
+
+}  // namespace vg::offline
