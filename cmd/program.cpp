@@ -14,6 +14,7 @@
 #include "cluster.h"
 #include "commands.h"
 #include "completion.h"
+#include "explain.h"
 #include "render.h"
 #include "rules.h"
 #include "serve.h"
@@ -59,6 +60,7 @@ constexpr std::array table = std::to_array<Command>({
     {"actions", looking, "lists the actions on VMs and the permissions they require", run_actions},
     {"check", looking, "validates manifests as the server would, without one", run_check},
     {"render", looking, "shows what objects become: defaults, the VMI of a VM, its libvirt domain", run_render},
+    {"explain", looking, "tells what a rule or a warning wants, with examples", run_explain},
     {"completion", other, "prints the completion of commands for a shell", run_completion},
     {"version", other, "shows the version of this program", run_version},
     {"help", other, "shows the help of a command", run_help},

@@ -59,8 +59,8 @@ Judgement judge_once(const Candidate& candidate, const World& world, StandIn sta
                              .admission = environment,
                              .rules = allowed};
   WaitingCore core;
-  resources::ObjectRequest request(backend, core, nullptr, candidate.resource, candidate.version, administrator(),
-                                   {.ns = candidate.ns});
+  resources::ObjectRequest request(backend, core, nullptr, candidate.resource, candidate.version,
+                                   candidate.user ? *candidate.user : administrator(), {.ns = candidate.ns});
   request.manager = manager;
   request.set_options({.dry_run = true, .field_validation = resources::FieldValidation::ignore});
   Judgement judgement;

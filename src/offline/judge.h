@@ -2,6 +2,7 @@
 // place of its store, and nothing written.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -17,6 +18,7 @@
 #include "objects/decode.h"
 #include "objects/write_options.h"
 #include "offline/known_objects.h"
+#include "ports/authorizer.h"
 #include "ports/stored_object.h"
 
 namespace vg::offline {
@@ -44,8 +46,9 @@ struct Judgement {
 struct Candidate {
   const resources::Resource& resource;
   const api::KindVersion& version;
-  std::string_view ns;        // where it is to be made; empty: of the whole cluster
-  const json::Value& object;  // as it was read; has to be an object
+  std::string_view ns;         // where it is to be made; empty: of the whole cluster
+  const json::Value& object;   // as it was read; has to be an object
+  const User* user = nullptr;  // who makes it; null: an administrator
 };
 
 // Unknown and repeated fields are told in `fields` and change nothing else. Where the world is not complete, what is

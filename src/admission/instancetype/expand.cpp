@@ -115,6 +115,15 @@ Expansion expand_template(const Object& vm, const Context& context) {
   return expansion;
 }
 
+Result<void> apply_named(const Object& vm, Object& machine, const Context& context) {
+  const auto chosen = find_chosen(vm, context);
+  if (!chosen) return fail(chosen.error());
+  if (auto good = check_layout(*chosen); !good) return good;
+  if (const auto conflicts = apply_chosen(*chosen, machine); !conflicts.empty())
+    return fail(conflict_refusal(conflicts));
+  return {};
+}
+
 Result<Value> expand_vm(const Object& vm, const Context& context) {
   Value copy(vm, context.storage);
   if (!names_something(vm)) return copy;

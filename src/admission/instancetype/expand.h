@@ -31,4 +31,8 @@ Expansion expand_template(const json::Object& vm, const Context& context);
 // lookups. Defaults of disks and interfaces come before preferences here (K26).
 Result<json::Value> expand_vm(const json::Object& vm, const Context& context);
 
+// Puts what the VM names into `machine` ({metadata, spec}), in whichever object that stands, as the instance of a VM
+// gets it. Refusals: a lookup that fails, conflicts, a layout that makes no sense.
+Result<void> apply_named(const json::Object& vm, json::Object& machine, const Context& context);
+
 }  // namespace vg::admission

@@ -4,25 +4,10 @@
 #include <vector>
 
 #include "admission/admit.h"
-#include "admission/rules/example.h"
 #include "json/document.h"
 
 namespace vg::admission {
 namespace {
-
-const bool added = add_examples({
-    {"PL05", "/plugin-validate", R"({"object":{"spec":{"condition":"vmi.Spec.Domain.CPU.Cores > 2u"}}})",
-     R"({"object":{"spec":{"condition":"vmi.spec.domain"}}})", "FieldValueInvalid spec.condition"},
-    {"PL06", "/plugin-validate", R"({"object":{"spec":{"domainHooks":[{"cel":{"expression":"Domain{Title: 'a'}"}}]}}})",
-     R"({"object":{"spec":{"domainHooks":[{"cel":{"expression":"vmi"}}]}}})",
-     "FieldValueInvalid spec.domainHooks[0].cel.expression"},
-    {"PL07", "/plugin-validate", R"({"object":{"spec":{"domainHooks":[{"condition":"domainSpec.Title == 'a'"}]}}})",
-     R"({"object":{"spec":{"domainHooks":[{},{"condition":"vmi.Name"}]}}})",
-     "FieldValueInvalid spec.domainHooks[1].condition"},
-    {"PL09", "/plugin-validate", R"({"object":{"spec":{"nodeHooks":[{"condition":"vmi.spec.domain.cpu.cores > 2"}]}}})",
-     R"({"object":{"spec":{"nodeHooks":[{"condition":"vmi.Name == 'a'"}]}}})",
-     "FieldValueInvalid spec.nodeHooks[0].condition"},
-});
 
 Verdict asked(std::string_view spec) {
   const std::string text = R"({"request":{"uid":"1","operation":"UPDATE","resource":{"group":"plugin.kubevirt.io",)"

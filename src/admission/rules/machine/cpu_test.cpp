@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "admission/rules/example.h"
 #include "admission/rules/machine/testing.h"
 
 namespace vg::admission {
@@ -12,77 +11,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::told_by;
-
-const bool added = add_examples({
-    {"RES-01", vmi, R"({"object":{"spec":{"domain":{"resources":{"requests":{"cpu":"500m"}}}}}})",
-     R"({"object":{"spec":{"domain":{"resources":{"requests":{"cpu":"-200m"}}}}}})",
-     "FieldValueInvalid spec.domain.resources.requests.cpu"},
-    {"RES-02", vmi, R"({"object":{"spec":{"domain":{"resources":{"limits":{"cpu":"2"}}}}}})",
-     R"({"object":{"spec":{"domain":{"resources":{"limits":{"cpu":"-3"}}}}}})",
-     "FieldValueInvalid spec.domain.resources.limits.cpu"},
-    {"RES-03", vmi, R"({"object":{"spec":{"domain":{"resources":{"requests":{"cpu":"2"},"limits":{"cpu":"2"}}}}}})",
-     R"({"object":{"spec":{"domain":{"resources":{"requests":{"cpu":"2500m"},"limits":{"cpu":"500m"}}}}}})",
-     "FieldValueInvalid spec.domain.resources.requests.cpu"},
-    {"PIN-01", vmi,
-     R"({"object":{"spec":{"domain":{"cpu":{"dedicatedCpuPlacement":true,"cores":2},"memory":{"guest":"1Gi"},"resources":null}}}})",
-     R"({"object":{"spec":{"domain":{"cpu":{"dedicatedCpuPlacement":true,"cores":2},"memory":{"guest":"0"},"resources":null}}}})",
-     "FieldValueInvalid spec.domain.resources.limits.memory"},
-    {"PIN-02", vmi,
-     R"({"object":{"spec":{"domain":{"cpu":{"dedicatedCpuPlacement":true},"resources":{"requests":{"cpu":"2"}}}}}})",
-     R"({"object":{"spec":{"domain":{"cpu":{"dedicatedCpuPlacement":true},"resources":{"requests":{"cpu":"800m"}}}}}})",
-     "FieldValueInvalid spec.domain.resources.requests.cpu"},
-    {"PIN-03", vmi,
-     R"({"object":{"spec":{"domain":{"cpu":{"dedicatedCpuPlacement":true},"resources":{"limits":{"cpu":"2"}}}}}})",
-     R"({"object":{"spec":{"domain":{"cpu":{"dedicatedCpuPlacement":true},"resources":{"limits":{"cpu":"800m"}}}}}})",
-     "FieldValueInvalid spec.domain.resources.limits.cpu"},
-    {"PIN-04", vmi,
-     R"({"object":{"spec":{"domain":{"cpu":{"dedicatedCpuPlacement":true,"cores":1},"resources":{"limits":{"memory":"1Gi"}}}}}})",
-     R"({"object":{"spec":{"domain":{"cpu":{"dedicatedCpuPlacement":true,"cores":1},"resources":{"limits":{"memory":"2Gi"}}}}}})",
-     "FieldValueInvalid spec.domain.resources.requests.memory"},
-    {"PIN-05", vmi, R"({"object":{"spec":{"domain":{"cpu":{"dedicatedCpuPlacement":true,"sockets":2}}}}})",
-     R"({"object":{"spec":{"domain":{"cpu":{"dedicatedCpuPlacement":true,"maxSockets":2}}}}})",
-     "FieldValueInvalid spec.domain.cpu.dedicatedCpuPlacement"},
-    {"PIN-06", vmi,
-     R"({"object":{"spec":{"domain":{"cpu":{"dedicatedCpuPlacement":true},"resources":{"requests":{"cpu":"4"},"limits":{"cpu":"4"}}}}}})",
-     R"({"object":{"spec":{"domain":{"cpu":{"dedicatedCpuPlacement":true},"resources":{"requests":{"cpu":"2"},"limits":{"cpu":"4"}}}}}})",
-     "FieldValueInvalid spec.domain.cpu.dedicatedCpuPlacement"},
-    {"PIN-07", vmi,
-     R"({"object":{"spec":{"domain":{"cpu":{"dedicatedCpuPlacement":true,"cores":2},"resources":{"limits":{"cpu":"2"}}}}}})",
-     R"({"object":{"spec":{"domain":{"cpu":{"dedicatedCpuPlacement":true,"cores":4},"resources":{"limits":{"cpu":"2"}}}}}})",
-     "FieldValueInvalid spec.domain.cpu.dedicatedCpuPlacement"},
-    {"PIN-08", vmi,
-     R"({"object":{"spec":{"architecture":"arm64","domain":{"machine":{"type":"virt"},"cpu":{"threads":2}}}}})",
-     R"({"object":{"spec":{"architecture":"arm64","domain":{"machine":{"type":"virt"},"cpu":{"dedicatedCpuPlacement":true,"threads":2}}}}})",
-     "FieldValueInvalid spec.architecture"},
-    {"PIN-09", vmi, R"({"object":{"spec":{"domain":{"cpu":{"dedicatedCpuPlacement":true,"threads":2}}}}})",
-     R"({"object":{"spec":{"domain":{"cpu":{"dedicatedCpuPlacement":true,"threads":3}}}}})",
-     "FieldValueInvalid spec.domain.cpu.dedicatedCpuPlacement"},
-    {"NUM-02", vmi,
-     R"({"object":{"spec":{"domain":{"cpu":{"dedicatedCpuPlacement":true,"cores":2,"numa":{"guestMappingPassthrough":{}}},"memory":{"hugepages":{"pageSize":"2Mi"}}}}}})",
-     R"({"object":{"spec":{"domain":{"cpu":{"numa":{"guestMappingPassthrough":{}}},"memory":{"hugepages":{"pageSize":"2Mi"}}}}}})",
-     "FieldValueInvalid spec.domain.cpu.numa.guestMappingPassthrough"},
-    {"NUM-03", vmi, R"({"object":{"spec":{"domain":{"cpu":{"dedicatedCpuPlacement":true,"cores":2,"numa":{}}}}}})",
-     R"({"object":{"spec":{"domain":{"cpu":{"dedicatedCpuPlacement":true,"cores":2,"numa":{"guestMappingPassthrough":{}}}}}}})",
-     "FieldValueInvalid spec.domain.cpu.numa.guestMappingPassthrough"},
-    {"CPU-01", vmi,
-     R"({"object":{"spec":{"domain":{"cpu":{"dedicatedCpuPlacement":true,"cores":2,"isolateEmulatorThread":true}}}}})",
-     R"({"object":{"spec":{"domain":{"cpu":{"isolateEmulatorThread":true}}}}})",
-     "FieldValueInvalid spec.domain.cpu.isolateEmulatorThread"},
-    {"CPU-02", vmi,
-     R"({"object":{"spec":{"domain":{"cpu":{"features":[{"name":"aes"},{"name":"vmx","policy":"forbid"}]}}}}})",
-     R"({"object":{"spec":{"domain":{"cpu":{"features":[{"name":"aes"},{"name":"vmx","policy":"Require"}]}}}}})",
-     "FieldValueNotSupported spec.domain.cpu.features[1].policy"},
-    {"CPU-03", vmi, R"({"object":{"spec":{"domain":{"cpu":{"maxSockets":8,"sockets":8}}}}})",
-     R"({"object":{"spec":{"domain":{"cpu":{"maxSockets":8,"sockets":16}}}}})",
-     "FieldValueInvalid spec.domain.cpu.sockets"},
-    {"RT-01", vmi,
-     R"({"object":{"spec":{"domain":{"cpu":{"dedicatedCpuPlacement":true,"cores":2,"realtime":{},"numa":{"guestMappingPassthrough":{}}},"memory":{"hugepages":{"pageSize":"2Mi"}}}}}})",
-     R"({"object":{"spec":{"domain":{"cpu":{"realtime":{}}}}}})",
-     "FieldValueRequired spec.domain.cpu.dedicatedCpuPlacement"},
-    {"RT-02", vmi, "{}",
-     R"({"object":{"spec":{"domain":{"cpu":{"dedicatedCpuPlacement":true,"cores":2,"realtime":{}}}}}})",
-     "FieldValueRequired spec.domain.cpu.numa.guestMappingPassthrough"},
-});
 
 constexpr const char* placement = "Invalid spec.domain.cpu.dedicatedCpuPlacement";
 

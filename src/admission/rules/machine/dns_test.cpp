@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "admission/rules/example.h"
 #include "admission/rules/machine/testing.h"
 
 namespace vg::admission {
@@ -13,30 +12,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-const bool added = add_examples({
-    {"DNS-02", vmi, R"({"object":{"spec":{"dnsPolicy":"None","dnsConfig":{"nameservers":["10.0.0.1"]}}}})",
-     R"({"object":{"spec":{"dnsPolicy":"None"}}})", "FieldValueRequired spec.dnsConfig"},
-    {"DNS-03", vmi, R"({"object":{"spec":{"dnsPolicy":"Default","dnsConfig":{}}}})",
-     R"({"object":{"spec":{"dnsPolicy":"None","dnsConfig":{"searches":["a"]}}}})", "FieldValueRequired nameservers"},
-    {"DNS-04", vmi, R"({"object":{"spec":{"dnsConfig":{"nameservers":["::1","1.1.1.1","8.8.8.8"]}}}})",
-     R"({"object":{"spec":{"dnsConfig":{"nameservers":["::1","1.1.1.1","8.8.8.8","9.9.9.9"]}}}})",
-     "FieldValueInvalid nameservers"},
-    {"DNS-05", vmi, R"({"object":{"spec":{"dnsConfig":{"nameservers":["010.001.002.003"]}}}})",
-     R"({"object":{"spec":{"dnsConfig":{"nameservers":["fe80::1%eth0"]}}}})", "FieldValueInvalid nameservers"},
-    {"DNS-06", vmi, R"({"object":{"spec":{"dnsConfig":{"searches":["a","b","c","d","e","f"]}}}})",
-     R"({"object":{"spec":{"dnsConfig":{"searches":["a","b","c","d","e","f","g"]}}}})",
-     "FieldValueInvalid searchDomains"},
-    {"DNS-07", vmi, R"({"object":{"spec":{"dnsConfig":{"searches":["example.com"]}}}})",
-     R"({"object":{"spec":{"dnsConfig":{"searches":[
-         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-         "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"]}}}})",
-     "FieldValueInvalid searchDomains"},
-    {"DNS-08", vmi, R"({"object":{"spec":{"dnsConfig":{"searches":["svc.cluster.local"]}}}})",
-     R"({"object":{"spec":{"dnsConfig":{"searches":["a."]}}}})", "FieldValueInvalid searchDomains"},
-    {"DNS-09", vmi, R"({"object":{"spec":{"dnsConfig":{"options":[{"name":"ndots"}]}}}})",
-     R"({"object":{"spec":{"dnsConfig":{"options":[{"value":"2"}]}}}})", "FieldValueInvalid options"},
-});
 
 std::vector<std::string> told(std::string_view policy, std::string_view config) {
   return testing::told_by(

@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "admission/rules/example.h"
 #include "admission/rules/machine/testing.h"
 
 namespace vg::admission {
@@ -24,40 +23,7 @@ std::string with_gates(std::string_view gates) {
 }
 const std::string permitted = with_gates("");
 const std::string grace_on = with_gates(R"("GraceIOVirtualization")");
-const std::string without_numa = with_gates(R"("GraceIOVirtualization","IOMMUFD")");
-const std::string without_iommufd = with_gates(R"("GraceIOVirtualization","PCINUMAAwareTopology")");
 const std::string all_on = with_gates(R"("GraceIOVirtualization","PCINUMAAwareTopology","IOMMUFD")");
-
-constexpr std::string_view good = R"({"object":{"spec":{"architecture":"arm64","domain":{"machine":{"type":"virt"},
-    "cpu":{"dedicatedCpuPlacement":true,"cores":2},
-    "devices":{"gpus":[{"name":"g","deviceName":"nvidia.com/grace"}]}}}}})";
-constexpr std::string_view bad =
-    R"({"object":{"spec":{"domain":{"devices":{"gpus":[{"name":"g","deviceName":"nvidia.com/grace"}]}}}}})";
-
-const bool added = add_examples({
-    {"GRC-01", vmi, good,
-     R"({"object":{"spec":{"domain":{"devices":{"gpus":[{"name":"g","deviceName":"nvidia.com/any"}]}}}}})",
-     "FieldValueInvalid spec.domain.devices.gpus[0].deviceName", all_on},
-    {"GRC-02", vmi,
-     R"({"object":{"spec":{"domain":{"devices":{"gpus":[{"name":"g","deviceName":"nvidia.com/any"}]}}}}})", bad,
-     "FieldValueInvalid spec.domain.devices.gpus[0].deviceName", permitted},
-    {"GRC-03", vmi, good, bad, "FieldValueInvalid spec.architecture", all_on},
-    {"GRC-04", vmi, good, bad, "FieldValueInvalid spec.domain.machine.type", all_on},
-    {"GRC-05", vmi, good, bad, "FieldValueRequired spec.domain.cpu.dedicatedCpuPlacement", all_on},
-    {"GRC-06", vmi, "{}", good, "FieldValueInvalid spec.domain.devices", without_numa},
-    {"GRC-07", vmi, "{}", good, "FieldValueInvalid spec.domain.devices", without_iommufd},
-    {"GRC-08", vmi, R"({"object":{"metadata":{"annotations":{"kubevirt.io/placePCIDevicesOnRootComplex":"true"}}}})",
-     R"({"object":{"metadata":{"annotations":{"kubevirt.io/placePCIDevicesOnRootComplex":"true"}},
-         "spec":{"domain":{"devices":{"gpus":[{"name":"g","deviceName":"nvidia.com/grace"}]}}}}})",
-     "FieldValueInvalid metadata.annotations[kubevirt.io/placePCIDevicesOnRootComplex]", permitted},
-    {"GRC-09", vmi,
-     R"({"object":{"metadata":{"annotations":{"kubevirt.io/disablePCIHole64":"True"}},"spec":{"architecture":"arm64",
-         "domain":{"machine":{"type":"virt"},"cpu":{"dedicatedCpuPlacement":true,"cores":2},
-         "devices":{"gpus":[{"name":"g","deviceName":"nvidia.com/grace"}]}}}}})",
-     R"({"object":{"metadata":{"annotations":{"kubevirt.io/disablePCIHole64":"true"}},
-         "spec":{"domain":{"devices":{"gpus":[{"name":"g","deviceName":"nvidia.com/grace"}]}}}}})",
-     "FieldValueInvalid metadata.annotations[kubevirt.io/disablePCIHole64]", all_on},
-});
 
 std::vector<std::string> told(std::string_view spec, std::string_view configured, std::string_view architecture = "") {
   return testing::told_by(grace_family, spec, configured, architecture);

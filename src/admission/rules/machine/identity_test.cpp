@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "admission/rules/example.h"
 #include "admission/rules/machine/testing.h"
 
 namespace vg::admission {
@@ -12,21 +11,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::told_by;
-
-const bool added = add_examples({
-    {"ID-01", vmi, R"({"object":{"spec":{"hostname":"web-1"}}})", R"({"object":{"spec":{"hostname":"test+bad"}}})",
-     "FieldValueInvalid spec.hostname"},
-    {"ID-02", vmi, R"({"object":{"spec":{"subdomain":"db.internal"}}})",
-     R"({"object":{"spec":{"subdomain":"bad+domain"}}})", "FieldValueInvalid spec.subdomain"},
-    {"ID-03", vmi, R"({"object":{"spec":{"serviceAccountName":"robot"}}})",
-     R"({"object":{"spec":{"serviceAccountName":"Robot"}}})", "FieldValueInvalid spec.serviceAccountName"},
-    {"ID-04", vmi,
-     R"({"object":{"spec":{"serviceAccountName":"robot","domain":{"devices":{"disks":[{"name":"token","disk":{}}]}},
-         "volumes":[{"name":"token","serviceAccount":{"serviceAccountName":"robot"}}]}}})",
-     R"({"object":{"spec":{"serviceAccountName":"robot","domain":{"devices":{"disks":[{"name":"token","disk":{}}]}},
-         "volumes":[{"name":"token","serviceAccount":{"serviceAccountName":"other"}}]}}})",
-     "FieldValueInvalid spec.serviceAccountName"},
-});
 
 std::string named(std::string_view member, std::string_view name) {
   return fmt::format(R"({{"{}":"{}"}})", member, name);

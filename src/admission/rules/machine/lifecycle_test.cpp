@@ -1,6 +1,5 @@
 #include <gmock/gmock.h>
 
-#include "admission/rules/example.h"
 #include "admission/rules/machine/testing.h"
 
 namespace vg::admission {
@@ -9,19 +8,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::told_by;
-
-const bool added = add_examples({
-    {"STR-01", vmi, R"({"object":{"spec":{"startStrategy":"Paused"}}})",
-     R"({"object":{"spec":{"startStrategy":"Later"}}})", "FieldValueInvalid spec.startStrategy"},
-    {"STR-02", vmi, R"({"object":{"spec":{"livenessProbe":{"guestAgentPing":{}}}}})",
-     R"({"object":{"spec":{"startStrategy":"Paused","livenessProbe":{"guestAgentPing":{}}}}})",
-     "FieldValueInvalid spec.startStrategy"},
-    {"EVI-01", vmi, R"({"object":{"spec":{"evictionStrategy":"LiveMigrateIfPossible"}}})",
-     R"({"object":{"spec":{"evictionStrategy":"fantasy"}}})", "FieldValueInvalid spec.evictionStrategy"},
-    {"RBT-01", vmi, "{}", R"({"object":{"spec":{"domain":{"rebootPolicy":"Terminate"}}}})",
-     "FieldValueInvalid spec.domain.rebootPolicy",
-     R"({"developerConfiguration":{"disabledFeatureGates":["RebootPolicy"]}})"},
-});
 
 TEST(LifecycleTest, AnEmptyStartStrategyIsOneThatNobodyKnows) {
   EXPECT_THAT(told_by(start_strategy_family, R"({"startStrategy":""})"), ElementsAre("Invalid spec.startStrategy"));

@@ -1,0 +1,105 @@
+#include "explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "admission/rules/examples.h"
+#include "base/suggest.h"
+#include "command.h"
+#include "json/access.h"
+#include "json/document.h"
+#include "json/yaml_write.h"
+#include "offline/catalogue.h"
+
+namespace vg::cmd {
+namespace {
+
+const CommandLine command{
+    .name = "explain",
+    .synopsis = "RULE-ID",
+    .about =
+        "Tells what a rule or a warning wants, why, and shows an object that it lets through and one that it finds. "
+        "The examples are those that the rule is tested with. virtgate rules lists the rules of the server.",
+    .examples = "virtgate explain MEM-01\nvirtgate explain WISE-01",
+    .argument = "RULE-ID",
+    .arguments_min = 1,
+    .arguments_max = 1};
+
+std::string indented(std::string_view lines) {
+  std::string text;
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    lines.remove_prefix(std::min(line.size() + 1, lines.size()));
+    text += fmt::format("    {}\n", line);
+  }
+  return text;
+}
+
+void print_object(std::string_view title, const json::Value* object, std::FILE* out) {
+  if (object) fmt::print(out, "\n{}:\n{}", title, indented(json::to_yaml(*object)));
+}
+
+// The object as a file would have it: reviews leave out what their resource says already.
+json::Value with_kind(const json::Value& request, const json::StoragePtr& storage) {
+  const json::Value* object = json::find(request, "object");
+  json::Object whole(storage);
+  for (const auto& member : object && object->is_object() ? object->get_object() : json::Object(storage))
+    whole[member.key()] = member.value();
+  return json::Value(std::move(whole));
+}
+
+void print_example(const admission::Example& example, std::FILE* out) {
+  json::Document document(64 * 1024);
+  const auto good = example_request(example, example.good, document.storage());
+  const auto bad = example_request(example, example.bad, document.storage());
+  if (example.configuration != "{}") {
+    const auto settings = json::Document::parse(example.configuration);
+    if (settings) print_object("With this configuration of KubeVirt", &settings->root(), out);
+  }
+  print_object("Before the change", json::find(bad, "oldObject"), out);
+  const json::Value fine = with_kind(good, document.storage()), wrong = with_kind(bad, document.storage());
+  print_object("Good", &fine, out);
+  print_object("Bad", &wrong, out);
+  fmt::print(out, "\nThe bad one gives: {}\n", example.refusal == "warning" ? "a warning" : example.refusal);
+}
+
+void print_text_example(std::string_view title, std::string_view text, std::FILE* out) {
+  if (text.empty()) return;
+  const auto document = json::Document::parse(text);
+  if (document)
+    print_object(title, &document->root(), out);
+  else  // of the rule about broken texts
+    fmt::print(out, "\n{}:\n{}", title, indented(text));
+}
+
+int unknown(std::string_view id, Output output) {
+  std::vector<std::string_view> known;
+  for (const offline::CatalogueEntry& entry : offline::catalogue()) known.push_back(entry.id);
+  const auto near = nearest(id, known);
+  fmt::print(output.err, "virtgate explain: there is no rule {}; {}\n", id,
+             near.empty() ? std::string("see virtgate rules") : fmt::format("did you mean {}?", near));
+  return exit_usage;
+}
+
+}  // namespace
+
+int run_explain(std::span<const std::string_view> arguments, Output output) {
+  const auto names = read_command(command, {}, arguments, output);
+  if (!names) return names.error();
+  const offline::CatalogueEntry* entry = offline::find_entry(names->front());
+  if (!entry) return unknown(names->front(), output);
+  fmt::print(output.out, "{}: {}\n", entry->id, entry->holds);
+  if (!entry->field.empty()) fmt::print(output.out, "{}", wrapped(fmt::format("Field: {}", entry->field), "  "));
+  if (!entry->why.empty()) fmt::print(output.out, "{}", wrapped(fmt::format("Why: {}", entry->why), "  "));
+  if (!entry->advice.empty()) fmt::print(output.out, "{}", wrapped(fmt::format("Advice: {}", entry->advice), "  "));
+  for (const admission::Example& example : admission::all_examples())
+    if (example.rule() == entry->id) print_example(example, output.out);
+  print_text_example("Good", entry->good, output.out);
+  print_text_example("Bad", entry->bad, output.out);
+  return exit_ok;
+}
+
+}  // namespace vg::cmd

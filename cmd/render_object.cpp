@@ -1,0 +1,105 @@
+#include "render_object.h"
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "command.h"
+#include "json/write.h"
+#include "json/yaml_write.h"
+#include "offline/render.h"
+
+namespace vg::cmd {
+namespace {
+
+const CommandLine command{
+    .name = "render",
+    .synopsis = "FILE... | - [--as object|vmi] [flags]",
+    .about =
+        "Shows what objects become, without a server: each object as the server would store it, with all defaults; "
+        "or the VMI that a VM becomes when it starts. What is new in every object (uid, times) is left out.",
+    .examples =
+        "virtgate render vm.yaml\nvirtgate render vm.yaml --diff\n"
+        "virtgate render vm.yaml --as vmi --with instancetypes.yaml -o json",
+    .argument = "FILE",
+    .arguments_min = 1,
+    .arguments_max = SIZE_MAX};
+
+// Prints objects one after the other, as the form wants them to be separated.
+class Printer {
+ public:
+  Printer(const RenderObjectOptions& options, Output output) : options_(options), output_(output) {}
+
+  void show(const offline::RenderedObject& object) {
+    if (!object.after) {
+      refused_ = true;
+      fmt::print(output_.err, "virtgate render: {}\n", object.problem);
+      return;
+    }
+    if (options_.diff) return show_changes(object);
+    if (options_.format == "json") {
+      fmt::print(output_.out, "{}\n", json::to_text(*object.after));
+    } else {
+      fmt::print(output_.out, "{}{}", shown_ ? "---\n" : "", json::to_yaml(*object.after));
+    }
+    shown_ = true;
+  }
+  bool refused() const { return refused_; }
+
+ private:
+  void show_changes(const offline::RenderedObject& object) {
+    const auto changes = offline::find_changes(*object.before, *object.after);
+    fmt::print(output_.out, "{}--- {}\n+++ {}\n{}", shown_ ? "\n" : "", object.file, object.identity.text(),
+               offline::print_changes(changes));
+    shown_ = true;
+  }
+
+  const RenderObjectOptions& options_;
+  Output output_;
+  bool shown_ = false, refused_ = false;
+};
+
+}  // namespace
+
+std::vector<Flag> RenderObjectOptions::flags() {
+  std::vector<Flag> all = inputs.flags();
+  all.push_back({"output", 'o', &format, "yaml|json", "the form of what is shown"});
+  all.push_back({"diff", '\0', &diff, "", "only what changed against the file, field by field"});
+  return all;
+}
+
+int render_objects(const std::vector<std::string>& names, const RenderObjectOptions& options, offline::RenderAs form,
+                   Output output) {
+  const auto config = read_config(options.inputs.config);
+  if (!config) {
+    fmt::print(output.err, "virtgate render: {}\n", config.error().message);
+    return exit_usage;
+  }
+  std::vector<std::string> unreadable;
+  const offline::CheckOptions how{.ns = options.inputs.ns};
+  const offline::Sources beside = open_inputs(options.inputs.with, unreadable);
+  const offline::Sources sources = open_inputs(names, unreadable);
+  offline::KnownObjects known;
+  offline::learn_all(beside, how, known, unreadable);
+  const config::FixedConfig fixed(*config);
+  const SystemClock clock;
+  const offline::World world{.known = known, .config = fixed, .clock = clock};
+  Printer printer(options, output);
+  offline::render_all(
+      sources, known, world, how, form, [&](const offline::RenderedObject& object) { printer.show(object); },
+      unreadable);
+  for (const std::string& why : unreadable) fmt::print(output.err, "virtgate render: {}\n", why);
+  return !unreadable.empty() ? exit_usage : printer.refused() ? exit_failed : exit_ok;
+}
+
+int run_render_object(std::span<const std::string_view> arguments, Output output) {
+  RenderObjectOptions options;
+  std::string as = "object";
+  std::vector<Flag> flags = options.flags();
+  flags.push_back({"as", '\0', &as, "object|vmi", "the object itself, or the VMI that a VM becomes"});
+  const auto names = read_command(command, flags, arguments, output);
+  if (!names) return names.error();
+  const auto form = as == "vmi" ? offline::RenderAs::instance : offline::RenderAs::object;
+  return render_objects(*names, options, form, output);
+}
+
+}  // namespace vg::cmd
