@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "cluster_objects.h"
 #include "command.h"
 #include "inputs.h"
 #include "offline/catalogue.h"
@@ -20,6 +22,7 @@ namespace {
 
 struct Options {
   InputFlags inputs;
+  std::string kubeconfig;  // of a cluster whose objects and configuration count
   std::string format = "text", colour = "auto", validate = "strict";
   std::vector<std::string> skip;
   bool complete = false, strict = false;
@@ -44,6 +47,8 @@ std::vector<Flag> flags_of(Options& options) {
   std::vector<Flag> flags = options.inputs.flags();
   const std::vector<Flag> own{
       {"output", 'o', &options.format, "text|json|sarif|junit|github", "the form of the report"},
+      {"kubeconfig", '\0', &options.kubeconfig, "FILE",
+       "a cluster that is asked for what the files do not have, and for the configuration; nothing is written there"},
       {"complete", '\0', &options.complete, "",
        "everything is in the files: what they name and do not have is missing"},
       {"strict", '\0', &options.strict, "", "warnings are refusals"},
@@ -76,31 +81,45 @@ int refuse(std::string_view why, Output output) {
   return exit_usage;
 }
 
-int check_files(const std::vector<std::string>& names, const Options& options, Output output) {
-  const auto config = read_config(options.inputs.config);
+// The configuration of the file that is named, else of the cluster, else the defaults.
+Result<config::ConfigPtr> find_config(const Options& options, const ClusterObjects* cluster) {
+  return cluster && options.inputs.config.empty() ? cluster->configuration() : read_config(options.inputs.config);
+}
+
+offline::CheckOptions check_options(const Options& options) {
+  return {.ns = options.inputs.ns,
+          .validation = validation_of(options.validate),
+          .complete = options.complete,
+          .strict = options.strict,
+          .skip = {options.skip.begin(), options.skip.end()},
+          .threads = static_cast<std::size_t>(std::max<std::int64_t>(options.threads, 0))};
+}
+
+void print_report(const offline::Outcome& outcome, const Options& options, Output output) {
+  const offline::ReportOptions how{.colour = wants_colour(options.colour, output.out), .version = VIRTGATE_VERSION};
+  for (const auto& form : offline::report_forms())
+    if (form.name == options.format) fmt::print(output.out, "{}", form.write(outcome, how));
+  for (const std::string& why : outcome.unreadable) fmt::print(output.err, "virtgate check: {}\n", why);
+}
+
+int check_files(const std::vector<std::string>& names, const Options& options, const ClusterObjects* cluster,
+                Output output) {
+  const auto config = find_config(options, cluster);
   if (!config) return refuse(config.error().message, output);
-  const offline::CheckOptions how{.ns = options.inputs.ns,
-                                  .validation = validation_of(options.validate),
-                                  .complete = options.complete,
-                                  .strict = options.strict,
-                                  .skip = {options.skip.begin(), options.skip.end()},
-                                  .threads = static_cast<std::size_t>(std::max<std::int64_t>(options.threads, 0))};
+  const offline::CheckOptions how = check_options(options);
   std::vector<std::string> unreadable;
   const offline::Sources beside = open_inputs(options.inputs.with, unreadable);
   const offline::Sources sources = open_inputs(names, unreadable);
-  offline::KnownObjects known;
+  offline::KnownObjects known(cluster);
   offline::learn_all(beside, how, known, unreadable);
   const config::FixedConfig fixed(*config);
   const SystemClock clock;
-  const offline::World world{.known = known, .config = fixed, .clock = clock, .complete = options.complete};
+  // A cluster that was asked has everything that there is.
+  const bool complete = options.complete || cluster;
+  const offline::World world{.known = known, .config = fixed, .clock = clock, .complete = complete};
   offline::Outcome outcome = offline::check(sources, known, world, how);
   outcome.unreadable.insert(outcome.unreadable.begin(), unreadable.begin(), unreadable.end());
-  for (const auto& form : offline::report_forms())
-    if (form.name == options.format)
-      fmt::print(
-          output.out, "{}",
-          form.write(outcome, {.colour = wants_colour(options.colour, output.out), .version = VIRTGATE_VERSION}));
-  for (const std::string& why : outcome.unreadable) fmt::print(output.err, "virtgate check: {}\n", why);
+  print_report(outcome, options, output);
   return exit_code(outcome);
 }
 
@@ -118,7 +137,10 @@ int run_check(std::span<const std::string_view> arguments, Output output) {
       return refuse_usage(command, fmt::format("--skip: {} is no warning; the server refuses what it finds", id),
                           output);
   }
-  return check_files(*names, options, output);
+  if (options.kubeconfig.empty()) return check_files(*names, options, nullptr, output);
+  const auto cluster = ClusterObjects::open(options.kubeconfig);
+  if (!cluster) return refuse(cluster.error().message, output);
+  return check_files(*names, options, cluster->get(), output);
 }
 
 }  // namespace vg::cmd

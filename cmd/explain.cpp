@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "admission/rules/examples.h"
+#include "admission/webhook.h"
 #include "base/suggest.h"
 #include "command.h"
 #include "json/access.h"
@@ -43,9 +44,15 @@ void print_object(std::string_view title, const json::Value* object, std::FILE* 
 }
 
 // The object as a file would have it: reviews leave out what their resource says already.
-json::Value with_kind(const json::Value& request, const json::StoragePtr& storage) {
+json::Value with_kind(const json::Value& request, const admission::Example& example, const json::StoragePtr& storage) {
   const json::Value* object = json::find(request, "object");
   json::Object whole(storage);
+  const admission::Webhook& webhook = *admission::find_webhook(example.path);
+  const admission::Subject& subject = webhook.subjects.front();
+  whole["apiVersion"] = subject.kind_group == webhook.group
+                            ? fmt::format("{}/{}", webhook.group, webhook.versions.back())
+                            : fmt::format("{}/v1", subject.kind_group);
+  whole["kind"] = subject.kind;
   for (const auto& member : object && object->is_object() ? object->get_object() : json::Object(storage))
     whole[member.key()] = member.value();
   return json::Value(std::move(whole));
@@ -60,7 +67,8 @@ void print_example(const admission::Example& example, std::FILE* out) {
     if (settings) print_object("With this configuration of KubeVirt", &settings->root(), out);
   }
   print_object("Before the change", json::find(bad, "oldObject"), out);
-  const json::Value fine = with_kind(good, document.storage()), wrong = with_kind(bad, document.storage());
+  const json::Value fine = with_kind(good, example, document.storage()),
+                    wrong = with_kind(bad, example, document.storage());
   print_object("Good", &fine, out);
   print_object("Bad", &wrong, out);
   fmt::print(out, "\nThe bad one gives: {}\n", example.refusal == "warning" ? "a warning" : example.refusal);

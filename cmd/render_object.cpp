@@ -16,7 +16,8 @@ const CommandLine command{
     .synopsis = "FILE... | - [--as object|vmi] [flags]",
     .about =
         "Shows what objects become, without a server: each object as the server would store it, with all defaults; "
-        "or the VMI that a VM becomes when it starts. What is new in every object (uid, times) is left out.",
+        "or the VMI that a VM becomes when it starts. What is new in every object (uid, times) is left out, what is "
+        "random is shown as zeros.",
     .examples =
         "virtgate render vm.yaml\nvirtgate render vm.yaml --diff\n"
         "virtgate render vm.yaml --as vmi --with instancetypes.yaml -o json",
@@ -82,7 +83,7 @@ int render_objects(const std::vector<std::string>& names, const RenderObjectOpti
   offline::learn_all(beside, how, known, unreadable);
   const config::FixedConfig fixed(*config);
   const SystemClock clock;
-  const offline::World world{.known = known, .config = fixed, .clock = clock};
+  const offline::World world{.known = known, .config = fixed, .clock = clock, .randomness = offline::no_randomness()};
   Printer printer(options, output);
   offline::render_all(
       sources, known, world, how, form, [&](const offline::RenderedObject& object) { printer.show(object); },

@@ -85,8 +85,8 @@ TEST(Places, OfJsonAreTheSame) {
       "{\n\t\"kind\": \"VM\",\n\t\"spec\": {\"a\\u002eb\": [1, {\"x\": \"\\\"}{\"}, [null, true]],\n"
       "  \"\\ud83d\\ude00\": 1.5e3}}\n";
   EXPECT_EQ(place(text, "kind"), "2:2");
-  EXPECT_EQ(place(text, "spec.a.b[1].x"), "3:25");
-  EXPECT_EQ(place(text, "spec.a.b[2][1]"), "3:43");
+  EXPECT_EQ(place(text, "spec.a.b[1].x"), "3:28");
+  EXPECT_EQ(place(text, "spec.a.b[2][1]"), "3:49");
   EXPECT_EQ(place(text, "spec.\xF0\x9F\x98\x80"), "4:3");
 }
 
@@ -123,7 +123,7 @@ TEST(Places, ProblemsSayWhere) {
     EXPECT_FALSE(parse_yaml(text, arena.storage(), YamlOptions{.problem = &found}));
     return fmt::format("{}:{}", found.line, found.column);
   };
-  EXPECT_EQ(problem("a: 1\nb: [1, 2\nc: 3\n"), "3:1");
+  EXPECT_EQ(problem("a: 1\nb: [1, 2\nc: 3\n"), "3:2");
   EXPECT_EQ(problem("a: 1\n\tb: 2\n"), "2:1");
   EXPECT_EQ(problem("a: \"\\q\"\n"), "1:5");
   EXPECT_EQ(problem("a: b\nc: \x80\n"), "2:4");

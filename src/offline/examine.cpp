@@ -143,7 +143,7 @@ std::string_view kind_of(std::string_view resource) {
 
 // What was looked for, and what the object names besides.
 void tell_missing(const Judgement& judgement, const json::Object& object, const Identity& identity, const World& world,
-                  Findings& findings) {
+                  const CheckOptions& options, Findings& findings) {
   std::vector<Reference> all;
   for (const Missing& missing : judgement.missing) {
     std::string field =
@@ -161,9 +161,11 @@ void tell_missing(const Judgement& judgement, const json::Object& object, const 
   }
   for (Reference& reference : all) {
     if (findings.refuses(reference.field)) continue;
-    std::string message = fmt::format("{} {}{}{} is not in the files", kind_of(reference.to.resource), reference.to.ns,
-                                      reference.to.ns.empty() ? "" : "/", reference.to.name);
-    if (world.complete)
+    std::string message = fmt::format("{} {}{}{} is not in the files{}", kind_of(reference.to.resource),
+                                      reference.to.ns, reference.to.ns.empty() ? "" : "/", reference.to.name,
+                                      world.known.further() ? ", nor in the cluster" : "");
+    const bool refused = judgement.refusal && judgement.refusal->code == 404 && reference.to.resource == "namespaces";
+    if (options.complete || refused)
       findings.add(Severity::refusal, ids::missing_object, std::move(reference.field), std::move(message));
     else
       findings.warn(ids::missing_object, std::move(reference.field), std::move(message));
@@ -178,7 +180,7 @@ void judge_object(const KindOfObject& kind, const Identity& identity, const Subj
   findings.report().asked = judgement.asked;
   tell_fields(judgement, *kind.resource, options, findings);
   tell_refusal(judgement, findings);
-  tell_missing(judgement, object, identity, world, findings);
+  tell_missing(judgement, object, identity, world, options, findings);
   for (std::string& warning : judgement.warnings) findings.warn(ids::server_warning, "", std::move(warning));
   for (const Warning& warning : warnings()) {
     Remarks remarks;

@@ -179,7 +179,8 @@ Result<json::Value> instance_of(const json::Value& vm, const World& world, const
                                    .own_namespace = "kubevirt",
                                    .now = world.clock.wall_now(),
                                    .storage = storage};
-  json::Value canonical(vm, storage), instance{json::Object(storage)};
+  json::Value canonical(vm, storage);
+  json::Value instance = json::Value(json::Object(storage));
   if (auto good = canonicalize(canonical, "VirtualMachine"); !good) return fail(std::move(good.error()));
   if (!json::get_object(canonical, "spec") || !json::get_object(canonical, "metadata"))
     return fail(Status::bad_request("the VM has no spec"));

@@ -31,6 +31,11 @@ bool names(std::string_view line, std::string_view id) {
   return false;
 }
 
+std::size_t count_characters(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
 std::size_t character_bytes(std::string_view text, std::size_t characters) {
   std::size_t at = 0;
   while (at < text.size() && characters > 0) {
@@ -57,6 +62,11 @@ const json::TextLines& Locator::lines() {
 }
 
 void Locator::place_at(Finding& finding, std::size_t line, std::size_t column) {
+  // What is found missing at the end is missing behind the last line that says something.
+  while (line > 1 && trimmed(lines().text(line)).empty()) {
+    --line;
+    column = count_characters(lines().text(line)) + 1;
+  }
   finding.line = piece_.line + line - 1;
   finding.column = column;
   const std::string_view text = lines().text(line);

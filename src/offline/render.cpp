@@ -72,6 +72,12 @@ class Comparison {
 
 }  // namespace
 
+const admission::Randomness& no_randomness() {
+  static const admission::Randomness fixed{.uuid = [] { return std::string(stand_in_uid); },
+                                           .suffix = [](std::size_t length) { return std::string(length, '0'); }};
+  return fixed;
+}
+
 json::Value rendered(const ObjectPtr& object, const resources::Resource& resource, std::string_view api_version,
                      const json::StoragePtr& storage) {
   std::string text;

@@ -19,6 +19,8 @@ json::Value rendered(const ObjectPtr& object, const resources::Resource& resourc
 // `vm` is as rendered() gives it. Objects that other objects refer to by uid get the uid `stand_in_uid`.
 Result<json::Value> instance_of(const json::Value& vm, const World& world, const json::StoragePtr& storage);
 inline constexpr std::string_view stand_in_uid = "00000000-0000-0000-0000-000000000000";
+// What is random in every object, always the same: whoever renders a file twice sees the same twice.
+const admission::Randomness& no_randomness();
 
 // How one document differs from another, field by field.
 struct FieldChange {

@@ -193,7 +193,10 @@ Result<void> PieceReader::fill() {
   read_ += block->size();
   ended_ = block->size() < block_bytes;
   buffer_.erase(0, std::exchange(used_, 0));
-  buffer_ += *block;
+  if (buffer_.empty())
+    buffer_ = std::move(*block);
+  else
+    buffer_ += *block;
   return {};
 }
 
@@ -212,8 +215,13 @@ std::optional<std::size_t> PieceReader::find_end(std::size_t from) const {
 }
 
 Piece PieceReader::take(std::size_t bytes) {
-  Piece piece{.offset = begin_, .line = line_, .text = std::string(left().substr(0, bytes))};
-  used_ += bytes;
+  Piece piece{.offset = begin_, .line = line_};
+  if (used_ == 0 && bytes == buffer_.size()) {
+    piece.text = std::exchange(buffer_, {});  // a long one is not copied
+  } else {
+    piece.text = left().substr(0, bytes);
+    used_ += bytes;
+  }
   begin_ += bytes;
   line_ += static_cast<std::size_t>(std::ranges::count(piece.text, '\n'));
   return piece;
