@@ -82,7 +82,7 @@ int render_objects(const std::vector<std::string>& names, const RenderObjectOpti
   offline::KnownObjects known;
   offline::learn_all(beside, how, known, unreadable);
   const config::FixedConfig fixed(*config);
-  const SystemClock clock;
+  const ManualClock clock;  // times are left out, or always the same
   const offline::World world{.known = known, .config = fixed, .clock = clock, .randomness = offline::no_randomness()};
   Printer printer(options, output);
   offline::render_all(

@@ -19,6 +19,8 @@ bool is_plain(std::string_view text) {
   if (text.empty() || text.front() == '-' || text.front() == '@' || text.back() == ':') return false;
   const bool simple = std::ranges::all_of(text, [](char c) { return is_word_character(c) || c == ':'; });
   if (!simple) return false;
+  // Other readers take these for dates and times.
+  if (std::ranges::all_of(text, [](char c) { return std::string_view("0123456789-:.TZ+").contains(c); })) return false;
   Arena arena(1024);
   const auto read = parse_yaml(text, arena.storage());
   return read && read->is_string() && std::string_view(read->get_string()) == text;

@@ -11,7 +11,7 @@ namespace {
 
 TEST(YamlWrite, IsBlockStyleWithFewQuotes) {
   const auto value = Document::parse(
-      R"({"a":{"b":[1,{"c":true,"d":[]},[2,[3]]],"image":"quay.io/x:1.2"},"e":{},"f":"yes","g":"#cloud\nx: y\n"})");
+      R"({"a":{"b":[1,{"c":true,"d":[]},[2,[3]]],"image":"quay.io/x:1.2"},"e":{},"f":"yes","t":"2020-01-02","g":"#cloud\nx: y\n"})");
   ASSERT_TRUE(value);
   EXPECT_EQ(to_yaml(value->root()),
             "a:\n"
@@ -26,6 +26,7 @@ TEST(YamlWrite, IsBlockStyleWithFewQuotes) {
             "  image: quay.io/x:1.2\n"
             "e: {}\n"
             "f: \"yes\"\n"
+            "t: \"2020-01-02\"\n"
             "g: |\n"
             "  #cloud\n"
             "  x: y\n");

@@ -1,9 +1,5 @@
 // Every recorded create, as a file: the same verdict, causes and object as the server gave.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -11,25 +7,14 @@
 #include <utility>
 #include <vector>
 
-#include "base/test_files.h"
-#include "json/access.h"
-#include "json/document.h"
-#include "json/write.h"
 #include "offline/catalogue.h"
-#include "offline/check.h"
-#include "offline/judge.h"
+#include "offline/testing.h"
 
-namespace vg::offline {
+namespace vg::offline::testing {
 namespace {
 
-using json::Value;
 using std::string_view;
 using CauseSet = std::set<std::pair<std::string, std::string>>;
-
-std::string text_of(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 bool is_volatile(string_view key) {
   static const std::set<string_view> keys{
@@ -38,73 +23,12 @@ bool is_volatile(string_view key) {
   return keys.contains(key);
 }
 
-bool is_empty(const Value& value) {
-  const json::Object* object = value.if_object();
-  const json::Array* list = value.if_array();
-  const json::String* text = value.if_string();
-  return value.is_null() || (object && object->empty()) || (list && list->empty()) || (text && text->empty());
-}
-
-// Without what differs each time; empty and absent are the same.
-Value tidied(const Value& value) {
-  if (const json::Array* list = value.if_array()) {
-    json::Array out;
-    for (const Value& item : *list) out.push_back(tidied(item));
-    return out;
-  }
-  const json::Object* object = value.if_object();
-  if (!object) return value;
-  json::Object out;
-  for (const auto& member : *object) {
-    if (is_volatile(member.key())) continue;
-    Value inner = tidied(member.value());
-    if (!is_empty(inner)) out.emplace(member.key(), std::move(inner));
-  }
-  return out;
-}
-
-std::optional<std::string> difference(const Value& want, const Value& got, const std::string& at) {
-  if (json::as_string(&want) == "<any>") return std::nullopt;
-  const json::Object *a = want.if_object(), *b = got.if_object();
-  if (a && b) {
-    for (const auto& member : *b)
-      if (!a->contains(member.key())) return fmt::format("{}/{}: ours only", at, std::string(member.key()));
-    for (const auto& member : *a) {
-      const std::string below = fmt::format("{}/{}", at, std::string(member.key()));
-      const Value* other = json::find(*b, member.key());
-      if (!other) return below + ": recorded only";
-      if (auto found = difference(member.value(), *other, below)) return found;
-    }
-    return std::nullopt;
-  }
-  const json::Array *c = want.if_array(), *d = got.if_array();
-  if (c && d && c->size() == d->size()) {
-    for (std::size_t i = 0; i < c->size(); ++i)
-      if (auto found = difference((*c)[i], (*d)[i], fmt::format("{}/{}", at, i))) return found;
-    return std::nullopt;
-  }
-  if (want == got) return std::nullopt;
-  return fmt::format("{}: recorded {}, ours {}", at, json::to_text(want), json::to_text(got));
-}
-
-// The configuration as conform.py puts it into the KubeVirt object.
-config::ConfigPtr config_of(const Value& configuration) {
-  const Value* architecture = json::find_path(configuration, {"architectureConfiguration", "defaultArchitecture"});
-  const Value kubevirt = json::Object{
-      {"spec", json::Object{{"configuration", configuration}}},
-      {"status",
-       json::Object{{"phase", "Deployed"}, {"defaultArchitecture", architecture ? *architecture : Value("amd64")}}}};
-  auto config = config::ClusterConfig::read(kubevirt, "1");
-  EXPECT_TRUE(config) << json::to_text(configuration);
-  return config ? *config : config::ClusterConfig::defaults("amd64");
-}
-
 resources::FieldValidation validation_of(string_view path) {
   using enum resources::FieldValidation;
   return path.contains("fieldValidation=Strict") ? strict : path.contains("fieldValidation=Ignore") ? ignore : warn;
 }
 
-class Creates : public testing::Test {
+class Creates : public ::testing::Test {
  protected:
   Creates() : fixtures_(fixtures()) {}
 
@@ -187,7 +111,8 @@ class Creates : public testing::Test {
     if (!made) return "not JSON";
     made->root().get_object()["apiVersion"] = kind.api_version;
     if (const Value* recorded = json::find(want, "body"))
-      if (auto found = difference(tidied(*recorded), tidied(made->root()), "")) return "object " + *found;
+      if (auto found = difference(tidied(*recorded, is_volatile), tidied(made->root(), is_volatile), ""))
+        return "object " + *found;
     return std::nullopt;
   }
 
@@ -210,4 +135,4 @@ TEST_F(Creates, AreJudgedAndCompletedAsTheServerDoes) {
 }
 
 }  // namespace
-}  // namespace vg::offline
+}  // namespace vg::offline::testing

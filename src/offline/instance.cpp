@@ -43,6 +43,7 @@ struct Making {
   const json::Object& vm;
   json::Object& instance;
   const admission::Context& context;
+  int generation;  // of the VM
 
   std::string_view vm_name() const { return json::get_string_or(*json::get_object(vm, "metadata"), "name"); }
   json::Object& metadata() const { return json::ensure_object(instance, "metadata"); }
@@ -89,9 +90,9 @@ Result<void> add_disks(Making& making) {
   return {};
 }
 
-// Rows 10 to 12. A VM that is new has its first generation.
+// Rows 10 to 12.
 Result<void> set_marks(Making& making) {
-  making.annotations()["kubevirt.io/vm-generation"] = "1";
+  making.annotations()["kubevirt.io/vm-generation"] = fmt::to_string(making.generation);
   const json::Value* strategy = json::find(making.vm.at("spec"), "runStrategy");
   if (json::as_string(strategy) == "WaitAsReceiver")
     making.annotations()["kubevirt.io/create-migration-target"] = "true";
@@ -158,6 +159,13 @@ Result<void> canonicalize(json::Value& value, std::string_view kind) {
   return api::canonicalize(value, *api::find_kind("kubevirt.io", "v1", kind)->type);
 }
 
+// Whether VMs are stored with what they name put into them, instead of a reference to it (VMC-92, VMC-93).
+bool stores_expanded(const config::ClusterConfig& config) {
+  const json::Object* settings = json::get_object(config.configuration(), "instancetype");
+  const std::string_view policy = settings ? json::get_string_or(*settings, "referencePolicy") : std::string_view();
+  return policy == "expand" || policy == "expandAll";
+}
+
 const User& controller() {
   static const User user{
       .name = std::string(controller_account),
@@ -184,7 +192,15 @@ Result<json::Value> instance_of(const json::Value& vm, const World& world, const
   if (auto good = canonicalize(canonical, "VirtualMachine"); !good) return fail(std::move(good.error()));
   if (!json::get_object(canonical, "spec") || !json::get_object(canonical, "metadata"))
     return fail(Status::bad_request("the VM has no spec"));
-  Making making{.vm = canonical.get_object(), .instance = instance.get_object(), .context = context};
+  int generation = 1;  // the VM is new
+  if (stores_expanded(*config)) {
+    auto expanded = admission::expand_vm(canonical.get_object(), context);
+    if (!expanded) return fail(std::move(expanded.error()));
+    if (*expanded != canonical) ++generation;  // written once more
+    canonical = std::move(*expanded);
+  }
+  Making making{
+      .vm = canonical.get_object(), .instance = instance.get_object(), .context = context, .generation = generation};
   for (const auto& step : steps)
     if (auto good = step(making); !good) return fail(std::move(good.error()));
   const auto* resource = resources::find_resource("kubevirt.io", "v1", "virtualmachineinstances");

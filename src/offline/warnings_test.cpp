@@ -1,0 +1,86 @@
+#include "offline/warnings.h"
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "offline/catalogue.h"
+#include "offline/field_advice.h"
+#include "offline/references.h"
+#include "offline/testing.h"
+
+namespace vg::offline::testing {
+namespace {
+
+using std::string_view;
+
+// Ids of the warnings about a manifest.
+std::set<std::string> ids_of(string_view manifest) {
+  SmallWorld world;
+  std::set<std::string> ids;
+  for (const Finding& finding : world.check({{"f.json", std::string(manifest)}}).findings) ids.insert(finding.id);
+  return ids;
+}
+
+TEST(Warnings, EachHasAnExampleThatItFindsAndOneThatItDoesNot) {
+  for (const Warning& warning : warnings()) {
+    EXPECT_TRUE(ids_of(warning.bad).contains(std::string(warning.id))) << warning.id;
+    EXPECT_FALSE(ids_of(warning.good).contains(std::string(warning.id))) << warning.id;
+    for (const string_view text : {warning.title, warning.field, warning.why, warning.advice})
+      EXPECT_FALSE(text.empty()) << warning.id;
+    EXPECT_FALSE(warning.title.ends_with('.')) << warning.id;
+    // Examples are objects that the server takes.
+    for (const string_view text : {warning.good, warning.bad}) {
+      SmallWorld world;
+      EXPECT_EQ(world.check({{"f.json", std::string(text)}}).count(Severity::refusal), 0u) << warning.id;
+    }
+  }
+}
+
+TEST(Warnings, TakeObjectsOfAnyShape) {
+  for (const char* text :
+       {R"({"kind":"VirtualMachine"})", R"({"kind":"VirtualMachine","spec":[]})",
+        R"({"kind":"VirtualMachine","spec":{"template":{"spec":{"volumes":[1,{},{"containerDisk":2}]}}}})",
+        R"({"kind":"VirtualMachineInstance","spec":{"volumes":{"a":1}}})"}) {
+    const auto document = json::Document::parse(text);
+    for (const Warning& warning : warnings()) {
+      Remarks found;
+      warning.look(document->root().get_object(), found);
+      EXPECT_TRUE(found.empty());
+    }
+    EXPECT_TRUE(references_of(document->root().get_object(), "default").empty());
+  }
+}
+
+TEST(Catalogue, HasEachIdOnceWithASentence) {
+  std::set<string_view> seen;
+  for (const CatalogueEntry& entry : catalogue()) {
+    EXPECT_TRUE(seen.insert(entry.id).second) << entry.id;
+    EXPECT_FALSE(entry.holds.empty()) << entry.id;
+    EXPECT_EQ(find_entry(entry.id), &entry);
+  }
+  EXPECT_GT(seen.size(), 200u);
+  EXPECT_EQ(find_entry("NONE-01"), nullptr);
+}
+
+TEST(Catalogue, WhatIsSaidOfFilesHasGoodAndBadExamples) {
+  for (const CatalogueEntry& entry : catalogue()) {
+    if (entry.bad.empty() || entry.id.starts_with("WISE")) continue;
+    EXPECT_TRUE(ids_of(entry.bad).contains(std::string(entry.id))) << entry.id;
+    EXPECT_FALSE(ids_of(entry.good).contains(std::string(entry.id))) << entry.id;
+  }
+}
+
+TEST(FieldAdvice, NamesWhatWasMeantOrWhereItBelongs) {
+  const api::Type& vm = *api::find_kind("kubevirt.io", "v1", "VirtualMachine")->type;
+  EXPECT_EQ(advise_field(vm, "spec.runstrategy"), "did you mean \"runStrategy\"? Letter case counts.");
+  EXPECT_EQ(advise_field(vm, "spec.template.spec.volumes[0].persistentVolumeClaims"),
+            "did you mean \"persistentVolumeClaim\"?");
+  EXPECT_EQ(advise_field(vm, "spec.template.spec.cpu"), "\"cpu\" belongs to spec.template.spec.domain.");
+  EXPECT_EQ(advise_field(vm, "spec.template.spec.domain.volumes"), "\"volumes\" belongs to spec.template.spec.");
+  EXPECT_EQ(advise_field(vm, "spec.template.spec.domain.xyzzy"), "");
+  EXPECT_EQ(advise_field(vm, "nowhere.at[0].all"), "");
+}
+
+}  // namespace
+}  // namespace vg::offline::testing
