@@ -163,7 +163,7 @@ std::vector<Places::Id> Places::items(std::string_view member) const {
 // A path is read with the document at hand, because names may hold dots and brackets themselves.
 struct Places::Search {
   const Places& places;
-  std::size_t steps_left = 20'000;  // names that can be read in many ways must not take for ever
+  std::int64_t steps_left = 20'000;  // names that can be read in many ways must not take for ever
   std::size_t best_rest = SIZE_MAX, best_at = 0;
   std::vector<Id> above = {};  // nodes on the way to the best place, the deepest last
   std::vector<Id> way = {};
@@ -193,16 +193,24 @@ struct Places::Search {
     return left;
   }
 
+  // The usual reading: a name ends with the next dot or bracket. Found at once, however many members there are.
+  // NOLINTNEXTLINE(misc-no-recursion)
+  void follow_name(Id node, std::string_view rest) {
+    const std::string_view name = rest.substr(0, rest.find_first_of(".["));
+    const Id link = name.empty() ? none : places.find_link(node, name);
+    if (link != none) go(places.links_[link].node, places.links_[link].at, rest.substr(name.size()));
+  }
+
   // NOLINTNEXTLINE(misc-no-recursion): every step takes something off the path
   void go(Id node, std::size_t at, std::string_view rest) {
     way.push_back(node);
     offer(at, rest);
     if (rest.starts_with('.')) rest.remove_prefix(1);
+    follow_name(node, rest);
     std::size_t index = 0;
     for (Id id = places.nodes_[node].first; id != none && best_rest > 0; id = places.links_[id].next, ++index) {
-      if (steps_left == 0) break;
-      --steps_left;
       const Link& link = places.links_[id];
+      if (!link.item && --steps_left < 0) break;
       const auto left = behind(link, index, rest);
       if (left && left->size() < rest.size()) go(link.node, link.at, *left);
     }

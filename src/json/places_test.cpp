@@ -116,6 +116,15 @@ TEST(Places, NamesThatCanBeReadInManyWaysEnd) {
   EXPECT_EQ(place(text, path + ".b"), "60:119?");
 }
 
+TEST(Places, AreFoundAmongMany) {
+  std::string text = "data:\n";
+  for (int i = 0; i < 50'000; ++i) text += fmt::format("  k{}: v\n", i);
+  text += "list:\n";
+  for (int i = 0; i < 50'000; ++i) text += "- x\n";
+  EXPECT_EQ(place(text, "data.k49999"), "50001:3");
+  EXPECT_EQ(place(text, "list[49999]"), "100002:3");
+}
+
 TEST(Places, ProblemsSayWhere) {
   const auto problem = [](std::string_view text) {
     TextProblem found;

@@ -78,7 +78,7 @@ constexpr std::array about_files = std::to_array<CatalogueEntry>({
      .holds = "The object must have the form of its kind",
      .field = {},
      .why = "The schema of the kind, or a rule of Kubernetes for its own kinds, does not allow it.",
-     .advice = "Look at what the message names."},
+     .advice = {}},
 });
 
 std::vector<CatalogueEntry> make_catalogue() {

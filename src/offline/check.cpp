@@ -151,6 +151,7 @@ class Run {
   void keep(Order order, ObjectReport report) {
     const std::lock_guard lock(mutex_);
     reports_.erase(order);
+    if (!report.failure.empty()) failures_.insert(std::move(report.failure));
     const bool tells = !report.findings.empty() || report.silenced > 0;
     if (!tells) return;
     if (kept_ >= findings_max) {
@@ -190,6 +191,7 @@ class Run {
   }
 
   Outcome finish() {
+    outcome_.unreadable.insert(outcome_.unreadable.end(), failures_.begin(), failures_.end());
     for (auto& [order, report] : reports_) {
       outcome_.silenced += report.silenced;
       if (!report.unknown_kind.empty()) ++outcome_.unknown_kinds[report.unknown_kind];
@@ -210,6 +212,7 @@ class Run {
   std::mutex mutex_;
   Outcome outcome_;
   std::map<Order, ObjectReport> reports_;
+  std::set<std::string> failures_;
   std::size_t kept_ = 0;
   std::vector<Open> open_;
   std::map<std::size_t, Location> locations_;

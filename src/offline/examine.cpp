@@ -49,8 +49,9 @@ class Findings {
                     .object = object_,
                     .field = std::move(field),
                     .message = std::move(message)};
+    // A rule of the server has no advice of its own: what must hold says what to do.
     if (const CatalogueEntry* entry = find_entry(id))
-      finding.advice = entry->warning || !entry->advice.empty() ? entry->advice : entry->holds;
+      finding.advice = entry->why.empty() ? entry->holds : entry->advice;
     locator_.place(finding, finding.field, subject_.item);
     return keep(std::move(finding));
   }
@@ -178,6 +179,8 @@ void judge_object(const KindOfObject& kind, const Identity& identity, const Subj
   Judgement judgement =
       judge({.resource = *kind.resource, .version = *kind.version, .ns = identity.ns, .object = subject.value}, world);
   findings.report().asked = judgement.asked;
+  findings.report().failure = judgement.failure;
+  if (!judgement.failure.empty()) return;
   tell_fields(judgement, *kind.resource, options, findings);
   tell_refusal(judgement, findings);
   tell_missing(judgement, object, identity, world, options, findings);

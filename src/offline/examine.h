@@ -30,6 +30,7 @@ struct ObjectReport {
   std::vector<Finding> findings;
   ObjectVerdict verdict;
   std::size_t silenced = 0;
+  std::string failure;                       // why it could not be judged; empty otherwise
   std::string unknown_kind;                  // "apps/v1 Deployment"; empty for one that is known
   std::map<std::string, std::size_t> asked;  // resources about which the judgement asked; see ObjectsBeside
 };

@@ -72,7 +72,7 @@ Judgement judge_once(const Candidate& candidate, const World& world, StandIn sta
     judgement.refusal = std::move(made.error());
     judgement.rule = request.refused_by;
   }
-  if (!store.failure().empty()) judgement.refusal = Status::unavailable(store.failure());
+  judgement.failure = store.failure();
   judgement.warnings = std::move(request.warnings);
   if (candidate.version.deprecated) judgement.warnings.emplace_back(candidate.version.warning);
   judgement.missing = store.missing();
@@ -103,7 +103,7 @@ Judgement judge(const Candidate& candidate, const World& world) {
   Judgement plain = judge_once(candidate, world, StandIn::none);
   const bool only_namespaces =
       std::ranges::all_of(plain.missing, [](const Missing& missing) { return missing.resource == "namespaces"; });
-  if (world.complete || only_namespaces || !plain.refusal) return plain;
+  if (world.complete || only_namespaces || !plain.refusal || !plain.failure.empty()) return plain;
   // Refused, and something was not found. What would be wrong whatever that is?
   Judgement modest = judge_once(candidate, world, StandIn::modest);
   Judgement ample = judge_once(candidate, world, StandIn::ample);

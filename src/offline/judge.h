@@ -36,6 +36,7 @@ struct World {
 struct Judgement {
   std::optional<Status> refusal;  // as the server answers; nothing when it is let through
   std::string rule;               // that refused, where no cause has one
+  std::string failure;            // why it could not be judged at all; empty otherwise
   ObjectPtr object;               // as it would be stored, when it is let through
   resources::FieldProblems fields;
   std::vector<std::string> warnings;

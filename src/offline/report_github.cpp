@@ -41,7 +41,8 @@ std::string report_github(const Outcome& outcome, const ReportOptions&) {
     std::string words = finding.field.empty() ? finding.message : fmt::format("{}: {}", finding.field, finding.message);
     if (!finding.advice.empty()) words += "\n" + finding.advice;
     out += fmt::format("::{} file={}{},title={}::{}\n", command(finding.severity), property(finding.file), place,
-                       property(fmt::format("{} {}", finding.id, finding.object)), message(words));
+                       property(finding.object.empty() ? finding.id : fmt::format("{} {}", finding.id, finding.object)),
+                       message(words));
   }
   for (const std::string& why : outcome.unreadable) out += fmt::format("::error title=not read::{}\n", message(why));
   return out + summary(outcome) + '\n';
