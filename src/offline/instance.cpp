@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view controller_finalizer = "kubevirt.io/virtualMachineControllerFinalize";
 constexpr std::string_view controller_account = "system:serviceaccount:kubevirt:kubevirt-controller";
-// VMC-53.
+// Of the UUID that a name always gets (the text below the table).
 constexpr std::array<unsigned char, 16> uuid_namespace{0x6a, 0x1a, 0x24, 0xa1, 0x40, 0x61, 0x46, 0x07,
                                                        0x8b, 0xf4, 0xa3, 0x96, 0x3d, 0x0c, 0x58, 0x95};
 
