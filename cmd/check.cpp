@@ -73,7 +73,7 @@ bool wants_colour(std::string_view word, std::FILE* out) {
 
 int exit_code(const offline::Outcome& outcome) {
   if (!outcome.unreadable.empty()) return exit_usage;
-  return outcome.count(offline::Severity::refusal) > 0 ? exit_failed : exit_ok;
+  return outcome.refused() ? exit_failed : exit_ok;
 }
 
 int refuse(std::string_view why, Output output) {

@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "admission/rule.h"
 #include "admission/rules/examples.h"
 #include "admission/webhook.h"
 #include "base/suggest.h"
 #include "command.h"
+#include "config/gates.h"
 #include "json/access.h"
 #include "json/document.h"
 #include "json/yaml_write.h"
@@ -83,6 +86,25 @@ void print_text_example(std::string_view title, std::string_view text, std::FILE
     fmt::print(out, "\n{}:\n{}", title, indented(text));
 }
 
+// Which webhooks ask the rule, and when.
+void print_askers(std::string_view id, std::FILE* out) {
+  static constexpr std::string_view occasions[] = {"", " (create)", " (update)"};
+  std::string webhooks;
+  std::optional<config::Gate> gate;
+  for (const admission::Webhook& webhook : admission::webhooks()) {
+    if (!webhook.rules) continue;
+    for (const admission::Rule& rule : webhook.rules())
+      for (const admission::RuleInfo& info : admission::rules_behind(rule)) {
+        if (info.id != id) continue;
+        webhooks += fmt::format("{}{}{}", webhooks.empty() ? "" : ", ", webhook.path,
+                                occasions[static_cast<std::size_t>(rule.when)]);
+        if (info.gate) gate = info.gate;
+      }
+  }
+  if (!webhooks.empty()) fmt::print(out, "{}", wrapped(fmt::format("Asked by: {}", webhooks), "  "));
+  if (gate) fmt::print(out, "  Feature gate: {}\n", config::gate_name(*gate));
+}
+
 int unknown(std::string_view id, Output output) {
   std::vector<std::string_view> known;
   for (const offline::CatalogueEntry& entry : offline::catalogue()) known.push_back(entry.id);
@@ -103,6 +125,7 @@ int run_explain(std::span<const std::string_view> arguments, Output output) {
   if (!entry->field.empty()) fmt::print(output.out, "{}", wrapped(fmt::format("Field: {}", entry->field), "  "));
   if (!entry->why.empty()) fmt::print(output.out, "{}", wrapped(fmt::format("Why: {}", entry->why), "  "));
   if (!entry->advice.empty()) fmt::print(output.out, "{}", wrapped(fmt::format("Advice: {}", entry->advice), "  "));
+  print_askers(entry->id, output.out);
   for (const admission::Example& example : admission::all_examples())
     if (example.rule() == entry->id) print_example(example, output.out);
   print_text_example("Good", entry->good, output.out);

@@ -148,16 +148,11 @@ TEST(ProgramTest, TellsItsVersion) {
   EXPECT_THAT(call("virtgate", {"version", "-o", "json"}).out, StartsWith("{\"major\":\"1\""));
 }
 
-TEST(ProgramTest, KnowsWhatIsToCome) {
-  auto outcome = call("virtgate", {"check", "x"});
-  EXPECT_EQ(outcome.code, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("not implemented yet"));
-}
-
 TEST(ProgramTest, RendersOnlyWhatItCan) {
-  EXPECT_THAT(call("virtgate", {"render", "x"}).err, HasSubstr("--as is required"));
+  EXPECT_EQ(call("virtgate", {"render", "/nowhere"}).code, 2);
   EXPECT_EQ(call("virtgate", {"render", "--as", "pod", "x"}).code, 2);
   EXPECT_EQ(call("virtgate", {"render", "--as", "domain", "/nowhere"}).code, 1);
+  EXPECT_THAT(call("virtgate", {"render", "--as", "domain", "a", "b"}).err, HasSubstr("takes one file"));
 }
 
 TEST(ProgramTest, ListsActions) {

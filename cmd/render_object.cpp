@@ -3,27 +3,12 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
-#include "command.h"
 #include "json/write.h"
 #include "json/yaml_write.h"
 #include "offline/render.h"
 
 namespace vg::cmd {
 namespace {
-
-const CommandLine command{
-    .name = "render",
-    .synopsis = "FILE... | - [--as object|vmi] [flags]",
-    .about =
-        "Shows what objects become, without a server: each object as the server would store it, with all defaults; "
-        "or the VMI that a VM becomes when it starts. What is new in every object (uid, times) is left out, what is "
-        "random is shown as zeros.",
-    .examples =
-        "virtgate render vm.yaml\nvirtgate render vm.yaml --diff\n"
-        "virtgate render vm.yaml --as vmi --with instancetypes.yaml -o json",
-    .argument = "FILE",
-    .arguments_min = 1,
-    .arguments_max = SIZE_MAX};
 
 // Prints objects one after the other, as the form wants them to be separated.
 class Printer {
@@ -90,17 +75,6 @@ int render_objects(const std::vector<std::string>& names, const RenderObjectOpti
       unreadable);
   for (const std::string& why : unreadable) fmt::print(output.err, "virtgate render: {}\n", why);
   return !unreadable.empty() ? exit_usage : printer.refused() ? exit_failed : exit_ok;
-}
-
-int run_render_object(std::span<const std::string_view> arguments, Output output) {
-  RenderObjectOptions options;
-  std::string as = "object";
-  std::vector<Flag> flags = options.flags();
-  flags.push_back({"as", '\0', &as, "object|vmi", "the object itself, or the VMI that a VM becomes"});
-  const auto names = read_command(command, flags, arguments, output);
-  if (!names) return names.error();
-  const auto form = as == "vmi" ? offline::RenderAs::instance : offline::RenderAs::object;
-  return render_objects(*names, options, form, output);
 }
 
 }  // namespace vg::cmd

@@ -1,9 +1,7 @@
 // `virtgate render --as object` and `--as vmi`: what the objects of files become, without a server.
 #pragma once
 
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "inputs.h"
@@ -23,7 +21,5 @@ struct RenderObjectOptions {
 // Prints each object of the files. Exit code 1 when one of them is refused, 2 when a file cannot be read.
 int render_objects(const std::vector<std::string>& names, const RenderObjectOptions& options, offline::RenderAs form,
                    Output output);
-
-int run_render_object(std::span<const std::string_view> arguments, Output output);
 
 }  // namespace vg::cmd

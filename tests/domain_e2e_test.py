@@ -140,7 +140,7 @@ class Render(unittest.TestCase):
             self.assertEqual((done.returncode, done.stdout), (1, ""), text)
             self.assertIn(told, done.stderr)
         self.assertIn("/nowhere", render("--as", "domain", "/nowhere").stderr)
-        for arguments, told in ((("x",), "--as is required; supported are domain"), (("--as", "pod", "x"), "--as must be one of domain, not \"pod\""), (("--as", "domain"), "FILE")):
+        for arguments, told in ((("--as", "domain", "x", "y"), "--as domain takes one file"), (("--as", "pod", "x"), "--as must be one of object, vmi, domain, not \"pod\""), (("--as", "domain"), "FILE")):
             done = render(*arguments)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertIn(told, done.stderr)

@@ -215,7 +215,7 @@ def sources():
         for folder, _, names in os.walk(os.path.join(SOURCE, top)):
             for name in names:
                 path = os.path.relpath(os.path.join(folder, name), SOURCE)
-                if not name.endswith((".cpp", ".h")) or re.search(r"_test\.cpp$|testing|_test_support|contract", path) or path.startswith(NO_MESSAGES):
+                if not name.endswith((".cpp", ".h")) or re.search(r"_(test|examples)\.cpp$|testing|_test_support|contract", path) or path.startswith(NO_MESSAGES):
                     continue
                 yield path
 

@@ -156,6 +156,7 @@ class Run {
     if (!tells) return;
     if (kept_ >= findings_max) {
       outcome_.left_out += report.findings.size();
+      outcome_.refused_left_out = outcome_.refused_left_out || report.verdict.refused;
       return;
     }
     kept_ += report.findings.size();
@@ -194,6 +195,7 @@ class Run {
     outcome_.unreadable.insert(outcome_.unreadable.end(), failures_.begin(), failures_.end());
     for (auto& [order, report] : reports_) {
       outcome_.silenced += report.silenced;
+      outcome_.left_out += report.left_out;
       if (!report.unknown_kind.empty()) ++outcome_.unknown_kinds[report.unknown_kind];
       drop_known_namespaces(report);
       if (report.findings.empty()) continue;

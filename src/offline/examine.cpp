@@ -57,6 +57,10 @@ class Findings {
   }
   // A warning, unless somebody silenced it.
   void warn(std::string_view id, std::string field, std::string message) {
+    if (++warnings_ > warnings_of_object_max) {
+      ++report_.left_out;
+      return;
+    }
     Finding& finding = add(Severity::warning, id, std::move(field), std::move(message));
     if (options_.skip.contains(finding.id) || locator_.is_silenced(finding)) {
       report_.findings.pop_back();
@@ -93,6 +97,7 @@ class Findings {
   const CheckOptions& options_;
   const Subject& subject_;
   std::string object_;
+  std::size_t warnings_ = 0;
   ObjectReport report_;
 };
 

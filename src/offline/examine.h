@@ -25,11 +25,15 @@ struct CheckOptions {
   std::size_t threads = 0;          // 0: as many as there are processors
 };
 
+// An object made to have many must not take longer, and tell more, than one that is refused for many reasons.
+inline constexpr std::size_t warnings_of_object_max = 200;
+
 // What is found about one object, or about the document itself.
 struct ObjectReport {
   std::vector<Finding> findings;
   ObjectVerdict verdict;
   std::size_t silenced = 0;
+  std::size_t left_out = 0;                  // warnings beyond warnings_of_object_max
   std::string failure;                       // why it could not be judged; empty otherwise
   std::string unknown_kind;                  // "apps/v1 Deployment"; empty for one that is known
   std::map<std::string, std::size_t> asked;  // resources about which the judgement asked; see ObjectsBeside

@@ -47,9 +47,11 @@ struct Outcome {
   std::map<std::string, std::size_t> unknown_kinds;  // "apps/v1 Deployment": how many were not checked
   std::size_t silenced = 0;                          // warnings that somebody silenced
   std::size_t left_out = 0;                          // findings beyond what is kept
+  bool refused_left_out = false;                     // a refusal is among them
   std::vector<std::string> unreadable;               // files that could not be read, each with why
 
   std::size_t count(Severity severity) const;
+  bool refused() const { return refused_left_out || count(Severity::refusal) > 0; }
 };
 
 // What is kept of a line of source.
