@@ -156,11 +156,12 @@ void tell_missing(const Judgement& judgement, const json::Object& object, const 
         missing.resource == "namespaces" ? "metadata.namespace" : field_with_value(object, missing.name);
     // Some rules look whether there is one of the object's own name.
     if (field.empty() && missing.name == identity.name) continue;
-    all.push_back({.field = std::move(field), .to = missing});
+    all.push_back({.field = std::move(field), .to = missing, .or_to = {}});
   }
   for (Reference& reference : references_of(object, identity.ns)) {
     const ObjectsBeside beside(world.known, {}, StandIn::none, false);
     if (beside.get(reference.to.resource, reference.to.ns, reference.to.name)) continue;
+    if (!reference.or_to.empty() && beside.get(reference.or_to, reference.to.ns, reference.to.name)) continue;
     findings.report().asked.insert(beside.asked().begin(), beside.asked().end());
     if (std::ranges::none_of(all, [&](const Reference& other) { return other.to == reference.to; }))
       all.push_back(std::move(reference));

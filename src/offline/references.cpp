@@ -11,14 +11,15 @@
 namespace vg::offline {
 namespace {
 
-// A path below the spec of a machine; "[]" goes through a list.
+// A path below the spec of a machine; "[]" goes through a list. A name with a slash has its namespace in front.
 struct ReferenceField {
   std::string_view path;
   std::string_view resource;
+  std::string_view or_resource = {};  // see Reference
 };
 constexpr std::array fields = std::to_array<ReferenceField>({
-    {"volumes[].persistentVolumeClaim.claimName", "persistentvolumeclaims"},
-    {"volumes[].ephemeral.persistentVolumeClaim.claimName", "persistentvolumeclaims"},
+    {"volumes[].persistentVolumeClaim.claimName", "persistentvolumeclaims", "cdi.kubevirt.io/datavolumes"},
+    {"volumes[].ephemeral.persistentVolumeClaim.claimName", "persistentvolumeclaims", "cdi.kubevirt.io/datavolumes"},
     {"volumes[].dataVolume.name", "cdi.kubevirt.io/datavolumes"},
     {"volumes[].configMap.name", "configmaps"},
     {"volumes[].secret.secretName", "secrets"},
@@ -29,6 +30,7 @@ constexpr std::array fields = std::to_array<ReferenceField>({
     {"volumes[].cloudInitNoCloud.networkDataSecretRef.name", "secrets"},
     {"volumes[].cloudInitConfigDrive.secretRef.name", "secrets"},
     {"volumes[].cloudInitConfigDrive.networkDataSecretRef.name", "secrets"},
+    {"networks[].multus.networkName", "k8s.cni.cncf.io/network-attachment-definitions"},
     {"accessCredentials[].sshPublicKey.source.secret.secretName", "secrets"},
     {"accessCredentials[].userPassword.source.secret.secretName", "secrets"},
 });
@@ -49,10 +51,14 @@ void follow(const json::Object& from, std::string_view path, const std::string& 
     const json::Value* value = around ? json::find(*around, name) : nullptr;
     if (!value || !value->is_string() || value->get_string().empty()) return;
     if (json::get_bool_or(*around, "optional", false)) return;
-    found.push_back(
-        {.field = fmt::format("{}.{}", place, path),
-         .to = {
-             .resource = std::string(row.resource), .ns = std::string(ns), .name = std::string(value->get_string())}});
+    const std::string_view named = value->get_string();
+    const auto slash = named.find('/');
+    const std::string_view space = slash == named.npos ? ns : named.substr(0, slash);
+    found.push_back({.field = fmt::format("{}.{}", place, path),
+                     .to = {.resource = std::string(row.resource),
+                            .ns = std::string(space),
+                            .name = std::string(slash == named.npos ? named : named.substr(slash + 1))},
+                     .or_to = row.or_resource});
     return;
   }
   const json::Value* items = find_below(from, path.substr(0, list));

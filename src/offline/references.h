@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "json/value.h"
@@ -12,6 +13,7 @@ namespace vg::offline {
 struct Reference {
   std::string field;  // its path
   Missing to;
+  std::string_view or_to = {};  // another resource whose object of the same name answers as well; empty: none
 };
 
 // Of a machine, in whichever kind it stands; in the order of a table.

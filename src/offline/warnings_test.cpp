@@ -52,6 +52,36 @@ TEST(Warnings, TakeObjectsOfAnyShape) {
   }
 }
 
+TEST(References, AreThoseOfAMachineThatNothingElseAnswers) {
+  const auto vm = json::Document::parse(R"({"kind":"VirtualMachine","spec":{
+    "dataVolumeTemplates":[{"metadata":{"name":"own"}}],"template":{"spec":{
+    "networks":[{"name":"a","multus":{"networkName":"other/net"}},{"name":"b","multus":{"networkName":"net"}}],
+    "volumes":[{"dataVolume":{"name":"own"}},{"persistentVolumeClaim":{"claimName":"c"}},
+    {"configMap":{"name":"maybe","optional":true}},{"secret":{"secretName":"s"}},
+    {"serviceAccount":{"serviceAccountName":"default"}}]}}}})");
+  std::vector<std::string> found;
+  for (const Reference& reference : references_of(vm->root().get_object(), "lab"))
+    found.push_back(
+        fmt::format("{} {} {}/{}", reference.field, reference.to.resource, reference.to.ns, reference.to.name));
+  const std::string nets = "k8s.cni.cncf.io/network-attachment-definitions";
+  EXPECT_THAT(found, ::testing::ElementsAre(
+                         "spec.template.spec.volumes[1].persistentVolumeClaim.claimName persistentvolumeclaims lab/c",
+                         "spec.template.spec.volumes[3].secret.secretName secrets lab/s",
+                         "spec.template.spec.networks[0].multus.networkName " + nets + " other/net",
+                         "spec.template.spec.networks[1].multus.networkName " + nets + " lab/net"));
+}
+
+TEST(References, ToAClaimAreAnsweredByItsDataVolume) {
+  SmallWorld world;
+  const std::string volume =
+      "apiVersion: cdi.kubevirt.io/v1beta1\nkind: DataVolume\nmetadata: {name: c}\nspec: {source: {blank: {}}, "
+      "storage: {resources: {requests: {storage: 1Gi}}}}\n---\n";
+  const std::string machine =
+      "apiVersion: kubevirt.io/v1\nkind: VirtualMachineInstance\nmetadata: {name: a}\nspec:\n  domain: {devices: {}, "
+      "memory: {guest: 1Gi}}\n  volumes: [{name: a, persistentVolumeClaim: {claimName: c}}]\n";
+  EXPECT_THAT(SmallWorld::lines(world.check({{"f", volume + machine}})), ::testing::IsEmpty());
+}
+
 TEST(Catalogue, HasEachIdOnceWithASentence) {
   std::set<string_view> seen;
   for (const CatalogueEntry& entry : catalogue()) {
