@@ -46,6 +46,7 @@ offline::Sources open_inputs(const std::vector<std::string>& names, std::vector<
       unreadable.push_back(files.error().message);
       continue;
     }
+    if (files->empty()) unreadable.push_back(fmt::format("folder {} has no manifests (*.yaml, *.yml, *.json)", name));
     for (const std::string& file : *files) open_one(file, sources, unreadable);
   }
   return sources;

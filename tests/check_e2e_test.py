@@ -119,6 +119,10 @@ class ExitCodes(Folder):
         self.assertIn("No such file", missing.stderr)
         self.assertIn("metadata.name", missing.stdout)  # the others are checked all the same
         self.assertEqual(run("check").returncode, 2)
+        os.mkdir(os.path.join(self.folder, "empty"))
+        empty = run("check", os.path.join(self.folder, "empty"))
+        self.assertEqual(empty.returncode, 2)
+        self.assertIn("no manifests", empty.stderr)
 
     def test_what_is_no_text_is_said_so(self):
         for name, content, words in (("a.yaml", b"\x7fELF\0\0", "not a text file"), ("b.yaml", "a: 1".encode("utf-16"), "UTF-16")):
@@ -151,6 +155,7 @@ class ExitCodes(Folder):
     def test_links_that_lead_in_circles_end(self):
         self.write("a/vm.yaml", VM % "good")
         os.symlink(self.folder, os.path.join(self.folder, "a", "circle"))
+        os.mkfifo(os.path.join(self.folder, "a", "pipe.yaml"))  # nobody ever writes to it
         done = run("check", self.folder)
         self.assertEqual(done.returncode, 0)
         self.assertIn("1 object of 1 file", done.stdout)

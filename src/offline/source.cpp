@@ -97,6 +97,13 @@ std::optional<std::string> find_binary(std::string_view text) {
 
 using FolderId = std::pair<dev_t, ino_t>;
 
+// Whoever opens a pipe waits for its other end, which a folder must not make anybody do. What cannot be looked at is
+// told when it is opened.
+bool is_regular(const std::string& path) {
+  struct stat info{};
+  return ::stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode);
+}
+
 // NOLINTNEXTLINE(misc-no-recursion): as deep as folder_depth_max
 Result<void> gather(const std::string& folder, int depth, std::set<FolderId>& seen, std::vector<std::string>& files) {
   struct stat info{};
@@ -116,7 +123,7 @@ Result<void> gather(const std::string& folder, int depth, std::set<FolderId>& se
     const std::string path = folder.ends_with('/') ? folder + name : fmt::format("{}/{}", folder, name);
     if (is_folder(path)) {
       if (auto inner = gather(path, depth + 1, seen, files); !inner) return inner;
-    } else if (is_manifest(name)) {
+    } else if (is_manifest(name) && is_regular(path)) {
       if (files.size() >= files_max)
         return fail(Status::internal_error(fmt::format("more than {} files below {}", files_max, folder)));
       files.push_back(path);
@@ -128,13 +135,12 @@ Result<void> gather(const std::string& folder, int depth, std::set<FolderId>& se
 }  // namespace
 
 Result<std::unique_ptr<Source>> open_file(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return fail(cannot("cannot open", path, errno));
   struct stat info{};
   if (::fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode))
     return std::unique_ptr<Source>(std::make_unique<OpenFile>(path, descriptor));
   // A pipe that a shell made of a command's output, for instance.
-  ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
   auto kept = S_ISDIR(info.st_mode) ? Result<std::unique_ptr<Source>>(fail(cannot("cannot read", path, EISDIR)))
                                     : read_pipe(path, descriptor);
   ::close(descriptor);
