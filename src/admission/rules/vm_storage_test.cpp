@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <deque>
 #include <string>
 
 #include "admission/rules/machine/testing.h"

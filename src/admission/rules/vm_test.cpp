@@ -14,8 +14,6 @@ using ::testing::UnorderedElementsAre;
 
 constexpr std::string_view vm = "/virtualmachines-validate";
 
-// --- examples --------------------------------------------------------------------------------------------------------
-
 // --- the order of steps ----------------------------------------------------------------------------------------------
 
 struct VmRulesTest : ::testing::Test {

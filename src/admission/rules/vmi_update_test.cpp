@@ -1,8 +1,7 @@
-// Changes of a VMI: an example for every rule, then what a single example does not show.
+// Changes of a VMI: what a single example of a rule does not show.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <deque>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -48,33 +47,8 @@ std::string started_with(int count) {
   return fmt::format(R"({{"volumeStatus":[{}]}})", list);
 }
 
-// --- examples --------------------------------------------------------------------------------------------------------
-
-// Examples live as long as the program.
-string_view keep(std::string text) {
-  static std::deque<std::string> kept;
-  return kept.emplace_back(std::move(text));
-}
-// Changes to the base of examples: who asks, the machine before and after.
-string_view by_controller(string_view before, string_view after) {
-  return keep(fmt::format(
-      R"({{"userInfo":{{"username":"system:serviceaccount:kubevirt:kubevirt-controller"}},"oldObject":{},"object":{}}})",
-      before, after));
-}
-string_view by_handler_of_n(string_view before, string_view after) {
-  return keep(fmt::format(R"({{"userInfo":{{"username":"system:serviceaccount:kubevirt:kubevirt-handler",
-                                           "extra":{{"authentication.kubernetes.io/node-name":["n"]}}}},
-                               "oldObject":{},"object":{}}})",
-                          before, after));
-}
-string_view utilities(string_view list, string_view before = "{}") {
-  return by_controller(before, fmt::format(R"({{"spec":{{"utilityVolumes":[{}]}}}})", list));
-}
-
 const std::string one = machine({pvc("0")}, {scsi("0")}, started_with(1));
 const std::string two = machine({pvc("0"), pvc("1")}, {scsi("0"), scsi("1")}, started_with(1));
-
-// --- the rest --------------------------------------------------------------------------------------------------------
 
 constexpr string_view controller = "system:serviceaccount:kubevirt:kubevirt-controller";
 

@@ -1,8 +1,7 @@
-// Networks and interfaces: an example for every rule, then what a single example does not show.
+// Networks and interfaces: what a single example of a rule does not show.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <deque>
 #include <string>
 #include <string_view>
 
@@ -21,12 +20,6 @@ std::string spec(string_view networks, string_view interfaces, string_view more 
   return fmt::format(R"({{"networks":{},"domain":{{"devices":{{"interfaces":{}}}}}{}}})", networks, interfaces, more);
 }
 
-// The same as a change to the base of examples. Examples live as long as the program.
-string_view with(string_view networks, string_view interfaces, string_view more = "") {
-  static std::deque<std::string> kept;
-  return kept.emplace_back(fmt::format(R"({{"object":{{"spec":{}}}}})", spec(networks, interfaces, more)));
-}
-
 constexpr string_view pod = R"([{"name":"n","pod":{}}])";
 constexpr string_view multus = R"([{"name":"n","multus":{"networkName":"x"}}])";
 constexpr string_view claimed = R"([{"name":"n","resourceClaim":{"claimName":"c","requestName":"r"}}])";
@@ -37,18 +30,10 @@ constexpr string_view claims = R"(,"resourceClaims":[{"name":"c","resourceClaimN
 
 constexpr string_view with_dra = R"({"developerConfiguration":{"featureGates":["NetworkDevicesWithDRA"]}})";
 constexpr string_view with_ranges = R"({"developerConfiguration":{"featureGates":["PortRangesSpec"]}})";
-constexpr string_view without_passt = R"({"developerConfiguration":{"disabledFeatureGates":["PasstBinding"]}})";
-constexpr string_view without_bridge = R"({"network":{"permitBridgeInterfaceOnPodNetwork":false}})";
 
 std::string ports(string_view list) { return fmt::format(R"([{{"name":"n","masquerade":{{}},"ports":{}}}])", list); }
 std::string ranges(string_view list) {
   return fmt::format(R"([{{"name":"n","masquerade":{{}},"portRanges":{}}}])", list);
-}
-std::string many_ranges(int count) {
-  std::string list;
-  for (int i = 0; i < count; ++i)
-    list += fmt::format(R"({}{{"protocol":"TCP","start":{},"end":{}}})", i ? "," : "", 10 * i + 1, 10 * i + 9);
-  return ranges("[" + list + "]");
 }
 // A bridge interface with one more member.
 std::string having(string_view member) { return fmt::format(R"([{{"name":"n","bridge":{{}},{}}}])", member); }
