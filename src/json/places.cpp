@@ -53,7 +53,9 @@ class JsonWalk {
   }
 
   static std::string unquoted(std::string_view text) {
-    if (!text.contains('\\')) return std::string(text.substr(1, text.size() < 2 ? 0 : text.size() - 2));
+    // Escapes, and bytes that are no Unicode, become what the reader makes of them.
+    const bool plain = std::ranges::all_of(text, [](char c) { return c != '\\' && static_cast<signed char>(c) >= 0; });
+    if (plain) return std::string(text.substr(1, text.size() < 2 ? 0 : text.size() - 2));
     Arena arena;
     const auto value = parse(text, arena.storage());
     return value && value->is_string() ? std::string(value->get_string()) : std::string(text);
