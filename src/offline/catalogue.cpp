@@ -6,6 +6,7 @@
 
 #include "admission/rule.h"
 #include "admission/webhook.h"
+#include "offline/reasons.h"
 #include "offline/warnings.h"
 
 namespace vg::offline {
@@ -97,7 +98,9 @@ std::vector<CatalogueEntry> make_catalogue() {
     if (!webhook.rules) continue;
     for (const admission::Rule& rule : webhook.rules())
       for (const admission::RuleInfo& info : admission::rules_behind(rule))
-        if (seen.insert(info.id).second) all.push_back({.id = info.id, .holds = info.holds, .field = info.field});
+        if (seen.insert(info.id).second)
+          all.push_back(
+              {.id = info.id, .holds = info.holds, .field = info.field, .why = reason_of(info.id), .rule = true});
   }
   std::ranges::sort(all, {}, &CatalogueEntry::id);
   return all;

@@ -17,6 +17,7 @@ struct CatalogueEntry {
   std::string_view advice = {};
   std::string_view good = {}, bad = {};  // examples, JSON; may be empty
   bool warning = false;                  // can be silenced
+  bool rule = false;                     // of the server: what must hold is the advice
 };
 
 // Ids of what is said about files.

@@ -50,8 +50,7 @@ class Findings {
                     .field = std::move(field),
                     .message = std::move(message)};
     // A rule of the server has no advice of its own: what must hold says what to do.
-    if (const CatalogueEntry* entry = find_entry(id))
-      finding.advice = entry->why.empty() ? entry->holds : entry->advice;
+    if (const CatalogueEntry* entry = find_entry(id)) finding.advice = entry->rule ? entry->holds : entry->advice;
     locator_.place(finding, finding.field, subject_.item);
     return keep(std::move(finding));
   }

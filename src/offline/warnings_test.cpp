@@ -87,6 +87,7 @@ TEST(Catalogue, HasEachIdOnceWithASentence) {
   for (const CatalogueEntry& entry : catalogue()) {
     EXPECT_TRUE(seen.insert(entry.id).second) << entry.id;
     EXPECT_FALSE(entry.holds.empty()) << entry.id;
+    EXPECT_TRUE(entry.why.ends_with('.')) << entry.id << " has no reason; reasons.cpp has one for each subject";
     EXPECT_EQ(find_entry(entry.id), &entry);
   }
   EXPECT_GT(seen.size(), 200u);
