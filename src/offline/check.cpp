@@ -64,7 +64,7 @@ class Jobs {
 struct Location {
   std::size_t source;
   std::uint64_t offset;
-  std::size_t bytes, line;
+  std::size_t bytes, line, column;
 };
 
 // An object whose judgement asked about others, of which more may come.
@@ -142,10 +142,11 @@ class Run {
   void leave_open(const Job& job, Order order, ObjectReport& report) {
     const std::lock_guard lock(mutex_);
     open_.push_back({.order = order, .asked = std::move(report.asked)});
-    locations_.try_emplace(
-        job.document,
-        Location{
-            .source = job.source, .offset = job.piece.offset, .bytes = job.piece.text.size(), .line = job.piece.line});
+    locations_.try_emplace(job.document, Location{.source = job.source,
+                                                  .offset = job.piece.offset,
+                                                  .bytes = job.piece.text.size(),
+                                                  .line = job.piece.line,
+                                                  .column = job.piece.column});
   }
 
   void keep(Order order, ObjectReport report) {
@@ -178,7 +179,7 @@ class Run {
       }
       put({.source = at.source,
            .document = document,
-           .piece = {.offset = at.offset, .line = at.line, .text = std::move(*text)},
+           .piece = {.offset = at.offset, .line = at.line, .column = at.column, .text = std::move(*text)},
            .again = std::move(orders)});
     }
   }

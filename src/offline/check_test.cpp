@@ -128,6 +128,15 @@ TEST(Check, JsonHasPlacesToo) {
               Contains("3:15 refused FIELD-01 metadata.nam"));
 }
 
+TEST(Check, JsonValuesBehindOneAnotherAreDocuments) {
+  const std::string space = R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"a"}})";
+  SmallWorld world;
+  const Outcome outcome =
+      world.check({{"f.json", space + R"( {"apiVersion":"v1","kind":"Namespace","metadata":{"nam":"b","name":"b"}})"}});
+  EXPECT_EQ(outcome.objects, 2u);
+  EXPECT_THAT(SmallWorld::lines(outcome), ElementsAre("1:114 refused FIELD-01 metadata.nam"));
+}
+
 TEST(Check, WarningsCanBeSilencedAndRefusalsCannot) {
   const std::string volumes = "      volumes:\n      - name: a\n        containerDisk: {image: x}";
   const std::string text = vm("a") + volumes + "\n";

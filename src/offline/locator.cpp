@@ -68,7 +68,7 @@ void Locator::place_at(Finding& finding, std::size_t line, std::size_t column) {
     column = count_characters(lines().text(line)) + 1;
   }
   finding.line = piece_.line + line - 1;
-  finding.column = column;
+  finding.column = column + (line == 1 ? piece_.column - 1 : 0);
   const std::string_view text = lines().text(line);
   // Of a long line, what stands around the place.
   const std::size_t skipped = column > source_columns_max / 2 ? column - source_columns_max / 2 : 0;

@@ -62,6 +62,11 @@ class KeptText final : public Source {
 
 bool ends_line(std::string_view rest) { return rest.empty() || std::string_view(" \t\r\n").contains(rest.front()); }
 
+std::size_t count_characters(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
 // What a line that divides documents looks like, from its beginning on.
 bool is_marker(std::string_view rest, std::string_view marker) {
   return rest.starts_with(marker) && ends_line(rest.substr(marker.size()));
@@ -82,6 +87,28 @@ bool only_idle_lines(std::string_view text) {
     text.remove_prefix(std::min(line.size() + 1, text.size()));
   }
   return true;
+}
+
+// Where the JSON value at the beginning of a text ends, if another one follows it; else the whole text. What is no
+// JSON, but begins like it, is divided only where it could not be one document either.
+std::size_t first_value_bytes(std::string_view text) {
+  std::size_t at = text.find_first_not_of(" \t\r\n");
+  if (at == text.npos || text[at] != '{') return text.size();
+  bool quoted = false;
+  for (std::size_t depth = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (quoted) {
+      if (c == '\\') ++at;
+      if (c == '"') quoted = false;
+      continue;
+    }
+    if (c == '"') quoted = true;
+    if (c == '{' || c == '[') ++depth;
+    if ((c == '}' || c == ']') && --depth == 0) break;
+  }
+  if (at >= text.size()) return text.size();
+  const auto next = text.find_first_not_of(" \t\r\n", at + 1);
+  return next != text.npos && text[next] == '{' ? next : text.size();
 }
 
 bool is_manifest(std::string_view name) {
@@ -221,7 +248,7 @@ std::optional<std::size_t> PieceReader::find_end(std::size_t from) const {
 }
 
 Piece PieceReader::take(std::size_t bytes) {
-  Piece piece{.offset = begin_, .line = line_};
+  Piece piece{.offset = begin_, .line = line_, .column = column_};
   if (used_ == 0 && bytes == buffer_.size()) {
     piece.text = std::exchange(buffer_, {});  // a long one is not copied
   } else {
@@ -230,7 +257,17 @@ Piece PieceReader::take(std::size_t bytes) {
   }
   begin_ += bytes;
   line_ += static_cast<std::size_t>(std::ranges::count(piece.text, '\n'));
+  const std::string_view last =
+      std::string_view(piece.text).substr(piece.text.rfind('\n') + 1);  // npos + 1 is the start
+  const bool same_line = last.size() == piece.text.size();
+  column_ = (same_line ? column_ : 1) + count_characters(last);
   return piece;
+}
+
+Piece PieceReader::take_value() {
+  const std::size_t bytes = first_value_bytes(left().substr(0, pending_));
+  pending_ -= bytes;
+  return take(bytes);
 }
 
 Result<void> PieceReader::skip_rest() {
@@ -249,21 +286,29 @@ Result<void> PieceReader::skip_rest() {
 
 Result<std::optional<Piece>> PieceReader::next() {
   std::size_t searched = 0;
-  while (true) {
-    if (const auto end = find_end(searched)) return take(*end);
+  while (pending_ == 0) {
+    if (const auto end = find_end(searched)) {
+      pending_ = *end;
+      break;
+    }
     if (ended_) {
       if (left().empty()) return std::nullopt;
-      return take(left().size());
+      pending_ = left().size();
+      break;
     }
     if (left().size() > document_bytes_max) {
-      Piece piece{
-          .offset = begin_, .line = line_, .text = std::string(left().substr(0, block_bytes)), .too_long = true};
+      Piece piece{.offset = begin_,
+                  .line = line_,
+                  .column = column_,
+                  .text = std::string(left().substr(0, block_bytes)),
+                  .too_long = true};
       if (auto skipped = skip_rest(); !skipped) return fail(std::move(skipped.error()));
       return piece;
     }
     searched = left().size() < 4 ? 0 : left().size() - 4;
     if (auto filled = fill(); !filled) return fail(std::move(filled.error()));
   }
+  return take_value();
 }
 
 }  // namespace vg::offline

@@ -41,10 +41,11 @@ std::unique_ptr<Source> text_source(std::string name, std::string text);
 Result<std::vector<std::string>> files_below(const std::string& folder);
 bool is_folder(const std::string& path);
 
-// One document of a text, as YAML divides it.
+// One document of a text, as YAML divides it, or one of several JSON values behind one another.
 struct Piece {
   std::uint64_t offset = 0;  // in the text, in bytes
   std::size_t line = 1;      // its first one
+  std::size_t column = 1;    // where it begins in that line, in characters
   std::string text = {};
   bool too_long = false;  // beyond document_bytes_max: only its beginning is here
 };
@@ -60,6 +61,7 @@ class PieceReader {
   Result<void> fill();
   std::optional<std::size_t> find_end(std::size_t from) const;
   Piece take(std::size_t bytes);
+  Piece take_value();
   Result<void> skip_rest();
 
   const Source& source_;
@@ -68,8 +70,9 @@ class PieceReader {
   std::string_view left() const { return std::string_view(buffer_).substr(used_); }
 
   std::string buffer_;
-  std::size_t used_ = 0;  // of the buffer
-  std::size_t line_ = 1;
+  std::size_t used_ = 0;     // of the buffer
+  std::size_t pending_ = 0;  // bytes behind that of a document whose end is known
+  std::size_t line_ = 1, column_ = 1;
   bool ended_ = false;
 };
 

@@ -37,6 +37,13 @@ TEST(PieceReader, DividesTextsAsYamlDoes) {
   EXPECT_THAT(pieces(""), ElementsAre());
 }
 
+TEST(PieceReader, DividesJsonValuesThatFollowOneAnother) {
+  EXPECT_THAT(pieces("{\"a\": \"}{\\\"\"}\n{\"b\": [{}]} {}\n---\n{}\n"),
+              ElementsAre("1:{\"a\": \"}{\\\"\"}\n", "2:{\"b\": [{}]} ", "2:{}\n", "3:---\n{}\n"));
+  EXPECT_THAT(pieces("{a: '}', b: 1} # {\n"), ElementsAre("1:{a: '}', b: 1} # {\n"));
+  EXPECT_THAT(pieces("{\"a\": 1"), ElementsAre("1:{\"a\": 1"));
+}
+
 TEST(PieceReader, FindsMarkersWhereverBlocksEnd) {
   for (const std::size_t length : {262'139, 262'140, 262'141, 262'142, 262'143, 262'144, 262'145}) {
     const std::string first = "a: " + std::string(length - 4, 'x') + "\n";
