@@ -40,6 +40,7 @@ class OpenFile final : public Source {
       done += static_cast<std::size_t>(got);
     }
     text.resize(done);
+    text.shrink_to_fit();  // most files are far smaller than a block, and many of them may wait to be judged
     return text;
   }
 
