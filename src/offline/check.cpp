@@ -67,7 +67,7 @@ struct Location {
   std::size_t bytes, line, column;
 };
 
-// An object whose judgement asked about others, of which more may come.
+// An object whose rules asked about others, of which more may come.
 struct Open {
   Order order;
   std::map<std::string, std::size_t> asked;

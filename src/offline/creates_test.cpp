@@ -104,10 +104,10 @@ class Creates : public ::testing::Test {
   std::optional<std::string> object_differs(const Value& want, const Value& body, const World& world) {
     const KindOfObject kind = resource_of(body.get_object());
     const Identity identity = identify(body.get_object(), kind, "default");
-    const Judgement judgement =
+    const ServerAnswer answer =
         judge({.resource = *kind.resource, .version = *kind.version, .ns = identity.ns, .object = body}, world);
-    if (!judgement.object) return "no object";
-    auto made = json::Document::parse(judgement.object->json());
+    if (!answer.object) return "no object";
+    auto made = json::Document::parse(answer.object->json());
     if (!made) return "not JSON";
     made->root().get_object()["apiVersion"] = kind.api_version;
     if (const Value* recorded = json::find(want, "body"))

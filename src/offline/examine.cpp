@@ -100,17 +100,17 @@ class Findings {
   ObjectReport report_;
 };
 
-void answer(ObjectReport& report, int code, std::string_view reason) {
+void note_answer(ObjectReport& report, int code, std::string_view reason) {
   report.verdict.code = code;
   report.verdict.reason = reason;
 }
 
 // What the server says of unknown and repeated fields: with strict validation, as kubectl asks for, nothing else.
-void tell_fields(const Judgement& judgement, const resources::Resource& resource, const CheckOptions& options,
+void tell_fields(const ServerAnswer& answer, const resources::Resource& resource, const CheckOptions& options,
                  Findings& findings) {
   using enum resources::FieldValidation;
   if (options.validation == ignore) return;
-  for (const std::string& path : judgement.fields.unknown) {
+  for (const std::string& path : answer.fields.unknown) {
     const std::string name = path.substr(path.rfind('.') + 1);
     std::string message = fmt::format("unknown field \"{}\"", name);
     std::string advice = advise_field(*resource.kind->type, path);
@@ -120,24 +120,24 @@ void tell_fields(const Judgement& judgement, const resources::Resource& resource
     }
     Finding& finding = findings.add(Severity::refusal, ids::unknown_field, path, std::move(message));
     if (!advice.empty()) finding.advice = std::move(advice);
-    answer(findings.report(), 400, "BadRequest");
+    note_answer(findings.report(), 400, "BadRequest");
   }
 }
 
-void tell_refusal(const Judgement& judgement, Findings& findings) {
-  if (!judgement.refusal) return;
-  const Status& status = *judgement.refusal;
-  if (findings.report().verdict.code == 0) answer(findings.report(), status.code, status.reason);
+void tell_refusal(const ServerAnswer& answer, Findings& findings) {
+  if (!answer.refusal) return;
+  const Status& status = *answer.refusal;
+  if (findings.report().verdict.code == 0) note_answer(findings.report(), status.code, status.reason);
   // That something is not there is told below, with its place.
   if (status.code == 404 && status.details.kind == "namespaces") return;
   for (const StatusCause& cause : status.details.causes) {
-    const std::string_view id = !cause.rule.empty()       ? cause.rule
-                                : !judgement.rule.empty() ? std::string_view(judgement.rule)
-                                                          : ids::server_refusal;
+    const std::string_view id = !cause.rule.empty()    ? cause.rule
+                                : !answer.rule.empty() ? std::string_view(answer.rule)
+                                                       : ids::server_refusal;
     findings.add(Severity::refusal, id, cause.field, cause.message).type = cause.reason;
   }
   if (status.details.causes.empty())
-    findings.add(Severity::refusal, judgement.rule.empty() ? ids::server_refusal : std::string_view(judgement.rule), "",
+    findings.add(Severity::refusal, answer.rule.empty() ? ids::server_refusal : std::string_view(answer.rule), "",
                  status.message);
 }
 
@@ -147,10 +147,10 @@ std::string_view kind_of(std::string_view resource) {
 }
 
 // What was looked for, and what the object names besides.
-void tell_missing(const Judgement& judgement, const json::Object& object, const Identity& identity, const World& world,
+void tell_missing(const ServerAnswer& answer, const json::Object& object, const Identity& identity, const World& world,
                   const CheckOptions& options, Findings& findings) {
   std::vector<Reference> all;
-  for (const Missing& missing : judgement.missing) {
+  for (const Missing& missing : answer.missing) {
     std::string field =
         missing.resource == "namespaces" ? "metadata.namespace" : field_with_value(object, missing.name);
     // Some rules look whether there is one of the object's own name.
@@ -170,7 +170,7 @@ void tell_missing(const Judgement& judgement, const json::Object& object, const 
     std::string message = fmt::format("{} {}{}{} is not in the files{}", kind_of(reference.to.resource),
                                       reference.to.ns, reference.to.ns.empty() ? "" : "/", reference.to.name,
                                       world.known.further() ? ", nor in the cluster" : "");
-    const bool refused = judgement.refusal && judgement.refusal->code == 404 && reference.to.resource == "namespaces";
+    const bool refused = answer.refusal && answer.refusal->code == 404 && reference.to.resource == "namespaces";
     if (options.complete || refused)
       findings.add(Severity::refusal, ids::missing_object, std::move(reference.field), std::move(message));
     else
@@ -181,15 +181,15 @@ void tell_missing(const Judgement& judgement, const json::Object& object, const 
 void judge_object(const KindOfObject& kind, const Identity& identity, const Subject& subject, const World& world,
                   const CheckOptions& options, Findings& findings) {
   const json::Object& object = subject.value.get_object();
-  Judgement judgement =
+  ServerAnswer answer =
       judge({.resource = *kind.resource, .version = *kind.version, .ns = identity.ns, .object = subject.value}, world);
-  findings.report().asked = judgement.asked;
-  findings.report().failure = judgement.failure;
-  if (!judgement.failure.empty()) return;
-  tell_fields(judgement, *kind.resource, options, findings);
-  tell_refusal(judgement, findings);
-  tell_missing(judgement, object, identity, world, options, findings);
-  for (std::string& warning : judgement.warnings) findings.warn(ids::server_warning, "", std::move(warning));
+  findings.report().asked = answer.asked;
+  findings.report().failure = answer.failure;
+  if (!answer.failure.empty()) return;
+  tell_fields(answer, *kind.resource, options, findings);
+  tell_refusal(answer, findings);
+  tell_missing(answer, object, identity, world, options, findings);
+  for (std::string& warning : answer.warnings) findings.warn(ids::server_warning, "", std::move(warning));
   for (const Warning& warning : warnings()) {
     Remarks remarks;
     warning.look(object, remarks);
@@ -322,7 +322,7 @@ ObjectReport repeated_fields(const PieceOfFile& text, Locator& locator, const Ch
                     .advice = std::string(find_entry(ids::repeated_field)->advice)};
     locator.place_at_character(finding, repeated.at);
     findings.keep(std::move(finding));
-    answer(findings.report(), 400, "BadRequest");
+    note_answer(findings.report(), 400, "BadRequest");
   }
   return findings.finish();
 }

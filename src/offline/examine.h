@@ -36,7 +36,7 @@ struct ObjectReport {
   std::size_t left_out = 0;                  // warnings beyond warnings_of_object_max
   std::string failure;                       // why it could not be judged; empty otherwise
   std::string unknown_kind;                  // "apps/v1 Deployment"; empty for one that is known
-  std::map<std::string, std::size_t> asked;  // resources about which the judgement asked; see ObjectsBeside
+  std::map<std::string, std::size_t> asked;  // resources about which its rules asked; see ObjectsBeside
 };
 
 // The order of an object among all: of its document, and its place in there.

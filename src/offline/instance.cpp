@@ -204,14 +204,14 @@ Result<json::Value> instance_of(const json::Value& vm, const World& world, const
   for (const auto& step : steps)
     if (auto good = step(making); !good) return fail(std::move(good.error()));
   const auto* resource = resources::find_resource("kubevirt.io", "v1", "virtualmachineinstances");
-  const Judgement judgement = judge({.resource = *resource,
+  const ServerAnswer answer = judge({.resource = *resource,
                                      .version = *resource->kind->version("v1"),
                                      .ns = json::get_string_or(*json::get_object(instance, "metadata"), "namespace"),
                                      .object = instance,
                                      .user = &controller()},
                                     world);
-  if (judgement.refusal) return fail(*judgement.refusal);
-  return rendered(judgement.object, *resource, "kubevirt.io/v1", storage);
+  if (answer.refusal) return fail(*answer.refusal);
+  return rendered(answer.object, *resource, "kubevirt.io/v1", storage);
 }
 
 }  // namespace vg::offline

@@ -62,7 +62,7 @@ void compare_step(const Value& step, const Value& scenario, KnownObjects& known,
     tally.problems.push_back(fmt::format("{}: {}", json::get_string_or(scenario, "id"), text));
   };
   json::Document document;
-  const Judgement vm =
+  const ServerAnswer vm =
       judge({.resource = *kind.resource, .version = *kind.version, .ns = identity.ns, .object = *body}, world);
   if (vm.refusal) return problem(vm.refusal->message);
   const auto instance =

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "admission/admit.h"
+#include "admission/lookup_session.h"
 #include "admission/store_lookups.h"
 #include "auth/identify.h"
 #include "json/access.h"
@@ -31,6 +32,15 @@ class EverythingIsAllowed final : public Authorizer, public auth::RuleResolver {
   }
 };
 
+// What is used up already is not known here.
+class NothingIsCounted final : public resources::Quotas {
+ public:
+  std::optional<Status> find_problem(const ObjectKey&, const json::Object*, const json::Object&) const override {
+    return std::nullopt;
+  }
+  Task<void> counted(Core&, ObjectKey) override { co_return; }
+};
+
 const User& administrator() {
   static const User user{.name = "kubernetes-admin",
                          .uid = {},
@@ -45,39 +55,42 @@ ObjectKey key_of(const Candidate& candidate) {
           std::string(metadata ? json::get_string_or(*metadata, "name") : std::string_view())};
 }
 
-Judgement judge_once(const Candidate& candidate, const World& world, StandIn stand_in) {
+ServerAnswer judge_once(const Candidate& candidate, const World& world, StandIn stand_in) {
   ObjectsBeside store(world.known, key_of(candidate), stand_in, !world.complete);
-  const admission::StoreLookups lookups(store);
+  const admission::StoreLookups at_hand(store);
+  const admission::ReadyLookups lookups(at_hand);
   const admission::Environment environment{
       .config = world.config, .lookups = lookups, .clock = world.clock, .randomness = world.randomness};
   resources::Commits commits(store);
   EverythingIsAllowed allowed;
+  NothingIsCounted quotas;
   resources::Backend backend{.store = store,
                              .commits = commits,
                              .authorizer = allowed,
                              .clock = world.clock,
                              .admission = environment,
-                             .rules = allowed};
+                             .rules = allowed,
+                             .quotas = quotas};
   WaitingCore core;
   resources::ObjectRequest request(backend, core, nullptr, candidate.resource, candidate.version,
                                    candidate.user ? *candidate.user : administrator(), {.ns = candidate.ns});
   request.manager = manager;
   request.set_options({.dry_run = true, .field_validation = resources::FieldValidation::ignore});
-  Judgement judgement;
-  request.field_problems = &judgement.fields;
+  ServerAnswer answer;
+  request.field_problems = &answer.fields;
   auto made = core.run(resources::create(request, {.object = json::Value(candidate.object, request.storage())}));
   if (made) {
-    judgement.object = std::move(*made);
+    answer.object = std::move(*made);
   } else {
-    judgement.refusal = std::move(made.error());
-    judgement.rule = request.refused_by;
+    answer.refusal = std::move(made.error());
+    answer.rule = request.refused_by;
   }
-  judgement.failure = store.failure();
-  judgement.warnings = std::move(request.warnings);
-  if (candidate.version.deprecated) judgement.warnings.emplace_back(candidate.version.warning);
-  judgement.missing = store.missing();
-  judgement.asked = store.asked();
-  return judgement;
+  answer.failure = store.failure();
+  answer.warnings = std::move(request.warnings);
+  if (candidate.version.deprecated) answer.warnings.emplace_back(candidate.version.warning);
+  answer.missing = store.missing();
+  answer.asked = store.asked();
+  return answer;
 }
 
 bool same_finding(const StatusCause& a, const StatusCause& b) {
@@ -99,14 +112,14 @@ std::optional<Status> common(const std::optional<Status>& a, const std::optional
 
 }  // namespace
 
-Judgement judge(const Candidate& candidate, const World& world) {
-  Judgement plain = judge_once(candidate, world, StandIn::none);
+ServerAnswer judge(const Candidate& candidate, const World& world) {
+  ServerAnswer plain = judge_once(candidate, world, StandIn::none);
   const bool only_namespaces =
       std::ranges::all_of(plain.missing, [](const Missing& missing) { return missing.resource == "namespaces"; });
   if (world.complete || only_namespaces || !plain.refusal || !plain.failure.empty()) return plain;
   // Refused, and something was not found. What would be wrong whatever that is?
-  Judgement modest = judge_once(candidate, world, StandIn::modest);
-  Judgement ample = judge_once(candidate, world, StandIn::ample);
+  ServerAnswer modest = judge_once(candidate, world, StandIn::modest);
+  ServerAnswer ample = judge_once(candidate, world, StandIn::ample);
   modest.refusal = common(modest.refusal, ample.refusal);
   if (!modest.object) modest.object = std::move(ample.object);
   modest.missing = std::move(plain.missing);

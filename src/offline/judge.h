@@ -23,7 +23,7 @@
 
 namespace vg::offline {
 
-// What is there beside the object. Everything outlives the judgement.
+// What is there beside the object. Everything outlives the answer.
 struct World {
   const KnownObjects& known;
   const config::ConfigSource& config;
@@ -33,7 +33,7 @@ struct World {
   bool complete = false;
 };
 
-struct Judgement {
+struct ServerAnswer {
   std::optional<Status> refusal;  // as the server answers; nothing when it is let through
   std::string rule;               // that refused, where no cause has one
   std::string failure;            // why it could not be judged at all; empty otherwise
@@ -54,6 +54,6 @@ struct Candidate {
 
 // Unknown and repeated fields are told in `fields` and change nothing else. Where the world is not complete, what is
 // refused only because something is not at hand is let through; missing then says what.
-Judgement judge(const Candidate& candidate, const World& world);
+ServerAnswer judge(const Candidate& candidate, const World& world);
 
 }  // namespace vg::offline

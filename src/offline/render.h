@@ -10,7 +10,7 @@
 
 namespace vg::offline {
 
-// The object of a judgement in the version that its file speaks, without what is new in every object that is made:
+// The object of an answer in the version that its file speaks, without what is new in every object that is made:
 // uid, times, who owns its fields.
 json::Value rendered(const ObjectPtr& object, const resources::Resource& resource, std::string_view api_version,
                      const json::StoragePtr& storage);

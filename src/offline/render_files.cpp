@@ -19,8 +19,8 @@ struct Shown {
   const std::function<void(const RenderedObject&)>& show;
 };
 
-std::string refusal_text(const Judgement& judgement, const Identity& identity) {
-  return fmt::format("{} is refused: {}", identity.text(), judgement.refusal->message);
+std::string refusal_text(const ServerAnswer& answer, const Identity& identity) {
+  return fmt::format("{} is refused: {}", identity.text(), answer.refusal->message);
 }
 
 void render_one(const json::Value& value, std::string_view file, const Shown& how) {
@@ -34,15 +34,15 @@ void render_one(const json::Value& value, std::string_view file, const Shown& ho
     shown.problem = fmt::format("{} is not a kind that is known here", shown.identity.text());
     return how.show(shown);
   }
-  const Judgement judgement = judge(
+  const ServerAnswer answer = judge(
       {.resource = *kind.resource, .version = *kind.version, .ns = shown.identity.ns, .object = value}, how.world);
-  if (judgement.refusal || !judgement.object) {
-    shown.problem = judgement.refusal
-                        ? refusal_text(judgement, shown.identity)
+  if (answer.refusal || !answer.object) {
+    shown.problem = answer.refusal
+                        ? refusal_text(answer, shown.identity)
                         : fmt::format("{} names what is not in the files; add it with --with", shown.identity.text());
     return how.show(shown);
   }
-  after = rendered(judgement.object, *kind.resource, kind.api_version, arena.storage());
+  after = rendered(answer.object, *kind.resource, kind.api_version, arena.storage());
   if (how.form == RenderAs::instance && kind.resource->key == "kubevirt.io/virtualmachines") {
     auto instance = instance_of(after, how.world, arena.storage());
     if (instance)

@@ -44,26 +44,26 @@ std::string line_of(const Finding& finding) {
 }
 
 // One test case an object with findings; what is clean is counted in a case of its own.
-struct Case {
+struct TestCase {
   std::string name, file;
   std::vector<const Finding*> refusals = {}, others = {};
 };
 
-std::vector<Case> cases_of(const Outcome& outcome) {
-  std::vector<Case> cases;
+std::vector<TestCase> cases_of(const Outcome& outcome) {
+  std::vector<TestCase> cases;
   std::map<std::pair<std::string, std::string>, std::size_t> places;
   for (const Finding& finding : outcome.findings) {
     const auto [place, fresh] = places.try_emplace({finding.file, finding.object}, cases.size());
     if (fresh)
       cases.push_back(
           {.name = finding.object.empty() ? std::string("document") : finding.object, .file = finding.file});
-    Case& one = cases[place->second];
+    TestCase& one = cases[place->second];
     (finding.severity == Severity::refusal ? one.refusals : one.others).push_back(&finding);
   }
   return cases;
 }
 
-void write_case(std::string& out, const Case& one) {
+void write_case(std::string& out, const TestCase& one) {
   out += fmt::format("  <testcase classname=\"{}\" name=\"{}\">\n", escaped(one.file), escaped(one.name));
   if (!one.refusals.empty()) {
     std::string all;
@@ -82,14 +82,14 @@ void write_case(std::string& out, const Case& one) {
 }  // namespace
 
 std::string report_junit(const Outcome& outcome, const ReportOptions&) {
-  const std::vector<Case> cases = cases_of(outcome);
-  const auto failed = std::ranges::count_if(cases, [](const Case& one) { return !one.refusals.empty(); });
+  const std::vector<TestCase> cases = cases_of(outcome);
+  const auto failed = std::ranges::count_if(cases, [](const TestCase& one) { return !one.refusals.empty(); });
   const std::size_t tests = cases.size() + outcome.unreadable.size() + 1;
   std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n";
   out += fmt::format(" <testsuite name=\"virtgate check\" tests=\"{}\" failures=\"{}\" errors=\"{}\">\n", tests, failed,
                      outcome.unreadable.size());
   out += fmt::format("  <testcase classname=\"virtgate\" name=\"{}\"/>\n", escaped(summary(outcome)));
-  for (const Case& one : cases) write_case(out, one);
+  for (const TestCase& one : cases) write_case(out, one);
   for (const std::string& why : outcome.unreadable)
     out += fmt::format(
         "  <testcase classname=\"virtgate\" name=\"not read\">\n   <error message=\"{}\"/>\n  </testcase>\n",
