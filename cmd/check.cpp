@@ -134,7 +134,7 @@ int run_check(std::span<const std::string_view> arguments, Output output) {
     if (!entry)
       return refuse_usage(command, fmt::format("--skip: there is no rule {}; see virtgate explain", id), output);
     if (!entry->warning)
-      return refuse_usage(command, fmt::format("--skip: {} is no warning; the server refuses what it finds", id),
+      return refuse_usage(command, fmt::format("--skip: {} is not a warning; the server refuses what it finds", id),
                           output);
   }
   if (options.kubeconfig.empty()) return check_files(*names, options, nullptr, output);

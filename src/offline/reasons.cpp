@@ -12,7 +12,7 @@ struct Reason {
 };
 
 constexpr std::string_view gone =
-    "What implemented it is no longer part of KubeVirt, so the setting would have no effect.";
+    "KubeVirt has dropped what implemented it, so the setting would have no effect.";
 constexpr std::string_view hotplug =
     "A volume is attached to a guest that runs: only some buses can take a device then, and the VMI must stay "
     "consistent.";
@@ -51,7 +51,7 @@ constexpr std::array reasons = std::to_array<Reason>({
     {"FG", gone},
     {"FS", "A shared file system lets the guest into a volume directly, which the cluster has to allow."},
     {"FW",
-     "The boot loader, its variables and its tables are given to the machine together, and some exclude each other."},
+     "The boot loader, its variables and its tables are given to the VM together, and some exclude each other."},
     {"G", gone},
     {"GPU", "Only one display can show the guest before its driver is loaded."},
     {"GRC", "Memory of these devices is shared with their node, which has to be arranged as a whole."},

@@ -48,7 +48,7 @@ void render_one(const json::Value& value, std::string_view file, const Shown& ho
     if (instance)
       after = std::move(*instance);
     else
-      shown.problem = fmt::format("{} has no instance: {}", shown.identity.text(), instance.error().message);
+      shown.problem = fmt::format("{} has no VMI: {}", shown.identity.text(), instance.error().message);
   } else if (how.form == RenderAs::instance && kind.resource->key != "kubevirt.io/virtualmachineinstances") {
     return;
   }
