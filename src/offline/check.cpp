@@ -10,14 +10,11 @@
 #include <thread>
 #include <utility>
 
+#include "base/offline_limits.h"
 #include "offline/catalogue.h"
 
 namespace vg::offline {
 namespace {
-
-// Documents that wait for a thread: so many bytes of them, however many there are.
-constexpr std::size_t waiting_bytes_max = 2UL * 1024 * 1024;
-constexpr std::size_t threads_max = 16;
 
 struct Job {
   std::size_t source = 0;
@@ -31,7 +28,7 @@ class Jobs {
  public:
   void put(Job job) {
     std::unique_lock lock(mutex_);
-    taken_.wait(lock, [this] { return bytes_ < waiting_bytes_max; });
+    taken_.wait(lock, [this] { return bytes_ < limits::waiting_documents_bytes_max; });
     bytes_ += job.piece.text.size();
     jobs_.push_back(std::move(job));
     added_.notify_one();
@@ -87,7 +84,7 @@ class Run {
  private:
   std::size_t threads() const {
     const std::size_t wanted = options_.threads ? options_.threads : std::thread::hardware_concurrency();
-    return std::clamp<std::size_t>(wanted, 1, threads_max);
+    return std::clamp<std::size_t>(wanted, 1, limits::check_threads_max);
   }
 
   using Put = std::function<void(Job)>;
@@ -155,7 +152,7 @@ class Run {
     if (!report.failure.empty()) failures_.insert(std::move(report.failure));
     const bool tells = !report.findings.empty() || report.silenced > 0;
     if (!tells) return;
-    if (kept_ >= findings_max) {
+    if (kept_ >= limits::findings_max) {
       outcome_.left_out += report.findings.size();
       outcome_.refused_left_out = outcome_.refused_left_out || report.verdict.refused;
       return;

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "base/offline_limits.h"
 #include "offline/catalogue.h"
 #include "offline/testing.h"
 
@@ -166,12 +167,12 @@ TEST(Check, NothingGrowsWithoutEnd) {
       ElementsAre(HasSubstr("refused FILE-04")));
   std::string volumes = "      volumes:\n";
   for (int i = 0; i < 5'000; ++i) volumes += fmt::format("      - {{name: v{}, containerDisk: {{image: x}}}}\n", i);
-  EXPECT_LE(told(vm("a") + volumes).size(), 10 + warnings_of_object_max);
+  EXPECT_LE(told(vm("a") + volumes).size(), 10 + limits::warnings_of_object_max);
   std::string many;
   for (int i = 0; i < 25'000; ++i) many += "---\nx\n";
   SmallWorld world;
   const Outcome outcome = world.check({{"f.yaml", many}});
-  EXPECT_LE(outcome.findings.size(), findings_max);
+  EXPECT_LE(outcome.findings.size(), limits::findings_max);
   EXPECT_EQ(outcome.findings.size() + outcome.left_out, 25'000u);
   EXPECT_TRUE(outcome.refused_left_out);
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "base/offline_limits.h"
 #include "json/access.h"
 #include "json/arena_pool.h"
 #include "json/yaml.h"
@@ -20,9 +21,6 @@
 
 namespace vg::offline {
 namespace {
-
-// A list of ten thousand VMs has about a million. Whatever they are, a value takes some 40 bytes.
-constexpr std::size_t document_values_max = 3'000'000;
 
 // One object of a document.
 struct Subject {
@@ -56,7 +54,7 @@ class Findings {
   }
   // A warning, unless somebody silenced it.
   void warn(std::string_view id, std::string field, std::string message) {
-    if (++warnings_ > warnings_of_object_max) {
+    if (++warnings_ > limits::warnings_of_object_max) {
       ++report_.left_out;
       return;
     }
@@ -245,8 +243,8 @@ struct Document {
 };
 
 json::YamlOptions options_for(Document& document) {
-  return {.bytes_max = document_bytes_max,
-          .values_max = document_values_max,
+  return {.bytes_max = limits::document_bytes_max,
+          .values_max = limits::document_values_max,
           .duplicate_fields = &document.duplicates,
           .problem = &document.problem};
 }
@@ -287,7 +285,7 @@ ObjectReport unreadable(const PieceOfFile& text, const Document& document, Locat
                   .id = std::string(text.piece.too_long ? ids::too_large : ids::malformed),
                   .file = std::string(text.file)};
   if (text.piece.too_long) {
-    finding.message = fmt::format("the document has more than {} bytes", document_bytes_max);
+    finding.message = fmt::format("the document has more than {} bytes", limits::document_bytes_max);
     locator.place_at(finding, 1, 1);
   } else if (document.problem.line > 0) {
     finding.message = document.problem.what;

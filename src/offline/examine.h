@@ -25,9 +25,6 @@ struct CheckOptions {
   std::size_t threads = 0;          // 0: as many as there are processors
 };
 
-// An object made to have many must not take longer, and tell more, than one that is refused for many reasons.
-inline constexpr std::size_t warnings_of_object_max = 200;
-
 // What is found about one object, or about the document itself.
 struct ObjectReport {
   std::vector<Finding> findings;

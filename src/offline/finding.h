@@ -54,8 +54,4 @@ struct Outcome {
   bool refused() const { return refused_left_out || count(Severity::refusal) > 0; }
 };
 
-// What is kept of a line of source.
-inline constexpr std::size_t source_columns_max = 160;
-inline constexpr std::size_t findings_max = 20'000;
-
 }  // namespace vg::offline

@@ -71,10 +71,10 @@ void Locator::place_at(Finding& finding, std::size_t line, std::size_t column) {
   finding.column = column + (line == 1 ? piece_.column - 1 : 0);
   const std::string_view text = lines().text(line);
   // Of a long line, what stands around the place.
-  const std::size_t skipped = column > source_columns_max / 2 ? column - source_columns_max / 2 : 0;
+  const std::size_t skipped = column > limits::source_columns_max / 2 ? column - limits::source_columns_max / 2 : 0;
   const std::size_t from = skipped > 0 ? character_bytes(text, skipped) : 0;
   const std::string_view rest = text.substr(std::min(from, text.size()));
-  finding.source = rest.substr(0, character_bytes(rest, source_columns_max));
+  finding.source = rest.substr(0, character_bytes(rest, limits::source_columns_max));
   finding.caret = column - skipped;
 }
 

@@ -11,8 +11,7 @@ struct Reason {
   std::string_view why;
 };
 
-constexpr std::string_view gone =
-    "KubeVirt has dropped what implemented it, so the setting would have no effect.";
+constexpr std::string_view gone = "KubeVirt has dropped what implemented it, so the setting would have no effect.";
 constexpr std::string_view hotplug =
     "A volume is attached to a guest that runs: only some buses can take a device then, and the VMI must stay "
     "consistent.";
@@ -50,8 +49,7 @@ constexpr std::array reasons = std::to_array<Reason>({
     {"EX", "An export copies the volumes of one source, whose kind decides how they are found."},
     {"FG", gone},
     {"FS", "A shared file system lets the guest into a volume directly, which the cluster has to allow."},
-    {"FW",
-     "The boot loader, its variables and its tables are given to the VM together, and some exclude each other."},
+    {"FW", "The boot loader, its variables and its tables are given to the VM together, and some exclude each other."},
     {"G", gone},
     {"GPU", "Only one display can show the guest before its driver is loaded."},
     {"GRC", "Memory of these devices is shared with their node, which has to be arranged as a whole."},

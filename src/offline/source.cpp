@@ -132,14 +132,14 @@ bool is_regular(const std::string& path) {
   return ::stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode);
 }
 
-// NOLINTNEXTLINE(misc-no-recursion): as deep as folder_depth_max
+// NOLINTNEXTLINE(misc-no-recursion): as deep as manifest_folder_depth_max
 Result<void> gather(const std::string& folder, int depth, std::set<FolderId>& seen, std::vector<std::string>& files) {
   struct stat info{};
   if (::stat(folder.c_str(), &info) != 0) return fail(cannot("cannot read", folder, errno));
   if (!seen.emplace(info.st_dev, info.st_ino).second) return {};
-  if (depth > folder_depth_max)
-    return fail(
-        Status::internal_error(fmt::format("folder {} is nested too deep (at most {})", folder, folder_depth_max)));
+  if (depth > limits::manifest_folder_depth_max)
+    return fail(Status::internal_error(
+        fmt::format("folder {} is nested too deep (at most {})", folder, limits::manifest_folder_depth_max)));
   DIR* open = ::opendir(folder.c_str());
   if (!open) return fail(cannot("cannot read folder", folder, errno));
   std::vector<std::string> names;
@@ -152,8 +152,9 @@ Result<void> gather(const std::string& folder, int depth, std::set<FolderId>& se
     if (is_folder(path)) {
       if (auto inner = gather(path, depth + 1, seen, files); !inner) return inner;
     } else if (is_manifest(name) && is_regular(path)) {
-      if (files.size() >= files_max)
-        return fail(Status::internal_error(fmt::format("more than {} files below {}", files_max, folder)));
+      if (files.size() >= limits::manifest_files_max)
+        return fail(
+            Status::internal_error(fmt::format("more than {} files below {}", limits::manifest_files_max, folder)));
       files.push_back(path);
     }
   }
@@ -179,9 +180,9 @@ Result<std::unique_ptr<Source>> read_pipe(std::string name, int descriptor) {
   std::string text;
   while (true) {
     const std::size_t before = text.size();
-    if (before > pipe_bytes_max)
-      return fail(
-          Status::too_large(fmt::format("{} has more than {} bytes; write it to a file first", name, pipe_bytes_max)));
+    if (before > limits::pipe_bytes_max)
+      return fail(Status::too_large(
+          fmt::format("{} has more than {} bytes; write it to a file first", name, limits::pipe_bytes_max)));
     text.resize(before + block_bytes);
     const auto got = ::read(descriptor, text.data() + before, block_bytes);
     text.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
@@ -297,7 +298,7 @@ Result<std::optional<Piece>> PieceReader::next() {
       pending_ = left().size();
       break;
     }
-    if (left().size() > document_bytes_max) {
+    if (left().size() > limits::document_bytes_max) {
       Piece piece{.offset = begin_,
                   .line = line_,
                   .column = column_,

@@ -13,14 +13,6 @@
 
 namespace vg::offline {
 
-// One document is read and judged as a whole. Lists may be much longer than what a server takes at once.
-inline constexpr std::size_t document_bytes_max = 48UL * 1024 * 1024;
-// What comes through a pipe has to be kept, because some of it is read twice.
-inline constexpr std::size_t pipe_bytes_max = 256UL * 1024 * 1024;
-// A folder with more is no folder of manifests. Links that lead in circles are met by this and by the depth.
-inline constexpr std::size_t files_max = 100'000;
-inline constexpr int folder_depth_max = 32;
-
 class Source {
  public:
   virtual ~Source() = default;

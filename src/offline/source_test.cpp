@@ -59,7 +59,7 @@ TEST(PieceReader, RefusesWhatIsNoText) {
 }
 
 TEST(PieceReader, SkipsADocumentThatIsTooLong) {
-  const auto all = pieces("a: 1\n---\n" + std::string(document_bytes_max + 300'000, 'x') + "\n---\nb: 2\n");
+  const auto all = pieces("a: 1\n---\n" + std::string(limits::document_bytes_max + 300'000, 'x') + "\n---\nb: 2\n");
   ASSERT_EQ(all.size(), 3u);
   EXPECT_EQ(all[2], "4:---\nb: 2\n");
 }
