@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/offline_limits.h"
+
 namespace vg::offline {
 namespace {
 

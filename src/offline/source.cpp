@@ -12,6 +12,8 @@
 #include <set>
 #include <utility>
 
+#include "base/offline_limits.h"
+
 namespace vg::offline {
 namespace {
 

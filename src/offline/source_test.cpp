@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/offline_limits.h"
+
 namespace vg::offline {
 namespace {
 
