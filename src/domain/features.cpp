@@ -57,7 +57,7 @@ Result<void> write_features(Conversion& c) {
     write_hyperv(features.child("hyperv"), given.hyperv());
   } else if (const auto passthrough = given.hyperv_passthrough()) {
     if (!passthrough.enabled())
-      return refuse("DOM-FEAT-04", "spec.domain.features.hypervPassthrough.enabled", "Required value: true or false");
+      return require("DOM-FEAT-04", "spec.domain.features.hypervPassthrough.enabled", "true or false");
     if (*passthrough.enabled()) features.child("hyperv").set("mode", "passthrough");
   }
   if (given.kvm()) features.child("kvm").child("hidden").set("state", on_off(given.kvm().hidden()));  // DOM-FEAT-05

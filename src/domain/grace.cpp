@@ -47,7 +47,7 @@ Result<Gpu> verified(const Conversion& c, Element& hostdev, std::string alias) {
   const auto ids = c.context.probes.pci_ids ? c.context.probes.pci_ids(address) : std::nullopt;
   if (!ids || !equal_in_any_case(without_0x(ids->first), nvidia) ||
       std::ranges::none_of(known_gpus, [&](auto id) { return equal_in_any_case(without_0x(ids->second), id); }))
-    return wrong("is no supported GPU of a Grace host");
+    return wrong("is not a supported GPU of a Grace host");
   return Gpu{.alias = std::move(alias), .address = std::move(address), .hostdev = &hostdev, .guest_node = 0};
 }
 

@@ -31,8 +31,8 @@ Result<IoThreads> io_threads_of(const Vmi& vmi) {
   if (vmi.dom.io_threads_policy() == "supplementalPool") {  // DOM-IOT-01
     threads.pool = vmi.dom.io_threads().supplemental_pool_thread_count();
     if (!threads.pool)
-      return refuse("DOM-IOT-01", "spec.domain.ioThreads.supplementalPoolThreadCount",
-                    "Required value: the policy is supplementalPool");
+      return require("DOM-IOT-01", "spec.domain.ioThreads.supplementalPoolThreadCount",
+                     "the policy is supplementalPool");
     threads.total = *threads.pool;
     threads.autos = 0;
     return threads;

@@ -34,7 +34,7 @@ Result<void> write_memory(Conversion& c) {
   const auto memory = c.vmi.dom.memory();
   Quantity amount = guest_memory(c.vmi);
   if (memory.max_guest()) {
-    if (!memory.guest()) return refuse("DOM-MEM-03", guest_field, "Required value: maxGuest is set");
+    if (!memory.guest()) return require("DOM-MEM-03", guest_field, "maxGuest is set");
     const Quantity most = amount_of(memory.max_guest());
     if (most != amount) {  // DOM-MEM-03
       const auto bytes = bytes_of(most, "spec.domain.memory.maxGuest");

@@ -39,7 +39,7 @@ Result<std::vector<BoundCell>> involved_cells(const Conversion& c) {
 Result<std::uint64_t> page_size(const Vmi& vmi) {
   const auto hugepages = vmi.dom.memory().hugepages();
   const std::string_view field = "spec.domain.memory.hugepages";
-  if (!hugepages) return refuse("DOM-NUMA-03", field, "Required value: numa.guestMappingPassthrough is set");
+  if (!hugepages) return require("DOM-NUMA-03", field, "numa.guestMappingPassthrough is set");
   const auto amount = Quantity::parse(hugepages.page_size());
   if (!amount)
     return refuse("DOM-NUMA-03", field, fmt::format("{}: {}", quoted(hugepages.page_size()), amount.error()));

@@ -89,7 +89,7 @@ Result<void> write_acpi(const Conversion& c, Element& os) {
   if (!acpi) return {};
   const std::string_view place = "spec.domain.firmware.acpi";
   if (acpi.slic_name_ref().empty() && acpi.msdm_name_ref().empty())
-    return refuse("DOM-OS-13", place, "Required value: slicNameRef or msdmNameRef");
+    return require("DOM-OS-13", place, "slicNameRef or msdmNameRef");
   Element& tables = os.child("acpi");
   if (auto done = write_acpi_table(c, tables, "slic", acpi.slic_name_ref(), fmt::format("{}.slicNameRef", place));
       !done)

@@ -21,6 +21,12 @@ Failed failed(std::string message, StatusCause cause) {
   return fail(std::move(status));
 }
 
+Failed refuse_value(std::string_view reason, std::string_view rule, std::string_view field, const std::string& why) {
+  const std::string message = phrases::cause_message(reason, why);
+  return failed(fmt::format("{}: {}", field, message),
+                {.reason = std::string(reason), .message = message, .field = std::string(field), .rule = rule});
+}
+
 }  // namespace
 
 std::string quoted(std::string_view value) {
@@ -30,10 +36,11 @@ std::string quoted(std::string_view value) {
 }
 
 Failed refuse(std::string_view rule, std::string_view field, std::string why) {
-  constexpr std::string_view reason = "FieldValueInvalid";
-  std::string message = phrases::cause_message(reason, why);
-  return failed(fmt::format("{}: {}", field, message),
-                {.reason = std::string(reason), .message = message, .field = std::string(field), .rule = rule});
+  return refuse_value("FieldValueInvalid", rule, field, why);
+}
+
+Failed require(std::string_view rule, std::string_view field, std::string why) {
+  return refuse_value("FieldValueRequired", rule, field, why);
 }
 
 Failed refuse(std::string_view rule, std::string why) {

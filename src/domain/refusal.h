@@ -13,6 +13,8 @@ std::string quoted(std::string_view value);
 
 // `field` is a dotted path such as "spec.domain.devices.disks[0]"; `why` follows "Invalid value: ".
 Failed refuse(std::string_view rule, std::string_view field, std::string why);
+// A value that must be there and is not; `why` follows "Required value: ".
+Failed require(std::string_view rule, std::string_view field, std::string why);
 // What the surroundings do not allow, whatever the VMI says: there is no field to change.
 Failed refuse(std::string_view rule, std::string why);
 

@@ -41,7 +41,7 @@ Result<void> write_watchdog(Conversion& c) {
     return refuse("DOM-WDG-01", field,
                   fmt::format("must not be set: watchdogs are not supported on {}", c.traits.name));
   const api::View device(given.get(model));
-  if (!device) return refuse("DOM-WDG-01", field, fmt::format("Required value: {} on {}", model, c.traits.name));
+  if (!device) return require("DOM-WDG-01", field, fmt::format("{} on {}", model, c.traits.name));
   Element& watchdog = c.devices.add("watchdog").set("model", model);
   watchdog.set("action", api::Read<std::string_view>::or_zero(device.get("action")));
   set_alias(watchdog, given.name());
