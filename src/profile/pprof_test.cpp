@@ -75,8 +75,8 @@ TEST(Pprof, NumbersPlacesFunctionsAndTexts) {
   EXPECT_THAT(fields(all_of(text, 3).at(1)), ElementsAre("1=2", "2=20480", "3=24576", "4=0", "5=5"));
   const auto places = all_of(text, 4);
   EXPECT_THAT(fields(places.at(0)), ElementsAre("1=1", "2=1", "3=4112"));
-  EXPECT_THAT(fields(places.at(1)), ElementsAre("1=2", "4=\\x08\\x01"));
-  EXPECT_THAT(fields(places.at(2)), ElementsAre("1=3", "4=\\x08\\x01"));
+  EXPECT_THAT(fields(places.at(1)), ElementsAre("1=2", "4=\x08\x01"));
+  EXPECT_THAT(fields(places.at(2)), ElementsAre("1=3", "4=\x08\x01"));
   EXPECT_THAT(fields(places.at(3)), ElementsAre("1=4", "3=39321"));
   EXPECT_THAT(all_of(text, 5), SizeIs(1));
   EXPECT_THAT(fields(all_of(text, 5).at(0)), ElementsAre("1=1", "2=6", "3=6"));
