@@ -1,0 +1,48 @@
+// The limits of the controllers, with their reasons. Apart from limits.h so that a change here does not build all.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace vg::limits {
+
+// Of an object whose passes fail, doubling from the one to the other: upstream's, so that nobody waits longer here.
+inline constexpr std::chrono::milliseconds controller_backoff_min{5};
+inline constexpr std::chrono::seconds controller_backoff_max{1000};
+// Objects that are worked on at once, for each controller. A pass waits for the disk once or twice, so a few dozens
+// fill the store's batches; each holds an arena.
+inline constexpr std::size_t controller_passes_max = 64;
+// Every object is looked at again after this time, should a change have gone unnoticed.
+inline constexpr std::chrono::hours controller_resync{12};
+// Changes that are taken from one watch at a time, before passes get their turn.
+inline constexpr std::size_t controller_changes_at_once = 256;
+// Events that are remembered in order to count a repetition on the one that is there. One takes about 300 bytes.
+inline constexpr std::size_t remembered_events_max = 4096;
+// As kube-apiserver does by default.
+inline constexpr std::chrono::hours event_life{1};
+// How often events that are older are looked for: whoever lists events may see one for so much longer.
+inline constexpr std::chrono::minutes event_expiry_interval{1};
+// Objects that found no node are tried again when nodes or placements changed: a few at once, many not more often than
+// they can be tried. One takes about a tenth of the pause.
+inline constexpr std::chrono::milliseconds controller_wake_interval{100};
+inline constexpr std::chrono::milliseconds controller_wake_pause{1};
+// A controller that leaves an object waiting for so long does not keep up, and /readyz says so.
+inline constexpr std::chrono::seconds controller_lag{30};
+// No amount is read as more than this, so that sums of them stay numbers: 8 PiB, or nine billion CPUs.
+inline constexpr std::int64_t placement_amount_max = std::int64_t{1} << 53;
+// VMs or VMIs that one pass of a pool or replica set makes or deletes (spec migration-and-fleets 11.2, RS-05).
+inline constexpr std::size_t fleet_burst_max = 250;
+// How long a migration's target may wait for a node, and for anything else (MIG-T02, MIG-T03).
+inline constexpr std::chrono::seconds migration_unschedulable_max{300};
+inline constexpr std::chrono::seconds migration_pending_max{900};
+// Migrations of a VMI that are over and are kept (MIG-G01), and the longest wait between two by the system (MIG-B01).
+inline constexpr std::size_t migrations_kept_max = 5;
+inline constexpr std::chrono::seconds migration_wait_max{320};
+// Phases in one pass: more than there are, since every round but the last enters one, or shows a condition.
+inline constexpr int migration_rounds_max = 16;
+// Woken when one is over (MIG-E05). More than can start, for some wait for their node; the rest look again by
+// themselves.
+inline constexpr std::size_t migrations_woken_max = 64;
+
+}  // namespace vg::limits

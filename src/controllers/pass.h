@@ -1,0 +1,107 @@
+// What a pass of a controller comes to: effects in their order, and when to look again. Carrying them out is the
+// engine's part (src/engine/): one after the other, until one fails.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "controllers/world.h"
+#include "json/value.h"
+
+namespace vg::controllers {
+
+enum class Verb : std::uint8_t {
+  create,         // document: the object
+  update,         // document: the object; conditional on the resourceVersion in it
+  update_status,  // the same, of the status alone
+  patch,          // document: a JSON patch
+  patch_status,
+  remove,  // conditional on the uid, if there is one
+};
+
+// Under which account something is written.
+enum class Account : std::uint8_t { controller, handler };
+
+enum class EventType : std::uint8_t { normal, warning };
+
+struct Event {
+  EventType type = EventType::normal;
+  std::string reason;
+  std::string message;
+};
+
+// An object that events are about, as an Event names it. Texts outlive the pass.
+struct EventObject {
+  std::string_view api_version, kind, ns, name, uid, resource_version;
+};
+EventObject event_object(const json::Object& object);
+
+// Something to tell, about the object of the pass or another one.
+struct Told {
+  Event event;
+  std::optional<EventObject> about = {};  // the object of the pass unless another is named
+};
+
+struct Effect {
+  Verb verb = Verb::create;
+  std::string_view resource;  // one of kinds::
+  std::string ns, name;       // name may be empty for a create with generateName
+  json::Value document = {};
+  std::string uid = {};  // remove: of this object alone
+  Account account = Account::controller;
+
+  // What follows from a failure. Empty: the pass ends, nothing is told, and it is tried again. Else the pass goes on
+  // with finish(), which shows this reason, and it is tried again.
+  std::string soft_reason = {};
+  // With a soft_reason: a failure does not keep the effects behind this one from happening.
+  bool others_follow = false;
+  // Failures that are as good as success: the object is there already (create), or gone (remove).
+  bool already_done_is_fine = false;
+  // Told about the object of the pass, or about `about`, once it happened or failed. A failure's message is appended to
+  // the text; a race that was lost is no failure, for it is tried again at once.
+  std::optional<Event> if_done = {};
+  std::optional<Event> if_failed = {};
+  std::optional<EventObject> about = {};
+  // Told in their order once it happened, after if_done: for a write that combines what happened in several steps.
+  std::vector<Told> also_told = {};
+};
+
+struct Pass {
+  std::vector<Effect> effects = {};
+  std::vector<Told> events = {};                        // before the effects
+  std::optional<std::chrono::milliseconds> again = {};  // look again then, even if nothing changes
+  // The pass found something wrong that time may mend, and says so itself: it is tried again with back-off.
+  bool try_again = false;
+  // It wants a node and there was none: it is tried again when nodes, or what is placed on them, have changed.
+  bool waits_for_nodes = false;
+  // Nothing is left for finish() unless an effect failed.
+  bool complete = false;
+  // Handed to finish() as it is: what the first part decided and the second writes down.
+  json::Value memo = {};
+
+  Effect& add(Effect effect) { return effects.emplace_back(std::move(effect)); }
+  void tell(EventType type, std::string_view reason, std::string message) {
+    events.push_back({.event = {.type = type, .reason = std::string(reason), .message = std::move(message)}});
+  }
+  // The earlier of the two.
+  void look_again(std::chrono::milliseconds after) { again = again ? std::min(*again, after) : after; }
+};
+
+// A soft failure, as finish() gets it.
+struct SoftError {
+  std::string reason;
+  std::string message;
+};
+
+// How the effects of the first part went.
+struct Carried {
+  std::optional<SoftError> error = {};  // the first one
+  std::size_t done = 0;                 // so many of the effects, from the first unless others_follow
+};
+
+}  // namespace vg::controllers
