@@ -22,17 +22,6 @@ using json::Object;
 using json::Value;
 using std::string_view;
 
-Result<Chosen> find_chosen(const Object& vm, const Context& context) {
-  auto instancetype = find_named_spec(vm, instancetype_family, context);
-  if (!instancetype) return fail(std::move(instancetype.error()));
-  auto preference = find_named_spec(vm, preference_family, context);
-  if (!preference) return fail(std::move(preference.error()));
-  Chosen chosen;
-  chosen.instancetype = api::instancetype::VirtualMachineInstancetypeSpec(*instancetype);
-  chosen.preference = api::instancetype::VirtualMachinePreferenceSpec(*preference);
-  return chosen;
-}
-
 // Each of the two by itself: one that is missing does not hide the other.
 Chosen find_what_there_is(const Object& vm, const Context& context) {
   Chosen chosen;
@@ -44,7 +33,7 @@ Chosen find_what_there_is(const Object& vm, const Context& context) {
 }
 
 // 4.2
-std::vector<Conflict> apply_chosen(const Chosen& chosen, Object& machine_template) {
+std::vector<Conflict> apply_or_conflict(const Chosen& chosen, Object& machine_template) {
   MachineTemplate machine = MachineTemplate::in(machine_template);
   if (chosen.instancetype) {
     if (auto conflicts = find_conflicts(chosen.instancetype, machine_template); !conflicts.empty()) return conflicts;
@@ -81,8 +70,7 @@ Result<void> expand_in_place(const Chosen& chosen, Object& vm, const config::Clu
   if (auto good = check_layout(chosen); !good) return good;
   Object& machine_template = json::ensure_path(vm, {"spec", "template"});
   if (auto good = default_devices(json::ensure_object(machine_template, "spec"), config); !good) return good;
-  if (const auto conflicts = apply_chosen(chosen, machine_template); !conflicts.empty())
-    return fail(conflict_refusal(conflicts));
+  if (auto good = apply_chosen(chosen, machine_template); !good) return good;
   return apply_spec_defaults(json::ensure_object(machine_template, "spec"), config);
 }
 
@@ -101,6 +89,23 @@ bool names_something(const Object& vm) {
 
 }  // namespace
 
+Result<Chosen> find_chosen(const Object& vm, const Context& context) {
+  auto instancetype = find_named_spec(vm, instancetype_family, context);
+  if (!instancetype) return fail(std::move(instancetype.error()));
+  auto preference = find_named_spec(vm, preference_family, context);
+  if (!preference) return fail(std::move(preference.error()));
+  Chosen chosen;
+  chosen.instancetype = api::instancetype::VirtualMachineInstancetypeSpec(*instancetype);
+  chosen.preference = api::instancetype::VirtualMachinePreferenceSpec(*preference);
+  return chosen;
+}
+
+Result<void> apply_chosen(const Chosen& chosen, Object& machine_template) {
+  if (auto good = check_layout(chosen); !good) return good;
+  const auto conflicts = apply_or_conflict(chosen, machine_template);
+  return conflicts.empty() ? Result<void>() : fail(conflict_refusal(conflicts));
+}
+
 Expansion expand_template(const Object& vm, const Context& context) {
   const Object* sent = edit::descend(vm, {"spec", "template"});
   Expansion expansion{
@@ -108,7 +113,7 @@ Expansion expand_template(const Object& vm, const Context& context) {
       .conflicts = {},
       .machine_template = sent ? Value(*sent, context.storage) : Value(boost::json::object_kind, context.storage)};
   Object& machine_template = expansion.machine_template.get_object();
-  expansion.conflicts = apply_chosen(expansion.chosen, machine_template);
+  expansion.conflicts = apply_or_conflict(expansion.chosen, machine_template);
   if (!expansion.conflicts.empty()) return expansion;
   auto good = apply_spec_defaults(*edit::child(&machine_template, "spec"), context.config);
   if (!good) expansion.refusal = std::move(good.error());
@@ -118,10 +123,7 @@ Expansion expand_template(const Object& vm, const Context& context) {
 Result<void> apply_named(const Object& vm, Object& machine, const Context& context) {
   const auto chosen = find_chosen(vm, context);
   if (!chosen) return fail(chosen.error());
-  if (auto good = check_layout(*chosen); !good) return good;
-  if (const auto conflicts = apply_chosen(*chosen, machine); !conflicts.empty())
-    return fail(conflict_refusal(conflicts));
-  return {};
+  return apply_chosen(*chosen, machine);
 }
 
 Result<Value> expand_vm(const Object& vm, const Context& context) {

@@ -26,6 +26,12 @@ struct Expansion {
 // preferences are applied before defaults (K27).
 Expansion expand_template(const json::Object& vm, const Context& context);
 
+// What the VM names; nothing where it names none. Refusals: a lookup that fails.
+Result<Chosen> find_chosen(const json::Object& vm, const Context& context);
+// Puts what was chosen into {metadata, spec}: a template, or a VMI. Refusals (400): conflicts, a layout of vCPUs that
+// cannot be; nothing is applied then.
+Result<void> apply_chosen(const Chosen& chosen, json::Object& machine_template);
+
 // The whole VM, in canonical form, needing neither instance type nor preference any more. A VM that names none comes
 // back as it is. Refusals: a lookup that fails, conflicts, a default that cannot be given; all of them 400 but for
 // lookups. Defaults of disks and interfaces come before preferences here (K26).
