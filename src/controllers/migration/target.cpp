@@ -1,0 +1,105 @@
+#include "controllers/migration/target.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "json/access.h"
+
+namespace vg::controllers::migration {
+namespace {
+
+constexpr std::string_view host_model_prefix = "host-model-cpu.node.kubevirt.io/";
+constexpr std::string_view required_prefix = "host-model-required-features.node.kubevirt.io/";
+constexpr std::string_view migration_prefix = "cpu-model-migration.node.kubevirt.io/";
+constexpr std::string_view feature_prefix = "cpu-feature.node.kubevirt.io/";
+constexpr std::string_view vendor_prefix = "cpu-vendor.node.kubevirt.io/";
+
+bool is_host_model(const json::Object& vmi) {
+  const json::Value* model = nullptr;
+  if (const json::Value* spec = json::find(vmi, "spec")) model = json::find_path(*spec, {"domain", "cpu", "model"});
+  return json::as_string(model) == "host-model";
+}
+
+template <class Each>
+void for_each_label(const NodeInfo& node, std::string_view prefix, const Each& each) {
+  for (auto label = node.labels.lower_bound(prefix); label != node.labels.end(); ++label) {
+    if (!label->first.starts_with(prefix)) break;
+    each(std::string_view(label->first).substr(prefix.size()));
+  }
+}
+
+// MIG-N05
+void ask_for_host_model(PlacementDemand& demand, const NodeInfo& source) {
+  for_each_label(source, host_model_prefix, [&](std::string_view model) {
+    demand.selector.emplace(fmt::format("{}{}", migration_prefix, model), "true");
+  });
+  for_each_label(source, required_prefix, [&](std::string_view feature) {
+    demand.selector.emplace(fmt::format("{}{}", feature_prefix, feature), "true");
+  });
+}
+
+bool knows_host_model(const NodeInfo& node) {
+  const auto label = node.labels.lower_bound(host_model_prefix);
+  return label != node.labels.end() && label->first.starts_with(host_model_prefix);
+}
+
+// MIG-N06
+void ask_for_vendor(PlacementDemand& demand, const NodeInfo& source) {
+  const auto asked = demand.selector.lower_bound(vendor_prefix);
+  if (asked != demand.selector.end() && asked->first.starts_with(vendor_prefix)) return;
+  for_each_label(source, vendor_prefix, [&](std::string_view vendor) {
+    demand.selector.emplace(fmt::format("{}{}", vendor_prefix, vendor), "true");
+  });
+}
+
+// MIG-N02
+void exclude_hosts(PlacementDemand& demand, const json::Object& vmi) {
+  const json::Object* status = json::get_object(vmi, "status");
+  const json::Object* active = status ? json::get_object(*status, "activePods") : nullptr;
+  if (!active) return;
+  for (const auto& [uid, node] : *active)
+    if (const auto name = json::as_string(&node); name && !name->empty()) demand.excluded_nodes.emplace_back(*name);
+}
+
+// MIG-N03: what the VMI asks itself stays.
+void add_selectors(PlacementDemand& demand, const json::Object& migration) {
+  const json::Object* spec = json::get_object(migration, "spec");
+  const json::Object* added = spec ? json::get_object(*spec, "addedNodeSelector") : nullptr;
+  if (!added) return;
+  for (const auto& [name, value] : *added)
+    if (const auto text = json::as_string(&value)) demand.selector.emplace(name, *text);
+}
+
+}  // namespace
+
+TargetDemand target_demand(const json::Object& vmi, const json::Object& migration, const NodeInfo* source,
+                           const config::ClusterConfig& config) {
+  TargetDemand target{.demand = placement_demand(vmi, config)};
+  exclude_hosts(target.demand, vmi);
+  add_selectors(target.demand, migration);
+  if (is_host_model(vmi)) {
+    if (!source || !knows_host_model(*source)) {
+      target.problem = "the CPU model of the source node is not known: it has no host-model-cpu label";
+      return target;
+    }
+    ask_for_host_model(target.demand, *source);
+  }
+  if (source) ask_for_vendor(target.demand, *source);
+  return target;
+}
+
+bool cpu_is_offered(const PlacementDemand& demand, const Nodes& nodes) {
+  const auto offers = [&](const NodeInfo& node) {
+    return std::ranges::all_of(demand.selector, [&](const auto& label) {
+      const bool about_cpu = label.first.starts_with(migration_prefix) || label.first.starts_with(feature_prefix);
+      const auto found = node.labels.find(label.first);
+      return !about_cpu || (found != node.labels.end() && found->second == label.second);
+    });
+  };
+  return std::ranges::any_of(nodes.infos(), [&](const auto& entry) {
+    return std::ranges::find(demand.excluded_nodes, entry.first) == demand.excluded_nodes.end() && offers(entry.second);
+  });
+}
+
+}  // namespace vg::controllers::migration
