@@ -62,6 +62,7 @@ struct ServeOptions {
   std::string state;  // empty = the default place
   std::string listen = "127.0.0.1:6443";
   bool api_only = false;
+  std::string node_kind = {};              // empty: there is no node, and no controllers of VMs
   std::string default_instancetypes = {};  // "true", "false", or empty: true unless api_only
   NodeOptions node;
   ConfineOptions confine;
@@ -85,6 +86,8 @@ struct ServeOptions {
          "seal Secrets in the store with the first key of this file (base64, 32 bytes, a line each); the others open "
          "what they sealed"},
         {"api-only", '\0', &api_only, "", "runs no controllers and no node: objects change only by requests"},
+        {"node", '\0', &node_kind, "external",
+         "runs the controllers of VMs; external: whoever writes Node objects and the status of VMIs is the nodes"},
         {"default-instancetypes", '\0', &default_instancetypes, "true|false",
          "create the common cluster instance types and preferences once; those that are deleted or changed later stay "
          "so (default true; false with --api-only)"},
@@ -298,6 +301,7 @@ class Standalone {
   local::StateFolder folder_;
   std::unique_ptr<local::Pki> pki_;
   const bool api_only_;
+  const Runs runs_;
   const FrontProxies front_proxies_;
   metrics::Registry metrics_;
   metrics::Gauge& ready_ =
@@ -338,6 +342,9 @@ Standalone::Standalone(local::StateFolder folder, std::unique_ptr<local::Pki> pk
     : folder_(std::move(folder)),
       pki_(std::move(pki)),
       api_only_(options.api_only),
+      runs_(options.api_only            ? Runs::nothing
+            : options.node_kind.empty() ? Runs::housekeeping
+                                        : Runs::controllers),
       front_proxies_(front_proxies(options)) {}
 
 Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& options, const ListenAddress& listen) {
@@ -459,7 +466,7 @@ void Standalone::run(std::function<void()> started) {
     if (auto synced = pki_->sync(); !synced) log::error("new keys may be lost", {{"reason", synced.error().message}});
   });
   certificates_->start();
-  api_->start(server_->core(0), !api_only_);
+  api_->start(server_->core(0), runs_);
   server_->core(0).post(std::move(started));  // behind what the parts have posted
   ProcessSignals::Watch watch(
       signals_, renewal_interval, [this](int signal) { on_signal(signal); }, [this] { renew(); });
@@ -565,6 +572,8 @@ int run_serve(std::span<const std::string_view> arguments, Output output) {
   if (options.audit_log_mib < std::int64_t{audit_least_mib} || options.audit_log_mib > limits::audit_log_mib_max)
     return refuse(fmt::format("--audit-log-mib must be from {} to {}", audit_least_mib, limits::audit_log_mib_max));
   if (const auto problem = options.confine.problem()) return refuse(*problem);
+  if (!options.node_kind.empty() && options.node_kind != "external") return refuse("--node must be external");
+  if (!options.node_kind.empty() && options.api_only) return refuse("--node is mutually exclusive with --api-only");
   const auto listen = parse_listen_address(options.listen);
   if (!listen) return refuse(listen.error());
   set_log_format(options.log_format, output.err);

@@ -3,11 +3,14 @@
 #include <chrono>
 #include <utility>
 
+#include "base/controller_limits.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "base/store_limits.h"
 #include "base/time_rfc3339.h"
 #include "catalog/catalog.h"
+#include "controllers/all.h"
+#include "housekeeping/event_expiry.h"
 #include "housekeeping/first_start.h"
 #include "json/access.h"
 #include "local/bootstrap_roles.h"
@@ -217,6 +220,10 @@ void StandaloneApi::add_routes(server::Router& router, server::HealthRegistry& h
       if (auto problem = file->problem()) return problem;
     return std::nullopt;
   });
+  health.add("controllers", degraded, [this]() -> std::optional<std::string> {
+    const engine::Engine* engine = running_engine_.load(std::memory_order_acquire);
+    return engine ? engine->problem() : std::nullopt;
+  });
   health_ = &health;
 }
 
@@ -229,23 +236,34 @@ Task<void> StandaloneApi::keep_showing_health(Core& core) {
   }
 }
 
-void StandaloneApi::start(Core& core, bool controllers) {
+void StandaloneApi::start(Core& core, Runs runs) {
   quotas_->start();
-  core.post([this, &core, controllers] {
+  core.post([this, &core, runs] {
     tasks_.emplace_back(audit_->keep_flushing(core));
     if (metrics_ && health_) tasks_.emplace_back(keep_showing_health(core));
-    if (!controllers) return;
+    if (runs == Runs::nothing) return;
     const resources::ControllerParts parts{.store = *store_, .commits = commits_, .core = core, .clock = clock_};
     controllers_.push_back(resources::make_deletion_controller(
         parts, [this] { return local::plan_aggregations(*store_, rbac_, roles_drafted(clock_)); }));
+    controllers_.push_back(resources::make_event_expiry(parts, limits::event_life, limits::event_expiry_interval));
     if (system_ && !system_->own_place_only) controllers_.push_back(resources::make_system_controller(parts, *system_));
     for (const auto& controller : controllers_) tasks_.emplace_back(controller->run());
+    if (runs != Runs::controllers) return;
+    engine_ = std::make_unique<engine::Engine>(engine::Engine::Parts{.backend = api_->backend(),
+                                                                     .core = core,
+                                                                     .config = config_,
+                                                                     .metrics = *metrics_,
+                                                                     .controllers = controllers::all()});
+    tasks_.emplace_back(engine_->run());
+    running_engine_.store(engine_.get(), std::memory_order_release);
   });
 }
 
 void StandaloneApi::stop() {
   tasks_.clear();
   controllers_.clear();
+  running_engine_.store(nullptr, std::memory_order_release);
+  engine_ = nullptr;
   quotas_->stop();
   commits_.wait_for_all();
   audit_->finish();

@@ -1,6 +1,7 @@
 // The Kubernetes API of the standalone mode: the store, who may do what, and the resources, put together.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "base/metrics.h"
 #include "base/status.h"
 #include "config/stored_config.h"
+#include "engine/engine.h"
 #include "housekeeping/controllers.h"
 #include "housekeeping/system_controller.h"
 #include "http/core.h"
@@ -45,6 +47,13 @@ struct StandaloneApiOptions {
   resources::QuotaKeeper::Usages quota_usages = resources::QuotaKeeper::Usages::kept;
 };
 
+// What goes on by itself.
+enum class Runs : std::uint8_t {
+  nothing,       // others are the controllers
+  housekeeping,  // deletion, and what a control plane keeps
+  controllers,   // also those of VMs
+};
+
 class StandaloneApi {
  public:
   // Opens the store and brings it to what a first start needs. The clock outlives this.
@@ -58,9 +67,9 @@ class StandaloneApi {
   const admission::Environment& admission() const { return admission_; }
   void add_routes(server::Router& router, server::HealthRegistry& health);
 
-  // On the core, before it runs: what goes on in the background. Controllers only where they are wanted; system objects
-  // are kept with them, if the options say what they are.
-  void start(Core& core, bool controllers);
+  // On the core, before it runs: what goes on in the background. System objects are kept if the options say what they
+  // are.
+  void start(Core& core, Runs runs);
   // After the cores have stopped, before they are destroyed: waits until the store has answered everything.
   void stop();
 
@@ -91,6 +100,8 @@ class StandaloneApi {
   std::unique_ptr<resources::ResourceApi> api_;
   std::optional<resources::SystemFacts> system_;
   std::vector<std::unique_ptr<resources::Controller>> controllers_;
+  std::unique_ptr<engine::Engine> engine_;
+  std::atomic<const engine::Engine*> running_engine_ = nullptr;  // for those on other threads who ask how it goes
   std::vector<Background> tasks_;
 };
 

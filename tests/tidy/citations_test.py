@@ -25,9 +25,10 @@ ITEM = re.compile(r"(?:" + ID + r"|" + SECTION + r")(?![\w-])")
 STEPS = re.compile(r"steps?" + GAP + r"\d+(?:" + GAP + r"to" + GAP + r"\d+)?")
 BETWEEN = re.compile(r"(?:,|:|;)?(?:" + GAP + r"(?:and|to|or)\b)?" + GAP)
 FILE_AGAIN = re.compile(r"([a-z][a-z-]*[a-z])" + GAP + r"(?=" + SECTION + r"|[A-Z]+-?\d)")
-QUIRK = re.compile(r"\bQ-?\d+[a-z]?\b")
+QUIRK = re.compile(r"(?<!-)\bQ-?\d+[a-z]?\b")
 RULE_ROW = re.compile(r"^\s*(?:\w+(?:<\w+>)?)?\{\"(" + ID + r")\",", re.M)
 PREFIXED = re.compile(r"\b([A-Z][A-Z0-9]*(?:-[A-Z]+)*)-(\d+[a-z]?)\b(?!-)")
+DEFINED = re.compile(r"\b([A-Z][A-Z0-9]*-\d+[a-z]?)(?: \([A-Z0-9]+\))?: ")  # a rule that stands in a sentence of its own
 FILE_NAME = re.compile(r"\bspec/([a-z-]+)\.md")
 
 
@@ -41,6 +42,7 @@ class Spec:
         self.ids = set()
         for row in re.findall(r"^\|([^|]*)\|", text, re.M):
             self.ids |= ids_of(row)
+        self.ids |= set(DEFINED.findall(text))
 
     def has(self, item):
         return item in self.sections or item in self.ids

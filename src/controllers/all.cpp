@@ -1,0 +1,23 @@
+#include "controllers/all.h"
+
+#include "controllers/evacuation/evacuation.h"
+#include "controllers/migration/migration.h"
+#include "controllers/node/node.h"
+#include "controllers/pool/pool.h"
+#include "controllers/replica_set/replica_set.h"
+#include "controllers/vm/vm_controller.h"
+#include "controllers/vmi/vmi.h"
+#include "controllers/workload_update/workload_update.h"
+
+namespace vg::controllers {
+
+std::span<const Controller> all() {
+  // Owners before what they own: an owner that deletes a VMI because it ended does so before the VMI is cleared up, so
+  // that the deletion is told.
+  static const Controller controllers[] = {
+      pool_controller(),       replica_set_controller(),     vm_controller(),  vmi_controller(), migration_controller(),
+      evacuation_controller(), workload_update_controller(), node_controller()};
+  return controllers;
+}
+
+}  // namespace vg::controllers

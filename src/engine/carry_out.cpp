@@ -1,0 +1,141 @@
+#include "engine/carry_out.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "base/log.h"
+#include "base/phrases.h"
+#include "base/time_rfc3339.h"
+#include "catalog/catalog.h"
+#include "json/access.h"
+#include "objects/object_writes.h"
+
+namespace vg::engine {
+namespace {
+
+using controllers::Account;
+using controllers::Effect;
+using controllers::Verb;
+
+// As upstream installs its components.
+User component_account(std::string_view ns, std::string_view account) {
+  return {.name = fmt::format("system:serviceaccount:{}:{}", ns, account),
+          .uid = {},
+          .groups = {"system:serviceaccounts", fmt::format("system:serviceaccounts:{}", ns), "system:authenticated"},
+          .extra = {}};
+}
+
+std::string_view manager_of(Account account) {
+  return account == Account::controller ? "virt-controller" : "virt-handler";
+}
+
+bool of_status(Verb verb) { return verb == Verb::update_status || verb == Verb::patch_status; }
+
+bool done_already(const Effect& effect, const Status& status) {
+  if (!effect.already_done_is_fine) return false;
+  return effect.verb == Verb::create ? status.reason == "AlreadyExists" : status.code == 404;
+}
+
+// What a client would find in the message, without the advice for people behind it being lost.
+controllers::Event with_cause(controllers::Event event, const Status& status) {
+  event.message += event.message.empty() ? status.message : ": " + status.message;
+  return event;
+}
+
+}  // namespace
+
+bool is_lost_race(const Status& status) {
+  return (status.code == 409 && status.reason == "Conflict") || status.message.starts_with(phrases::patch_test_failed);
+}
+
+Carrier::Carrier(Parts parts)
+    : parts_(parts),
+      controller_(component_account(parts.backend.admission.own_namespace, "kubevirt-controller")),
+      handler_(component_account(parts.backend.admission.own_namespace, "kubevirt-handler")),
+      serial_(static_cast<std::uint64_t>(parts.backend.clock.wall_now().time_since_epoch().count())) {}
+
+Task<Result<void>> Carrier::write(const Effect& effect) {
+  const resources::Resource* resource = resources::find_resource(effect.resource);
+  if (!resource) co_return fail(Status::internal_error(fmt::format("{} are not served", effect.resource)));
+  resources::ObjectRequest request(
+      parts_.backend, parts_.core, nullptr, *resource, resource->kind->storage_version(),
+      effect.account == Account::controller ? controller_ : handler_,
+      {.ns = effect.ns, .name = effect.name, .subresource = of_status(effect.verb) ? "status" : ""});
+  request.manager = manager_of(effect.account);
+  const auto ignored = [](const auto& result) { return result ? Result<void>() : Result<void>(fail(result.error())); };
+  switch (effect.verb) {
+    case Verb::create:
+      co_return ignored(co_await create(request, {.object = json::Value(effect.document, request.storage())}));
+    case Verb::update:
+    case Verb::update_status:
+      co_return ignored(co_await update(request, {.object = json::Value(effect.document, request.storage())}));
+    case Verb::patch:
+    case Verb::patch_status: {
+      const resources::Patch wanted{.format = resources::PatchFormat::json_patch,
+                                    .document = json::Value(effect.document, request.storage())};
+      co_return ignored(co_await patch(request, wanted));
+    }
+    case Verb::remove: {
+      resources::DeleteOptions options;
+      if (!effect.uid.empty()) options.uid = effect.uid;
+      co_return ignored(co_await remove(request, options));
+    }
+  }
+  co_return fail(Status::internal_error("an effect of a controller has no verb"));
+}
+
+Task<void> Carrier::tell(const controllers::EventObject& about, const controllers::Event& event, EventSource source) {
+  json::LeasedArena arena;
+  const std::string now =
+      print_rfc3339({.seconds = Timestamp::from(parts_.backend.clock.wall_now()).seconds, .nanoseconds = 0});
+  EventWrite wanted = parts_.events.write(about, event, source, now, ++serial_, arena.storage());
+  const resources::Resource& resource = *resources::find_resource(controllers::kinds::event);
+  resources::ObjectRequest request(parts_.backend, parts_.core, nullptr, resource, resource.kind->storage_version(),
+                                   controller_, {.ns = wanted.ns, .name = wanted.is_new ? "" : wanted.name});
+  request.manager = manager_of(Account::controller);
+  Result<void> written;
+  if (wanted.is_new) {
+    const auto made = co_await create(request, {.object = std::move(wanted.document)});
+    if (!made) written = fail(made.error());
+  } else {
+    const resources::Patch counted{.format = resources::PatchFormat::merge_patch, .document = wanted.document};
+    const auto patched = co_await patch(request, counted);
+    if (!patched) written = fail(patched.error());
+  }
+  if (written) co_return;
+  parts_.events.forget(wanted.ns, wanted.name);
+  // Nobody waits for an event: what it is about happened all the same.
+  if (wanted.is_new)
+    log::info("an event could not be stored", {{"reason", event.reason}, {"cause", written.error().message}});
+  else
+    co_await tell(about, event, source);
+}
+
+Task<Done> Carrier::carry_out(const controllers::Pass& pass, const controllers::EventObject& about,
+                              EventSource source) {
+  Done done;
+  for (const controllers::Told& told : pass.events) co_await tell(told.about.value_or(about), told.event, source);
+  for (const Effect& effect : pass.effects) {
+    const auto written = co_await write(effect);
+    const controllers::EventObject& subject = effect.about ? *effect.about : about;
+    if (!written && !done_already(effect, written.error())) {
+      if (effect.if_failed && !is_lost_race(written.error()))
+        co_await tell(subject, with_cause(*effect.if_failed, written.error()), source);
+      if (effect.soft_reason.empty()) {
+        done.hard = written.error();
+        co_return done;
+      }
+      if (!done.carried.error) done.carried.error = {.reason = effect.soft_reason, .message = written.error().message};
+      if (!effect.others_follow) co_return done;
+      continue;
+    }
+    if (effect.if_done) co_await tell(subject, *effect.if_done, source);
+    for (const controllers::Told& told : effect.also_told)
+      co_await tell(told.about.value_or(about), told.event, source);
+    ++done.carried.done;
+  }
+  co_return done;
+}
+
+}  // namespace vg::engine

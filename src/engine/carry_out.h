@@ -1,0 +1,47 @@
+// Carries out what a pass wants done: effects one after the other, through the write path that every client's writes
+// take, under the account that upstream's component has.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/core.h"
+#include "base/status.h"
+#include "base/task.h"
+#include "controllers/pass.h"
+#include "engine/events.h"
+#include "objects/object_request.h"
+
+namespace vg::engine {
+
+// How it went. A hard failure ends the pass: nothing further was done.
+struct Done {
+  controllers::Carried carried;
+  std::optional<Status> hard = {};
+};
+
+// Somebody else wrote the object after it was read: the pass is repeated, and nothing is wrong.
+bool is_lost_race(const Status& status);
+
+class Carrier {
+ public:
+  struct Parts {
+    resources::Backend& backend;
+    Core& core;
+    EventRecorder& events;
+  };
+  explicit Carrier(Parts parts);
+
+  // On the core. `about` is the object that events are about unless they name another.
+  Task<Done> carry_out(const controllers::Pass& pass, const controllers::EventObject& about, EventSource source);
+
+ private:
+  Task<Result<void>> write(const controllers::Effect& effect);
+  Task<void> tell(const controllers::EventObject& about, const controllers::Event& event, EventSource source);
+
+  Parts parts_;
+  User controller_, handler_;
+  std::uint64_t serial_;
+};
+
+}  // namespace vg::engine

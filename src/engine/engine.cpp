@@ -1,0 +1,450 @@
+#include "engine/engine.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <exception>
+#include <list>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/background.h"
+#include "base/controller_limits.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "engine/carry_out.h"
+#include "engine/index.h"
+#include "engine/store_world.h"
+#include "engine/work_queue.h"
+#include "json/arena_pool.h"
+#include "objects/draft.h"
+#include "objects/turn.h"
+#include "objects/wakeup.h"
+
+namespace vg::engine {
+namespace {
+
+using controllers::Controller;
+using controllers::Pass;
+using std::chrono::milliseconds;
+
+constexpr double pass_bounds[] = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5};
+
+}  // namespace
+
+// One controller with its queue.
+struct Loop {
+  const Controller* controller = nullptr;
+  WorkQueue queue = {};
+  // Whether it keeps up: what was queued before the last look must have had its pass at the next one.
+  std::uint64_t turn_then = 0;
+  std::shared_ptr<std::atomic<bool>> behind = std::make_shared<std::atomic<bool>>(false);
+  std::set<Key> waiting = {};                    // objects that found no node
+  std::map<Key, WorkQueue::Instant> asked = {};  // when their last pass wanted to look again
+  std::shared_ptr<metrics::Gauge> depth = {}, without_node = {};
+  std::shared_ptr<metrics::Counter> succeeded = {}, failed = {}, lost_races = {};
+  std::shared_ptr<metrics::Histogram> seconds = {};
+};
+
+class Engine::Work {
+ public:
+  explicit Work(Parts parts)
+      : parts_(parts),
+        wakeup_(std::make_shared<resources::Wakeup>(parts.core)),
+        carrier_({.backend = parts.backend, .core = parts.core, .events = events_}),
+        index_(parts.backend.store, parts.config) {
+    add_loops();
+    add_sources();
+  }
+
+  Task<void> run();
+  bool at_rest() const { return at_rest_.load(std::memory_order_acquire); }
+  std::optional<std::string> problem() const;
+
+ private:
+  // The changes of one resource, and what they mean to whom.
+  struct Source {
+    std::string resource;
+    std::unique_ptr<Watch> watch = {};
+    bool more = true;             // next() may have something
+    std::vector<Loop*> own = {};  // whose objects these are
+    std::vector<std::pair<Loop*, const controllers::Trigger*>> triggers = {};
+    bool finds_missing = false;  // one of the triggers is of a controller that looks at what is not there
+  };
+
+  ObjectStore& store() { return parts_.backend.store; }
+  void add_loops();
+  void add_sources();
+  Source& source_of(std::string_view resource);
+  void open(Source& source);
+  void look_at_all(Source& source);
+  bool follow(Source& source);
+  void see(Source& source, const vg::Change& change);
+  void queue(Loop& loop, const Key& key, int priority);
+  void trigger(Source& source, const controllers::Change& seen, const StoreWorld& world, bool only_missing);
+  bool start_passes(Loop& loop);
+  Task<void> look_at(Loop& loop, Key key);
+  Task<bool> pass(Loop& loop, const Key& key);
+  bool time_is_up(Loop& loop, const Key& key);
+  bool finished(Loop& loop, const Key& key, const Pass& pass, const Done& done);
+  void note_waiting(Loop& loop, const Key& key, bool waits);
+  bool wake_waiting();
+  std::size_t without_node() const;
+  void look_whether_behind();
+  std::optional<WorkQueue::Instant> next_instant() const;
+  Task<void> wake_after(milliseconds time);
+  WorkQueue::Instant now() const { return parts_.backend.clock.steady_now(); }
+
+  Parts parts_;
+  std::shared_ptr<resources::Wakeup> wakeup_;
+  EventRecorder events_;
+  Carrier carrier_;
+  Index index_;
+  std::uint64_t nodes_then_ = 0;  // when those that wait for one were last woken
+  WorkQueue::Instant may_wake_ = {};
+  std::list<Loop> loops_;
+  std::list<Source> sources_;
+  std::list<Background> passes_;
+  Background timer_;
+  std::atomic<bool> at_rest_ = false;
+};
+
+Engine::Engine(Parts parts) : work_(std::make_unique<Work>(parts)) {}
+Engine::~Engine() = default;
+Task<void> Engine::run() { return work_->run(); }
+bool Engine::at_rest() const { return work_->at_rest(); }
+std::optional<std::string> Engine::problem() const { return work_->problem(); }
+
+void Engine::Work::add_loops() {
+  auto& depth = parts_.metrics.gauges("virtgate_controller_queue_depth",
+                                      "Objects that wait for a pass of a controller.", {"controller"});
+  auto& passes = parts_.metrics.counters("virtgate_controller_passes_total", "Passes of a controller, by result.",
+                                         {"controller", "result"});
+  auto& seconds = parts_.metrics.histograms("virtgate_controller_pass_seconds",
+                                            "How long passes of a controller took, writes included.", {"controller"},
+                                            {std::begin(pass_bounds), std::end(pass_bounds)});
+  auto& without_node = parts_.metrics.gauges("virtgate_controller_waiting_for_nodes",
+                                             "Objects that wait for a node that has room for them.", {"controller"});
+  for (const Controller& controller : parts_.controllers)
+    loops_.push_back({.controller = &controller,
+                      .queue = {},
+                      .depth = depth.with({controller.name}),
+                      .without_node = without_node.with({controller.name}),
+                      .succeeded = passes.with({controller.name, "success"}),
+                      .failed = passes.with({controller.name, "error"}),
+                      .lost_races = passes.with({controller.name, "conflict"}),
+                      .seconds = seconds.with({controller.name})});
+}
+
+Engine::Work::Source& Engine::Work::source_of(std::string_view resource) {
+  for (Source& source : sources_)
+    if (source.resource == resource) return source;
+  return sources_.emplace_back(Source{.resource = std::string(resource)});
+}
+
+void Engine::Work::add_sources() {
+  // What is indexed comes first, so that a pass never sees a world without it.
+  source_of(controllers::kinds::node);
+  source_of(controllers::kinds::vmi);
+  source_of(controllers::kinds::migration);
+  source_of(controllers::kinds::vm);
+  for (Loop& loop : loops_) {
+    source_of(loop.controller->resource).own.push_back(&loop);
+    for (const controllers::Trigger& trigger : loop.controller->triggers) {
+      Source& source = source_of(trigger.resource);
+      source.triggers.emplace_back(&loop, &trigger);
+      source.finds_missing = source.finds_missing || loop.controller->looks_at_missing;
+    }
+  }
+}
+
+// --- what happens ----------------------------------------------------------------------------------------------------
+
+void Engine::Work::open(Source& source) {
+  const Revision from = store().revision();
+  auto watch =
+      store().watch({.resource = source.resource, .from_revision = from}, [wakeup = wakeup_] { wakeup->signal(); });
+  // Only an old revision can be refused, and this one is not.
+  if (watch) source.watch = std::move(*watch);
+  source.more = true;
+  look_at_all(source);
+}
+
+void Engine::Work::look_at_all(Source& source) {
+  const auto page = store().list({.resource = source.resource});
+  if (!page) return;
+  for (const ObjectPtr object : page->objects) {
+    index_.see(*object);
+    const Key key{.ns = std::string(object->ns()), .name = std::string(object->name())};
+    for (Loop* loop : source.own) loop->queue.add(key);
+    if (source.finds_missing) {
+      json::LeasedArena arena;
+      const json::Value value = resources::load_object(*object, arena.storage());
+      trigger(source, {.happened = controllers::Happened::added, .before = nullptr, .after = value.if_object()},
+              StoreWorld(store(), index_.kept(), arena.storage()), true);
+    }
+  }
+}
+
+// False when there was nothing.
+bool Engine::Work::follow(Source& source) {
+  if (!source.watch) open(source);
+  if (!source.watch) return false;
+  auto batch = source.watch->next(limits::controller_changes_at_once);
+  if (!batch) {  // it fell behind the store's window
+    source.watch = nullptr;
+    index_.drop_gone();
+    open(source);
+    return true;
+  }
+  source.more = batch->more;
+  for (const vg::Change& change : batch->changes) see(source, change);
+  return batch->more || !batch->changes.empty();
+}
+
+void Engine::Work::see(Source& source, const vg::Change& change) {
+  index_.see(*change.object);
+  const Key key{.ns = std::string(change.object->ns()), .name = std::string(change.object->name())};
+  json::LeasedArena arena;
+  std::optional<json::Value> before, after;
+  const auto open_both = [&] {
+    if (before || after) return;
+    if (change.previous) before = resources::load_object(*change.previous, arena.storage());
+    (change.type == ChangeType::removed ? before : after) = resources::load_object(*change.object, arena.storage());
+  };
+  for (Loop* loop : source.own) {
+    int priority = 0;
+    if (loop->controller->priority && change.type != ChangeType::removed) {
+      open_both();
+      priority = loop->controller->priority(after->get_object());
+    }
+    queue(*loop, key, priority);
+  }
+  if (source.triggers.empty()) return;
+  open_both();
+  using controllers::Happened;
+  const controllers::Change seen{.happened = change.type == ChangeType::added      ? Happened::added
+                                             : change.type == ChangeType::modified ? Happened::changed
+                                                                                   : Happened::removed,
+                                 .before = before ? before->if_object() : nullptr,
+                                 .after = after ? after->if_object() : nullptr};
+  trigger(source, seen, StoreWorld(store(), index_.kept(), arena.storage()), false);
+}
+
+// `only_missing`: for the controllers that look at what is not there; the others look at everything at the start.
+void Engine::Work::trigger(Source& source, const controllers::Change& seen, const StoreWorld& world,
+                           bool only_missing) {
+  for (const auto& [loop, trigger] : source.triggers)
+    if (!only_missing || loop->controller->looks_at_missing)
+      for (const Key& concerned : trigger->keys(seen, world)) queue(*loop, concerned, 0);
+}
+
+void Engine::Work::queue(Loop& loop, const Key& key, int priority) {
+  if (loop.controller->delay == milliseconds::zero())
+    loop.queue.add(key, priority);
+  else
+    loop.queue.add_at(key, now() + loop.controller->delay);
+}
+
+// --- those that found no node ----------------------------------------------------------------------------------------
+
+void Engine::Work::note_waiting(Loop& loop, const Key& key, bool waits) {
+  if (waits)
+    loop.waiting.insert(key);
+  else
+    loop.waiting.erase(key);
+  loop.without_node->set(static_cast<double>(loop.waiting.size()));
+}
+
+std::size_t Engine::Work::without_node() const {
+  std::size_t sum = 0;
+  for (const Loop& loop : loops_) sum += loop.waiting.size();
+  return sum;
+}
+
+// Tries them again once something has changed; the more there are, the less often, for most changes help nobody.
+bool Engine::Work::wake_waiting() {
+  const std::size_t count = without_node();
+  if (count == 0 || index_.kept().nodes.version() == nodes_then_ || now() < may_wake_) return false;
+  nodes_then_ = index_.kept().nodes.version();
+  may_wake_ = now() + limits::controller_wake_interval + limits::controller_wake_pause * count;
+  for (Loop& loop : loops_)
+    for (const Key& key : loop.waiting) loop.queue.add(key);
+  return true;
+}
+
+// --- how it goes -----------------------------------------------------------------------------------------------------
+
+void Engine::Work::look_whether_behind() {
+  for (Loop& loop : loops_) {
+    const auto oldest = loop.queue.oldest_turn();
+    loop.behind->store(oldest && *oldest < loop.turn_then, std::memory_order_relaxed);
+    loop.turn_then = loop.queue.next_turn();
+  }
+}
+
+std::optional<std::string> Engine::Work::problem() const {
+  for (const Loop& loop : loops_)
+    if (loop.behind->load(std::memory_order_relaxed))
+      return fmt::format("objects have waited for more than {} s for a pass of the controller {}",
+                         limits::controller_lag.count(), loop.controller->name);
+  return std::nullopt;
+}
+
+// --- passes ----------------------------------------------------------------------------------------------------------
+
+bool Engine::Work::finished(Loop& loop, const Key& key, const Pass& pass, const Done& done) {
+  index_.release(pass, !done.hard && !done.carried.error);
+  if (pass.again) {
+    const auto when = now() + *pass.again;
+    loop.queue.add_at(key, when);
+    loop.asked.insert_or_assign(key, when);
+  }
+  if (!done.hard) return !done.carried.error && !pass.try_again;
+  if (is_lost_race(*done.hard)) {
+    loop.lost_races->add();
+  } else if (done.hard->code != 404) {
+    log::warning("a pass of a controller failed and is tried again",
+                 {{"controller", loop.controller->name},
+                  {"object", fmt::format("{}/{}", key.ns, key.name)},
+                  {"reason", done.hard->message}});
+  }
+  return false;
+}
+
+// Asked once a pass: the next one has to ask anew.
+bool Engine::Work::time_is_up(Loop& loop, const Key& key) {
+  const auto asked = loop.asked.find(key);
+  if (asked == loop.asked.end()) return false;
+  const bool is_up = asked->second <= now();
+  loop.asked.erase(asked);
+  return is_up;
+}
+
+// True when it went well.
+Task<bool> Engine::Work::pass(Loop& loop, const Key& key) {
+  const Controller& controller = *loop.controller;
+  const config::ConfigPtr config = parts_.config.current();
+  json::LeasedArena arena;
+  const StoreWorld world(store(), index_.kept(), arena.storage());
+  const json::Object* object = world.get(controller.resource, key.ns, key.name);
+  if (!object && !controller.looks_at_missing) {
+    note_waiting(loop, key, false);
+    loop.asked.erase(key);
+    co_return true;
+  }
+  const controllers::Turn turn{.world = world,
+                               .key = key,
+                               .config = *config,
+                               .now = parts_.backend.clock.wall_now(),
+                               .random = random_u64(),
+                               .storage = arena.storage(),
+                               .time_is_up = time_is_up(loop, key)};
+  const Pass first = controller.sync(turn);
+  note_waiting(loop, key, first.waits_for_nodes);
+  index_.reserve(first);
+  const controllers::EventObject about = object ? controllers::event_object(*object) : controllers::EventObject();
+  const EventSource source{.component = controller.component};
+  const Done done = co_await carrier_.carry_out(first, about, source);
+  bool good = finished(loop, key, first, done);
+  if (done.hard || !controller.finish || (first.complete && !done.carried.error)) co_return good;
+
+  json::LeasedArena later_arena;
+  const StoreWorld later(store(), index_.kept(), later_arena.storage());
+  if (!later.get(controller.resource, key.ns, key.name)) co_return good;
+  const controllers::Turn ending{.world = later,
+                                 .key = key,
+                                 .config = *config,
+                                 .now = parts_.backend.clock.wall_now(),
+                                 .random = turn.random,
+                                 .storage = later_arena.storage(),
+                                 .time_is_up = turn.time_is_up};
+  const Pass second = controller.finish(ending, first, done.carried);
+  index_.reserve(second);
+  const Done ended = co_await carrier_.carry_out(second, about, source);
+  good = finished(loop, key, second, ended) && good;
+  co_return good;
+}
+
+Task<void> Engine::Work::look_at(Loop& loop, Key key) {
+  const auto began = now();
+  bool good = false;
+  try {
+    good = co_await pass(loop, key);
+  } catch (const std::exception& error) {
+    log::error("a controller cannot work on an object", {{"controller", loop.controller->name},
+                                                         {"object", fmt::format("{}/{}", key.ns, key.name)},
+                                                         {"reason", error.what()}});
+  }
+  loop.seconds->observe(std::chrono::duration<double>(now() - began).count());
+  (good ? loop.succeeded : loop.failed)->add();
+  if (good)
+    loop.queue.succeeded(key);
+  else
+    loop.queue.failed(key, now());
+  loop.queue.done(key);
+  wakeup_->signal();
+}
+
+// True when at least one began.
+bool Engine::Work::start_passes(Loop& loop) {
+  bool any = false;
+  while (loop.queue.working() < limits::controller_passes_max) {
+    auto key = loop.queue.take(now());
+    if (!key) break;
+    passes_.emplace_back(look_at(loop, std::move(*key)));
+    any = true;
+    if (!passes_.back().done()) continue;
+    passes_.pop_back();
+    break;  // it had nothing to wait for; others have their turn
+  }
+  loop.depth->set(static_cast<double>(loop.queue.waiting()));
+  return any;
+}
+
+std::optional<WorkQueue::Instant> Engine::Work::next_instant() const {
+  std::optional<WorkQueue::Instant> first;
+  if (without_node() != 0 && index_.kept().nodes.version() != nodes_then_) first = may_wake_;
+  for (const Loop& loop : loops_)
+    if (const auto instant = loop.queue.next_instant(); instant && (!first || *instant < *first)) first = instant;
+  return first;
+}
+
+Task<void> Engine::Work::wake_after(milliseconds time) {
+  co_await parts_.core.sleep(time);
+  wakeup_->signal();
+}
+
+Task<void> Engine::Work::run() {
+  std::optional<resources::Turn> turn(parts_.core);
+  auto resync = now() + limits::controller_resync;
+  auto lag_look = now() + limits::controller_lag;
+  while (true) {
+    bool busy = false;
+    for (Source& source : sources_) busy = follow(source) || busy;
+    busy = wake_waiting() || busy;
+    if (now() >= lag_look) {
+      look_whether_behind();
+      lag_look = now() + limits::controller_lag;
+    }
+    if (now() >= resync) {
+      for (Source& source : sources_) look_at_all(source);
+      resync = now() + limits::controller_resync;
+    }
+    for (Loop& loop : loops_) busy = start_passes(loop) || busy;
+    passes_.remove_if([](const Background& pass) { return pass.done(); });
+    at_rest_.store(!busy && passes_.empty(), std::memory_order_release);
+    if (busy) {
+      if (turn->over()) co_await turn->pass();
+      continue;
+    }
+    const auto instant = next_instant().value_or(resync);
+    const auto wait = std::chrono::ceil<milliseconds>(std::min({instant, resync, lag_look}) - now());
+    timer_ = Background(wake_after(std::max(wait, milliseconds(1))));
+    co_await wakeup_->wait();
+    turn.emplace(parts_.core);
+  }
+}
+
+}  // namespace vg::engine

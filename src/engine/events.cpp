@@ -1,0 +1,86 @@
+#include "engine/events.h"
+
+#include <fmt/format.h>
+
+#include "base/controller_limits.h"
+
+namespace vg::engine {
+namespace {
+
+constexpr std::string_view cluster_events_namespace = "default";  // as Kubernetes has it for objects without one
+
+std::string_view type_name(controllers::EventType type) {
+  return type == controllers::EventType::normal ? "Normal" : "Warning";
+}
+
+std::string key_of(const controllers::EventObject& about, const controllers::Event& event, const EventSource& source) {
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", about.uid, about.name, about.kind, event.reason,
+                     type_name(event.type), source.component, event.message);
+}
+
+json::Value new_event(const EventWrite& to, const controllers::EventObject& about, const controllers::Event& event,
+                      const EventSource& source, std::string_view now, const json::StoragePtr& storage) {
+  json::Object from({{"component", source.component}}, storage);
+  if (!source.host.empty()) from["host"] = source.host;
+  return json::Value({{"apiVersion", "v1"},
+                      {"kind", "Event"},
+                      {"metadata", {{"name", to.name}, {"namespace", to.ns}}},
+                      {"involvedObject",
+                       {{"kind", about.kind},
+                        {"namespace", about.ns},
+                        {"name", about.name},
+                        {"uid", about.uid},
+                        {"apiVersion", about.api_version},
+                        {"resourceVersion", about.resource_version}}},
+                      {"reason", event.reason},
+                      {"message", event.message},
+                      {"source", std::move(from)},
+                      {"firstTimestamp", now},
+                      {"lastTimestamp", now},
+                      {"count", 1},
+                      {"type", type_name(event.type)},
+                      {"eventTime", nullptr},
+                      {"reportingComponent", source.component},
+                      {"reportingInstance", source.host}},
+                     storage);
+}
+
+}  // namespace
+
+EventWrite EventRecorder::write(const controllers::EventObject& about, const controllers::Event& event,
+                                const EventSource& source, std::string_view now, std::uint64_t serial,
+                                const json::StoragePtr& storage) {
+  std::string key = key_of(about, event, source);
+  if (const auto found = by_key_.find(key); found != by_key_.end()) {
+    recent_.splice(recent_.begin(), recent_, found->second);
+    Known& known = *found->second;
+    ++known.count;
+    return {.is_new = false,
+            .ns = known.ns,
+            .name = known.name,
+            .document = json::Value({{"count", known.count}, {"lastTimestamp", now}}, storage)};
+  }
+  EventWrite made{.is_new = true,
+                  .ns = std::string(about.ns.empty() ? cluster_events_namespace : about.ns),
+                  .name = fmt::format("{}.{:016x}", about.name, serial),
+                  .document = {}};
+  made.document = new_event(made, about, event, source, now, storage);
+  recent_.push_front({.key = key, .ns = made.ns, .name = made.name, .count = 1});
+  by_key_.emplace(std::move(key), recent_.begin());
+  if (recent_.size() > limits::remembered_events_max) {
+    by_key_.erase(recent_.back().key);
+    recent_.pop_back();
+  }
+  return made;
+}
+
+void EventRecorder::forget(std::string_view ns, std::string_view name) {
+  for (auto known = recent_.begin(); known != recent_.end(); ++known)
+    if (known->ns == ns && known->name == name) {
+      by_key_.erase(known->key);
+      recent_.erase(known);
+      return;
+    }
+}
+
+}  // namespace vg::engine

@@ -1,0 +1,47 @@
+// Events as clients know them: one object for what happened, which counts when the same thing happens again.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "controllers/pass.h"
+#include "json/value.h"
+
+namespace vg::engine {
+
+struct EventSource {
+  std::string_view component;
+  std::string_view host = {};
+};
+
+// What is to be written for an event: a new object, or a patch of the one that is there.
+struct EventWrite {
+  bool is_new = true;
+  std::string ns, name;
+  json::Value document;  // the event, or a merge patch
+};
+
+// Remembers the last events, so that a repetition becomes a higher count. One thread.
+class EventRecorder {
+ public:
+  // `now`: RFC 3339 with whole seconds. `serial`: something that no other event has, for its name.
+  EventWrite write(const controllers::EventObject& about, const controllers::Event& event, const EventSource& source,
+                   std::string_view now, std::uint64_t serial, const json::StoragePtr& storage);
+  // It could not be counted where it was thought to be: the next one makes a new object.
+  void forget(std::string_view ns, std::string_view name);
+
+ private:
+  struct Known {
+    std::string key;
+    std::string ns, name;
+    std::uint32_t count = 1;
+  };
+  std::list<Known> recent_;  // the last used first
+  std::map<std::string, std::list<Known>::iterator, std::less<>> by_key_;
+};
+
+}  // namespace vg::engine

@@ -1,0 +1,113 @@
+#include "engine/index.h"
+
+#include <set>
+#include <vector>
+
+#include "controllers/placement.h"
+#include "controllers/world.h"
+#include "json/access.h"
+#include "json/arena_pool.h"
+#include "objects/draft.h"
+
+namespace vg::engine {
+namespace {
+
+using controllers::Effect;
+using controllers::Verb;
+
+namespace kinds = controllers::kinds;
+
+// The name that lives as long as the program; empty for what is not counted.
+std::string_view counted(std::string_view resource) {
+  for (const std::string_view kind : {kinds::node, kinds::vmi, kinds::migration, kinds::vm})
+    if (resource == kind) return kind;
+  return {};
+}
+
+// A write after which something else counts, if it happens.
+bool changes_counts(const Effect& effect) {
+  if (!effect.document.is_object()) return false;
+  return (effect.resource == kinds::vmi && effect.verb == Verb::update) ||
+         (effect.resource == kinds::migration && (effect.verb == Verb::update || effect.verb == Verb::update_status));
+}
+
+}  // namespace
+
+void Index::put(std::string_view resource, const json::Object& object) {
+  if (resource == kinds::node) return kept_.nodes.put(controllers::NodeInfo::read(object));
+  if (resource == kinds::migration) return kept_.migrations.put(controllers::MigrationInfo::read(object));
+  const json::Object* metadata = json::get_object(object, "metadata");
+  if (!metadata) return;
+  const std::string_view ns = json::get_string_or(*metadata, "namespace"),
+                         name = json::get_string_or(*metadata, "name");
+  kept_.nodes.replace_of(ns, name, controllers::placements_of(object, *config_.current()));
+  kept_.claims.put(ns, name, controllers::claims_of(object));
+  kept_.migrations.put_vmi(controllers::MovableInfo::read(object));
+}
+
+// A VM that names no claim is not opened: most have none, and VMs change often while they start.
+void Index::put_vm(const StoredObject& vm) {
+  if (!vm.json().contains(R"("claimName")") && !vm.json().contains(R"("dataVolume")"))
+    return kept_.vm_claims.forget(vm.ns(), vm.name());
+  json::LeasedArena arena;
+  const json::Value value = resources::load_object(vm, arena.storage());
+  kept_.vm_claims.put(vm.ns(), vm.name(), controllers::template_claims_of(value.get_object()));
+}
+
+void Index::put_newest(std::string_view resource, std::string_view ns, std::string_view name) {
+  if (const ObjectPtr newest = store_.get(resource, ns, name)) {
+    if (resource == kinds::vm) return put_vm(*newest);
+    json::LeasedArena arena;
+    const json::Value value = resources::load_object(*newest, arena.storage());
+    return put(resource, value.get_object());
+  }
+  if (resource == kinds::node) return kept_.nodes.forget(name);
+  if (resource == kinds::migration) return kept_.migrations.forget(ns, name);
+  if (resource == kinds::vm) return kept_.vm_claims.forget(ns, name);
+  kept_.nodes.remove_of(ns, name);
+  kept_.claims.forget(ns, name);
+  kept_.migrations.forget_vmi(ns, name);
+}
+
+void Index::see(const StoredObject& changed) {
+  const std::string_view resource = counted(changed.resource());
+  if (resource.empty()) return;
+  const auto reserved =
+      reserved_.find({resource, {.ns = std::string(changed.ns()), .name = std::string(changed.name())}});
+  if (reserved == reserved_.end())
+    put_newest(resource, changed.ns(), changed.name());
+  else
+    reserved->second.missed = true;
+}
+
+void Index::drop_gone() {
+  std::vector<std::string> nodes;
+  for (const auto& [name, info] : kept_.nodes.infos()) nodes.push_back(name);
+  for (const std::string& name : nodes)
+    if (!store_.get(kinds::node, "", name)) kept_.nodes.forget(name);
+  std::set<controllers::Key> vmis;
+  for (const controllers::Placed* placed : kept_.nodes.all()) vmis.insert({.ns = placed->ns, .name = placed->vmi});
+  for (const controllers::Key& vmi : vmis)
+    if (!store_.get(kinds::vmi, vmi.ns, vmi.name)) put_newest(kinds::vmi, vmi.ns, vmi.name);
+}
+
+void Index::reserve(const controllers::Pass& pass) {
+  for (const Effect& effect : pass.effects) {
+    if (!changes_counts(effect)) continue;
+    ++reserved_[{counted(effect.resource), {.ns = effect.ns, .name = effect.name}}].writes;
+    put(effect.resource, effect.document.get_object());
+  }
+}
+
+void Index::release(const controllers::Pass& pass, bool is_done) {
+  for (const Effect& effect : pass.effects) {
+    if (!changes_counts(effect)) continue;
+    const auto found = reserved_.find({counted(effect.resource), {.ns = effect.ns, .name = effect.name}});
+    if (found == reserved_.end() || --found->second.writes != 0) continue;
+    const bool missed = found->second.missed;
+    reserved_.erase(found);
+    if (missed || !is_done) put_newest(effect.resource, effect.ns, effect.name);
+  }
+}
+
+}  // namespace vg::engine

@@ -1,0 +1,46 @@
+// A world over the object store. Reads are of the moment in which they happen, and never of older ones than the writes
+// that this program made before. Objects are read once in a pass.
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "controllers/world.h"
+#include "engine/index.h"
+#include "ports/object_store.h"
+
+namespace vg::engine {
+
+class StoreWorld final : public controllers::World {
+ public:
+  StoreWorld(const ObjectStore& store, const Kept& kept, json::StoragePtr storage)
+      : store_(store), kept_(kept), storage_(std::move(storage)) {}
+
+  const json::Object* get(std::string_view resource, std::string_view ns, std::string_view name) const override;
+  std::vector<const json::Object*> list(std::string_view resource, std::string_view ns) const override;
+  std::vector<const json::Object*> labelled(std::string_view resource, std::string_view ns, std::string_view label,
+                                            std::string_view value) const override;
+  std::vector<const json::Object*> owned_by(std::string_view resource, std::string_view ns,
+                                            std::string_view owner_uid) const override;
+  std::vector<std::string> vmis_with_claim(std::string_view ns, std::string_view claim) const override {
+    return kept_.claims.of(ns, claim);
+  }
+  std::vector<std::string> vms_with_claim(std::string_view ns, std::string_view claim) const override {
+    return kept_.vm_claims.of(ns, claim);
+  }
+  const controllers::Nodes& nodes() const override { return kept_.nodes; }
+  const controllers::Migrations& migrations() const override { return kept_.migrations; }
+
+ private:
+  const json::Object* opened(const ObjectPtr& object) const;
+  template <class Matches>
+  std::vector<const json::Object*> matching(std::string_view resource, std::string_view ns, Matches matches) const;
+
+  const ObjectStore& store_;
+  const Kept& kept_;
+  json::StoragePtr storage_;
+  mutable std::map<std::tuple<std::string, std::string, std::string>, json::Value> open_;
+};
+
+}  // namespace vg::engine
