@@ -196,7 +196,8 @@ def row_text(name, members):
 def file_text(function, about, rows, namespace):
     body = "\n".join(row_text(name, rows[name]) for name in sorted(rows))
     return f"""// {about}
-// Written by tools/structures_import.py from a release's sources; do not edit. The notation is explained in structures.h.
+// Written by tools/structures_import.py from a release's sources; do not edit.
+// The notation is explained in structures.h.
 #include "{namespace}/structures.h"
 
 namespace vg::{namespace.replace("/", "::")} {{

@@ -1,5 +1,6 @@
 // The structures that libvirt's domain is made of in Go's libvirtxml, by name.
-// Written by tools/structures_import.py from a release's sources; do not edit. The notation is explained in structures.h.
+// Written by tools/structures_import.py from a release's sources; do not edit.
+// The notation is explained in structures.h.
 #include "admission/cel/structures.h"
 
 namespace vg::admission::cel {
