@@ -838,12 +838,19 @@ TEST_F(ApiTest, OthersAreServedWhileALongListIsLookedThrough) {
   const auto bystander = std::make_shared<Bystander>((*cores_)[0]);
   bystander->run();
   const std::vector<Header> protobuf = {{"Accept", "application/vnd.kubernetes.protobuf"}};
-  const auto waited = [&](const std::string& method, const std::string& query, const std::vector<Header>& headers) {
+  const auto waited_once = [&](const std::string& method, const std::string& query,
+                               const std::vector<Header>& headers) {
     auto served = exchange(method, std::string(config_maps) + query, {}, headers);
     bystander->longest = std::chrono::nanoseconds(0);
     start(*served).get();
     EXPECT_EQ(served->response().status, 200);
     return std::chrono::duration<double, std::milli>(bystander->longest.load()).count();
+  };
+  // Of three, the shortest: a turn that is too long is so every time, while a busy host may steal from one.
+  const auto waited = [&](const std::string& method, const std::string& query, const std::vector<Header>& headers) {
+    double least = waited_once(method, query, headers);
+    for (int again = 0; again < 2; ++again) least = std::min(least, waited_once(method, query, headers));
+    return least;
   };
   waited("GET", "", {});  // from here on it knows when it ran last
   // Each takes some 10 ms and more. A turn is half a millisecond.

@@ -77,7 +77,7 @@ void update_cpu(const Case& about, string_view reason) {
   const std::uint32_t present = edit::number(running, "sockets");
   if (sockets == present) return;                  // VMC-101a
   if (is_true(about.vmi_status, "HotVCPUChange"))  // VMC-101b
-    return about.work.fail(reason, "another change of CPUs is under way; the next one begins when it is over");
+    return about.work.fail(reason, "another change of CPUs is in progress; the next one begins when it is over");
   if (about.migrating())  // VMC-101c
     return about.work.fail(reason, "CPUs cannot be changed while the VMI migrates");
   if (sockets > edit::number(running, "maxSockets"))  // VMC-101d
@@ -145,7 +145,7 @@ void update_memory(const Case& about, string_view reason) {
   if (!most)  // VMC-104e
     return about.restart("memory cannot be changed while the VM runs: the VMI was started without a maximum");
   if (is_true(about.vmi_status, "HotMemoryChange"))  // VMC-104f
-    return about.work.fail(reason, "another change of memory is under way; the next one begins when it is over");
+    return about.work.fail(reason, "another change of memory is in progress; the next one begins when it is over");
   if (about.migrating())  // VMC-104g
     return about.work.fail(reason, "memory cannot be changed while the VMI migrates");
   if (const auto problem = admission::memory_hotplug_problem(about.wanted, *most))  // VMC-104h
