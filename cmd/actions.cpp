@@ -63,12 +63,12 @@ void print_json(std::FILE* out) {
 }  // namespace
 
 int run_actions(std::span<const std::string_view> arguments, Output output) {
-  const auto format =
-      read_listing({.name = "actions",
-                    .synopsis = "[flags]",
-                    .about = "Lists the actions on VMs and VMIs (subresources), and the permissions they require.",
-                    .examples = "virtgate actions\nvirtgate actions -o json"},
-                   {}, arguments, output);
+  const auto format = read_listing(
+      {.name = "actions",
+       .synopsis = "[flags]",
+       .description = "Lists the actions on VMs and VMIs (subresources), and the permissions they require.",
+       .examples = "virtgate actions\nvirtgate actions -o json"},
+      {}, arguments, output);
   if (!format) return format.error();
   if (*format == ListingFormat::json)
     print_json(output.out);

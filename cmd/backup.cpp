@@ -108,7 +108,7 @@ int run_backup(std::span<const std::string_view> arguments, Output output) {
   const auto parsed = read_command(
       {.name = "backup",
        .synopsis = "[flags] FILE",
-       .about =
+       .description =
            "Writes everything that a server needs to serve again into one file: all objects, keys, certificates and "
            "token files (not the audit log). The server may go on running. Whoever has the file has the keys: it "
            "is readable for its owner only.",
@@ -149,8 +149,9 @@ int run_restore(std::span<const std::string_view> arguments, Output output) {
   const auto parsed = read_command(
       {.name = "restore",
        .synopsis = "[flags] FILE",
-       .about = "Makes a state folder of a backup, after every row of it was checked. The server must be stopped. "
-                "Resource versions go on above all that were given out, and watches begin anew.",
+       .description =
+           "Makes a state folder of a backup, after every row of it was checked. The server must be stopped. "
+           "Resource versions go on above all that were given out, and watches begin anew.",
        .examples = "virtgate restore /backups/virtgate-2026-01-31",
        .argument = "FILE",
        .arguments_min = 1,

@@ -32,7 +32,7 @@ struct Options {
 const CommandLine command{
     .name = "check",
     .synopsis = "FILE... | DIR... | - [flags]",
-    .about =
+    .description =
         "Validates manifests as the server would when they are created: defaults, schema and all rules, without a "
         "server. Objects of the same files count as existing. Exit code 0: nothing is refused, 1: something is, "
         "2: something could not be read. virtgate explain RULE-ID tells more about a finding.",

@@ -78,7 +78,7 @@ int run_cluster(std::string_view program, std::span<const std::string_view> argu
   const CommandLine command{
       .name = program == "virt-api" ? std::string_view() : "cluster",
       .synopsis = "[flags]",
-      .about =
+      .description =
           "Serves what virt-api serves in a Kubernetes cluster: webhooks and the aggregated API. It takes the flags "
           "of virt-api; see deploy/README.md.",
       .examples = program == "virt-api" ? std::string_view()

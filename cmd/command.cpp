@@ -26,7 +26,7 @@ std::vector<FlagInfo> with_help(std::vector<FlagInfo> flags) {
 }
 
 std::string help(const CommandLine& command, std::span<const FlagInfo> flags) {
-  std::string text = wrapped(command.about);
+  std::string text = wrapped(command.description);
   text += fmt::format("\nUsage:\n  {} {}\n", command.title(), command.synopsis);
   if (!command.examples.empty()) text += fmt::format("\nExamples:\n{}", indented(command.examples));
   text += fmt::format("\nFlags:\n{}", describe_flags(flags));

@@ -16,7 +16,7 @@ namespace vg::cmd {
 struct CommandLine {
   std::string_view name;           // as it is typed behind the program: "serve", "state check"; empty for virt-api
   std::string_view synopsis;       // what follows the name
-  std::string_view about;          // one paragraph
+  std::string_view description;    // one paragraph
   std::string_view examples = {};  // one a line
   std::string_view argument = {};  // what arguments without dashes are: FILE, or words separated by '|'; empty: there
                                    // are none

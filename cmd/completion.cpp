@@ -243,17 +243,18 @@ constexpr std::array shells = std::to_array<Shell>({{"bash", bash_script}, {"zsh
 }  // namespace
 
 int run_completion(std::span<const std::string_view> arguments, Output output) {
-  const CommandLine command{.name = "completion",
-                            .synopsis = "bash|zsh|fish",
-                            .about = "Prints a script that makes a shell complete the commands and flags of virtgate.",
-                            .examples =
-                                "source <(virtgate completion bash)      # this shell\n"
-                                "virtgate completion bash > /etc/bash_completion.d/virtgate\n"
-                                "virtgate completion zsh > \"${fpath[1]}/_virtgate\"\n"
-                                "virtgate completion fish > ~/.config/fish/completions/virtgate.fish",
-                            .argument = "bash|zsh|fish",
-                            .arguments_min = 1,
-                            .arguments_max = 1};
+  const CommandLine command{
+      .name = "completion",
+      .synopsis = "bash|zsh|fish",
+      .description = "Prints a script that makes a shell complete the commands and flags of virtgate.",
+      .examples =
+          "source <(virtgate completion bash)      # this shell\n"
+          "virtgate completion bash > /etc/bash_completion.d/virtgate\n"
+          "virtgate completion zsh > \"${fpath[1]}/_virtgate\"\n"
+          "virtgate completion fish > ~/.config/fish/completions/virtgate.fish",
+      .argument = "bash|zsh|fish",
+      .arguments_min = 1,
+      .arguments_max = 1};
   const auto read = read_command(command, {}, arguments, output);
   if (!read) return read.error();
   for (const Shell& shell : shells) {

@@ -24,7 +24,7 @@ namespace {
 const CommandLine command{
     .name = "explain",
     .synopsis = "RULE-ID",
-    .about =
+    .description =
         "Tells what a rule or a warning wants, why, and shows an object that it lets through and one that it finds. "
         "The examples are those that the rule is tested with. virtgate rules lists the rules of the server.",
     .examples = "virtgate explain MEM-01\nvirtgate explain WISE-01",

@@ -30,11 +30,12 @@ using Arguments = std::span<const std::string_view>;
 int run_version(Arguments arguments, Output output) {
   std::string format = "text";
   const std::vector<Flag> flags{{"output", 'o', &format, "text|json", "text, or the JSON document of /version"}};
-  const auto read = read_command({.name = "version",
-                                  .synopsis = "[flags]",
-                                  .about = "Shows the version of this program, the level of the Kubernetes API that it "
-                                           "serves, and what it was built from."},
-                                 flags, arguments, output);
+  const auto read =
+      read_command({.name = "version",
+                    .synopsis = "[flags]",
+                    .description = "Shows the version of this program, the level of the Kubernetes API that it "
+                                   "serves, and what it was built from."},
+                   flags, arguments, output);
   if (!read) return read.error();
   fmt::print(output.out, "{}\n", format == "json" ? server::version_json() : server::version_text());
   return exit_ok;

@@ -62,7 +62,7 @@ std::vector<Flag> flags_of(Options& options) {
 const CommandLine command{
     .name = "render",
     .synopsis = "[--as object|vmi|domain] [flags] FILE... | -",
-    .about =
+    .description =
         "Shows what objects become, offline: nothing is asked of a server or a host. As object: as the server would "
         "store it, without what is new in every object (uid, times); what is random is shown as zeros. As vmi: the "
         "VMI that a VM becomes when it starts. As domain: of one VMI that has its defaults, as a server stores it.",

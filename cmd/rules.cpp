@@ -74,12 +74,12 @@ void print_json(std::FILE* out, const std::vector<Row>& rows) {
 
 int run_rules(std::span<const std::string_view> arguments, Output output) {
   std::string word;
-  const auto format = read_listing({.name = "rules",
-                                    .synopsis = "[flags]",
-                                    .about = "Lists the validation rules, by webhook, with the fields they are about.",
-                                    .examples = "virtgate rules --grep hugepages\nvirtgate rules -o json"},
-                                   {{"grep", '\0', &word, "WORD", "only rules that mention this word, in any case"}},
-                                   arguments, output);
+  const auto format = read_listing(
+      {.name = "rules",
+       .synopsis = "[flags]",
+       .description = "Lists the validation rules, by webhook, with the fields they are about.",
+       .examples = "virtgate rules --grep hugepages\nvirtgate rules -o json"},
+      {{"grep", '\0', &word, "WORD", "only rules that mention this word, in any case"}}, arguments, output);
   if (!format) return format.error();
   const auto rows = select(word);
   if (*format == ListingFormat::json)

@@ -554,7 +554,7 @@ int run_serve(std::span<const std::string_view> arguments, Output output) {
   const CommandLine command{
       .name = "serve",
       .synopsis = "[flags]",
-      .about =
+      .description =
           "Serves the KubeVirt API on this host, without Kubernetes: kubectl and virtctl talk to it directly. The "
           "first start makes the state folder with keys, certificates and admin.kubeconfig.",
       .examples =

@@ -148,7 +148,7 @@ void Simulator::say(const Key& key, std::string_view what) const {
 
 // Where VMs really run, their status is none of our business.
 Task<Result<void>> Simulator::check_server(Core& core) {
-  const auto answer = co_await client_.ask(core, {.target = "/version", .about = {"GET", "version"}});
+  const auto answer = co_await client_.ask(core, {.target = "/version", .subject = {"GET", "version"}});
   if (!answer) co_return fail(answer.error());
   if (!answer->body.contains("+virtgate-"))
     co_return fail(failure(400, "the server is not a standalone virtgate; VMs are simulated on such servers only"));
@@ -178,7 +178,7 @@ Task<Result<Value>> Simulator::expanded(Core& core, const Value& vm, const Key& 
   const auto answer = co_await client_.ask(
       core, {.target = fmt::format("/apis/subresources.kubevirt.io/v1/namespaces/{}/virtualmachines/{}/expand-spec",
                                    key.first, key.second),
-             .about = {"GET", "virtualmachines/expand-spec"}});
+             .subject = {"GET", "virtualmachines/expand-spec"}});
   if (!answer) co_return fail(answer.error());
   co_return json::parse(answer->body, {});
 }
@@ -454,7 +454,7 @@ int run_simulate(std::span<const std::string_view> arguments, Output output) {
   const CommandLine command{
       .name = "simulate",
       .synopsis = "[flags] [VMI...]",
-      .about =
+      .description =
           "Fakes running VMs on a standalone server that has no nodes, so that stop, restart, migrate, addvolume "
           "and everything else that needs a running VMI can be tested: it writes the status of VMIs as "
           "virt-controller and virt-handler do, and makes the VMI of a VM that is to run. Nothing is run. It acts "

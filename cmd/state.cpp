@@ -76,9 +76,9 @@ int run_check(std::span<const std::string_view> arguments, Output output) {
   const auto parsed =
       read_command({.name = "state check",
                     .synopsis = "[flags]",
-                    .about = "Checks every row of the store, its seal, its log and its mark. The server "
-                             "must be stopped. Exit code 0: all is well, 1: something is damaged or "
-                             "missing, 2: it could not be checked."},
+                    .description = "Checks every row of the store, its seal, its log and its mark. The server "
+                                   "must be stopped. Exit code 0: all is well, 1: something is damaged or "
+                                   "missing, 2: it could not be checked."},
                    std::vector<Flag>{state_flag(state)}, arguments, output);
   if (!parsed) return parsed.error();
   const auto opened = open_stopped(state);
@@ -106,9 +106,9 @@ int run_export(std::span<const std::string_view> arguments, Output output) {
   const auto parsed = read_command(
       {.name = "state export",
        .synopsis = "[flags]",
-       .about = "Writes all objects that can be read, Secrets too, as one List that kubectl "
-                "takes, also from a damaged store. The server must be stopped. Exit code "
-                "0: these are all, 1: something could not be read."},
+       .description = "Writes all objects that can be read, Secrets too, as one List that kubectl "
+                      "takes, also from a damaged store. The server must be stopped. Exit code "
+                      "0: these are all, 1: something could not be read."},
       std::vector<Flag>{
           state_flag(state),
           {"output", 'o', &file, "FILE", "where to; - is stdout"},
@@ -173,9 +173,9 @@ int run_accept_loss(std::span<const std::string_view> arguments, Output output) 
   const auto parsed =
       read_command({.name = "state accept-loss",
                     .synopsis = "[flags]",
-                    .about = "Makes a new store of the objects that can be read, so that the server "
-                             "starts again without those that are lost. The damaged files and an export "
-                             "are kept in a folder damaged-TIME. The server must be stopped."},
+                    .description = "Makes a new store of the objects that can be read, so that the server "
+                                   "starts again without those that are lost. The damaged files and an export "
+                                   "are kept in a folder damaged-TIME. The server must be stopped."},
                    std::vector<Flag>{state_flag(state)}, arguments, output);
   if (!parsed) return parsed.error();
   const auto failed = [&](std::string_view why) {

@@ -17,7 +17,7 @@ bool any_condition(const Conditions& conditions, std::string_view type, bool onl
 }
 
 // Every kind of options names the member alike.
-auto dry_run_words(const ActionCase& about) { return about.options<api::kubevirt::StartOptions>().dry_run(); }
+auto dry_run_words(const ActionCase& asked) { return asked.options<api::kubevirt::StartOptions>().dry_run(); }
 
 bool is_write(const Effect& effect) {
   return std::holds_alternative<PatchObject>(effect) || std::holds_alternative<CreateObject>(effect);
@@ -39,14 +39,14 @@ bool is_true(const VirtualMachine& vm, std::string_view type) {
   return any_condition(vm.status().conditions(), type, true);
 }
 
-Result<std::string_view> run_strategy(const ActionCase& about) {
-  const auto spec = about.vm().spec();
+Result<std::string_view> run_strategy(const ActionCase& asked) {
+  const auto spec = asked.vm().spec();
   const auto running = spec.running();
   const auto strategy = spec.run_strategy();
   if (running && strategy)
     return fail(Status::internal_error(fmt::format(
         "VM \"{}\" has both spec.running and spec.runStrategy, which are mutually exclusive; remove running",
-        about.name)));
+        asked.name)));
   if (strategy) return *strategy;
   return running.value_or(false) ? "Always" : "Halted";
 }
@@ -63,32 +63,32 @@ Status forbidden(std::string_view kind, std::string_view name, std::string_view 
   return Status::forbidden(std::string(kubevirt_group), std::string(kind), std::string(name), std::string(why));
 }
 
-Status not_running(const ActionCase& about, std::string_view refused) {
-  return instance_conflict(about,
+Status not_running(const ActionCase& asked, std::string_view refused) {
+  return instance_conflict(asked,
                            fmt::format("{}: the {} (phase {}); wait for phase Running, or start "
                                        "the VM with `virtctl start {}`",
-                                       refused, phrases::vmi_not_running, printed_phase(about.phase()), about.name));
+                                       refused, phrases::vmi_not_running, printed_phase(asked.phase()), asked.name));
 }
 
-bool says_dry_run(const ActionCase& about) { return !dry_run_words(about).empty(); }
+bool says_dry_run(const ActionCase& asked) { return !dry_run_words(asked).empty(); }
 
-bool begins_with_dry_run(const ActionCase& about) { return says_dry_run(about) && dry_run_words(about)[0] == "All"; }
+bool begins_with_dry_run(const ActionCase& asked) { return says_dry_run(asked) && dry_run_words(asked)[0] == "All"; }
 
-Decision pass_dry_run_on(const ActionCase& about, Decision decision) {
+Decision pass_dry_run_on(const ActionCase& asked, Decision decision) {
   if (!decision || decision->empty() || !is_write(decision->front())) return decision;
-  for (const std::string_view word : dry_run_words(about))
+  for (const std::string_view word : dry_run_words(asked))
     if (word != "All")
       return fail(Status::internal_error(
           fmt::format("dryRun must be \"All\", not \"{}\"; nothing was done, remove dryRun to make the change", word)));
   return decision;
 }
 
-json::Value copy_of(const json::Value* value, const ActionCase& about) {
-  return value ? json::Value(*value, about.storage) : json::Value(about.storage);
+json::Value copy_of(const json::Value* value, const ActionCase& asked) {
+  return value ? json::Value(*value, asked.storage) : json::Value(asked.storage);
 }
 
-json::Value text_of(std::string_view text, const ActionCase& about) {
-  return json::Value(boost::json::string_view(text), about.storage);
+json::Value text_of(std::string_view text, const ActionCase& asked) {
+  return json::Value(boost::json::string_view(text), asked.storage);
 }
 
 }  // namespace vg::actions

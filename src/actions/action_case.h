@@ -66,7 +66,7 @@ bool is_true(const VirtualMachineInstance& vmi, std::string_view type);
 bool is_true(const VirtualMachine& vm, std::string_view type);
 
 // 500 when the machine says both running and runStrategy.
-Result<std::string_view> run_strategy(const ActionCase& about);
+Result<std::string_view> run_strategy(const ActionCase& asked);
 
 // --- refusals: the present state, and what would work
 
@@ -77,28 +77,28 @@ inline constexpr std::string_view claim_kind = "persistentvolumeclaim";
 Status not_found(std::string_view kind, std::string_view name);
 Status conflict(std::string_view kind, std::string_view name, std::string_view why);
 Status forbidden(std::string_view kind, std::string_view name, std::string_view why);
-inline Status machine_conflict(const ActionCase& about, std::string_view why) {
-  return conflict(machine_kind, about.name, why);
+inline Status machine_conflict(const ActionCase& asked, std::string_view why) {
+  return conflict(machine_kind, asked.name, why);
 }
-inline Status instance_conflict(const ActionCase& about, std::string_view why) {
-  return conflict(instance_kind, about.name, why);
+inline Status instance_conflict(const ActionCase& asked, std::string_view why) {
+  return conflict(instance_kind, asked.name, why);
 }
 // The instance is not in phase Running; `refused` says what cannot be had or done because of that: "no screenshot".
-Status not_running(const ActionCase& about, std::string_view refused);
+Status not_running(const ActionCase& asked, std::string_view refused);
 
 // --- dry run
 
 // Where it is passed on to the API: that refuses a write under any other word than "All", so that a decision that
 // begins with a write is a 500 then.
-bool says_dry_run(const ActionCase& about);
-Decision pass_dry_run_on(const ActionCase& about, Decision decision);
+bool says_dry_run(const ActionCase& asked);
+Decision pass_dry_run_on(const ActionCase& asked, Decision decision);
 // Elsewhere the first word alone counts, and anything but "All" is done for real (spec subresources Q9).
-bool begins_with_dry_run(const ActionCase& about);
+bool begins_with_dry_run(const ActionCase& asked);
 
 // --- patches
 
 // A copy in the request's memory; null when there is none.
-json::Value copy_of(const json::Value* value, const ActionCase& about);
-json::Value text_of(std::string_view text, const ActionCase& about);
+json::Value copy_of(const json::Value* value, const ActionCase& asked);
+json::Value text_of(std::string_view text, const ActionCase& asked);
 
 }  // namespace vg::actions

@@ -50,15 +50,15 @@ std::string_view sniffed_type(std::string_view bytes) {
 }
 
 // What a client gets of a write that the API refused (spec subresources 4.2).
-Status map_refusal(const PatchObject& patch, const ActionCase& about, Status status) {
+Status map_refusal(const PatchObject& patch, const ActionCase& asked, Status status) {
   if (patch.refused == Refused::invalid_or_internal && status.code == 422) return status;
   if (patch.refused == Refused::internal_or_raced && (is_failed_patch(status) || status.code == 409))
     return machine_conflict(
-        about, fmt::format("the VM was changed by another request in the meantime, nothing was done; check "
+        asked, fmt::format("the VM was changed by another request in the meantime, nothing was done; check "
                            "it and repeat the request ({})",
                            status.message));
   return Status::internal_error(
-      fmt::format("{} \"{}\" was not changed: {}", patch.resource.plural, about.name, status.message));
+      fmt::format("{} \"{}\" was not changed: {}", patch.resource.plural, asked.name, status.message));
 }
 
 void prefix(Status& status, std::string_view text) {
@@ -69,8 +69,8 @@ void prefix(Status& status, std::string_view text) {
 
 class Executor {
  public:
-  Executor(const ActionCase& about, const Parts& parts, server::Call& call)
-      : about_(about), parts_(parts), call_(call) {}
+  Executor(const ActionCase& asked, const Parts& parts, server::Call& call)
+      : asked_(asked), parts_(parts), call_(call) {}
 
   // True once the call is answered.
   Task<Result<bool>> carry_out(Effect& effect) {
@@ -80,7 +80,7 @@ class Executor {
     if (auto* asked = std::get_if<AskComponents>(&effect)) co_return co_await ask_all(*asked);
     if (auto* reply = std::get_if<Reply>(&effect))
       co_return respond(reply->code, reply->document, std::move(reply->text));
-    refuse(call_, about_.action, std::get<Refuse>(effect).status);
+    refuse(call_, asked_.action, std::get<Refuse>(effect).status);
     co_return true;
   }
 
@@ -91,39 +91,39 @@ class Executor {
           co_await parts_.objects.patch(call_.core(), name(patch->resource), patch->part, patch->undo, false);
       if (!undone)
         log::warning("a change could not be undone", {{"requestId", call_.request().id},
-                                                      {"object", print_object(patch->resource, about_.name)},
+                                                      {"object", print_object(patch->resource, asked_.name)},
                                                       {"reason", undone.error().message}});
     }
   }
 
-  void finish() { respond(about_.action.success, json::Value()); }
+  void finish() { respond(asked_.action.success, json::Value()); }
 
  private:
-  ObjectName name(ResourceName resource) const { return {.resource = resource, .ns = about_.ns, .name = about_.name}; }
+  ObjectName name(ResourceName resource) const { return {.resource = resource, .ns = asked_.ns, .name = asked_.name}; }
 
   std::string print_object(ResourceName resource, std::string_view object) const {
-    return fmt::format("{}/{}/namespaces/{}/{}/{}", resource.group, resource.version, about_.ns, resource.plural,
+    return fmt::format("{}/{}/namespaces/{}/{}/{}", resource.group, resource.version, asked_.ns, resource.plural,
                        object);
   }
 
   Task<Result<bool>> apply(PatchObject& patch) {
     auto done =
         co_await parts_.objects.patch(call_.core(), name(patch.resource), patch.part, patch.operations, patch.dry_run);
-    if (!done) co_return fail(map_refusal(patch, about_, std::move(done.error())));
-    note(patch.dry_run ? "would be changed" : "was changed", print_object(patch.resource, about_.name));
+    if (!done) co_return fail(map_refusal(patch, asked_, std::move(done.error())));
+    note(patch.dry_run ? "would be changed" : "was changed", print_object(patch.resource, asked_.name));
     if (!patch.undo.empty() && !patch.dry_run) undoable_.push_back(&patch);
     co_return false;
   }
 
   Task<Result<bool>> make(const CreateObject& create) {
     const auto made =
-        co_await parts_.objects.create(call_.core(), create.resource, about_.ns, create.object, create.dry_run);
+        co_await parts_.objects.create(call_.core(), create.resource, asked_.ns, create.object, create.dry_run);
     if (!made) {
       std::string other;
       if (!create.one_at_a_time.empty()) other = co_await find_unfinished(create);
       if (!other.empty())
         co_return fail(machine_conflict(
-            about_, fmt::format("{} \"{}\" is still in progress; wait until it completes, or delete it ({})",
+            asked_, fmt::format("{} \"{}\" is still in progress; wait until it completes, or delete it ({})",
                                 create.resource.plural, other, made.error().message)));
       co_return fail(Status::internal_error(
           fmt::format("{} could not be created: {}", create.resource.plural, made.error().message)));
@@ -134,9 +134,9 @@ class Executor {
 
   // The name of an object of that kind that has not come to its end; empty for none.
   Task<std::string> find_unfinished(const CreateObject& create) {
-    const std::string selector = fmt::format("{}={}", create.one_at_a_time, about_.name);
+    const std::string selector = fmt::format("{}={}", create.one_at_a_time, asked_.name);
     const auto found =
-        co_await parts_.objects.list(call_.core(), create.resource, about_.ns, {.labels = selector}, about_.storage);
+        co_await parts_.objects.list(call_.core(), create.resource, asked_.ns, {.labels = selector}, asked_.storage);
     if (!found) co_return std::string();
     for (const json::Value& object : *found) {
       if (is_final(json::as_string(json::find_path(object, {"status", "phase"})).value_or(""))) continue;
@@ -159,7 +159,7 @@ class Executor {
     auto document = co_await ask_components(asked, parts_.components, call_);
     if (!document) co_return fail(std::move(document.error()));
     if (!asked.collect) co_return false;
-    http::Response response = answer(about_.action.success);
+    http::Response response = answer(asked_.action.success);
     response.content_type = json_type;
     response.body = std::move(*document);
     call_.respond(std::move(response));
@@ -168,7 +168,7 @@ class Executor {
 
   // Nothing for a dry run.
   Task<Result<std::optional<NodeAnswer>>> ask_node(const CallNode& node) {
-    const auto address = co_await parts_.nodes.find(call_.core(), about_.vmi().status().node_name());
+    const auto address = co_await parts_.nodes.find(call_.core(), asked_.vmi().status().node_name());
     if (!address) co_return fail(address.error());
     if (node.dry_run) co_return std::nullopt;
     std::string_view body;
@@ -177,7 +177,7 @@ class Executor {
       if (!read) co_return fail(read.error());
       body = *read;
     }
-    const std::string target = node_target(about_, node.suffix);
+    const std::string target = node_target(asked_, node.suffix);
     auto answer = co_await parts_.nodes.call(call_.core(), *address,
                                              {.method = node.method,
                                               .target = target,
@@ -192,17 +192,17 @@ class Executor {
 
   Result<bool> pass_on(const CallNode& node, NodeAnswer answered) {
     if (node.answer == CallNode::Answer::bytes) {
-      http::Response response = answer(about_.action.success);
+      http::Response response = answer(asked_.action.success);
       response.content_type = sniffed_type(answered.body);
       response.body = std::move(answered.body);
       call_.respond(std::move(response));
       return true;
     }
-    auto document = json::parse(answered.body, about_.storage, {.bytes_max = limits::node_answer_bytes_max});
+    auto document = json::parse(answered.body, asked_.storage, {.bytes_max = limits::node_answer_bytes_max});
     if (!document)
       return fail(
           Status::internal_error(fmt::format("the answer of the node is not JSON: {}", document.error().message)));
-    return respond(about_.action.success, *document);
+    return respond(asked_.action.success, *document);
   }
 
   bool respond(int code, const json::Value& document, std::string text = {}) {
@@ -213,7 +213,7 @@ class Executor {
     if (!document.is_null()) {
       response.content_type = json_type;
       json::write(document, response.body,
-                  {.escape_html = true, .sort_keys = about_.action.failures == Failures::text});
+                  {.escape_html = true, .sort_keys = asked_.action.failures == Failures::text});
     }
     call_.respond(std::move(response));
     return true;
@@ -223,12 +223,12 @@ class Executor {
     if (call_.may_log())
       log::info(fmt::format("an object {} by an action", what), {{"requestId", call_.request().id},
                                                                  {"username", call_.identity().user},
-                                                                 {"action", about_.action.name},
+                                                                 {"action", asked_.action.name},
                                                                  {"object", object}});
     touched_ = std::move(object);
   }
 
-  const ActionCase& about_;
+  const ActionCase& asked_;
   const Parts& parts_;
   server::Call& call_;
   std::vector<const PatchObject*> undoable_;
@@ -252,15 +252,15 @@ void refuse(server::Call& call, const Action& action, const Status& status) {
   call.respond(std::move(response));
 }
 
-Task<std::optional<OpenStream>> execute(Effects effects, const ActionCase& about, const Parts& parts,
+Task<std::optional<OpenStream>> execute(Effects effects, const ActionCase& asked, const Parts& parts,
                                         server::Call& call) {
-  Executor executor(about, parts, call);
+  Executor executor(asked, parts, call);
   for (Effect& effect : effects) {
     if (auto* stream = std::get_if<OpenStream>(&effect)) co_return std::move(*stream);
     auto answered = co_await executor.carry_out(effect);
     if (!answered) {
       co_await executor.undo();
-      refuse(call, about.action, answered.error());
+      refuse(call, asked.action, answered.error());
       co_return std::nullopt;
     }
     if (*answered) co_return std::nullopt;

@@ -15,7 +15,7 @@ namespace vg::actions {
 
 // Answers the call, unless a stream is to be opened: that is given back, so that nothing of the request is held while
 // it runs.
-Task<std::optional<OpenStream>> execute(Effects effects, const ActionCase& about, const Parts& parts,
+Task<std::optional<OpenStream>> execute(Effects effects, const ActionCase& asked, const Parts& parts,
                                         server::Call& call);
 
 // A refusal, in the form that the action's refusals have.

@@ -29,6 +29,6 @@ struct Parts {
 using Gathered = std::deque<json::Value>;
 
 // Fills in what the steps ask for. The first refusal ends it.
-Task<Result<void>> gather(ActionCase& about, Gathered& values, const Parts& parts, server::Call& call);
+Task<Result<void>> gather(ActionCase& asked, Gathered& values, const Parts& parts, server::Call& call);
 
 }  // namespace vg::actions

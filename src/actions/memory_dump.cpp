@@ -29,12 +29,12 @@ constexpr double dump_extra_bytes = 100 * mib;
 // Of a filesystem's room, where nobody says another share.
 constexpr double filesystem_overhead = 0.055;
 
-VirtualMachineMemoryDumpRequest dump_before(const ActionCase& about) {
-  return about.vm().status().memory_dump_request();
+VirtualMachineMemoryDumpRequest dump_before(const ActionCase& asked) {
+  return asked.vm().status().memory_dump_request();
 }
 
-Status claim_conflict(const ActionCase& about, std::string_view why) {
-  return conflict(claim_kind, dump_claim(about), why);
+Status claim_conflict(const ActionCase& asked, std::string_view why) {
+  return conflict(claim_kind, dump_claim(asked), why);
 }
 
 std::optional<double> read_share(std::string_view text) {
@@ -45,11 +45,11 @@ std::optional<double> read_share(std::string_view text) {
 }
 
 // The share of a filesystem that cannot be used: of the claim's storage class, else the one for all.
-Result<double> overhead(const ActionCase& about) {
-  if (!about.cdi) return filesystem_overhead;
-  const json::Object* shares = json::as_object(json::find_path(*about.cdi, {"status", "filesystemOverhead"}));
+Result<double> overhead(const ActionCase& asked) {
+  if (!asked.cdi) return filesystem_overhead;
+  const json::Object* shares = json::as_object(json::find_path(*asked.cdi, {"status", "filesystemOverhead"}));
   if (!shares) return fail(Status::internal_error("CDIConfig \"config\" has no status.filesystemOverhead"));
-  const api::k8s::PersistentVolumeClaim claim(about.claim);
+  const api::k8s::PersistentVolumeClaim claim(asked.claim);
   std::string_view text = json::get_string_or(*shares, "global");
   if (const auto storage_class = claim.spec().storage_class_name())
     if (const json::Object* classes = json::get_object(*shares, "storageClass"))
@@ -67,44 +67,44 @@ Quantity read_quantity(const api::QuantityView& view) {
   return quantity ? *quantity : Quantity();
 }
 
-double needed_bytes(const ActionCase& about, double share) {
-  const Quantity guest = read_quantity(about.vmi().spec().domain().resources().requests()["memory"]);
+double needed_bytes(const ActionCase& asked, double share) {
+  const Quantity guest = read_quantity(asked.vmi().spec().domain().resources().requests()["memory"]);
   const double all = std::ceil((static_cast<double>(guest.value()) + dump_extra_bytes) * (1 + share));
   return std::max(1.0, std::ceil(all / mib)) * mib;
 }
 
-double claim_bytes(const ActionCase& about) {
-  const api::k8s::PersistentVolumeClaim claim(about.claim);
+double claim_bytes(const ActionCase& asked) {
+  const api::k8s::PersistentVolumeClaim claim(asked.claim);
   // Upstream counts in thousands, rounded up.
   return static_cast<double>(read_quantity(claim.spec().resources().requests()["storage"]).scaled_value(3)) * 1000;
 }
 
-std::optional<Status> find_small_claim(const ActionCase& about) {
-  const auto share = overhead(about);
+std::optional<Status> find_small_claim(const ActionCase& asked) {
+  const auto share = overhead(asked);
   if (!share) return share.error();
-  const double needed = needed_bytes(about, *share), there = claim_bytes(about);
+  const double needed = needed_bytes(asked, *share), there = claim_bytes(asked);
   if (there >= needed) return std::nullopt;
   return claim_conflict(
-      about, fmt::format("the claim has {:.0f} bytes, the dump requires {:.0f}; use a claim of at least {} Mi", there,
+      asked, fmt::format("the claim has {:.0f} bytes, the dump requires {:.0f}; use a claim of at least {} Mi", there,
                          needed, needed / mib));
 }
 
-std::optional<Status> find_dump_under_way(const ActionCase& about) {
-  const auto before = dump_before(about);
+std::optional<Status> find_dump_under_way(const ActionCase& asked) {
+  const auto before = dump_before(asked);
   const std::string_view phase = before.phase();
   if (!before || phase == "Completed" || phase == "Failed") return std::nullopt;
   if (phase == "Dissociating")
     return machine_conflict(
-        about, fmt::format("claim \"{}\" is still being released from the previous dump; wait until it completes",
+        asked, fmt::format("claim \"{}\" is still being released from the previous dump; wait until it completes",
                            before.claim_name()));
   return machine_conflict(
-      about, fmt::format("a memory dump is in progress (phase {}); wait until it is Completed or Failed", phase));
+      asked, fmt::format("a memory dump is in progress (phase {}); wait until it is Completed or Failed", phase));
 }
 
-PatchObject dump_patch(const ActionCase& about, json::Object request) {
-  json::PatchBuilder builder(about.storage);
-  builder.test(request_path, copy_of(about.vm().status().get("memoryDumpRequest"), about));
-  if (dump_before(about))
+PatchObject dump_patch(const ActionCase& asked, json::Object request) {
+  json::PatchBuilder builder(asked.storage);
+  builder.test(request_path, copy_of(asked.vm().status().get("memoryDumpRequest"), asked));
+  if (dump_before(asked))
     builder.replace(request_path, json::Value(std::move(request)));
   else
     builder.add(request_path, json::Value(std::move(request)));
@@ -114,61 +114,61 @@ PatchObject dump_patch(const ActionCase& about, json::Object request) {
 
 }  // namespace
 
-std::string_view dump_claim(const ActionCase& about) {
-  const std::string_view asked = about.options<VirtualMachineMemoryDumpRequest>().claim_name();
-  return asked.empty() ? dump_before(about).claim_name() : asked;
+std::string_view dump_claim(const ActionCase& asked) {
+  const std::string_view named = asked.options<VirtualMachineMemoryDumpRequest>().claim_name();
+  return named.empty() ? dump_before(asked).claim_name() : named;
 }
 
-std::optional<Status> check_dump_claim(const ActionCase& about) {
-  const std::string_view asked = about.options<VirtualMachineMemoryDumpRequest>().claim_name();
-  const auto before = dump_before(about);
-  if (asked.empty() && !before) return Status::bad_request("claimName is required: the PVC for the memory dump");
-  if (!asked.empty() && before && before.claim_name() != asked)
+std::optional<Status> check_dump_claim(const ActionCase& asked) {
+  const std::string_view named = asked.options<VirtualMachineMemoryDumpRequest>().claim_name();
+  const auto before = dump_before(asked);
+  if (named.empty() && !before) return Status::bad_request("claimName is required: the PVC for the memory dump");
+  if (!named.empty() && before && before.claim_name() != named)
     return machine_conflict(
-        about,
+        asked,
         fmt::format(
             "claim \"{}\" is still in use for the previous dump; remove it first with `virtctl memory-dump remove {}`",
-            before.claim_name(), about.name));
+            before.claim_name(), asked.name));
   return std::nullopt;
 }
 
-std::optional<Status> check_dump_running(const ActionCase& about) {
-  if (about.phase() == "Running") return std::nullopt;
-  return not_running(about, "no memory dump");
+std::optional<Status> check_dump_running(const ActionCase& asked) {
+  if (asked.phase() == "Running") return std::nullopt;
+  return not_running(asked, "no memory dump");
 }
 
-std::optional<Status> check_dump_file(const ActionCase& about) {
-  const api::k8s::PersistentVolumeClaim claim(about.claim);
+std::optional<Status> check_dump_file(const ActionCase& asked) {
+  const api::k8s::PersistentVolumeClaim claim(asked.claim);
   if (claim.spec().volume_mode() == "Block")
-    return claim_conflict(about, "a memory dump requires volumeMode Filesystem, and this claim has volumeMode Block");
+    return claim_conflict(asked, "a memory dump requires volumeMode Filesystem, and this claim has volumeMode Block");
   for (const std::string_view mode : claim.spec().access_modes())
     if (mode == "ReadOnlyMany")
-      return claim_conflict(about, "the claim is read-only; use one with access mode ReadWriteOnce");
+      return claim_conflict(asked, "the claim is read-only; use one with access mode ReadWriteOnce");
   return std::nullopt;
 }
 
-Decision decide_memory_dump(const ActionCase& about) {
-  if (auto small = find_small_claim(about)) return fail(std::move(*small));
-  if (auto busy = find_dump_under_way(about)) return fail(std::move(*busy));
-  json::Object request(about.storage);
-  request["claimName"] = text_of(dump_claim(about), about);
+Decision decide_memory_dump(const ActionCase& asked) {
+  if (auto small = find_small_claim(asked)) return fail(std::move(*small));
+  if (auto busy = find_dump_under_way(asked)) return fail(std::move(*busy));
+  json::Object request(asked.storage);
+  request["claimName"] = text_of(dump_claim(asked), asked);
   request["phase"] = "Associating";
-  return effects(dump_patch(about, std::move(request)));
+  return effects(dump_patch(asked, std::move(request)));
 }
 
-Decision decide_remove_memory_dump(const ActionCase& about) {
-  const auto before = dump_before(about);
+Decision decide_remove_memory_dump(const ActionCase& asked) {
+  const auto before = dump_before(asked);
   if (!before)
     return fail(machine_conflict(
-        about, fmt::format("the VM has no memory dump; create one with `virtctl memory-dump get {}`", about.name)));
+        asked, fmt::format("the VM has no memory dump; create one with `virtctl memory-dump get {}`", asked.name)));
   if (before.remove())
     return fail(machine_conflict(
-        about, fmt::format("claim \"{}\" is already being released; wait until it completes", before.claim_name())));
-  json::Object request(about.storage);
-  request["claimName"] = text_of(before.claim_name(), about);
+        asked, fmt::format("claim \"{}\" is already being released; wait until it completes", before.claim_name())));
+  json::Object request(asked.storage);
+  request["claimName"] = text_of(before.claim_name(), asked);
   request["phase"] = "Dissociating";
   request["remove"] = true;
-  return effects(dump_patch(about, std::move(request)));
+  return effects(dump_patch(asked, std::move(request)));
 }
 
 }  // namespace vg::actions

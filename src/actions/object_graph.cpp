@@ -82,33 +82,33 @@ class Filter {
 // A tree under construction: children of one node.
 class Branch {
  public:
-  Branch(const ActionCase& about, const Filter& filter) : about_(about), filter_(filter), children_(about.storage) {}
+  Branch(const ActionCase& asked, const Filter& filter) : asked_(asked), filter_(filter), children_(asked.storage) {}
 
   // The branch below the new node, or null when it is not wanted.
   json::Object* add(const Kind& kind, std::string_view name, bool optional = false, std::string_view ns = {}) {
     if (!filter_.takes(kind, optional)) return nullptr;
-    children_.push_back(node(kind, name, ns.empty() ? about_.ns : ns, optional));
+    children_.push_back(node(kind, name, ns.empty() ? asked_.ns : ns, optional));
     return &children_.back().get_object();
   }
   json::Value node(const Kind& kind, std::string_view name, std::string_view ns, bool optional) const {
-    json::Object made(about_.storage);
+    json::Object made(asked_.storage);
     json::Object& reference = made["objectReference"].emplace_object();
-    reference["apiGroup"] = text_of(kind.group, about_);
-    reference["kind"] = text_of(kind.kind, about_);
-    reference["name"] = text_of(name, about_);
-    reference["namespace"] = text_of(kind.namespaced ? ns : std::string_view(), about_);
-    made["labels"].emplace_object()[dependency_label] = text_of(kind.dependency, about_);
+    reference["apiGroup"] = text_of(kind.group, asked_);
+    reference["kind"] = text_of(kind.kind, asked_);
+    reference["name"] = text_of(name, asked_);
+    reference["namespace"] = text_of(kind.namespaced ? ns : std::string_view(), asked_);
+    made["labels"].emplace_object()[dependency_label] = text_of(kind.dependency, asked_);
     if (optional) made["optional"] = true;
     return json::Value(std::move(made));
   }
-  const ActionCase& about() const { return about_; }
+  const ActionCase& asked() const { return asked_; }
   const Filter& filter() const { return filter_; }
   void hang_below(json::Object& parent) {
     if (!children_.empty()) parent.emplace("children", std::move(children_));
   }
 
  private:
-  const ActionCase& about_;
+  const ActionCase& asked_;
   const Filter& filter_;
   json::Array children_;
 };
@@ -123,19 +123,19 @@ bool launches(const api::k8s::Pod& pod, std::string_view name) {
 }
 
 void add_launcher(Branch& branch) {
-  for (const json::Value* value : branch.about().pods) {
+  for (const json::Value* value : branch.asked().pods) {
     const api::k8s::Pod pod(value);
-    if (!launches(pod, branch.about().name)) continue;
+    if (!launches(pod, branch.asked().name)) continue;
     branch.add(pod_node, pod.metadata().name());
     return;
   }
 }
 
 void add_running_instance(Branch& branch) {
-  if (!branch.about().vm().status().created()) return;
-  json::Object* instance = branch.add(instance_node, branch.about().name);
+  if (!branch.asked().vm().status().created()) return;
+  json::Object* instance = branch.add(instance_node, branch.asked().name);
   if (!instance) return;
-  Branch below(branch.about(), branch.filter());
+  Branch below(branch.asked(), branch.filter());
   add_launcher(below);
   below.hang_below(*instance);
 }
@@ -173,7 +173,7 @@ void add_credentials(Branch& branch, const VirtualMachineInstanceSpec& spec) {
 void add_data_volume(Branch& branch, std::string_view name) {
   json::Object* volume = branch.add(data_volume_node, name);
   if (!volume) return;
-  Branch below(branch.about(), branch.filter());
+  Branch below(branch.asked(), branch.filter());
   below.add(claim_node, name);
   below.hang_below(*volume);
 }
@@ -212,11 +212,11 @@ bool keeps_state(const VirtualMachineInstanceSpec& spec, std::string_view tracki
 }
 
 // Of several claims the newest that stays; empty where there is none.
-std::string_view state_claim(const ActionCase& about) {
+std::string_view state_claim(const ActionCase& asked) {
   api::meta::ObjectMeta newest;
-  for (const json::Value* value : about.claims) {
+  for (const json::Value* value : asked.claims) {
     const api::meta::ObjectMeta metadata = api::k8s::PersistentVolumeClaim(value).metadata();
-    if (about.claims.size() > 1 && metadata.deletion_timestamp()) continue;
+    if (asked.claims.size() > 1 && metadata.deletion_timestamp()) continue;
     if (!newest || metadata.creation_timestamp() > newest.creation_timestamp()) newest = metadata;
   }
   return newest.name();
@@ -228,26 +228,26 @@ std::string_view instance_state_claim(const VirtualMachineInstance& vmi) {
   return {};
 }
 
-bool keeps_state(const ActionCase& about, bool is_machine) {
+bool keeps_state(const ActionCase& asked, bool is_machine) {
   return is_machine
-             ? keeps_state(about.vm().spec().template_().spec(), about.vm().status().changed_block_tracking().state())
-             : keeps_state(about.vmi().spec(), about.vmi().status().changed_block_tracking().state());
+             ? keeps_state(asked.vm().spec().template_().spec(), asked.vm().status().changed_block_tracking().state())
+             : keeps_state(asked.vmi().spec(), asked.vmi().status().changed_block_tracking().state());
 }
 
 void add_state(Branch& branch, bool is_machine) {
-  const ActionCase& about = branch.about();
-  if (!keeps_state(about, is_machine)) return;
-  const std::string_view claim = is_machine ? state_claim(about) : instance_state_claim(about.vmi());
+  const ActionCase& asked = branch.asked();
+  if (!keeps_state(asked, is_machine)) return;
+  const std::string_view claim = is_machine ? state_claim(asked) : instance_state_claim(asked.vmi());
   if (!claim.empty()) branch.add(claim_node, claim);
 }
 
 // A machine that keeps state must have a claim for it; an instance may not have got it yet.
-std::optional<Status> find_lost_state(const ActionCase& about) {
-  if (!keeps_state(about, true) || !state_claim(about).empty()) return std::nullopt;
+std::optional<Status> find_lost_state(const ActionCase& asked) {
+  if (!keeps_state(asked, true) || !state_claim(asked).empty()) return std::nullopt;
   return Status::internal_error(
       fmt::format("VM \"{0}\" has persistent state (TPM, EFI or changed blocks), but no PVC has the label "
                   "persistent-state-for={0}",
-                  about.name));
+                  asked.name));
 }
 
 // "a/b" is b in namespace a; anything else is a name.
@@ -273,22 +273,22 @@ void add_spec(Branch& branch, const VirtualMachineInstanceSpec& spec, bool is_ma
 
 }  // namespace
 
-Decision decide_object_graph(const ActionCase& about) {
-  const bool is_machine = about.action.resource == machines.plural;
-  const Filter filter(about.options<ObjectGraphOptions>());
-  Branch branch(about, filter);
+Decision decide_object_graph(const ActionCase& asked) {
+  const bool is_machine = asked.action.resource == machines.plural;
+  const Filter filter(asked.options<ObjectGraphOptions>());
+  Branch branch(asked, filter);
   if (is_machine) {
-    if (auto lost = find_lost_state(about)) return fail(std::move(*lost));
-    const auto vm = about.vm();
+    if (auto lost = find_lost_state(asked)) return fail(std::move(*lost));
+    const auto vm = asked.vm();
     add_running_instance(branch);
     add_matched(branch, vm.spec().instancetype(), vm.status().instancetype_ref());
     add_matched(branch, vm.spec().preference(), vm.status().preference_ref());
     add_spec(branch, vm.spec().template_().spec(), true);
   } else {
     add_launcher(branch);
-    add_spec(branch, about.vmi().spec(), false);
+    add_spec(branch, asked.vmi().spec(), false);
   }
-  json::Value root = branch.node(is_machine ? machine_node : instance_node, about.name, about.ns, false);
+  json::Value root = branch.node(is_machine ? machine_node : instance_node, asked.name, asked.ns, false);
   branch.hang_below(root.get_object());
   return effects(Reply{.code = 200, .document = std::move(root)});
 }

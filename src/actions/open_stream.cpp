@@ -82,24 +82,24 @@ struct About {
   std::string request, action, ns, name;
 };
 
-void log_end(const About& about, const http::SpliceEnd& end) {
+void log_end(const About& asked, const http::SpliceEnd& end) {
   log::info_v(stream_verbosity, "a stream ended",
-              {{"requestId", about.request},
-               {"action", about.action},
-               {"namespace", about.ns},
-               {"name", about.name},
+              {{"requestId", asked.request},
+               {"action", asked.action},
+               {"namespace", asked.ns},
+               {"name", asked.name},
                {"reason", http::to_string(end.why)},
                {"bytesFromClient", end.left_to_right_bytes},
                {"bytesToClient", end.right_to_left_bytes}});
 }
 
-Task<void> carry(std::unique_ptr<Stream> client, OtherEnd other, std::chrono::milliseconds ping_interval, About about,
+Task<void> carry(std::unique_ptr<Stream> client, OtherEnd other, std::chrono::milliseconds ping_interval, About asked,
                  StreamLedger::Entry entry, server::Fairness::Held of_user) {
   const auto counted = std::move(entry);  // ends here, and not when the task is thrown away
   const auto held = std::move(of_user);
   const auto end = other.node ? co_await relay(std::move(client), std::move(other.node), ping_interval)
                               : co_await forward_port(std::move(client), std::move(other.guest));
-  log_end(about, end);
+  log_end(asked, end);
 }
 
 Status too_many_streams() {
@@ -109,9 +109,9 @@ Status too_many_streams() {
 
 }  // namespace
 
-Task<void> open_stream(const OpenStream& stream, const StreamLedger::Stream& about, NodeLink& nodes,
+Task<void> open_stream(const OpenStream& stream, const StreamLedger::Stream& asked, NodeLink& nodes,
                        const StreamSupport& support, server::Call& call) {
-  auto counted = support.ledger.enter(about);
+  auto counted = support.ledger.enter(asked);
   if (!counted) co_return call.refuse(too_many_streams());
   auto held = call.hold(server::Hold::stream);
   if (!held) co_return call.refuse(held.error());
@@ -125,9 +125,9 @@ Task<void> open_stream(const OpenStream& stream, const StreamLedger::Stream& abo
   if (!client && client.error().code == 400) co_return call.refuse(client.error());
   if (!client) co_return;
   About known{.request = std::string(call.request().id),
-              .action = std::string(about.action),
-              .ns = std::string(about.ns),
-              .name = std::string(about.name)};
+              .action = std::string(asked.action),
+              .ns = std::string(asked.ns),
+              .name = std::string(asked.name)};
   auto carried = carry(std::move(*client), std::move(*other), support.ping_interval, std::move(known),
                        std::move(*counted), std::move(*held));
   support.ledger.tasks().start(call.core(), std::move(carried));

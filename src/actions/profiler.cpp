@@ -29,11 +29,11 @@ std::optional<Status> check_switch(const config::ClusterConfig& config) {
 
 // --- of all components
 
-Decision order_all(const ActionCase& about, std::string_view target) {
-  if (about.components.empty())
+Decision order_all(const ActionCase& asked, std::string_view target) {
+  if (asked.components.empty())
     return fail(Status::internal_error(
-        fmt::format("no pod of a KubeVirt component is ready in namespace \"{}\"", about.context.own_namespace)));
-  return effects(AskComponents{.target = target, .components = about.components});
+        fmt::format("no pod of a KubeVirt component is ready in namespace \"{}\"", asked.context.own_namespace)));
+  return effects(AskComponents{.target = target, .components = asked.components});
 }
 
 // --- of this process
@@ -57,21 +57,21 @@ http::Response dump_answer(profile::ProcessProfiler& profiler) {
 
 }  // namespace
 
-std::optional<Status> check_profiler_switch(const ActionCase& about) { return check_switch(about.config); }
+std::optional<Status> check_profiler_switch(const ActionCase& asked) { return check_switch(asked.config); }
 
-std::optional<Status> check_profiles_request(const ActionCase& about) {
-  auto request = read_profiles_request(*about.body);
+std::optional<Status> check_profiles_request(const ActionCase& asked) {
+  auto request = read_profiles_request(*asked.body);
   return request ? std::nullopt : std::optional(std::move(request.error()));
 }
 
-Decision decide_start_profilers(const ActionCase& about) { return order_all(about, start_path); }
-Decision decide_stop_profilers(const ActionCase& about) { return order_all(about, stop_path); }
+Decision decide_start_profilers(const ActionCase& asked) { return order_all(asked, start_path); }
+Decision decide_stop_profilers(const ActionCase& asked) { return order_all(asked, stop_path); }
 
 // A page without components is no end as long as there is another one (spec subresources Q32).
-Decision decide_dump_profilers(const ActionCase& about) {
-  if (about.components.empty() && about.continue_token.empty()) return effects(Reply{.code = 204});
+Decision decide_dump_profilers(const ActionCase& asked) {
+  if (asked.components.empty() && asked.continue_token.empty()) return effects(Reply{.code = 204});
   return effects(AskComponents{
-      .target = dump_path, .components = about.components, .collect = true, .continue_token = about.continue_token});
+      .target = dump_path, .components = asked.components, .collect = true, .continue_token = asked.continue_token});
 }
 
 http::Response profiler_answer(std::string_view path, const config::ClusterConfig& config,

@@ -70,11 +70,11 @@ Task<void> Service::serve(server::Call& call, Target target) const {
 namespace {
 
 // Pure, and quick unless it has to look up much. Once more after each fetching, until nothing is missing.
-Task<Decision> decide(server::Call& call, const ActionCase& about, admission::LookupSession& session) {
+Task<Decision> decide(server::Call& call, const ActionCase& asked, admission::LookupSession& session) {
   const auto work_on = [&call](std::size_t bytes) { return call.work_on(bytes); };
   for (;;) {
     auto decision =
-        co_await admission::off_loop_with_lookups(call.core(), 0, work_on, [&] { return about.action.decide(about); });
+        co_await admission::off_loop_with_lookups(call.core(), 0, work_on, [&] { return asked.action.decide(asked); });
     if (!session.lookups().missed()) co_return decision;
     co_await session.fetch(call.core());
   }
@@ -97,15 +97,15 @@ Task<std::optional<OpenStream>> Service::act(server::Call& call, const Target& t
                                    .own_namespace = parts_.environment.own_namespace,
                                    .now = parts_.environment.clock.wall_now(),
                                    .storage = arena.storage()};
-  ActionCase about{.action = action, .config = *config, .context = context, .ns = target.ns, .name = target.name};
-  about.raw_query = call.request().query;
-  about.port = found.port;
-  about.protocol = found.protocol;
-  about.storage = arena.storage();
+  ActionCase asked{.action = action, .config = *config, .context = context, .ns = target.ns, .name = target.name};
+  asked.raw_query = call.request().query;
+  asked.port = found.port;
+  asked.protocol = found.protocol;
+  asked.storage = arena.storage();
   Gathered values;
-  const auto gathered = co_await gather(about, values, parts_, call);
-  auto decision = gathered ? co_await decide(call, about, *session) : Decision(fail(gathered.error()));
-  if (decision) co_return co_await execute(std::move(*decision), about, parts_, call);
+  const auto gathered = co_await gather(asked, values, parts_, call);
+  auto decision = gathered ? co_await decide(call, asked, *session) : Decision(fail(gathered.error()));
+  if (decision) co_return co_await execute(std::move(*decision), asked, parts_, call);
   refuse(call, action, decision.error());
   co_return std::nullopt;
 }

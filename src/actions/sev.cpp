@@ -14,51 +14,51 @@ namespace {
 
 using api::kubevirt::SEVSessionOptions;
 
-api::kubevirt::LaunchSecurity launch_security(const ActionCase& about) {
-  return about.vmi().spec().domain().launch_security();
+api::kubevirt::LaunchSecurity launch_security(const ActionCase& asked) {
+  return asked.vmi().spec().domain().launch_security();
 }
 
-std::optional<Status> find_no_attestation(const ActionCase& about) {
-  const auto security = launch_security(about);
+std::optional<Status> find_no_attestation(const ActionCase& asked) {
+  const auto security = launch_security(asked);
   if (security.sev().attestation() && !security.snp()) return std::nullopt;
-  return instance_conflict(about,
+  return instance_conflict(asked,
                            "attestation is not enabled; set spec.domain.launchSecurity.sev.attestation, without snp, "
                            "before the VM starts");
 }
 
-std::optional<Status> measured_obstacle(const ActionCase& about) {
-  if (about.phase() != "Running") return not_running(about, "no attestation");
-  if (auto missing = find_no_attestation(about)) return missing;
-  if (has_condition(about.vmi(), "Paused")) return std::nullopt;
-  return instance_conflict(about,
+std::optional<Status> measured_obstacle(const ActionCase& asked) {
+  if (asked.phase() != "Running") return not_running(asked, "no attestation");
+  if (auto missing = find_no_attestation(asked)) return missing;
+  if (has_condition(asked.vmi(), "Paused")) return std::nullopt;
+  return instance_conflict(asked,
                            "the guest is already running and can be attested only while it is paused; "
                            "start it with startStrategy Paused");
 }
 
 }  // namespace
 
-Decision decide_fetch_cert_chain(const ActionCase& about) {
-  if (about.phase() != "Scheduled" && about.phase() != "Running")
+Decision decide_fetch_cert_chain(const ActionCase& asked) {
+  if (asked.phase() != "Scheduled" && asked.phase() != "Running")
     return fail(
-        instance_conflict(about, fmt::format("the VMI is not on a node yet (phase {}); wait for phase Scheduled",
-                                             printed_phase(about.phase()))));
-  if (auto missing = find_no_attestation(about)) return fail(std::move(*missing));
-  return call_node(about, {.method = "GET", .suffix = "sev/fetchcertchain", .answer = CallNode::Answer::document});
+        instance_conflict(asked, fmt::format("the VMI is not on a node yet (phase {}); wait for phase Scheduled",
+                                             printed_phase(asked.phase()))));
+  if (auto missing = find_no_attestation(asked)) return fail(std::move(*missing));
+  return call_node(asked, {.method = "GET", .suffix = "sev/fetchcertchain", .answer = CallNode::Answer::document});
 }
 
-Decision decide_query_measurement(const ActionCase& about) {
-  if (auto obstacle = measured_obstacle(about)) return fail(std::move(*obstacle));
-  return call_node(about,
+Decision decide_query_measurement(const ActionCase& asked) {
+  if (auto obstacle = measured_obstacle(asked)) return fail(std::move(*obstacle));
+  return call_node(asked,
                    {.method = "GET", .suffix = "sev/querylaunchmeasurement", .answer = CallNode::Answer::document});
 }
 
-Decision decide_inject_secret(const ActionCase& about) {
-  if (auto obstacle = measured_obstacle(about)) return fail(std::move(*obstacle));
-  return call_node(about, {.suffix = "sev/injectlaunchsecret", .forward_body = true});
+Decision decide_inject_secret(const ActionCase& asked) {
+  if (auto obstacle = measured_obstacle(asked)) return fail(std::move(*obstacle));
+  return call_node(asked, {.suffix = "sev/injectlaunchsecret", .forward_body = true});
 }
 
-std::optional<Status> check_session(const ActionCase& about) {
-  const auto options = about.options<SEVSessionOptions>();
+std::optional<Status> check_session(const ActionCase& asked) {
+  const auto options = asked.options<SEVSessionOptions>();
   if (options.session().empty())
     return Status::bad_request("session is required: the session blob of the owner, in base64");
   if (options.dh_cert().empty())
@@ -66,23 +66,23 @@ std::optional<Status> check_session(const ActionCase& about) {
   return std::nullopt;
 }
 
-Decision decide_setup_session(const ActionCase& about) {
-  if (about.phase() != "Scheduled")
+Decision decide_setup_session(const ActionCase& asked) {
+  if (asked.phase() != "Scheduled")
     return fail(instance_conflict(
-        about, fmt::format("a session can be set up only in phase Scheduled, before the guest starts; "
+        asked, fmt::format("a session can be set up only in phase Scheduled, before the guest starts; "
                            "the VMI is in phase {}",
-                           printed_phase(about.phase()))));
-  if (auto missing = find_no_attestation(about)) return fail(std::move(*missing));
-  const auto sev = launch_security(about).sev();
+                           printed_phase(asked.phase()))));
+  if (auto missing = find_no_attestation(asked)) return fail(std::move(*missing));
+  const auto sev = launch_security(asked).sev();
   if (!sev.session().empty() || !sev.dh_cert().empty())
-    return fail(instance_conflict(about, "the VMI already has a session, which cannot be replaced; restart the VM"));
-  json::PatchBuilder builder(about.storage);
+    return fail(instance_conflict(asked, "the VMI already has a session, which cannot be replaced; restart the VM"));
+  json::PatchBuilder builder(asked.storage);
   constexpr std::string_view path = "/spec/domain/launchSecurity/sev";
-  json::Value before(*sev.object(), about.storage);
-  json::Value after(before, about.storage);
-  const auto options = about.options<SEVSessionOptions>();
-  after.get_object()["session"] = text_of(options.session(), about);
-  after.get_object()["dhCert"] = text_of(options.dh_cert(), about);
+  json::Value before(*sev.object(), asked.storage);
+  json::Value after(before, asked.storage);
+  const auto options = asked.options<SEVSessionOptions>();
+  after.get_object()["session"] = text_of(options.session(), asked);
+  after.get_object()["dhCert"] = text_of(options.dh_cert(), asked);
   builder.test(path, std::move(before)).replace(path, std::move(after));
   return effects(PatchObject{.resource = instances, .part = "", .operations = builder.take()});
 }

@@ -16,8 +16,8 @@
 namespace vg::actions {
 namespace {
 
-std::string query_value(const ActionCase& about, std::string_view name) {
-  for (auto& parameter : server::read_query(about.raw_query))
+std::string query_value(const ActionCase& asked, std::string_view name) {
+  for (auto& parameter : server::read_query(asked.raw_query))
     if (parameter.name == name) return std::move(parameter.value);
   return {};
 }
@@ -28,85 +28,85 @@ bool is_true_word(std::string_view word) {
   return std::ranges::find(words, word) != words.end();
 }
 
-api::kubevirt::Devices devices(const ActionCase& about) { return about.vmi().spec().domain().devices(); }
+api::kubevirt::Devices devices(const ActionCase& asked) { return asked.vmi().spec().domain().devices(); }
 
-Status no_stream_yet(const ActionCase& about, std::string_view what) {
+Status no_stream_yet(const ActionCase& asked, std::string_view what) {
   return Status::bad_request(fmt::format("no {2}: VMI \"{0}\" is not running (phase {1}); wait for phase Running",
-                                         about.name, printed_phase(about.phase()), what));
+                                         asked.name, printed_phase(asked.phase()), what));
 }
 
-Decision node_stream(const ActionCase& about, std::string_view suffix) {
-  if (auto unreachable = find_unreachable(about)) return fail(std::move(*unreachable));
+Decision node_stream(const ActionCase& asked, std::string_view suffix) {
+  if (auto unreachable = find_unreachable(asked)) return fail(std::move(*unreachable));
   return effects(OpenStream{.kind = OpenStream::Kind::node,
-                            .node = std::string(about.vmi().status().node_name()),
-                            .target = node_target(about, suffix)});
+                            .node = std::string(asked.vmi().status().node_name()),
+                            .target = node_target(asked, suffix)});
 }
 
 }  // namespace
 
 // Clients try again while they get 400, and give up at 409 (spec subresources Q26).
-Decision decide_console(const ActionCase& about) {
-  if (devices(about).autoattach_serial_console() == false)
+Decision decide_console(const ActionCase& asked) {
+  if (devices(asked).autoattach_serial_console() == false)
     return fail(Status::bad_request(fmt::format(
-        "VMI \"{}\" has no serial console: spec.domain.devices.autoattachSerialConsole is false", about.name)));
-  if (about.phase() == "Failed")
+        "VMI \"{}\" has no serial console: spec.domain.devices.autoattachSerialConsole is false", asked.name)));
+  if (asked.phase() == "Failed")
     return fail(
-        instance_conflict(about, fmt::format("no console: the VMI failed; see `kubectl describe vmi {}`", about.name)));
-  if (about.phase() != "Running") return fail(no_stream_yet(about, "console"));
-  return node_stream(about, "console");
+        instance_conflict(asked, fmt::format("no console: the VMI failed; see `kubectl describe vmi {}`", asked.name)));
+  if (asked.phase() != "Running") return fail(no_stream_yet(asked, "console"));
+  return node_stream(asked, "console");
 }
 
-Decision decide_vnc(const ActionCase& about) {
-  if (auto missing = find_no_display(about)) return fail(std::move(*missing));
-  if (about.phase() != "Running") return fail(no_stream_yet(about, "display"));
-  const bool preserve = is_true_word(query_value(about, "preserveSession"));
-  return node_stream(about, fmt::format("vnc?preserveSession={}", preserve));
+Decision decide_vnc(const ActionCase& asked) {
+  if (auto missing = find_no_display(asked)) return fail(std::move(*missing));
+  if (asked.phase() != "Running") return fail(no_stream_yet(asked, "display"));
+  const bool preserve = is_true_word(query_value(asked, "preserveSession"));
+  return node_stream(asked, fmt::format("vnc?preserveSession={}", preserve));
 }
 
-Decision decide_usbredir(const ActionCase& about) {
-  if (about.vmi().spec().architecture() == "s390x")
-    return fail(instance_conflict(about, "USB redirection is not supported on s390x"));
-  if (!devices(about).client_passthrough())
+Decision decide_usbredir(const ActionCase& asked) {
+  if (asked.vmi().spec().architecture() == "s390x")
+    return fail(instance_conflict(asked, "USB redirection is not supported on s390x"));
+  if (!devices(asked).client_passthrough())
     return fail(
-        instance_conflict(about,
+        instance_conflict(asked,
                           "USB redirection is not enabled; set spec.domain.devices.clientPassthrough, and restart the "
                           "VM"));
-  if (about.phase() != "Running") return fail(no_stream_yet(about, "USB"));
-  return node_stream(about, "usbredir");
+  if (asked.phase() != "Running") return fail(no_stream_yet(asked, "USB"));
+  return node_stream(asked, "usbredir");
 }
 
-Decision decide_vsock(const ActionCase& about) {
-  if (devices(about).autoattach_vsock() != true)
+Decision decide_vsock(const ActionCase& asked) {
+  if (devices(asked).autoattach_vsock() != true)
     return fail(Status::bad_request(fmt::format(
-        "VMI \"{}\" has no vsock; set spec.domain.devices.autoattachVSOCK, and restart the VM", about.name)));
-  const std::string tls = query_value(about, "tls");
+        "VMI \"{}\" has no vsock; set spec.domain.devices.autoattachVSOCK, and restart the VM", asked.name)));
+  const std::string tls = query_value(asked, "tls");
   // What they are worth the node decides; escaped, they cannot say anything else to it (spec subresources Q21).
-  return node_stream(about, fmt::format("vsock?port={}&tls={}", server::percent_encode(query_value(about, "port")),
+  return node_stream(asked, fmt::format("vsock?port={}&tls={}", server::percent_encode(query_value(asked, "port")),
                                         tls.empty() ? "true" : server::percent_encode(tls)));
 }
 
-Decision decide_port_forward(const ActionCase& about) {
-  if (has_condition(about.vmi(), "Paused"))
+Decision decide_port_forward(const ActionCase& asked) {
+  if (has_condition(asked.vmi(), "Paused"))
     return fail(
-        instance_conflict(about, fmt::format("{} and does not answer; resume it first with `virtctl unpause vmi {}`",
-                                             phrases::vmi_paused, about.name)));
-  const auto interfaces = about.vmi().status().interfaces();
+        instance_conflict(asked, fmt::format("{} and does not answer; resume it first with `virtctl unpause vmi {}`",
+                                             phrases::vmi_paused, asked.name)));
+  const auto interfaces = asked.vmi().status().interfaces();
   if (interfaces.empty())
-    return fail(Status::bad_request(fmt::format("VMI \"{}\" has no network interface in its status", about.name)));
+    return fail(Status::bad_request(fmt::format("VMI \"{}\" has no network interface in its status", asked.name)));
   const std::string_view address = interfaces[0].ip_address();
   // Without an address this program would dial itself (spec subresources Q20).
   const auto parsed = parse_ip(address);
   if (!parsed || *parsed == IpAddress() || *parsed == parse_ip("0.0.0.0"))
     return fail(
-        Status::bad_request(fmt::format("the first interface of VMI \"{}\" has no IP address yet", about.name)));
-  const std::string_view protocol = about.protocol.empty() ? "tcp" : about.protocol;
+        Status::bad_request(fmt::format("the first interface of VMI \"{}\" has no IP address yet", asked.name)));
+  const std::string_view protocol = asked.protocol.empty() ? "tcp" : asked.protocol;
   if (protocol != "tcp" && protocol != "udp")
     return fail(Status::internal_error(fmt::format("the protocol must be tcp or udp, not \"{}\"", protocol)));
   return effects(OpenStream{.kind = OpenStream::Kind::guest,
                             .node = {},
                             .target = {},
                             .address = std::string(address),
-                            .port = std::string(about.port),
+                            .port = std::string(asked.port),
                             .protocol = std::string(protocol)});
 }
 

@@ -66,46 +66,46 @@ class Given {
  public:
   Given(std::string_view resource, std::string_view name) : action_(find(resource, name)) {}
 
-  Given& machine(std::string_view text) { return object(text, about_.machine); }
-  Given& instance(std::string_view text) { return object(text, about_.instance); }
-  Given& claim(std::string_view text) { return object(text, about_.claim); }
-  Given& cdi(std::string_view text) { return object(text, about_.cdi); }
-  Given& node(std::string_view text) { return object(text, about_.node); }
-  Given& kubevirt(std::string_view text) { return object(text, about_.kubevirt); }
+  Given& machine(std::string_view text) { return object(text, asked_.machine); }
+  Given& instance(std::string_view text) { return object(text, asked_.instance); }
+  Given& claim(std::string_view text) { return object(text, asked_.claim); }
+  Given& cdi(std::string_view text) { return object(text, asked_.cdi); }
+  Given& node(std::string_view text) { return object(text, asked_.node); }
+  Given& kubevirt(std::string_view text) { return object(text, asked_.kubevirt); }
   Given& pod(std::string_view text) {
-    about_.pods.push_back(keep(parse(text)));
+    asked_.pods.push_back(keep(parse(text)));
     return *this;
   }
   Given& state_claim(std::string_view text) {
-    about_.claims.push_back(keep(parse(text)));
+    asked_.claims.push_back(keep(parse(text)));
     return *this;
   }
   // Read as the action reads it.
   Given& body(std::string_view text) {
-    about_.body = nullptr;
-    about_.body_problem.reset();
+    asked_.body = nullptr;
+    asked_.body_problem.reset();
     auto value = read_body(action_, text, {});
     if (value)
-      about_.body = keep(std::move(*value));
+      asked_.body = keep(std::move(*value));
     else
-      about_.body_problem = std::move(value.error());
+      asked_.body_problem = std::move(value.error());
     return *this;
   }
   Given& component(std::string name, std::string address) {
-    about_.components.push_back({.name = std::move(name), .address = std::move(address)});
+    asked_.components.push_back({.name = std::move(name), .address = std::move(address)});
     return *this;
   }
   Given& continued_at(std::string token) {
-    about_.continue_token = std::move(token);
+    asked_.continue_token = std::move(token);
     return *this;
   }
   Given& query(std::string_view text) {
-    about_.raw_query = text;
+    asked_.raw_query = text;
     return *this;
   }
   Given& port(std::string_view port, std::string_view protocol = {}) {
-    about_.port = port;
-    about_.protocol = protocol;
+    asked_.port = port;
+    asked_.protocol = protocol;
     return *this;
   }
   // spec.configuration of the KubeVirt object.
@@ -118,7 +118,7 @@ class Given {
 
   // The row's checks in their order, then its decision: what a request would come to.
   Decision decide() {
-    if (!about_.body && !about_.body_problem && !action_.body_type.empty() && action_.body == Body::options) body("");
+    if (!asked_.body && !asked_.body_problem && !action_.body_type.empty() && action_.body == Body::options) body("");
     const admission::Environment& environment = admission::offline_environment();
     const auto session = environment.lookups.open("somebody");
     const admission::Context context{.config = *config_,
@@ -127,28 +127,28 @@ class Given {
                                      .own_namespace = "kubevirt",
                                      .now = {},
                                      .storage = {}};
-    ActionCase about{.action = action_, .config = *config_, .context = context, .ns = "ns", .name = "demo"};
-    about.raw_query = about_.raw_query;
-    about.port = about_.port;
-    about.protocol = about_.protocol;
-    about.machine = about_.machine;
-    about.instance = about_.instance;
-    about.claim = about_.claim;
-    about.cdi = about_.cdi;
-    about.node = about_.node;
-    about.kubevirt = about_.kubevirt;
-    about.body = about_.body;
-    about.body_problem = about_.body_problem;
-    about.pods = about_.pods;
-    about.claims = about_.claims;
-    about.components = about_.components;
-    about.continue_token = about_.continue_token;
+    ActionCase asked{.action = action_, .config = *config_, .context = context, .ns = "ns", .name = "demo"};
+    asked.raw_query = asked_.raw_query;
+    asked.port = asked_.port;
+    asked.protocol = asked_.protocol;
+    asked.machine = asked_.machine;
+    asked.instance = asked_.instance;
+    asked.claim = asked_.claim;
+    asked.cdi = asked_.cdi;
+    asked.node = asked_.node;
+    asked.kubevirt = asked_.kubevirt;
+    asked.body = asked_.body;
+    asked.body_problem = asked_.body_problem;
+    asked.pods = asked_.pods;
+    asked.claims = asked_.claims;
+    asked.components = asked_.components;
+    asked.continue_token = asked_.continue_token;
     for (const GatherStep& step : action_.steps) {
-      if (step.kind == StepKind::body && about.body_problem) return fail(*about.body_problem);
+      if (step.kind == StepKind::body && asked.body_problem) return fail(*asked.body_problem);
       if (step.kind != StepKind::check) continue;
-      if (auto refusal = step.ask(about)) return fail(std::move(*refusal));
+      if (auto refusal = step.ask(asked)) return fail(std::move(*refusal));
     }
-    return action_.decide(about);
+    return action_.decide(asked);
   }
   std::string outcome() { return print(decide()); }
   std::string message() {
@@ -187,7 +187,7 @@ class Given {
   const Action& action_;
   std::deque<json::Value> values_;
   config::ConfigPtr config_ = config::ClusterConfig::defaults("amd64");
-  Parts about_;
+  Parts asked_;
 };
 
 inline Given machine_action(std::string_view name) { return {"virtualmachines", name}; }

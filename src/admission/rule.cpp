@@ -7,12 +7,12 @@
 namespace vg::admission {
 namespace {
 
-bool applies(const Rule& rule, const Case& about) {
+bool applies(const Rule& rule, const Case& judged) {
   switch (rule.when) {
     case When::create:
-      return about.create();
+      return judged.create();
     case When::update:
-      return about.update();
+      return judged.update();
     case When::always:
       return true;
   }
@@ -83,10 +83,10 @@ std::vector<RuleInfo> rules_behind(const Rule& rule) {
   return rows;
 }
 
-void ask_rules(std::span<const Rule> rules, const Case& about, Causes& causes) {
+void ask_rules(std::span<const Rule> rules, const Case& judged, Causes& causes) {
   for (const Rule& rule : rules) {
-    if (!applies(rule, about)) continue;
-    ask(rule, about, causes);
+    if (!applies(rule, judged)) continue;
+    ask(rule, judged, causes);
     if (causes.ended() || (rule.last && !causes.empty())) return;
   }
 }

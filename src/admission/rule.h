@@ -99,7 +99,7 @@ struct Rule {
     changed.when = operation;
     return changed;
   }
-  constexpr Rule about(config::Gate which) const {
+  constexpr Rule of_gate(config::Gate which) const {
     Rule changed = *this;
     changed.gate = which;
     return changed;
@@ -127,6 +127,6 @@ void ask(const R& rule, const Subject& subject, Causes& causes) {
 std::vector<RuleInfo> rules_behind(const Rule& rule);
 
 // Asks the rows in order.
-void ask_rules(std::span<const Rule> rules, const Case& about, Causes& causes);
+void ask_rules(std::span<const Rule> rules, const Case& judged, Causes& causes);
 
 }  // namespace vg::admission

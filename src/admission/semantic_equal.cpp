@@ -74,18 +74,18 @@ const api::Field* member_at(const api::Type& type, std::initializer_list<std::st
   return field;
 }
 
-const api::Type* type_of(const Case& about) {
-  const Subject* subject = find_subject(about.webhook, about.review.resource.resource);
+const api::Type* type_of(const Case& judged) {
+  const Subject* subject = find_subject(judged.webhook, judged.review.resource.resource);
   const api::Kind* kind = subject ? api::find_kind(subject->kind_group, "", subject->kind) : nullptr;
   return kind ? kind->type : nullptr;
 }
 
-bool unchanged(const Case& about, std::initializer_list<std::string_view> path) {
-  const api::Type* type = type_of(about);
+bool unchanged(const Case& judged, std::initializer_list<std::string_view> path) {
+  const api::Type* type = type_of(judged);
   const api::Field* field = type ? member_at(*type, path) : nullptr;
   if (!field) return false;
-  const json::Value* before = about.old_object ? json::find_path(*about.old_object, path) : nullptr;
-  return semantically_equal(json::find_path(*about.object, path), before, *field);
+  const json::Value* before = judged.old_object ? json::find_path(*judged.old_object, path) : nullptr;
+  return semantically_equal(json::find_path(*judged.object, path), before, *field);
 }
 
 }  // namespace vg::admission

@@ -18,9 +18,9 @@ bool semantically_equal(const json::Value* left, const json::Value* right, const
 const api::Field* member_at(const api::Type& type, std::initializer_list<std::string_view> path);
 
 // Whether old and new object agree in what stands at `path`.
-bool unchanged(const Case& about, std::initializer_list<std::string_view> path);
+bool unchanged(const Case& judged, std::initializer_list<std::string_view> path);
 
 // The type of the objects in the review; null when it is none that we know.
-const api::Type* type_of(const Case& about);
+const api::Type* type_of(const Case& judged);
 
 }  // namespace vg::admission

@@ -62,7 +62,7 @@ struct Webhook {
   // A validating webhook has rules, a mutating one a function that completes the object where it lies, which may have
   // rules of its own before it.
   std::span<const Rule> (*rules)() = nullptr;
-  Verdict (*complete)(const Case& about) = nullptr;
+  Verdict (*complete)(const Case& judged) = nullptr;
   // Whether it is registered for this object at all; null: for every one of its subjects.
   bool (*selects)(const json::Value& object) = nullptr;
 

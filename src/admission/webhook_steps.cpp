@@ -33,13 +33,13 @@ Verdict no_object(const Course& course, string_view member) {
                   course.webhook.path, member, member));
 }
 
-bool about(const Course& course, string_view plural) {
+bool concerns(const Course& course, string_view plural) {
   return course.review.resource.group == course.webhook.group && course.review.resource.resource == plural;
 }
 
 bool about_webhook(const Course& course) {
   return std::ranges::any_of(course.webhook.subjects,
-                             [&](const Subject& subject) { return about(course, subject.resource); });
+                             [&](const Subject& subject) { return concerns(course, subject.resource); });
 }
 
 bool known_version(const Course& course) {
@@ -177,7 +177,7 @@ Answer take(Step step, Course& course) {
     case exact_resource:
       return about_webhook(course) && known_version(course) ? std::nullopt : Answer(wrong_resource(course));
     case machines_only:
-      return allow_if(!about(course, "virtualmachines") || !known_version(course));
+      return allow_if(!concerns(course, "virtualmachines") || !known_version(course));
     case gate:
       return check_gate(course);
     case schema:

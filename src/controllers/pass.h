@@ -44,7 +44,7 @@ EventObject event_object(const json::Object& object);
 // Something to tell, about the object of the pass or another one.
 struct Told {
   Event event;
-  std::optional<EventObject> about = {};  // the object of the pass unless another is named
+  std::optional<EventObject> involved = {};  // the object of the pass unless another is named
 };
 
 struct Effect {
@@ -66,7 +66,7 @@ struct Effect {
   // the text; a race that was lost is no failure, for it is tried again at once.
   std::optional<Event> if_done = {};
   std::optional<Event> if_failed = {};
-  std::optional<EventObject> about = {};
+  std::optional<EventObject> involved = {};
   // Told in their order once it happened, after if_done: for a write that combines what happened in several steps.
   std::vector<Told> also_told = {};
 };

@@ -85,11 +85,12 @@ Task<Result<void>> Carrier::write(const Effect& effect) {
   co_return fail(Status::internal_error("an effect of a controller has no verb"));
 }
 
-Task<void> Carrier::tell(const controllers::EventObject& about, const controllers::Event& event, EventSource source) {
+Task<void> Carrier::tell(const controllers::EventObject& involved, const controllers::Event& event,
+                         EventSource source) {
   json::LeasedArena arena;
   const std::string now =
       print_rfc3339({.seconds = Timestamp::from(parts_.backend.clock.wall_now()).seconds, .nanoseconds = 0});
-  EventWrite wanted = parts_.events.write(about, event, source, now, ++serial_, arena.storage());
+  EventWrite wanted = parts_.events.write(involved, event, source, now, ++serial_, arena.storage());
   const resources::Resource& resource = *resources::find_resource(controllers::kinds::event);
   resources::ObjectRequest request(parts_.backend, parts_.core, nullptr, resource, resource.kind->storage_version(),
                                    controller_, {.ns = wanted.ns, .name = wanted.is_new ? "" : wanted.name});
@@ -109,16 +110,16 @@ Task<void> Carrier::tell(const controllers::EventObject& about, const controller
   if (wanted.is_new)
     log::info("an event could not be stored", {{"reason", event.reason}, {"cause", written.error().message}});
   else
-    co_await tell(about, event, source);
+    co_await tell(involved, event, source);
 }
 
-Task<Done> Carrier::carry_out(const controllers::Pass& pass, const controllers::EventObject& about,
+Task<Done> Carrier::carry_out(const controllers::Pass& pass, const controllers::EventObject& involved,
                               EventSource source) {
   Done done;
-  for (const controllers::Told& told : pass.events) co_await tell(told.about.value_or(about), told.event, source);
+  for (const controllers::Told& told : pass.events) co_await tell(told.involved.value_or(involved), told.event, source);
   for (const Effect& effect : pass.effects) {
     const auto written = co_await write(effect);
-    const controllers::EventObject& subject = effect.about ? *effect.about : about;
+    const controllers::EventObject& subject = effect.involved ? *effect.involved : involved;
     if (!written && !done_already(effect, written.error())) {
       if (effect.if_failed && !is_lost_race(written.error()))
         co_await tell(subject, with_cause(*effect.if_failed, written.error()), source);
@@ -132,7 +133,7 @@ Task<Done> Carrier::carry_out(const controllers::Pass& pass, const controllers::
     }
     if (effect.if_done) co_await tell(subject, *effect.if_done, source);
     for (const controllers::Told& told : effect.also_told)
-      co_await tell(told.about.value_or(about), told.event, source);
+      co_await tell(told.involved.value_or(involved), told.event, source);
     ++done.carried.done;
   }
   co_return done;

@@ -33,11 +33,11 @@ class Carrier {
   explicit Carrier(Parts parts);
 
   // On the core. `about` is the object that events are about unless they name another.
-  Task<Done> carry_out(const controllers::Pass& pass, const controllers::EventObject& about, EventSource source);
+  Task<Done> carry_out(const controllers::Pass& pass, const controllers::EventObject& involved, EventSource source);
 
  private:
   Task<Result<void>> write(const controllers::Effect& effect);
-  Task<void> tell(const controllers::EventObject& about, const controllers::Event& event, EventSource source);
+  Task<void> tell(const controllers::EventObject& involved, const controllers::Event& event, EventSource source);
 
   Parts parts_;
   User controller_, handler_;

@@ -344,9 +344,9 @@ Task<bool> Engine::Work::pass(Loop& loop, const Key& key) {
   const Pass first = controller.sync(turn);
   note_waiting(loop, key, first.waits_for_nodes);
   index_.reserve(first);
-  const controllers::EventObject about = object ? controllers::event_object(*object) : controllers::EventObject();
+  const controllers::EventObject involved = object ? controllers::event_object(*object) : controllers::EventObject();
   const EventSource source{.component = controller.component};
-  const Done done = co_await carrier_.carry_out(first, about, source);
+  const Done done = co_await carrier_.carry_out(first, involved, source);
   bool good = finished(loop, key, first, done);
   if (done.hard || !controller.finish || (first.complete && !done.carried.error)) co_return good;
 
@@ -362,7 +362,7 @@ Task<bool> Engine::Work::pass(Loop& loop, const Key& key) {
                                  .time_is_up = turn.time_is_up};
   const Pass second = controller.finish(ending, first, done.carried);
   index_.reserve(second);
-  const Done ended = co_await carrier_.carry_out(second, about, source);
+  const Done ended = co_await carrier_.carry_out(second, involved, source);
   good = finished(loop, key, second, ended) && good;
   co_return good;
 }

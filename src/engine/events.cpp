@@ -13,12 +13,13 @@ std::string_view type_name(controllers::EventType type) {
   return type == controllers::EventType::normal ? "Normal" : "Warning";
 }
 
-std::string key_of(const controllers::EventObject& about, const controllers::Event& event, const EventSource& source) {
-  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", about.uid, about.name, about.kind, event.reason,
+std::string key_of(const controllers::EventObject& involved, const controllers::Event& event,
+                   const EventSource& source) {
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", involved.uid, involved.name, involved.kind, event.reason,
                      type_name(event.type), source.component, event.message);
 }
 
-json::Value new_event(const EventWrite& to, const controllers::EventObject& about, const controllers::Event& event,
+json::Value new_event(const EventWrite& to, const controllers::EventObject& involved, const controllers::Event& event,
                       const EventSource& source, std::string_view now, const json::StoragePtr& storage) {
   json::Object from({{"component", source.component}}, storage);
   if (!source.host.empty()) from["host"] = source.host;
@@ -26,12 +27,12 @@ json::Value new_event(const EventWrite& to, const controllers::EventObject& abou
                       {"kind", "Event"},
                       {"metadata", {{"name", to.name}, {"namespace", to.ns}}},
                       {"involvedObject",
-                       {{"kind", about.kind},
-                        {"namespace", about.ns},
-                        {"name", about.name},
-                        {"uid", about.uid},
-                        {"apiVersion", about.api_version},
-                        {"resourceVersion", about.resource_version}}},
+                       {{"kind", involved.kind},
+                        {"namespace", involved.ns},
+                        {"name", involved.name},
+                        {"uid", involved.uid},
+                        {"apiVersion", involved.api_version},
+                        {"resourceVersion", involved.resource_version}}},
                       {"reason", event.reason},
                       {"message", event.message},
                       {"source", std::move(from)},
@@ -47,10 +48,10 @@ json::Value new_event(const EventWrite& to, const controllers::EventObject& abou
 
 }  // namespace
 
-EventWrite EventRecorder::write(const controllers::EventObject& about, const controllers::Event& event,
+EventWrite EventRecorder::write(const controllers::EventObject& involved, const controllers::Event& event,
                                 const EventSource& source, std::string_view now, std::uint64_t serial,
                                 const json::StoragePtr& storage) {
-  std::string key = key_of(about, event, source);
+  std::string key = key_of(involved, event, source);
   if (const auto found = by_key_.find(key); found != by_key_.end()) {
     recent_.splice(recent_.begin(), recent_, found->second);
     Known& known = *found->second;
@@ -61,10 +62,10 @@ EventWrite EventRecorder::write(const controllers::EventObject& about, const con
             .document = json::Value({{"count", known.count}, {"lastTimestamp", now}}, storage)};
   }
   EventWrite made{.is_new = true,
-                  .ns = std::string(about.ns.empty() ? cluster_events_namespace : about.ns),
-                  .name = fmt::format("{}.{:016x}", about.name, serial),
+                  .ns = std::string(involved.ns.empty() ? cluster_events_namespace : involved.ns),
+                  .name = fmt::format("{}.{:016x}", involved.name, serial),
                   .document = {}};
-  made.document = new_event(made, about, event, source, now, storage);
+  made.document = new_event(made, involved, event, source, now, storage);
   recent_.push_front({.key = key, .ns = made.ns, .name = made.name, .count = 1});
   by_key_.emplace(std::move(key), recent_.begin());
   if (recent_.size() > limits::remembered_events_max) {

@@ -81,7 +81,7 @@ enum SeriesTrait : std::uint16_t {
 struct Series {
   std::string_view name;
   std::string_view title;
-  std::string_view about;
+  std::string_view description;
   std::string_view icon;
   std::string_view cls;
   Shape shape;
@@ -165,7 +165,7 @@ json::Object make_instancetype(const Series& series, std::string_view size, Capa
     spec["annotations"] = json::Object{{"cpu-load-balancing.crio.io", "disable"},
                                        {"cpu-quota.crio.io", "disable"},
                                        {"irq-load-balancing.crio.io", "disable"}};
-  json::Object annotations{{label("displayName"), series.title}, {label("description"), series.about}};
+  json::Object annotations{{label("displayName"), series.title}, {label("description"), series.description}};
   return {{"metadata", json::Object{{"labels", instancetype_labels(series, size, capacity, pages)},
                                     {"annotations", std::move(annotations)}}},
           {"spec", std::move(spec)}};

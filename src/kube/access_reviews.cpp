@@ -76,7 +76,7 @@ Task<Result<AccessDecision>> AccessReviews::authorize(Core& core, const User& us
       fmt::format(R"({{"kind":"SubjectAccessReview","apiVersion":"authorization.k8s.io/v1","spec":{}}})", spec);
   Question question{.method = "POST",
                     .target = std::string(reviews_path),
-                    .about = {"CREATE", "subjectaccessreviews"},
+                    .subject = {"CREATE", "subjectaccessreviews"},
                     .content_type = "application/json",
                     .body = body,
                     .timeout = limits::access_review_deadline,

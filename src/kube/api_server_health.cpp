@@ -38,7 +38,7 @@ ApiServerHealth::Known ApiServerHealth::known() {
 }
 
 Task<ApiServerHealth::Known> ApiServerHealth::ask(Core& core) {
-  Question question{.target = "/version", .about = {"none", "none"}, .timeout = limits::kube_version_deadline};
+  Question question{.target = "/version", .subject = {"none", "none"}, .timeout = limits::kube_version_deadline};
   auto text = version_text(co_await client_.ask(core, std::move(question)));
   const auto now = clock_.steady_now();
   Known found;

@@ -32,13 +32,13 @@ std::string shown(const http::Origin& origin) { return http::authority(origin.ho
 std::string path_template(const Question& question) {
   std::string_view path = question.target;
   path = path.substr(0, path.find('?'));
-  const auto plural = path.rfind(fmt::format("/{}", question.about.resource));
+  const auto plural = path.rfind(fmt::format("/{}", question.subject.resource));
   std::string url(plural == path.npos ? path : path.substr(0, plural));
   constexpr std::string_view namespaces = "/namespaces/";
   if (const auto at = url.find(namespaces); at != url.npos) url = url.substr(0, at) + "/namespaces/%7Bnamespace%7D";
   if (plural == path.npos) return url;
-  const std::string_view rest = path.substr(plural + 1 + question.about.resource.size());
-  url += fmt::format("/{}", question.about.resource);
+  const std::string_view rest = path.substr(plural + 1 + question.subject.resource.size());
+  url += fmt::format("/{}", question.subject.resource);
   if (rest.empty()) return url;
   const auto slash = rest.find('/', 1);
   return url + "/%7Bname%7D" + std::string(slash == rest.npos ? std::string_view() : rest.substr(slash));
@@ -132,7 +132,7 @@ Task<Result<void>> Client::wait_for_turn(Core& core, const Question& question, C
     waited += SteadyClock::now() - began;
   }
   if (counted_)
-    counted_->waited.with({question.about.verb, url_template(parts_.credentials, question)})
+    counted_->waited.with({question.subject.verb, url_template(parts_.credentials, question)})
         ->observe(std::chrono::duration<double>(waited).count());
   co_return Result<void>();
 }
@@ -152,9 +152,10 @@ void Client::count(const Question& question, int status, Clock::Steady began) co
   if (!counted_) return;
   const std::string code = status == 0 ? std::string("<error>") : std::to_string(status);
   counted_->requests
-      .with({code, question.method, shown(parts_.credentials.origin()), question.about.resource, question.about.verb})
+      .with(
+          {code, question.method, shown(parts_.credentials.origin()), question.subject.resource, question.subject.verb})
       ->add();
-  counted_->latency.with({question.about.verb, url_template(parts_.credentials, question)})
+  counted_->latency.with({question.subject.verb, url_template(parts_.credentials, question)})
       ->observe(std::chrono::duration<double>(SteadyClock::now() - began).count());
 }
 
@@ -203,7 +204,7 @@ Task<Result<http::AnswerStream>> Client::open(Core& core, Question question, mil
 }
 
 Task<Result<json::Value>> Client::get(Core& core, ObjectName object, json::StoragePtr storage) {
-  Question question{.target = object_path(object), .about = {"GET", object.resource.plural}};
+  Question question{.target = object_path(object), .subject = {"GET", object.resource.plural}};
   auto document = document_of(co_await ask(core, std::move(question)), storage);
   if (document)
     if (auto good = check_object(*document, object.name); !good) co_return fail(std::move(good.error()));
@@ -212,7 +213,7 @@ Task<Result<json::Value>> Client::get(Core& core, ObjectName object, json::Stora
 
 Task<Result<json::Value>> Client::list(Core& core, ResourceName resource, std::string_view ns, std::string query,
                                        json::StoragePtr storage, std::size_t bytes_max) {
-  Question question{.target = collection_path(resource, ns) + query, .about = {"LIST", resource.plural}};
+  Question question{.target = collection_path(resource, ns) + query, .subject = {"LIST", resource.plural}};
   question.body_limit_bytes = bytes_max;
   auto document = document_of(co_await ask(core, std::move(question)), storage);
   if (document)
@@ -224,7 +225,7 @@ Task<Result<json::Value>> Client::create(Core& core, ResourceName resource, std:
                                          std::string_view object, bool dry_run, json::StoragePtr storage) {
   Question question{.method = "POST",
                     .target = collection_path(resource, ns),
-                    .about = {"CREATE", resource.plural},
+                    .subject = {"CREATE", resource.plural},
                     .content_type = json_type,
                     .body = object};
   if (dry_run) question.target += dry_run_query;
@@ -236,7 +237,7 @@ Task<Result<json::Value>> Client::update(Core& core, ObjectName object, std::str
   const std::string body = json::to_text(value);
   Question question{.method = "PUT",
                     .target = object_path(object, subresource),
-                    .about = {"UPDATE", object.resource.plural},
+                    .subject = {"UPDATE", object.resource.plural},
                     .content_type = json_type,
                     .body = body};
   if (dry_run) question.target += dry_run_query;
@@ -247,7 +248,7 @@ Task<Result<json::Value>> Client::patch(Core& core, ObjectName object, std::stri
                                         std::string_view operations, bool dry_run, json::StoragePtr storage) {
   Question question{.method = "PATCH",
                     .target = object_path(object, subresource),
-                    .about = {"PATCH", object.resource.plural},
+                    .subject = {"PATCH", object.resource.plural},
                     .content_type = "application/json-patch+json",
                     .body = operations};
   if (dry_run) question.target += dry_run_query;
@@ -255,7 +256,7 @@ Task<Result<json::Value>> Client::patch(Core& core, ObjectName object, std::stri
 }
 
 Task<Result<void>> Client::remove(Core& core, ObjectName object, bool dry_run) {
-  Question question{.method = "DELETE", .target = object_path(object), .about = {"DELETE", object.resource.plural}};
+  Question question{.method = "DELETE", .target = object_path(object), .subject = {"DELETE", object.resource.plural}};
   if (dry_run) question.target += dry_run_query;
   auto answer = co_await ask(core, std::move(question));
   if (!answer) co_return fail(std::move(answer.error()));

@@ -32,7 +32,7 @@ struct Subject {
 struct Question {
   std::string_view method = "GET";
   std::string target;  // path and query, without the prefix of the server's URL
-  Subject about = {};
+  Subject subject = {};
   std::string_view content_type = {};
   std::string_view body = {};
   // For all of it: waiting for a turn, every try, the pauses between them.

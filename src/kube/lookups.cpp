@@ -107,8 +107,8 @@ class Session final : public admission::LookupSession, public admission::Lookups
     missing_.clear();
     co_await http::side_by_side(core, missing.size(), limits::lookup_fetches_at_once_max,
                                 [&](std::size_t index) -> Task<void> {
-                                  const auto& [target, about] = missing[index];
-                                  answers_.insert_or_assign(target, co_await fetch_one(core, target, about));
+                                  const auto& [target, subject] = missing[index];
+                                  answers_.insert_or_assign(target, co_await fetch_one(core, target, subject));
                                 });
   }
 
@@ -116,13 +116,14 @@ class Session final : public admission::LookupSession, public admission::Lookups
   using Answers = std::map<std::string, Result<std::string>, std::less<>>;
   using Missing = std::pair<std::string, Subject>;
 
-  Task<Result<std::string>> fetch_one(Core& core, const std::string& target, Subject about) {
+  Task<Result<std::string>> fetch_one(Core& core, const std::string& target, Subject subject) {
     // An object may name thousands of others: time is for all of them together, or one review would go on for hours.
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - std::chrono::steady_clock::now());
     if (left.count() <= 0 || ++fetched_ > limits::lookup_fetches_max || bytes_ > limits::lookup_answers_bytes_max)
       co_return fail(too_much());
-    Question question{.target = target, .about = about, .timeout = left};
-    question.body_limit_bytes = about.verb == "LIST" ? limits::lookup_list_bytes_max : limits::lookup_object_bytes_max;
+    Question question{.target = target, .subject = subject, .timeout = left};
+    question.body_limit_bytes =
+        subject.verb == "LIST" ? limits::lookup_list_bytes_max : limits::lookup_object_bytes_max;
     question.asker = asker_;
     auto answer = co_await client_.ask(core, std::move(question));
     if (!answer) co_return fail(std::move(answer.error()));

@@ -141,7 +141,7 @@ Task<Result<Reflector::Ended>> Reflector::watch(Core& core) {
       .target = fmt::format("{}?watch=true&allowWatchBookmarks=true&resourceVersion={}&timeoutSeconds={}{}",
                             collection_path(resource(), options_.ns), percent_encode(resource_version_), seconds,
                             selector_query()),
-      .about = {"WATCH", options_.plural}};
+      .subject = {"WATCH", options_.plural}};
   auto stream = co_await client_.open(core, std::move(question), options_.times.silence);
   if (!stream && stream.error().code == 410) co_return Ended::expired;
   if (!stream) co_return fail(std::move(stream.error()));

@@ -26,8 +26,8 @@ constexpr std::string_view watch_line = "GET /api/v1/configmaps?watch";
 std::string object(std::string_view name, int version, std::string_view ns = "ns") {
   return fmt::format(R"({{"metadata":{{"name":"{}","namespace":"{}","resourceVersion":"{}"}}}})", name, ns, version);
 }
-std::string event(std::string_view type, const std::string& about) {
-  return fmt::format("{{\"type\":\"{}\",\"object\":{}}}\n", type, about);
+std::string event(std::string_view type, const std::string& subject) {
+  return fmt::format("{{\"type\":\"{}\",\"object\":{}}}\n", type, subject);
 }
 Scripted list_of(int version, std::vector<std::string> items, std::string_view more = "") {
   return {.body = fmt::format(R"({{"metadata":{{"resourceVersion":"{}","continue":"{}"}},"items":[{}]}})", version,

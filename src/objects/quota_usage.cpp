@@ -264,12 +264,12 @@ Status forbidden(const QuotaChange& change, std::string why) {
 }
 
 // Names of the quota that objects of this resource count for.
-Usage names_about(const Usage& hard, std::string_view resource_key) {
+Usage names_of(const Usage& hard, std::string_view resource_key) {
   if (only_counted(resource_key)) return masked(hard, quota_facts(resource_key, nullptr).usage);
-  Usage about;
+  Usage concerned;
   for (const auto& [name, quantity] : hard)
-    if (counted_resource(name) == resource_key) about.emplace(name, quantity);
-  return about;
+    if (counted_resource(name) == resource_key) concerned.emplace(name, quantity);
+  return concerned;
 }
 
 Usage amounts(const json::Object& list) {
@@ -387,17 +387,17 @@ std::optional<Status> find_quota_problem(const Quota& quota, const QuotaChange& 
     if (counted) subtract(requested, masked(change.before->usage, quota.hard));
   }
   std::erase_if(requested, [](const auto& item) { return item.second.sign() <= 0; });
-  const Usage about = names_about(quota.hard, change.resource_key);
-  if (about.empty() || (change.before && requested.empty())) return std::nullopt;
+  const Usage concerned = names_of(quota.hard, change.resource_key);
+  if (concerned.empty() || (change.before && requested.empty())) return std::nullopt;
   if (change.pod) {
     // Once for all quotas: a pod may have thousands of containers.
     if (!change.unspecified) change.unspecified = unspecified_of(*change.pod);
-    if (const std::string lacks = print_unspecified(*change.unspecified, about); !lacks.empty())
+    if (const std::string lacks = print_unspecified(*change.unspecified, concerned); !lacks.empty())
       return forbidden(change, fmt::format("failed quota: {}: {}", quota.name, lacks));
   }
-  if (std::ranges::any_of(about, [&](const auto& item) { return !quota.used.contains(item.first); })) {
+  if (std::ranges::any_of(concerned, [&](const auto& item) { return !quota.used.contains(item.first); })) {
     std::vector<std::string_view> names;
-    for (const auto& [name, quantity] : about) names.push_back(name);
+    for (const auto& [name, quantity] : concerned) names.push_back(name);
     return forbidden(change,
                      fmt::format("status unknown for quota: {}, resources: {}", quota.name, joined(names, ",")));
   }

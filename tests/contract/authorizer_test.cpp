@@ -46,8 +46,8 @@ class AuthorizerContract : public ContractTest {
   Result<AccessDecision> ask(const User& who, const AccessAttributes& attributes, std::size_t core = 0) {
     return run(world().authorizer().authorize(world().core(core), who, attributes), core);
   }
-  AccessAttributes about(std::string_view verb, std::string_view resource, std::string_view name = {},
-                         std::string_view subresource = {}) const {
+  AccessAttributes attributes(std::string_view verb, std::string_view resource, std::string_view name = {},
+                              std::string_view subresource = {}) const {
     AccessAttributes attributes;
     attributes.verb = verb;
     attributes.group = "kubevirt.io";
@@ -76,7 +76,7 @@ constexpr std::string_view get_vms =
     R"([{"apiGroups":["kubevirt.io"],"resources":["virtualmachines"],"verbs":["get"]}])";
 
 TEST_P(AuthorizerContract, WithoutARoleNobodyMay) {
-  const auto decision = ask(user("zoe", {"dev"}), about("get", "virtualmachines", "a"));
+  const auto decision = ask(user("zoe", {"dev"}), attributes("get", "virtualmachines", "a"));
   ASSERT_TRUE(decision) << decision.error().message;
   EXPECT_FALSE(decision->allowed);
 }
@@ -84,18 +84,18 @@ TEST_P(AuthorizerContract, WithoutARoleNobodyMay) {
 TEST_P(AuthorizerContract, ARoleAllowsWhatItSays) {
   role("r", get_vms);
   bind("b", "Role", "r", "User", "zoe");
-  const auto decision = ask(user("zoe"), about("get", "virtualmachines", "a"));
+  const auto decision = ask(user("zoe"), attributes("get", "virtualmachines", "a"));
   ASSERT_TRUE(decision) << decision.error().message;
   EXPECT_TRUE(decision->allowed);
   EXPECT_THAT(decision->reason, HasSubstr("RoleBinding")) << "who looks into it wants to know why";
-  EXPECT_FALSE(may(user("zoe"), about("update", "virtualmachines", "a")));
-  EXPECT_FALSE(may(user("zoe"), about("get", "virtualmachineinstances", "a")));
-  EXPECT_FALSE(may(user("zoe"), about("get", "virtualmachines", "a", "stop")));
-  EXPECT_FALSE(may(user("joe"), about("get", "virtualmachines", "a")));
-  auto other_group = about("get", "virtualmachines", "a");
+  EXPECT_FALSE(may(user("zoe"), attributes("update", "virtualmachines", "a")));
+  EXPECT_FALSE(may(user("zoe"), attributes("get", "virtualmachineinstances", "a")));
+  EXPECT_FALSE(may(user("zoe"), attributes("get", "virtualmachines", "a", "stop")));
+  EXPECT_FALSE(may(user("joe"), attributes("get", "virtualmachines", "a")));
+  auto other_group = attributes("get", "virtualmachines", "a");
   other_group.group = "subresources.kubevirt.io";
   EXPECT_FALSE(may(user("zoe"), other_group));
-  auto other_version = about("get", "virtualmachines", "a");
+  auto other_version = attributes("get", "virtualmachines", "a");
   other_version.version = "v1alpha3";
   EXPECT_TRUE(may(user("zoe"), other_version)) << "roles know no versions";
 }
@@ -104,10 +104,10 @@ TEST_P(AuthorizerContract, ARoleCountsInItsNamespace) {
   role("r", get_vms);
   bind("b", "Role", "r", "User", "zoe");
   const std::string other = make_namespace();
-  auto elsewhere = about("get", "virtualmachines", "a");
+  auto elsewhere = attributes("get", "virtualmachines", "a");
   elsewhere.ns = other;
   EXPECT_FALSE(may(user("zoe"), elsewhere));
-  auto everywhere = about("get", "virtualmachines", "a");
+  auto everywhere = attributes("get", "virtualmachines", "a");
   everywhere.ns = {};
   EXPECT_FALSE(may(user("zoe"), everywhere));
   cluster_role("all", get_vms);
@@ -125,12 +125,12 @@ TEST_P(AuthorizerContract, GroupsAndAccountsHaveRolesToo) {
                      R"("kind":"Role","name":"r"}},"subjects":[{{"kind":"ServiceAccount","name":"bot",)"
                      R"("namespace":"{}"}}]}})",
                      ns_));
-  const auto get = about("get", "virtualmachines", "a");
+  const auto get = attributes("get", "virtualmachines", "a");
   EXPECT_TRUE(may(user("x", {"ops", "dev"}), get));
   EXPECT_FALSE(may(user("dev", {"ops"}), get)) << "a user is no group";
   EXPECT_TRUE(may(user(fmt::format("system:serviceaccount:{}:bot", ns_)), get));
   EXPECT_FALSE(may(user("system:serviceaccount:default:bot"), get));
-  EXPECT_TRUE(may(user("root", {"system:masters"}), about("delete", "anything", "a", "b")));
+  EXPECT_TRUE(may(user("root", {"system:masters"}), attributes("delete", "anything", "a", "b")));
 }
 
 TEST_P(AuthorizerContract, RolesMayNameObjectsAndParts) {
@@ -138,14 +138,14 @@ TEST_P(AuthorizerContract, RolesMayNameObjectsAndParts) {
        R"([{"apiGroups":["subresources.kubevirt.io"],"resources":["virtualmachines/stop"],"verbs":["update"],)"
        R"("resourceNames":["mine"]},{"apiGroups":["*"],"resources":["virtualmachineinstances/*"],"verbs":["*"]}])");
   bind("b", "Role", "r", "User", "zoe");
-  auto stop = about("update", "virtualmachines", "mine", "stop");
+  auto stop = attributes("update", "virtualmachines", "mine", "stop");
   stop.group = "subresources.kubevirt.io";
   EXPECT_TRUE(may(user("zoe"), stop));
   stop.name = "yours";
   EXPECT_FALSE(may(user("zoe"), stop));
   stop.name = {};
   EXPECT_FALSE(may(user("zoe"), stop)) << "all are more than one";
-  EXPECT_FALSE(may(user("zoe"), about("get", "virtualmachineinstances", "a")));
+  EXPECT_FALSE(may(user("zoe"), attributes("get", "virtualmachineinstances", "a")));
 }
 
 TEST_P(AuthorizerContract, PathsAreNoResources) {
@@ -157,7 +157,7 @@ TEST_P(AuthorizerContract, PathsAreNoResources) {
   EXPECT_FALSE(may(zoe, about_path("get", "/contract/beside")));
   EXPECT_FALSE(may(zoe, about_path("post", "/contract")));
   EXPECT_FALSE(may(user("joe"), about_path("get", "/contract")));
-  EXPECT_FALSE(may(zoe, about("get", "contract")));
+  EXPECT_FALSE(may(zoe, attributes("get", "contract")));
 }
 
 TEST_P(AuthorizerContract, WhateverAUserIsCalled) {
@@ -167,9 +167,10 @@ TEST_P(AuthorizerContract, WhateverAUserIsCalled) {
   User zoe = user("O=\"zoe\" \\ é/%2f,+", {"", "a group\twith, everything"});
   zoe.uid = "1234";
   zoe.extra = {{"example.com/scopes", {"one", "two"}}, {"odd key%", {}}, {"quoted", {"\"\\"}}};
-  EXPECT_TRUE(may(zoe, about("get", "virtualmachines", "a"))) << "what else is known of them does not matter to roles";
+  EXPECT_TRUE(may(zoe, attributes("get", "virtualmachines", "a")))
+      << "what else is known of them does not matter to roles";
   zoe.name += "x";
-  EXPECT_FALSE(may(zoe, about("get", "virtualmachines", "a")));
+  EXPECT_FALSE(may(zoe, attributes("get", "virtualmachines", "a")));
 }
 
 // Whoever is refused, or looks into why somebody is not, hears the same from the server and from its users' reviews.
@@ -182,7 +183,7 @@ TEST_P(AuthorizerContract, TheWordsAreThoseOfAReview) {
                fmt::format(R"({{"spec":{{"user":"{}","resourceAttributes":{{"verb":"get",)"
                            R"("group":"kubevirt.io","resource":"virtualmachines","namespace":"{}"}}}}}})",
                            name, ns_));
-    const auto decision = ask(user(std::string(name)), about("get", "virtualmachines"));
+    const auto decision = ask(user(std::string(name)), attributes("get", "virtualmachines"));
     ASSERT_TRUE(decision) << decision.error().message;
     EXPECT_EQ(decision->allowed, review.at({"status", "allowed"}) == "true");
     EXPECT_EQ(decision->reason.empty() ? "(absent)" : decision->reason, review.at({"status", "reason"}));
@@ -190,13 +191,13 @@ TEST_P(AuthorizerContract, TheWordsAreThoseOfAReview) {
 }
 
 TEST_P(AuthorizerContract, NobodyInParticularIsAllowedNothing) {
-  const auto decision = ask(user(""), about("get", "virtualmachines", "a"));
+  const auto decision = ask(user(""), attributes("get", "virtualmachines", "a"));
   EXPECT_FALSE(decision && decision->allowed);
 }
 
 TEST_P(AuthorizerContract, AChangeCountsAtOnce) {
   role("r", get_vms);
-  const auto get = about("get", "virtualmachines", "a");
+  const auto get = attributes("get", "virtualmachines", "a");
   for (int i = 0; i < 3; ++i) {
     EXPECT_FALSE(may(user("zoe"), get));
     bind("b", "Role", "r", "User", "zoe");
@@ -208,7 +209,7 @@ TEST_P(AuthorizerContract, AChangeCountsAtOnce) {
 
 TEST_P(AuthorizerContract, NotKnowingIsAnErrorAndNeverAnAllow) {
   const User zoe = user("zoe", {"dev"});
-  const auto get = about("get", "virtualmachines", "a");
+  const auto get = attributes("get", "virtualmachines", "a");
   const auto path = about_path("get", "/contract");
   for (const AccessAttributes& attributes : {get, path}) {
     const auto decision = run(world().lost_authorizer().authorize(world().core(0), zoe, attributes));
@@ -222,7 +223,7 @@ TEST_P(AuthorizerContract, ManyAskAtOnceOnBothCores) {
   role("r", get_vms);
   bind("b", "Role", "r", "User", "zoe");
   const User zoe = user("zoe"), joe = user("joe");
-  const auto get = about("get", "virtualmachines", "a");
+  const auto get = attributes("get", "virtualmachines", "a");
   const auto ask_often = [&](Core& core) -> Task<int> {
     int right = 0;
     for (int i = 0; i < 20; ++i) {

@@ -11,15 +11,15 @@ constexpr std::size_t suffix_characters = 5;
 
 }  // namespace
 
-Verdict complete_clone(const Case& about) {
-  json::Object& spec = json::ensure_object(about.object->get_object(), "spec");
+Verdict complete_clone(const Case& judged) {
+  json::Object& spec = json::ensure_object(judged.object->get_object(), "spec");
   const json::Object* target = edit::child(&spec, "target");
   if (target && !json::get_string_or(*target, "name").empty()) return {};
   // Upstream crashes on a clone of nothing (spec work-objects Q1).
   const json::Object* source = edit::child(&spec, "source");
   if (!source) return Verdict::error("spec.source is required: the VirtualMachine or VirtualMachineSnapshot to clone");
   const std::string name = fmt::format("clone-{}-{}", json::get_string_or(*source, "name"),
-                                       about.context.randomness.suffix(suffix_characters));
+                                       judged.context.randomness.suffix(suffix_characters));
   const bool invented = !target;
   json::Object& into = json::ensure_object(spec, "target");
   if (invented) {
@@ -27,7 +27,7 @@ Verdict complete_clone(const Case& about) {
     edit::set_text(into, "kind", "VirtualMachine");
   }
   edit::set_text(into, "name", name);
-  return replace_members(about, {"/spec"});
+  return replace_members(judged, {"/spec"});
 }
 
 }  // namespace vg::admission

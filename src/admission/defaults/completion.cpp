@@ -39,33 +39,33 @@ Verdict complete_object(const Draft& draft, const Context& context) {
   review.operation_name = draft.old_object ? "UPDATE" : "CREATE";
   review.user.username = draft.username;
   review.resource = {.group = kind->group, .version = webhook.versions.back(), .resource = kind->plural};
-  const Case about{.context = context,
-                   .review = review,
-                   .webhook = webhook,
-                   .object = &draft.object,
-                   .old_object = draft.old_object,
-                   .empty_requests = empty_requests};
-  Verdict verdict = webhook.complete(about);
+  const Case judged{.context = context,
+                    .review = review,
+                    .webhook = webhook,
+                    .object = &draft.object,
+                    .old_object = draft.old_object,
+                    .empty_requests = empty_requests};
+  Verdict verdict = webhook.complete(judged);
   verdict.patch.clear();  // the object is what was wanted
   return verdict;
 }
 
 // Bringing a machine into canonical form costs as much as all of its defaults, so defaults write nothing that Go would
 // leave out. The fuzzers hold them to it.
-void check_canonical([[maybe_unused]] const Case& about) {
+void check_canonical([[maybe_unused]] const Case& judged) {
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
-  const Subject* subject = find_subject(about.webhook, about.review.resource.resource);
+  const Subject* subject = find_subject(judged.webhook, judged.review.resource.resource);
   const api::Kind* kind = subject ? api::find_kind(subject->kind_group, "", subject->kind) : nullptr;
-  json::Value copy(*about.object);
-  if (kind && (!api::canonicalize(copy, *kind->type) || copy != *about.object)) std::abort();
+  json::Value copy(*judged.object);
+  if (kind && (!api::canonicalize(copy, *kind->type) || copy != *judged.object)) std::abort();
 #endif
 }
 
-Verdict replace_members(const Case& about, std::initializer_list<string_view> paths) {
-  check_canonical(about);
+Verdict replace_members(const Case& judged, std::initializer_list<string_view> paths) {
+  check_canonical(judged);
   Verdict verdict;
   for (const string_view path : paths)
-    if (const json::Value* value = json::find(*about.object, path.substr(1)))
+    if (const json::Value* value = json::find(*judged.object, path.substr(1)))
       verdict.patch.push_back({.op = "replace", .path = path, .value = value});
   return verdict;
 }

@@ -15,14 +15,14 @@ namespace vg::admission {
 
 // Completes `about.object` where it lies; the verdict's patch leads there from the object as it was sent. After a
 // refusal the object is good for nothing. The object is in canonical form before and after.
-using Complete = Verdict (*)(const Case& about);
+using Complete = Verdict (*)(const Case& judged);
 
-Verdict complete_vmi(const Case& about);        // spec work-objects 1
-Verdict complete_vm(const Case& about);         // spec vm-instancetype 2
-Verdict complete_migration(const Case& about);  // spec work-objects 2.1
-Verdict complete_clone(const Case& about);      // spec work-objects 2.2
+Verdict complete_vmi(const Case& judged);        // spec work-objects 1
+Verdict complete_vm(const Case& judged);         // spec vm-instancetype 2
+Verdict complete_migration(const Case& judged);  // spec work-objects 2.1
+Verdict complete_clone(const Case& judged);      // spec work-objects 2.2
 // Takes the pod as it was sent, or none at all: it never refuses.
-Verdict complete_launcher_pod(const Case& about);  // spec work-objects 2.3
+Verdict complete_launcher_pod(const Case& judged);  // spec work-objects 2.3
 
 // For whoever has the object itself and wants no patch: a create on this machine, `virtgate render`. Brings `object`
 // into canonical form and completes it where it lies; objects of a kind without defaults are only brought into that
@@ -40,7 +40,7 @@ Verdict complete_object(const Draft& draft, const Context& context);
 
 // Replaces these top-level members of the object, which must be in canonical form, as a whole, as upstream does: equal
 // parts are sent too. Members are named with their slash.
-Verdict replace_members(const Case& about, std::initializer_list<std::string_view> paths);
+Verdict replace_members(const Case& judged, std::initializer_list<std::string_view> paths);
 
 // Whether it is the pod of a machine, by its label: only those are registered for.
 bool is_launcher_pod(const json::Value& object);

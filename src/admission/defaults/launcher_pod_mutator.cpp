@@ -228,22 +228,22 @@ std::vector<Addition> find_additions(const Object& vmi, const Object& pod_spec) 
 
 }  // namespace
 
-Verdict complete_launcher_pod(const Case& about) {
+Verdict complete_launcher_pod(const Case& judged) {
   static const api::Kind* kind = api::find_kind("", "", "Pod");
-  if (!about.object || !about.object->is_object() || !api::canonicalize(*about.object, *kind->type)) return {};
-  Object& pod = about.object->get_object();
+  if (!judged.object || !judged.object->is_object() || !api::canonicalize(*judged.object, *kind->type)) return {};
+  Object& pod = judged.object->get_object();
   Object* spec = edit::child(&pod, "spec");
-  if (!spec || about.review.resource.resource != "pods" || !is_launcher_pod(*about.object)) return {};
-  const Object* vmi = find_owner(pod, about.context);
+  if (!spec || judged.review.resource.resource != "pods" || !is_launcher_pod(*judged.object)) return {};
+  const Object* vmi = find_owner(pod, judged.context);
   if (!vmi) return {};
   const std::vector<Addition> additions = find_additions(*vmi, *spec);
   if (additions.empty()) return {};
   Array& containers = json::ensure_array(*spec, "containers");
   const std::size_t before = containers.size();
   for (const Addition& addition : additions)
-    fill_container(edit::append_object(containers), addition, *vmi, about.context);
-  Verdict completed = replace_members(about, {});
-  const Array* now = json::as_array(json::find_path(*about.object, {"spec", "containers"}));
+    fill_container(edit::append_object(containers), addition, *vmi, judged.context);
+  Verdict completed = replace_members(judged, {});
+  const Array* now = json::as_array(json::find_path(*judged.object, {"spec", "containers"}));
   for (std::size_t i = before; now && i < now->size(); ++i)
     completed.patch.push_back({.op = "add", .path = "/spec/containers/-", .value = &(*now)[i]});
   return completed;

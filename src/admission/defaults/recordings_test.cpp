@@ -105,12 +105,12 @@ Verdict Recordings::answer(const Webhook& webhook, const Review& review, const j
   const bool update = review.operation() == Operation::update;
   if (update)
     if (auto good = api::canonicalize(*review.old_object, type); !good) return Verdict::error(good.error().message);
-  const Case about{.context = context,
-                   .review = review,
-                   .webhook = webhook,
-                   .object = review.object,
-                   .old_object = update ? review.old_object : nullptr};
-  return complete_by(webhook, about);
+  const Case judged{.context = context,
+                    .review = review,
+                    .webhook = webhook,
+                    .object = review.object,
+                    .old_object = update ? review.old_object : nullptr};
+  return complete_by(webhook, judged);
 }
 
 std::optional<std::string> Recordings::differs(Value& recorded, const json::StoragePtr& storage) {

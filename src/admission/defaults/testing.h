@@ -27,16 +27,16 @@
 namespace vg::admission::testing {
 
 // The steps of a mutating webhook behind decoding: what is being deleted is let go, then its rules, then its defaults.
-inline Verdict complete_by(const Webhook& webhook, const Case& about) {
+inline Verdict complete_by(const Webhook& webhook, const Case& judged) {
   if (std::ranges::find(webhook.steps, Step::living) != webhook.steps.end() &&
-      json::find_path(*about.object, {"metadata", "deletionTimestamp"}))
+      json::find_path(*judged.object, {"metadata", "deletionTimestamp"}))
     return Verdict::allow();
   if (webhook.rules) {
     Causes causes;
-    ask_rules(webhook.rules(), about, causes);
+    ask_rules(webhook.rules(), judged, causes);
     if (Verdict verdict = causes.verdict(); !verdict.allowed) return verdict;
   }
-  return webhook.complete(about);
+  return webhook.complete(judged);
 }
 
 using json::Value;

@@ -48,12 +48,12 @@ bool is_being_deleted(const Object& vm) {
 
 }  // namespace
 
-Verdict complete_vm(const Case& about) {
-  Object& vm = about.object->get_object();
+Verdict complete_vm(const Case& judged) {
+  Object& vm = judged.object->get_object();
   if (is_being_deleted(vm)) return {};
   // Before anything is changed: whoever is asked again, with more known, finds the VM as it was.
-  Known known = look_up(vm, about.context);
-  if (about.context.lookups.missed()) return {};
+  Known known = look_up(vm, judged.context);
+  if (judged.context.lookups.missed()) return {};
   for (const auto* inferred : {&known.instancetype, &known.preference})
     if (!*inferred) return Verdict::refuse(inferred->error());
   apply_inference(vm, instancetype_family, std::move(*known.instancetype));
@@ -62,10 +62,10 @@ Verdict complete_vm(const Case& about) {
   VmTarget target{.vm = vm,
                   .preference = known.preference_spec,
                   .data_source_architecture = std::move(known.architecture),
-                  .context = about.context};
+                  .context = judged.context};
   for (const VmDefault& row : vm_defaults())
-    if (about.create() || !row.on_create_only) row.apply(target);
-  return replace_members(about, {"/spec", "/metadata"});
+    if (judged.create() || !row.on_create_only) row.apply(target);
+  return replace_members(judged, {"/spec", "/metadata"});
 }
 
 }  // namespace vg::admission

@@ -26,24 +26,24 @@ bool has_ended(const json::Value& backup) {
   return false;
 }
 
-void name_is_free(const Case& about, Causes& causes) {
-  const string_view name = name_of(*about.object);
+void name_is_free(const Case& judged, Causes& causes) {
+  const string_view name = name_of(*judged.object);
   if (name.empty()) return;  // it will be generated
-  const auto found = about.context.lookups.get(backups, about.review.name_space, name, about.context.storage);
+  const auto found = judged.context.lookups.get(backups, judged.review.name_space, name, judged.context.storage);
   if (found && *found)
     causes.invalid("metadata.name",
                    fmt::format("\"{}\": a backup with this name already exists; choose another name", name));
 }
 
-void source_is_free(const Case& about, Causes& causes) {
-  if (about.review.name_space.empty()) return;  // to look-ups that means every namespace
-  const auto found = about.context.lookups.list(backups, about.review.name_space, about.context.storage);
+void source_is_free(const Case& judged, Causes& causes) {
+  if (judged.review.name_space.empty()) return;  // to look-ups that means every namespace
+  const auto found = judged.context.lookups.list(backups, judged.review.name_space, judged.context.storage);
   if (!found) return causes.error(found.error().message);
-  const api::Type* type = type_of(about);
+  const api::Type* type = type_of(judged);
   const api::Field* source = type ? member_at(*type, {"spec", "source"}) : nullptr;
   if (!source) return;
   for (const json::Value* other : *found) {
-    if (has_ended(*other) || !semantically_equal(json::find_path(*about.object, {"spec", "source"}),
+    if (has_ended(*other) || !semantically_equal(json::find_path(*judged.object, {"spec", "source"}),
                                                  json::find_path(*other, {"spec", "source"}), *source))
       continue;
     return causes.invalid(

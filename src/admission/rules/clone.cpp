@@ -20,15 +20,15 @@ using std::string_view;
 
 constexpr string_view machine_kind = "VirtualMachine";
 
-api::View spec(const Case& about) { return api::View(json::find(*about.object, "spec")); }
+api::View spec(const Case& judged) { return api::View(json::find(*judged.object, "spec")); }
 
 struct Reference {
   bool present = false;
   string_view group, kind, name;
 };
 
-Reference reference(const Case& about, string_view member) {
-  const api::View view(spec(about).get(member));
+Reference reference(const Case& judged, string_view member) {
+  const api::View view(spec(judged).get(member));
   if (!view) return {};
   return {.present = true,
           .group = json::get_string_or(*view.object(), "apiGroup"),
@@ -45,66 +45,66 @@ void check_filter(string_view filter, string_view field, Causes& causes) {
     causes.invalid(field, fmt::format("{}: \"*\" is supported only at the end of a filter", in_words(filter)));
 }
 
-void filters_are_patterns(const Case& about, Causes& causes) {
+void filters_are_patterns(const Case& judged, Causes& causes) {
   const auto check = [&causes](const json::Value* list, string_view field) {
     for (const string_view filter : api::List<string_view>(list)) check_filter(filter, field, causes);
   };
-  const api::View top = spec(about), inner(top.get("template"));
+  const api::View top = spec(judged), inner(top.get("template"));
   check(top.get("annotationFilters"), "spec.annotations");
   check(top.get("labelFilters"), "spec.labels");
   check(inner.get("annotationFilters"), "spec.template.annotations");
   check(inner.get("labelFilters"), "spec.template.labels");
 }
 
-void source_kind_is_known(const Case& about, Causes& causes) {
-  const auto source = reference(about, "source");
+void source_kind_is_known(const Case& judged, Causes& causes) {
+  const auto source = reference(judged, "source");
   if (source.kind != machine_kind && source.kind != "VirtualMachineSnapshot")
     causes.invalid("spec.Source.Kind",
                    fmt::format("{}: supported values: VirtualMachine, VirtualMachineSnapshot", in_words(source.kind)));
 }
 
-void target_kind_is_known(const Case& about, Causes& causes) {
-  const auto target = reference(about, "target");
+void target_kind_is_known(const Case& judged, Causes& causes) {
+  const auto target = reference(judged, "target");
   if (target.present && target.kind != machine_kind)
     causes.invalid("spec.Target.Kind", fmt::format("{}: supported values: VirtualMachine", in_words(target.kind)));
 }
 
-void source_is_there(const Case& about, Causes& causes) {
-  if (!reference(about, "source").present)
+void source_is_there(const Case& judged, Causes& causes) {
+  if (!reference(judged, "source").present)
     causes.invalid("spec.Source",
                    phrases::missing("name the VirtualMachine or VirtualMachineSnapshot to clone in spec.source"));
 }
 
-void source_has_group(const Case& about, Causes& causes) {
-  const auto source = reference(about, "source");
+void source_has_group(const Case& judged, Causes& causes) {
+  const auto source = reference(judged, "source");
   if (source.present && source.group.empty())
     causes.invalid("spec.Source.APIGroup", phrases::missing("for example kubevirt.io"));
 }
 
-void source_has_kind(const Case& about, Causes& causes) {
-  const auto source = reference(about, "source");
+void source_has_kind(const Case& judged, Causes& causes) {
+  const auto source = reference(judged, "source");
   if (source.present && source.kind.empty())
     causes.invalid("spec.Source",
                    phrases::missing("spec.source.kind must be VirtualMachine or VirtualMachineSnapshot"));
 }
 
-void source_has_name(const Case& about, Causes& causes) {
-  const auto source = reference(about, "source");
+void source_has_name(const Case& judged, Causes& causes) {
+  const auto source = reference(judged, "source");
   if (source.present && source.name.empty())
     causes.invalid("spec.Source.Name", phrases::missing("spec.source.name must name the object to clone"));
 }
 
-void target_is_another(const Case& about, Causes& causes) {
-  const auto source = reference(about, "source"), target = reference(about, "target");
+void target_is_another(const Case& judged, Causes& causes) {
+  const auto source = reference(judged, "source"), target = reference(judged, "target");
   if (!source.present || !target.present || source.kind != machine_kind || target.kind != machine_kind) return;
   if (source.name == target.name)
     causes.invalid("spec.target.name",
                    fmt::format("{}: a VM cannot be cloned onto itself; choose another name", in_words(source.name)));
 }
 
-void macs_are_macs(const Case& about, Causes& causes) {
+void macs_are_macs(const Case& judged, Causes& causes) {
   constexpr std::size_t mac_bytes = 6;
-  for (const auto [name, text] : api::Map<string_view>(spec(about).get("newMacAddresses"))) {
+  for (const auto [name, text] : api::Map<string_view>(spec(judged).get("newMacAddresses"))) {
     if (text.empty()) continue;
     const auto mac = parse_mac(text);
     if (mac && mac->size() <= mac_bytes) continue;
@@ -115,9 +115,9 @@ void macs_are_macs(const Case& about, Causes& causes) {
   }
 }
 
-void patches_are_json(const Case& about, Causes& causes) {
+void patches_are_json(const Case& judged, Causes& causes) {
   std::size_t index = 0;
-  for (const string_view patch : api::List<string_view>(spec(about).get("patches"))) {
+  for (const string_view patch : api::List<string_view>(spec(judged).get("patches"))) {
     if (const auto read = json::Document::parse(patch); !read)
       causes.invalid(fmt::format("spec.patches[{}]", index),
                      fmt::format("a patch must be JSON such as {{\"op\":\"remove\",\"path\":\"/spec/x\"}}: {}",

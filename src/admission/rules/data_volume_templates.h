@@ -10,7 +10,7 @@ namespace vg::admission {
 
 // `vm_spec`: with instance type, preference and defaults, may be null. `base`: where it stands ("spec", or
 // "spec.virtualMachineTemplate.spec" in a pool).
-void check_data_volume_templates(const Case& about, const json::Value* vm_spec, const Place& base, Causes& causes);
+void check_data_volume_templates(const Case& judged, const json::Value* vm_spec, const Place& base, Causes& causes);
 void list_data_volume_template_rules(std::vector<RuleInfo>& out);
 
 }  // namespace vg::admission

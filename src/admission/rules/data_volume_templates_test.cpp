@@ -31,11 +31,11 @@ std::vector<std::string> told(string_view templates) {
                         .now = {},
                         .storage = document.storage()};
   const Review review;
-  const Case about{
+  const Case judged{
       .context = context, .review = review, .webhook = *find_webhook(vm), .object = nullptr, .old_object = nullptr};
   const Place root, base = root.field("S");
   Causes causes;
-  check_data_volume_templates(about, &document.root(), base, causes);
+  check_data_volume_templates(judged, &document.root(), base, causes);
   return testing::told(causes);
 }
 

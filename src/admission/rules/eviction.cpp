@@ -41,12 +41,12 @@ std::optional<string_view> vmi_name(const json::Value& pod) {
 }
 
 // A pod that only holds hotplugged volumes stays as long as its machine runs.
-void judge_attachment(const Case& about, const json::Value& pod, string_view owner_name, Causes& causes) {
-  const auto& [config, lookups, randomness, own_namespace, now, storage] = about.context;
+void judge_attachment(const Case& judged, const json::Value& pod, string_view owner_name, Causes& causes) {
+  const auto& [config, lookups, randomness, own_namespace, now, storage] = judged.context;
   const string_view ns = text_at(pod, {"metadata", "namespace"});
   const auto owner = lookups.get(pods, ns, owner_name, storage);
   if (!owner)
-    return try_again(causes, fmt::format("pod {} belongs to pod {}, which could not be read: {}", about.review.name,
+    return try_again(causes, fmt::format("pod {} belongs to pod {}, which could not be read: {}", judged.review.name,
                                          owner_name, owner.error().message));
   if (!*owner || !is_running_launcher(**owner) || !vmi_name(**owner)) return;
   const string_view name = *vmi_name(**owner);
@@ -55,7 +55,7 @@ void judge_attachment(const Case& about, const json::Value& pod, string_view own
   if (!*vmi) return;
   try_again(causes, fmt::format("pod {} holds hotplugged volumes of the running VMI {}/{} and ends with it; evict "
                                 "or migrate the VMI instead",
-                                about.review.name, ns, name));
+                                judged.review.name, ns, name));
 }
 
 bool is_migratable(const json::Value& vmi) {
@@ -80,68 +80,68 @@ std::string under_way(string_view ns, string_view name) {
 }
 
 // The Eviction itself, as Go reads it.
-Result<void> read_eviction(const Case& about) {
+Result<void> read_eviction(const Case& judged) {
   static const api::Type& type = *api::find_type("policy.Eviction");
-  if (!about.object) return fail(Status::bad_request("the review has no Eviction object"));
-  return api::canonicalize(*about.object, type);
+  if (!judged.object) return fail(Status::bad_request("the review has no Eviction object"));
+  return api::canonicalize(*judged.object, type);
 }
 
 // As for every write, or in the options for the deletion that the eviction comes to.
-bool is_dry_run(const Case& about) {
-  const api::List<string_view> stages(json::find_path(*about.object, {"deleteOptions", "dryRun"}));
-  return about.review.dry_run || (!stages.empty() && stages[0] == "All");
+bool is_dry_run(const Case& judged) {
+  const api::List<string_view> stages(json::find_path(*judged.object, {"deleteOptions", "dryRun"}));
+  return judged.review.dry_run || (!stages.empty() && stages[0] == "All");
 }
 
-bool asked_by_descheduler(const Case& about) {
-  return text_at(*about.object, {"metadata", "annotations", "requested-by"}) == "sigs.k8s.io/descheduler";
+bool asked_by_descheduler(const Case& judged) {
+  return text_at(*judged.object, {"metadata", "annotations", "requested-by"}) == "sigs.k8s.io/descheduler";
 }
 
 // What makes virt-controller migrate the machine: the node it is to leave. Who wanted it is told to the descheduler.
-json::Value evacuation_patch(const Case& about, const json::Value& vmi, string_view node) {
-  json::Array operations(about.context.storage);
+json::Value evacuation_patch(const Case& judged, const json::Value& vmi, string_view node) {
+  json::Array operations(judged.context.storage);
   const auto add = [&](string_view path, json::Value value) {
-    json::Object operation(about.context.storage);
+    json::Object operation(judged.context.storage);
     operation["op"] = "add";
     operation["path"] = path;
     operation["value"] = std::move(value);
     operations.emplace_back(std::move(operation));
   };
-  add("/status/evacuationNodeName", json::Value(node, about.context.storage));
-  if (asked_by_descheduler(about)) {
+  add("/status/evacuationNodeName", json::Value(node, judged.context.storage));
+  if (asked_by_descheduler(judged)) {
     if (json::as_object(json::find_path(vmi, {"metadata", "annotations"})))
-      add("/metadata/annotations/kubevirt.io~1eviction-source", json::Value("descheduler", about.context.storage));
+      add("/metadata/annotations/kubevirt.io~1eviction-source", json::Value("descheduler", judged.context.storage));
     else
       add("/metadata/annotations",
-          json::Value({{"kubevirt.io/eviction-source", "descheduler"}}, about.context.storage));
+          json::Value({{"kubevirt.io/eviction-source", "descheduler"}}, judged.context.storage));
   }
   return json::Value(std::move(operations));
 }
 
 // Marks the machine; the eviction itself is refused until it has moved.
-void evacuate(const Case& about, const json::Value& vmi, string_view name, string_view node, Causes& causes) {
-  const string_view ns = about.review.name_space;
-  if (const auto read = read_eviction(about); !read) return try_again(causes, read.error().message);
+void evacuate(const Case& judged, const json::Value& vmi, string_view name, string_view node, Causes& causes) {
+  const string_view ns = judged.review.name_space;
+  if (const auto read = read_eviction(judged); !read) return try_again(causes, read.error().message);
   causes.refuse(later(under_way(ns, name)),
                 {.resource = std::string(vmis),
                  .ns = std::string(ns),
                  .name = std::string(name),
-                 .patch = evacuation_patch(about, vmi, node),
-                 .dry_run = is_dry_run(about),
+                 .patch = evacuation_patch(judged, vmi, node),
+                 .dry_run = is_dry_run(judged),
                  .failure = later(fmt::format("VMI {}/{} could not be marked for evacuation", ns, name))});
 }
 
-void judge_launcher(const Case& about, const json::Value& pod, Causes& causes) {
+void judge_launcher(const Case& judged, const json::Value& pod, Causes& causes) {
   const auto name = vmi_name(pod);
   if (!name) return;
-  const string_view ns = about.review.name_space;
-  const auto found = about.context.lookups.get(vmis, ns, *name, about.context.storage);
+  const string_view ns = judged.review.name_space;
+  const auto found = judged.context.lookups.get(vmis, ns, *name, judged.context.storage);
   if (!found) return try_again(causes, found.error().message);
   if (!*found)
-    return try_again(causes, fmt::format("pod {} runs VMI {}/{}, which was not found", about.review.name, ns, *name));
+    return try_again(causes, fmt::format("pod {} runs VMI {}/{}, which was not found", judged.review.name, ns, *name));
   const json::Value& vmi = **found;
   // An empty strategy is one too: it means none of those that keep a pod.
   const auto own = json::as_string(json::find_path(vmi, {"spec", "evictionStrategy"}));
-  const Fate fate = fate_of(own.value_or(about.context.config.eviction_strategy()), is_migratable(vmi));
+  const Fate fate = fate_of(own.value_or(judged.context.config.eviction_strategy()), is_migratable(vmi));
   if (fate == Fate::goes) return;
   if (fate == Fate::stays)
     return try_again(causes,
@@ -154,22 +154,23 @@ void judge_launcher(const Case& about, const json::Value& pod, Causes& causes) {
   if (text_at(vmi, {"status", "nodeName"}) != node)
     return try_again(causes,
                      fmt::format("pod {} is the migration target of VMI {}/{}; wait until the migration completes",
-                                 about.review.name, ns, *name));
-  evacuate(about, vmi, *name, node, causes);
+                                 judged.review.name, ns, *name));
+  evacuate(judged, vmi, *name, node, causes);
 }
 
-void machine_moves_first(const Case& about, Causes& causes) {
-  const auto pod = about.context.lookups.get(pods, about.review.name_space, about.review.name, about.context.storage);
+void machine_moves_first(const Case& judged, Causes& causes) {
+  const auto pod =
+      judged.context.lookups.get(pods, judged.review.name_space, judged.review.name, judged.context.storage);
   // Whoever evicts tries again at 429 and gives up at everything else, so the general answer (503) would end a drain.
   if (!pod && leaves_unknown(pod.error().code))
     return try_again(causes, fmt::format("pod {} could not be looked up to check whether its VMI must be migrated "
                                          "first: {}; try again",
-                                         about.review.name, pod.error().message));
+                                         judged.review.name, pod.error().message));
   if (!pod || !*pod) return;
   const api::List<api::View> owners(json::find_path(**pod, {"metadata", "ownerReferences"}));
   if (text_at(**pod, {"metadata", "labels", role_label}) == "hotplug-disk" && owners.size() == 1)
-    return judge_attachment(about, **pod, api::Read<string_view>::or_zero(owners[0].get("name")), causes);
-  if (is_running_launcher(**pod)) judge_launcher(about, **pod, causes);
+    return judge_attachment(judged, **pod, api::Read<string_view>::or_zero(owners[0].get("name")), causes);
+  if (is_running_launcher(**pod)) judge_launcher(judged, **pod, causes);
 }
 
 constexpr Rule rules[] = {

@@ -60,7 +60,7 @@ struct Storage {
 
 struct StorageChange {
   explicit StorageChange(const MachineChange& change)
-      : about(change.about),
+      : judged(change.judged),
         before(change.before),
         after(change.after),
         filesystems(change.after.spec().domain().devices().filesystems().size()),
@@ -69,7 +69,7 @@ struct StorageChange {
         migrated(change.after.status().migrated_volumes(),
                  [](const StorageMigratedVolumeInfo& info) { return info.volume_name(); }) {}
 
-  const Case& about;
+  const Case& judged;
   Storage before, after;
   std::size_t filesystems;
   NameIndex permanent, migrated;
@@ -78,7 +78,7 @@ struct StorageChange {
 // One volume of the changed machine, with what was there of that name before.
 struct VolumeChange {
   VolumeChange(const StorageChange& change, string_view of)
-      : about(change.about),
+      : judged(change.judged),
         name(of),
         before(change.before.volume(of)),
         after(change.after.volume(of)),
@@ -87,7 +87,7 @@ struct VolumeChange {
         is_migrated(change.migrated.contains(of)) {}
 
   bool same(std::initializer_list<string_view> list, const json::Value* one, const json::Value* other) const {
-    const api::Type* type = type_of(about);
+    const api::Type* type = type_of(judged);
     const api::Field* field = type ? member_at(*type, list) : nullptr;
     return field && semantically_equal(one, other, *field->element);
   }
@@ -95,7 +95,7 @@ struct VolumeChange {
   bool same_disk() const { return same({"spec", "domain", "devices", "disks"}, disk_before, disk_after); }
   bool is_memory_dump() const { return static_cast<bool>(Volume(after).memory_dump()); }
 
-  const Case& about;
+  const Case& judged;
   string_view name;
   const json::Value *before, *after, *disk_before, *disk_after;  // null for none
   bool is_migrated;
@@ -108,7 +108,7 @@ void every_volume_has_a_device(const StorageChange& change, Causes& causes) {
   const NameIndex volumes(change.after.volumes, [](const Volume& volume) {
     return volume.memory_dump() ? std::nullopt : std::optional(volume.name());
   });
-  const bool drives_may_be_empty = change.about.enabled(Gate::declarative_hotplug_volumes);
+  const bool drives_may_be_empty = change.judged.enabled(Gate::declarative_hotplug_volumes);
   std::size_t devices = change.filesystems;
   for (const Disk disk : change.after.disks)
     if (!drives_may_be_empty || !disk.cdrom() || volumes.contains(disk.name())) ++devices;
@@ -140,7 +140,7 @@ void permanent_volumes_stay(const StorageChange& change, Causes& causes) {
 constexpr RuleOn<StorageChange> storage_rows[] = {
     RuleOn<StorageChange>{"HP-01", "the number of volumes must match the number of disks and filesystems", nowhere,
                           every_volume_has_a_device}
-        .about(Gate::declarative_hotplug_volumes),
+        .of_gate(Gate::declarative_hotplug_volumes),
     {"HP-02", "volumes that the VMI started with must stay", nowhere, permanent_volumes_stay},
 };
 

@@ -11,7 +11,7 @@ namespace vg::admission {
 
 // A machine whose spec changes. Everything is in canonical form.
 struct MachineChange {
-  const Case& about;
+  const Case& judged;
   api::kubevirt::VirtualMachineInstance before, after;
 };
 

@@ -24,31 +24,31 @@ constexpr string_view stall_detector = "spec.experimental.stallDetector";
 // Factors have three decimals; this much of a difference is what binary numbers make of them.
 constexpr double rounding_slack = 1e-9;
 
-const json::Value* spec_member(const Case& about, string_view name) {
-  return json::find_path(*about.object, {"spec", name});
+const json::Value* spec_member(const Case& judged, string_view name) {
+  return json::find_path(*judged.object, {"spec", name});
 }
 
-const json::Value* detector(const Case& about) {
-  return json::find_path(*about.object, {"spec", "experimental", "stallDetector"});
+const json::Value* detector(const Case& judged) {
+  return json::find_path(*judged.object, {"spec", "experimental", "stallDetector"});
 }
 
-void timeout_not_negative(const Case& about, Causes& causes) {
-  const auto timeout = json::as_int(spec_member(about, "completionTimeoutPerGiB"));
+void timeout_not_negative(const Case& judged, Causes& causes) {
+  const auto timeout = json::as_int(spec_member(judged, "completionTimeoutPerGiB"));
   if (timeout && *timeout < 0)
     causes.invalid("spec.completionTimeoutPerGiB", fmt::format("{}: must be 0 or more seconds per GiB", *timeout));
 }
 
-void downtime_needs_gate(const Case& about, Causes& causes) {
-  if (about.enabled(config::Gate::migration_stall_detection) || !spec_member(about, "maxDowntimeMs") ||
-      unchanged(about, {"spec", "maxDowntimeMs"}))
+void downtime_needs_gate(const Case& judged, Causes& causes) {
+  if (judged.enabled(config::Gate::migration_stall_detection) || !spec_member(judged, "maxDowntimeMs") ||
+      unchanged(judged, {"spec", "maxDowntimeMs"}))
     return;
   causes.invalid("spec.maxDowntimeMs",
                  "maxDowntimeMs requires the feature gate MigrationStallDetection, which is disabled; remove it");
 }
 
-void detector_needs_gate(const Case& about, Causes& causes) {
-  if (about.enabled(config::Gate::migration_stall_detection) || !detector(about) ||
-      unchanged(about, {"spec", "experimental", "stallDetector"}))
+void detector_needs_gate(const Case& judged, Causes& causes) {
+  if (judged.enabled(config::Gate::migration_stall_detection) || !detector(judged) ||
+      unchanged(judged, {"spec", "experimental", "stallDetector"}))
     return;
   causes.invalid(stall_detector,
                  "stallDetector requires the feature gate MigrationStallDetection, which is disabled; remove it");
@@ -109,8 +109,8 @@ struct Bounds {
   string_view takes;
 };
 
-void check_factor(const Case& about, Causes& causes, string_view member, const Bounds& bounds) {
-  const auto text = detector(about) ? json::get_string(*detector(about), member) : std::nullopt;
+void check_factor(const Case& judged, Causes& causes, string_view member, const Bounds& bounds) {
+  const auto text = detector(judged) ? json::get_string(*detector(judged), member) : std::nullopt;
   if (!text) return;
   const auto value = read_number(*text);
   const bool in_thousandths = value && std::abs(*value - std::round(*value * 1000) / 1000) <= rounding_slack;
@@ -122,21 +122,21 @@ void check_factor(const Case& about, Causes& causes, string_view member, const B
 
 constexpr double no_limit = std::numeric_limits<double>::max();
 
-void ewma_alpha(const Case& about, Causes& causes) {
-  check_factor(about, causes, "ewmaAlpha", {0, true, 1, "a number above 0 and up to 1"});
+void ewma_alpha(const Case& judged, Causes& causes) {
+  check_factor(judged, causes, "ewmaAlpha", {0, true, 1, "a number above 0 and up to 1"});
 }
-void precopy_factor(const Case& about, Causes& causes) {
-  check_factor(about, causes, "precopyPossibleFactor", {1, false, no_limit, "a number of 1 or more"});
+void precopy_factor(const Case& judged, Causes& causes) {
+  check_factor(judged, causes, "precopyPossibleFactor", {1, false, no_limit, "a number of 1 or more"});
 }
-void patience_decay(const Case& about, Causes& causes) {
-  check_factor(about, causes, "patienceWindowDecayFactor", {0, false, 1, "a number from 0 to 1"});
+void patience_decay(const Case& judged, Causes& causes) {
+  check_factor(judged, causes, "patienceWindowDecayFactor", {0, false, 1, "a number from 0 to 1"});
 }
-void completion_factor(const Case& about, Causes& causes) {
-  check_factor(about, causes, "completionTimeoutFactor", {1, false, no_limit, "a number of 1 or more"});
+void completion_factor(const Case& judged, Causes& causes) {
+  check_factor(judged, causes, "completionTimeoutFactor", {1, false, no_limit, "a number of 1 or more"});
 }
 
-void bandwidth_not_negative(const Case& about, Causes& causes) {
-  const auto text = json::as_string(spec_member(about, "bandwidthPerMigration"));
+void bandwidth_not_negative(const Case& judged, Causes& causes) {
+  const auto text = json::as_string(spec_member(judged, "bandwidthPerMigration"));
   if (!text) return;
   const auto amount = Quantity::parse(*text);
   if (amount && amount->sign() < 0)
@@ -147,8 +147,9 @@ constexpr config::Gate stall_gate = config::Gate::migration_stall_detection;
 
 constexpr Rule rules[] = {
     {"MP02", "completionTimeoutPerGiB must not be negative", "spec.completionTimeoutPerGiB", timeout_not_negative},
-    Rule{"MP03", "maxDowntimeMs requires stall detection", "spec.maxDowntimeMs", downtime_needs_gate}.about(stall_gate),
-    Rule{"MP04", "stallDetector requires stall detection", stall_detector, detector_needs_gate}.about(stall_gate),
+    Rule{"MP03", "maxDowntimeMs requires stall detection", "spec.maxDowntimeMs", downtime_needs_gate}.of_gate(
+        stall_gate),
+    Rule{"MP04", "stallDetector requires stall detection", stall_detector, detector_needs_gate}.of_gate(stall_gate),
     {"MP05", "ewmaAlpha must be above 0 and up to 1", "spec.experimental.stallDetector.ewmaAlpha", ewma_alpha},
     {"MP06", "precopyPossibleFactor must be 1 or more", "spec.experimental.stallDetector.precopyPossibleFactor",
      precopy_factor},

@@ -99,8 +99,8 @@ class Plugin {
 
 // Unlike every other webhook, this one tells all causes, one message and no code; clients see a 400. So the rules are
 // asked together, in their order.
-void plugin_is_sound(const Case& about, Causes& causes) {
-  Found found = Plugin(*about.object).problems();
+void plugin_is_sound(const Case& judged, Causes& causes) {
+  Found found = Plugin(*judged.object).problems();
   if (found.empty()) return;
   for (StatusCause& cause : found) cause.message = phrases::cause_message(cause.reason, cause.message);
   Status status{.code = 0,

@@ -21,31 +21,31 @@ using std::string_view;
 
 constexpr string_view unavailable_field = "spec.maxUnavailable";
 
-const json::Value* machine_template(const Case& about) {
-  return json::find_path(*about.object, {"spec", "virtualMachineTemplate"});
+const json::Value* machine_template(const Case& judged) {
+  return json::find_path(*judged.object, {"spec", "virtualMachineTemplate"});
 }
 
-void there_is_a_template(const Case& about, Causes& causes) {
-  if (const json::Value* found = machine_template(about); !found || !found->is_object())
+void there_is_a_template(const Case& judged, Causes& causes) {
+  if (const json::Value* found = machine_template(judged); !found || !found->is_object())
     causes.required("spec.template",
                     phrases::missing_field("spec.virtualMachineTemplate", "the template of the VMs of the pool"));
 }
 
 // As they were sent: a pool's machines get their instance type and their defaults when they are made.
-void machines_are_sound(const Case& about, Causes& causes) {
+void machines_are_sound(const Case& judged, Causes& causes) {
   const Place root, pool = root.field("spec"), machine = pool.field("virtualMachineTemplate");
   const Place place = machine.field("spec");
-  const json::Value* spec = json::find_path(*machine_template(about), {"spec"});
-  check_vm_spec({.about = about,
+  const json::Value* spec = json::find_path(*machine_template(judged), {"spec"});
+  check_vm_spec({.judged = judged,
                  .spec = spec,
                  .machine_template = spec ? json::find(*spec, "template") : nullptr,
                  .place = place},
                 causes);
 }
 
-void selector_finds_machines(const Case& about, Causes& causes) {
-  check_selector(json::find_path(*about.object, {"spec", "selector"}),
-                 json::find_path(*machine_template(about), {"metadata", "labels"}), causes);
+void selector_finds_machines(const Case& judged, Causes& causes) {
+  check_selector(json::find_path(*judged.object, {"spec", "selector"}),
+                 json::find_path(*machine_template(judged), {"metadata", "labels"}), causes);
 }
 
 void check_percentage(string_view text, Causes& causes) {
@@ -62,8 +62,8 @@ void check_percentage(string_view text, Causes& causes) {
   if (percent < 1 || percent > 100) causes.invalid(unavailable_field, fmt::format("{}: must be from 1% to 100%", text));
 }
 
-void some_may_be_missing(const Case& about, Causes& causes) {
-  const api::IntOrStringView limit(json::find_path(*about.object, {"spec", "maxUnavailable"}));
+void some_may_be_missing(const Case& judged, Causes& causes) {
+  const api::IntOrStringView limit(json::find_path(*judged.object, {"spec", "maxUnavailable"}));
   if (const auto text = limit.text()) return check_percentage(*text, causes);
   if (const auto number = limit.number(); number && *number <= 0)
     causes.invalid(unavailable_field, fmt::format("{}: must be 1 or "
@@ -71,9 +71,9 @@ void some_may_be_missing(const Case& about, Causes& causes) {
                                                   *number));
 }
 
-void check_strategy(const Case& about, string_view member, Causes& causes) {
+void check_strategy(const Case& judged, string_view member, Causes& causes) {
   constexpr std::array<string_view, 3> strategies = {"unmanaged", "opportunistic", "proactive"};
-  const api::View chosen(json::find_path(*about.object, {"spec", member}));
+  const api::View chosen(json::find_path(*judged.object, {"spec", member}));
   if (std::ranges::count_if(strategies,
                             [&](string_view name) { return static_cast<bool>(api::View(chosen.get(name))); }) > 1)
     causes.invalid(
@@ -81,24 +81,24 @@ void check_strategy(const Case& about, string_view member, Causes& causes) {
         fmt::format("{}: unmanaged, opportunistic and proactive are mutually exclusive; keep one of them", member));
 }
 
-void one_update_strategy(const Case& about, Causes& causes) { check_strategy(about, "updateStrategy", causes); }
-void one_scale_in_strategy(const Case& about, Causes& causes) { check_strategy(about, "scaleInStrategy", causes); }
+void one_update_strategy(const Case& judged, Causes& causes) { check_strategy(judged, "updateStrategy", causes); }
+void one_scale_in_strategy(const Case& judged, Causes& causes) { check_strategy(judged, "scaleInStrategy", causes); }
 
-void old_pool_is_readable(const Case& about, Causes& causes) {
-  if (!about.old_object)
+void old_pool_is_readable(const Case& judged, Causes& causes) {
+  if (!judged.old_object)
     causes.unexpected("", "the old pool cannot be read, so the change cannot be validated; send it in oldObject");
 }
 
 // Of an old pool that cannot be read as a whole, upstream compares what it could read.
-void selector_stays(const Case& about, Causes& causes) {
-  Case known = about;
-  if (!known.old_object) known.old_object = about.review.old_object;
+void selector_stays(const Case& judged, Causes& causes) {
+  Case known = judged;
+  if (!known.old_object) known.old_object = judged.review.old_object;
   if (!unchanged(known, {"spec", "selector"}))
     causes.invalid("spec.selector", phrases::immutable("the pool would lose its VMs, create another pool"));
 }
 
-void nothing_discontinued(const Case& about, Causes& causes) {
-  check_discontinued(about, json::find_path(*machine_template(about), {"spec", "template", "spec"}), causes);
+void nothing_discontinued(const Case& judged, Causes& causes) {
+  check_discontinued(judged, json::find_path(*machine_template(judged), {"spec", "template", "spec"}), causes);
 }
 
 constexpr Rule rules[] = {

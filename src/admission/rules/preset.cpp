@@ -7,21 +7,21 @@
 namespace vg::admission {
 namespace {
 
-const json::Value* domain(const Case& about) { return json::find_path(*about.object, {"spec", "domain"}); }
+const json::Value* domain(const Case& judged) { return json::find_path(*judged.object, {"spec", "domain"}); }
 
-void there_is_a_domain(const Case& about, Causes& causes) {
-  if (const json::Value* found = domain(about); !found || !found->is_object())
+void there_is_a_domain(const Case& judged, Causes& causes) {
+  if (const json::Value* found = domain(judged); !found || !found->is_object())
     causes.required("spec.domain", "what the preset sets in VMIs");
 }
 
-void disks_are_sound(const Case& about, Causes& causes) {
+void disks_are_sound(const Case& judged, Causes& causes) {
   const Place root, spec = root.field("spec"), in_domain = spec.field("domain"), devices = in_domain.field("devices");
-  check_disks(json::find_path(*domain(about), {"devices", "disks"}), devices.field("disks"), causes);
+  check_disks(json::find_path(*domain(judged), {"devices", "disks"}), devices.field("disks"), causes);
 }
 
-void boots_soundly(const Case& about, Causes& causes) {
+void boots_soundly(const Case& judged, Causes& causes) {
   const Place root, spec = root.field("spec"), in_domain = spec.field("domain");
-  check_boot(json::find(*domain(about), "firmware"), in_domain.field("firmware"), causes);
+  check_boot(json::find(*domain(judged), "firmware"), in_domain.field("firmware"), causes);
 }
 
 constexpr Rule rules[] = {

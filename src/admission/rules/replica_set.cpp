@@ -8,22 +8,22 @@
 namespace vg::admission {
 namespace {
 
-const json::Value* in_template(const Case& about, std::string_view member) {
-  return json::find_path(*about.object, {"spec", "template", member});
+const json::Value* in_template(const Case& judged, std::string_view member) {
+  return json::find_path(*judged.object, {"spec", "template", member});
 }
 
-void there_is_a_template(const Case& about, Causes& causes) {
-  const json::Value* found = json::find_path(*about.object, {"spec", "template"});
+void there_is_a_template(const Case& judged, Causes& causes) {
+  const json::Value* found = json::find_path(*judged.object, {"spec", "template"});
   if (!found || !found->is_object()) causes.required("spec.template", "the template of the VMIs of the replica set");
 }
 
 template <auto& check>
-void with_machine(const Case& about, Causes& causes) {
+void with_machine(const Case& judged, Causes& causes) {
   const Place root, set = root.field("spec"), in = set.field("template");
   const Place spec = in.field("spec"), metadata = in.field("metadata");
-  check({.about = about,
-         .spec = api::kubevirt::VirtualMachineInstanceSpec(in_template(about, "spec")),
-         .metadata = in_template(about, "metadata"),
+  check({.judged = judged,
+         .spec = api::kubevirt::VirtualMachineInstanceSpec(in_template(judged, "spec")),
+         .metadata = in_template(judged, "metadata"),
          .place = spec,
          .metadata_place = metadata},
         causes);
@@ -32,14 +32,14 @@ void with_machine(const Case& about, Causes& causes) {
 void grace_annotations(const Machine& machine, Causes& causes) { grace_annotation_family.check(machine, causes); }
 void list_grace_annotations(std::vector<RuleInfo>& out) { grace_annotation_family.list(out); }
 
-void selector_finds_machines(const Case& about, Causes& causes) {
-  const json::Value* metadata = in_template(about, "metadata");
-  check_selector(json::find_path(*about.object, {"spec", "selector"}),
+void selector_finds_machines(const Case& judged, Causes& causes) {
+  const json::Value* metadata = in_template(judged, "metadata");
+  check_selector(json::find_path(*judged.object, {"spec", "selector"}),
                  metadata ? json::find(*metadata, "labels") : nullptr, causes);
 }
 
-void nothing_discontinued(const Case& about, Causes& causes) {
-  check_discontinued(about, in_template(about, "spec"), causes);
+void nothing_discontinued(const Case& judged, Causes& causes) {
+  check_discontinued(judged, in_template(judged, "spec"), causes);
 }
 
 constexpr Rule rules[] = {

@@ -31,9 +31,9 @@ string_view text_at(const json::Value& object, std::initializer_list<string_view
 }
 
 // The machine that spec.source or spec.target names; both must be one of ours.
-void refers_to_a_machine(const Case& about, Causes& causes, string_view member) {
-  const auto group = json::as_string(json::find_path(*about.object, {"spec", member, "apiGroup"}));
-  const string_view kind = text_at(*about.object, {"spec", member, "kind"});
+void refers_to_a_machine(const Case& judged, Causes& causes, string_view member) {
+  const auto group = json::as_string(json::find_path(*judged.object, {"spec", member, "apiGroup"}));
+  const string_view kind = text_at(*judged.object, {"spec", member, "kind"});
   const std::string field = fmt::format("spec.{}", member);
   if (!group) {
     causes.not_found(field + ".apiGroup", phrases::missing(fmt::format("{}.apiGroup must be kubevirt.io", field)));
@@ -44,10 +44,10 @@ void refers_to_a_machine(const Case& about, Causes& causes, string_view member) 
   }
 }
 
-void source_is_a_machine(const Case& about, Causes& causes) { refers_to_a_machine(about, causes, "source"); }
+void source_is_a_machine(const Case& judged, Causes& causes) { refers_to_a_machine(judged, causes, "source"); }
 
-void spec_stays(const Case& about, Causes& causes) {
-  if (!unchanged(about, {"spec"}))
+void spec_stays(const Case& judged, Causes& causes) {
+  if (!unchanged(judged, {"spec"}))
     causes.invalid("spec", phrases::immutable("delete the object and create another one"));
 }
 
@@ -58,14 +58,14 @@ constexpr Rule snapshot_table[] = {
 
 // --- restores --------------------------------------------------------------------------------------------------------
 
-bool targets_a_machine(const Case& about) {
-  return text_at(*about.object, {"spec", "target", "apiGroup"}) == machine_group &&
-         text_at(*about.object, {"spec", "target", "kind"}) == machine_kind;
+bool targets_a_machine(const Case& judged) {
+  return text_at(*judged.object, {"spec", "target", "apiGroup"}) == machine_group &&
+         text_at(*judged.object, {"spec", "target", "kind"}) == machine_kind;
 }
 
-string_view namespace_of(const Case& about) { return text_at(*about.object, {"metadata", "namespace"}); }
+string_view namespace_of(const Case& judged) { return text_at(*judged.object, {"metadata", "namespace"}); }
 
-void target_is_a_machine(const Case& about, Causes& causes) { refers_to_a_machine(about, causes, "target"); }
+void target_is_a_machine(const Case& judged, Causes& causes) { refers_to_a_machine(judged, causes, "target"); }
 
 string_view without_braces(string_view text) {
   const auto first = text.find_first_not_of("{}");
@@ -113,10 +113,10 @@ bool keeps_state(const json::Value* machine) {
   return json::as_bool(json::find_path(*domain, {"firmware", "bootloader", "efi", "persistent"})).value_or(false);
 }
 
-void needs_original(const Case& about, const json::Value& snapshot, Causes& causes) {
-  const auto& lookups = about.context.lookups;
-  const string_view name = text_at(*about.object, {"spec", "target", "name"});
-  const auto target = lookups.get(machines, namespace_of(about), name, about.context.storage);
+void needs_original(const Case& judged, const json::Value& snapshot, Causes& causes) {
+  const auto& lookups = judged.context.lookups;
+  const string_view name = text_at(*judged.object, {"spec", "target", "name"});
+  const auto target = lookups.get(machines, namespace_of(judged), name, judged.context.storage);
   if (!target) return causes.error(target.error().message);
   const string_view source_uid = text_at(snapshot, {"status", "sourceUID"});
   const bool another = !*target || (!source_uid.empty() && source_uid != text_at(**target, {"metadata", "uid"}));
@@ -126,7 +126,7 @@ void needs_original(const Case& about, const json::Value& snapshot, Causes& caus
     return causes.error(
         "the snapshot is not ready: it has no content yet, so the target VM cannot be checked; "
         "try again when its status.readyToUse is true");
-  const auto content = lookups.get(contents, namespace_of(about), *content_name, about.context.storage);
+  const auto content = lookups.get(contents, namespace_of(judged), *content_name, judged.context.storage);
   if (!content) return causes.error(content.error().message);
   const json::Value* machine = *content ? json::find_path(**content, {"spec", "source", "virtualMachine"}) : nullptr;
   if (!machine) return causes.error(fmt::format("the snapshot content \"{}\" has no VM", *content_name));
@@ -137,21 +137,22 @@ void needs_original(const Case& about, const json::Value& snapshot, Causes& caus
 }
 
 // Both rules are about one look-up: without a snapshot neither is asked.
-void snapshot_fits(const Case& about, Causes& causes) {
-  if (!targets_a_machine(about)) return;
-  const string_view name = text_at(*about.object, {"spec", "virtualMachineSnapshotName"});
-  const auto snapshot = about.context.lookups.get(snapshots, namespace_of(about), name, about.context.storage);
+void snapshot_fits(const Case& judged, Causes& causes) {
+  if (!targets_a_machine(judged)) return;
+  const string_view name = text_at(*judged.object, {"spec", "virtualMachineSnapshotName"});
+  const auto snapshot = judged.context.lookups.get(snapshots, namespace_of(judged), name, judged.context.storage);
   if (!snapshot) return causes.error(snapshot.error().message);
   if (!*snapshot) return;
-  for (const string_view patch : api::List<string_view>(json::find_path(*about.object, {"spec", "patches"})))
+  for (const string_view patch : api::List<string_view>(json::find_path(*judged.object, {"spec", "patches"})))
     check_patch(patch, causes);
-  needs_original(about, **snapshot, causes);
+  needs_original(judged, **snapshot, causes);
 }
 
-void overrides_say_something(const Case& about, Causes& causes) {
-  if (!targets_a_machine(about)) return;
+void overrides_say_something(const Case& judged, Causes& causes) {
+  if (!targets_a_machine(judged)) return;
   std::size_t index = 0;
-  for (const api::View one : api::List<api::View>(json::find_path(*about.object, {"spec", "volumeRestoreOverrides"}))) {
+  for (const api::View one :
+       api::List<api::View>(json::find_path(*judged.object, {"spec", "volumeRestoreOverrides"}))) {
     const std::string field = fmt::format("spec.volumeRestoreOverrides[{}]", index++);
     if (api::Read<string_view>::or_zero(one.get("volumeName")).empty())
       causes.required(field + ".volumeName", "the name of the volume that is overridden");
@@ -161,32 +162,32 @@ void overrides_say_something(const Case& about, Causes& causes) {
   }
 }
 
-void check_choice(const Case& about, Causes& causes, string_view member, std::span<const string_view> choices) {
-  if (!targets_a_machine(about)) return;
-  const auto chosen = json::as_string(json::find_path(*about.object, {"spec", member}));
+void check_choice(const Case& judged, Causes& causes, string_view member, std::span<const string_view> choices) {
+  if (!targets_a_machine(judged)) return;
+  const auto chosen = json::as_string(json::find_path(*judged.object, {"spec", member}));
   if (!chosen || std::ranges::find(choices, *chosen) != choices.end()) return;
   causes.invalid(fmt::format("spec.{}", member),
                  fmt::format("{2}: {0} must be one of {1}", member, joined(choices, ", "), in_words(*chosen)));
 }
 
-void restore_policy_is_known(const Case& about, Causes& causes) {
+void restore_policy_is_known(const Case& judged, Causes& causes) {
   constexpr string_view choices[] = {"InPlace", "RandomizeNames", "PrefixTargetName"};
-  check_choice(about, causes, "volumeRestorePolicy", choices);
+  check_choice(judged, causes, "volumeRestorePolicy", choices);
 }
 
-void ownership_policy_is_known(const Case& about, Causes& causes) {
+void ownership_policy_is_known(const Case& judged, Causes& causes) {
   constexpr string_view choices[] = {"Vm", "None"};
-  check_choice(about, causes, "volumeOwnershipPolicy", choices);
+  check_choice(judged, causes, "volumeOwnershipPolicy", choices);
 }
 
-void no_other_restore_runs(const Case& about, Causes& causes) {
-  if (about.review.name_space.empty()) return;  // to look-ups that means every namespace
-  const auto found = about.context.lookups.list(restores, about.review.name_space, about.context.storage);
+void no_other_restore_runs(const Case& judged, Causes& causes) {
+  if (judged.review.name_space.empty()) return;  // to look-ups that means every namespace
+  const auto found = judged.context.lookups.list(restores, judged.review.name_space, judged.context.storage);
   if (!found) return causes.error(found.error().message);
-  const api::Type* type = type_of(about);
+  const api::Type* type = type_of(judged);
   const api::Field* target = type ? member_at(*type, {"spec", "target"}) : nullptr;
   if (!target) return;
-  const json::Value* wanted = json::find_path(*about.object, {"spec", "target"});
+  const json::Value* wanted = json::find_path(*judged.object, {"spec", "target"});
   for (const json::Value* other : *found) {
     if (json::as_bool(json::find_path(*other, {"status", "complete"})).value_or(false)) continue;
     if (!semantically_equal(wanted, json::find_path(*other, {"spec", "target"}), *target)) continue;

@@ -64,8 +64,8 @@ void check_selector(const json::Value* selector, const json::Value* labels, Caus
                    "labels of the selector to the template");
 }
 
-void check_discontinued(const Case& about, const json::Value* vmi_spec, Causes& causes) {
-  for (const string_view listed : about.context.config.listed_gates())
+void check_discontinued(const Case& judged, const json::Value* vmi_spec, Causes& causes) {
+  for (const string_view listed : judged.context.config.listed_gates())
     for (const auto& [gate, member] : leftovers)
       if (listed == gate && uses(vmi_spec, member))
         causes.not_supported("",

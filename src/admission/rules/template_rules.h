@@ -10,6 +10,6 @@ namespace vg::admission {
 void check_selector(const json::Value* selector, const json::Value* labels, Causes& causes);
 
 // A listed gate whose feature is gone, while the machine still uses that feature (rule DG).
-void check_discontinued(const Case& about, const json::Value* vmi_spec, Causes& causes);
+void check_discontinued(const Case& judged, const json::Value* vmi_spec, Causes& causes);
 
 }  // namespace vg::admission

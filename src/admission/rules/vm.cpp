@@ -20,8 +20,8 @@ using std::string_view;
 
 constexpr string_view vcpus_field = "instancetype.spec.cpu.guest";
 
-void vcpus_spread_evenly(const Case& about, Causes& causes) {
-  const Chosen& chosen = about.expansion->chosen;
+void vcpus_spread_evenly(const Case& judged, Causes& causes) {
+  const Chosen& chosen = judged.expansion->chosen;
   if (!chosen.instancetype || !chosen.preference) return;
   const std::uint32_t vcpus = chosen.instancetype.cpu().guest();
   const TopologyChoice choice = chosen_topology(chosen.preference);
@@ -41,9 +41,9 @@ string_view short_name(string_view field) {
   return before == string_view::npos ? field : field.substr(before + 1);
 }
 
-void nothing_is_set_twice(const Case& about, Causes& causes) {
-  const auto name = json::as_string(json::find_path(*about.object, {"spec", "instancetype", "name"}));
-  for (const Conflict& conflict : about.expansion->conflicts) {
+void nothing_is_set_twice(const Case& judged, Causes& causes) {
+  const auto name = json::as_string(json::find_path(*judged.object, {"spec", "instancetype", "name"}));
+  for (const Conflict& conflict : judged.expansion->conflicts) {
     causes.asked_by(conflict.id);
     causes.invalid(conflict.field,
                    fmt::format("{} conflicts with instance type {}, which sets it; remove it from the VM",
@@ -51,13 +51,13 @@ void nothing_is_set_twice(const Case& about, Causes& causes) {
   }
 }
 
-void defaults_can_be_given(const Case& about, Causes& causes) {
-  if (const auto& refusal = about.expansion->refusal) causes.refuse(*refusal);
+void defaults_can_be_given(const Case& judged, Causes& causes) {
+  if (const auto& refusal = judged.expansion->refusal) causes.refuse(*refusal);
 }
 
 template <auto& unmet>
-void requirement_is_met(const Case& about, Causes& causes) {
-  const Expansion& expansion = *about.expansion;
+void requirement_is_met(const Case& judged, Causes& causes) {
+  const Expansion& expansion = *judged.expansion;
   const api::kubevirt::VirtualMachineInstanceSpec machine(json::find(expansion.machine_template, "spec"));
   if (auto problem = unmet(expansion.chosen, machine)) causes.not_found(problem->field, std::move(problem->message));
 }
@@ -65,16 +65,16 @@ void requirement_is_met(const Case& about, Causes& causes) {
 // --- the machine (G, X, T, V, P, L) ----------------------------------------------------------------------------------
 
 // Looks at what was sent, unlike the other rules about the machine.
-void nothing_discontinued(const Case& about, Causes& causes) {
-  check_discontinued(about, json::find_path(*about.object, {"spec", "template", "spec"}), causes);
+void nothing_discontinued(const Case& judged, Causes& causes) {
+  check_discontinued(judged, json::find_path(*judged.object, {"spec", "template", "spec"}), causes);
 }
 
 // Told as if the machine stood in spec itself (K04).
-void no_discontinued_binding(const Case& about, Causes& causes) {
+void no_discontinued_binding(const Case& judged, Causes& causes) {
   const Place root, spec = root.field("spec"), metadata = root.field("metadata");
-  const json::Value& machine_template = about.expansion->machine_template;
+  const json::Value& machine_template = judged.expansion->machine_template;
   discontinued_binding_family.check(
-      {.about = about,
+      {.judged = judged,
        .spec = api::kubevirt::VirtualMachineInstanceSpec(json::find(machine_template, "spec")),
        .metadata = json::find(machine_template, "metadata"),
        .place = spec,
@@ -84,18 +84,18 @@ void no_discontinued_binding(const Case& about, Causes& causes) {
 
 void list_discontinued_bindings(std::vector<RuleInfo>& out) { discontinued_binding_family.list(out); }
 
-void spec_is_sound(const Case& about, Causes& causes) {
+void spec_is_sound(const Case& judged, Causes& causes) {
   const Place root, place = root.field("spec");
-  const bool sent = json::find_path(*about.object, {"spec", "template"}) != nullptr;
-  check_vm_spec({.about = about,
-                 .spec = json::find(*about.object, "spec"),
-                 .machine_template = sent ? &about.expansion->machine_template : nullptr,
+  const bool sent = json::find_path(*judged.object, {"spec", "template"}) != nullptr;
+  check_vm_spec({.judged = judged,
+                 .spec = json::find(*judged.object, "spec"),
+                 .machine_template = sent ? &judged.expansion->machine_template : nullptr,
                  .place = place},
                 causes);
 }
 
-void running_is_deprecated(const Case& about, Causes& causes) {
-  if (json::find_path(*about.object, {"spec", "running"}))
+void running_is_deprecated(const Case& judged, Causes& causes) {
+  if (json::find_path(*judged.object, {"spec", "running"}))
     causes.warn("spec.running is deprecated; use spec.runStrategy: Always for true, Halted for false");
 }
 

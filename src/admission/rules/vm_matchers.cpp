@@ -30,8 +30,8 @@ bool infers(const Object& matcher) { return !json::get_string_or(matcher, "infer
 
 // A revision belongs to one object. K16: the kind is not looked at.
 template <const Family& family>
-void revision_is_of_the_named(const Case& about, Causes& causes) {
-  const Object *now = matcher_of(about.object, family), *before = matcher_of(about.old_object, family);
+void revision_is_of_the_named(const Case& judged, Causes& causes) {
+  const Object *now = matcher_of(judged.object, family), *before = matcher_of(judged.old_object, family);
   if (!now || !before) return;
   const string_view revision = json::get_string_or(*now, "revisionName");
   if (revision.empty() || revision != json::get_string_or(*before, "revisionName")) return;
@@ -42,32 +42,32 @@ void revision_is_of_the_named(const Case& about, Causes& causes) {
 }
 
 template <const Family& family>
-void is_named_or_inferred(const Case& about, Causes& causes) {
-  const Object* matcher = matcher_of(about.object, family);
+void is_named_or_inferred(const Case& judged, Causes& causes) {
+  const Object* matcher = matcher_of(judged.object, family);
   if (!matcher || infers(*matcher) || !json::get_string_or(*matcher, "name").empty()) return;
   causes.not_found(fmt::format("spec.{}", family.matcher),
                    fmt::format("spec.{} requires name or inferFromVolume", family.matcher));
 }
 
-void not_beside_inference(const Case& about, const Family& family, string_view member, Causes& causes) {
-  const Object* matcher = matcher_of(about.object, family);
+void not_beside_inference(const Case& judged, const Family& family, string_view member, Causes& causes) {
+  const Object* matcher = matcher_of(judged.object, family);
   if (!matcher || !infers(*matcher) || json::get_string_or(*matcher, member).empty()) return;
   causes.not_supported(
       field_of(family, member),
       fmt::format("{} is inferred from a volume; {} is mutually exclusive with inferFromVolume", member, member));
 }
 template <const Family& family>
-void inferred_has_no_name(const Case& about, Causes& causes) {
-  not_beside_inference(about, family, "name", causes);
+void inferred_has_no_name(const Case& judged, Causes& causes) {
+  not_beside_inference(judged, family, "name", causes);
 }
 template <const Family& family>
-void inferred_has_no_kind(const Case& about, Causes& causes) {
-  not_beside_inference(about, family, "kind", causes);
+void inferred_has_no_kind(const Case& judged, Causes& causes) {
+  not_beside_inference(judged, family, "kind", causes);
 }
 
 template <const Family& family>
-void failure_policy_is_known(const Case& about, Causes& causes) {
-  const Object* matcher = matcher_of(about.object, family);
+void failure_policy_is_known(const Case& judged, Causes& causes) {
+  const Object* matcher = matcher_of(judged.object, family);
   const auto policy = matcher ? json::get_string(*matcher, "inferFromVolumeFailurePolicy") : std::nullopt;
   if (!policy || *policy == "Reject" || *policy == "Ignore") return;
   causes.invalid(field_of(family, "inferFromVolumeFailurePolicy"),

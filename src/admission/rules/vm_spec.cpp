@@ -39,7 +39,7 @@ void there_is_a_template(const VmSpec& vm, Causes& causes) {
 void check_template(const VmSpec& vm, Causes& causes) {
   const Place in_template = vm.place.field("template");
   const Place spec = in_template.field("spec"), metadata = in_template.field("metadata");
-  const Machine machine{.about = vm.about,
+  const Machine machine{.judged = vm.judged,
                         .spec = machine_spec(vm),
                         .metadata = member(vm.machine_template, "metadata"),
                         .place = spec,
@@ -71,7 +71,7 @@ void some_run_policy(const VmSpec& vm, Causes& causes) {
 constexpr string_view receiver = "WaitAsReceiver";
 
 void receivers_are_enabled(const VmSpec& vm, Causes& causes) {
-  if (run_strategy(vm) == receiver && !vm.about.enabled(Gate::decentralized_live_migration))
+  if (run_strategy(vm) == receiver && !vm.judged.enabled(Gate::decentralized_live_migration))
     causes.invalid(vm.place.field("runStrategy"),
                    needs_gate("run strategy WaitAsReceiver requires", Gate::decentralized_live_migration));
 }
@@ -91,7 +91,7 @@ void run_strategy_is_known(const VmSpec& vm, Causes& causes) {
 // The machine's own rules say the same: with live updates, it is told twice (K08).
 void sockets_can_grow(const VmSpec& vm, Causes& causes) {
   const auto cpu = machine_spec(vm).domain().cpu();
-  if (!vm.about.context.config.live_update() || cpu.max_sockets() == 0 || cpu.sockets() <= cpu.max_sockets()) return;
+  if (!vm.judged.context.config.live_update() || cpu.max_sockets() == 0 || cpu.sockets() <= cpu.max_sockets()) return;
   const Place in_template = vm.place.field("template"), spec = in_template.field("spec"), domain = spec.field("domain");
   const Place place = domain.field("cpu");
   causes.invalid(place.field("sockets"), fmt::format("{}: must not be more than maxSockets ({}); lower it, or "
@@ -103,7 +103,7 @@ void sockets_can_grow(const VmSpec& vm, Causes& causes) {
 void memory_can_grow(const VmSpec& vm, Causes& causes) {
   const MachineSpec machine = machine_spec(vm);
   const auto max_guest = machine.domain().memory().max_guest();
-  if (!vm.about.context.config.live_update() || !max_guest) return;
+  if (!vm.judged.context.config.live_update() || !max_guest) return;
   const auto problem =
       memory_hotplug_problem(*machine.object(), Quantity::parse(max_guest.text()).value_or(Quantity()));
   if (!problem) return;
@@ -117,7 +117,7 @@ constexpr RuleOn<VmSpec> run_policy[] = {
     {"P01", "running and runStrategy are mutually exclusive", "running", one_run_policy},
     {"P02", "running or runStrategy is required", "running", some_run_policy},
     RuleOn<VmSpec>{"P03", "run strategy WaitAsReceiver requires its feature gate", "runStrategy", receivers_are_enabled}
-        .about(Gate::decentralized_live_migration),
+        .of_gate(Gate::decentralized_live_migration),
     {"P04", "the run strategy must be supported", "runStrategy", run_strategy_is_known},
 };
 constexpr RuleOn<VmSpec> live_update[] = {
@@ -130,7 +130,7 @@ constexpr RuleOn<VmSpec> live_update[] = {
 void check_vm_spec(const VmSpec& vm, Causes& causes) {
   if (!ask_until_broken<presence>(vm, causes)) return;
   check_template(vm, causes);
-  check_data_volume_templates(vm.about, vm.spec, vm.place, causes);
+  check_data_volume_templates(vm.judged, vm.spec, vm.place, causes);
   ask_all<run_policy>(vm, causes);
   ask_all<live_update>(vm, causes);
 }

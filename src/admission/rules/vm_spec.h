@@ -10,7 +10,7 @@
 namespace vg::admission {
 
 struct VmSpec {
-  const Case& about;
+  const Case& judged;
   const json::Value* spec;              // as it was sent; null where there is none
   const json::Value* machine_template;  // its member template, as the machine will be; null where there is none
   const Place& place;                   // "spec", "spec.virtualMachineTemplate.spec"

@@ -22,18 +22,18 @@ string_view text(const json::Value& in, std::initializer_list<string_view> path)
 
 // --- data volume templates ---
 
-void old_machine_is_readable(const Case& about, Causes& causes) {
-  if (!about.old_object)
+void old_machine_is_readable(const Case& judged, Causes& causes) {
+  if (!judged.old_object)
     causes.unexpected("",
                       "the old VM cannot be read, so the change cannot be validated; send it in "
                       "oldObject");
 }
 
-void templates_stay_in_the_namespace(const Case& about, Causes& causes) {
-  if (about.update() && unchanged(about, {"spec", "dataVolumeTemplates"})) return;
-  const string_view own = text(*about.object, {"metadata", "namespace"});
-  const string_view wanted = own.empty() ? about.review.name_space : own;
-  const api::List<View> templates(json::find_path(*about.object, {"spec", "dataVolumeTemplates"}));
+void templates_stay_in_the_namespace(const Case& judged, Causes& causes) {
+  if (judged.update() && unchanged(judged, {"spec", "dataVolumeTemplates"})) return;
+  const string_view own = text(*judged.object, {"metadata", "namespace"});
+  const string_view wanted = own.empty() ? judged.review.name_space : own;
+  const api::List<View> templates(json::find_path(*judged.object, {"spec", "dataVolumeTemplates"}));
   for (std::size_t i = 0; i < templates.size(); ++i) {
     const string_view given = api::Read<string_view>::or_zero(View(templates[i].get("metadata")).get("namespace"));
     if (!given.empty() && given != wanted)
@@ -46,36 +46,36 @@ void templates_stay_in_the_namespace(const Case& about, Causes& causes) {
 
 // --- what must not change while a snapshot is taken, or restored ---
 
-bool is_set(const Case& about, string_view member) {
-  return json::find_path(*about.object, {"status", member}) != nullptr;
+bool is_set(const Case& judged, string_view member) {
+  return json::find_path(*judged.object, {"status", member}) != nullptr;
 }
 
 // A machine without template, which upstream cannot bear here, has no volumes to keep.
-bool same_volumes(const Case& about) {
+bool same_volumes(const Case& judged) {
   const auto has_template = [](const json::Value& machine) {
     return static_cast<bool>(View(json::find_path(machine, {"spec", "template"})));
   };
-  return has_template(*about.object) && has_template(*about.old_object) &&
-         unchanged(about, {"spec", "template", "spec", "volumes"});
+  return has_template(*judged.object) && has_template(*judged.old_object) &&
+         unchanged(judged, {"spec", "template", "spec", "volumes"});
 }
 
-void snapshot_keeps_volumes(const Case& about, Causes& causes) {
-  if (about.old_object && is_set(about, "snapshotInProgress") && !same_volumes(about))
+void snapshot_keeps_volumes(const Case& judged, Causes& causes) {
+  if (judged.old_object && is_set(judged, "snapshotInProgress") && !same_volumes(judged))
     causes.not_supported(
         "spec", phrases::not_permitted("a snapshot is in progress; volumes cannot be changed until it completes"));
 }
 
-bool same_run_state(const Case& about) {
+bool same_run_state(const Case& judged) {
   for (const string_view member : {string_view("running"), string_view("runStrategy")}) {
-    const json::Value* after = json::find_path(*about.object, {"spec", member});
-    const json::Value* before = json::find_path(*about.old_object, {"spec", member});
+    const json::Value* after = json::find_path(*judged.object, {"spec", member});
+    const json::Value* before = json::find_path(*judged.old_object, {"spec", member});
     if (after && before) return *after == *before;
   }
   return false;
 }
 
-void snapshot_keeps_run_state(const Case& about, Causes& causes) {
-  if (about.old_object && is_set(about, "snapshotInProgress") && !same_run_state(about))
+void snapshot_keeps_run_state(const Case& judged, Causes& causes) {
+  if (judged.old_object && is_set(judged, "snapshotInProgress") && !same_run_state(judged))
     causes.not_supported(
         "spec", phrases::not_permitted(
                     "a snapshot is in progress; running and runStrategy cannot be changed until it completes"));
@@ -90,9 +90,9 @@ string_view effective_run_strategy(const json::Value& machine) {
   return strategy.value_or("Halted");
 }
 
-void restore_keeps_run_state(const Case& about, Causes& causes) {
-  if (!about.old_object || !is_set(about, "restoreInProgress") || unchanged(about, {"spec"})) return;
-  if (effective_run_strategy(*about.object) != effective_run_strategy(*about.old_object))
+void restore_keeps_run_state(const Case& judged, Causes& causes) {
+  if (!judged.old_object || !is_set(judged, "restoreInProgress") || unchanged(judged, {"spec"})) return;
+  if (effective_run_strategy(*judged.object) != effective_run_strategy(*judged.old_object))
     causes.not_supported(
         "spec",
         phrases::not_permitted("a restore is in progress; the run strategy cannot be changed until it completes"));
@@ -123,9 +123,9 @@ void list(std::span<const Rule> rules, std::vector<RuleInfo>& out) {
 
 }  // namespace
 
-void check_vm_storage(const Case& about, Causes& causes) {
-  ask_rules(template_rows, about, causes);
-  if (causes.empty()) check_snapshot_and_restore(about, causes);
+void check_vm_storage(const Case& judged, Causes& causes) {
+  ask_rules(template_rows, judged, causes);
+  if (causes.empty()) check_snapshot_and_restore(judged, causes);
 }
 
 void list_vm_storage_rules(std::vector<RuleInfo>& out) {
@@ -133,7 +133,7 @@ void list_vm_storage_rules(std::vector<RuleInfo>& out) {
   list_snapshot_and_restore_rules(out);
 }
 
-void check_snapshot_and_restore(const Case& about, Causes& causes) { ask_rules(snapshot_rows, about, causes); }
+void check_snapshot_and_restore(const Case& judged, Causes& causes) { ask_rules(snapshot_rows, judged, causes); }
 
 void list_snapshot_and_restore_rules(std::vector<RuleInfo>& out) { list(snapshot_rows, out); }
 

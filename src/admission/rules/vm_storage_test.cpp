@@ -41,13 +41,13 @@ class VmStorageTest : public ::testing::Test {
     review.operation_name = old_object.empty() ? "CREATE" : "UPDATE";
     review.name_space = "default";
     review.resource.resource = "virtualmachines";
-    const Case about{.context = context,
-                     .review = review,
-                     .webhook = *find_webhook("/status-validate"),
-                     .object = &document.root(),
-                     .old_object = old_object.empty() ? nullptr : &old.root()};
+    const Case judged{.context = context,
+                      .review = review,
+                      .webhook = *find_webhook("/status-validate"),
+                      .object = &document.root(),
+                      .old_object = old_object.empty() ? nullptr : &old.root()};
     Causes causes;
-    check(about, causes);
+    check(judged, causes);
     ended = causes.ended();
     return testing::told(causes);
   }

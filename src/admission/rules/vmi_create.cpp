@@ -9,14 +9,14 @@
 namespace vg::admission {
 namespace {
 
-const json::Value* spec_of(const Case& about) { return json::find_path(*about.object, {"spec"}); }
+const json::Value* spec_of(const Case& judged) { return json::find_path(*judged.object, {"spec"}); }
 
 template <auto& check>
-void with_machine(const Case& about, Causes& causes) {
+void with_machine(const Case& judged, Causes& causes) {
   const Place root, spec = root.field("spec"), metadata = root.field("metadata");
-  check({.about = about,
-         .spec = api::kubevirt::VirtualMachineInstanceSpec(spec_of(about)),
-         .metadata = json::find_path(*about.object, {"metadata"}),
+  check({.judged = judged,
+         .spec = api::kubevirt::VirtualMachineInstanceSpec(spec_of(judged)),
+         .metadata = json::find_path(*judged.object, {"metadata"}),
          .place = spec,
          .metadata_place = metadata},
         causes);
@@ -50,7 +50,7 @@ constexpr const MachineFamily* beside_the_spec[] = {&volume_usage_family, &memor
                                                     &metadata_family,     &grace_annotation_family,
                                                     &hyperv_family,       &architecture_family};
 
-void nothing_discontinued(const Case& about, Causes& causes) { check_discontinued(about, spec_of(about), causes); }
+void nothing_discontinued(const Case& judged, Causes& causes) { check_discontinued(judged, spec_of(judged), causes); }
 
 constexpr Rule rules[] = {
     {"FG-01", "features that were removed must not be used", "", nothing_discontinued},

@@ -31,22 +31,22 @@ using std::string_view;
 
 constexpr string_view node_name_key = "authentication.kubernetes.io/node-name";
 
-bool is_ours(const Case& about) { return is_trusted_account(about.context, about.review.user.username); }
-VirtualMachineInstance before(const Case& about) { return VirtualMachineInstance(about.old_object); }
-VirtualMachineInstance after(const Case& about) { return VirtualMachineInstance(about.object); }
+bool is_ours(const Case& judged) { return is_trusted_account(judged.context, judged.review.user.username); }
+VirtualMachineInstance before(const Case& judged) { return VirtualMachineInstance(judged.old_object); }
+VirtualMachineInstance after(const Case& judged) { return VirtualMachineInstance(judged.object); }
 
-void there_is_a_machine_to_change(const Case& about, Causes& causes) {
-  if (!about.old_object)
+void there_is_a_machine_to_change(const Case& judged, Causes& causes) {
+  if (!judged.old_object)
     causes.error(
         fmt::format("{} validates updates, but the review is about \"{}\"; the old VMI is required in "
                     "request.oldObject",
-                    about.webhook.path, about.review.operation_name));
+                    judged.webhook.path, judged.review.operation_name));
 }
 
 // --- virt-handler ----------------------------------------------------------------------------------------------------
 
-bool is_bound_to_node(const Case& about) {
-  return about.enabled(Gate::node_restriction) && is_handler_account(about.context, about.review.user.username);
+bool is_bound_to_node(const Case& judged) {
+  return judged.enabled(Gate::node_restriction) && is_handler_account(judged.context, judged.review.user.username);
 }
 
 // The node whose virt-handler asks, as the API server knows it from the token.
@@ -58,24 +58,24 @@ std::optional<string_view> node_of(const UserInfo& user) {
 
 string_view target_node(const VirtualMachineInstance& vmi) { return vmi.status().migration_state().target_node(); }
 
-void handler_is_on_a_node(const Case& about, Causes& causes) {
-  if (is_bound_to_node(about) && !node_of(about.review.user))
+void handler_is_on_a_node(const Case& judged, Causes& causes) {
+  if (is_bound_to_node(judged) && !node_of(judged.review.user))
     causes.invalid("", fmt::format("the token of virt-handler does not name its node (extra {}); the cluster "
                                    "must issue tokens with node information, or the feature gate {} must be disabled",
                                    node_name_key, config::gate_name(Gate::node_restriction)));
 }
 
-void handler_keeps_to_its_node(const Case& about, Causes& causes) {
-  if (!is_bound_to_node(about)) return;
-  const string_view node = node_of(about.review.user).value_or(string_view());
-  const string_view source = before(about).status().node_name(), target = target_node(before(about));
+void handler_keeps_to_its_node(const Case& judged, Causes& causes) {
+  if (!is_bound_to_node(judged)) return;
+  const string_view node = node_of(judged.review.user).value_or(string_view());
+  const string_view source = before(judged).status().node_name(), target = target_node(before(judged));
   if (node != source && (target.empty() || node != target))
     causes.invalid(
         "", fmt::format("virt-handler of node {} must not change a VMI on node {}", in_words(node), in_words(source)));
 }
 
-void handler_starts_no_migration(const Case& about, Causes& causes) {
-  if (is_bound_to_node(about) && target_node(before(about)).empty() && !target_node(after(about)).empty())
+void handler_starts_no_migration(const Case& judged, Causes& causes) {
+  if (is_bound_to_node(judged) && target_node(before(judged)).empty() && !target_node(after(judged)).empty())
     causes.invalid("", "virt-handler must not choose the target node of a migration; virt-controller does");
 }
 
@@ -113,7 +113,7 @@ void memory_limit_stays(const MachineChange& change, Causes& causes) {
 }
 
 void utility_volumes_are_switched_on(const MachineChange& change, Causes& causes) {
-  if (!change.after.spec().utility_volumes().empty() && !change.about.enabled(Gate::utility_volumes))
+  if (!change.after.spec().utility_volumes().empty() && !change.judged.enabled(Gate::utility_volumes))
     causes.invalid("spec.utilityVolumes", needs_gate("utility volumes require", Gate::utility_volumes));
 }
 
@@ -125,7 +125,7 @@ constexpr RuleOn<MachineChange> own_rows[] = {
     {"UPD-08", "maxGuest is immutable", "", memory_limit_stays},
     RuleOn<MachineChange>{"UTIL-02", "utility volumes require their feature gate", "spec.utilityVolumes",
                           utility_volumes_are_switched_on}
-        .about(Gate::utility_volumes),
+        .of_gate(Gate::utility_volumes),
 };
 
 // --- utility volumes -------------------------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ void utilities_are_plugged_in(const MachineChange& change, Causes& causes) {
 }
 
 void utilities_are_as_they_were(const MachineChange& change, Causes& causes) {
-  const api::Type* type = type_of(change.about);
+  const api::Type* type = type_of(change.judged);
   const api::Field* field = type ? member_at(*type, {"spec", "utilityVolumes"}) : nullptr;
   const api::List<const json::Value*> is(change.after.spec().get("utilityVolumes")),
       was(change.before.spec().get("utilityVolumes"));
@@ -216,10 +216,10 @@ constexpr void (*own_stages[])(const MachineChange&, Causes&) = {
     check_hotplug,
 };
 
-void spec_changes_as_it_may(const Case& about, Causes& causes) {
-  if (unchanged(about, {"spec"})) return;
-  const MachineChange change{.about = about, .before = before(about), .after = after(about)};
-  if (!is_ours(about)) return ask_all<user_rows>(change, causes);
+void spec_changes_as_it_may(const Case& judged, Causes& causes) {
+  if (unchanged(judged, {"spec"})) return;
+  const MachineChange change{.judged = judged, .before = before(judged), .after = after(judged)};
+  if (!is_ours(judged)) return ask_all<user_rows>(change, causes);
   for (const auto& stage : own_stages) {
     stage(change, causes);
     if (!causes.empty()) return;
@@ -231,13 +231,13 @@ void list_spec_change_rules(std::vector<RuleInfo>& out) {
   list_hotplug_rules(out);
 }
 
-void users_leave_restricted_labels(const Case& about, Causes& causes) {
-  if (is_ours(about)) return;
+void users_leave_restricted_labels(const Case& judged, Causes& causes) {
+  if (is_ours(judged)) return;
   const auto label = [](const json::Value& vmi, string_view key) {
     return json::as_string(json::find_path(vmi, {"metadata", "labels", key}));
   };
   for (const string_view key : restricted_labels)
-    if (label(*about.object, key) != label(*about.old_object, key))
+    if (label(*judged.object, key) != label(*judged.old_object, key))
       return causes.not_supported("", fmt::format("label {} is reserved for KubeVirt: it must not be added, changed or "
                                                   "removed",
                                                   key));
@@ -246,13 +246,13 @@ void users_leave_restricted_labels(const Case& about, Causes& causes) {
 constexpr Rule rules[] = {
     Rule{"UPD-02", "the old VMI is required", "", there_is_a_machine_to_change}.stops(),
     Rule{"UPD-03", "the token of virt-handler must name its node", "", handler_is_on_a_node}
-        .about(Gate::node_restriction)
+        .of_gate(Gate::node_restriction)
         .stops(),
     Rule{"UPD-04", "virt-handler must change only VMIs of its own node", "", handler_keeps_to_its_node}
-        .about(Gate::node_restriction)
+        .of_gate(Gate::node_restriction)
         .stops(),
     Rule{"UPD-05", "virt-handler must not start a migration", "", handler_starts_no_migration}
-        .about(Gate::node_restriction)
+        .of_gate(Gate::node_restriction)
         .stops(),
     Rule{"", "", "spec", spec_changes_as_it_may}.stops().stands_for(list_spec_change_rules),
     Rule{"UPD-09", "users must not change reserved labels", "", users_leave_restricted_labels}.stops(),

@@ -47,7 +47,7 @@ struct Present {
 };
 
 struct Requests {
-  const Case& about;
+  const Case& judged;
   api::List<VirtualMachineVolumeRequest> all;
   const json::Value* vm_template;  // null without
   const json::Value* vmi;          // the running machine; null without
@@ -167,14 +167,14 @@ void apply(const Requests& requests, const Present& before, json::Object& spec) 
 
 // `machine`: a template or a VMI; both are told of as the template.
 void check_applied(const Requests& requests, const json::Value& machine, Causes& causes) {
-  const Case& about = requests.about;
+  const Case& judged = requests.judged;
   const json::Value* spec = json::find(machine, "spec");
-  json::Value changed(boost::json::object_kind, about.context.storage);
+  json::Value changed(boost::json::object_kind, judged.context.storage);
   if (View(spec)) changed = *spec;
   apply(requests, Present(json::find_path(machine, {"spec", "volumes"})), changed.get_object());
   const Place root, in_spec = root.field("spec"), in_template = in_spec.field("template"),
                     place = in_template.field("spec"), metadata_place = in_template.field("metadata");
-  check_machine_spec({.about = about,
+  check_machine_spec({.judged = judged,
                       .spec = api::kubevirt::VirtualMachineInstanceSpec(&changed),
                       .metadata = json::find(machine, "metadata"),
                       .place = place,
@@ -196,7 +196,7 @@ void machine_stays_where_it_is(const Requests& requests, Causes& causes) {
   const View state(json::find_path(*requests.vmi, {"status", "migrationState"}));
   const auto is_past = [&](string_view member) {
     const auto time = parse_rfc3339(api::Read<string_view>::or_zero(state.get(member)));
-    return time && *time <= Timestamp::from(requests.about.context.now);
+    return time && *time <= Timestamp::from(requests.judged.context.now);
   };
   if (is_past("startTimestamp") && !is_past("endTimestamp"))
     causes.not_supported("spec", "volumes cannot be added or removed during a migration; wait until it completes");
@@ -209,12 +209,12 @@ constexpr RuleOn<Requests> outcome_rows[] = {
 };
 
 // The machine that runs now, when the requests are for it as well; null when there is none.
-Result<const json::Value*> running_machine(const Case& about) {
-  if (!json::as_bool(json::find_path(*about.object, {"status", "ready"})).value_or(false)) return nullptr;
+Result<const json::Value*> running_machine(const Case& judged) {
+  if (!json::as_bool(json::find_path(*judged.object, {"status", "ready"})).value_or(false)) return nullptr;
   const auto member = [&](string_view name) {
-    return json::as_string(json::find_path(*about.object, {"metadata", name})).value_or("");
+    return json::as_string(json::find_path(*judged.object, {"metadata", name})).value_or("");
   };
-  const auto found = about.context.lookups.get(vmis, member("namespace"), member("name"), about.context.storage);
+  const auto found = judged.context.lookups.get(vmis, member("namespace"), member("name"), judged.context.storage);
   if (!found) return fail(found.error());
   if (!*found || json::find_path(**found, {"metadata", "deletionTimestamp"})) return nullptr;
   static const api::Type& type = *api::find_kind("kubevirt.io", "", "VirtualMachineInstance")->type;
@@ -246,14 +246,14 @@ bool check_each(const Requests& requests, Causes& causes) {
 
 }  // namespace
 
-void check_volume_requests(const Case& about, Causes& causes) {
-  const api::List<VirtualMachineVolumeRequest> all(json::find_path(*about.object, {"status", "volumeRequests"}));
+void check_volume_requests(const Case& judged, Causes& causes) {
+  const api::List<VirtualMachineVolumeRequest> all(json::find_path(*judged.object, {"status", "volumeRequests"}));
   if (all.empty()) return;
-  const auto vmi = running_machine(about);
+  const auto vmi = running_machine(judged);
   if (!vmi) return causes.error(fmt::format("the VMI cannot be read: {}", vmi.error().message));
-  const json::Value* machine_template = json::find_path(*about.object, {"spec", "template"});
+  const json::Value* machine_template = json::find_path(*judged.object, {"spec", "template"});
   const Requests requests{
-      .about = about, .all = all, .vm_template = View(machine_template) ? machine_template : nullptr, .vmi = *vmi};
+      .judged = judged, .all = all, .vm_template = View(machine_template) ? machine_template : nullptr, .vmi = *vmi};
   if (check_each(requests, causes)) ask_until_broken<outcome_rows>(requests, causes);
 }
 

@@ -103,7 +103,7 @@ TEST_F(EvacuationTest, MakesOneForEach) {  // EVC-06..08
   EXPECT_EQ(json::get_string_or(*json::get_object(other, "spec"), "priority"), "system-maintenance");
   EXPECT_NE(metadata_text(one, "name"), metadata_text(other, "name"));
   EXPECT_EQ(made.events(), Texts({"SuccessfulCreate Normal", "SuccessfulCreate Normal"}));
-  EXPECT_EQ(made.pass.effects[0].about->name, "a") << "the event is on the VMI";
+  EXPECT_EQ(made.pass.effects[0].involved->name, "a") << "the event is on the VMI";
   EXPECT_TRUE(made.pass.effects[0].others_follow);
   carry_out(world, made);
   EXPECT_TRUE(pass().pass.effects.empty()) << "EVC-05";

@@ -36,7 +36,7 @@ Effect make(const Wanted& wanted, const json::StoragePtr& storage) {
                            .message = fmt::format("created migration {}", name)},
           .if_failed =
               Event{.type = EventType::warning, .reason = "FailedCreate", .message = "no migration could be created"},
-          .about = event_object(wanted.vmi)};
+          .involved = event_object(wanted.vmi)};
 }
 
 }  // namespace vg::controllers::migration

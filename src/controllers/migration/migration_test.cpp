@@ -421,8 +421,8 @@ TEST_F(MigrationTest, BackOff) {  // MIG-A11
   EXPECT_EQ(phase(), "Pending");
   EXPECT_EQ(made.pass.again, seconds(15));
   EXPECT_EQ(made.events(), Texts({"MigrationBackoff Warning"}));
-  ASSERT_TRUE(made.pass.events.at(0).about);
-  EXPECT_EQ(made.pass.events.at(0).about->kind, "VirtualMachineInstance");
+  ASSERT_TRUE(made.pass.events.at(0).involved);
+  EXPECT_EQ(made.pass.events.at(0).involved->kind, "VirtualMachineInstance");
   pass("v", test_now + seconds(15));
   EXPECT_EQ(phase(), "PreparingTarget");
 }

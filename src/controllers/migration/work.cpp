@@ -51,7 +51,7 @@ void Work::tell(EventType type, std::string_view reason, std::string message) {
 
 void Work::tell_of_vmi(EventType type, std::string_view reason, std::string message) {
   with_vmi_.push_back(told(type, reason, std::move(message)));
-  with_vmi_.back().about = event_object(vmi.stored());
+  with_vmi_.back().involved = event_object(vmi.stored());
 }
 
 void Work::enter(std::string_view phase) {

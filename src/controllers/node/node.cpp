@@ -60,7 +60,7 @@ void give_up_vmis(Pass& pass, const Turn& turn) {
         {.event = {.type = EventType::normal,
                    .reason = std::string(unresponsive_reason),
                    .message = fmt::format("node {} is gone or silent; the VMI counts as failed", turn.key.name)},
-         .about = event_object(*vmi)});
+         .involved = event_object(*vmi)});
     pass.add({.verb = Verb::patch,
               .resource = kinds::vmi,
               .ns = placed->ns,

@@ -59,9 +59,9 @@ TEST(NodeControllerTest, ASilentNodeLosesItsLabelAndItsVmis) {  // NODE-C01..C03
   EXPECT_THAT(effects(made), ElementsAre(label_patch, failed_patch("a", "Running"), failed_patch("b", "Scheduled")));
   EXPECT_THAT(made.events(),
               ElementsAre("NodeUnresponsive Normal", "NodeUnresponsive Normal", "NodeUnresponsive Normal"));
-  EXPECT_EQ(made.pass.events[0].about, std::nullopt);
-  ASSERT_TRUE(made.pass.events[1].about);
-  EXPECT_EQ(made.pass.events[1].about->name, "a");
+  EXPECT_EQ(made.pass.events[0].involved, std::nullopt);
+  ASSERT_TRUE(made.pass.events[1].involved);
+  EXPECT_EQ(made.pass.events[1].involved->name, "a");
   EXPECT_EQ(made.pass.again, std::chrono::seconds(60));
 }
 

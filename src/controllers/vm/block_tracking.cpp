@@ -15,28 +15,28 @@ bool chosen_by(const Object* selectors, string_view name, const Object* labels) 
   return read && matches(*read, labels);
 }
 
-bool is_off(const Tracking& about) {
-  return !about.has_vmi || about.vmi_state.empty() || about.vmi_state == "Disabled";
+bool is_off(const Tracking& tracking) {
+  return !tracking.has_vmi || tracking.vmi_state.empty() || tracking.vmi_state == "Disabled";
 }
 bool is_on(string_view state) { return state == "Initializing" || state == "Enabled"; }
 
-string_view without_gate(const Tracking& about) {
-  if (about.vm_state == gate_disabled) return gate_disabled;                 // VMC-180
-  if (is_off(about)) return about.selected ? gate_disabled : string_view();  // VMC-181
-  return is_on(about.vm_state) ? "PendingRestart" : about.vm_state;          // VMC-182
+string_view without_gate(const Tracking& tracking) {
+  if (tracking.vm_state == gate_disabled) return gate_disabled;                    // VMC-180
+  if (is_off(tracking)) return tracking.selected ? gate_disabled : string_view();  // VMC-181
+  return is_on(tracking.vm_state) ? "PendingRestart" : tracking.vm_state;          // VMC-182
 }
 
-string_view when_selected(const Tracking& about) {
-  const string_view vm = about.vm_state;
-  if (!about.has_vmi) return vm == "Enabled" ? vm : "Initializing";                 // VMC-183
-  if (vm.empty() || vm == gate_disabled) return "PendingRestart";                   // VMC-184
-  if (is_on(vm)) return about.vmi_state == "Enabled" ? "Enabled" : "Initializing";  // VMC-186
-  return is_on(about.vmi_state) ? about.vmi_state : "PendingRestart";               // VMC-185
+string_view when_selected(const Tracking& tracking) {
+  const string_view vm = tracking.vm_state;
+  if (!tracking.has_vmi) return vm == "Enabled" ? vm : "Initializing";                 // VMC-183
+  if (vm.empty() || vm == gate_disabled) return "PendingRestart";                      // VMC-184
+  if (is_on(vm)) return tracking.vmi_state == "Enabled" ? "Enabled" : "Initializing";  // VMC-186
+  return is_on(tracking.vmi_state) ? tracking.vmi_state : "PendingRestart";            // VMC-185
 }
 
-string_view when_not_selected(const Tracking& about) {  // VMC-187
-  if (about.vm_state.empty() || about.vm_state == "Disabled") return about.vm_state;
-  return is_off(about) ? "Disabled" : "PendingRestart";
+string_view when_not_selected(const Tracking& tracking) {  // VMC-187
+  if (tracking.vm_state.empty() || tracking.vm_state == "Disabled") return tracking.vm_state;
+  return is_off(tracking) ? "Disabled" : "PendingRestart";
 }
 
 }  // namespace
@@ -50,9 +50,9 @@ bool is_tracking_selected(const Turn& turn, const Object& vm) {
   return ns && chosen_by(selectors, "namespaceLabelSelector", labels_of(*ns));
 }
 
-string_view tracking_state(const Tracking& about) {
-  if (!about.gate) return without_gate(about);
-  return about.selected ? when_selected(about) : when_not_selected(about);
+string_view tracking_state(const Tracking& tracking) {
+  if (!tracking.gate) return without_gate(tracking);
+  return tracking.selected ? when_selected(tracking) : when_not_selected(tracking);
 }
 
 string_view first_tracking_state(bool gate, bool selected, string_view vm_state) {

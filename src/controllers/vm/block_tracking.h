@@ -18,7 +18,7 @@ struct Tracking {
   string_view vmi_state = {};
 };
 // VMC-180 to VMC-187: the new state of the VM; empty: the field is removed.
-string_view tracking_state(const Tracking& about);
+string_view tracking_state(const Tracking& tracking);
 // Row 14: the state that a new VMI begins with; empty: none.
 string_view first_tracking_state(bool gate, bool selected, string_view vm_state);
 

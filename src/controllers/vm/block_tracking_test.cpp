@@ -12,7 +12,7 @@ constexpr string_view off = "IncrementalBackupFeatureGateDisabled";
 TEST(BlockTracking, FollowsTheTable) {
   struct Row {
     string_view id;
-    Tracking about;
+    Tracking tracking;
     string_view state;
   };
   const Row rows[] = {
@@ -40,7 +40,7 @@ TEST(BlockTracking, FollowsTheTable) {
        {.gate = true, .selected = false, .vm_state = "Enabled", .has_vmi = true, .vmi_state = "Enabled"},
        "PendingRestart"},
   };
-  for (const Row& row : rows) EXPECT_EQ(tracking_state(row.about), row.state) << row.id << row.about.vm_state;
+  for (const Row& row : rows) EXPECT_EQ(tracking_state(row.tracking), row.state) << row.id << row.tracking.vm_state;
 }
 
 TEST(BlockTracking, AVmiBegins) {

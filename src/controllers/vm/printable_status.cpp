@@ -10,16 +10,16 @@
 namespace vg::controllers::vm {
 namespace {
 
-string_view strategy_of(const Shown& about) { return run_strategy(about.vm).value_or(""); }
-string_view phase(const Shown& about) { return about.vmi ? phase_of(*about.vmi) : string_view(); }
-const Object* vmi_status(const Shown& about) { return about.vmi ? status_of(*about.vmi) : nullptr; }
+string_view strategy_of(const Shown& shown) { return run_strategy(shown.vm).value_or(""); }
+string_view phase(const Shown& shown) { return shown.vmi ? phase_of(*shown.vmi) : string_view(); }
+const Object* vmi_status(const Shown& shown) { return shown.vmi ? status_of(*shown.vmi) : nullptr; }
 
-bool not_synchronized(const Shown& about, string_view reason) {
-  return is_false(vmi_status(about), "Synchronized") && condition_reason(vmi_status(about), "Synchronized") == reason;
+bool not_synchronized(const Shown& shown, string_view reason) {
+  return is_false(vmi_status(shown), "Synchronized") && condition_reason(vmi_status(shown), "Synchronized") == reason;
 }
 
-bool any_volume(const Shown& about, auto&& holds) {
-  const Array* volumes = volumes_of(template_spec_of(about.vm));
+bool any_volume(const Shown& shown, auto&& holds) {
+  const Array* volumes = volumes_of(template_spec_of(shown.vm));
   return volumes && std::ranges::any_of(*volumes, [&](const Value& value) {
            const Object* volume = value.if_object();
            return volume && holds(*volume);
@@ -27,12 +27,12 @@ bool any_volume(const Shown& about, auto&& holds) {
 }
 
 // A volume of the template whose DataVolume is there and as `holds` wants its status.
-bool any_data_volume(const Shown& about, auto&& holds) {
-  return any_volume(about, [&](const Object& volume) {
+bool any_data_volume(const Shown& shown, auto&& holds) {
+  return any_volume(shown, [&](const Object& volume) {
     const Object* source = json::get_object(volume, "dataVolume");
     if (!source) return false;
     const Object* there =
-        about.world.get(kinds::data_volume, metadata_text(about.vm, "namespace"), json::get_string_or(*source, "name"));
+        shown.world.get(kinds::data_volume, metadata_text(shown.vm, "namespace"), json::get_string_or(*source, "name"));
     return there && holds(status_of(*there));
   });
 }
@@ -52,42 +52,42 @@ bool data_volume_is_filled(const Object* status) {
 }
 
 // "Wanted": by its run strategy the VM should have a VMI.
-bool is_wanted(const Shown& about) {
-  const string_view strategy = strategy_of(about);
-  const bool has_vmi = about.vmi != nullptr;
+bool is_wanted(const Shown& shown) {
+  const string_view strategy = strategy_of(shown);
+  const bool has_vmi = shown.vmi != nullptr;
   if (strategy == "Always") return true;
   if (strategy == "Manual")
-    return has_vmi ? !wants_stop(&about.status, metadata_text(*about.vmi, "uid")) : wants_start(&about.status);
-  if (strategy == "RerunOnFailure") return !has_vmi || phase(about) != "Succeeded";
+    return has_vmi ? !wants_stop(&shown.status, metadata_text(*shown.vmi, "uid")) : wants_start(&shown.status);
+  if (strategy == "RerunOnFailure") return !has_vmi || phase(shown) != "Succeeded";
   return strategy == "Once" && !has_vmi;
 }
 
-bool waits_for_claim(const Shown& about) {
-  return is_wanted(about) && any_volume(about, [&](const Object& volume) {
+bool waits_for_claim(const Shown& shown) {
+  return is_wanted(shown) && any_volume(shown, [&](const Object& volume) {
            const string_view claim = claim_name(volume);
            if (claim.empty()) return false;
-           const Object* there = about.world.get(kinds::claim, metadata_text(about.vm, "namespace"), claim);
+           const Object* there = shown.world.get(kinds::claim, metadata_text(shown.vm, "namespace"), claim);
            return there && phase_in(status_of(*there)) != "Bound";
          });
 }
 
-bool is_starting(const Shown& about) {
-  const string_view at = phase(about);
-  return about.vmi && (at.empty() || at == "Pending" || at == "Scheduling" || at == "Scheduled");
+bool is_starting(const Shown& shown) {
+  const string_view at = phase(shown);
+  return shown.vmi && (at.empty() || at == "Pending" || at == "Scheduling" || at == "Scheduled");
 }
 
-bool is_down(const Shown& about) { return !about.vmi || is_final(*about.vmi); }
+bool is_down(const Shown& shown) { return !shown.vmi || is_final(*shown.vmi); }
 
-bool is_crash_looping(const Shown& about) {
-  const string_view strategy = strategy_of(about);
-  const Object* failure = at(&about.status, {"startFailure"});
-  return is_down(about) && failure && json::get_int_or(*failure, "consecutiveFailCount", 0) > 0 &&
+bool is_crash_looping(const Shown& shown) {
+  const string_view strategy = strategy_of(shown);
+  const Object* failure = at(&shown.status, {"startFailure"});
+  return is_down(shown) && failure && json::get_int_or(*failure, "consecutiveFailCount", 0) > 0 &&
          (strategy == "Always" || strategy == "RerunOnFailure" || strategy == "Once");
 }
 
 struct Row {
   string_view id, value;
-  bool (*applies)(const Shown& about);
+  bool (*applies)(const Shown& shown);
 };
 
 constexpr auto rows = std::to_array<Row>({
@@ -116,9 +116,9 @@ constexpr auto rows = std::to_array<Row>({
 
 }  // namespace
 
-string_view printable_status(const Shown& about) {
+string_view printable_status(const Shown& shown) {
   for (const Row& row : rows)
-    if (row.applies(about)) return row.value;
+    if (row.applies(shown)) return row.value;
   return "Unknown";  // VMC-166
 }
 

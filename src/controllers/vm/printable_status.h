@@ -14,6 +14,6 @@ struct Shown {
 };
 
 // U11 (VMC-150 to VMC-166)
-string_view printable_status(const Shown& about);
+string_view printable_status(const Shown& involved);
 
 }  // namespace vg::controllers::vm

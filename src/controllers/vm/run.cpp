@@ -34,7 +34,7 @@ enum class Has : std::uint8_t { vmi, live_vmi, none };  // live: not being delet
 struct Row {
   string_view id, strategy;
   Has has;
-  bool (*applies)(const Case& about);
+  bool (*applies)(const Case& involved);
   Run run;
 };
 
@@ -81,9 +81,9 @@ bool retries(string_view strategy) {
 }  // namespace
 
 RunDecision decide_run(string_view strategy, const Object* vm_status, const Object* vmi, Time now) {
-  const Case about{.vm_status = vm_status, .vmi = vmi, .now = now};
+  const Case involved{.vm_status = vm_status, .vmi = vmi, .now = now};
   for (const Row& row : rows)
-    if (row.strategy == strategy && fits(row.has, vmi) && row.applies(about))
+    if (row.strategy == strategy && fits(row.has, vmi) && row.applies(involved))
       return {.id = row.id, .run = row.run, .wait = row.run == Run::wait ? back_off_left(vm_status, now) : seconds(0)};
   return {.id = "VMC-31", .run = Run::not_supported};
 }

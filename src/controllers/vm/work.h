@@ -59,7 +59,8 @@ struct Outcome {
 };
 
 struct Work {
-  Work(const Turn& about, const Object& stored) : turn(about), stored_vm(stored), vm(stored, Type::vm, about.storage) {}
+  Work(const Turn& involved, const Object& stored)
+      : turn(involved), stored_vm(stored), vm(stored, Type::vm, involved.storage) {}
 
   const Turn& turn;
   const Object& stored_vm;

@@ -188,7 +188,7 @@ void abort(Pass& pass, const Turn& turn, const std::vector<const json::Object*>&
            .if_failed = Event{.type = EventType::normal,
                               .reason = "FailedChangeAbortion",
                               .message = fmt::format("migration {} could not be deleted", one->name)},
-           .about = event_object(*vmi)});
+           .involved = event_object(*vmi)});
     }
 }
 
@@ -207,7 +207,7 @@ Effect eviction(const json::Object& vmi, const Turn& turn) {
                        .message = "the VMI was evicted, so that it starts again up to date"},
       .if_failed =
           Event{.type = EventType::warning, .reason = "FailedEvict", .message = "the VMI could not be evicted"},
-      .about = event_object(vmi)};
+      .involved = event_object(vmi)};
   if (eviction_of(vmi, turn.config.eviction_strategy()) == Eviction::stop) return effect;
   json::PatchBuilder patch(turn.storage);
   patch.add("/status/evacuationNodeName", json::Value(status_text(vmi, "nodeName"), turn.storage));
@@ -237,7 +237,7 @@ void evict(Pass& pass, const Turn& turn, const json::Object& kubevirt, const Set
     pass.events.push_back({.event = {.type = EventType::warning,
                                      .reason = "FailedEvict",
                                      .message = "the VMI must be migrated to be evicted, and cannot be migrated"},
-                           .about = event_object(*vmi)});
+                           .involved = event_object(*vmi)});
     return true;
   });
   if (vmis.empty()) return;

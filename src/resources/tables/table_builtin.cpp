@@ -351,13 +351,14 @@ void event_cells(Cells& row, const Object& object) {
     last = time(*series, "lastObservedTime");
     count = json::get_int_or(*series, "count", 0);
   }
-  const Object& about = part(object, "involvedObject");
-  const std::string_view about_name = json::get_string_or(about, "name");
+  const Object& involved = part(object, "involvedObject");
+  const std::string_view involved_name = json::get_string_or(involved, "name");
   row.age(last);
   row.text(json::get_string_or(object, "type"));
   row.text(json::get_string_or(object, "reason"));
-  row.text(fmt::format("{}{}{}", lower(json::get_string_or(about, "kind")), about_name.empty() ? "" : "/", about_name));
-  row.text(json::get_string_or(about, "fieldPath"));
+  row.text(fmt::format("{}{}{}", lower(json::get_string_or(involved, "kind")), involved_name.empty() ? "" : "/",
+                       involved_name));
+  row.text(json::get_string_or(involved, "fieldPath"));
   row.text(event_source(object));
   row.text(trimmed(json::get_string_or(object, "message"), all_blanks));
   row.age(first);

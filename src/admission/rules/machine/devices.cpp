@@ -107,7 +107,7 @@ void host_devices_are_on(const Machine& machine, Causes& causes) {
 
 constexpr MachineRule gpu_rows[] = {
     {"GPU-01", "at most one virtual GPU must have ramFB", "GPUs", one_gpu_shows_the_boot},
-    MachineRule{"HDV-01", "host devices require their feature gate", "HostDevices", host_devices_are_on}.about(
+    MachineRule{"HDV-01", "host devices require their feature gate", "HostDevices", host_devices_are_on}.of_gate(
         Gate::host_devices),
 };
 
@@ -138,7 +138,7 @@ void vsock_is_on(const Machine& machine, Causes& causes) {
 }
 
 constexpr MachineRule vsock_rows[] = {
-    MachineRule{"VSK-01", "VSOCK requires its feature gate", "domain.devices.autoattachVSOCK", vsock_is_on}.about(
+    MachineRule{"VSK-01", "VSOCK requires its feature gate", "domain.devices.autoattachVSOCK", vsock_is_on}.of_gate(
         Gate::vsock),
 };
 
@@ -151,7 +151,7 @@ void downward_metrics_are_on(const Machine& machine, Causes& causes) {
 constexpr MachineRule downward_metrics_rows[] = {
     MachineRule{"DWM-01", "downward metrics require their feature gate", "domain.devices.downwardMetrics",
                 downward_metrics_are_on}
-        .about(Gate::downward_metrics),
+        .of_gate(Gate::downward_metrics),
 };
 
 // --- display, panic --------------------------------------------------------------------------------------------------

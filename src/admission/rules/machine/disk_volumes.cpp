@@ -96,7 +96,7 @@ constexpr RuleOn<MappedDisk> disk_rows[] = {
     {"MAP-01", "a disk must have a volume of the same name", "domain.devices.disks[].name", disk_has_a_volume},
     RuleOn<MappedDisk>{"MAP-02", "a CD-ROM without a volume requires declarative hotplug",
                        "domain.devices.disks[].name", empty_cdrom_needs_hotplug}
-        .about(config::Gate::declarative_hotplug_volumes),
+        .of_gate(config::Gate::declarative_hotplug_volumes),
     {"MAP-03", "a LUN must be a PVC or a DataVolume", "domain.devices.disks[].lun", lun_is_a_claim},
     {"MAP-04", "downwardMetrics requires a disk", "domain.devices.disks[].disk", downward_metrics_are_on_a_disk},
     {"MAP-05", "downwardMetrics requires bus virtio", "domain.devices.disks[].disk.bus",

@@ -105,7 +105,7 @@ constexpr RuleOn<RequestAt> request_rows[] = {
      resource_is_one_device},
     RuleOn<RequestAt>{"GRC-02", "Grace devices require their feature gate", "domain.devices.gpus[].deviceName",
                       grace_is_on}
-        .about(Gate::grace_io_virtualization),
+        .of_gate(Gate::grace_io_virtualization),
 };
 
 void runs_on_arm64(const Machine& machine, Causes& causes) {
@@ -145,8 +145,8 @@ constexpr MachineRule machine_rows[] = {
     {"GRC-04", "Grace devices require machine type virt", "domain.machine.type", machine_type_is_virt},
     {"GRC-05", "Grace devices require dedicatedCpuPlacement", "domain.cpu.dedicatedCpuPlacement", has_cpus_of_its_own},
     MachineRule{"GRC-06", "Grace devices require a NUMA-aware PCI topology", "domain.devices", numa_topology_is_on}
-        .about(Gate::pci_numa_aware_topology),
-    MachineRule{"GRC-07", "Grace devices require IOMMUFD", "domain.devices", iommufd_is_on}.about(Gate::iommufd),
+        .of_gate(Gate::pci_numa_aware_topology),
+    MachineRule{"GRC-07", "Grace devices require IOMMUFD", "domain.devices", iommufd_is_on}.of_gate(Gate::iommufd),
 };
 
 void check_grace(const Machine& machine, Causes& causes) {

@@ -61,7 +61,7 @@ constexpr MachineRule eviction_rows[] = {
 
 constexpr MachineRule reboot_rows[] = {
     MachineRule{"RBT-01", "rebootPolicy requires its feature gate", "domain.rebootPolicy", reboot_policy_is_enabled}
-        .about(Gate::reboot_policy),
+        .of_gate(Gate::reboot_policy),
 };
 
 }  // namespace

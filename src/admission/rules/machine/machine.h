@@ -16,14 +16,14 @@ namespace vg::admission {
 
 // A machine and the places that its causes name. Everything is in canonical form.
 struct Machine {
-  const Case& about;
+  const Case& judged;
   api::kubevirt::VirtualMachineInstanceSpec spec;
   const json::Value* metadata;  // null where there is none
   const Place& place;           // of the spec: "spec", "spec.template.spec", ...
   const Place& metadata_place;
 
-  const config::ClusterConfig& config() const { return about.context.config; }
-  bool enabled(config::Gate gate) const { return about.enabled(gate); }
+  const config::ClusterConfig& config() const { return judged.context.config; }
+  bool enabled(config::Gate gate) const { return judged.enabled(gate); }
   // What the machine will run as: its own word, else the cluster's.
   std::string_view architecture() const {
     return spec.architecture().empty() ? config().default_architecture() : spec.architecture();
@@ -39,7 +39,7 @@ struct RuleOn {
   void (*check)(const Subject&, Causes&);
   std::optional<config::Gate> gate = {};  // that the rule is about
 
-  constexpr RuleOn about(config::Gate which) const {
+  constexpr RuleOn of_gate(config::Gate which) const {
     RuleOn changed = *this;
     changed.gate = which;
     return changed;

@@ -156,7 +156,7 @@ constexpr MachineRule required_rows[] = {
 constexpr MachineRule overhead_rows[] = {
     MachineRule{"MEM-10", "reservedOverhead requires its feature gate", "domain.memory.reservedOverhead",
                 reserved_overhead_is_enabled}
-        .about(Gate::reserved_overhead_memlock),
+        .of_gate(Gate::reserved_overhead_memlock),
 };
 
 void check_memory(const Machine& machine, Causes& causes) { ask_all<memory_rows>(MemoryOf(machine), causes); }

@@ -18,7 +18,7 @@ const json::Value* in_metadata(const Machine& machine, string_view member) {
 
 void labels_are_free(const Machine& machine, Causes& causes) {
   const api::Map<string_view> labels(in_metadata(machine, "labels"));
-  if (labels.empty() || is_trusted_account(machine.about.context, machine.about.review.user.username)) return;
+  if (labels.empty() || is_trusted_account(machine.judged.context, machine.judged.review.user.username)) return;
   for (const string_view reserved : restricted_labels)
     if (labels.contains(reserved))
       return causes.not_supported(
@@ -43,9 +43,9 @@ void sidecars_are_on(const Machine& machine, Causes& causes) {
 
 constexpr MachineRule rows[] = {
     {"META-01", "reserved labels must be set by KubeVirt only", "metadata.labels", labels_are_free},
-    MachineRule{"META-02", "ignition data require their feature gate", "metadata.annotations", ignition_is_on}.about(
+    MachineRule{"META-02", "ignition data require their feature gate", "metadata.annotations", ignition_is_on}.of_gate(
         Gate::experimental_ignition_support),
-    MachineRule{"META-03", "hook sidecars require their feature gate", "metadata.annotations", sidecars_are_on}.about(
+    MachineRule{"META-03", "hook sidecars require their feature gate", "metadata.annotations", sidecars_are_on}.of_gate(
         Gate::sidecar),
 };
 

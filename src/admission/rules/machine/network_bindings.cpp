@@ -110,7 +110,7 @@ constexpr RuleOn<InterfaceAt> binding_rows[] = {
      bridge_is_permitted},
     RuleOn<InterfaceAt>{"IFB-05", "passtBinding requires its feature gate", "domain.devices.interfaces[].name",
                         passt_is_switched_on}
-        .about(Gate::passt_binding),
+        .of_gate(Gate::passt_binding),
     {"IFB-06", "passtBinding must be on the pod network", "domain.devices.interfaces[].name",
      passt_is_on_the_pod_network},
 };

@@ -52,7 +52,7 @@ void claims_are_not_mixed_with_multus(const NetworkPass& pass, Causes& causes) {
 constexpr RuleOn<NetworkPass> claims_rows[] = {
     RuleOn<NetworkPass>{"NDRA-01", "networks with a resourceClaim require their feature gate", "networks",
                         claims_are_switched_on}
-        .about(Gate::network_devices_with_dra),
+        .of_gate(Gate::network_devices_with_dra),
     {"NDRA-02", "networks with a resourceClaim and multus networks are mutually exclusive", "networks",
      claims_are_not_mixed_with_multus},
 };

@@ -170,7 +170,7 @@ void ranges_do_not_overlap(const Ranges& ranges, Causes& causes) {
 constexpr RuleOn<InterfaceAt> gate_rows[] = {
     RuleOn<InterfaceAt>{"PRNG-01", "portRanges requires its feature gate", "domain.devices.interfaces[].name",
                         ranges_are_switched_on}
-        .about(Gate::port_ranges_spec),
+        .of_gate(Gate::port_ranges_spec),
 };
 constexpr RuleOn<InterfaceAt> beside_rows[] = {
     {"PRNG-02", "ports and portRanges are mutually exclusive", "domain.devices.interfaces[].name",

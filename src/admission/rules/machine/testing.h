@@ -40,14 +40,14 @@ inline std::vector<std::string> told_by(const MachineFamily& family, std::string
   Review review;
   review.operation_name = "CREATE";
   review.object = &document.root();
-  const Case about{.context = context,
-                   .review = review,
-                   .webhook = *find_webhook("/virtualmachineinstances-validate-create"),
-                   .object = review.object,
-                   .old_object = nullptr};
+  const Case judged{.context = context,
+                    .review = review,
+                    .webhook = *find_webhook("/virtualmachineinstances-validate-create"),
+                    .object = review.object,
+                    .old_object = nullptr};
   const Place root, place = root.field("spec"), metadata_place = root.field("metadata");
   Causes causes;
-  family.check({.about = about,
+  family.check({.judged = judged,
                 .spec = api::kubevirt::VirtualMachineInstanceSpec(json::find(document.root(), "spec")),
                 .metadata = json::find(document.root(), "metadata"),
                 .place = place,

@@ -147,9 +147,9 @@ constexpr RuleOn<VolumeAt> first_rows[] = {
 constexpr RuleOn<VolumeAt> source_rows[] = {
     RuleOn<VolumeAt>{"VOL-04", "downwardMetrics volumes require their feature gate", "volumes[]",
                      downward_metrics_are_enabled}
-        .about(Gate::downward_metrics),
+        .of_gate(Gate::downward_metrics),
     RuleOn<VolumeAt>{"HDISK-01", "hostDisk volumes require their feature gate", "volumes[]", host_disks_are_enabled}
-        .about(Gate::host_disk),
+        .of_gate(Gate::host_disk),
     {"HDISK-02", "the path of a hostDisk is required", "volumes[].hostDisk.path", host_disk_has_a_path},
     {"HDISK-03", "the type of a hostDisk must be Disk or DiskOrCreate", "volumes[].hostDisk.type",
      host_disk_is_used_or_made},
@@ -264,7 +264,7 @@ constexpr MachineRule reservation_rows[] = {
 constexpr MachineRule filesystem_rows[] = {
     MachineRule{"FS-01", "filesystems on PVCs require their feature gate", "domain.devices.filesystems",
                 stored_filesystems_are_enabled}
-        .about(Gate::enable_virtio_fs_storage_volumes),
+        .of_gate(Gate::enable_virtio_fs_storage_volumes),
 };
 
 }  // namespace
