@@ -2,8 +2,7 @@
 """clang-tidy over the C++ sources, many files at a time.
 
 Most of what clang-tidy does for a file it does for the headers that the file includes: ten seconds, of which one is for the
-file itself. So many files are looked at as one, which includes them all. Names in unnamed namespaces may meet there: files with
-equal names go to different batches, and a batch that still does not compile is split.
+file itself. So many files are looked at as one, which includes them all (source_batches.py). A batch that does not compile is split.
 
     tools/tidy.py BUILD [FILE...]     BUILD: a build folder with compile_commands.json and the generated headers
 """
@@ -16,6 +15,8 @@ import shlex
 import subprocess
 import sys
 import tempfile
+
+from source_batches import batches
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROGRAM = "clang-tidy-19"
@@ -33,39 +34,6 @@ def arguments(command):
         elif word not in DROPPED and not word.endswith(("clang++-19", "ccache")):
             kept.append(word)
     return tuple(kept)
-
-
-def own_names(text):
-    """Names that a file declares for itself alone, each with its namespace. Namespaces are not indented here, so declarations
-    begin lines."""
-    found, around, inside = set(), "", False
-    for line in text.splitlines():
-        if opened := re.match(r"namespace ([\w:]*) ?\{", line):
-            around, inside = opened[1] or around, not opened[1]
-        elif line.startswith("}  // namespace"):
-            inside = False
-        elif inside and re.match(r"(?!using |template|struct \w+;|class \w+;)\w", line):
-            if name := re.search(r"\b(\w+)\s*(?:\(|=|\{|\[|;)", line):
-                found.add((around, name[1]))
-        elif alias := re.match(r"(?:using|namespace) (\w+) =", line):
-            found.add((around, alias[1]))
-    return found
-
-
-def batches(files, read):
-    """Lists of files, none with a name that another one of its list has."""
-    made = []
-    for file in files:
-        names = own_names(read(file))
-        for batch, taken in made:
-            if len(batch) < BATCH_FILES_MAX and not names & taken:
-                break
-        else:
-            batch, taken = [], set()
-            made.append((batch, taken))
-        batch.append(file)
-        taken |= names
-    return [batch for batch, _ in made]
 
 
 def look(batch, flags, folder):
@@ -96,7 +64,7 @@ def main():
 
     said = ""
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        jobs = [pool.submit(look, batch, commands[batch[0]], folder) for batch in sorted(batches(wanted, read), key=len, reverse=True)]
+        jobs = [pool.submit(look, batch, commands[batch[0]], folder) for batch in sorted(batches(wanted, read, BATCH_FILES_MAX), key=len, reverse=True)]
         for job in jobs:
             said += job.result()
     sys.stdout.write(said)
