@@ -41,9 +41,10 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release")
   target_link_options(vg_flags INTERFACE -pie -Wl,-z,relro,-z,now -Wl,-z,noexecstack)
   # Most modules run now and then: they are built to be small. Those in which reviews spend their time are marked FAST in
   # CMakeLists.txt (see ARCHITECTURE.md, decisions).
-  # Tests are not optimised: that halves the time that they take to compile, and what they test is.
+  # Tests are not optimised and know no lines: that more than halves the time that they take to compile, and what they
+  # test is and does.
   target_compile_options(vg_flags INTERFACE
-    $<IF:$<BOOL:$<TARGET_PROPERTY:VIRTGATE_PLAIN>>,-O0;-U_FORTIFY_SOURCE,$<$<NOT:$<BOOL:$<TARGET_PROPERTY:VIRTGATE_FAST>>>:-Os>>)
+    $<IF:$<BOOL:$<TARGET_PROPERTY:VIRTGATE_PLAIN>>,-O0;-g0;-U_FORTIFY_SOURCE,$<$<NOT:$<BOOL:$<TARGET_PROPERTY:VIRTGATE_FAST>>>:-Os>>)
   # Relocations of the tables packed (half a megabyte less to read at the start), equal functions once, code that is
   # hardly ever run on pages of its own.
   target_link_options(vg_flags INTERFACE -Wl,-z,pack-relative-relocs -Wl,--icf=safe -Wl,-z,keep-text-section-prefix)
@@ -235,7 +236,8 @@ function(virtgate_program NAME FOLDER)
     virtgate_use(common_of_programs ${NAME})
   endif()
   if(tests AND GTest_FOUND)
-    virtgate_test(${FOLDER}_test ${tests} ${sources})
+    virtgate_joined(joined ${FOLDER}_test ${sources})
+    virtgate_test(${FOLDER}_test ${tests} ${joined})
     target_link_libraries(${FOLDER}_test PRIVATE ${ARG_DEPENDS})
     virtgate_unit_test(${FOLDER}_test)
   endif()
