@@ -202,7 +202,7 @@ Result<http::ClientAuthority> front_proxy_authority(const FrontProxies& proxies,
 // The address under which others find a server that listens on all: the first that is not for this machine alone.
 std::string own_address(const ListenAddress& listen, const std::string& resolved) {
   if (!listen.is_wildcard()) return resolved;
-  const std::string loopback = listen.is_ipv6() ? "::1" : "127.0.0.1";
+  std::string loopback = listen.is_ipv6() ? "::1" : "127.0.0.1";
   for (const std::string& host : served_hosts(listen))
     if (local::is_ip_address(host) && host.contains(':') == listen.is_ipv6() && !host.starts_with("127.") &&
         host != loopback)

@@ -149,7 +149,7 @@ int run_export(std::span<const std::string_view> arguments, Output output) {
 // The objects that can be read as a new store, in the place of the damaged one, which is kept.
 Result<fs::path> accept_loss(const Opened& opened) {
   const auto& state = opened.folder.path();
-  const auto aside = state / fmt::format("damaged-{}", file_stamp());
+  auto aside = state / fmt::format("damaged-{}", file_stamp());
   const auto fresh = store::exchange_folder(state);
   std::error_code error;
   fs::remove_all(fresh, error);

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-from source_batches import batches
+from source_batches import batches, own_names
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROGRAM = "clang-tidy-19"
@@ -40,7 +40,7 @@ def look(batch, flags, folder):
     """What clang-tidy says of the files of a batch."""
     with tempfile.NamedTemporaryFile("w", suffix=".cpp", dir=folder, delete=False) as unit:
         unit.writelines(f'#include "{os.path.join(SOURCE, file)}"\n' for file in batch)
-    done = subprocess.run([PROGRAM, "--quiet", f"--config-file={SOURCE}/.clang-tidy", unit.name, "--", *flags, "-Wno-unused"], capture_output=True, text=True)
+    done = subprocess.run([PROGRAM, "--quiet", f"--config-file={SOURCE}/.clang-tidy", unit.name, "--", *flags, "-Wno-unused", "-Wno-shadow"], capture_output=True, text=True)
     os.unlink(unit.name)
     if "clang-diagnostic-error" in done.stdout and len(batch) > 1:
         half = len(batch) // 2
@@ -64,7 +64,7 @@ def main():
 
     said = ""
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        jobs = [pool.submit(look, batch, commands[batch[0]], folder) for batch in sorted(batches(wanted, read, BATCH_FILES_MAX), key=len, reverse=True)]
+        jobs = [pool.submit(look, batch, commands[batch[0]], folder) for batch in sorted(batches(wanted, read, BATCH_FILES_MAX, own_names), key=len, reverse=True)]
         for job in jobs:
             said += job.result()
     sys.stdout.write(said)

@@ -110,7 +110,7 @@ class OffLoopWorkers {
       return true;
     try {
       threads_.emplace_back([this] { run(); });
-    } catch (const std::exception&) {  // there is none to be had now; the next job tries again
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): none to be had now; the next job tries again
     }
     return !threads_.empty();
   }

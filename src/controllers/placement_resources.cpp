@@ -108,7 +108,7 @@ std::int64_t times_ratio(std::int64_t overhead, const config::ClusterConfig& con
   if (text.empty() || read.ec != std::errc() || read.ptr != text.data() + text.size() || !std::isfinite(ratio))
     return overhead;
   const double more = static_cast<double>(thousands(overhead)) * (ratio - 1.0);
-  const double bound = static_cast<double>(limits::placement_amount_max / 1000);
+  const double bound = static_cast<double>(limits::placement_amount_max) / 1000.0;
   return overhead + static_cast<std::int64_t>(std::clamp(more, -bound, bound)) * 1000;
 }
 

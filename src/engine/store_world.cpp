@@ -26,7 +26,7 @@ std::vector<const json::Object*> StoreWorld::matching(std::string_view resource,
   std::vector<const json::Object*> found;
   const auto page = store_.list({.resource = resource, .ns = ns, .matches = std::move(matches)});
   if (!page) return found;  // only a list of an older revision can be refused
-  for (const ObjectPtr object : page->objects) found.push_back(opened(object));
+  for (const ObjectPtr& object : page->objects) found.push_back(opened(object));
   return found;
 }
 

@@ -140,7 +140,7 @@ bool add_hosts(X509* certificate, std::span<const std::string> hosts) {
       GENERAL_NAME_set0_value(name.get(), GEN_DNS, text);
     }
     if (sk_GENERAL_NAME_push(names.get(), name.get()) <= 0) return false;
-    name.release();
+    (void)name.release();  // the list has it now
   }
   return add_extension(certificate, NID_subject_alt_name, names.get(), false);
 }

@@ -217,8 +217,8 @@ bool ServiceAccountTokens::is_signature(std::string_view text, std::string_view 
   Number s(BN_bin2bn(bytes(raw) + number_bytes, number_bytes, nullptr));
   const Signature signature(ECDSA_SIG_new());
   if (!r || !s || !signature || ECDSA_SIG_set0(signature.get(), r.get(), s.get()) != 1) return false;
-  r.release();
-  s.release();
+  (void)r.release();  // the signature has them now
+  (void)s.release();
   std::array<unsigned char, 128> der;
   unsigned char* at = der.data();
   const int size = i2d_ECDSA_SIG(signature.get(), &at);

@@ -277,6 +277,7 @@ Task<Written> change_object(ObjectRequest& request, const ObjectPtr& current, co
     co_return refused(std::move(outcome.error()), raced);
   }
   if (request.group() == auth::rbac_group) co_await request.backend.authorizer.settle(core);
+  // NOLINTNEXTLINE(bugprone-use-after-move): what goes was not moved
   if (goes) co_return unstored_object(current->key(), draft, outcome->revision);
   if (request.resource.key == quotas_key) co_await request.backend.quotas.counted(core, current->key());
   co_return std::move(outcome->objects.front());

@@ -51,8 +51,8 @@ std::optional<Status> find_namespace_problem(const ObjectRequest& request, std::
 
 // The store says it in its own words when the namespace went in between.
 Status explain(const ObjectRequest& request, std::string_view name, Status status) {
-  const bool about_namespace = request.resource.kind->namespaced && status.details.kind == "namespaces";
-  return about_namespace && status.code == 409 ? namespace_terminating(request, name) : status;
+  const bool of_namespace = request.resource.kind->namespaced && status.details.kind == "namespaces";
+  return of_namespace && status.code == 409 ? namespace_terminating(request, name) : status;
 }
 
 AdmissionRequest admission_request(ObjectRequest& request, Stage stage, std::string_view name, json::Value& object) {

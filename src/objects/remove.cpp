@@ -38,7 +38,7 @@ Task<std::expected<Deleted, Refused>> delete_once(ObjectRequest& request, const 
   if (!plan) co_return refused(std::move(plan.error()));
   const bool removed = plan->removal == Removal::remove;
   const bool shows_last = removed && !plan->marked.json.empty();
-  const ObjectPtr last = shows_last ? unstored_object(current->key(), plan->marked, current->revision()) : current;
+  ObjectPtr last = shows_last ? unstored_object(current->key(), plan->marked, current->revision()) : current;
   if (plan->removal == Removal::keep || (removed && options.dry_run))
     co_return Deleted{.object = last, .removed = removed};
   if (options.dry_run)
@@ -50,7 +50,7 @@ Task<std::expected<Deleted, Refused>> delete_once(ObjectRequest& request, const 
     co_return refused(std::move(outcome.error()), raced);
   }
   if (request.group() == auth::rbac_group) co_await request.backend.authorizer.settle(request.core);
-  co_return Deleted{.object = shows_last ? last : std::move(outcome->objects.front()), .removed = removed};
+  co_return Deleted{.object = shows_last ? std::move(last) : std::move(outcome->objects.front()), .removed = removed};
 }
 
 Task<std::expected<Deleted, Refused>> delete_named(ObjectRequest& request, const DeleteOptions& options) {

@@ -217,7 +217,7 @@ bool is_posted_review(const Resource& resource) {
 }  // namespace
 
 ResourceApi::ResourceApi(ApiParts parts)
-    : parts_(std::move(parts)),
+    : parts_(parts),
       backend_{{.store = parts_.store,
                 .commits = parts_.commits,
                 .authorizer = parts_.authorizer,

@@ -89,7 +89,7 @@ std::string line_of(const AuditSummary& summary, Clock::Wall now, std::string_vi
 
 // An IPv6 client has at least 2^64 addresses of its own: they count as one.
 std::string source_of(std::string_view address) {
-  const std::string text(address);
+  std::string text(address);
   in6_addr parts{};
   if (::inet_pton(AF_INET6, text.c_str(), &parts) != 1 || IN6_IS_ADDR_V4MAPPED(&parts)) return text;
   std::fill(std::begin(parts.s6_addr) + 8, std::end(parts.s6_addr), 0);

@@ -209,7 +209,7 @@ HighWaterMark::~HighWaterMark() {
 
 DiskResult HighWaterMark::write(const Mark& mark) {
   const auto slot = slot_of(mark, writes_ + 1);
-  const auto at = static_cast<sqlite3_int64>((writes_ + 1) % 2 * slot_distance);
+  const auto at = static_cast<sqlite3_int64>((writes_ + 1) % 2) * static_cast<sqlite3_int64>(slot_distance);
   int code = file_->pMethods->xWrite(file_, slot.data(), static_cast<int>(slot.size()), at);
   if (code == SQLITE_OK) code = file_->pMethods->xSync(file_, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY);
   // After a failure the same slot is written again: the other one stays good.

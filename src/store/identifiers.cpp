@@ -18,10 +18,10 @@ constexpr std::size_t first_dash = 8;
 
 // Digits in lower case only: the text must come back as it was.
 constexpr auto digit_values = [] {
-  std::array<std::int8_t, 256> values{};
+  std::array<std::int16_t, 256> values{};
   values.fill(-1);
   for (int digit = 0; digit < 16; ++digit)
-    values[static_cast<unsigned char>("0123456789abcdef"[digit])] = static_cast<std::int8_t>(digit);
+    values[static_cast<unsigned char>("0123456789abcdef"[digit])] = static_cast<std::int16_t>(digit);
   return values;
 }();
 constexpr auto digit_pairs = [] {

@@ -114,7 +114,7 @@ std::optional<string_view> run_strategy(const Object& vm) {
   const auto running = json::get_bool(*spec, "running");
   const auto strategy = json::get_string(*spec, "runStrategy");
   if (running && strategy) return std::nullopt;
-  if (strategy) return *strategy;
+  if (strategy) return strategy;
   return running.value_or(false) ? "Always" : "Halted";
 }
 
