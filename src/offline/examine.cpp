@@ -176,6 +176,18 @@ void tell_missing(const ServerAnswer& answer, const json::Object& object, const 
   }
 }
 
+void tell_unwise(const json::Object& object, const Identity& identity, const World& world, Findings& findings) {
+  const ObjectsBeside beside(world.known, {}, StandIn::none, false);
+  const Manifest manifest = manifest_of(object, identity.ns, beside);
+  for (const Warning& warning : warnings()) {
+    Remarks remarks;
+    warning.look(manifest, remarks);
+    for (Remark& remark : remarks) findings.warn(warning.id, std::move(remark.field), std::move(remark.message));
+  }
+  // What was not there may come in a later document.
+  if (!beside.missing().empty()) findings.report().asked.insert(beside.asked().begin(), beside.asked().end());
+}
+
 void judge_object(const KindOfObject& kind, const Identity& identity, const Subject& subject, const World& world,
                   const CheckOptions& options, Findings& findings) {
   const json::Object& object = subject.value.get_object();
@@ -188,11 +200,7 @@ void judge_object(const KindOfObject& kind, const Identity& identity, const Subj
   tell_refusal(answer, findings);
   tell_missing(answer, object, identity, world, options, findings);
   for (std::string& warning : answer.warnings) findings.warn(ids::server_warning, "", std::move(warning));
-  for (const Warning& warning : warnings()) {
-    Remarks remarks;
-    warning.look(object, remarks);
-    for (Remark& remark : remarks) findings.warn(warning.id, std::move(remark.field), std::move(remark.message));
-  }
+  tell_unwise(object, identity, world, findings);
   if (world.known.first_of({kind.resource->key, identity.ns, identity.name}) < subject.order.number())
     findings.warn(ids::repeated_object, "metadata.name", fmt::format("{} stands in the files twice", identity.text()));
 }

@@ -31,6 +31,12 @@ const json::Value* at_path(const json::Value& from, std::string_view path) {
   return at;
 }
 
+const json::Value* at_path(const json::Object& from, std::string_view path) {
+  const std::string_view first = path.substr(0, path.find('.'));
+  const json::Value* value = json::find(from, first);
+  return value ? at_path(*value, path.substr(std::min(first.size() + 1, path.size()))) : nullptr;
+}
+
 MachineIn machine_in(const json::Object& object) {
   const auto* place = std::ranges::find(machines, json::get_string_or(object, "kind"), &MachinePlace::kind);
   const json::Value* spec = json::find(object, "spec");

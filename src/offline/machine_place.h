@@ -16,5 +16,6 @@ MachineIn machine_in(const json::Object& object);
 
 // The value at a path of names that are separated by dots, without lists; null for none.
 const json::Value* at_path(const json::Value& from, std::string_view path);
+const json::Value* at_path(const json::Object& from, std::string_view path);
 
 }  // namespace vg::offline

@@ -35,18 +35,12 @@ constexpr std::array fields = std::to_array<ReferenceField>({
     {"accessCredentials[].userPassword.source.secret.secretName", "secrets"},
 });
 
-const json::Value* find_below(const json::Object& object, std::string_view path) {
-  const std::string_view first = path.substr(0, path.find('.'));
-  const json::Value* value = json::find(object, first);
-  return value ? at_path(*value, path.substr(std::min(first.size() + 1, path.size()))) : nullptr;
-}
-
 // NOLINTNEXTLINE(misc-no-recursion): as deep as a row of the table
 void follow(const json::Object& from, std::string_view path, const std::string& place, const ReferenceField& row,
             std::string_view ns, std::vector<Reference>& found) {
   const auto list = path.find("[]");
   if (list == path.npos) {
-    const json::Value* around = find_below(from, path.substr(0, path.rfind('.')));
+    const json::Value* around = at_path(from, path.substr(0, path.rfind('.')));
     const std::string_view name = path.substr(path.rfind('.') + 1);
     const json::Value* value = around ? json::find(*around, name) : nullptr;
     if (!value || !value->is_string() || value->get_string().empty()) return;
@@ -61,7 +55,7 @@ void follow(const json::Object& from, std::string_view path, const std::string& 
                      .or_to = row.or_resource});
     return;
   }
-  const json::Value* items = find_below(from, path.substr(0, list));
+  const json::Value* items = at_path(from, path.substr(0, list));
   const json::Array* array = items ? items->if_array() : nullptr;
   for (std::size_t i = 0; array && i < array->size(); ++i)
     if (const json::Object* item = (*array)[i].if_object())
@@ -72,7 +66,7 @@ void follow(const json::Object& from, std::string_view path, const std::string& 
 bool has_template(const json::Object& object, std::string_view name) {
   for (const std::string_view path :
        {"spec.dataVolumeTemplates", "spec.virtualMachineTemplate.spec.dataVolumeTemplates"}) {
-    const json::Value* at = find_below(object, path);
+    const json::Value* at = at_path(object, path);
     const json::Array* templates = at ? at->if_array() : nullptr;
     if (templates && std::ranges::any_of(*templates, [&](const json::Value& one) {
           return json::as_string(json::find_path(one, {"metadata", "name"})) == name;

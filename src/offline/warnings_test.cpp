@@ -14,9 +14,16 @@ namespace {
 
 using std::string_view;
 
+SmallWorld world_with(string_view gate) {
+  json::Array gates;
+  if (!gate.empty()) gates.emplace_back(gate);
+  const Value settings = json::Object{{"developerConfiguration", json::Object{{"featureGates", gates}}}};
+  return {.known = KnownObjects(), .config = config::FixedConfig(config_of(settings)), .clock = ManualClock()};
+}
+
 // Ids of the warnings about a manifest.
-std::set<std::string> ids_of(string_view manifest) {
-  SmallWorld world;
+std::set<std::string> ids_of(string_view manifest, string_view gate = {}) {
+  SmallWorld world = world_with(gate);
   std::set<std::string> ids;
   for (const Finding& finding : world.check({{"f.json", std::string(manifest)}}).findings) ids.insert(finding.id);
   return ids;
@@ -24,15 +31,16 @@ std::set<std::string> ids_of(string_view manifest) {
 
 TEST(Warnings, EachHasAnExampleThatItFindsAndOneThatItDoesNot) {
   for (const Warning& warning : warnings()) {
-    EXPECT_TRUE(ids_of(warning.bad).contains(std::string(warning.id))) << warning.id;
-    EXPECT_FALSE(ids_of(warning.good).contains(std::string(warning.id))) << warning.id;
+    EXPECT_TRUE(ids_of(warning.bad, warning.gate).contains(std::string(warning.id))) << warning.id;
+    EXPECT_FALSE(ids_of(warning.good, warning.gate).contains(std::string(warning.id))) << warning.id;
     for (const string_view text : {warning.title, warning.field, warning.why, warning.advice})
       EXPECT_FALSE(text.empty()) << warning.id;
     EXPECT_FALSE(warning.title.ends_with('.')) << warning.id;
     // Examples are objects that the server takes.
     for (const string_view text : {warning.good, warning.bad}) {
-      SmallWorld world;
-      EXPECT_EQ(world.check({{"f.json", std::string(text)}}).count(Severity::refusal), 0u) << warning.id;
+      const Outcome outcome = world_with(warning.gate).check({{"f.json", std::string(text)}});
+      EXPECT_EQ(outcome.count(Severity::refusal), 0u)
+          << warning.id << ' ' << ::testing::PrintToString(SmallWorld::lines(outcome));
     }
   }
 }
@@ -43,10 +51,13 @@ TEST(Warnings, TakeObjectsOfAnyShape) {
         R"({"kind":"VirtualMachine","spec":{"template":{"spec":{"volumes":[1,{},{"containerDisk":2}]}}}})",
         R"({"kind":"VirtualMachineInstance","spec":{"volumes":{"a":1}}})"}) {
     const auto document = json::Document::parse(text);
+    const KnownObjects known;
+    const ObjectsBeside beside(known, {}, StandIn::none, false);
+    const Manifest manifest = manifest_of(document->root().get_object(), "default", beside);
     for (const Warning& warning : warnings()) {
       Remarks found;
-      warning.look(document->root().get_object(), found);
-      EXPECT_TRUE(found.empty());
+      warning.look(manifest, found);
+      EXPECT_TRUE(found.empty()) << warning.id;
     }
     EXPECT_TRUE(references_of(document->root().get_object(), "default").empty());
   }
