@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -12,6 +13,7 @@
 
 #include "base/offline_limits.h"
 #include "offline/catalogue.h"
+#include "offline/list_items.h"
 
 namespace vg::offline {
 namespace {
@@ -62,11 +64,13 @@ struct Location {
   std::size_t source;
   std::uint64_t offset;
   std::size_t bytes, line, column;
+  std::shared_ptr<const std::string> comments;
 };
 
 // An object whose rules asked about others, of which more may come.
 struct Open {
   Order order;
+  Order piece;  // that it stands in
   std::map<std::string, std::size_t> asked;
 };
 
@@ -77,6 +81,7 @@ class Run {
 
   Outcome run() {
     work([this](const Put& put) { read_all(put); });
+    if (!undivided_.empty()) work([this](const Put& put) { read_undivided(put); });
     if (!open_.empty()) work([this](const Put& put) { read_open(put); });
     return finish();
   }
@@ -114,9 +119,39 @@ class Run {
           break;
         }
         if (!*piece) break;
-        put({.source = i, .document = ++documents_, .piece = std::move(**piece)});
+        put_document({.source = i, .document = ++documents_, .piece = std::move(**piece)}, put);
       }
     }
+  }
+
+  // A list goes item by item: its values together would take many times the memory of its text.
+  void put_document(Job job, const Put& put) {
+    auto items = ListItems::of(job.piece);
+    if (!items) return put(std::move(job));
+    {
+      const std::lock_guard lock(mutex_);
+      ++outcome_.documents;
+      note_location(job);
+    }
+    while (auto item = items->next()) put({.source = job.source, .document = job.document, .piece = std::move(*item)});
+  }
+
+  // Of lists that turned out not to be divisible nothing is kept, and they are read as a whole.
+  void read_undivided(const Put& put) {
+    for (const std::size_t document : std::exchange(undivided_, {})) {
+      forget(document);
+      put_again({.document = document, .item = 0, .object = false}, {}, put);
+    }
+  }
+
+  void forget(std::size_t document) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [order, report] : reports_)
+      if (order.document == document) kept_ -= report.findings.size();
+    std::erase_if(reports_, [&](const auto& entry) { return entry.first.document == document; });
+    std::erase_if(open_, [&](const Open& open) { return open.order.document == document; });
+    outcome_.objects -= std::exchange(items_judged_[document], 0);
+    --outcome_.documents;
   }
 
   void do_job(const Job& job) {
@@ -126,24 +161,40 @@ class Run {
       how.learns = &known_;
     else
       how.wanted = [&](Order order) { return std::ranges::find(job.again, order) != job.again.end(); };
-    const std::size_t objects = examine(text, how, [&](Order order, ObjectReport report) {
+    const auto objects = examine(text, how, [&](Order order, ObjectReport report) {
       if (job.again.empty() && !report.asked.empty()) leave_open(job, order, report);
       keep(order, std::move(report));
     });
     if (!job.again.empty()) return;
     const std::lock_guard lock(mutex_);
-    outcome_.objects += objects;
-    ++outcome_.documents;
+    if (!objects) undivided_.insert(job.document);
+    outcome_.objects += objects.value_or(0);
+    if (job.piece.item > 0)
+      items_judged_[job.document] += objects.value_or(0);
+    else
+      ++outcome_.documents;
+  }
+
+  static Order place_of(const Job& job) { return {.document = job.document, .item = job.piece.item, .object = false}; }
+
+  void note_location(const Job& job) {
+    locations_.try_emplace(place_of(job), Location{.source = job.source,
+                                                   .offset = job.piece.offset,
+                                                   .bytes = job.piece.text.size(),
+                                                   .line = job.piece.line,
+                                                   .column = job.piece.column,
+                                                   .comments = job.piece.comments});
+  }
+
+  Location location_of(Order piece) {
+    const std::lock_guard lock(mutex_);
+    return locations_.at(piece);
   }
 
   void leave_open(const Job& job, Order order, ObjectReport& report) {
     const std::lock_guard lock(mutex_);
-    open_.push_back({.order = order, .asked = std::move(report.asked)});
-    locations_.try_emplace(job.document, Location{.source = job.source,
-                                                  .offset = job.piece.offset,
-                                                  .bytes = job.piece.text.size(),
-                                                  .line = job.piece.line,
-                                                  .column = job.piece.column});
+    open_.push_back({.order = order, .piece = place_of(job), .asked = std::move(report.asked)});
+    note_location(job);
   }
 
   void keep(Order order, ObjectReport report) {
@@ -163,22 +214,29 @@ class Run {
 
   // What was asked about, and changed since.
   void read_open(const Put& put) {
-    std::map<std::size_t, std::vector<Order>> again;
+    std::map<Order, std::vector<Order>> again;
     for (const Open& open : open_)
       if (std::ranges::any_of(open.asked, [&](const auto& asked) { return known_.count(asked.first) != asked.second; }))
-        again[open.order.document].push_back(open.order);
-    for (auto& [document, orders] : again) {
-      const Location& at = locations_.at(document);
-      auto text = sources_[at.source]->read(at.offset, at.bytes);
-      if (!text) {
-        outcome_.unreadable.push_back(text.error().message);
-        continue;
-      }
-      put({.source = at.source,
-           .document = document,
-           .piece = {.offset = at.offset, .line = at.line, .column = at.column, .text = std::move(*text)},
-           .again = std::move(orders)});
+        again[open.piece].push_back(open.order);
+    for (auto& [piece, orders] : again) put_again(piece, std::move(orders), put);
+  }
+
+  void put_again(Order piece, std::vector<Order> orders, const Put& put) {
+    const Location at = location_of(piece);
+    auto text = sources_[at.source]->read(at.offset, at.bytes);
+    if (!text) {
+      outcome_.unreadable.push_back(text.error().message);
+      return;
     }
+    put({.source = at.source,
+         .document = piece.document,
+         .piece = {.offset = at.offset,
+                   .line = at.line,
+                   .column = at.column,
+                   .text = std::move(*text),
+                   .item = piece.item,
+                   .comments = at.comments},
+         .again = std::move(orders)});
   }
 
   // A namespace that nobody knows is told once, and not for each object in it.
@@ -215,9 +273,26 @@ class Run {
   std::set<std::string> failures_;
   std::size_t kept_ = 0;
   std::vector<Open> open_;
-  std::map<std::size_t, Location> locations_;
-  std::set<std::string> namespaces_;  // about which something was told
+  std::map<Order, Location> locations_;
+  std::map<std::size_t, std::size_t> items_judged_;  // by document, of lists that went item by item
+  std::set<std::size_t> undivided_;                  // documents of these that have to be read as a whole
+  std::set<std::string> namespaces_;                 // about which something was told
 };
+
+}  // namespace
+
+namespace {
+
+// Item by item where that can be done.
+void learn_document(const PieceOfFile& text, const CheckOptions& options, KnownObjects& known) {
+  if (auto items = ListItems::of(text.piece)) {
+    bool divided = true;
+    while (auto item = items->next())
+      divided = divided && learn({.file = text.file, .piece = *item, .document = text.document}, options, known);
+    if (divided) return;
+  }
+  learn(text, options, known);
+}
 
 }  // namespace
 
@@ -231,8 +306,8 @@ void learn_all(const Sources& sources, const CheckOptions& options, KnownObjects
       if (!piece) unreadable.push_back(piece.error().message);
       if (!piece || !*piece) break;
       // They come before everything that is checked, but are no repetition of it.
-      learn({.file = source->name(), .piece = **piece, .document = (SIZE_MAX / 2'000'000) + ++document}, options,
-            known);
+      learn_document({.file = source->name(), .piece = **piece, .document = (SIZE_MAX / 2'000'000) + ++document},
+                     options, known);
     }
   }
 }

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/budgets.h"
 #include "base/limits.h"
 #include "base/offline_limits.h"
 #include "json/access.h"
@@ -27,7 +28,7 @@ struct Subject {
   const json::Value& value;
   std::optional<std::size_t> item;  // its place in a list
   Order order;
-  std::size_t bytes;  // of the document
+  std::size_t bytes;  // of its text; 0 where it has none of its own
 };
 
 // Findings of one object, with where they stand.
@@ -232,7 +233,7 @@ ObjectReport examine_object(const PieceOfFile& text, const Subject& subject, Loc
     findings.report().unknown_kind = fmt::format("{} {}", kind.api_version, kind.kind);
     findings.add(how.options.strict ? Severity::refusal : Severity::note, ids::unknown_kind, "kind",
                  fmt::format("{} is not a kind that is known here; it was not checked", kind.kind));
-  } else if (!subject.item && subject.bytes > limits::object_body_bytes_max) {
+  } else if (subject.bytes > limits::object_body_bytes_max) {
     findings.add(
         Severity::refusal, ids::too_large, "",
         fmt::format("the object has {} bytes, at most {} are supported", subject.bytes, limits::object_body_bytes_max));
@@ -250,9 +251,10 @@ struct Document {
   std::string refusal;
 };
 
-json::YamlOptions options_for(Document& document) {
+json::YamlOptions options_for(const Piece& piece, Document& document) {
   return {.bytes_max = limits::document_bytes_max,
-          .values_max = limits::document_values_max,
+          // An item may be as large as what a server takes; one with more has the list read as a whole.
+          .values_max = piece.item > 0 ? budgets::yaml_values_max : limits::document_values_max,
           .duplicate_fields = &document.duplicates,
           .problem = &document.problem};
 }
@@ -268,13 +270,21 @@ void read_document(const Piece& piece, Document& document, const json::YamlOptio
 template <class F>
 void for_each_object(const Document& document, const PieceOfFile& text, F&& f) {
   const json::Object* object = document.value->if_object();
-  if (!object || !is_list(*object)) {
-    f(Subject{*document.value, std::nullopt, {.document = text.document, .item = 1}, text.piece.text.size()});
+  const json::Array* alone = text.piece.item > 0 ? document.value->if_array() : nullptr;
+  if (alone || !object || !is_list(*object)) {
+    const Order order{.document = text.document, .item = std::max<std::size_t>(text.piece.item, 1)};
+    f(Subject{alone ? alone->front() : *document.value, alone ? std::optional<std::size_t>(0) : std::nullopt, order,
+              text.piece.text.size()});
     return;
   }
   const json::Array& items = *json::get_array(*object, "items");
-  for (std::size_t i = 0; i < items.size(); ++i)
-    f(Subject{items[i], i, {.document = text.document, .item = i + 1}, text.piece.text.size()});
+  for (std::size_t i = 0; i < items.size(); ++i) f(Subject{items[i], i, {.document = text.document, .item = i + 1}, 0});
+}
+
+// Whether it is what an item of a list must be: in YAML a list of one, in JSON an object.
+bool is_item(const Document& document) {
+  const json::Array* list = document.value ? document.value->if_array() : nullptr;
+  return list ? list->size() == 1 : document.value && document.value->is_object();
 }
 
 void learn_object(const Subject& subject, const CheckOptions& options, KnownObjects& known) {
@@ -315,7 +325,7 @@ ObjectReport unreadable(const PieceOfFile& text, const Document& document, Locat
 
 ObjectReport repeated_fields(const PieceOfFile& text, Locator& locator, const CheckOptions& options) {
   const json::Value none;
-  const Subject subject{none, std::nullopt, {.document = text.document, .item = 0}, 0};
+  const Subject subject{none, std::nullopt, {.document = text.document, .item = text.piece.item, .object = false}, 0};
   Findings findings(text.file, locator, options, subject);
   if (options.validation == resources::FieldValidation::ignore) return findings.finish();
   for (const auto& repeated : locator.repeated()) {
@@ -335,23 +345,26 @@ ObjectReport repeated_fields(const PieceOfFile& text, Locator& locator, const Ch
 
 }  // namespace
 
-void learn(const PieceOfFile& text, const CheckOptions& options, KnownObjects& known) {
-  if (text.piece.too_long || is_blank(text.piece.text)) return;
+bool learn(const PieceOfFile& text, const CheckOptions& options, KnownObjects& known) {
+  if (text.piece.too_long || is_blank(text.piece.text)) return true;
   Document document;
-  read_document(text.piece, document, options_for(document));
+  read_document(text.piece, document, options_for(text.piece, document));
+  if (text.piece.item > 0 && !is_item(document)) return false;
   if (document.value)
     for_each_object(document, text, [&](const Subject& subject) { learn_object(subject, options, known); });
+  return true;
 }
 
-std::size_t examine(const PieceOfFile& text, const Examination& how, const Report& report) {
+std::optional<std::size_t> examine(const PieceOfFile& text, const Examination& how, const Report& report) {
   if (!text.piece.too_long && is_blank(text.piece.text)) return 0;
   Document document;
-  const json::YamlOptions options = options_for(document);
+  const json::YamlOptions options = options_for(text.piece, document);
   json::YamlOptions places_options = options;
   places_options.duplicate_fields = nullptr;
   Locator locator(text.piece, places_options);
   if (!text.piece.too_long) read_document(text.piece, document, options);
-  const Order whole{.document = text.document, .item = 0};
+  if (text.piece.item > 0 && !is_item(document)) return std::nullopt;
+  const Order whole{.document = text.document, .item = text.piece.item, .object = false};
   if (!document.value) {
     if (!how.wanted) report(whole, unreadable(text, document, locator));
     return 0;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -40,6 +41,7 @@ struct ObjectReport {
 struct Order {
   std::size_t document = 0;
   std::size_t item = 0;
+  bool object = true;  // false: it is about the text, which comes before what is in it
   auto operator<=>(const Order&) const = default;
   std::size_t number() const { return document * 1'000'000 + item; }
 };
@@ -52,17 +54,19 @@ struct PieceOfFile {
 
 using Report = std::function<void(Order, ObjectReport)>;
 
-// Adds the objects of a document to those that are known. What cannot be read is for examine() to say.
-void learn(const PieceOfFile& text, const CheckOptions& options, KnownObjects& known);
+// Adds the objects of a document to those that are known. What cannot be read is for examine() to say. False for an
+// item of a list that cannot be read by itself.
+bool learn(const PieceOfFile& text, const CheckOptions& options, KnownObjects& known);
 
-// Reports each object of a document for which `wanted` says so, and what is wrong with the document itself as item 0.
-// With `learns` they are added to those that are known before they are judged.
+// Reports each object of a document for which `wanted` says so, and what is wrong with the document itself. With
+// `learns` they are added to those that are known before they are judged. Returns how many there were; nothing for an
+// item of a list that cannot be read by itself.
 struct Examination {
   const World& world;
   const CheckOptions& options;
   KnownObjects* learns = nullptr;
   std::function<bool(Order)> wanted = {};  // empty: all
 };
-std::size_t examine(const PieceOfFile& text, const Examination& how, const Report& report);
+std::optional<std::size_t> examine(const PieceOfFile& text, const Examination& how, const Report& report);
 
 }  // namespace vg::offline

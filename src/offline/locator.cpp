@@ -1,5 +1,7 @@
 #include "offline/locator.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/offline_limits.h"
@@ -87,6 +89,8 @@ void Locator::place_at_character(Finding& finding, std::size_t at) {
 
 void Locator::place(Finding& finding, std::string_view field, std::optional<std::size_t> item) {
   if (places().root() == json::Places::none) return place_at(finding, 1, 1);
+  if (item && piece_.item > 0)  // a list of one
+    return place_at_character(finding, places().find(fmt::format("[0]{}{}", field.empty() ? "" : ".", field)).at);
   json::Places::Id root = places().root();
   if (item) {
     if (!items_) items_ = places().items("items");
@@ -101,8 +105,10 @@ bool Locator::is_silenced(const Finding& finding) {
   if (names(lines().text(line), finding.id)) return true;
   for (std::size_t above = line - 1; above >= 1 && is_comment(lines().text(above)); --above)
     if (names(lines().text(above), finding.id)) return true;
-  for (std::size_t first = 1; first <= lines().count(); ++first) {
-    const std::string_view text = trimmed(lines().text(first));
+  const json::TextLines first_lines(piece_.comments ? std::string_view(*piece_.comments) : std::string_view());
+  const json::TextLines& whole = piece_.comments ? first_lines : lines();
+  for (std::size_t first = 1; first <= whole.count(); ++first) {
+    const std::string_view text = trimmed(whole.text(first));
     if (!text.empty() && !text.starts_with('#') && !text.starts_with("---")) return false;
     if (names(text, finding.id)) return true;
   }

@@ -33,13 +33,16 @@ std::unique_ptr<Source> text_source(std::string name, std::string text);
 Result<std::vector<std::string>> files_below(const std::string& folder);
 bool is_folder(const std::string& path);
 
-// One document of a text, as YAML divides it, or one of several JSON values behind one another.
+// One document of a text, as YAML divides it, or one of several JSON values behind one another; or an item of a list
+// (list_items.h), which in YAML is a list of one.
 struct Piece {
   std::uint64_t offset = 0;  // in the text, in bytes
   std::size_t line = 1;      // its first one
   std::size_t column = 1;    // where it begins in that line, in characters
   std::string text = {};
-  bool too_long = false;  // beyond document_bytes_max: only its beginning is here
+  bool too_long = false;                             // beyond document_bytes_max: only its beginning is here
+  std::size_t item = 0;                              // its number in its list, from 1; 0: a document
+  std::shared_ptr<const std::string> comments = {};  // of an item: those before the first field of its document
 };
 
 // Reads a text from its beginning, document by document, with no more of it in memory than one of them.
