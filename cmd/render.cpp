@@ -40,7 +40,7 @@ constexpr std::array forms = std::to_array<Form>({
      }},
     {"domain", 1,
      [](Files files, const Options& options, Output output) {
-       return render_domain(files.front(), options.domain, output);
+       return render_domain(files.front(), options.domain, options.object.inputs, output);
      }},
 });
 
@@ -53,7 +53,7 @@ std::string form_names() {
 std::vector<Flag> flags_of(Options& options) {
   std::vector<Flag> flags{{"as", '\0', &options.as, "FORM",
                            "what to show: object, with all defaults; vmi, the VMI that a VM becomes; domain, the "
-                           "libvirt domain that KubeVirt makes of a VMI"}};
+                           "libvirt domain that KubeVirt makes of a VMI, or of a VM's"}};
   for (const auto& more : {options.object.flags(), options.domain.flags()})
     flags.insert(flags.end(), more.begin(), more.end());
   return flags;
@@ -65,10 +65,12 @@ const CommandLine command{
     .description =
         "Shows what objects become, offline: nothing is asked of a server or a host. As object: as the server would "
         "store it, without what is new in every object (uid, times); what is random is shown as zeros. As vmi: the "
-        "VMI that a VM becomes when it starts. As domain: of one VMI that has its defaults, as a server stores it.",
+        "VMI that a VM becomes when it starts. As domain: of a VMI that has its defaults, as a server stores it, or of "
+        "the VMI that a VM becomes.",
     .examples =
         "virtgate render vm.yaml --diff\n"
         "virtgate render --as vmi vm.yaml --with instancetypes.yaml\n"
+        "virtgate render --as domain vm.yaml --with instancetypes.yaml\n"
         "kubectl get vmi demo -o json | virtgate render --as domain -",
     .argument = "FILE",
     .arguments_min = 1,

@@ -1,4 +1,5 @@
-// `virtgate render --as domain`: the libvirt domain of a VMI, without a server or a host.
+// `virtgate render --as domain`: the libvirt domain of a VMI, or of the VMI that a VM becomes, without a server or a
+// host.
 #pragma once
 
 #include <string>
@@ -6,6 +7,7 @@
 
 #include "base/status.h"
 #include "flags.h"
+#include "inputs.h"
 #include "json/value.h"
 #include "program.h"
 
@@ -17,11 +19,11 @@ struct RenderDomainOptions {
   std::vector<Flag> flags();
 };
 
-// The text of the domain of a VMI that has its defaults; `vmi` is brought into canonical form. What makes a VMI of a VM
-// hands it in here.
+// The text of the domain of a VMI that has its defaults; `vmi` is brought into canonical form.
 Result<std::string> domain_of(json::Value& vmi, const RenderDomainOptions& options);
 
-// Prints the domain of the VMI in a file. Exit code 1 when there is none.
-int render_domain(const std::string& file, const RenderDomainOptions& options, Output output);
+// Prints the domain of the VMI in a file, as it stands there; or, of a file with VMs or several documents, the domain
+// of each VMI that comes of it, which `inputs` is for. Exit code 1 when there is none.
+int render_domain(const std::string& file, const RenderDomainOptions& options, const InputFlags& inputs, Output output);
 
 }  // namespace vg::cmd

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/clock.h"
 #include "json/write.h"
 #include "json/yaml_write.h"
@@ -53,28 +55,35 @@ std::vector<Flag> RenderObjectOptions::flags() {
   return all;
 }
 
-int render_objects(const std::vector<std::string>& names, const RenderObjectOptions& options, offline::RenderAs form,
+int render_sources(const offline::Sources& sources, std::vector<std::string> unreadable, const InputFlags& inputs,
+                   offline::RenderAs form, const std::function<void(const offline::RenderedObject&)>& show,
                    Output output) {
-  const auto config = read_config(options.inputs.config);
+  const auto config = read_config(inputs.config);
   if (!config) {
     fmt::print(output.err, "virtgate render: {}\n", config.error().message);
     return exit_usage;
   }
-  std::vector<std::string> unreadable;
-  const offline::CheckOptions how{.ns = options.inputs.ns};
-  const offline::Sources beside = open_inputs(options.inputs.with, unreadable);
-  const offline::Sources sources = open_inputs(names, unreadable);
+  const offline::CheckOptions how{.ns = inputs.ns};
+  const offline::Sources beside = open_inputs(inputs.with, unreadable);
   offline::KnownObjects known;
   offline::learn_all(beside, how, known, unreadable);
   const config::FixedConfig fixed(*config);
   const ManualClock clock;  // times are left out, or always the same
   const offline::World world{.known = known, .config = fixed, .clock = clock, .randomness = offline::no_randomness()};
-  Printer printer(options, output);
-  offline::render_all(
-      sources, known, world, how, form, [&](const offline::RenderedObject& object) { printer.show(object); },
-      unreadable);
+  offline::render_all(sources, known, world, how, form, show, unreadable);
   for (const std::string& why : unreadable) fmt::print(output.err, "virtgate render: {}\n", why);
-  return !unreadable.empty() ? exit_usage : printer.refused() ? exit_failed : exit_ok;
+  return unreadable.empty() ? exit_ok : exit_usage;
+}
+
+int render_objects(const std::vector<std::string>& names, const RenderObjectOptions& options, offline::RenderAs form,
+                   Output output) {
+  std::vector<std::string> unreadable;
+  const offline::Sources sources = open_inputs(names, unreadable);
+  Printer printer(options, output);
+  const int code = render_sources(
+      sources, std::move(unreadable), options.inputs, form,
+      [&](const offline::RenderedObject& object) { printer.show(object); }, output);
+  return code != exit_ok ? code : printer.refused() ? exit_failed : exit_ok;
 }
 
 }  // namespace vg::cmd

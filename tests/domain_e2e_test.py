@@ -126,15 +126,33 @@ class Render(unittest.TestCase):
         self.assertEqual((root.findtext("name"), root.findtext("memory")), ("default_demo", str(64 << 20)))
         self.assertEqual(render("--as", "domain", "-", stdin=json.dumps(VMI)).returncode, 0)
 
+    def test_a_vm_has_the_domain_of_its_vmi(self):
+        with tempfile.TemporaryDirectory() as folder:
+            vm, types = os.path.join(folder, "vm.yaml"), os.path.join(folder, "types.yaml")
+            with open(types, "w", encoding="utf-8") as file:
+                file.write("apiVersion: instancetype.kubevirt.io/v1beta1\nkind: VirtualMachineInstancetype\nmetadata: {name: small}\nspec: {cpu: {guest: 2}, memory: {guest: 1Gi}}\n")
+            with open(vm, "w", encoding="utf-8") as file:
+                file.write("apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata: {name: demo}\nspec:\n  runStrategy: Always\n  instancetype: {name: small, kind: VirtualMachineInstancetype}\n"
+                           "  template: {spec: {domain: {devices: {}}}}\n")
+            done = render("--as", "domain", vm, "--with", types)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            vmi = render("--as", "vmi", vm, "--with", types).stdout
+            self.assertEqual(done.stdout, render("--as", "domain", "-", stdin=vmi).stdout)
+            self.assertEqual(xml.etree.ElementTree.fromstring(done.stdout).findtext("vcpu"), "8")  # 2, and room for what may be plugged in
+            with open(types, encoding="utf-8") as more, open(vm, encoding="utf-8") as first:
+                both = first.read() + "---\n" + more.read()
+            self.assertEqual(render("--as", "domain", "-", stdin=both).stdout, done.stdout)
+
     def test_says_what_it_does_not_take(self):
-        vm = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": {"name": "demo"}, "spec": {"template": {"spec": VMI["spec"]}}}
+        vm = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": {"name": "Demo"}, "spec": {"runStrategy": "Always", "template": {"spec": VMI["spec"]}}}
         disk = json.loads(json.dumps(VMI))
         disk["spec"]["volumes"] = []
         for text, told in (
-            (json.dumps(vm), "a VirtualMachine has no domain of its own; give its VirtualMachineInstance"),
-            (json.dumps({"kind": "Pod", "apiVersion": "v1"}), "kind must be VirtualMachineInstance of kubevirt.io/v1, not \"Pod\" of \"v1\""),
+            (json.dumps(vm), "VirtualMachine default/Demo is refused"),
+            (json.dumps({"kind": "Pod", "apiVersion": "v1"}), "kind must be VirtualMachine or VirtualMachineInstance of kubevirt.io/v1, not \"Pod\" of \"v1\""),
             (json.dumps(disk), "spec.domain.devices.disks[0].name: Invalid value: \"root\": spec.volumes has no volume of this name"),
-            ("{", "-: "), ("a: [", "-: "), ("[]", "kind must be VirtualMachineInstance"),
+            ("{", "-: "), ("a: [", "-: "), ("[]", "kind must be VirtualMachine or"),
+            ("apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: b}\n", "there is no VM or VMI in it"),
         ):
             done = render("--as", "domain", "-", stdin=text)
             self.assertEqual((done.returncode, done.stdout), (1, ""), text)
