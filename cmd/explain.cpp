@@ -126,8 +126,15 @@ int run_explain(std::span<const std::string_view> arguments, Output output) {
   if (!entry->why.empty()) fmt::print(output.out, "{}", wrapped(fmt::format("Why: {}", entry->why), "  "));
   if (!entry->advice.empty()) fmt::print(output.out, "{}", wrapped(fmt::format("Advice: {}", entry->advice), "  "));
   print_askers(entry->id, output.out);
-  for (const admission::Example& example : admission::all_examples())
-    if (example.rule() == entry->id) print_example(example, output.out);
+  if (!entry->gate.empty()) fmt::print(output.out, "  Feature gate: {}\n", entry->gate);
+  bool shown = false;
+  for (const admission::Example& example : admission::all_examples()) {
+    if (example.rule() != entry->id) continue;
+    print_example(example, output.out);
+    shown = true;
+  }
+  if (entry->rule && !shown)
+    fmt::print(output.out, "\nThe schema refuses what the rule would find, so there is no example of it.\n");
   print_text_example("Good", entry->good, output.out);
   print_text_example("Bad", entry->bad, output.out);
   return exit_ok;

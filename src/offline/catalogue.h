@@ -15,7 +15,8 @@ struct CatalogueEntry {
   std::string_view field;     // where it points; may be empty
   std::string_view why = {};  // may be empty
   std::string_view advice = {};
-  std::string_view good = {}, bad = {};  // examples, JSON; may be empty
+  std::string_view good = {}, bad = {};  // examples, JSON (or YAML, where JSON would hide it); may be empty
+  std::string_view gate = {};            // the feature gate that the examples need; may be empty
   bool warning = false;                  // can be silenced
   bool rule = false;                     // of the server: what must hold is the advice
 };

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 namespace vg::offline {
 namespace {
 
 struct Reason {
-  std::string_view subject;
+  std::string_view subject;  // the letters of an id, or all of it
   std::string_view why;
 };
 
@@ -19,7 +20,7 @@ constexpr std::string_view changed_while_running =
     "The guest runs with what it was started with; only what can be changed under it may be changed.";
 constexpr std::string_view per_architecture = "Firmware and devices differ from architecture to architecture.";
 
-// In alphabetical order.
+// What rules of a subject are for. In alphabetical order.
 constexpr std::array reasons = std::to_array<Reason>({
     {"ACR",
      "Credentials reach the guest through cloud-init or the guest agent, and the way that is named must be there."},
@@ -117,15 +118,137 @@ constexpr std::array reasons = std::to_array<Reason>({
     {"W", "runStrategy says more, and a later release may drop the other field."},
 });
 
+// Of rules for which the sentence of their subject does not say enough. In alphabetical order.
+constexpr std::array specific = std::to_array<Reason>({
+    {"AMD-01", "QEMU emulates this watchdog on amd64, and no other."},
+    {"AMD-02", "QEMU on amd64 has these video devices only."},
+    {"ARM-01", "Machines of arm64 boot by EFI; there is no BIOS for them."},
+    {"ARM-02", "KVM on arm64 shows the guest the processor of its node; named models do not exist."},
+    {"ARM-03", "Machines of arm64 have no controllers for the other buses."},
+    {"ARM-04", "Machines of arm64 have none of the watchdogs that KubeVirt supports."},
+    {"ARM-05", "The sound devices that KubeVirt knows do not exist for arm64."},
+    {"ARM-06", "QEMU on arm64 has these video devices only."},
+    {"BA05", "The name of a backup becomes that of a checkpoint, which the VM can have once."},
+    {"BA06", "Two backups at once would take the same checkpoint, and each would miss what the other has."},
+    {"BOOT-01", "The firmware counts from 1; libvirt refuses 0."},
+    {"BOOT-03", "The firmware counts from 1; libvirt refuses 0."},
+    {"CL05",
+     "A filter that cannot be read would copy labels and annotations that were to stay behind, or the other way "
+     "round."},
+    {"CL14", "The target would replace the source that it is made of."},
+    {"CL15", "A guest with an address that is none has no network."},
+    {"CL16", "A patch that cannot be read would leave the clone half changed."},
+    {"CLI-01", "What cannot be decoded does not reach the guest."},
+    {"CLI-02", "cloud-init reads one user data; which of several would count is left open."},
+    {"CLI-03", "It is a part of the VMI, which is copied often; longer data belong into a Secret."},
+    {"CLI-04", "What cannot be decoded does not reach the guest."},
+    {"CLI-05", "cloud-init reads one network configuration; which of several would count is left open."},
+    {"CLI-06", "It is a part of the VMI, which is copied often; longer data belong into a Secret."},
+    {"CLI-07", "A volume of cloud-init without data has nothing to tell the guest."},
+    {"CPU-01", "The emulator gets a CPU of its own only where CPUs are dedicated at all."},
+    {"CPU-02", "libvirt knows these policies, and refuses a domain with others."},
+    {"CPU-03", "Sockets up to maxSockets can be plugged in; a guest cannot start with more."},
+    {"DISK-02", "A disk is one device; which of several would be made is left open."},
+    {"DISK-03", "Only virtio disks are PCI devices of their own; others hang off a controller."},
+    {"DISK-05", "The machine types that KubeVirt uses have no IDE controller."},
+    {"DISK-06", "virtio has no CD-ROM drives; sata and scsi have."},
+    {"DISK-07", "SATA knows no write protection for hard disks."},
+    {"DISK-09", "Only virtio disks can leave the main loop of QEMU."},
+    {"DISK-10", "The serial number is a part of the command line of QEMU and of names in the guest."},
+    {"DISK-16", "The block size is either given or taken from the volume."},
+    {"DISK-17", "A logical block is what the guest writes, and several make a physical one."},
+    {"DISK-18", "ATA disks of QEMU have logical blocks of 512 bytes."},
+    {"DISK-19", "What the guest gives back is counted in logical blocks."},
+    {"DISK-20", "Disks are addressed by powers of two; QEMU supports these."},
+    {"DVT-01", "A VM uses claims of its own namespace only."},
+    {"DVT-04", "A claim without a size cannot be made."},
+    {"DVT-05", "Both describe the claim that is made; which would count is left open."},
+    {"DVT-06", "Both say what the volume is filled with."},
+    {"DVT-09", "A volume that is made and not used takes storage for nothing, and is most often a slip in a name."},
+    {"EX11", "Templates can be exported only where the cluster has them and the gate allows it."},
+    {"EX16", "The copy is under way; another one is another export."},
+    {"FW-04", "A machine has one firmware."},
+    {"FW-05", "Arguments are handed to a kernel, and there is none."},
+    {"FW-08", "The path is looked up inside of the image, and must not lead out of it."},
+    {"FW-09", "The path is looked up inside of the image, and must not lead out of it."},
+    {"FW-10", "Without system management mode the guest could write to the variables that Secure Boot relies on."},
+    {"HP-04", "The guest has them in use since it started."},
+    {"HP-05", "The guest has them in use since it started."},
+    {"HP-10", "Without a disk the guest would not see the volume."},
+    {"HP-11", "The guest could not be told of the new device on this bus."},
+    {"HPD-01", "Without a disk the guest would not see the volume."},
+    {"HPD-02", "Only these buses can tell a running guest of a new disk."},
+    {"HPD-03", "Commands for a LUN are passed on by SCSI only."},
+    {"HPD-04", "Only these can be added to a running guest."},
+    {"HPD-05", "Only virtio disks can leave the main loop of QEMU."},
+    {"HPD-06", "The firmware counts from 1; libvirt refuses 0."},
+    {"HV-08", "Passing everything through leaves nothing to list."},
+    {"ID-03", "The service account is looked up by this name."},
+    {"ID-04", "The pod of a VM has one service account, and the volume shows its token."},
+    {"IFS-01", "A link is up or down; absent takes the interface away."},
+    {"IFS-02", "The link of a device that is passed through is not in the hands of QEMU."},
+    {"IFS-03", "Only interfaces with a bridge can be taken away from a guest that runs."},
+    {"IFS-04", "The pod, and what watches it, need the default network."},
+    {"IT1", "The guest cannot give up more than all of its memory."},
+    {"IT2", "Huge pages are set aside as a whole, so there is nothing to overcommit."},
+    {"MC04", "Without a name there is nothing to migrate."},
+    {"MC05", "The queue of migrations belongs to KubeVirt; a user could overtake evictions."},
+    {"MC06", "A VMI that does not run, or cannot move, has nothing to migrate."},
+    {"MC10", "A guest cannot move to two nodes at once."},
+    {"MC12", "Migrations between clusters are new, so both clusters have to allow them."},
+    {"MC13", "By this id the two halves of the migration find each other."},
+    {"MEM-02", "No guest runs in less; it is most often a missing unit."},
+    {"MEM-05", "What is no quantity cannot be requested from a node."},
+    {"MEM-09", "Without it no node could set memory aside for the guest."},
+    {"MEM-10", "The setting is new, so the cluster has to allow it."},
+    {"META-01", "Access to VMIs and migrations is decided by these labels, so users must not set them."},
+    {"META-02", "Ignition data are experimental, so the cluster has to allow them."},
+    {"META-03", "A sidecar runs with the rights of the VM's pod, so the cluster has to allow it."},
+    {"PO09", "The pool would replace none, or not know how many at once."},
+    {"PO13", "A pool updates its VMs in one way."},
+    {"PO14", "A pool chooses the VMs that it removes in one way."},
+    {"PO16", "VMs that the old selector found would be left without a pool."},
+    {"PO17", "KubeVirt has dropped what implemented it, so the setting would have no effect."},
+    {"PR04", "A preset without a domain has nothing to add to a VMI."},
+    {"PRB-03", "The probe comes over the pod network, and would never reach the guest."},
+    {"PRB-04", "The probe comes over the pod network, and would never reach the guest."},
+    {"PRNG-01", "Ranges are new, so the cluster has to allow them."},
+    {"PRNG-03", "Only masquerade forwards ports one by one."},
+    {"RE07",
+     "A patch that goes deeper could change more than the restored VM, and another VM's snapshot does not fit."},
+    {"RE16", "Two restores would write to the same volumes."},
+    {"RE19", "The restore is under way; another one is another object."},
+    {"RS10", "KubeVirt has dropped what implemented it, so the setting would have no effect."},
+    {"SND-02", "Devices are told apart by their names."},
+    {"STR-02", "A guest that waits to be unpaused answers no probe, and would be ended."},
+    {"UPD-03", "The node's token says which node asks, and so which VMIs it may change."},
+    {"UPD-04", "A node that was taken over must not reach VMs of other nodes."},
+    {"UPD-05", "Only KubeVirt's controllers decide where a VMI moves."},
+    {"UPD-06", "What a running guest has can be changed by way of its VM, which keeps the two consistent."},
+    {"UPD-09", "Access to VMIs is decided by these labels, so users must not change them."},
+    {"UTIL-01", "They are attached later, by KubeVirt's own components."},
+    {"UTIL-02", "These volumes are new, so the cluster has to allow them."},
+    {"VMST-02", "Starting or stopping the VM would change what is being copied."},
+    {"VMST-03", "Starting the VM would use volumes that are being replaced."},
+    {"VOL-04", "Metrics of the host are shown to the guest only where the cluster has allowed it."},
+    {"VOL-08", "A pod has one service account."},
+    {"VR-10", "While a guest moves, its devices on both nodes must stay the same."},
+});
+
+std::string_view find_reason(std::span<const Reason> all, std::string_view subject) {
+  const auto found = std::ranges::lower_bound(all, subject, {}, &Reason::subject);
+  return found != all.end() && found->subject == subject ? found->why : std::string_view();
+}
+
 }  // namespace
 
 std::string_view reason_of(std::string_view id) {
   static constexpr std::string_view digits = "0123456789";
+  if (const std::string_view why = find_reason(specific, id); !why.empty()) return why;
   // "S39" is a subject with a number in it: the letters end where the counting begins.
   const std::string_view counted = id.substr(0, id.find('-'));
   const std::string_view subject = id.contains('-') ? counted : counted.substr(0, counted.find_first_of(digits));
-  const auto* found = std::ranges::lower_bound(reasons, subject, {}, &Reason::subject);
-  return found != reasons.end() && found->subject == subject ? found->why : std::string_view();
+  return find_reason(reasons, subject);
 }
 
 }  // namespace vg::offline
