@@ -82,7 +82,7 @@ constexpr std::array about_files = std::to_array<CatalogueEntry>({
      .holds = "The server would warn about it",
      .field = {},
      .why = "kubectl shows such warnings and goes on. Most are about fields and versions that a later release drops.",
-     .advice = "Do as the message says.",
+     .advice = {},
      .good =
          R"({"apiVersion":"kubevirt.io/v1","kind":"VirtualMachine","metadata":{"name":"demo"},"spec":{"runStrategy":"Always",
        "template":{"spec":{"domain":{"devices":{},"memory":{"guest":"1Gi"}}}}}})",
@@ -93,7 +93,7 @@ constexpr std::array about_files = std::to_array<CatalogueEntry>({
      .holds = "The object must have the form of its kind",
      .field = {},
      .why = "The schema of the kind, or a rule of Kubernetes for its own kinds, does not allow it.",
-     .advice = "The message says what must hold.",
+     .advice = {},
      .good = R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"lab"}})",
      .bad = R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"Lab"}})"},
 });

@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <random>
 #include <string>
+#include <vector>
 
 #include "offline/examine.h"
 #include "offline/testing.h"
@@ -111,6 +113,36 @@ TEST(ListItems, AreFoundWhereTheWholeListHasThem) {
       EXPECT_EQ(got.silenced, want.silenced) << text;
       EXPECT_EQ(got.documents, 1u) << text;
     }
+  }
+}
+
+// Whatever the text is, dividing it must not change what is found.
+TEST(ListItems, AreFoundInTextsWithAnyMistake) {
+  const std::vector<std::string> bases{
+      head + two_items(""), "# a\n" + head + two_items("  ") + "metadata: {a: b}\n",
+      head + "- kind: A\n  x: |\n    - b\n    # c\n  y: 'd\n\n    e'\n# f\n- kind: B\n",
+      R"({"kind":"List","items":[{"kind":"A","x":[1,"a}"]},{"kind":"B"}],"apiVersion":"v1"})"};
+  const std::vector<std::string> pieces{
+      "\n",      "\n- ", "- ", "\n  - ", "  ",          "\"", "'", "{",        "}",    "[", "]",
+      ",",       ": ",   "#",  " # x",   "&a ",         "*a", "|", "\nitems:", "\t",   "é", "---\n",
+      "\n...\n", "\r\n", "a",  "\\",     "\nkind: C\n", "? ", ">", "!!str ",   "<<: ", "%", "\""};
+  std::minstd_rand random(7);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same texts every time
+  for (int round = 0; round < 1500; ++round) {
+    std::string text = bases[random() % bases.size()];
+    for (std::size_t changes = 1 + random() % 4; changes > 0; --changes) {
+      const std::size_t at = random() % (text.size() + 1);
+      if (random() % 4 == 0)
+        text.erase(at, random() % 8);
+      else
+        text.insert(at, pieces[random() % pieces.size()]);
+    }
+    if (texts_of(text).empty()) continue;
+    SmallWorld world;
+    const Outcome got = world.check({{"f", text}}, {.threads = 1});
+    if (got.documents != 1) continue;
+    const Outcome want = whole(text);
+    ASSERT_THAT(SmallWorld::lines(got), ::testing::UnorderedElementsAreArray(SmallWorld::lines(want))) << text;
+    ASSERT_EQ(got.objects, want.objects) << text;
   }
 }
 
