@@ -191,7 +191,7 @@ class ManyManifests(Folder):
 
 
 class KubeVirtExamples(unittest.TestCase):
-    """VIRTGATE_KUBEVIRT_EXAMPLES names the folder examples/ of KubeVirt v1.9.0, which is not kept here. Each refusal is one that virt-api gives."""
+    """VIRTGATE_KUBEVIRT_EXAMPLES names the folder examples/ of the KubeVirt that is followed, which is not kept here. Each refusal is one that virt-api gives."""
 
     REFUSED = {
         # Without the feature gates Sidecar, HostDisk and HostDevices.

@@ -95,6 +95,16 @@ TEST(Check, WhatNothingAnswersIsAWarningUnlessTheFilesAreComplete) {
   EXPECT_THAT(told("apiVersion: v1\nkind: Namespace\nmetadata: {name: lab}\n---\n" + elsewhere), IsEmpty());
 }
 
+TEST(Check, TheSecondOfTwoIsTheOneThatStandsBehind) {
+  // The first is the one that takes longer to read.
+  const std::string long_one = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n";
+  std::string data;
+  for (int i = 0; i < 2'000; ++i) data += fmt::format("  k{}: v\n", i);
+  for (int round = 0; round < 5; ++round)
+    EXPECT_THAT(told(long_one + data + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", {.threads = 4}),
+                ElementsAre("2008:12 warning FILE-03 metadata.name"));
+}
+
 TEST(Check, WhatIsWrongWhateverTheMissingObjectIsIsStillRefused) {
   const std::string text = typed_vm + "      volumes:\n      - name: a\n        emptyDisk: {capacity: 1Gi}\n" +
                            "      - name: a\n        emptyDisk: {capacity: 1Gi}\n";

@@ -13,6 +13,7 @@
 #include "base/offline_limits.h"
 #include "json/access.h"
 #include "json/arena_pool.h"
+#include "json/parse.h"
 #include "json/yaml.h"
 #include "offline/catalogue.h"
 #include "offline/field_advice.h"
@@ -259,7 +260,19 @@ json::YamlOptions options_for(const Piece& piece, Document& document) {
           .problem = &document.problem};
 }
 
+// An item in braces was found by the rules of JSON, and must be JSON. Its fields may stand there twice; which ones is
+// for the reader of YAML to say.
+bool is_json(const Piece& piece, const json::YamlOptions& options, Document& document) {
+  std::vector<std::string> repeated;
+  auto value = json::parse(
+      piece.text, document.arena.storage(),
+      {.bytes_max = options.bytes_max, .values_max = 2 * options.values_max, .duplicate_fields = &repeated});
+  if (value && repeated.empty()) document.value.emplace(std::move(*value));
+  return value.has_value();
+}
+
 void read_document(const Piece& piece, Document& document, const json::YamlOptions& options) {
+  if (piece.item > 0 && piece.text.starts_with('{') && (!is_json(piece, options, document) || document.value)) return;
   auto value = json::parse_yaml(piece.text, document.arena.storage(), options);
   if (value)
     document.value.emplace(std::move(*value));
@@ -370,12 +383,15 @@ std::optional<std::size_t> examine(const PieceOfFile& text, const Examination& h
     return 0;
   }
   if (document.value->is_null()) return 0;
+  if (how.learn)
+    how.learn([&](KnownObjects& known) {
+      for_each_object(document, text, [&](const Subject& subject) { learn_object(subject, how.options, known); });
+    });
   if (!document.duplicates.empty() && !how.wanted) report(whole, repeated_fields(text, locator, how.options));
   std::size_t count = 0;
   for_each_object(document, text, [&](const Subject& subject) {
     if (how.wanted && !how.wanted(subject.order)) return;
     ++count;
-    if (how.learns) learn_object(subject, how.options, *how.learns);
     report(subject.order, examine_object(text, subject, locator, how));
   });
   return count;

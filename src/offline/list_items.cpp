@@ -90,12 +90,14 @@ std::optional<Line> items_line(std::string_view text) {
   const std::size_t at = text.starts_with(key) ? 0 : text.find("\nitems:") + 1;  // npos + 1 is 0
   const Line line = line_at(text, at);
   if (!line.text.starts_with(key)) return std::nullopt;
-  std::string_view behind = line.text.substr(key.size());
-  behind.remove_prefix(std::min(behind.find_first_not_of(' '), behind.size()));
-  return behind.empty() || behind.front() == '#' ? std::optional(line) : std::nullopt;
+  const std::string_view behind = line.text.substr(key.size());
+  const std::size_t comment = behind.find_first_not_of(' ');
+  const bool nothing = behind.empty() || (comment != behind.npos && comment > 0 && behind[comment] == '#');
+  return nothing ? std::optional(line) : std::nullopt;
 }
 
-bool is_list_text(const std::string& rest) {
+bool is_list_text(const std::string& rest, bool as_json) {
+  if (as_json && !json::Document::parse(rest)) return false;  // YAML in braces: quotes and comments are others
   json::Document document;
   std::vector<std::string> repeated;
   json::YamlOptions options;
@@ -187,21 +189,23 @@ std::optional<ListItems> ListItems::of(const Piece& list) {
   const std::string_view text = list.text;
   const std::size_t first = text.find_first_not_of(blanks);
   if (list.too_long || first == text.npos || !text.contains("items")) return std::nullopt;
-  auto layout = text[first] == '{' ? divide_json(text) : divide_yaml(text);
-  if (!layout || layout->items.empty() || !is_list_text(layout->rest)) return std::nullopt;
+  const bool as_json = text[first] == '{';
+  auto layout = as_json ? divide_json(text) : divide_yaml(text);
+  if (!layout || layout->items.empty() || !is_list_text(layout->rest, as_json)) return std::nullopt;
   return ListItems(list, std::move(layout->items));
 }
 
-// Counts lines and columns of what is not in the piece that comes next.
+// Counts lines and columns, as json::TextLines does: a line ends with "\n", "\r\n" or "\r".
 void ListItems::pass(std::string_view text) {
-  const std::size_t last = text.rfind('\n');
-  if (last != text.npos) {
-    line_ += static_cast<std::size_t>(std::ranges::count(text, '\n'));
-    column_ = 1;
-    text.remove_prefix(last + 1);
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '\n' || (c == '\r' && !text.substr(at + 1).starts_with('\n'))) {
+      ++line_;
+      column_ = 1;
+    } else if ((static_cast<unsigned char>(c) & 0xC0) != 0x80) {
+      ++column_;
+    }
   }
-  column_ += static_cast<std::size_t>(
-      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
 std::optional<Piece> ListItems::next() {

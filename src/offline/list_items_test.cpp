@@ -30,7 +30,9 @@ Outcome whole(const std::string& text) {
   const CheckOptions options;
   const Piece piece{.text = text};
   Outcome outcome;
-  const Examination how{.world = surroundings, .options = options, .learns = &world.known};
+  const Examination how{.world = surroundings, .options = options, .learn = [&](const auto& learn_objects) {
+                          learn_objects(world.known);
+                        }};
   const auto objects = examine({.file = "f", .piece = piece, .document = 1}, how, [&](Order, ObjectReport report) {
     outcome.silenced += report.silenced;
     std::ranges::move(report.findings, std::back_inserter(outcome.findings));
@@ -68,6 +70,7 @@ TEST(ListItems, WhatCannotBeDividedIsLeftAlone) {
                                  "items:\n- a\n",
                                  "kind: Thing\nitems:\n- a: 1\n",
                                  "kind: List\nitems: []\n",
+                                 "kind: List\nitems:#\n- a: 1\n",
                                  "kind: List\nitems: [{a: 1}]\n",
                                  "kind: List\nitems:\n  a: 1\n",
                                  "kind: List\nitems:\n- a: 1\nitems:\n- b: 1\n",

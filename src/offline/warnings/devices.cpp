@@ -24,7 +24,7 @@ bool may_need_emulation(const Manifest& manifest) {
          json::as_object(find_in(manifest.machine, "domain.features.hypervPassthrough"));
 }
 
-// An empty bus becomes sata on amd64 (spec vmi-storage-network 1.6).
+// An empty bus becomes sata on amd64 (spec work-objects D31).
 void look_at_buses(const Manifest& manifest, Remarks& found) {
   const std::string_view architecture = json::as_string(find_in(manifest.machine, "architecture")).value_or("");
   if (may_need_emulation(manifest) || architecture == "arm64" || architecture == "s390x") return;

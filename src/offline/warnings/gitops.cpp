@@ -24,7 +24,7 @@ bool is_synced(const Manifest& manifest) {
   return false;
 }
 
-// virtctl start and stop write the run strategy of such VMs (spec vm-controller 17.4).
+// virtctl start and stop write the run strategy of such VMs (spec vm-controller 17).
 void look_at_run_strategy(const Manifest& manifest, Remarks& found) {
   if (manifest.kind != "VirtualMachine" || !is_synced(manifest)) return;
   const std::string_view strategy = json::as_string(at_path(manifest.object, "spec.runStrategy")).value_or("");

@@ -22,7 +22,7 @@ void look_at_grace_period(const Manifest& manifest, Remarks& found) {
          "the guest is cut off whenever the VM is stopped or deleted");
 }
 
-// spec vm-controller VMC-36a and 17.8.
+// spec vm-controller VMC-36a.
 void look_at_once(const Manifest& manifest, Remarks& found) {
   if (run_strategy(manifest) == "Once")
     found.push_back({.field = run_strategy_field(manifest),
