@@ -68,7 +68,7 @@ class Structures(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.root, self.out = os.path.join(folder.name, "kubevirt"), os.path.join(folder.name, "src/admission/cel")
+        self.root, self.out = os.path.join(folder.name, "kubevirt"), os.path.join(folder.name, "src/cel")
         os.makedirs(self.out)
         for path, text in (("staging/src/kubevirt.io/api/core/v1", API), ("vendor/k8s.io/api/core/v1", CORE),
                            ("vendor/k8s.io/apimachinery/pkg/apis/meta/v1", META), ("vendor/libvirt.org/go/libvirtxml", XML)):

@@ -196,7 +196,7 @@ BY_HAND = (r"could not find the requested resource|does not allow this method|th
            r"strict decoding error|jsonpatch test operation|is forbidden: |cannot be fulfilled on|denied the request|"
            r"\bis invalid: |^(Required value|Invalid value|Unsupported value|Forbidden|Duplicate value|Not found|Too long|Too many)(:|$)")
 # Files whose texts are not messages, and a text that means something else: the reason of a Status.
-NO_MESSAGES = ("src/base/phrases.", "src/base/status.cpp", "src/admission/cel/domain_structures", "src/domain/catalogue.cpp", "src/local/bootstrap_roles_table.h")
+NO_MESSAGES = ("src/base/phrases.", "src/base/status.cpp", "src/cel/domain_structures", "src/domain/catalogue.cpp", "src/local/bootstrap_roles_table.h")
 ALLOWED = ("Forbidden",)
 
 LITERAL = r'"((?:[^"\\\n]|\\.)*)"'

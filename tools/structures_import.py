@@ -220,7 +220,7 @@ std::span<const Structure> {function}() {{ return rows; }}
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kubevirt", required=True, help="a release's sources, with vendor/")
-    parser.add_argument("--out", required=True, help="folder of the two files, such as src/admission/cel")
+    parser.add_argument("--out", required=True, help="folder of the two files, such as src/cel")
     options = parser.parse_args(arguments)
     namespace = os.path.normpath(options.out).replace(os.sep, "/").rpartition("src/")[2]
     for name, function, about, (folder, struct) in WORLDS:

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "admission/cel/compile.h"
+#include "cel/compile.h"
 #include "admission/rule.h"
 #include "api/canonical_words.h"
 #include "api/view.h"

@@ -1,4 +1,4 @@
-#include "admission/cel/checker.h"
+#include "cel/checker.h"
 
 #include <fmt/format.h>
 
@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "admission/cel/format_check.h"
-#include "admission/cel/functions.h"
+#include "cel/format_check.h"
+#include "cel/functions.h"
 
-namespace vg::admission::cel {
+namespace vg::cel {
 namespace {
 
 using std::string_view;
@@ -346,4 +346,4 @@ std::expected<const Type*, Problem> check(const Tree& tree, const Dialect& diale
   return Checker(dialect, types).run(*tree.root);
 }
 
-}  // namespace vg::admission::cel
+}  // namespace vg::cel

@@ -1,8 +1,8 @@
-#include "admission/cel/structures.h"
+#include "cel/structures.h"
 
 #include <algorithm>
 
-namespace vg::admission::cel {
+namespace vg::cel {
 namespace {
 
 using std::string_view;
@@ -45,4 +45,4 @@ std::optional<string_view> member_type(const Structure& structure, string_view m
   return std::nullopt;
 }
 
-}  // namespace vg::admission::cel
+}  // namespace vg::cel

@@ -4,11 +4,11 @@
 #include <functional>
 #include <optional>
 
-#include "admission/cel/ast.h"
-#include "admission/cel/token.h"
-#include "admission/cel/types.h"
+#include "cel/ast.h"
+#include "cel/token.h"
+#include "cel/types.h"
 
-namespace vg::admission::cel {
+namespace vg::cel {
 
 // True when both the text and the list are written out.
 bool is_literal_format(const Node& call);
@@ -16,4 +16,4 @@ bool is_literal_format(const Node& call);
 // `type_of` gives the final type of each element of the list.
 std::optional<Problem> check_format(const Node& call, const std::function<const Type*(const Node&)>& type_of);
 
-}  // namespace vg::admission::cel
+}  // namespace vg::cel

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace vg::admission::cel {
+namespace vg::cel {
 
 // Why an expression is refused, and the byte where it shows.
 struct Problem {
@@ -38,4 +38,4 @@ struct Token {
 // The last one is the end. White space and comments are left out.
 std::expected<std::vector<Token>, Problem> tokenize(std::string_view text);
 
-}  // namespace vg::admission::cel
+}  // namespace vg::cel

@@ -1,9 +1,9 @@
 // The structures that libvirt's domain is made of in Go's libvirtxml, by name.
 // Written by tools/structures_import.py from a release's sources; do not edit.
 // The notation is explained in structures.h.
-#include "admission/cel/structures.h"
+#include "cel/structures.h"
 
-namespace vg::admission::cel {
+namespace vg::cel {
 namespace {
 
 // clang-format off
@@ -819,4 +819,4 @@ constexpr Structure rows[] = {
 
 std::span<const Structure> domain_structures() { return rows; }
 
-}  // namespace vg::admission::cel
+}  // namespace vg::cel

@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "admission/cel/structures.h"
+#include "cel/structures.h"
 
-namespace vg::admission::cel {
+namespace vg::cel {
 
 enum class Kind : std::uint8_t {
   null,
@@ -104,4 +104,4 @@ class Types {
 // As in the notation; what is nested deeper than a few levels is left out.
 std::string print(const Type* type);
 
-}  // namespace vg::admission::cel
+}  // namespace vg::cel

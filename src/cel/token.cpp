@@ -1,11 +1,11 @@
-#include "admission/cel/token.h"
+#include "cel/token.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
 
-namespace vg::admission::cel {
+namespace vg::cel {
 namespace {
 
 using std::string_view;
@@ -229,4 +229,4 @@ class Scanner {
 
 std::expected<std::vector<Token>, Problem> tokenize(string_view text) { return Scanner(text).run(); }
 
-}  // namespace vg::admission::cel
+}  // namespace vg::cel

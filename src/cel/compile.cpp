@@ -1,12 +1,12 @@
-#include "admission/cel/compile.h"
+#include "cel/compile.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "admission/cel/parser.h"
+#include "cel/parser.h"
 
-namespace vg::admission::cel {
+namespace vg::cel {
 namespace {
 
 using std::string_view;
@@ -60,4 +60,4 @@ std::optional<std::string> Compiler::problem_with(string_view expression, const 
   return fmt::format("{}, and this expression has type {}", wanted, print(*type));
 }
 
-}  // namespace vg::admission::cel
+}  // namespace vg::cel

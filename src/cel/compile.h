@@ -8,10 +8,10 @@
 #include <string>
 #include <string_view>
 
-#include "admission/cel/checker.h"
+#include "cel/checker.h"
 #include "base/limits.h"
 
-namespace vg::admission::cel {
+namespace vg::cel {
 
 // Of a plugin and of domain hooks: Go's names; variables vmi and domainSpec, structures of libvirtxml.
 const Dialect& domain_dialect();
@@ -30,4 +30,4 @@ class Compiler {
   std::size_t steps_left_ = limits::cel_steps_max;
 };
 
-}  // namespace vg::admission::cel
+}  // namespace vg::cel

@@ -1,9 +1,9 @@
 // The structures that a VirtualMachineInstance is made of, by name.
 // Written by tools/structures_import.py from a release's sources; do not edit.
 // The notation is explained in structures.h.
-#include "admission/cel/structures.h"
+#include "cel/structures.h"
 
-namespace vg::admission::cel {
+namespace vg::cel {
 namespace {
 
 // clang-format off
@@ -357,4 +357,4 @@ constexpr Structure rows[] = {
 
 std::span<const Structure> machine_structures() { return rows; }
 
-}  // namespace vg::admission::cel
+}  // namespace vg::cel

@@ -1,4 +1,4 @@
-#include "admission/cel/types.h"
+#include "cel/types.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "base/limits.h"
 
-namespace vg::admission::cel {
+namespace vg::cel {
 namespace {
 
 using std::string_view;
@@ -208,4 +208,4 @@ std::string print(const Type* type) {
   return print_to(type, shown_levels);
 }
 
-}  // namespace vg::admission::cel
+}  // namespace vg::cel

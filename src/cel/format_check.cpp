@@ -1,4 +1,4 @@
-#include "admission/cel/format_check.h"
+#include "cel/format_check.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace vg::admission::cel {
+namespace vg::cel {
 namespace {
 
 using std::string_view;
@@ -85,4 +85,4 @@ std::optional<Problem> check_format(const Node& call, const TypeOf& type_of) {
   return std::nullopt;
 }
 
-}  // namespace vg::admission::cel
+}  // namespace vg::cel

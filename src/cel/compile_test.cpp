@@ -1,5 +1,5 @@
 // Expressions that are taken and refused, for both dialects. Most come from the examples of the language definition.
-#include "admission/cel/compile.h"
+#include "cel/compile.h"
 
 #include <gmock/gmock.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace vg::admission::cel {
+namespace vg::cel {
 namespace {
 
 using std::string_view;
@@ -416,4 +416,4 @@ TEST(CelTest, StructuresAreWhole) {
 }
 
 }  // namespace
-}  // namespace vg::admission::cel
+}  // namespace vg::cel

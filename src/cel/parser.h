@@ -4,12 +4,12 @@
 #include <expected>
 #include <string_view>
 
-#include "admission/cel/ast.h"
-#include "admission/cel/token.h"
+#include "cel/ast.h"
+#include "cel/token.h"
 
-namespace vg::admission::cel {
+namespace vg::cel {
 
 // `extensions`: also the macros sortBy, math.greatest and math.least. The tree refers to the text.
 std::expected<Tree, Problem> parse(std::string_view text, bool extensions);
 
-}  // namespace vg::admission::cel
+}  // namespace vg::cel

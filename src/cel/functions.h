@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-namespace vg::admission::cel {
+namespace vg::cel {
 
 // Overloads are separated by "; ": the types of the arguments, "=", the type of the result, in the notation of types.h.
 // A leading dot marks one that is called on its first argument. Operators have the names that cel-spec gives them.
@@ -17,4 +17,4 @@ std::span<const Function> standard_functions();
 // The strings, math and lists extensions, and comparisons of numbers of different types.
 std::span<const Function> extension_functions();
 
-}  // namespace vg::admission::cel
+}  // namespace vg::cel

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace vg::admission::cel {
+namespace vg::cel {
 
 enum class NodeKind : std::uint8_t {
   null,
@@ -46,4 +46,4 @@ struct Tree {
   const Node* root = nullptr;
 };
 
-}  // namespace vg::admission::cel
+}  // namespace vg::cel

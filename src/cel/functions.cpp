@@ -1,6 +1,6 @@
-#include "admission/cel/functions.h"
+#include "cel/functions.h"
 
-namespace vg::admission::cel {
+namespace vg::cel {
 namespace {
 
 // clang-format off
@@ -126,4 +126,4 @@ constexpr Function extensions[] = {
 std::span<const Function> standard_functions() { return standard; }
 std::span<const Function> extension_functions() { return extensions; }
 
-}  // namespace vg::admission::cel
+}  // namespace vg::cel

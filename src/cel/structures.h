@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-namespace vg::admission::cel {
+namespace vg::cel {
 
 // Members are words, separated by spaces: `Name:type`, `Name/json:type` or `Name/:type`. Name is the member in Go.
 // Where nothing is said, its name in JSON is the same with a small first letter; after a slash stands another one, or
@@ -33,4 +33,4 @@ std::string_view package_of(const Structure& structure);
 // The notation of a member's type.
 std::optional<std::string_view> member_type(const Structure& structure, std::string_view member, Naming naming);
 
-}  // namespace vg::admission::cel
+}  // namespace vg::cel

@@ -5,12 +5,12 @@
 #include <span>
 #include <string_view>
 
-#include "admission/cel/ast.h"
-#include "admission/cel/structures.h"
-#include "admission/cel/token.h"
-#include "admission/cel/types.h"
+#include "cel/ast.h"
+#include "cel/structures.h"
+#include "cel/token.h"
+#include "cel/types.h"
 
-namespace vg::admission::cel {
+namespace vg::cel {
 
 struct Variable {
   std::string_view name;
@@ -29,4 +29,4 @@ struct Dialect {
 // The type belongs to `types`.
 std::expected<const Type*, Problem> check(const Tree& tree, const Dialect& dialect, Types& types);
 
-}  // namespace vg::admission::cel
+}  // namespace vg::cel

@@ -1,4 +1,4 @@
-#include "admission/cel/parser.h"
+#include "cel/parser.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 
 #include "base/limits.h"
 
-namespace vg::admission::cel {
+namespace vg::cel {
 namespace {
 
 using std::string_view;
@@ -395,4 +395,4 @@ std::expected<Tree, Problem> parse(string_view text, bool extensions) {
   return Parser(std::move(*tokens), extensions).run();
 }
 
-}  // namespace vg::admission::cel
+}  // namespace vg::cel
