@@ -90,6 +90,24 @@ std::string denied(std::string_view webhook, std::string_view why) {
   return fmt::format("admission webhook \"{}\" denied the request: {}", webhook, why);
 }
 
+std::string denied_by_policy(std::string_view policy, std::string_view binding, std::string_view why) {
+  if (binding.empty()) return fmt::format("ValidatingAdmissionPolicy '{}' denied request: {}", policy, why);
+  return fmt::format("ValidatingAdmissionPolicy '{}' with binding '{}' denied request: {}", policy, binding, why);
+}
+
+std::string policy_warning(std::string_view policy, std::string_view binding, std::string_view why) {
+  return fmt::format("Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {}", policy, binding,
+                     why);
+}
+
+std::string no_overload(std::string_view function, std::string_view arguments) {
+  return fmt::format("found no matching overload for '{}' applied to '{}'", function, arguments);
+}
+
+std::string undeclared(std::string_view name) { return fmt::format("undeclared reference to '{}'", name); }
+
+std::string undefined_field(std::string_view name) { return fmt::format("undefined field '{}'", name); }
+
 std::string_view type_word(std::string_view cause_reason) {
   const auto* row = std::ranges::find(type_words, cause_reason, &std::pair<std::string_view, std::string_view>::first);
   return row == type_words.end() ? std::string_view() : row->second;

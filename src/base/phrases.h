@@ -66,6 +66,19 @@ std::string too_old_version(std::string_view asked, std::string_view oldest);
 std::string too_large_version(std::string_view asked, std::string_view newest);
 // `admission webhook "NAME" denied the request: WHY`.
 std::string denied(std::string_view webhook, std::string_view why);
+// `ValidatingAdmissionPolicy 'NAME' with binding 'BINDING' denied request: WHY`; an empty binding is left out.
+std::string denied_by_policy(std::string_view policy, std::string_view binding, std::string_view why);
+// `Validation failed for ValidatingAdmissionPolicy 'NAME' with binding 'BINDING': WHY`: a warning.
+std::string policy_warning(std::string_view policy, std::string_view binding, std::string_view why);
+// What is wrong with an expression of a policy, as the reference implementation of CEL says it: `found no matching
+// overload for 'FUNCTION' applied to '(int, string)'`, `undeclared reference to 'NAME'`, `undefined field 'NAME'`.
+std::string no_overload(std::string_view function, std::string_view arguments);
+std::string undeclared(std::string_view name);
+std::string undefined_field(std::string_view name);
+// `no such key: NAME`, `no such overload`, and so on: what a policy's expression comes to.
+inline constexpr std::string_view no_such_key = "no such key";
+inline constexpr std::string_view no_such_overload = "no such overload";
+inline constexpr std::string_view out_of_budget = "validation failed due to running out of cost budget";
 
 // "Required value" for FieldValueRequired, and so on; empty for causes that are not about the value of a field.
 std::string_view type_word(std::string_view cause_reason);

@@ -25,8 +25,10 @@ enum class NodeKind : std::uint8_t {
   list,       // parts
   map,        // parts: key, value, key, value, ...
   structure,  // text{fields[i]: parts[i]}
-  fold,       // the macros that walk a list or map: target.text(variable, parts)
+  fold,       // the macros that walk a list or map: target.text(variable, parts); also optMap and optFlatMap
 };
+
+struct Builtin;  // functions that can be called when an expression runs (builtins.h)
 
 struct Node {
   NodeKind kind = NodeKind::null;
@@ -38,6 +40,13 @@ struct Node {
   std::vector<const Node*> parts = {};
   std::vector<std::string_view> fields = {};  // of a structure
   std::string_view variable = {};             // of a fold
+  std::string_view second = {};               // of a fold over positions or keys and values; empty: it has one variable
+  std::vector<bool> optional = {};            // of a list or map: which entries are left out when they have no value
+  // --- for whoever evaluates (program.h); nothing in a tree that is only checked ---
+  const Builtin* builtin = nullptr;  // of a call
+  bool global = false;               // of a call: the target is part of the function's name
+  std::size_t constant = 0;          // of a literal: its place among the program's values
+  std::size_t pattern = 0;           // of a call with a pattern that is written out: its place among those, from 1
 };
 
 // Nodes stay where they are when more are added.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/phrases.h"
 #include "cel/format_check.h"
 #include "cel/functions.h"
 
@@ -71,7 +72,7 @@ class Checker {
 
   const Type* check(const Node& node) {
     const Type* type = find_type(node);
-    if (dialect_.extensions) found_[&node] = type;
+    if (dialect_.extensions || dialect_.policies) found_[&node] = type;
     return type;
   }
 
@@ -82,7 +83,8 @@ class Checker {
       case NodeKind::select:
         return select(node);
       case NodeKind::has:
-        member(node, check(*node.target));
+        // What stands behind a dotted name is there, or the name could not have been bound.
+        if (!bound_member(node)) member(node, check(*node.target));
         return Types::simple(Kind::boolean);
       case NodeKind::call:
         return call(node);
@@ -109,6 +111,7 @@ class Checker {
 
   const Type* name(const Node& node) {
     if (const Type* found = look_up(node.text, node.rooted)) return found;
+    if (dialect_.policies) return fail(node, phrases::undeclared(node.text));
     return fail(node, fmt::format("unknown identifier \"{}\"{}", node.text, known_names()));
   }
 
@@ -128,11 +131,14 @@ class Checker {
   const Type* exactly(string_view name) {
     for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
       if (scope->first == name) return scope->second;
+    for (const Binding& binding : dialect_.bindings)
+      if (binding.name == name) return binding.type;
     for (const Variable& variable : dialect_.variables)
       if (variable.name == name) return types_.read_member(variable.structure, {});
     for (const auto& [type, notation] : type_names)
       if (type == name) return types_.type_of(types_.read_member(notation, {}));
-    const Structure* structure = find_structure(name, dialect_.domains);
+    const Structure* structure =
+        dialect_.policies ? find_policy_structure(name) : find_structure(name, dialect_.domains);
     return structure ? types_.type_of(types_.object(*structure)) : nullptr;
   }
 
@@ -144,13 +150,24 @@ class Checker {
     return member(node, check(*node.target));
   }
 
-  const Type* member(const Node& node, const Type* of) {
+  bool bound_member(const Node& node) {
+    const auto before = dialect_.bindings.empty() ? std::nullopt : dotted_name(*node.target);
+    return before && std::ranges::find(dialect_.bindings, fmt::format("{}.{}", *before, node.text), &Binding::name) !=
+                         dialect_.bindings.end();
+  }
+
+  const Type* member(const Node& node, const Type* of) { return member(node, node.text, of); }
+
+  const Type* member(const Node& node, string_view name, const Type* of) {
     const Type* target = types_.known(of);
     switch (target->kind) {
+      case Kind::optional:
+        return types_.optional(inside(member(node, name, target->first)));
       case Kind::map:
         return target->second;
       case Kind::object:
-        return member_of(node, *target->structure, node.text);
+        return target->schema ? described_member(node, *target->schema, name)
+                              : member_of(node, *target->structure, name);
       case Kind::parameter:
         types_.agree(Types::simple(Kind::dynamic), target);
         return Types::simple(Kind::dynamic);
@@ -158,13 +175,22 @@ class Checker {
       case Kind::error:
         return Types::simple(Kind::dynamic);
       default:
-        return fail(node, fmt::format("a value of type {} has no member \"{}\"", print(target), node.text));
+        return fail(node, fmt::format("a value of type {} has no member \"{}\"", print(target), name));
     }
+  }
+
+  // An optional of an optional is one.
+  static const Type* inside(const Type* type) { return type->kind == Kind::optional ? type->first : type; }
+
+  const Type* described_member(const Node& node, const api::Type& schema, string_view name) {
+    const api::Field* field = schema.find(name);
+    return field ? types_.described(*field) : fail(node, phrases::undefined_field(name));
   }
 
   const Type* member_of(const Node& node, const Structure& structure, string_view name) {
     const auto notation = member_type(structure, name, dialect_.naming);
     if (notation) return types_.read_member(*notation, package_of(structure));
+    if (dialect_.policies) return fail(node, phrases::undefined_field(name));
     const string_view hint = dialect_.naming == Naming::go ? "members have Go names here (vmi.Spec.Domain)"
                                                            : "members have JSON names here (vmi.spec.domain)";
     return fail(node, fmt::format("{} has no member \"{}\"; {}", structure.name, name, hint));
@@ -175,7 +201,8 @@ class Checker {
   struct Callee {
     const Function* standard = nullptr;
     const Function* extension = nullptr;
-    explicit operator bool() const { return standard || extension; }
+    const Function* policy = nullptr;
+    explicit operator bool() const { return standard || extension || policy; }
   };
 
   static const Function* find(std::span<const Function> functions, string_view name) {
@@ -184,14 +211,19 @@ class Checker {
   }
   Callee find(string_view name) const {
     return {.standard = find(standard_functions(), name),
-            .extension = dialect_.extensions ? find(extension_functions(), name) : nullptr};
+            .extension = dialect_.extensions ? find(extension_functions(), name) : nullptr,
+            .policy = dialect_.policies ? find(policy_functions(), name) : nullptr};
   }
 
   const Type* call(const Node& node) {
     std::vector<const Type*> arguments;
     if (node.target) arguments.push_back(nullptr);
+    const bool format = node.text == "format";
+    if (format) ++format_arguments_;
     for (const Node* part : node.parts) arguments.push_back(check(*part));
+    if (format) --format_arguments_;
     if (node.text == "_&&_" || node.text == "_||_") return logic(node, arguments);
+    if (node.text == "_?._") return types_.optional(inside(member(node, node.parts[1]->text, arguments[0])));
     if (!node.target) return call(node, find(node.text), arguments, false);
     if (const auto before = dotted_name(*node.target))
       if (const Callee callee = find(fmt::format("{}.{}", *before, node.text))) {
@@ -214,15 +246,26 @@ class Checker {
   }
 
   const Type* call(const Node& node, const Callee& callee, const std::vector<const Type*>& arguments, bool member) {
+    if (!callee && dialect_.policies) return fail(node, phrases::undeclared(node.text));
     if (!callee) return fail(node, fmt::format("unknown function \"{}\"", node.text));
     const Type* result = nullptr;
-    for (const Function* function : {callee.standard, callee.extension})
+    for (const Function* function : {callee.standard, callee.extension, callee.policy})
       if (function) try_overloads(function->overloads, arguments, member, result);
     if (result) return result;
+    if (dialect_.policies) return no_overload(node, arguments, member);
     std::string types;
     for (const Type* argument : arguments)
       types += fmt::format("{}{}", types.empty() ? "" : ", ", print(types_.final(argument)));
     return fail(node, fmt::format("\"{}\" does not support ({}){}", node.text, types, mixed_numbers(arguments)));
+  }
+
+  const Type* no_overload(const Node& node, const std::vector<const Type*>& arguments, bool member) {
+    std::string types;
+    for (std::size_t i = member ? 1 : 0; i < arguments.size(); ++i)
+      types += fmt::format("{}{}", types.empty() ? "" : ", ", print_reference(types_.final(arguments[i])));
+    const std::string target = member ? print_reference(types_.final(arguments[0])) + "." : "";
+    return fail(node, fmt::format("{}{}", phrases::no_overload(node.text, fmt::format("{}({})", target, types)),
+                                  mixed_numbers(arguments)));
   }
 
   // The most common mistake: unsigned members next to plain numbers.
@@ -260,13 +303,31 @@ class Checker {
   const Type* join_all(const Node& node, std::size_t first, std::size_t stride) {
     const Type* joined = nullptr;
     for (std::size_t i = first; i < node.parts.size(); i += stride) {
-      const Type* type = check(*node.parts[i]);
+      const Type* type = entry(node, i, stride, first, check(*node.parts[i]));
       if (!joined)
         joined = type;
+      else if (types_.agree(joined, type))
+        joined = types_.most_general(joined, type);
       else
-        joined = types_.agree(joined, type) ? types_.most_general(joined, type) : Types::simple(Kind::dynamic);
+        joined = dialect_.policies && format_arguments_ == 0 ? of_two_types(*node.parts[i], joined, type)
+                                                             : Types::simple(Kind::dynamic);
     }
     return joined ? joined : types_.fresh();
+  }
+
+  // What an entry adds: an optional one the value that it may have.
+  const Type* entry(const Node& node, std::size_t i, std::size_t stride, std::size_t first, const Type* type) {
+    const bool is_value = stride == 1 || first == 1;
+    if (!is_value || i / stride >= node.optional.size() || !node.optional[i / stride]) return type;
+    const Type* inner = types_.fresh();
+    if (types_.agree(type, types_.optional(inner))) return types_.known(inner);
+    return fail(*node.parts[i], fmt::format("an optional entry must be an optional value, not a value of type {}",
+                                            print(types_.final(type))));
+  }
+
+  const Type* of_two_types(const Node& node, const Type* wanted, const Type* found) {
+    return fail(node, fmt::format("expected type '{}' but found '{}'; the entries of a list or map must have one type",
+                                  print_reference(types_.final(wanted)), print_reference(types_.final(found))));
   }
 
   const Type* map(const Node& node) {
@@ -275,6 +336,7 @@ class Checker {
   }
 
   const Type* structure(const Node& node) {
+    if (dialect_.policies) return fail(node, phrases::undeclared(node.text));
     const Type* named = look_up(node.text, node.rooted);
     if (!named) return fail(node, fmt::format("unknown structure \"{}\"", node.text));
     if (named->kind != Kind::type || !named->first || named->first->kind != Kind::object)
@@ -293,6 +355,8 @@ class Checker {
 
   const Type* fold(const Node& node) {
     const Type* range = check(*node.target);
+    if (node.text.starts_with("opt")) return optional_fold(node, range);
+    if (!node.second.empty()) return pair_fold(node, types_.known(range));
     scopes_.emplace_back(node.variable, element_of(node, types_.known(range)));
     const Type* element = scopes_.back().second;
     std::vector<const Type*> parts;
@@ -303,6 +367,41 @@ class Checker {
     must_be_bool(*node.parts[0], parts[0]);
     if (node.text == "map") return types_.list(parts[1]);
     return node.text == "filter" ? types_.list(element) : Types::simple(Kind::boolean);
+  }
+
+  // optMap and optFlatMap: `variable` is the value, if there is one.
+  const Type* optional_fold(const Node& node, const Type* target) {
+    const Type* inner = types_.fresh();
+    if (!types_.agree(target, types_.optional(inner)))
+      return fail(node, fmt::format("{} requires an optional value, not a value of type {}", node.text,
+                                    print(types_.final(target))));
+    scopes_.emplace_back(node.variable, types_.known(inner));
+    const Type* result = check(*node.parts[0]);
+    scopes_.pop_back();
+    if (node.text == "optMap") return types_.optional(result);
+    const Type* flat = types_.optional(types_.fresh());
+    if (types_.agree(result, flat)) return types_.known(flat);
+    return fail(*node.parts[0], "optFlatMap requires an expression that gives an optional value");
+  }
+
+  // Macros with two variables: position and value of a list, key and value of a map.
+  const Type* pair_fold(const Node& node, const Type* range) {
+    const Type* second = element_of(node, range);
+    const Type* first = range->kind == Kind::list ? Types::simple(Kind::integer) : second;
+    if (range->kind == Kind::map) second = range->second;
+    scopes_.emplace_back(node.variable, first);
+    scopes_.emplace_back(node.second, second);
+    std::vector<const Type*> parts;
+    for (const Node* part : node.parts) parts.push_back(check(*part));
+    scopes_.resize(scopes_.size() - 2);
+    const bool transforms = node.text.starts_with("transform");
+    if (!transforms || parts.size() == 2) must_be_bool(*node.parts[0], parts[0]);
+    if (!transforms) return Types::simple(Kind::boolean);
+    if (node.text == "transformList") return types_.list(parts.back());
+    if (node.text == "transformMap") return types_.map(first, parts.back());
+    const Type* entries = types_.map(types_.fresh(), types_.fresh());
+    if (types_.agree(parts.back(), entries)) return types_.known(entries);
+    return fail(*node.parts.back(), "transformMapEntry requires an expression that gives a map");
   }
 
   const Type* element_of(const Node& node, const Type* range) {
@@ -337,6 +436,7 @@ class Checker {
   std::vector<std::pair<string_view, const Type*>> scopes_;  // variables of macros, innermost last
   std::unordered_map<const Node*, const Type*> found_;
   std::vector<const Node*> formats_;
+  std::size_t format_arguments_ = 0;  // how many calls of format() surround this: their lists may be mixed
   std::optional<Problem> problem_;
 };
 

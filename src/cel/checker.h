@@ -3,6 +3,7 @@
 
 #include <expected>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "cel/ast.h"
@@ -17,6 +18,12 @@ struct Variable {
   std::string_view structure;
 };
 
+// A variable whose type is known only once others were checked. The name may have dots.
+struct Binding {
+  std::string name;
+  const Type* type;
+};
+
 // What an expression may name.
 struct Dialect {
   std::string_view container;  // names are first looked for in here
@@ -24,6 +31,10 @@ struct Dialect {
   Naming naming;
   bool domains;     // libvirt's structures
   bool extensions;  // the strings, math and lists libraries; numbers of different types are compared
+  // As kube-apiserver has it for admission policies: its libraries, the values of a list or map of one type, no
+  // structures made by expressions, and problems in the phrases that programs look for.
+  bool policies = false;
+  std::span<const Binding> bindings = {};
 };
 
 // The type belongs to `types`.

@@ -21,16 +21,16 @@ std::string place_in(string_view text, std::size_t at) {
   return line == 1 ? fmt::format("column {}", column) : fmt::format("line {}, column {}", line, column);
 }
 
-std::string told(string_view text, const Problem& problem) {
-  return fmt::format("the expression is not valid: at {}, {}", place_in(text, problem.at), problem.message);
-}
-
 bool fits(const Type& type, Purpose purpose) {
   if (purpose == Purpose::condition) return type.kind == Kind::boolean;
   return type.kind == Kind::object && type.structure->name == "libvirtxml.Domain";
 }
 
 }  // namespace
+
+std::string describe(string_view text, const Problem& problem) {
+  return fmt::format("the expression is not valid: at {}, {}", place_in(text, problem.at), problem.message);
+}
 
 const Dialect& domain_dialect() {
   static constexpr Dialect dialect{.container = "libvirtxml",
@@ -48,12 +48,12 @@ const Dialect& node_dialect() {
 }
 
 std::optional<std::string> Compiler::problem_with(string_view expression, const Dialect& dialect, Purpose purpose) {
-  const auto tree = parse(expression, dialect.extensions);
-  if (!tree) return told(expression, tree.error());
+  const auto tree = parse(expression, {.sort_by = dialect.extensions, .extremes = dialect.extensions});
+  if (!tree) return describe(expression, tree.error());
   Types types(steps_left_);
   const auto type = check(*tree, dialect, types);
   steps_left_ = types.steps_left();
-  if (!type) return told(expression, type.error());
+  if (!type) return describe(expression, type.error());
   if (fits(**type, purpose)) return std::nullopt;
   const string_view wanted =
       purpose == Purpose::condition ? "a condition must be a bool" : "a mutation must be a Domain";

@@ -1,6 +1,6 @@
 // Expressions in plugins: may they be used where they stand? They are parsed and their types are checked, as upstream
-// does when a plugin is written; nothing is evaluated. What is known of the language and what is not stands in
-// COMPATIBILITY.md.
+// does when a plugin is written; nothing is evaluated (for that see program.h). What is known of the language and what
+// is not stands in COMPATIBILITY.md.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "cel/checker.h"
 #include "base/limits.h"
+#include "cel/checker.h"
 
 namespace vg::cel {
 
@@ -19,6 +19,9 @@ const Dialect& domain_dialect();
 const Dialect& node_dialect();
 
 enum class Purpose { condition, mutation };
+
+// `the expression is not valid: at column 3, WHY`.
+std::string describe(std::string_view text, const Problem& problem);
 
 // One for all expressions of an object: the work is bounded over all of them.
 class Compiler {

@@ -16,5 +16,7 @@ struct Function {
 std::span<const Function> standard_functions();
 // The strings, math and lists extensions, and comparisons of numbers of different types.
 std::span<const Function> extension_functions();
+// What kube-apiserver adds for admission policies.
+std::span<const Function> policy_functions();
 
 }  // namespace vg::cel

@@ -26,10 +26,29 @@ constexpr string_view reserved[] = {"as",       "break",  "const",  "continue", 
 struct Fold {
   string_view name;
   std::size_t arguments;
-  bool extension = false;
+  bool Syntax::* needs = nullptr;  // null: everybody has it
+  std::size_t variables = 1;
 };
-constexpr Fold folds[] = {{"all", 2},    {"exists", 2}, {"exists_one", 2}, {"existsOne", 2},
-                          {"filter", 2}, {"map", 2},    {"map", 3},        {"sortBy", 2, true}};
+constexpr Fold folds[] = {{"all", 2},
+                          {"exists", 2},
+                          {"exists_one", 2},
+                          {"existsOne", 2},
+                          {"filter", 2},
+                          {"map", 2},
+                          {"map", 3},
+                          {"sortBy", 2, &Syntax::sort_by},
+                          {"optMap", 2, &Syntax::optionals},
+                          {"optFlatMap", 2, &Syntax::optionals},
+                          {"all", 3, &Syntax::pairs, 2},
+                          {"exists", 3, &Syntax::pairs, 2},
+                          {"exists_one", 3, &Syntax::pairs, 2},
+                          {"existsOne", 3, &Syntax::pairs, 2},
+                          {"transformList", 3, &Syntax::pairs, 2},
+                          {"transformList", 4, &Syntax::pairs, 2},
+                          {"transformMap", 3, &Syntax::pairs, 2},
+                          {"transformMap", 4, &Syntax::pairs, 2},
+                          {"transformMapEntry", 3, &Syntax::pairs, 2},
+                          {"transformMapEntry", 4, &Syntax::pairs, 2}};
 
 constexpr string_view comparisons[] = {"<", "<=", ">=", ">", "==", "!=", "in"};
 constexpr string_view products[] = {"*", "/", "%"};
@@ -48,7 +67,7 @@ bool may_be_number(const Node& node) {
 
 class Parser {
  public:
-  Parser(std::vector<Token> tokens, bool extensions) : tokens_(std::move(tokens)), extensions_(extensions) {}
+  Parser(std::vector<Token> tokens, const Syntax& syntax) : tokens_(std::move(tokens)), syntax_(syntax) {}
 
   std::expected<Tree, Problem> run() {
     const Node* root = expression();
@@ -167,29 +186,36 @@ class Parser {
   }
 
   const Node* element_of(const Node* node) {
-    if (sees("?")) return no_optionals();
+    const bool optional = takes_optional();
     const Node* index = expression();
     expect("]");
-    return call(node->at, "_[_]", {node, index});
+    return call(node->at, optional ? "_[?_]" : "_[_]", {node, index});
   }
 
-  const Node* no_optionals() {
-    return fail(here().at, "optional values are not supported; use has() to check for a member");
+  // Takes the question mark of an optional entry or member.
+  bool takes_optional() {
+    if (!sees("?")) return false;
+    if (syntax_.optionals) return take("?");
+    fail(here().at, "optional values are not supported; use has() to check for a member");
+    return false;
   }
 
   const Node* member_of(const Node* node) {
-    if (sees("?")) return no_optionals();
+    const bool optional = takes_optional();
     const Token name = here();
     if (name.kind != TokenKind::identifier) return fail(name.at, "the name of a member must follow the dot");
     ++at_;
+    if (optional)
+      return call(node->at, "_?._",
+                  {node, made({.kind = NodeKind::string, .at = name.at, .text = std::string(name.text)})});
     if (!take("("))
       return made({.kind = NodeKind::select, .at = name.at, .text = std::string(name.text), .target = node});
     std::vector<const Node*> arguments = list_until(")", false);
     if (problem_) return &nothing_;
     for (const Fold& fold : folds)
-      if (fold.name == name.text && fold.arguments == arguments.size() && (extensions_ || !fold.extension))
-        return fold_over(node, name, std::move(arguments));
-    if (extensions_ && node->kind == NodeKind::name && node->text == "math" &&
+      if (fold.name == name.text && fold.arguments == arguments.size() && (!fold.needs || syntax_.*fold.needs))
+        return fold_over(node, name, fold.variables, std::move(arguments));
+    if (syntax_.extremes && node->kind == NodeKind::name && node->text == "math" &&
         (name.text == "greatest" || name.text == "least"))
       return extreme(name, std::move(arguments));
     return made({.kind = NodeKind::call,
@@ -199,20 +225,27 @@ class Parser {
                  .parts = std::move(arguments)});
   }
 
-  const Node* fold_over(const Node* range, const Token& name, std::vector<const Node*> arguments) {
+  const Node* fold_over(const Node* range, const Token& name, std::size_t variables,
+                        std::vector<const Node*> arguments) {
+    for (std::size_t i = 0; i < variables; ++i)
+      if (arguments[i]->kind != NodeKind::name || arguments[i]->rooted)
+        return fail(arguments[i]->at, fmt::format("{} requires the name of its variable as the {} argument", name.text,
+                                                  i == 0 ? "first" : "second"));
     const Node& variable = *arguments[0];
-    if (variable.kind != NodeKind::name || variable.rooted)
-      return fail(variable.at, fmt::format("{} requires the name of its variable as the first argument", name.text));
+    const std::string_view second = variables == 2 ? std::string_view(arguments[1]->text) : std::string_view();
+    if (variables == 2 && second == variable.text)
+      return fail(arguments[1]->at, fmt::format("the two variables of {} must have different names", name.text));
     if (name.text == "sortBy" && (is_literal(range->kind) || range->kind == NodeKind::map ||
                                   range->kind == NodeKind::structure || range->kind == NodeKind::has))
       return fail(range->at, "sortBy requires a list");
-    arguments.erase(arguments.begin());
+    arguments.erase(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(variables));
     return made({.kind = NodeKind::fold,
                  .at = name.at,
                  .text = std::string(name.text),
                  .target = range,
                  .parts = std::move(arguments),
-                 .variable = variable.text});
+                 .variable = variable.text,
+                 .second = second});
   }
 
   // math.greatest and math.least take any number of numbers, or one list of them.
@@ -229,11 +262,11 @@ class Parser {
   }
 
   // Expressions up to a closing bracket, which is taken as well.
-  std::vector<const Node*> list_until(string_view close, bool comma_may_end) {
+  std::vector<const Node*> list_until(string_view close, bool comma_may_end, std::vector<bool>* optional = nullptr) {
     std::vector<const Node*> parts;
     if (comma_may_end && sees(",") && sees(close, 1)) ++at_;
     while (!problem_ && !sees(close)) {
-      if (sees("?")) no_optionals();
+      if (optional) optional->push_back(takes_optional());
       parts.push_back(expression());
       if (!take(",")) break;
       if (!comma_may_end && sees(close)) fail(here().at, "an argument must follow the comma");
@@ -252,23 +285,27 @@ class Parser {
       expect(")");
       return inner;
     }
-    if (take("[")) return made({.kind = NodeKind::list, .at = at, .parts = list_until("]", true)});
+    if (take("[")) {
+      Node list{.kind = NodeKind::list, .at = at};
+      list.parts = list_until("]", true, &list.optional);
+      return made(std::move(list));
+    }
     if (take("{")) return map(at);
     return literal();
   }
 
   const Node* map(std::size_t at) {
-    std::vector<const Node*> parts;
+    Node map{.kind = NodeKind::map, .at = at};
     if (sees(",") && sees("}", 1)) ++at_;
     while (!problem_ && !sees("}")) {
-      if (sees("?")) no_optionals();
-      parts.push_back(expression());
+      map.optional.push_back(takes_optional());
+      map.parts.push_back(expression());
       expect(":");
-      parts.push_back(expression());
+      map.parts.push_back(expression());
       if (!take(",")) break;
     }
     expect("}");
-    return made({.kind = NodeKind::map, .at = at, .parts = std::move(parts)});
+    return made(std::move(map));
   }
 
   // How many tokens the name of a structure takes that starts here, or 0 when no such literal does.
@@ -309,7 +346,7 @@ class Parser {
     expect("{");
     if (sees(",") && sees("}", 1)) ++at_;
     while (!problem_ && !sees("}")) {
-      if (sees("?")) no_optionals();
+      if (sees("?")) fail(here().at, "optional members of structures are not supported");
       if (here().kind != TokenKind::identifier) fail(here().at, "expected the name of a member");
       node.fields.push_back(here().text);
       ++at_;
@@ -333,7 +370,7 @@ class Parser {
         if (!negative) return unsigned_integer(at, token.text);
         break;
       case TokenKind::real:
-        return real(at, std::string(token.text));
+        return real(at, fmt::format("{}{}", negative ? "-" : "", token.text));
       case TokenKind::string:
       case TokenKind::bytes:
         return made({.kind = token.kind == TokenKind::string ? NodeKind::string : NodeKind::bytes,
@@ -362,7 +399,7 @@ class Parser {
     const auto value = magnitude(digits);
     constexpr std::uint64_t most = INT64_MAX;
     if (!value || *value > most + (negative ? 1 : 0)) return fail(at, "the number does not fit into 64 bits");
-    return made({.kind = NodeKind::integer, .at = at, .text = std::string(digits)});
+    return made({.kind = NodeKind::integer, .at = at, .text = fmt::format("{}{}", negative ? "-" : "", digits)});
   }
 
   const Node* unsigned_integer(std::size_t at, string_view digits) {
@@ -376,7 +413,7 @@ class Parser {
   }
 
   std::vector<Token> tokens_;
-  bool extensions_;
+  Syntax syntax_;
   std::size_t at_ = 0;
   std::size_t nesting_ = 0;
   Tree tree_;
@@ -386,13 +423,13 @@ class Parser {
 
 }  // namespace
 
-std::expected<Tree, Problem> parse(string_view text, bool extensions) {
+std::expected<Tree, Problem> parse(string_view text, const Syntax& syntax) {
   if (text.size() > limits::cel_expression_bytes_max)
     return std::unexpected(Problem{0, fmt::format("the expression has {} bytes, at most {} are supported", text.size(),
                                                   limits::cel_expression_bytes_max)});
   auto tokens = tokenize(text);
   if (!tokens) return std::unexpected(std::move(tokens.error()));
-  return Parser(std::move(*tokens), extensions).run();
+  return Parser(std::move(*tokens), syntax).run();
 }
 
 }  // namespace vg::cel

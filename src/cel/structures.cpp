@@ -31,7 +31,9 @@ const Structure* find_structure(string_view name, bool with_domains) {
   return found || !with_domains ? found : find_in(domain_structures(), name);
 }
 
-string_view package_of(const Structure& structure) { return structure.name.substr(0, structure.name.find('.')); }
+const Structure* find_policy_structure(string_view name) { return find_in(policy_structures(), name); }
+
+string_view package_of(const Structure& structure) { return structure.name.substr(0, structure.name.rfind('.')); }
 
 std::optional<string_view> member_type(const Structure& structure, string_view member, Naming naming) {
   string_view rest = structure.members;

@@ -17,15 +17,20 @@ struct Structure {
   std::string_view members;
 };
 
-// Both are ordered by name.
+// All are ordered by name.
 std::span<const Structure> machine_structures();
 std::span<const Structure> domain_structures();
+// What admission policies are told besides the objects, and the types of Kubernetes' own libraries.
+std::span<const Structure> policy_structures();
 
 // Which of their names members go by.
 enum class Naming : std::uint8_t { go, json };
 
 // Null where there is none of that name; those of domains are found only on demand.
 const Structure* find_structure(std::string_view name, bool with_domains);
+
+// Of policy_structures() alone.
+const Structure* find_policy_structure(std::string_view name);
 
 // The package of a structure: "v1".
 std::string_view package_of(const Structure& structure);

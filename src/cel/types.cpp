@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 
 #include "base/limits.h"
@@ -26,13 +27,39 @@ std::string print_to(const Type* type, int levels) {
       return fmt::format("[]{}", print_to(type->first, levels - 1));
     case Kind::map:
       return fmt::format("map[{}]{}", print_to(type->first, levels - 1), print_to(type->second, levels - 1));
+    case Kind::optional:
+      return fmt::format("optional[{}]", print_to(type->first, levels - 1));
     case Kind::object:
-      return std::string(type->structure->name);
+      return std::string(type->structure ? type->structure->name : type->schema->openapi_name);
     default:
       for (const auto& [name, kind] : names)
         if (kind == type->kind) return std::string(name);
       return "dyn";
   }
+}
+
+std::string print_reference_to(const Type* type, int levels) {
+  if (levels == 0) return "...";
+  switch (type->kind) {
+    case Kind::list:
+      return fmt::format("list({})", print_reference_to(type->first, levels - 1));
+    case Kind::map:
+      return fmt::format("map({}, {})", print_reference_to(type->first, levels - 1),
+                         print_reference_to(type->second, levels - 1));
+    case Kind::optional:
+      return fmt::format("optional_type({})", print_reference_to(type->first, levels - 1));
+    case Kind::null:
+      return "null_type";
+    default:
+      return print_to(type, levels);
+  }
+}
+
+// In `optional[T]`: what stands between the brackets; nothing for any other notation.
+std::optional<string_view> inside_optional(string_view notation) {
+  constexpr string_view start = "optional[";
+  if (!notation.starts_with(start)) return std::nullopt;
+  return notation.substr(start.size(), notation.size() - start.size() - 1);
 }
 
 // In `map[K]V`: where the bracket of K ends. Keys are never maps or lists.
@@ -61,6 +88,7 @@ const Type* Types::read(string_view notation, Letters& letters) {
     const Type* key = read(notation.substr(4, end - 4), letters);
     return map(key, read(notation.substr(end + 1), letters));
   }
+  if (const auto inside = inside_optional(notation)) return optional(read(*inside, letters));
   if (notation.size() == 1) {
     const Type*& letter = letters[static_cast<std::size_t>(notation[0] - 'A')];
     if (!letter) letter = fresh();
@@ -76,12 +104,45 @@ const Type* Types::read_member(string_view notation, string_view package) {
     const Type* key = read_member(notation.substr(4, end - 4), package);
     return map(key, read_member(notation.substr(end + 1), package));
   }
+  if (const auto inside = inside_optional(notation)) return optional(read_member(*inside, package));
   for (const auto& [name, kind] : names)
     if (name == notation) return simple(kind);
   const bool complete = notation.find('.') != notation.npos;
-  const Structure* structure =
-      complete ? find_structure(notation, true) : find_structure(fmt::format("{}.{}", package, notation), true);
+  const std::string name = complete ? std::string(notation) : fmt::format("{}.{}", package, notation);
+  const Structure* structure = find_policy_structure(name);
+  if (!structure) structure = find_structure(name, true);
   return structure ? object(*structure) : simple(Kind::error);
+}
+
+const Type* Types::described(const api::Node& node) {
+  switch (node.shape) {
+    case api::Shape::string:
+    case api::Shape::duration:
+      return simple(Kind::string);
+    case api::Shape::boolean:
+      return simple(Kind::boolean);
+    case api::Shape::bytes:
+      return simple(Kind::bytes);
+    case api::Shape::time:
+    case api::Shape::micro_time:
+      return simple(Kind::timestamp);
+    case api::Shape::float32:
+    case api::Shape::float64:
+      return simple(Kind::real);
+    case api::Shape::structure:
+      return object(*node.type);
+    case api::Shape::list:
+      return list(described(*node.element));
+    case api::Shape::map:
+      return map(simple(Kind::string), described(*node.element));
+    case api::Shape::quantity:
+    case api::Shape::int_or_string:
+    case api::Shape::raw:
+    case api::Shape::fields:
+      return simple(Kind::dynamic);
+    default:
+      return simple(Kind::integer);
+  }
 }
 
 class Types::Level {
@@ -116,7 +177,7 @@ void Types::bind(const Type* parameter, const Type* type) {
 
 bool Types::null_fits(const Type* type) const {
   return type->kind == Kind::null || type->kind == Kind::object || type->kind == Kind::timestamp ||
-         type->kind == Kind::duration;
+         type->kind == Kind::duration || type->kind == Kind::optional;
 }
 
 bool Types::assignable(const Type* left, const Type* right) {
@@ -134,8 +195,8 @@ bool Types::assignable(const Type* left, const Type* right) {
   if (left->kind == Kind::null) return null_fits(right);
   if (right->kind == Kind::null) return null_fits(left);
   if (left->kind != right->kind) return false;
-  if (left->kind == Kind::object) return left->structure == right->structure;
-  if (left->kind == Kind::list) return assignable(left->first, right->first);
+  if (left->kind == Kind::object) return left->structure == right->structure && left->schema == right->schema;
+  if (left->kind == Kind::list || left->kind == Kind::optional) return assignable(left->first, right->first);
   if (left->kind == Kind::map) return assignable(left->first, right->first) && assignable(left->second, right->second);
   return true;
 }
@@ -164,7 +225,7 @@ bool Types::occurs(const Type* parameter, const Type* within) {
     const Type* behind = bound_[within->parameter];
     return behind && occurs(parameter, behind);
   }
-  return (within->kind == Kind::list && occurs(parameter, within->first)) ||
+  return ((within->kind == Kind::list || within->kind == Kind::optional) && occurs(parameter, within->first)) ||
          (within->kind == Kind::map && (occurs(parameter, within->first) || occurs(parameter, within->second)));
 }
 
@@ -173,15 +234,16 @@ bool Types::covers(const Type* left, const Type* right) {
   if (!level) return true;
   if (left->kind == Kind::dynamic || left->kind == Kind::parameter) return true;
   if (right->kind == Kind::dynamic || right->kind == Kind::parameter || left->kind != right->kind) return false;
-  if (left->kind == Kind::list) return covers(left->first, right->first);
+  if (left->kind == Kind::list || left->kind == Kind::optional) return covers(left->first, right->first);
   if (left->kind == Kind::map) return covers(left->first, right->first) && covers(left->second, right->second);
-  return left->structure == right->structure;
+  return left->structure == right->structure && left->schema == right->schema;
 }
 
 bool Types::same(const Type* left, const Type* right) {
   const Level level(*this);
   if (left == right || !level) return true;
-  if (left->kind != right->kind || left->structure != right->structure || left->parameter != right->parameter)
+  if (left->kind != right->kind || left->structure != right->structure || left->schema != right->schema ||
+      left->parameter != right->parameter)
     return false;
   if (left->kind == Kind::type)
     return !left->first == !right->first && (!left->first || same(left->first, right->first));
@@ -196,16 +258,22 @@ const Type* Types::substitute(const Type* type, bool to_dynamic) {
     if (behind) return substitute(behind, to_dynamic);
     return to_dynamic ? simple(Kind::dynamic) : type;
   }
-  if (type->kind != Kind::list && type->kind != Kind::map) return type;
+  if (type->kind != Kind::list && type->kind != Kind::map && type->kind != Kind::optional) return type;
   const Type* first = substitute(type->first, to_dynamic);
   const Type* second = type->second ? substitute(type->second, to_dynamic) : nullptr;
   if (first == type->first && second == type->second) return type;
+  if (type->kind == Kind::optional) return optional(first);
   return second ? map(first, second) : list(first);
 }
 
 std::string print(const Type* type) {
   constexpr int shown_levels = 4;
   return print_to(type, shown_levels);
+}
+
+std::string print_reference(const Type* type) {
+  constexpr int shown_levels = 4;
+  return print_reference_to(type, shown_levels);
 }
 
 }  // namespace vg::cel

@@ -1,7 +1,7 @@
 // The types of expressions, and which may stand for which (cel-spec, "Gradual Type Checking").
 //
 // Notation: bool, int, uint, double, string, bytes, timestamp, duration, null, type, dyn; []T for a list, map[K]V for a
-// map; the name of a structure; a single capital letter for a type that is still to be found.
+// map; optional[T]; the name of a structure; a single capital letter for a type that is still to be found.
 #pragma once
 
 #include <array>
@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/schema.h"
 #include "cel/structures.h"
 
 namespace vg::cel {
@@ -28,10 +29,11 @@ enum class Kind : std::uint8_t {
   timestamp,
   duration,
   type,
-  dynamic,  // known only when the expression runs
-  error,    // a problem was told already: goes with everything
-  list,     // of first
-  map,      // from first to second
+  dynamic,   // known only when the expression runs
+  error,     // a problem was told already: goes with everything
+  list,      // of first
+  map,       // from first to second
+  optional,  // a value of first, or none
   object,
   parameter,  // still to be found
 };
@@ -41,6 +43,7 @@ struct Type {
   const Type* first = nullptr;  // also what a type is the type of
   const Type* second = nullptr;
   const Structure* structure = nullptr;
+  const api::Type* schema = nullptr;  // of an object that is described by the schema instead
   std::size_t parameter = 0;
 };
 
@@ -54,7 +57,11 @@ class Types {
   const Type* map(const Type* key, const Type* value) {
     return made({.kind = Kind::map, .first = key, .second = value});
   }
+  const Type* optional(const Type* of) { return made({.kind = Kind::optional, .first = of}); }
   const Type* object(const Structure& structure) { return made({.kind = Kind::object, .structure = &structure}); }
+  const Type* object(const api::Type& schema) { return made({.kind = Kind::object, .schema = &schema}); }
+  // What expressions see of a value that the schema describes.
+  const Type* described(const api::Node& node);
   const Type* type_of(const Type* what) { return made({.kind = Kind::type, .first = what}); }
   const Type* fresh();
 
@@ -103,5 +110,7 @@ class Types {
 
 // As in the notation; what is nested deeper than a few levels is left out.
 std::string print(const Type* type);
+// As the reference implementation writes types: list(int), map(string, dyn), optional_type(int).
+std::string print_reference(const Type* type);
 
 }  // namespace vg::cel
