@@ -13,6 +13,7 @@
 #include "housekeeping/event_expiry.h"
 #include "housekeeping/first_start.h"
 #include "json/access.h"
+#include "kubernetes_checks.h"
 #include "local/bootstrap_roles.h"
 #include "local/pki.h"
 #include "objects/draft.h"
@@ -209,10 +210,11 @@ void StandaloneApi::add_token_documents(std::string_view server_url) {
 
 void StandaloneApi::add_routes(server::Router& router, server::HealthRegistry& health) {
   api_->add_routes(router);
-  health.add("store", server::HealthScope::readiness, [this]() -> std::optional<std::string> {
+  const auto store = [this]() -> std::optional<std::string> {
     if (store_->health().ok) return std::nullopt;
     return "the store does not accept writes; see the log";
-  });
+  };
+  health.add("store", server::HealthScope::readiness, store);
   using enum server::HealthScope;
   health.add("audit", audit_->required() ? readiness : degraded, [this] { return audit_->problem(); });
   health.add("tokens", degraded, [this]() -> std::optional<std::string> {
@@ -224,6 +226,7 @@ void StandaloneApi::add_routes(server::Router& router, server::HealthRegistry& h
     const engine::Engine* engine = running_engine_.load(std::memory_order_acquire);
     return engine ? engine->problem() : std::nullopt;
   });
+  add_kubernetes_checks(health, store);
   health_ = &health;
 }
 

@@ -24,7 +24,7 @@ inline constexpr std::size_t policy_params_max = 256;
 inline constexpr std::size_t policy_message_bytes_max = 5 * 1024;
 // The value of an audit annotation; what is longer is cut.
 inline constexpr std::size_t policy_annotation_bytes_max = 10 * 1024;
-// Compiled policies and bindings that are kept; more are refused when they are written.
-inline constexpr std::size_t policies_max = 1000;
+// All annotations of one request; what is beyond is left out.
+inline constexpr std::size_t policy_annotations_bytes_max = 64 * 1024;
 
 }  // namespace vg::limits

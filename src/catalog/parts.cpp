@@ -25,12 +25,8 @@ struct ReadOnly {
 
 // A webhook that is registered and never called would let through what its owner believes to be refused.
 constexpr std::string_view no_webhooks = "this server calls no webhooks, so none can be registered";
-// Likewise a policy that is stored and never evaluated.
-constexpr std::string_view no_policies = "this server evaluates no admission policies, so none can be created";
 constexpr std::array read_only{
     ReadOnly{"admissionregistration.k8s.io/mutatingwebhookconfigurations", no_webhooks},
-    ReadOnly{"admissionregistration.k8s.io/validatingadmissionpolicies", no_policies},
-    ReadOnly{"admissionregistration.k8s.io/validatingadmissionpolicybindings", no_policies},
     ReadOnly{"admissionregistration.k8s.io/validatingwebhookconfigurations", no_webhooks},
     ReadOnly{"apiregistration.k8s.io/apiservices",
              "this server aggregates no others; the list is what it serves itself"},

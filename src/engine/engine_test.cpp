@@ -132,13 +132,15 @@ class EngineTest : public testing::Test {
     options.path = folder_.file("store.db");
     store_ = store::must_open(std::move(options));
     commits_ = std::make_unique<resources::Commits>(*store_);
+    policies_.emplace(*store_);
     backend_.emplace(resources::Backend{.store = *store_,
                                         .commits = *commits_,
                                         .authorizer = authorizer_,
                                         .clock = clock_,
                                         .admission = admission::offline_environment(),
                                         .rules = rules_,
-                                        .quotas = quotas_});
+                                        .quotas = quotas_,
+                                        .policies = *policies_});
   }
 
   void start(std::span<const Controller> controllers) {
@@ -240,6 +242,7 @@ class EngineTest : public testing::Test {
   AllowAll authorizer_;
   AllRules rules_;
   NoQuotas quotas_;
+  std::optional<resources::AdmissionPolicies> policies_;
   config::FixedConfig config_{config::ClusterConfig::defaults("amd64")};
   Toy toy_;
   std::unique_ptr<store::EmbeddedStore> store_;

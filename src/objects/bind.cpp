@@ -12,6 +12,7 @@
 #include "objects/object_meta.h"
 #include "objects/object_writes.h"
 #include "objects/pod_binding.h"
+#include "objects/policies/enforce.h"
 #include "objects/rules.h"
 
 namespace vg::resources {
@@ -96,6 +97,15 @@ Task<Result<void>> bind(ObjectRequest& request, SentObject sent) {
   request.deed.name = name;
   const std::string now = request.now();
   const WriteContext write = write_context(request, now);
+  if (auto problem = co_await find_policy_problem(request,
+                                                  {.operation = "CREATE",
+                                                   .ns = request.key_ns(),
+                                                   .name = name,
+                                                   .object = &sent.object,
+                                                   .body_version = "v1",
+                                                   .body_kind = "Binding"},
+                                                  request.storage(), work_bytes(request)))
+    co_return fail(std::move(*problem));
   for (int attempt = 1;; ++attempt) {
     const ObjectPtr current = request.find(name);
     if (!current) co_return fail(request.not_found(name));

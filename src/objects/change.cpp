@@ -20,6 +20,7 @@
 #include "objects/limit_ranges.h"
 #include "objects/managed_fields.h"
 #include "objects/object_meta.h"
+#include "objects/policies/enforce.h"
 #include "objects/quota_usage.h"
 #include "objects/rules.h"
 
@@ -92,6 +93,25 @@ Result<std::optional<ObjectDraft>> judge(ObjectRequest& request, const json::Val
   if (request.subresource.empty()) add_kind_warning(request.resource, request.warnings);
   if (same_object(wanted.get_object(), old.get_object())) return std::nullopt;
   return make_draft(wanted.get_object(), request.resource, owners);
+}
+
+// A Scale is judged as what it is.
+Task<std::optional<Status>> find_update_problem(ObjectRequest& request, const json::Value& old,
+                                                const json::Value& wanted, std::size_t bytes) {
+  PolicyQuestion question{.operation = "UPDATE", .ns = request.key_ns(), .name = request.name};
+  question.object = &wanted;
+  question.old_object = &old;
+  if (request.subresource != "scale" || !request.resource.kind->scale || !request.backend.policies.current())
+    co_return co_await find_policy_problem(request, question, request.storage(), bytes);
+  const api::Scale& scale = *request.resource.kind->scale;
+  const json::Value after = make_scale(wanted.get_object(), scale, request.storage());
+  const json::Value before = make_scale(old.get_object(), scale, request.storage());
+  question.object = &after;
+  question.old_object = &before;
+  question.body_group = "autoscaling";
+  question.body_version = "v1";
+  question.body_kind = "Scale";
+  co_return co_await find_policy_problem(request, question, request.storage(), bytes);
 }
 
 }  // namespace
@@ -252,6 +272,10 @@ Task<Written> change_object(ObjectRequest& request, const ObjectPtr& current, co
   if (request.group() == auth::rbac_group)
     if (auto escalation = co_await find_escalation(request, bytes, wanted.get_object(), &old.get_object()))
       co_return refused(std::move(*escalation));
+  if (request.group() == policies::group)
+    if (auto problem = co_await find_parameter_problem(request, wanted.get_object()))
+      co_return refused(std::move(*problem));
+  if (auto problem = co_await find_update_problem(request, old, wanted, bytes)) co_return refused(std::move(*problem));
   auto judged = co_await off_loop_with_lookups(request, bytes, [&] { return judge(request, old, wanted, owners); });
   if (!judged) co_return refused(std::move(judged.error()));
   if (!*judged) co_return current;

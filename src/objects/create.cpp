@@ -22,6 +22,7 @@
 #include "objects/managed_fields.h"
 #include "objects/object_meta.h"
 #include "objects/object_writes.h"
+#include "objects/policies/enforce.h"
 #include "objects/priority_classes.h"
 #include "objects/quota_usage.h"
 #include "objects/rules.h"
@@ -251,6 +252,12 @@ Task<Result<ObjectPtr>> create_object(ObjectRequest& request, json::Value object
   if (request.group() == auth::rbac_group)
     if (auto escalation = co_await find_escalation(request, bytes, members, nullptr))
       co_return fail(std::move(*escalation));
+  if (request.group() == policies::group)
+    if (auto problem = co_await find_parameter_problem(request, members)) co_return fail(std::move(*problem));
+  if (auto problem = co_await find_policy_problem(
+          request, {.operation = "CREATE", .ns = request.key_ns(), .name = named->name, .object = &object},
+          request.storage(), bytes))
+    co_return fail(std::move(*problem));
   if (auto judged = co_await off_loop_with_lookups(request, bytes, [&] { return judge(request, named->name, object); });
       !judged)
     co_return fail(std::move(judged.error()));

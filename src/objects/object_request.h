@@ -19,6 +19,7 @@
 #include "json/arena_pool.h"
 #include "objects/commit.h"
 #include "objects/decode.h"
+#include "objects/policies/policy_set.h"
 #include "objects/quotas.h"
 #include "objects/write_options.h"
 #include "ports/authorizer.h"
@@ -35,6 +36,7 @@ struct Backend {
   const admission::Environment& admission;  // what the admission rules know beside the object
   const auth::RuleResolver& rules;          // what users hold: roles are written by those who hold as much
   Quotas& quotas;                           // of the same store
+  AdmissionPolicies& policies;              // likewise
 };
 
 // Where the object is. All texts outlive the request.
@@ -50,6 +52,7 @@ struct Deed {
   std::string name = {};  // of the object, when the server made it up
   bool dry_run = false;   // it changed nothing on purpose
   bool changed = false;   // it changed something, even if it was refused in the end
+  std::vector<std::pair<std::string, std::string>> annotations = {};  // what admission policies have to say of it
 };
 
 struct ObjectRequest {

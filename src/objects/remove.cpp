@@ -14,6 +14,7 @@
 #include "objects/draft.h"
 #include "objects/effects.h"
 #include "objects/object_writes.h"
+#include "objects/policies/enforce.h"
 #include "objects/turn.h"
 
 namespace vg::resources {
@@ -32,6 +33,7 @@ Task<std::expected<Deleted, Refused>> delete_once(ObjectRequest& request, const 
                                                   const DeleteOptions& options) {
   if (auto seated = co_await request.work_on(work_bytes(request, current.get())); !seated)
     co_return refused(std::move(seated.error()));
+  if (auto problem = co_await find_deletion_problem(request, current)) co_return refused(std::move(*problem));
   auto plan = co_await off_loop(request.core, work_bytes(request, current.get()), [&] {
     return plan_deletion(*current, request.resource, options, now_seconds(request), request.storage());
   });
@@ -70,6 +72,7 @@ Task<Result<std::vector<ObjectPtr>>> delete_round(ObjectRequest& request, std::s
   std::vector<ObjectPtr> written;
   for (const auto& object : objects) {
     if (turn.over()) co_await turn.pass();
+    if (auto problem = co_await find_deletion_problem(request, object)) co_return fail(std::move(*problem));
     // Not the request's own memory: a collection may be larger than everything a request should hold.
     json::Document memory;
     auto plan = plan_deletion(*object, request.resource, options, now_seconds(request), memory.storage());
@@ -153,6 +156,16 @@ Task<Result<Deleted>> evict(ObjectRequest& request, json::Value eviction, const 
   if (auto undone = co_await admission::carry_out_all(effects, request.core, effects_in(request.backend)))
     co_return fail(std::move(*undone));
   if (!judged) co_return fail(judged.error());
+  if (auto problem = co_await find_policy_problem(request,
+                                                  {.operation = "CREATE",
+                                                   .ns = request.key_ns(),
+                                                   .name = request.name,
+                                                   .object = &eviction,
+                                                   .body_group = "policy",
+                                                   .body_version = "v1",
+                                                   .body_kind = "Eviction"},
+                                                  request.storage(), work_bytes(request)))
+    co_return fail(std::move(*problem));
   co_return co_await remove(request, options);
 }
 

@@ -162,14 +162,17 @@ void add_kind_warning(const Resource& resource, std::vector<std::string>& warnin
 }
 
 bool takes_unconditional_update(const Resource& resource) {
-  static constexpr std::array<std::string_view, 8> conditional = {"apiextensions.k8s.io/customresourcedefinitions",
-                                                                  "coordination.k8s.io/leases",
-                                                                  "node.k8s.io/runtimeclasses",
-                                                                  "policy/poddisruptionbudgets",
-                                                                  "storage.k8s.io/csidrivers",
-                                                                  "storage.k8s.io/csinodes",
-                                                                  "storage.k8s.io/csistoragecapacities",
-                                                                  "storage.k8s.io/volumeattachments"};
+  static constexpr std::array<std::string_view, 10> conditional = {
+      "admissionregistration.k8s.io/validatingadmissionpolicies",
+      "admissionregistration.k8s.io/validatingadmissionpolicybindings",
+      "apiextensions.k8s.io/customresourcedefinitions",
+      "coordination.k8s.io/leases",
+      "node.k8s.io/runtimeclasses",
+      "policy/poddisruptionbudgets",
+      "storage.k8s.io/csidrivers",
+      "storage.k8s.io/csinodes",
+      "storage.k8s.io/csistoragecapacities",
+      "storage.k8s.io/volumeattachments"};
   return !resource.kind->custom && std::ranges::find(conditional, resource.key) == conditional.end();
 }
 

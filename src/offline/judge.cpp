@@ -64,13 +64,15 @@ ServerAnswer judge_once(const Candidate& candidate, const World& world, StandIn 
   resources::Commits commits(store);
   EverythingIsAllowed allowed;
   NothingIsCounted quotas;
+  resources::AdmissionPolicies policies(store);
   resources::Backend backend{.store = store,
                              .commits = commits,
                              .authorizer = allowed,
                              .clock = world.clock,
                              .admission = environment,
                              .rules = allowed,
-                             .quotas = quotas};
+                             .quotas = quotas,
+                             .policies = policies};
   WaitingCore core;
   resources::ObjectRequest request(backend, core, nullptr, candidate.resource, candidate.version,
                                    candidate.user ? *candidate.user : administrator(), {.ns = candidate.ns});

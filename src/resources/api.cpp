@@ -218,13 +218,15 @@ bool is_posted_review(const Resource& resource) {
 
 ResourceApi::ResourceApi(ApiParts parts)
     : parts_(parts),
+      policies_(parts_.store),
       backend_{{.store = parts_.store,
                 .commits = parts_.commits,
                 .authorizer = parts_.authorizer,
                 .clock = parts_.clock,
                 .admission = parts_.admission,
                 .rules = parts_.rules,
-                .quotas = parts_.quotas},
+                .quotas = parts_.quotas,
+                .policies = policies_},
                parts_.table,
                parts_.continue_tokens},
       gate_(parts_.identifier, parts_.authorizer) {}
@@ -320,7 +322,8 @@ void ResourceApi::audit(const Recorded& request, bool allowed, const Asker& aske
                              .code = call.status(),
                              .allowed = allowed,
                              .reason = asker.reason,
-                             .milliseconds = took.count()});
+                             .milliseconds = took.count(),
+                             .annotations = deed.annotations});
 }
 
 Task<void> ResourceApi::serve(server::Call& call, const RequestInfo& info, const Asker& asker, Deed& deed) {

@@ -94,6 +94,7 @@ class ResourceApi {
   void audit(const Recorded& request, bool allowed, const Asker& asker, const Deed& deed = {}) const;
 
   ApiParts parts_;
+  AdmissionPolicies policies_;
   ApiBackend backend_;
   Gate gate_;
   std::map<std::string, SpecialHandler, std::less<>> groups_;

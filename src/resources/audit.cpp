@@ -55,6 +55,18 @@ std::string begin_line(std::string_view time) {
   return line;
 }
 
+void append_annotations(std::string& line, std::span<const std::pair<std::string, std::string>> annotations) {
+  if (annotations.empty()) return;
+  line += ",\"annotations\":{";
+  for (std::size_t i = 0; i < annotations.size(); ++i) {
+    if (i > 0) line += ',';
+    append_json_string(line, annotations[i].first);
+    line += ':';
+    append_json_string(line, annotations[i].second);
+  }
+  line += '}';
+}
+
 std::string line_of(const AuditEntry& entry) {
   std::string line = begin_line(entry.time);
   member(line, "requestId", entry.request_id);
@@ -68,6 +80,7 @@ std::string line_of(const AuditEntry& entry) {
   fmt::format_to(std::back_inserter(line), FMT_COMPILE(R"(,"code":{},"decision":"{}")"), entry.code,
                  entry.allowed ? "allow" : "forbid");
   member(line, "reason", entry.reason);
+  append_annotations(line, entry.annotations);
   fmt::format_to(std::back_inserter(line), FMT_COMPILE(",\"milliseconds\":{:.3f}}}\n"), entry.milliseconds);
   return line;
 }

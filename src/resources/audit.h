@@ -28,8 +28,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/core.h"
@@ -63,6 +65,7 @@ struct AuditEntry {
   bool allowed = true;
   std::string_view reason = {};  // the authorizer's
   double milliseconds = 0;
+  std::span<const std::pair<std::string, std::string>> annotations = {};  // of admission policies
 };
 
 // A request that said who it is from and was not believed, or did not say. Never with what it brought as proof.

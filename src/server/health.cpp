@@ -21,7 +21,13 @@ constexpr std::string_view json_type = "application/json";
 struct Endpoint {
   std::string_view name;  // "healthz", "livez" or "readyz"
   bool readiness;
-  bool takes(const HealthRegistry::Named& check) const { return readiness || check.scope == HealthScope::both; }
+  bool takes(const HealthRegistry::Named& check) const {
+    return readiness || check.scope == HealthScope::both || check.shown == HealthShown::everywhere;
+  }
+  // Whether a problem makes the answer red, and not just amber.
+  bool fails(const HealthRegistry::Named& check) const {
+    return check.scope == HealthScope::both || (readiness && check.scope == HealthScope::readiness);
+  }
 };
 
 http::Response text(int status, std::string body) {
@@ -65,7 +71,7 @@ http::Response answer_all(const Endpoint& endpoint, const HealthRegistry& health
       continue;
     }
     const auto problem = check.check();
-    if (problem && check.scope == HealthScope::degraded) {
+    if (problem && !endpoint.fails(check)) {
       const std::string line = fmt::format("[~]{} degraded: {}\n", check.name, *problem);
       lines += line;
       warnings += line;
@@ -96,7 +102,7 @@ Task<void> answer_one(const Endpoint& endpoint, const HealthRegistry& health, Ca
   }
   const auto problem = found->check();
   http::Response answer = text(200, "ok");
-  if (problem && found->scope == HealthScope::degraded)
+  if (problem && !endpoint.fails(*found))
     answer = text(200, fmt::format("ok\n[~]{} degraded: {}\n", name, *problem));
   else if (problem)
     answer = text(500, fmt::format("{} failed: {}\n", name, *problem));
@@ -149,12 +155,12 @@ HealthRegistry::HealthRegistry() : checks_(std::make_shared<const Checks>()) {
   });
 }
 
-void HealthRegistry::add(std::string name, HealthScope scope, Check check) {
+void HealthRegistry::add(std::string name, HealthScope scope, Check check, HealthShown shown) {
   const std::lock_guard lock(mutex_);
   if (std::ranges::find(*checks_, name, &Named::name) != checks_->end())
     throw std::logic_error(fmt::format("health check {} was added twice", name));
   auto changed = std::make_shared<Checks>(*checks_);
-  changed->push_back({.name = std::move(name), .scope = scope, .check = std::move(check)});
+  changed->push_back({.name = std::move(name), .scope = scope, .check = std::move(check), .shown = shown});
   checks_ = std::move(changed);
 }
 
@@ -172,7 +178,8 @@ bool HealthRegistry::ready() const {
 void HealthRegistry::show_degraded(metrics::Family<metrics::Gauge>& by_check) const {
   const auto all = checks();
   for (const Named& check : *all)
-    if (check.scope == HealthScope::degraded) by_check.with({check.name})->set(check.check() ? 1 : 0);
+    if (check.scope == HealthScope::degraded && check.shown == HealthShown::where_it_counts)
+      by_check.with({check.name})->set(check.check() ? 1 : 0);
 }
 
 void add_check_routes(Router& router, const HealthRegistry& health) {

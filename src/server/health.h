@@ -23,6 +23,10 @@ enum class HealthScope {
   both,       // cannot recover by itself: restart
 };
 
+// On which paths a check is listed. What it means there is up to its scope: on /livez and /healthz, what only makes the
+// server unready is shown as degraded.
+enum class HealthShown { where_it_counts, everywhere };
+
 // Named checks. They may be added and run from any thread, at any time.
 class HealthRegistry {
  public:
@@ -33,12 +37,13 @@ class HealthRegistry {
     std::string name;
     HealthScope scope;
     Check check;
+    HealthShown shown;
   };
   using Checks = std::vector<Named>;
 
   HealthRegistry();
   // The name becomes part of a path; a second check of the same name is a bug and throws.
-  void add(std::string name, HealthScope scope, Check check);
+  void add(std::string name, HealthScope scope, Check check, HealthShown shown = HealthShown::where_it_counts);
   std::shared_ptr<const Checks> checks() const;
 
   // From then on the server is not ready, so that balancers send new requests elsewhere.

@@ -71,6 +71,22 @@ TEST_F(HealthTest, WhatOnlyDegradesIsShownAndServed) {
   EXPECT_EQ(get("/readyz").status(), 500) << "red stays red";
 }
 
+TEST_F(HealthTest, WhatIsShownEverywhereCountsWhereItDid) {
+  std::optional<std::string> worry;
+  health.add("etcd", HealthScope::readiness, [&] { return worry; }, HealthShown::everywhere);
+  for (const char* path : {"/livez?verbose", "/readyz?verbose", "/healthz?verbose"})
+    EXPECT_THAT(get(path).body(), HasSubstr("[+]etcd ok\n")) << path;
+  EXPECT_EQ(get("/healthz/etcd").body(), "ok");
+  worry = "the disk is full";
+  EXPECT_EQ(get("/readyz").status(), 500);
+  EXPECT_EQ(get("/readyz/etcd").status(), 500);
+  for (const char* path : {"/livez?verbose", "/healthz?verbose"}) {
+    EXPECT_EQ(get(path).status(), 200) << path;
+    EXPECT_THAT(get(path).body(), HasSubstr("[~]etcd degraded: the disk is full\n")) << path;
+  }
+  EXPECT_EQ(get("/livez/etcd").status(), 200);
+}
+
 TEST_F(HealthTest, SaysWhatIsWrong) {
   problem = "it expired";
   auto answer = get("/readyz");

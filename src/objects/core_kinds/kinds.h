@@ -63,5 +63,7 @@ extern const Strategy device_class_strategy;
 extern const Strategy resource_slice_strategy;
 extern const Strategy flow_schema_strategy;
 extern const Strategy priority_level_strategy;
+extern const Strategy admission_policy_strategy;
+extern const Strategy admission_policy_binding_strategy;
 
 }  // namespace vg::resources::core_kinds

@@ -7,7 +7,7 @@ namespace vg::resources {
 
 const Strategy* find_strategy(std::string_view group, std::string_view kind) {
   // Few rows, and the first comparison of most is one of lengths: nothing is won by sorting them.
-  static constexpr std::array<const Strategy*, 51> table = {
+  static constexpr std::array<const Strategy*, 53> table = {
       &core_kinds::pod_strategy,
       &core_kinds::event_strategy,
       &core_kinds::lease_strategy,
@@ -57,6 +57,8 @@ const Strategy* find_strategy(std::string_view group, std::string_view kind) {
       &core_kinds::device_claim_template_strategy,
       &core_kinds::device_class_strategy,
       &core_kinds::resource_slice_strategy,
+      &core_kinds::admission_policy_strategy,
+      &core_kinds::admission_policy_binding_strategy,
       &core_kinds::flow_schema_strategy,
       &core_kinds::priority_level_strategy,
   };

@@ -13,6 +13,7 @@
 
 namespace vg::resources::policies {
 
+inline constexpr std::string_view group = "admissionregistration.k8s.io";
 inline constexpr std::string_view policies_key = "admissionregistration.k8s.io/validatingadmissionpolicies";
 inline constexpr std::string_view bindings_key = "admissionregistration.k8s.io/validatingadmissionpolicybindings";
 
