@@ -262,6 +262,7 @@ endfunction()
 # tests/fuzz/x_fuzz.cpp is a libFuzzer target in the fuzz preset. Elsewhere the same file, with a plain main,
 # replays tests/fuzz/corpus/x as an ordinary test, so that no past finding comes back unseen.
 # What each of them is built from: sanitizer builds are slow, so no more than it needs.
+set(VIRTGATE_FUZZ_MODULES_cel vg_cel)
 set(VIRTGATE_FUZZ_MODULES_quantity vg_base)
 set(VIRTGATE_FUZZ_MODULES_json vg_json)
 set(VIRTGATE_FUZZ_MODULES_patch vg_json)

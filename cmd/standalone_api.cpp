@@ -13,12 +13,12 @@
 #include "housekeeping/event_expiry.h"
 #include "housekeeping/first_start.h"
 #include "json/access.h"
-#include "kubernetes_checks.h"
 #include "local/bootstrap_roles.h"
 #include "local/pki.h"
 #include "objects/draft.h"
 #include "objects/own_writes.h"
 #include "resources/tables/table_call.h"
+#include "server/kubernetes_checks.h"
 #include "store/state_files.h"
 
 namespace vg::cmd {
@@ -226,7 +226,7 @@ void StandaloneApi::add_routes(server::Router& router, server::HealthRegistry& h
     const engine::Engine* engine = running_engine_.load(std::memory_order_acquire);
     return engine ? engine->problem() : std::nullopt;
   });
-  add_kubernetes_checks(health, store);
+  server::add_kubernetes_checks(health, store);
   health_ = &health;
 }
 

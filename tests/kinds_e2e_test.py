@@ -308,11 +308,6 @@ class KindsTest(unittest.TestCase):
         self.assertEqual(self.ask("GET", webhooks)["items"], [])
         answer = self.ask("POST", webhooks, {"metadata": {"name": "w"}}, code=405)
         self.assertIn("calls no webhooks", answer["message"])
-        for plural in ("validatingadmissionpolicies", "validatingadmissionpolicybindings"):
-            policies = f"/apis/admissionregistration.k8s.io/v1/{plural}"
-            self.assertEqual(self.ask("GET", policies)["items"], [])
-            answer = self.ask("POST", policies, {"metadata": {"name": "p"}}, code=405)
-            self.assertIn("evaluates no admission policies", answer["message"])
         services = self.ask("GET", "/apis/apiregistration.k8s.io/v1/apiservices")["items"]
         names = {item["metadata"]["name"] for item in services}
         groups = self.ask("GET", "/apis")["groups"]

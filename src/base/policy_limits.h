@@ -12,6 +12,10 @@ inline constexpr std::uint64_t policy_cost_max = 10'000'000;
 inline constexpr std::uint64_t match_conditions_cost_max = 2'500'000;
 // Values that expressions of one evaluation make: what kube-apiserver leaves to its garbage collector.
 inline constexpr std::size_t cel_memory_bytes_max = 16 * 1024 * 1024;
+// Levels of a value that are printed or flattened: a document is hardly deeper, and both recurse.
+inline constexpr int cel_value_levels_max = 64;
+// Digits behind the point that format() is asked for.
+inline constexpr int cel_precision_max = 100;
 // What a pattern may take when it is compiled; more is refused as an invalid pattern.
 inline constexpr std::size_t cel_pattern_memory_bytes_max = 1024 * 1024;
 // What all policies together may cost one request: each has its own budget, and there may be hundreds.

@@ -185,10 +185,9 @@ Value to_string(Runtime& runtime, Arguments arguments) {
 Value to_time(Runtime& runtime, Arguments arguments) {
   const Value& value = arguments[0];
   if (value.is(Tag::timestamp)) return value;
-  constexpr std::int64_t seconds_min = -62135596800, seconds_max = 253402300799;
   if (value.is(Tag::integer))
-    return value.integer < seconds_min || value.integer > seconds_max ? range_error()
-                                                                      : Value::of_time(value.integer, 0);
+    return value.integer < first_second || value.integer > last_second ? range_error()
+                                                                       : Value::of_time(value.integer, 0);
   if (!value.is(Tag::string)) return runtime.no_overload();
   const auto time = parse_rfc3339(value.text);
   return time ? Value::of_time(time->seconds, time->nanoseconds)

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/policy_limits.h"
 #include "cel/builtins.h"
 
 namespace vg::cel {
@@ -54,8 +55,7 @@ class Formatter {
     if (rest_.starts_with('.')) {
       rest_.remove_prefix(1);
       const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), verb.precision);
-      constexpr int precision_max = 100;
-      if (error != std::errc() || verb.precision < 0 || verb.precision > precision_max) return std::nullopt;
+      if (error != std::errc() || verb.precision < 0 || verb.precision > limits::cel_precision_max) return std::nullopt;
       rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
     }
     if (rest_.empty() || string_view("sdfeboxX").find(rest_[0]) == string_view::npos) return std::nullopt;
@@ -130,8 +130,7 @@ class Formatter {
   }
 
   void print_any(const Value& value, int depth) {
-    constexpr int depth_max = 64;
-    if (depth > depth_max) return fail("the value is nested too deep to be printed");
+    if (depth > limits::cel_value_levels_max) return fail("the value is nested too deep to be printed");
     switch (value.tag) {
       case Tag::null:
         return append("null");

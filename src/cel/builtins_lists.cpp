@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/policy_limits.h"
 #include "cel/builtins.h"
 
 namespace vg::cel {
@@ -150,8 +151,7 @@ Value flatten(Runtime& runtime, Arguments arguments) {
   const std::int64_t levels = by_one ? 1 : arguments[1].integer;
   if (levels < 0) return Value::of_text("level must be non-negative", Tag::error);
   std::vector<Value> values;
-  constexpr std::int64_t levels_max = 64;  // a document is not deeper
-  flatten_into(runtime, arguments[0], std::min(levels, levels_max), values);
+  flatten_into(runtime, arguments[0], std::min<std::int64_t>(levels, limits::cel_value_levels_max), values);
   return runtime.memory.list(values);
 }
 

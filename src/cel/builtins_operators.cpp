@@ -10,8 +10,6 @@ namespace {
 using Arguments = std::span<const Value>;
 
 constexpr std::int64_t nanoseconds_per_second = 1'000'000'000;
-// The years 1 to 9999, as the language has times.
-constexpr std::int64_t seconds_min = -62135596800, seconds_max = 253402300799;
 
 Value overflow(std::string_view what) {
   return Value::of_text(what == "int"    ? "integer overflow"
@@ -28,7 +26,7 @@ Value time_plus(const Value& time, __int128 nanoseconds) {
     rest += nanoseconds_per_second;
     --seconds;
   }
-  if (seconds < seconds_min || seconds > seconds_max) return overflow("time");
+  if (seconds < first_second || seconds > last_second) return overflow("time");
   return Value::of_time(static_cast<std::int64_t>(seconds), static_cast<std::int32_t>(rest));
 }
 

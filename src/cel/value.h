@@ -45,6 +45,9 @@ enum class Tag : std::uint8_t {
   decision,  // what the authorizer said
 };
 
+// Times are those of the years 1 to 9999, in seconds since 1970.
+inline constexpr std::int64_t first_second = -62135596800, last_second = 253402300799;
+
 struct Entry;
 struct Version;
 struct AccessCheck;

@@ -1,10 +1,10 @@
-#include "kubernetes_checks.h"
+#include "server/kubernetes_checks.h"
 
 #include <string>
 #include <string_view>
 #include <utility>
 
-namespace vg::cmd {
+namespace vg::server {
 namespace {
 
 // Those of kube-apiserver 1.35 (test/e2e/apimachinery/health_handlers.go asks for them).
@@ -32,13 +32,13 @@ constexpr std::string_view started[] = {
 
 }  // namespace
 
-void add_kubernetes_checks(server::HealthRegistry& health, server::HealthRegistry::Check store) {
+void add_kubernetes_checks(HealthRegistry& health, HealthRegistry::Check store) {
   const auto well = [] { return std::optional<std::string>(); };
-  health.add("etcd", server::HealthScope::readiness, std::move(store), server::HealthShown::everywhere);
+  health.add("etcd", HealthScope::readiness, std::move(store), HealthShown::everywhere);
   for (const std::string_view name : started)
-    health.add(std::string(name), server::HealthScope::degraded, well, server::HealthShown::everywhere);
+    health.add(std::string(name), HealthScope::degraded, well, HealthShown::everywhere);
   // Reading never lags behind the store.
-  health.add("informer-sync", server::HealthScope::readiness, well);
+  health.add("informer-sync", HealthScope::readiness, well);
 }
 
-}  // namespace vg::cmd
+}  // namespace vg::server

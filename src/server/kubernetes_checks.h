@@ -3,10 +3,10 @@
 
 #include "server/health.h"
 
-namespace vg::cmd {
+namespace vg::server {
 
 // What happens once at the start is done before anything listens, so those checks are green from then on; `store` says
 // whether writes can be expected to work.
-void add_kubernetes_checks(server::HealthRegistry& health, server::HealthRegistry::Check store);
+void add_kubernetes_checks(HealthRegistry& health, HealthRegistry::Check store);
 
-}  // namespace vg::cmd
+}  // namespace vg::server
