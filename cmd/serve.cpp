@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/controller_limits.h"
 #include "base/cpus.h"
 #include "base/files.h"
 #include "base/guest_address.h"
@@ -63,6 +64,7 @@ struct ServeOptions {
   std::string listen = "127.0.0.1:6443";
   bool api_only = false;
   std::string node_kind = {};              // empty: there is no node, and no controllers of VMs
+  std::int64_t nodes = 1;                  // simulated ones
   std::string default_instancetypes = {};  // "true", "false", or empty: true unless api_only
   NodeOptions node;
   ConfineOptions confine;
@@ -86,8 +88,10 @@ struct ServeOptions {
          "seal Secrets in the store with the first key of this file (base64, 32 bytes, a line each); the others open "
          "what they sealed"},
         {"api-only", '\0', &api_only, "", "runs no controllers and no node: objects change only by requests"},
-        {"node", '\0', &node_kind, "external",
-         "runs the controllers of VMs; external: whoever writes Node objects and the status of VMIs is the nodes"},
+        {"node", '\0', &node_kind, "external|simulated",
+         "runs the controllers of VMs; external: whoever writes Node objects and the status of VMIs is the nodes; "
+         "simulated: nodes whose guests are made up"},
+        {"nodes", '\0', &nodes, "N", "how many simulated nodes there are"},
         {"default-instancetypes", '\0', &default_instancetypes, "true|false",
          "create the common cluster instance types and preferences once; those that are deleted or changed later stay "
          "so (default true; false with --api-only)"},
@@ -251,9 +255,22 @@ std::string quoted(const std::filesystem::path& path) {
   return quoted + "'";
 }
 
-void print_welcome(std::FILE* out, const ServeOptions& options, const ListenAddress& listen, const local::Pki& pki) {
+// What becomes of a VM that is started.
+std::string_view running_text(const ServeOptions& options) {
+  if (options.api_only) return ", without controllers and node";
+  if (options.node_kind == "simulated") return " (VMs run on simulated nodes: their guests are made up)";
+  if (options.node_kind == "external") return " (controllers run; nodes are whoever writes the status of VMIs)";
+  return " (VMs are stored and validated, but nothing runs them; see --node)";
+}
+
+std::string first_steps(const ServeOptions& options) {
+  if (!options.node_kind.empty()) return {};
   const std::string given =
       options.state.empty() ? std::string() : fmt::format("--state {} ", quoted(std::filesystem::path(options.state)));
+  return fmt::format("  virtgate simulate {}--all --watch      # VMs that are started seem to run\n", given);
+}
+
+void print_welcome(std::FILE* out, const ServeOptions& options, const ListenAddress& listen, const local::Pki& pki) {
   fmt::print(
       out,
       "{}\n"
@@ -262,14 +279,13 @@ void print_welcome(std::FILE* out, const ServeOptions& options, const ListenAddr
       "In another terminal:\n"
       "  export KUBECONFIG={}\n"
       "  kubectl get vms --all-namespaces\n"
-      "  virtgate simulate {}--all --watch      # VMs that are started seem to run\n"
+      "{}"
       "Without kubectl:\n"
       "  curl --cacert {} -H \"Authorization: Bearer $(cat {})\" {}/healthz\n"
       "\n"
       "Ctrl-C stops it.\n",
-      server::version_line(), listen.url(),
-      options.api_only ? ", without controllers and node" : " (VMs are stored and validated, but nothing runs them)",
-      quoted(pki.kubeconfig()), given, quoted(pki.file("ca.crt")), quoted(pki.file("admin.token")), listen.url());
+      server::version_line(), listen.url(), running_text(options), quoted(pki.kubeconfig()), first_steps(options),
+      quoted(pki.file("ca.crt")), quoted(pki.file("admin.token")), listen.url());
   std::fflush(out);
 }
 
@@ -391,6 +407,11 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
   return made;
 }
 
+std::optional<simulated::NodesOptions> simulated_nodes(const ServeOptions& options) {
+  if (options.node_kind != "simulated") return std::nullopt;
+  return simulated::NodesOptions{.count = options.nodes, .architecture = resources::machine_architecture()};
+}
+
 Result<void> Standalone::open_api(const ServeOptions& options, const ListenAddress& listen, const std::string& address,
                                   std::shared_ptr<const store::ValueCipher> cipher) {
   auto system = system_facts(front_proxies_, *pki_, own_address(listen, address), listen.port);
@@ -409,7 +430,8 @@ Result<void> Standalone::open_api(const ServeOptions& options, const ListenAddre
        .metrics = &metrics_,
        .cipher = std::move(cipher),
        // Where others are the controllers, theirs counts.
-       .quota_usages = api_only_ ? resources::QuotaKeeper::Usages::reported : resources::QuotaKeeper::Usages::kept},
+       .quota_usages = api_only_ ? resources::QuotaKeeper::Usages::reported : resources::QuotaKeeper::Usages::kept,
+       .simulated_nodes = simulated_nodes(options)},
       clock_);
   if (!api) return fail(std::move(api.error()));
   api_ = std::move(*api);
@@ -572,13 +594,18 @@ int run_serve(std::span<const std::string_view> arguments, Output output) {
   if (options.audit_log_mib < std::int64_t{audit_least_mib} || options.audit_log_mib > limits::audit_log_mib_max)
     return refuse(fmt::format("--audit-log-mib must be from {} to {}", audit_least_mib, limits::audit_log_mib_max));
   if (const auto problem = options.confine.problem()) return refuse(*problem);
-  if (!options.node_kind.empty() && options.node_kind != "external") return refuse("--node must be external");
+  if (options.node_kind == "libvirt") return refuse("--node libvirt is not supported yet; use external or simulated");
+  if (!options.node_kind.empty() && options.node_kind != "external" && options.node_kind != "simulated")
+    return refuse("--node must be external or simulated");
+  if (options.nodes < 1 || options.nodes > limits::simulated_nodes_max)
+    return refuse(fmt::format("--nodes must be from 1 to {}", limits::simulated_nodes_max));
   if (!options.node_kind.empty() && options.api_only) return refuse("--node is mutually exclusive with --api-only");
   const auto listen = parse_listen_address(options.listen);
   if (!listen) return refuse(listen.error());
   set_log_format(options.log_format, output.err);
   if (options.default_instancetypes.empty()) options.default_instancetypes = options.api_only ? "false" : "true";
   // Alone on its host, this server has all that there is of CDI. Behind --api-only may be a whole cluster.
+  options.node.simulated = options.node_kind == "simulated";
   if (!options.api_only) options.node.cdi = resources::CdiAccess::granted;
   return serve(options, *listen, output);
 }

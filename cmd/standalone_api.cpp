@@ -195,6 +195,7 @@ Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOp
   made->token_files_ = std::move(files);
   made->metrics_ = options.metrics;
   made->system_ = options.system;
+  made->simulated_nodes_ = options.simulated_nodes;
   made->add_token_documents(options.server_url);
   return made;
 }
@@ -239,6 +240,12 @@ Task<void> StandaloneApi::keep_showing_health(Core& core) {
   }
 }
 
+// Nodes give a sign of life before anybody looks whether they are lost.
+Task<void> StandaloneApi::run_controllers(Core& core) {
+  if (simulated_nodes_) co_await simulated::start_nodes(api_->backend(), core, *simulated_nodes_);
+  co_await engine_->run();
+}
+
 void StandaloneApi::start(Core& core, Runs runs) {
   quotas_->start();
   core.post([this, &core, runs] {
@@ -252,12 +259,15 @@ void StandaloneApi::start(Core& core, Runs runs) {
     if (system_ && !system_->own_place_only) controllers_.push_back(resources::make_system_controller(parts, *system_));
     for (const auto& controller : controllers_) tasks_.emplace_back(controller->run());
     if (runs != Runs::controllers) return;
+    rows_.assign(controllers::all().begin(), controllers::all().end());
+    if (simulated_nodes_)
+      for (const controllers::Controller& row : simulated::controllers()) rows_.push_back(row);
     engine_ = std::make_unique<engine::Engine>(engine::Engine::Parts{.backend = api_->backend(),
                                                                      .core = core,
                                                                      .config = config_,
                                                                      .metrics = *metrics_,
-                                                                     .controllers = controllers::all()});
-    tasks_.emplace_back(engine_->run());
+                                                                     .controllers = rows_});
+    tasks_.emplace_back(run_controllers(core));
     running_engine_.store(engine_.get(), std::memory_order_release);
   });
 }

@@ -28,6 +28,7 @@
 #include "resources/audit.h"
 #include "server/health.h"
 #include "server/router.h"
+#include "simulated/simulated.h"
 #include "store/embedded_store.h"
 
 namespace vg::cmd {
@@ -45,6 +46,7 @@ struct StandaloneApiOptions {
   metrics::Registry* metrics = nullptr;                        // outlives the API; null: not counted
   std::shared_ptr<const store::ValueCipher> cipher = nullptr;  // for Secrets in the store's file
   resources::QuotaKeeper::Usages quota_usages = resources::QuotaKeeper::Usages::kept;
+  std::optional<simulated::NodesOptions> simulated_nodes = {};  // with controllers; absent: others are the nodes
 };
 
 // What goes on by itself.
@@ -79,6 +81,7 @@ class StandaloneApi {
                 std::vector<std::shared_ptr<const auth::TokenVerifier>> verifiers,
                 const resources::ContinueTokens& continue_tokens, const Clock& clock);
   Task<void> keep_showing_health(Core& core);
+  Task<void> run_controllers(Core& core);
   void add_token_documents(std::string_view server_url);
 
   const Clock& clock_;
@@ -100,6 +103,8 @@ class StandaloneApi {
   std::unique_ptr<resources::ResourceApi> api_;
   std::optional<resources::SystemFacts> system_;
   std::vector<std::unique_ptr<resources::Controller>> controllers_;
+  std::optional<simulated::NodesOptions> simulated_nodes_;
+  std::vector<controllers::Controller> rows_;  // those of the engine
   std::unique_ptr<engine::Engine> engine_;
   std::atomic<const engine::Engine*> running_engine_ = nullptr;  // for those on other threads who ask how it goes
   std::vector<Background> tasks_;

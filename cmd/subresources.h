@@ -14,6 +14,7 @@
 #include "profile/process_profiler.h"
 #include "resources/own_objects.h"
 #include "server/router.h"
+#include "simulated/link.h"
 #include "standalone_api.h"
 
 namespace vg::cmd {
@@ -25,6 +26,7 @@ struct NodeOptions {
   std::int64_t stream_ping_seconds = std::chrono::seconds(limits::websocket_ping_interval).count();
   std::string guest_networks = {};  // as base/guest_address.h reads them
   resources::CdiAccess cdi = resources::CdiAccess::forbidden;
+  bool simulated = false;  // there are nodes whose guests are made up
 };
 
 class Subresources {
@@ -45,6 +47,7 @@ class Subresources {
   StandaloneApi& api_;
   resources::OwnObjects objects_;
   node::HandlerLink nodes_;
+  simulated::SimulatedLink simulated_;
   node::PodLink components_;
   profile::ProcessProfiler profiler_;
   actions::StreamLedger streams_;

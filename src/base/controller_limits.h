@@ -45,4 +45,13 @@ inline constexpr int migration_rounds_max = 16;
 // themselves.
 inline constexpr std::size_t migrations_woken_max = 64;
 
+// Nodes that one program makes up: each has a heartbeat and a line in every placement.
+inline constexpr std::int64_t simulated_nodes_max = 1000;
+// The longest that anything made up takes, so that sums of times stay numbers.
+inline constexpr std::chrono::hours simulated_time_max{24};
+// Times that a call to a simulated node reads the VMI anew because somebody else wrote it.
+inline constexpr int simulated_attempts_max = 16;
+// Bytes that a console which echoes keeps for a client that does not read.
+inline constexpr std::size_t simulated_console_bytes_max = 65536;
+
 }  // namespace vg::limits

@@ -33,6 +33,7 @@ struct Event {
   EventType type = EventType::normal;
   std::string reason;
   std::string message;
+  bool once = false;  // nothing is told, and nothing counted, if the same was told of the object before
 };
 
 // An object that events are about, as an Event names it. Texts outlive the pass.
@@ -81,6 +82,8 @@ struct Pass {
   bool waits_for_nodes = false;
   // Nothing is left for finish() unless an effect failed.
   bool complete = false;
+  // The node that its events come from; empty: none.
+  std::string host = {};
   // Handed to finish() as it is: what the first part decided and the second writes down.
   json::Value memo = {};
 

@@ -87,6 +87,7 @@ Task<Result<void>> Carrier::write(const Effect& effect) {
 
 Task<void> Carrier::tell(const controllers::EventObject& involved, const controllers::Event& event,
                          EventSource source) {
+  if (event.once && parts_.events.knows(involved, event, source)) co_return;
   json::LeasedArena arena;
   const std::string now =
       print_rfc3339({.seconds = Timestamp::from(parts_.backend.clock.wall_now()).seconds, .nanoseconds = 0});

@@ -345,7 +345,7 @@ Task<bool> Engine::Work::pass(Loop& loop, const Key& key) {
   note_waiting(loop, key, first.waits_for_nodes);
   index_.reserve(first);
   const controllers::EventObject involved = object ? controllers::event_object(*object) : controllers::EventObject();
-  const EventSource source{.component = controller.component};
+  const EventSource source{.component = controller.component, .host = first.host};
   const Done done = co_await carrier_.carry_out(first, involved, source);
   bool good = finished(loop, key, first, done);
   if (done.hard || !controller.finish || (first.complete && !done.carried.error)) co_return good;

@@ -75,6 +75,11 @@ EventWrite EventRecorder::write(const controllers::EventObject& involved, const 
   return made;
 }
 
+bool EventRecorder::knows(const controllers::EventObject& about, const controllers::Event& event,
+                          const EventSource& source) const {
+  return by_key_.contains(key_of(about, event, source));
+}
+
 void EventRecorder::forget(std::string_view ns, std::string_view name) {
   for (auto known = recent_.begin(); known != recent_.end(); ++known)
     if (known->ns == ns && known->name == name) {

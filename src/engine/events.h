@@ -31,6 +31,8 @@ class EventRecorder {
   // `now`: RFC 3339 with whole seconds. `serial`: something that no other event has, for its name.
   EventWrite write(const controllers::EventObject& involved, const controllers::Event& event, const EventSource& source,
                    std::string_view now, std::uint64_t serial, const json::StoragePtr& storage);
+  // The same was told before, and is remembered.
+  bool knows(const controllers::EventObject& about, const controllers::Event& event, const EventSource& source) const;
   // It could not be counted where it was thought to be: the next one makes a new object.
   void forget(std::string_view ns, std::string_view name);
 

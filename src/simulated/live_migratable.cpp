@@ -1,0 +1,184 @@
+#include "simulated/live_migratable.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "api/view.h"
+#include "controllers/common/owners.h"
+#include "controllers/placement.h"
+#include "json/access.h"
+
+namespace vg::simulated {
+namespace {
+
+using api::View;
+using json::Array;
+using json::Value;
+
+struct Case {
+  Case(const json::Object& object, const controllers::NodeInfo& info, const config::ClusterConfig& settings)
+      : vmi(object), node(info), config(settings) {}
+
+  const json::Object& vmi;
+  const controllers::NodeInfo& node;
+  const config::ClusterConfig& config;
+  View spec{json::find(vmi, "spec")};
+  View status{json::find(vmi, "status")};
+  View domain{spec.get("domain")};
+  View devices{domain.get("devices")};
+};
+
+const Array& list(const View& in, std::string_view name) {
+  static const Array none;
+  const Array* found = json::as_array(in.get(name));
+  return found ? *found : none;
+}
+
+const Value* entry(const Array& entries, std::string_view key, std::string_view text) {
+  const auto* found =
+      std::ranges::find_if(entries, [&](const Value& one) { return json::get_string_or(one, key) == text; });
+  return found == entries.end() ? nullptr : found;
+}
+
+View at(View from, std::initializer_list<std::string_view> path) {
+  for (const std::string_view name : path) from = View(from.get(name));
+  return from;
+}
+
+// --- devices and features
+// ---------------------------------------------------------------------------------------------
+
+bool binding_moves(const Case& about, const Value& interface) {
+  const View one(&interface);
+  if (one.has("masquerade") || one.has("passtBinding")) return true;
+  if (one.has("bridge"))
+    return !controllers::annotation_of(about.vmi, "kubevirt.io/allow-pod-bridge-network-live-migration").empty();
+  const std::string_view plugin = json::as_string(View(one.get("binding")).get("name")).value_or("");
+  return !plugin.empty() && at(View(&about.config.configuration()), {"network", "binding", plugin}).has("migration");
+}
+
+bool network_stays(const Case& about) {
+  const Array& interfaces = list(about.devices, "interfaces");
+  if (interfaces.empty()) return false;
+  for (const Value& network : list(about.spec, "networks")) {
+    if (!json::find(network, "pod")) continue;
+    const Value* interface = entry(interfaces, "name", json::get_string_or(network, "name"));
+    return !interface || !binding_moves(about, *interface);
+  }
+  return false;
+}
+
+bool model_is_unknown(const Case& about) {
+  constexpr std::string_view prefix = "host-model-cpu.node.kubevirt.io/";
+  if (json::as_string(View(about.domain.get("cpu")).get("model")) != "host-model") return false;
+  const auto label = about.node.labels.lower_bound(prefix);
+  return label == about.node.labels.end() || !label->first.starts_with(prefix);
+}
+
+bool devices_stay(const Case& about) {
+  const std::size_t gpus = list(about.devices, "gpus").size();
+  return !list(about.devices, "hostDevices").empty() || gpus > 1 ||
+         (gpus == 1 && !about.config.enabled(config::Gate::vgpu_live_migration));
+}
+
+View security(const Case& about) { return View(about.domain.get("launchSecurity")); }
+bool is_sev(const Case& about) { return security(about).has("sev") || security(about).has("snp"); }
+bool is_tdx(const Case& about) { return security(about).has("tdx"); }
+bool is_secure_execution(const Case& about) {
+  return security(about) && json::as_string(about.spec.get("architecture")) == "s390x";
+}
+bool has_no_frequency(const Case& about) {
+  return controllers::tsc_need(about.vmi) == controllers::TscNeed::for_migration && !about.status.has("topologyHints");
+}
+bool passes_hyperv_through(const Case& about) {
+  const View passthrough = at(about.domain, {"features", "hypervPassthrough"});
+  return passthrough && json::as_bool(passthrough.get("enabled")).value_or(true);
+}
+
+// --- volumes
+// ----------------------------------------------------------------------------------------------------------
+
+enum class Effect : std::uint8_t { none, copied, stays };
+
+bool is_shared(const Case& about, std::string_view volume) {
+  const Value* shown = entry(list(about.status, "volumeStatus"), "name", volume);
+  const View info(shown ? json::find(*shown, "persistentVolumeClaimInfo") : nullptr);
+  return std::ranges::any_of(list(info, "accessModes"),
+                             [](const Value& mode) { return json::as_string(&mode) == "ReadWriteMany"; });
+}
+
+bool is_migrated(const Case& about, std::string_view volume) {
+  return entry(list(about.status, "migratedVolumes"), "volumeName", volume) != nullptr;
+}
+
+bool is_read_only_cdrom(const Case& about, std::string_view volume) {
+  const Value* disk = entry(list(about.devices, "disks"), "name", volume);
+  const View cdrom(disk ? json::find(*disk, "cdrom") : nullptr);
+  return cdrom && json::as_bool(cdrom.get("readonly")).value_or(true);
+}
+
+Effect effect_of(const Case& about, const Value& volume) {
+  const std::string_view name = json::get_string_or(volume, "name");
+  const View one(&volume);
+  if (is_migrated(about, name)) return Effect::none;
+  if (one.has("persistentVolumeClaim") || one.has("dataVolume"))
+    return is_shared(about, name) ? Effect::none : Effect::stays;  // LM-20
+  if (const View host(one.get("hostDisk")); host)                  // LM-21
+    return is_shared(about, name) || json::as_bool(host.get("shared")).value_or(false) ? Effect::none : Effect::stays;
+  if (entry(list(about.devices, "filesystems"), "name", name)) return Effect::none;  // LM-22
+  return is_read_only_cdrom(about, name) ? Effect::none : Effect::copied;            // LM-23, LM-24
+}
+
+bool has_volume(const Case& about, Effect effect) {
+  return std::ranges::any_of(list(about.spec, "volumes"),
+                             [&](const Value& volume) { return effect_of(about, volume) == effect; });
+}
+bool disks_stay(const Case& about) { return has_volume(about, Effect::stays); }
+
+struct Row {
+  std::string_view id;
+  std::string_view reason;
+  std::string_view message;
+  bool (*applies)(const Case& about);
+  bool keeps_volumes = true;  // it also keeps volumes from being moved
+};
+
+// In this order. The second reason is spelt as upstream spells it (Q4).
+constexpr Row rows[] = {
+    {"LM-01", "InterfaceNotLiveMigratable", "the interface of the pod network cannot be moved", network_stays},
+    {"LM-02", "CPUModeLiveMigratable", "the node does not tell its CPU model", model_is_unknown},
+    {"LM-03", "HostDeviceNotLiveMigratable", "the VMI has a device of its node", devices_stay},
+    {"LM-04", "SEVNotLiveMigratable", "the memory of the VMI is encrypted", is_sev},
+    {"LM-04", "TDXNotLiveMigratable", "the memory of the VMI is encrypted", is_tdx},
+    {"LM-05", "SecureExecutionNotLiveMigratable", "the VMI runs in secure execution", is_secure_execution, false},
+    {"LM-06", "NoTSCFrequencyNotLiveMigratable", "no TSC frequency is known for the VMI", has_no_frequency},
+    {"LM-07", "HypervPassthroughNotLiveMigratable", "the VMI has every Hyper-V feature of its node",
+     passes_hyperv_through},
+    {"LM-08", "DisksNotLiveMigratable", "a volume of the VMI cannot be used on two nodes; use ReadWriteMany claims",
+     disks_stay, false},
+};
+
+}  // namespace
+
+Migratable judge_migration(const json::Object& vmi, const controllers::NodeInfo& node,
+                           const config::ClusterConfig& config) {
+  const Case about(vmi, node, config);
+  Migratable verdict;
+  for (const Row& row : rows) {
+    if (!row.applies(about)) continue;
+    if (verdict.reason.empty()) {
+      verdict.reason = row.reason;
+      verdict.message = row.message;
+    }
+    if (!row.keeps_volumes) continue;
+    if (!verdict.storage_reasons.empty()) verdict.storage_reasons += ", ";
+    verdict.storage_reasons += fmt::format("{}: {}", row.reason, row.message);
+  }
+  verdict.block = has_volume(about, Effect::copied) || disks_stay(about) ||
+                  !list(about.status, "migratedVolumes").empty();  // LM-25
+  return verdict;
+}
+
+}  // namespace vg::simulated
