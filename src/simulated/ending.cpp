@@ -42,7 +42,7 @@ void tell_end(Draft& guest, End how) {
 
 std::string_view phase_after(End end, bool has_acpi, std::int64_t grace_seconds) {
   switch (end) {
-    case End::never_booted:  // VMI-F02
+    case End::never_booted:  // VMI-F02, VMI-F04
     case End::crashed:       // VMI-F20
       return "Failed";
     case End::killed:  // VMI-F21, VMI-F23

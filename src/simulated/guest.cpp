@@ -260,6 +260,7 @@ constexpr Row rows[] = {
     {"STP-20", is_ordered, follow_order},
     {"VMI-H04", [](const Guest& guest) { return is_moving(guest.draft); },
      [](Guest& guest) { move(guest.draft, guest.settings); }},
+    // VMI-F10, VMI-F12: it runs, paused or not.
     {"VMI-D07", [](const Guest&) { return true; }, keep_up},
 };
 
@@ -279,6 +280,7 @@ Pass written(Guest& guest) {
   return pass;
 }
 
+// VMI-H08
 Pass sync(const Turn& turn) {
   const Object* stored = turn.world.get(controllers::kinds::vmi, turn.key.ns, turn.key.name);
   const Object* status = stored ? json::get_object(*stored, "status") : nullptr;

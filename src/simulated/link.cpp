@@ -59,6 +59,7 @@ struct SimulatedLink::Writer {
   engine::Carrier carrier;
 };
 
+SimulatedLink::SimulatedLink(resources::Backend& backend, NodeLink& others) : backend_(backend), others_(others) {}
 SimulatedLink::~SimulatedLink() = default;
 
 SimulatedLink::Writer& SimulatedLink::writer(Core& core) {

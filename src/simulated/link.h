@@ -15,7 +15,7 @@ namespace vg::simulated {
 class SimulatedLink final : public NodeLink {
  public:
   // Both outlive this; this outlives the cores' use.
-  SimulatedLink(resources::Backend& backend, NodeLink& others) : backend_(backend), others_(others) {}
+  SimulatedLink(resources::Backend& backend, NodeLink& others);
   ~SimulatedLink() override;
 
   Task<Result<NodeAddress>> find(Core& core, std::string_view node) override;

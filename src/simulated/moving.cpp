@@ -50,7 +50,7 @@ void drop_label(Draft& guest, string_view label) {
 
 // --- begin -----------------------------------------------------------------------------------------------------------
 
-// MIG-D06, D07, D15: the target listens. MIG-R14, R20: the source sends.
+// MIG-D06, D07, D15: the target listens. MIG-R13, R14, R20, MIG-X02: the source sends.
 void begin(Draft& guest) {
   Object& state = moving(guest);
   const std::string target(json::get_string_or(state, "targetNode"));
@@ -69,7 +69,7 @@ void begin(Draft& guest) {
 
 // --- end -------------------------------------------------------------------------------------------------------------
 
-// MIG-R21, D40, D42.
+// MIG-R21, MIG-D40, D42, MIG-X30, X31.
 void fail(Draft& guest, string_view reason) {
   Object& state = moving(guest);
   const bool is_abort = reason == aborted;
@@ -145,6 +145,7 @@ void give_up_or_go(Draft& guest) {
 
 }  // namespace
 
+// MIG-R01 to R03, MIG-D01.
 bool is_moving(const Draft& guest) {
   const Object* state = moving_of(guest.stored);
   if (!state || json::get_bool_or(*state, "completed", false) || json::get_string_or(*state, "migrationUid").empty())
@@ -174,6 +175,7 @@ milliseconds transfer_limit(const Object& vmi) {
   return std::min<milliseconds>(std::chrono::seconds(std::min(seconds, most.count()) * units), most);
 }
 
+// MIG-R04, R12, MIG-D03.
 void move(Draft& guest, const Settings& settings) {
   const Object& state = *moving_of(guest.stored);
   if (json::get_bool_or(state, "abortRequested", false)) return fail(guest, aborted);

@@ -81,8 +81,8 @@ def openssl(*arguments):
 class Server:
     """One process of `virtgate serve`. start() returns when it answers /healthz; took_s says how long that was."""
 
-    def __init__(self, state, *flags, host="127.0.0.1", port=None):
-        self.state, self.flags, self.host = state, flags, host
+    def __init__(self, state, *flags, host="127.0.0.1", port=None, role=("--api-only",)):
+        self.state, self.flags, self.host, self.role = state, flags, host, role
         self.port = port or free_port()
         self.process = None
 
@@ -95,7 +95,7 @@ class Server:
 
     def launch(self):
         self.log = tempfile.TemporaryFile()
-        self.process = subprocess.Popen([BINARY, "serve", "--api-only", "--state", self.state, "--listen", self.listen, *self.flags],
+        self.process = subprocess.Popen([BINARY, "serve", *self.role, "--state", self.state, "--listen", self.listen, *self.flags],
                                         stdout=subprocess.PIPE, stderr=self.log)
         return self
 

@@ -58,6 +58,7 @@ std::int64_t age_of_target(const Work& work) {
 
 // --- target ----------------------------------------------------------------------------------------------------------
 
+// MIG-T05; a migration without its target fails (MIG-T04).
 void delete_target(Work& work, const State& state) {
   if (state.target == Target::none || state.target == Target::down) return;
   work.active_pods().erase(placement_uid(state.uid));

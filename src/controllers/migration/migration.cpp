@@ -64,6 +64,7 @@ bool step(Work& work) {
   return !verdict.phase.empty() || verdict.show_abort || (!vmi_was_changed && work.vmi.changed());
 }
 
+// MIG-E04
 Pass sync(const Turn& turn) {
   const json::Object& object = *turn.world.get(kinds::migration, turn.key.ns, turn.key.name);
   const json::Object* vmi = vmi_of(turn, object);

@@ -75,7 +75,7 @@ void add_selectors(PlacementDemand& demand, const json::Object& migration) {
 
 TargetDemand target_demand(const json::Object& vmi, const json::Object& migration, const NodeInfo* source,
                            const config::ClusterConfig& config) {
-  TargetDemand target{.demand = placement_demand(vmi, config)};
+  TargetDemand target{.demand = placement_demand(vmi, config)};  // MIG-N01
   exclude_hosts(target.demand, vmi);
   add_selectors(target.demand, migration);
   if (is_host_model(vmi)) {

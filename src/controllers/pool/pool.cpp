@@ -301,7 +301,7 @@ void update_vmis(Work& work, const Vms& vms) {
 bool update(Work& work) {
   if (strategy_of(work.spec, "updateStrategy", "unmanaged")) return true;  // POOL-20
   Vms current;
-  bool stable = true;
+  bool stable = true;  // POOL-28
   for (const json::Object* vm : work.owned) {
     if (is_being_deleted(*vm) || !is_selected(*vm, policy_of(work.spec, "updateStrategy"))) continue;  // POOL-21
     if (is_outdated(*vm, revision_named(work, label_of(*vm, revision_label)), work.pool)) {
@@ -371,7 +371,7 @@ Pass sync(const Turn& turn) {
   return std::move(work.pass);
 }
 
-// --- status (11.6) ---------------------------------------------------------------------------------------------------
+// --- POOL-08: status (11.6) ------------------------------------------------------------------------------------------
 
 void set_count(json::Object& status, std::string_view name, std::int64_t count) {
   if (count == 0)

@@ -49,7 +49,7 @@ void show_placements(Draft& draft) {
   draft.status()["activePods"] = std::move(active);
 }
 
-// RDY-01..05, by the phase that the VMI has now.
+// VMI-U03, RDY-01..05, by the phase that the VMI has now.
 Condition ready_condition(const Draft& draft, std::string_view now) {
   Condition ready{.type = "Ready", .status = "False", .last_probe = now, .last_transition = now};
   if (!draft.current()) {
@@ -133,6 +133,7 @@ void show_error(Draft& draft) {
                                  .last_transition = now});
 }
 
+// VMI-U01 to U11; what is written stands in the draft.
 void update_status(Draft& draft) {
   show_data_volumes(draft);
   show_backend_claim(draft);
@@ -158,6 +159,7 @@ bool is_left_to_owner(const Draft& draft) {
          controller_reference(draft.stored);
 }
 
+// VMI-E03
 Pass sync(const Turn& turn) {
   const json::Object* stored = turn.world.get(kinds::vmi, turn.key.ns, turn.key.name);
   if (!stored) return {};

@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""Many VMs on simulated nodes: how long from their creation until all run, what that costs, and how long migrations take.
+
+  bench/fleet.py [--vms 10000] [--nodes 50] [--migrations 1000] [--parallel 250] [--from-node 50] [--idle 10] [--boot 1s]
+
+Starts a server of its own (VIRTGATE_BINARY, else build/release/virtgate). CPU seconds are those of the server, user and system: on a
+machine that does other things too they say more than the time on the wall. The clients that create run in processes of their own.
+"""
+import argparse
+import concurrent.futures
+import http.client
+import json
+import os
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BINARY = os.environ.get("VIRTGATE_BINARY") or os.path.join(ROOT, "build/release/virtgate")
+NS = "/apis/kubevirt.io/v1/namespaces/default"
+DEADLINE_S = 600
+
+
+def connect(port, state):
+    context = ssl.create_default_context(cafile=os.path.join(state, "pki/ca.crt"))
+    return http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=60)
+
+
+class Client:
+    def __init__(self, port, state):
+        with open(os.path.join(state, "pki/admin.token")) as file:
+            self.headers = {"Authorization": "Bearer " + file.read().strip(), "Content-Type": "application/json"}
+        self.connection = connect(port, state)
+
+    def ask(self, method, path, body=None, **headers):
+        self.connection.request(method, path, body=None if body is None else json.dumps(body), headers={**self.headers, **headers})
+        answer = self.connection.getresponse()
+        text = answer.read()
+        if answer.status >= 300:
+            raise RuntimeError(f"{method} {path}: {answer.status} {text[:300]}")
+        return text
+
+
+def vm(number, boot):
+    return {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": {"name": f"vm-{number:05}"},
+            "spec": {"runStrategy": "Always", "template": {
+                "metadata": {"annotations": {"simulated.virtgate.io/boot": boot}},
+                "spec": {"domain": {"memory": {"guest": "256Mi"}, "devices": {"interfaces": [{"name": "default", "masquerade": {}}]}},
+                         "networks": [{"name": "default", "pod": {}}],
+                         "volumes": [{"name": "root", "containerDisk": {"image": "example/disk:1"}}]}}}}
+
+
+def migration(number):
+    return {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstanceMigration", "metadata": {"name": f"migration-{number:05}"},
+            "spec": {"vmiName": f"vm-{number:05}"}}
+
+
+def create(port, state, what, numbers, boot):
+    client = Client(port, state)
+    for number in numbers:
+        if what == "vms":
+            client.ask("POST", f"{NS}/virtualmachines", vm(number, boot))
+        else:
+            client.ask("POST", f"{NS}/virtualmachineinstancemigrations", migration(number))
+
+
+class Server:
+    def __init__(self, options):
+        self.state = tempfile.mkdtemp(prefix="virtgate-fleet-")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.log = open(os.path.join(self.state, "log"), "w")
+        self.process = subprocess.Popen([BINARY, "serve", "--state", self.state, "--listen", f"127.0.0.1:{self.port}", "--node", "simulated",
+                                         "--nodes", str(options.nodes), "--default-instancetypes", "false"], stdout=subprocess.DEVNULL, stderr=self.log)
+        deadline = time.monotonic() + DEADLINE_S
+        while True:
+            try:
+                self.client = Client(self.port, self.state)
+                if self.client.ask("GET", "/readyz"):
+                    return
+            except (OSError, RuntimeError):
+                if time.monotonic() > deadline or self.process.poll() is not None:
+                    raise
+                time.sleep(0.02)
+
+    def cpu_s(self):
+        with open(f"/proc/{self.process.pid}/stat") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def memory_mib(self, field="VmRSS"):
+        with open(f"/proc/{self.process.pid}/status") as file:
+            return int(re.search(field + r":\s+(\d+)", file.read()).group(1)) / 1024
+
+    def count(self, resource, member, value):
+        text = self.client.ask("GET", f"{NS}/{resource}").decode()
+        return text.count(f'"{member}":"{value}"')
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(60)
+        self.log.close()
+        shutil.rmtree(self.state, ignore_errors=True)
+
+
+def watch_until(server, resource, wanted, of):
+    """Follows one watch until so many objects were once as `wanted` says; asks nothing else of the server."""
+    connection = connect(server.port, server.state)
+    connection.request("GET", f"{NS}/{resource}?watch=1", headers=server.client.headers)
+    answer = connection.getresponse()
+    done = set()
+    deadline = time.monotonic() + DEADLINE_S
+    while len(done) < of and time.monotonic() < deadline:
+        line = answer.readline()
+        if not line:
+            break
+        if wanted in line:
+            done.add(re.search(rb'"name":"((?:vm|migration)-\d+)"', line).group(1))
+    connection.close()
+    return len(done)
+
+
+def spread(pool, server, what, count, options, clients=2):
+    return [pool.submit(create, server.port, server.state, what, range(first, count, clients), options.boot) for first in range(clients)]
+
+
+def measure(server, pool, name, resource, wanted, what, count, options):
+    cpu, began = server.cpu_s(), time.monotonic()
+    made = spread(pool, server, what, count, options)
+    reached = watch_until(server, resource, wanted, count)
+    wall = time.monotonic() - began
+    for one in made:
+        one.result()
+    if reached < count:
+        raise RuntimeError(f"{name}: only {reached} of {count}")
+    print(f"{name}: {wall:.1f} s, {server.cpu_s() - cpu:.1f} CPU s, {server.memory_mib():.0f} MiB resident, "
+          f"at most {server.memory_mib('VmHWM'):.0f} MiB", flush=True)
+    return wall
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--vms", type=int, default=10000)
+    parser.add_argument("--nodes", type=int, default=50)
+    parser.add_argument("--migrations", type=int, default=1000)
+    parser.add_argument("--parallel", type=int, default=250, help="parallelMigrationsPerCluster")
+    parser.add_argument("--from-node", type=int, default=50, help="parallelOutboundMigrationsPerNode")
+    parser.add_argument("--idle", type=int, default=10, help="seconds to look at a server that has nothing to do")
+    parser.add_argument("--boot", default="1s")
+    parser.add_argument("--keep", action="store_true", help="leave the server running until a key is pressed")
+    options = parser.parse_args()
+    server = Server(options)
+    try:
+        print(f"server {server.process.pid}, {server.memory_mib():.0f} MiB", flush=True)
+        server.client.ask("PATCH", "/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt",
+                          {"spec": {"configuration": {"migrations": {"parallelMigrationsPerCluster": options.parallel,
+                                                                     "parallelOutboundMigrationsPerNode": options.from_node}}}},
+                          **{"Content-Type": "application/merge-patch+json"})
+        with concurrent.futures.ProcessPoolExecutor(2) as pool:
+            measure(server, pool, f"{options.vms} VMs running", "virtualmachines", b'"printableStatus":"Running"', "vms", options.vms, options)
+            time.sleep(2)
+            cpu, began = server.cpu_s(), time.monotonic()
+            time.sleep(options.idle)
+            share = (server.cpu_s() - cpu) / (time.monotonic() - began)
+            print(f"idle: {share:.2%} of a core, {server.memory_mib():.0f} MiB resident", flush=True)
+            if options.migrations:
+                measure(server, pool, f"{options.migrations} migrations", "virtualmachineinstancemigrations", b'"phase":"Succeeded"', "migrations",
+                        options.migrations, options)
+        if options.keep:
+            input(f"server {server.process.pid} at {server.port}, state {server.state}; press enter")
+    finally:
+        server.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+"""`virtgate serve --node simulated`: VMs from their start to their end, as clients see them.
+
+VIRTGATE_BINARY names the program. Every wait is for an event, with a deadline.
+"""
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+import types
+import unittest
+
+from support import kubectl as tool
+from support import serve as e2e
+from support import streams
+
+DEADLINE_S = 40
+NS = "/apis/kubevirt.io/v1/namespaces/default"
+VMS, VMIS, MIGRATIONS = (f"{NS}/{kind}" for kind in ("virtualmachines", "virtualmachineinstances", "virtualmachineinstancemigrations"))
+ACTIONS = "/apis/subresources.kubevirt.io/v1/namespaces/default"
+QUICK = {"simulated.virtgate.io/boot": "100ms", "simulated.virtgate.io/shutdown": "100ms", "simulated.virtgate.io/migration": "300ms"}
+MERGE = {"Content-Type": "application/merge-patch+json"}
+
+
+class Simulated(e2e.Scratch):
+    nodes = 2
+
+    def setUp(self):
+        super().setUp()
+        self.one = self.run_server()
+
+    def run_server(self):
+        return self.server(role=("--node", "simulated", "--nodes", str(self.nodes))).start()
+
+    def ask(self, method, path, body=None, headers=None):
+        headers = self.one.as_admin(**{"Content-Type": "application/json", "Accept": "application/json, */*", **(headers or {})})
+        code, _, text = self.one.ask(method, path, body=None if body is None else json.dumps(body), headers=headers)
+        try:
+            return code, json.loads(text) if text else None
+        except ValueError:
+            return code, text
+
+    def good(self, *arguments, **more):
+        code, answer = self.ask(*arguments, **more)
+        self.assertIn(code, (200, 201, 202), answer)
+        return answer
+
+    def vm(self, name, strategy="Always", volumes=(), spec=None, **annotations):
+        annotations = {**QUICK, **{f"simulated.virtgate.io/{key.replace('_', '-')}": value for key, value in annotations.items()}}
+        return self.good("POST", VMS, {
+            "apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": {"name": name},
+            "spec": {"runStrategy": strategy, "template": {"metadata": {"annotations": annotations}, "spec": {
+                "domain": {"memory": {"guest": "64Mi"}, "devices": {"interfaces": [{"name": "default", "masquerade": {}}]}},
+                "networks": [{"name": "default", "pod": {}}],
+                "volumes": [{"name": "root", "containerDisk": {"image": "example/disk:1"}}, *volumes], **(spec or {})}}}})
+
+    def until(self, what, holds):
+        deadline = time.monotonic() + DEADLINE_S
+        while True:
+            found = holds()
+            if found:
+                return found
+            self.assertLess(time.monotonic(), deadline, f"not in time: {what}\n{self.one.errors()[-3000:]}")
+            time.sleep(0.02)
+
+    def get(self, path):
+        code, found = self.ask("GET", path)
+        return found if code == 200 else None
+
+    def printable(self, name):
+        return (self.get(f"{VMS}/{name}") or {}).get("status", {}).get("printableStatus")
+
+    def until_printable(self, name, wanted):
+        self.until(f"{name} {wanted}, it is {self.printable(name)}", lambda: self.printable(name) == wanted)
+
+    def conditions(self, path):
+        return {one["type"]: one["status"] for one in (self.get(path) or {}).get("status", {}).get("conditions", [])}
+
+    def events(self, name):
+        items = self.good("GET", f"/api/v1/namespaces/default/events?fieldSelector=involvedObject.name={name}")["items"]
+        return {one["reason"] for one in items}
+
+    def annotate(self, name, **annotations):
+        marks = {f"simulated.virtgate.io/{key}": value for key, value in annotations.items()}
+        self.good("PATCH", f"{VMIS}/{name}", {"metadata": {"annotations": marks}}, headers=MERGE)
+
+
+class Life(Simulated):
+    def test_a_vm_runs_and_its_guest_tells_of_itself(self):
+        self.vm("demo")
+        self.until_printable("demo", "Running")
+        self.until("ready", lambda: self.conditions(f"{VMS}/demo").get("Ready") == "True")
+        vmi = self.get(f"{VMIS}/demo")
+        status = vmi["status"]
+        self.assertIn(status["nodeName"], ("node01", "node02"))
+        self.assertEqual(vmi["metadata"]["labels"]["kubevirt.io/nodeName"], status["nodeName"])
+        self.assertEqual([one["phase"] for one in status["phaseTransitionTimestamps"]], ["Pending", "Scheduling", "Scheduled", "Running"])
+        interface = status["interfaces"][0]
+        self.assertEqual((interface["name"], interface["interfaceName"], interface["infoSource"]), ("default", "eth0", "domain, guest-agent"))
+        self.assertTrue(interface["ipAddress"].startswith("10.244."))
+        self.assertEqual(status["guestOSInfo"]["name"], "Simulated Linux")
+        self.assertEqual([one["target"] for one in status["volumeStatus"]], ["vda"])
+        conditions = self.conditions(f"{VMIS}/demo")
+        for condition in ("Ready", "LiveMigratable", "StorageLiveMigratable", "AgentConnected"):
+            self.assertEqual(conditions.get(condition), "True", conditions)
+        self.assertEqual(self.good("GET", f"{ACTIONS}/virtualmachineinstances/demo/guestosinfo")["hostname"], "demo")
+        self.assertLessEqual({"SuccessfulCreate", "Created", "Started"}, self.events("demo"))
+
+    def test_pause_freeze_reboot(self):
+        self.vm("demo")
+        self.until_printable("demo", "Running")
+        of_vmi = f"{ACTIONS}/virtualmachineinstances/demo"
+        self.good("PUT", f"{of_vmi}/pause", {})
+        self.until_printable("demo", "Paused")
+        self.until("not ready", lambda: self.conditions(f"{VMIS}/demo").get("Ready") == "False")
+        self.good("PUT", f"{of_vmi}/unpause", {})
+        self.until_printable("demo", "Running")
+        self.until("ready", lambda: self.conditions(f"{VMIS}/demo").get("Ready") == "True")
+        self.good("PUT", f"{of_vmi}/freeze", {"unfreezeTimeout": "1s"})
+        self.assertEqual(self.get(f"{VMIS}/demo")["status"]["fsFreezeStatus"], "frozen")
+        self.until("thawed", lambda: "fsFreezeStatus" not in self.get(f"{VMIS}/demo")["status"])
+        for action in ("softreboot", "reset"):
+            self.good("PUT", f"{of_vmi}/{action}", {})
+            self.until("the agent is back", lambda: self.conditions(f"{VMIS}/demo").get("AgentConnected") == "True")
+        self.assertLessEqual({"Paused", "Unpaused", "SoftRebooted", "Reset"}, self.events("demo"))
+
+    def test_stop_and_grace_period(self):
+        self.vm("obeys", spec={"terminationGracePeriodSeconds": 30})
+        self.vm("ignores", spec={"terminationGracePeriodSeconds": 1}, ignores_shutdown="true")
+        for name in ("obeys", "ignores"):
+            self.until_printable(name, "Running")
+            self.good("PUT", f"{ACTIONS}/virtualmachines/{name}/stop", {})
+            self.until_printable(name, "Stopped")
+            self.until("no VMI", lambda: self.get(f"{VMIS}/{name}") is None)
+            self.assertLessEqual({"ShuttingDown", "Deleted", "Stopped"}, self.events(name))
+
+    def test_crashes(self):
+        self.vm("loop", crash_after="100ms")
+        self.until_printable("loop", "CrashLoopBackOff")
+        self.vm("once", strategy="Manual")
+        self.good("PUT", f"{ACTIONS}/virtualmachines/once/start", {})
+        self.until_printable("once", "Running")
+        self.annotate("once", do="panic")
+        self.until("failed", lambda: self.get(f"{VMIS}/once")["status"]["phase"] == "Failed")
+        self.assertLessEqual({"GuestPanicked", "Stopped"}, self.events("once"))
+
+    def test_a_migration_to_its_end(self):
+        self.vm("demo")
+        self.until_printable("demo", "Running")
+        source = self.get(f"{VMIS}/demo")["status"]["nodeName"]
+        self.annotate("demo", do="migrate")
+        self.until_printable("demo", "Migrating")
+        self.until("moved", lambda: self.get(f"{VMIS}/demo")["status"]["nodeName"] != source)
+        self.until_printable("demo", "Running")
+        self.until("over", lambda: [one["status"].get("phase") for one in self.good("GET", MIGRATIONS)["items"]] == ["Succeeded"])
+        vmi = self.get(f"{VMIS}/demo")
+        state = vmi["status"]["migrationState"]
+        self.assertTrue(state["completed"] and not state.get("failed"), state)
+        self.assertEqual((state["sourceNode"], state["mode"]), (source, "PreCopy"))
+        self.assertNotIn("kubevirt.io/migrationTargetNodeName", vmi["metadata"]["labels"])
+        self.until("one placement", lambda: list(self.get(f"{VMIS}/demo")["status"]["activePods"].values()) == [state["targetNode"]])
+        self.assertEqual(self.conditions(f"{VMIS}/demo")["Ready"], "True")
+        self.assertLessEqual({"PreparingTarget", "Migrating", "Migrated"}, self.events("demo"))
+
+    def test_migrations_that_fail_or_are_cancelled(self):
+        self.vm("fails", migration_fails="true")
+        self.vm("cancelled", migration="30s")
+        for name in ("fails", "cancelled"):
+            self.until_printable(name, "Running")
+            source = self.get(f"{VMIS}/{name}")["status"]["nodeName"]
+            self.good("PUT", f"{ACTIONS}/virtualmachines/{name}/migrate", {})
+            if name == "cancelled":
+                self.until("begun", lambda: self.get(f"{VMIS}/{name}")["status"].get("migrationState", {}).get("startTimestamp"))
+                made = [one for one in self.good("GET", MIGRATIONS)["items"] if one["spec"]["vmiName"] == name][0]
+                self.until("running", lambda: self.get(f"{MIGRATIONS}/{made['metadata']['name']}")["status"]["phase"] == "Running")
+                self.good("DELETE", f"{MIGRATIONS}/{made['metadata']['name']}")
+                self.until("gone", lambda: self.get(f"{MIGRATIONS}/{made['metadata']['name']}") is None)
+            self.until("failed", lambda: self.get(f"{VMIS}/{name}")["status"]["migrationState"].get("failed"))
+            self.assertEqual(self.get(f"{VMIS}/{name}")["status"]["nodeName"], source)
+            self.until_printable(name, "Running")
+
+    def test_a_console_that_echoes(self):
+        self.vm("demo")
+        self.until_printable("demo", "Running")
+        world = types.SimpleNamespace(server=self.one, tls=self.one.context(), admin=self.one.as_admin())
+
+        async def talk():
+            console = await streams.Client.open(world, f"{ACTIONS}/virtualmachineinstances/demo/console")
+            self.assertIn(b"echoes", await console.receive())
+            for size in (1, 126, 10000):
+                await console.echo(os.urandom(size))
+            self.assertEqual((await console.close()).code, 1000)
+        asyncio.run(asyncio.wait_for(talk(), DEADLINE_S))
+
+    def test_a_restart_changes_nothing(self):
+        for number in range(4):
+            self.vm(f"vm-{number}", boot="1s")
+        self.one.stop(signal.SIGKILL)
+        self.one = self.run_server()
+        for number in range(4):
+            self.until_printable(f"vm-{number}", "Running")
+        uids = {one["metadata"]["uid"] for one in self.good("GET", VMIS)["items"]}
+        self.one.stop(signal.SIGKILL)
+        self.one = self.run_server()
+        for number in range(4):
+            self.until_printable(f"vm-{number}", "Running")
+        self.assertEqual({one["metadata"]["uid"] for one in self.good("GET", VMIS)["items"]}, uids)
+        self.assertEqual(len(uids), 4)
+
+    def test_a_node_that_goes_takes_its_guests_along(self):
+        self.vm("demo", strategy="Manual")
+        self.good("PUT", f"{ACTIONS}/virtualmachines/demo/start", {})
+        self.until_printable("demo", "Running")
+        node = self.get(f"{VMIS}/demo")["status"]["nodeName"]
+        self.good("DELETE", f"/api/v1/nodes/{node}")
+        self.until("lost", lambda: self.get(f"{VMIS}/demo")["status"]["phase"] == "Failed")
+
+
+@unittest.skipUnless(tool.kubectl_on_path()[0], "no kubectl on PATH")
+class Story(Simulated):
+    """What kubectl shows."""
+
+    def kubectl(self, *arguments, check=True):
+        done = subprocess.run(["kubectl", "--kubeconfig", os.path.join(self.state, "admin.kubeconfig"), *arguments], capture_output=True,
+                              text=True, timeout=DEADLINE_S)
+        self.assertTrue(done.returncode == 0 or not check, done.stdout + done.stderr)
+        return done.stdout
+
+    def watch(self):
+        """The states that `kubectl get vm -w` shows from now on, by VM."""
+        shown = {}
+        process = subprocess.Popen(["kubectl", "--kubeconfig", os.path.join(self.state, "admin.kubeconfig"), "get", "vm", "-w", "--no-headers"],
+                                   stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+
+        def follow():
+            for line in process.stdout:
+                name, _, state, _ = line.split()
+                states = shown.setdefault(name, [])
+                if states[-1:] != [state]:
+                    states.append(state)
+        threading.Thread(target=follow, daemon=True).start()
+        return shown
+
+    def until_shown(self, shown, name, *wanted):
+        def in_order():
+            rest = iter(list(shown.get(name, [])))
+            return all(state in rest for state in wanted)
+        deadline = time.monotonic() + DEADLINE_S
+        while not in_order():
+            self.assertLess(time.monotonic(), deadline, f"{wanted} of {name} in {shown}")
+            time.sleep(0.02)
+
+    def test_get_wait_events_and_describe(self):
+        shown = self.watch()
+        self.vm("demo", strategy="Halted", boot="500ms", shutdown="500ms", migration="1s")
+        self.until_shown(shown, "demo", "Stopped")
+        self.good("PUT", f"{ACTIONS}/virtualmachines/demo/start", {})
+        self.kubectl("wait", "vm/demo", "--for=condition=Ready", f"--timeout={DEADLINE_S}s")
+        self.until_shown(shown, "demo", "Stopped", "Starting", "Running")
+        self.good("PUT", f"{ACTIONS}/virtualmachineinstances/demo/pause", {})
+        self.until_shown(shown, "demo", "Running", "Paused")
+        self.good("PUT", f"{ACTIONS}/virtualmachineinstances/demo/unpause", {})
+        self.until_shown(shown, "demo", "Paused", "Running")
+        self.good("PUT", f"{ACTIONS}/virtualmachines/demo/migrate", {})
+        self.until_shown(shown, "demo", "Paused", "Running", "Migrating", "Running")
+        self.good("PUT", f"{ACTIONS}/virtualmachines/demo/stop", {})
+        self.until_shown(shown, "demo", "Migrating", "Running", "Stopping", "Stopped")
+        self.vm("loop", crash_after="100ms")
+        self.until_shown(shown, "loop", "Starting", "CrashLoopBackOff")
+
+        events = self.kubectl("events", "--for", "vmi/demo")
+        for reason in ("SuccessfulCreate", "Started", "Paused", "Unpaused", "Migrating", "Migrated", "ShuttingDown", "Stopped"):
+            self.assertIn(reason, events)
+        described = self.kubectl("describe", "vm", "demo")
+        for text in ("Printable Status:  Stopped", "SuccessfulCreate", "SuccessfulDelete", "Run Strategy:  Halted"):
+            self.assertIn(text, described)
+        self.assertIn("node01", self.kubectl("get", "nodes"))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
