@@ -119,7 +119,8 @@ void arrive(Draft& guest) {
   state["targetNodeDomainReadyTimestamp"] = guest.now();
   state["endTimestamp"] = guest.now();
   state["completed"] = true;
-  Object& status = guest.status();
+  const std::string overhead(json::get_string_or(state, "targetMemoryOverhead"));
+  Object& status = guest.status();  // `state` moves when this changes
   status["nodeName"] = target;
   json::ensure_object(guest.metadata(), "labels")["kubevirt.io/nodeName"] = target;
   for (const string_view gone : {"evacuationNodeName", "launcherContainerImageVersion"}) json::erase(status, gone);
@@ -127,8 +128,7 @@ void arrive(Draft& guest) {
   drop_label(guest, "kubevirt.io/outdatedLauncherImage");
   if (Object* annotations = json::get_object(guest.metadata(), "annotations"))
     json::erase(*annotations, "kubevirt.io/eviction-source");
-  if (const auto overhead = json::get_string(state, "targetMemoryOverhead"))
-    json::ensure_object(status, "memory")["memoryOverhead"] = *overhead;
+  if (!overhead.empty()) json::ensure_object(status, "memory")["memoryOverhead"] = overhead;
   apply_live_updates(guest);
   drop_label(guest, target_label);  // MIG-D42
   guest.tell(EventType::normal, "Migrated", fmt::format("the VMI runs on node {} now", target));
