@@ -18,6 +18,8 @@ using controllers::Account;
 using controllers::Effect;
 using controllers::Verb;
 
+constexpr std::string_view node_name_extra = "authentication.kubernetes.io/node-name";
+
 // As upstream installs its components.
 User component_account(std::string_view ns, std::string_view account) {
   return {.name = fmt::format("system:serviceaccount:{}:{}", ns, account),
@@ -55,12 +57,20 @@ Carrier::Carrier(Parts parts)
       handler_(component_account(parts.backend.admission.own_namespace, "kubevirt-handler")),
       serial_(static_cast<std::uint64_t>(parts.backend.clock.wall_now().time_since_epoch().count())) {}
 
-Task<Result<void>> Carrier::write(const Effect& effect) {
+// Tokens of handlers name their node, which they may not leave (the feature gate NodeRestriction).
+User Carrier::writer(const Effect& effect, std::string_view host) const {
+  if (effect.account == Account::controller) return controller_;
+  User handler = handler_;
+  if (!host.empty()) handler.extra[std::string(node_name_extra)] = {std::string(host)};
+  return handler;
+}
+
+Task<Result<void>> Carrier::write(const Effect& effect, std::string_view host) {
   const resources::Resource* resource = resources::find_resource(effect.resource);
   if (!resource) co_return fail(Status::internal_error(fmt::format("{} are not served", effect.resource)));
+  const User user = writer(effect, host);
   resources::ObjectRequest request(
-      parts_.backend, parts_.core, nullptr, *resource, resource->kind->storage_version(),
-      effect.account == Account::controller ? controller_ : handler_,
+      parts_.backend, parts_.core, nullptr, *resource, resource->kind->storage_version(), user,
       {.ns = effect.ns, .name = effect.name, .subresource = of_status(effect.verb) ? "status" : ""});
   request.manager = manager_of(effect.account);
   const auto ignored = [](const auto& result) { return result ? Result<void>() : Result<void>(fail(result.error())); };
@@ -119,7 +129,7 @@ Task<Done> Carrier::carry_out(const controllers::Pass& pass, const controllers::
   Done done;
   for (const controllers::Told& told : pass.events) co_await tell(told.involved.value_or(involved), told.event, source);
   for (const Effect& effect : pass.effects) {
-    const auto written = co_await write(effect);
+    const auto written = co_await write(effect, pass.host);
     const controllers::EventObject& subject = effect.involved ? *effect.involved : involved;
     if (!written && !done_already(effect, written.error())) {
       if (effect.if_failed && !is_lost_race(written.error()))

@@ -36,7 +36,8 @@ class Carrier {
   Task<Done> carry_out(const controllers::Pass& pass, const controllers::EventObject& involved, EventSource source);
 
  private:
-  Task<Result<void>> write(const controllers::Effect& effect);
+  Task<Result<void>> write(const controllers::Effect& effect, std::string_view host);
+  User writer(const controllers::Effect& effect, std::string_view host) const;
   Task<void> tell(const controllers::EventObject& involved, const controllers::Event& event, EventSource source);
 
   Parts parts_;
