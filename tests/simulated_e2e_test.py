@@ -285,8 +285,8 @@ class Story(Simulated):
         for reason in ("SuccessfulCreate", "Started", "Paused", "Unpaused", "Migrating", "Migrated", "ShuttingDown", "Stopped"):
             self.assertIn(reason, events)
         described = self.kubectl("describe", "vm", "demo")
-        for text in ("Printable Status:  Stopped", "SuccessfulCreate", "SuccessfulDelete", "Run Strategy:  Halted"):
-            self.assertIn(text, described)
+        for text in (r"Printable Status: +Stopped", "SuccessfulCreate", "SuccessfulDelete", r"Run Strategy: +Halted"):
+            self.assertRegex(described, text)
         self.assertIn("node01", self.kubectl("get", "nodes"))
 
 
