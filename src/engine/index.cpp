@@ -24,11 +24,13 @@ std::string_view counted(std::string_view resource) {
   return {};
 }
 
-// A write after which something else counts, if it happens.
+// A write after which something else counts, if it happens. A migration is over once that is written and not before:
+// until then the server refuses another one of its VMI.
 bool changes_counts(const Effect& effect) {
   if (!effect.document.is_object()) return false;
-  return (effect.resource == kinds::vmi && effect.verb == Verb::update) ||
-         (effect.resource == kinds::migration && (effect.verb == Verb::update || effect.verb == Verb::update_status));
+  if (effect.resource == kinds::vmi) return effect.verb == Verb::update;
+  return effect.resource == kinds::migration && (effect.verb == Verb::update || effect.verb == Verb::update_status) &&
+         !controllers::MigrationInfo::read(effect.document.get_object()).is_final();
 }
 
 }  // namespace

@@ -83,12 +83,16 @@ void mirror_conditions(Object& status, const Object& vmi) {
   });
 }
 
+void show_generations(Object& status, const Object& vm, std::int64_t observed) {
+  status["observedGeneration"] = observed;
+  status["desiredGeneration"] = generation_of(vm);
+}
+
 // U3; the VMI is told what it lacks.
 void update_generations(Object& status, Pass& pass, const Turn& turn, const Object& vm, const Object& vmi) {
   const Generations generations = observed_generation(turn.world, vmi);
   if (!generations.observed) return;
-  status["observedGeneration"] = *generations.observed;
-  status["desiredGeneration"] = generation_of(vm);
+  show_generations(status, vm, *generations.observed);
   if (!generations.annotate) return;
   json::PatchBuilder patch(turn.storage);
   const Value number(fmt::to_string(*generations.observed), turn.storage);
@@ -110,7 +114,10 @@ Value new_status(Pass& pass, const Turn& turn, const Object& vm, const Object* v
   const auto strategy = run_strategy(vm);
   set_flag(status, "created", vmi != nullptr);                          // U1
   set_flag(status, "ready", vmi && is_true(status_of(*vmi), "Ready"));  // U2
-  if (vmi) update_generations(status, pass, turn, vm, *vmi);
+  if (vmi)
+    update_generations(status, pass, turn, vm, *vmi);
+  else if (outcome.observed_generation)
+    show_generations(status, vm, *outcome.observed_generation);
   if (strategy && (vmi || !json::get_string_or(status, "runStrategy").empty()))
     edit::set_text(status, "runStrategy", *strategy);  // VMC-48
   drop_done_volume_requests(status, vm);

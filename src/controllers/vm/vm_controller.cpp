@@ -227,6 +227,7 @@ Pass sync(const Turn& turn) {
     work.pass.try_again = work.pass.complete = true;
     return std::move(work.pass);
   }
+  if (work.vmi) work.outcome.observed_generation = observed_generation(turn.world, *work.vmi_object()).observed;
   // Nothing was done, so that nothing can differ from what was read.
   work.pass.complete = work.pass.effects.empty();
   if (work.pass.complete)

@@ -72,6 +72,7 @@ Value Outcome::to_json(const json::StoragePtr& storage) const {
   object["restart"] = mark_json(restart, storage);
   object["liveRestart"] = mark_json(live_restart, storage);
   if (migrated_volumes) object["migratedVolumes"] = *migrated_volumes;
+  if (observed_generation) object["observedGeneration"] = *observed_generation;
   return value;
 }
 
@@ -83,6 +84,7 @@ Outcome Outcome::from_json(const Value& value) {
   outcome.restart = mark_of(value, "restart");
   outcome.live_restart = mark_of(value, "liveRestart");
   if (const Value* volumes = json::find(value, "migratedVolumes")) outcome.migrated_volumes.emplace(*volumes);
+  outcome.observed_generation = json::get_int(value, "observedGeneration");
   return outcome;
 }
 

@@ -53,6 +53,8 @@ struct Outcome {
   RestartMark restart = {};                    // by starting, stopping and comparing (S9, S10)
   RestartMark live_restart = {};               // by live updates (S19); counts only if nothing failed
   std::optional<Value> migrated_volumes = {};  // VMC-105j
+  // Of the VMI that the pass had: one that it ends may be gone before the status is written (VMC-77).
+  std::optional<std::int64_t> observed_generation = {};
 
   Value to_json(const json::StoragePtr& storage) const;
   static Outcome from_json(const Value& value);
