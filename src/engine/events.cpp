@@ -75,9 +75,9 @@ EventWrite EventRecorder::write(const controllers::EventObject& involved, const 
   return made;
 }
 
-bool EventRecorder::knows(const controllers::EventObject& about, const controllers::Event& event,
+bool EventRecorder::knows(const controllers::EventObject& involved, const controllers::Event& event,
                           const EventSource& source) const {
-  return by_key_.contains(key_of(about, event, source));
+  return by_key_.contains(key_of(involved, event, source));
 }
 
 void EventRecorder::forget(std::string_view ns, std::string_view name) {

@@ -32,7 +32,8 @@ class EventRecorder {
   EventWrite write(const controllers::EventObject& involved, const controllers::Event& event, const EventSource& source,
                    std::string_view now, std::uint64_t serial, const json::StoragePtr& storage);
   // The same was told before, and is remembered.
-  bool knows(const controllers::EventObject& about, const controllers::Event& event, const EventSource& source) const;
+  bool knows(const controllers::EventObject& involved, const controllers::Event& event,
+             const EventSource& source) const;
   // It could not be counted where it was thought to be: the next one makes a new object.
   void forget(std::string_view ns, std::string_view name);
 

@@ -90,8 +90,8 @@ Task<Result<NodeAnswer>> SimulatedLink::call(Core& core, const NodeAddress& addr
     if (!answered.vmi) co_return std::move(answered.answer);
     const controllers::Pass pass = pass_of(answered, target, node_of(address));
     const engine::EventSource source{.component = "virt-handler", .host = pass.host};
-    const auto about = controllers::event_object(vmi->get_object());
-    const engine::Done done = co_await writer(core).carrier.carry_out(pass, about, source);
+    const auto involved = controllers::event_object(vmi->get_object());
+    const engine::Done done = co_await writer(core).carrier.carry_out(pass, involved, source);
     if (!done.hard) co_return std::move(answered.answer);
     if (!engine::is_lost_race(*done.hard) || attempt >= limits::simulated_attempts_max) co_return fail(*done.hard);
   }

@@ -17,8 +17,8 @@ using api::View;
 using json::Array;
 using json::Value;
 
-struct Case {
-  Case(const json::Object& object, const controllers::NodeInfo& info, const config::ClusterConfig& settings)
+struct Checked {
+  Checked(const json::Object& object, const controllers::NodeInfo& info, const config::ClusterConfig& settings)
       : vmi(object), node(info), config(settings) {}
 
   const json::Object& vmi;
@@ -50,50 +50,51 @@ View at(View from, std::initializer_list<std::string_view> path) {
 // --- devices and features
 // ---------------------------------------------------------------------------------------------
 
-bool binding_moves(const Case& about, const Value& interface) {
+bool binding_moves(const Checked& checked, const Value& interface) {
   const View one(&interface);
   if (one.has("masquerade") || one.has("passtBinding")) return true;
   if (one.has("bridge"))
-    return !controllers::annotation_of(about.vmi, "kubevirt.io/allow-pod-bridge-network-live-migration").empty();
+    return !controllers::annotation_of(checked.vmi, "kubevirt.io/allow-pod-bridge-network-live-migration").empty();
   const std::string_view plugin = json::as_string(View(one.get("binding")).get("name")).value_or("");
-  return !plugin.empty() && at(View(&about.config.configuration()), {"network", "binding", plugin}).has("migration");
+  return !plugin.empty() && at(View(&checked.config.configuration()), {"network", "binding", plugin}).has("migration");
 }
 
-bool network_stays(const Case& about) {
-  const Array& interfaces = list(about.devices, "interfaces");
+bool network_stays(const Checked& checked) {
+  const Array& interfaces = list(checked.devices, "interfaces");
   if (interfaces.empty()) return false;
-  for (const Value& network : list(about.spec, "networks")) {
+  for (const Value& network : list(checked.spec, "networks")) {
     if (!json::find(network, "pod")) continue;
     const Value* interface = entry(interfaces, "name", json::get_string_or(network, "name"));
-    return !interface || !binding_moves(about, *interface);
+    return !interface || !binding_moves(checked, *interface);
   }
   return false;
 }
 
-bool model_is_unknown(const Case& about) {
+bool model_is_unknown(const Checked& checked) {
   constexpr std::string_view prefix = "host-model-cpu.node.kubevirt.io/";
-  if (json::as_string(View(about.domain.get("cpu")).get("model")) != "host-model") return false;
-  const auto label = about.node.labels.lower_bound(prefix);
-  return label == about.node.labels.end() || !label->first.starts_with(prefix);
+  if (json::as_string(View(checked.domain.get("cpu")).get("model")) != "host-model") return false;
+  const auto label = checked.node.labels.lower_bound(prefix);
+  return label == checked.node.labels.end() || !label->first.starts_with(prefix);
 }
 
-bool devices_stay(const Case& about) {
-  const std::size_t gpus = list(about.devices, "gpus").size();
-  return !list(about.devices, "hostDevices").empty() || gpus > 1 ||
-         (gpus == 1 && !about.config.enabled(config::Gate::vgpu_live_migration));
+bool devices_stay(const Checked& checked) {
+  const std::size_t gpus = list(checked.devices, "gpus").size();
+  return !list(checked.devices, "hostDevices").empty() || gpus > 1 ||
+         (gpus == 1 && !checked.config.enabled(config::Gate::vgpu_live_migration));
 }
 
-View security(const Case& about) { return View(about.domain.get("launchSecurity")); }
-bool is_sev(const Case& about) { return security(about).has("sev") || security(about).has("snp"); }
-bool is_tdx(const Case& about) { return security(about).has("tdx"); }
-bool is_secure_execution(const Case& about) {
-  return security(about) && json::as_string(about.spec.get("architecture")) == "s390x";
+View security(const Checked& checked) { return View(checked.domain.get("launchSecurity")); }
+bool is_sev(const Checked& checked) { return security(checked).has("sev") || security(checked).has("snp"); }
+bool is_tdx(const Checked& checked) { return security(checked).has("tdx"); }
+bool is_secure_execution(const Checked& checked) {
+  return security(checked) && json::as_string(checked.spec.get("architecture")) == "s390x";
 }
-bool has_no_frequency(const Case& about) {
-  return controllers::tsc_need(about.vmi) == controllers::TscNeed::for_migration && !about.status.has("topologyHints");
+bool has_no_frequency(const Checked& checked) {
+  return controllers::tsc_need(checked.vmi) == controllers::TscNeed::for_migration &&
+         !checked.status.has("topologyHints");
 }
-bool passes_hyperv_through(const Case& about) {
-  const View passthrough = at(about.domain, {"features", "hypervPassthrough"});
+bool passes_hyperv_through(const Checked& checked) {
+  const View passthrough = at(checked.domain, {"features", "hypervPassthrough"});
   return passthrough && json::as_bool(passthrough.get("enabled")).value_or(true);
 }
 
@@ -102,46 +103,46 @@ bool passes_hyperv_through(const Case& about) {
 
 enum class Effect : std::uint8_t { none, copied, stays };
 
-bool is_shared(const Case& about, std::string_view volume) {
-  const Value* shown = entry(list(about.status, "volumeStatus"), "name", volume);
+bool is_shared(const Checked& checked, std::string_view volume) {
+  const Value* shown = entry(list(checked.status, "volumeStatus"), "name", volume);
   const View info(shown ? json::find(*shown, "persistentVolumeClaimInfo") : nullptr);
   return std::ranges::any_of(list(info, "accessModes"),
                              [](const Value& mode) { return json::as_string(&mode) == "ReadWriteMany"; });
 }
 
-bool is_migrated(const Case& about, std::string_view volume) {
-  return entry(list(about.status, "migratedVolumes"), "volumeName", volume) != nullptr;
+bool is_migrated(const Checked& checked, std::string_view volume) {
+  return entry(list(checked.status, "migratedVolumes"), "volumeName", volume) != nullptr;
 }
 
-bool is_read_only_cdrom(const Case& about, std::string_view volume) {
-  const Value* disk = entry(list(about.devices, "disks"), "name", volume);
+bool is_read_only_cdrom(const Checked& checked, std::string_view volume) {
+  const Value* disk = entry(list(checked.devices, "disks"), "name", volume);
   const View cdrom(disk ? json::find(*disk, "cdrom") : nullptr);
   return cdrom && json::as_bool(cdrom.get("readonly")).value_or(true);
 }
 
-Effect effect_of(const Case& about, const Value& volume) {
+Effect effect_of(const Checked& checked, const Value& volume) {
   const std::string_view name = json::get_string_or(volume, "name");
   const View one(&volume);
-  if (is_migrated(about, name)) return Effect::none;
+  if (is_migrated(checked, name)) return Effect::none;
   if (one.has("persistentVolumeClaim") || one.has("dataVolume"))
-    return is_shared(about, name) ? Effect::none : Effect::stays;  // LM-20
-  if (const View host(one.get("hostDisk")); host)                  // LM-21
-    return is_shared(about, name) || json::as_bool(host.get("shared")).value_or(false) ? Effect::none : Effect::stays;
-  if (entry(list(about.devices, "filesystems"), "name", name)) return Effect::none;  // LM-22
-  return is_read_only_cdrom(about, name) ? Effect::none : Effect::copied;            // LM-23, LM-24
+    return is_shared(checked, name) ? Effect::none : Effect::stays;  // LM-20
+  if (const View host(one.get("hostDisk")); host)                    // LM-21
+    return is_shared(checked, name) || json::as_bool(host.get("shared")).value_or(false) ? Effect::none : Effect::stays;
+  if (entry(list(checked.devices, "filesystems"), "name", name)) return Effect::none;  // LM-22
+  return is_read_only_cdrom(checked, name) ? Effect::none : Effect::copied;            // LM-23, LM-24
 }
 
-bool has_volume(const Case& about, Effect effect) {
-  return std::ranges::any_of(list(about.spec, "volumes"),
-                             [&](const Value& volume) { return effect_of(about, volume) == effect; });
+bool has_volume(const Checked& checked, Effect effect) {
+  return std::ranges::any_of(list(checked.spec, "volumes"),
+                             [&](const Value& volume) { return effect_of(checked, volume) == effect; });
 }
-bool disks_stay(const Case& about) { return has_volume(about, Effect::stays); }
+bool disks_stay(const Checked& checked) { return has_volume(checked, Effect::stays); }
 
 struct Row {
   std::string_view id;
   std::string_view reason;
   std::string_view message;
-  bool (*applies)(const Case& about);
+  bool (*applies)(const Checked& checked);
   bool keeps_volumes = true;  // it also keeps volumes from being moved
 };
 
@@ -164,10 +165,10 @@ constexpr Row rows[] = {
 
 Migratable judge_migration(const json::Object& vmi, const controllers::NodeInfo& node,
                            const config::ClusterConfig& config) {
-  const Case about(vmi, node, config);
+  const Checked checked(vmi, node, config);
   Migratable verdict;
   for (const Row& row : rows) {
-    if (!row.applies(about)) continue;
+    if (!row.applies(checked)) continue;
     if (verdict.reason.empty()) {
       verdict.reason = row.reason;
       verdict.message = row.message;
@@ -176,8 +177,8 @@ Migratable judge_migration(const json::Object& vmi, const controllers::NodeInfo&
     if (!verdict.storage_reasons.empty()) verdict.storage_reasons += ", ";
     verdict.storage_reasons += fmt::format("{}: {}", row.reason, row.message);
   }
-  verdict.block = has_volume(about, Effect::copied) || disks_stay(about) ||
-                  !list(about.status, "migratedVolumes").empty();  // LM-25
+  verdict.block = has_volume(checked, Effect::copied) || disks_stay(checked) ||
+                  !list(checked.status, "migratedVolumes").empty();  // LM-25
   return verdict;
 }
 

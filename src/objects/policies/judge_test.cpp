@@ -76,12 +76,12 @@ struct JudgeTest : ::testing::Test {
             .old_object = operation == "CREATE" ? nullptr : &object};
   }
 
-  Verdict judged(const PolicySet& policies, const Subject& about) {
-    return judge(policies, about, world, {.user = user, .answers = answers}, memory.storage());
+  Verdict judged(const PolicySet& policies, const Subject& subject) {
+    return judge(policies, subject, world, {.user = user, .answers = answers}, memory.storage());
   }
   std::string refusal(const PolicySet& policies) { return refusal(policies, subject()); }
-  std::string refusal(const PolicySet& policies, const Subject& about) {
-    const auto verdict = judged(policies, about);
+  std::string refusal(const PolicySet& policies, const Subject& subject) {
+    const auto verdict = judged(policies, subject);
     return verdict.refusal ? verdict.refusal->details.causes.front().message : "";
   }
 };
