@@ -12,6 +12,7 @@
 
 #include "controllers/world.h"
 #include "json/value.h"
+#include "ports/disk_agent.h"
 
 namespace vg::controllers {
 
@@ -74,7 +75,11 @@ struct Effect {
 
 struct Pass {
   std::vector<Effect> effects = {};
-  std::vector<Told> events = {};                        // before the effects
+  std::vector<Told> events = {};  // before the effects
+  // Asked of the disk agent once all effects are done, if none of them failed: ids of jobs that nobody wants any more,
+  // and jobs. The object of the pass is looked at again whenever one of its jobs changes.
+  std::vector<std::string> unwanted_jobs = {};
+  std::vector<DiskJob> jobs = {};
   std::optional<std::chrono::milliseconds> again = {};  // look again then, even if nothing changes
   // The pass found something wrong that time may mend, and says so itself: it is tried again with back-off.
   bool try_again = false;

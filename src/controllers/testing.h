@@ -17,6 +17,7 @@
 #include "controllers/placement.h"
 #include "json/access.h"
 #include "json/document.h"
+#include "ports/disk_agent_testing.h"
 
 namespace vg::controllers {
 
@@ -120,7 +121,10 @@ class TestWorld final : public World {
   }
   const Nodes& nodes() const override { return nodes_; }
   const Migrations& migrations() const override { return migrations_; }
+  const DiskView& disks() const override { return fake_disks; }
   const config::ClusterConfig& config() const { return *config_; }
+
+  FakeDisks fake_disks = {};
 
  private:
   template <class Matches>

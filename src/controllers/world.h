@@ -16,6 +16,7 @@
 #include "controllers/migrations.h"
 #include "controllers/nodes.h"
 #include "json/value.h"
+#include "ports/disk_agent.h"
 
 namespace vg::controllers {
 
@@ -65,6 +66,8 @@ class World {
   virtual const Nodes& nodes() const = 0;
   // All migrations, and the VMIs that are to move.
   virtual const Migrations& migrations() const = 0;
+  // What this machine keeps of claims, and the jobs on it.
+  virtual const DiskView& disks() const = 0;
 };
 
 // One object of the controller's kind. Texts live as long as the pass.

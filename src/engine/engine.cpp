@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <list>
@@ -56,7 +57,13 @@ class Engine::Work {
         index_(parts.backend.store, parts.config) {
     add_loops();
     add_sources();
+    if (parts.disks) parts.disks->on_change([wakeup = wakeup_] { wakeup->signal(); });
   }
+  ~Work() {
+    if (parts_.disks) parts_.disks->on_change(nullptr);
+  }
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
 
   Task<void> run();
   bool at_rest() const { return at_rest_.load(std::memory_order_acquire); }
@@ -90,6 +97,10 @@ class Engine::Work {
   bool finished(Loop& loop, const Key& key, const Pass& pass, const Done& done);
   void note_waiting(Loop& loop, const Key& key, bool waits);
   bool wake_waiting();
+  const DiskView& disks() const { return parts_.disks ? static_cast<const DiskView&>(*parts_.disks) : no_disks_; }
+  void hand_over(Loop& loop, const Key& key, const Pass& pass, const Done& done);
+  bool follow_disks();
+  void see_claim(const DiskClaimName& claim);
   std::size_t without_node() const;
   void look_whether_behind();
   std::optional<WorkQueue::Instant> next_instant() const;
@@ -103,6 +114,8 @@ class Engine::Work {
   Index index_;
   std::uint64_t nodes_then_ = 0;  // when those that wait for one were last woken
   WorkQueue::Instant may_wake_ = {};
+  const NoDisks no_disks_;
+  std::map<std::string, std::vector<std::pair<Loop*, Key>>, std::less<>> askers_;  // of jobs, by id
   std::list<Loop> loops_;
   std::list<Source> sources_;
   std::list<Background> passes_;
@@ -182,7 +195,7 @@ void Engine::Work::look_at_all(Source& source) {
       json::LeasedArena arena;
       const json::Value value = resources::load_object(*object, arena.storage());
       trigger(source, {.happened = controllers::Happened::added, .before = nullptr, .after = value.if_object()},
-              StoreWorld(store(), index_.kept(), arena.storage()), true);
+              StoreWorld(store(), index_.kept(), disks(), arena.storage()), true);
     }
   }
 }
@@ -229,7 +242,7 @@ void Engine::Work::see(Source& source, const vg::Change& change) {
                                                                                    : Happened::removed,
                                  .before = before ? before->if_object() : nullptr,
                                  .after = after ? after->if_object() : nullptr};
-  trigger(source, seen, StoreWorld(store(), index_.kept(), arena.storage()), false);
+  trigger(source, seen, StoreWorld(store(), index_.kept(), disks(), arena.storage()), false);
 }
 
 // `only_missing`: for the controllers that look at what is not there; the others look at everything at the start.
@@ -272,6 +285,49 @@ bool Engine::Work::wake_waiting() {
   for (Loop& loop : loops_)
     for (const Key& key : loop.waiting) loop.queue.add(key);
   return true;
+}
+
+// --- disks -----------------------------------------------------------------------------------------------------------
+
+void Engine::Work::hand_over(Loop& loop, const Key& key, const Pass& pass, const Done& done) {
+  if (!parts_.disks || done.hard || done.carried.error) return;
+  for (const std::string& id : pass.unwanted_jobs) {
+    askers_.erase(id);
+    parts_.disks->cancel(id);
+  }
+  for (const DiskJob& job : pass.jobs) {
+    auto& askers = askers_[job.id];
+    if (const auto asker = std::make_pair(&loop, key); std::ranges::find(askers, asker) == askers.end())
+      askers.push_back(asker);
+    parts_.disks->start(job);
+  }
+}
+
+// What changed behind a claim counts as a change of the claim.
+void Engine::Work::see_claim(const DiskClaimName& claim) {
+  const ObjectPtr object = store().get(controllers::kinds::claim, claim.ns, claim.name);
+  if (!object) return;
+  Source& source = source_of(controllers::kinds::claim);
+  for (Loop* loop : source.own) queue(*loop, {.ns = claim.ns, .name = claim.name}, 0);
+  json::LeasedArena arena;
+  const json::Value value = resources::load_object(*object, arena.storage());
+  trigger(source, {.happened = controllers::Happened::changed, .before = value.if_object(), .after = value.if_object()},
+          StoreWorld(store(), index_.kept(), disks(), arena.storage()), false);
+}
+
+// False when there was nothing.
+bool Engine::Work::follow_disks() {
+  if (!parts_.disks) return false;
+  const std::vector<DiskChange> changes = parts_.disks->take_changes();
+  for (const DiskChange& change : changes) {
+    if (!change.claim.name.empty()) see_claim(change.claim);
+    const auto asked = askers_.find(change.job);
+    if (asked == askers_.end()) continue;
+    for (const auto& [loop, key] : asked->second) loop->queue.add(key);
+    const auto job = disks().job(change.job);
+    if (!job || job->state == DiskJobState::succeeded) askers_.erase(asked);
+  }
+  return !changes.empty();
 }
 
 // --- how it goes -----------------------------------------------------------------------------------------------------
@@ -327,7 +383,7 @@ Task<bool> Engine::Work::pass(Loop& loop, const Key& key) {
   const Controller& controller = *loop.controller;
   const config::ConfigPtr config = parts_.config.current();
   json::LeasedArena arena;
-  const StoreWorld world(store(), index_.kept(), arena.storage());
+  const StoreWorld world(store(), index_.kept(), disks(), arena.storage());
   const json::Object* object = world.get(controller.resource, key.ns, key.name);
   if (!object && !controller.looks_at_missing) {
     note_waiting(loop, key, false);
@@ -348,10 +404,11 @@ Task<bool> Engine::Work::pass(Loop& loop, const Key& key) {
   const EventSource source{.component = controller.component, .host = first.host};
   const Done done = co_await carrier_.carry_out(first, involved, source);
   bool good = finished(loop, key, first, done);
+  hand_over(loop, key, first, done);
   if (done.hard || !controller.finish || (first.complete && !done.carried.error)) co_return good;
 
   json::LeasedArena later_arena;
-  const StoreWorld later(store(), index_.kept(), later_arena.storage());
+  const StoreWorld later(store(), index_.kept(), disks(), later_arena.storage());
   if (!later.get(controller.resource, key.ns, key.name)) co_return good;
   const controllers::Turn ending{.world = later,
                                  .key = key,
@@ -364,6 +421,7 @@ Task<bool> Engine::Work::pass(Loop& loop, const Key& key) {
   index_.reserve(second);
   const Done ended = co_await carrier_.carry_out(second, involved, source);
   good = finished(loop, key, second, ended) && good;
+  hand_over(loop, key, second, ended);
   co_return good;
 }
 
@@ -423,6 +481,7 @@ Task<void> Engine::Work::run() {
   while (true) {
     bool busy = false;
     for (Source& source : sources_) busy = follow(source) || busy;
+    busy = follow_disks() || busy;
     busy = wake_waiting() || busy;
     if (now() >= lag_look) {
       look_whether_behind();

@@ -29,6 +29,7 @@ class Engine {
     const config::ConfigSource& config;
     metrics::Registry& metrics;
     std::span<const controllers::Controller> controllers;
+    DiskAgent* disks = nullptr;  // null: this machine keeps none
   };
   explicit Engine(Parts parts);
   ~Engine();

@@ -14,8 +14,8 @@ namespace vg::engine {
 
 class StoreWorld final : public controllers::World {
  public:
-  StoreWorld(const ObjectStore& store, const Kept& kept, json::StoragePtr storage)
-      : store_(store), kept_(kept), storage_(std::move(storage)) {}
+  StoreWorld(const ObjectStore& store, const Kept& kept, const DiskView& disks, json::StoragePtr storage)
+      : store_(store), kept_(kept), disks_(disks), storage_(std::move(storage)) {}
 
   const json::Object* get(std::string_view resource, std::string_view ns, std::string_view name) const override;
   std::vector<const json::Object*> list(std::string_view resource, std::string_view ns) const override;
@@ -31,6 +31,7 @@ class StoreWorld final : public controllers::World {
   }
   const controllers::Nodes& nodes() const override { return kept_.nodes; }
   const controllers::Migrations& migrations() const override { return kept_.migrations; }
+  const DiskView& disks() const override { return disks_; }
 
  private:
   const json::Object* opened(const ObjectPtr& object) const;
@@ -39,6 +40,7 @@ class StoreWorld final : public controllers::World {
 
   const ObjectStore& store_;
   const Kept& kept_;
+  const DiskView& disks_;
   json::StoragePtr storage_;
   mutable std::map<std::tuple<std::string, std::string, std::string>, json::Value> open_;
 };
