@@ -70,13 +70,15 @@ Ruleset all_of(int abi) {
   return all;
 }
 
-// Nothing may be executed, and no device be made, anywhere.
+// No device may be made anywhere, and nothing be executed by a server: only its disk worker has programs.
 std::uint64_t rights_of(PathRule::Access access) {
   switch (access) {
     case PathRule::Access::read:
       return right::read_file | right::read_dir;
     case PathRule::Access::device:
       return right::read_file | right::write_file;
+    case PathRule::Access::program:
+      return right::read_file | right::read_dir | right::execute;
     case PathRule::Access::write:
       return right::read_file | right::read_dir | right::write_file | right::remove_dir | right::remove_file |
              right::make_dir | right::make_reg | right::make_sock | right::make_sym | right::refer | right::truncate;
@@ -84,7 +86,7 @@ std::uint64_t rights_of(PathRule::Access access) {
   return 0;
 }
 
-constexpr std::uint64_t rights_of_files = right::read_file | right::write_file | right::truncate;
+constexpr std::uint64_t rights_of_files = right::read_file | right::write_file | right::truncate | right::execute;
 
 long call(long number, auto... arguments) { return ::syscall(number, arguments...); }
 

@@ -46,7 +46,7 @@ struct Machine {
 };
 
 struct PathRule {
-  enum class Access { read, write, device };
+  enum class Access { read, write, device, program };  // program: read and executed
   std::string path;
   Access access = Access::read;
   bool operator==(const PathRule&) const = default;
