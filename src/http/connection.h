@@ -48,6 +48,7 @@ class Connection final : public Exchange, public ListLink<Connection> {
   const Request& request() const override { return work_->request; }
   Core& core() override { return server_.loop(); }
   Task<Result<std::string_view>> read_body(std::size_t limit) override;
+  Task<Result<void>> stream_body(BodySink take) override;
   bool has_whole_body() const override;
   void respond(Response response) override;
   Task<bool> begin_stream(Response head) override;

@@ -65,6 +65,9 @@ struct Response {
   std::string body = {};
 };
 
+// Takes a body as it comes. An error is the answer to give, and no more is read.
+using BodySink = std::function<Result<void>(std::string_view)>;
+
 class Exchange {
  public:
   virtual ~Exchange() = default;
@@ -73,6 +76,12 @@ class Exchange {
   // The whole body (length or chunked, after 100-continue where asked). Valid until the handler returns. An error is
   // the answer to give: 413 over the limit, 400 malformed, 408 too slow; the connection closes after it.
   virtual Task<Result<std::string_view>> read_body(std::size_t limit) = 0;
+  // A body with a Content-Length, of any length, in parts: for what is stored and not understood. It may take as long as
+  // bytes keep coming. Errors as of read_body; 411 without a length.
+  virtual Task<Result<void>> stream_body(BodySink take) {
+    (void)take;
+    co_return fail(Status::internal_error("a body cannot be taken in parts here"));
+  }
   // Whether it has come already, or there is none, so that read_body does not wait for the client.
   virtual bool has_whole_body() const { return false; }
   // The complete answer. Exactly one of respond, begin_stream and upgrade is used by a handler.

@@ -98,6 +98,11 @@ Task<Result<std::string_view>> Call::read_body(std::size_t limit) {
   return seat_.taken() && !exchange_.has_whole_body() ? wait_for_body(limit) : exchange_.read_body(limit);
 }
 
+Task<Result<void>> Call::stream_body(http::BodySink take) {
+  leave_seat();
+  return exchange_.stream_body(std::move(take));
+}
+
 Task<Result<std::string_view>> Call::wait_for_body(std::size_t limit) {
   const fair::Kind kind = seat_.kind();
   payer_class_ = fair::Scheduler::class_of(*seat_.flow());

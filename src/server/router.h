@@ -78,6 +78,8 @@ class Call final : public WorkTurns {
 
   // As Exchange::read_body. Whoever takes long to send it has no seat meanwhile; a large one waits for its turn then.
   Task<Result<std::string_view>> read_body(std::size_t limit);
+  // As Exchange::stream_body. It has no seat from here on.
+  Task<Result<void>> stream_body(http::BodySink take);
   Task<Result<void>> work_on(std::size_t bytes) override;
   void respond(http::Response response);
   void refuse(const Status& status);
