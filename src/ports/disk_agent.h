@@ -104,7 +104,9 @@ struct CreateClaim {  // the folder, without an image; nothing when it is there
 struct ResizeClaim {  // never smaller; the image grows too if it filled the old size
   std::int64_t capacity = 0;
 };
-struct RemoveClaim {};  // folder and image, whoever made them
+struct RemoveClaim {           // folder and image, whoever made them
+  std::string retain_as = {};  // kept out of the way under this name; empty: removed for good
+};
 struct MakeBlankImage {
   std::int64_t size = 0;
   bool preallocate = false;
@@ -133,6 +135,7 @@ struct ImportHttp {
   std::vector<std::string> headers = {};  // "Name: value", for this host alone
   std::string authorities = {};           // PEM, beside the system's
   bool insecure = false;                  // any certificate will do
+  std::string blocked = {};               // networks that it is not fetched from; the agent knows them
 };
 struct ImportRegistry {
   ImageTarget target;
@@ -141,6 +144,7 @@ struct ImportRegistry {
   std::string authorities = {};
   std::string architecture = {};  // of an index; empty: this machine's
   bool insecure = false;
+  std::string blocked = {};
 };
 // The bytes are in the claim's folder under the name of an upload (DiskAgent::upload_file).
 struct ConvertUpload {
@@ -164,7 +168,7 @@ struct DiskJob {
   DiskWork work;
 };
 
-// Something became different: of a job, of a claim, or of both.
+// Something became different: of a job, of a claim, or of both. Neither: all of it may be, as after the start.
 struct DiskChange {
   std::string job = {};
   DiskClaimName claim = {};

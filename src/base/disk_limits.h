@@ -1,0 +1,59 @@
+// The limits of the disk agent, with their reasons. Apart from limits.h so that a change here does not build all.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/limits.h"
+
+namespace vg::limits {
+
+// Of one message between the server and its disk worker, which carries the certificates of an import at most. The
+// kernel passes a packet of this size through a socket pair with its ordinary buffers.
+inline constexpr std::size_t disk_message_bytes_max = 128 * kib;
+// Jobs that fetch, copy or convert at once. Each keeps a processor or the disk busy; more only make each other slower.
+inline constexpr std::size_t disk_jobs_running_max = 4;
+// Jobs that are over and are remembered, for those who ask how they ended. What they made is known without them.
+inline constexpr std::size_t disk_jobs_remembered_max = 4096;
+// Left free on the disk whatever is asked for: the store of the server is on the same one.
+inline constexpr std::int64_t disk_reserve_bytes = std::int64_t{64} << 20;
+// The largest claim: what quantities and file systems can be added up to without a second thought.
+inline constexpr std::int64_t disk_claim_bytes_max = std::int64_t{1} << 52;
+// A file that comes from elsewhere may be larger than what is in it, by the tables of its format.
+inline constexpr std::int64_t disk_format_bytes_max = std::int64_t{64} << 20;
+// The note beside an image.
+inline constexpr std::size_t disk_note_bytes_max = 64 * kib;
+// What a program may print; the rest is dropped.
+inline constexpr std::size_t disk_program_output_bytes_max = 64 * kib;
+// Memory of a program that reads images of others. qemu-img takes some hundred MiB of addresses, little of it used.
+inline constexpr std::uint64_t disk_program_memory_bytes_max = std::uint64_t{4} << 30;
+// CPU seconds of the same: a minimum, and one more for each so many bytes of the image.
+inline constexpr std::uint64_t disk_program_cpu_seconds_min = 60;
+inline constexpr std::uint64_t disk_bytes_per_cpu_second_min = std::uint64_t{8} << 20;
+// Answers of a web server before the image itself.
+inline constexpr int download_redirects_max = 10;
+inline constexpr std::size_t download_head_bytes_max = 64 * kib;
+// Connections that broke while bytes came, within one attempt.
+inline constexpr int download_resumes_max = 20;
+// spec storage DV-80: an attempt without progress ends.
+inline constexpr std::chrono::minutes download_silence_max{10};
+// Parts of an archive or a layer of a container image.
+inline constexpr std::int64_t archive_entries_max = 1'000'000;
+inline constexpr std::size_t archive_name_bytes_max = 4096;
+inline constexpr std::size_t image_layers_max = 256;
+// How long a worker that ended waits for the next one, doubling from the one to the other.
+inline constexpr std::chrono::milliseconds disk_worker_pause_min{100};
+inline constexpr std::chrono::milliseconds disk_worker_pause_max{5000};
+
+// --- uploads
+// As CDI's; for the start of a request, not for its length.
+inline constexpr std::chrono::minutes upload_token_life{5};
+inline constexpr std::size_t upload_token_bytes_max = 1024;
+inline constexpr std::size_t upload_request_bytes_max = 64 * kib;
+// spec storage UPL-24
+inline constexpr std::chrono::seconds upload_ready_max{10};
+// Of one part of a form: a few lines.
+inline constexpr std::size_t upload_part_head_bytes_max = 8 * kib;
+
+}  // namespace vg::limits

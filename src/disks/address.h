@@ -1,0 +1,21 @@
+// Where images are fetched from: the URL comes from a user, and this machine sees more of the network than they may.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "disks/outcome.h"
+
+namespace vg::disks {
+
+struct HostAndPort {
+  std::string host, port;  // an IPv6 address without brackets
+};
+// Of "host:port", "[::1]:port" or a host alone.
+HostAndPort split_host(std::string_view text, std::string_view default_port);
+
+// Looks the host up, once. "host:port:address,address" of those that are not in one of the blocked networks
+// ("169.254.0.0/16,fe80::/10"), as curl takes it; an error when there is none.
+Outcome<std::string> allowed_addresses(const HostAndPort& place, std::string_view blocked);
+
+}  // namespace vg::disks

@@ -1,0 +1,143 @@
+#include "disks/archive.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <array>
+
+#include "base/disk_limits.h"
+#include "disks/folder.h"
+#include "disks/tar.h"
+
+namespace vg::disks {
+namespace {
+
+constexpr int open_folder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+constexpr unsigned permission_bits = 0777, own_folder = 0700;
+
+std::unexpected<Failure> refused(std::string_view path, std::string_view why) {
+  return failed(DiskError::bad_image, fmt::format("the archive has \"{}\", which {}", path.substr(0, 100), why));
+}
+
+// The folder of the last step, made where it is missing. Links on the way are not followed.
+Outcome<Descriptor> open_parent(int root, const std::vector<std::string>& steps) {
+  Descriptor at(::openat(root, ".", open_folder));
+  if (!at) return system_failed("a folder cannot be opened");
+  for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
+    if (::mkdirat(at.get(), steps[i].c_str(), 0755) != 0 && errno != EEXIST)
+      return system_failed("a folder cannot be made");
+    at = Descriptor(::openat(at.get(), steps[i].c_str(), open_folder));
+    if (!at) return refused(steps[i], "is no folder and has something below it");
+  }
+  return at;
+}
+
+// A link may go to what is below the root and to nothing else; where it stands decides how far up it may go.
+Outcome<> check_link(const TarEntry& entry, std::size_t depth) {
+  if (entry.target.starts_with('/')) return refused(entry.name, "links to an absolute path");
+  std::string_view rest = entry.target;
+  auto level = static_cast<std::int64_t>(depth);
+  while (!rest.empty()) {
+    const std::string_view step = rest.substr(0, rest.find('/'));
+    rest.remove_prefix(std::min(step.size() + 1, rest.size()));
+    if (step == "..") --level;
+    if (!step.empty() && step != "." && step != "..") ++level;
+    if (level < 0) return refused(entry.name, "links to something outside");
+  }
+  return {};
+}
+
+class Unpacker {
+ public:
+  Unpacker(int root, std::int64_t bytes_max) : root_(root), left_(bytes_max) {}
+
+  Outcome<> put(TarReader& reader, const TarEntry& entry) {
+    const auto steps = steps_of(entry.name);
+    if (!steps) return std::unexpected(steps.error());
+    if (steps->empty()) return {};  // the root itself
+    const auto parent = open_parent(root_, *steps);
+    if (!parent) return std::unexpected(parent.error());
+    const std::string& name = steps->back();
+    switch (entry.type) {
+      case TarEntry::Type::folder:
+        return put_folder(parent->get(), name, entry.mode);
+      case TarEntry::Type::file:
+        return put_file(reader, parent->get(), name, entry.mode);
+      case TarEntry::Type::symlink:
+        return put_link(parent->get(), name, entry, steps->size() - 1);
+      case TarEntry::Type::hardlink:
+        return refused(entry.name, "is a hard link");
+      case TarEntry::Type::other:
+        return refused(entry.name, "is neither a file, a folder nor a link");
+    }
+    return {};
+  }
+
+ private:
+  static Outcome<> put_folder(int parent, const std::string& name, unsigned mode) {
+    if (::mkdirat(parent, name.c_str(), (mode & permission_bits) | own_folder) != 0 && errno != EEXIST)
+      return system_failed("a folder cannot be made");
+    return {};
+  }
+  static Outcome<> put_link(int parent, const std::string& name, const TarEntry& entry, std::size_t depth) {
+    if (auto checked = check_link(entry, depth); !checked) return checked;
+    ::unlinkat(parent, name.c_str(), 0);
+    if (::symlinkat(entry.target.c_str(), parent, name.c_str()) != 0) return system_failed("a link cannot be made");
+    return {};
+  }
+  Outcome<> put_file(TarReader& reader, int parent, const std::string& name, unsigned mode) {
+    ::unlinkat(parent, name.c_str(), 0);
+    const Descriptor file(
+        ::openat(parent, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode & permission_bits));
+    if (!file) return system_failed("a file of the archive cannot be made");
+    std::array<char, 64 * 1024> buffer{};
+    while (true) {
+      const auto got = reader.read(buffer.data(), buffer.size());
+      if (!got) return std::unexpected(got.error());
+      if (*got == 0) return {};
+      left_ -= static_cast<std::int64_t>(*got);
+      if (left_ < 0) return failed(DiskError::too_small, "DataVolume too small to contain image");
+      if (::write(file.get(), buffer.data(), *got) != static_cast<ssize_t>(*got))
+        return system_failed("a file of the archive cannot be written");
+    }
+  }
+
+  int root_;
+  std::int64_t left_;
+};
+
+}  // namespace
+
+Outcome<std::vector<std::string>> steps_of(std::string_view path) {
+  if (path.starts_with('/')) return refused(path, "is an absolute path");
+  std::vector<std::string> steps;
+  std::string_view rest = path;
+  while (!rest.empty()) {
+    const std::string_view step = rest.substr(0, rest.find('/'));
+    rest.remove_prefix(std::min(step.size() + 1, rest.size()));
+    if (step == ".." || step.contains('\0')) return refused(path, "leaves its folder");
+    if (!step.empty() && step != ".") steps.emplace_back(step);
+  }
+  return steps;
+}
+
+Outcome<> unpack_archive(int folder, const std::string& file, const std::string& to, std::int64_t bytes_max) {
+  const Descriptor in(::openat(folder, file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!in) return system_failed("the archive cannot be opened");
+  if (auto removed = remove_tree(folder, to); !removed) return removed;
+  if (::mkdirat(folder, to.c_str(), 0755) != 0) return system_failed("the folder of the archive cannot be made");
+  const Descriptor root(::openat(folder, to.c_str(), open_folder));
+  if (!root) return system_failed("the folder of the archive cannot be opened");
+  TarReader reader([&](char* buffer, std::size_t bytes) { return ::read(in.get(), buffer, bytes); });
+  Unpacker unpacker(root.get(), bytes_max);
+  while (true) {
+    const auto entry = reader.next();
+    if (!entry) return std::unexpected(entry.error());
+    if (!*entry) break;
+    if (auto put = unpacker.put(reader, **entry); !put) return put;
+  }
+  if (::syncfs(root.get()) != 0) return system_failed("the archive cannot be synced");
+  return {};
+}
+
+}  // namespace vg::disks

@@ -1,0 +1,93 @@
+#include "disks/copy.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace vg::disks {
+namespace {
+
+constexpr std::int64_t step_bytes = std::int64_t{4} << 20;
+
+// The next piece that is no hole, from `at` on; nothing when there is none.
+struct Piece {
+  std::int64_t begin = 0, end = 0;
+};
+Outcome<Piece> next_piece(int file, std::int64_t at, std::int64_t size) {
+  const off_t begin = ::lseek(file, at, SEEK_DATA);
+  if (begin < 0) {
+    if (errno == ENXIO) return Piece{.begin = size, .end = size};
+    if (errno == EINVAL) return Piece{.begin = at, .end = size};  // a file system without holes
+    return system_failed("an image cannot be read");
+  }
+  const off_t end = ::lseek(file, begin, SEEK_HOLE);
+  if (end < 0) return system_failed("an image cannot be read");
+  return Piece{.begin = begin, .end = std::min<std::int64_t>(end, size)};
+}
+
+Outcome<std::int64_t> size_of(int file) {
+  struct stat info{};
+  if (::fstat(file, &info) != 0) return system_failed("an image cannot be read");
+  return info.st_size;
+}
+
+// Through memory, for pairs of files that the kernel does not copy between.
+Outcome<std::int64_t> copy_by_hand(int from, int to, std::int64_t at, std::int64_t bytes) {
+  std::vector<char> buffer(static_cast<std::size_t>(std::min<std::int64_t>(bytes, 256 * 1024)));
+  const ssize_t got = ::pread(from, buffer.data(), buffer.size(), at);
+  if (got < 0) return system_failed("an image cannot be read");
+  const ssize_t put = got == 0 ? 0 : ::pwrite(to, buffer.data(), static_cast<std::size_t>(got), at);
+  if (put < 0) return system_failed("an image cannot be written");
+  return put;
+}
+
+Outcome<std::int64_t> copy_some(int from, int to, std::int64_t at, std::int64_t bytes) {
+  off_t in = at, out = at;
+  const ssize_t done =
+      ::copy_file_range(from, &in, to, &out, static_cast<std::size_t>(std::min(bytes, step_bytes)), 0U);
+  if (done > 0) return done;
+  if (done < 0 && errno != EXDEV && errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)
+    return system_failed("an image cannot be copied");
+  return copy_by_hand(from, to, at, bytes);
+}
+
+}  // namespace
+
+Outcome<std::int64_t> data_bytes(int file) {
+  const auto size = size_of(file);
+  if (!size) return size;
+  std::int64_t sum = 0;
+  for (std::int64_t at = 0; at < *size;) {
+    const auto piece = next_piece(file, at, *size);
+    if (!piece) return std::unexpected(piece.error());
+    sum += piece->end - piece->begin;
+    at = piece->end;
+  }
+  return sum;
+}
+
+Outcome<> copy_image(int from, int to, const std::function<void(std::int64_t)>& copied) {
+  if (::ioctl(to, FICLONE, from) == 0) return {};
+  const auto size = size_of(from);
+  if (!size) return std::unexpected(size.error());
+  if (::ftruncate(to, *size) != 0) return system_failed("an image cannot be made");
+  std::int64_t sum = 0;
+  for (std::int64_t at = 0; at < *size;) {
+    const auto piece = next_piece(from, at, *size);
+    if (!piece) return std::unexpected(piece.error());
+    for (at = piece->begin; at < piece->end;) {
+      const auto done = copy_some(from, to, at, piece->end - at);
+      if (!done) return std::unexpected(done.error());
+      if (*done == 0) return failed(DiskError::other, "an image became shorter while it was copied");
+      at += *done;
+      copied(sum += *done);
+    }
+  }
+  return {};
+}
+
+}  // namespace vg::disks

@@ -1,0 +1,17 @@
+// Copies of images: a reflink where the file system has them, else what is not a hole (spec copies STO-02).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "disks/outcome.h"
+
+namespace vg::disks {
+
+// Bytes that a copy has to write: the size without its holes.
+Outcome<std::int64_t> data_bytes(int file);
+
+// `to` is a new and empty file. `copied` is told how many bytes were written so far.
+Outcome<> copy_image(int from, int to, const std::function<void(std::int64_t)>& copied);
+
+}  // namespace vg::disks

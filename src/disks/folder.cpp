@@ -1,0 +1,291 @@
+#include "disks/folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "base/disk_limits.h"
+#include "base/names.h"
+#include "json/access.h"
+#include "json/document.h"
+#include "json/write.h"
+
+namespace vg::disks {
+namespace {
+
+constexpr const char* records_folder = ".records";
+constexpr const char* released_folder = ".released";
+constexpr int open_folder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+constexpr mode_t folder_mode = 0700, file_mode = 0600;
+
+Outcome<> check_name(std::string_view name) {
+  if (dns1123_subdomain_defects(name).empty()) return {};
+  return failed(DiskError::other, fmt::format("\"{}\" cannot be the name of a folder", name.substr(0, 64)));
+}
+
+Outcome<Descriptor> open_below(int parent, const std::string& name) {
+  Descriptor folder(::openat(parent, name.c_str(), open_folder));
+  if (!folder) return system_failed(fmt::format("the folder {} cannot be opened", name));
+  return folder;
+}
+
+// Only to go through: a job that is confined to the folder of its claim may not read this one.
+Outcome<Descriptor> pass_through(int parent, const std::string& name) {
+  Descriptor folder(::openat(parent, name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!folder) return system_failed(fmt::format("the folder {} cannot be opened", name));
+  return folder;
+}
+
+Outcome<Descriptor> make_below(int parent, const std::string& name) {
+  if (::mkdirat(parent, name.c_str(), folder_mode) == 0) {
+    if (auto synced = sync(parent, name); !synced) return std::unexpected(synced.error());
+  } else if (errno != EEXIST) {
+    return system_failed(fmt::format("the folder {} cannot be made", name));
+  }
+  return open_below(parent, name);
+}
+
+// Names in a folder, without "." and "..".
+std::vector<std::string> entries(int folder) {
+  std::vector<std::string> names;
+  const int copy = ::openat(folder, ".", open_folder);
+  if (copy < 0) return names;
+  const auto close = [](DIR* stream) { ::closedir(stream); };
+  const std::unique_ptr<DIR, decltype(close)> stream(::fdopendir(copy), close);
+  if (!stream) {
+    ::close(copy);
+    return names;
+  }
+  while (const dirent* entry = ::readdir(stream.get()))
+    if (const std::string_view name = entry->d_name; name != "." && name != "..") names.emplace_back(name);
+  std::ranges::sort(names);
+  return names;
+}
+
+bool is_folder(int parent, const std::string& name) {
+  struct stat info{};
+  return ::fstatat(parent, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
+}
+
+Outcome<std::string> read_whole(int folder, const char* name) {
+  const Descriptor file(::openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!file) return system_failed(name);
+  std::string text(limits::disk_note_bytes_max, '\0');
+  std::size_t have = 0;
+  while (have < text.size()) {
+    const ssize_t got = ::read(file.get(), text.data() + have, text.size() - have);
+    if (got < 0) return system_failed(name);
+    if (got == 0) break;
+    have += static_cast<std::size_t>(got);
+  }
+  text.resize(have);
+  return text;
+}
+
+}  // namespace
+
+Outcome<> sync(int descriptor, std::string_view what) {
+  if (::fsync(descriptor) != 0) return system_failed(fmt::format("{} cannot be synced", what));
+  return {};
+}
+
+Outcome<> remove_tree(int parent, const std::string& name) {
+  if (!is_folder(parent, name)) {
+    if (::unlinkat(parent, name.c_str(), 0) != 0 && errno != ENOENT)
+      return system_failed(fmt::format("{} cannot be removed", name));
+    return {};
+  }
+  auto folder = open_below(parent, name);
+  if (!folder) return std::unexpected(folder.error());
+  for (const std::string& entry : entries(folder->get()))
+    if (auto removed = remove_tree(folder->get(), entry); !removed) return removed;
+  if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT)
+    return system_failed(fmt::format("the folder {} cannot be removed", name));
+  return {};
+}
+
+Outcome<Note> read_note(int folder) {
+  const auto text = read_whole(folder, note_file);
+  if (!text) return std::unexpected(text.error());
+  const auto document = json::Document::parse(*text);
+  if (!document) return failed(DiskError::other, document.error().message);
+  const json::Value& root = document->root();
+  return Note{.uid = std::string(json::get_string_or(root, "uid")),
+              .capacity = json::get_int_or(root, "capacity", 0),
+              .filled_by = std::string(json::get_string_or(root, "filledBy")),
+              .created_ms = json::get_int_or(root, "createdMs", 0)};
+}
+
+Outcome<> write_note(int folder, const Note& note) {
+  const json::Object members{
+      {"uid", note.uid}, {"capacity", note.capacity}, {"filledBy", note.filled_by}, {"createdMs", note.created_ms}};
+  std::string text;
+  json::write(members, text);
+  constexpr const char* part = ".part-note";
+  const Descriptor file(::openat(folder, part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, file_mode));
+  if (!file) return system_failed("the note of a disk cannot be written");
+  if (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    return system_failed("the note of a disk cannot be written");
+  if (auto synced = sync(file.get(), part); !synced) return synced;
+  if (::renameat(folder, part, folder, note_file) != 0) return system_failed("the note of a disk cannot be renamed");
+  return sync(folder, "the folder of a disk");
+}
+
+std::int64_t size_of_image(int folder) {
+  struct stat info{};
+  if (::fstatat(folder, image_file, &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(info.st_mode)) return 0;
+  return info.st_size;
+}
+
+DiskClaim describe_claim(int folder) {
+  const Note note = read_note(folder).value_or(Note());
+  return {.uid = note.uid, .capacity = note.capacity, .image_size = size_of_image(folder), .filled_by = note.filled_by};
+}
+
+ImageRecord describe_record(int folder) {
+  const auto note = read_note(folder);
+  const std::int64_t size = size_of_image(folder);
+  if (!note) return {.virtual_size = size, .error = note.error().message};
+  return {.virtual_size = size,
+          .created_at = std::chrono::system_clock::time_point(std::chrono::milliseconds(note->created_ms)),
+          .ready = true};
+}
+
+Outcome<DiskFolder> DiskFolder::open(const std::string& path) {
+  if (::mkdir(path.c_str(), folder_mode) != 0 && errno != EEXIST)
+    return system_failed(fmt::format("{} cannot be made", path));
+  Descriptor root(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!root) return system_failed(fmt::format("{} cannot be opened", path));
+  return DiskFolder(std::move(root));
+}
+
+Outcome<Descriptor> DiskFolder::claim(const DiskClaimName& name) const {
+  for (const std::string& part : {name.ns, name.name})
+    if (auto good = check_name(part); !good) return std::unexpected(good.error());
+  auto ns = pass_through(root_.get(), name.ns);
+  return ns ? open_below(ns->get(), name.name) : std::move(ns);
+}
+
+Outcome<Descriptor> DiskFolder::make_claim(const DiskClaimName& name) const {
+  for (const std::string& part : {name.ns, name.name})
+    if (auto good = check_name(part); !good) return std::unexpected(good.error());
+  auto ns = make_below(root_.get(), name.ns);
+  return ns ? make_below(ns->get(), name.name) : std::move(ns);
+}
+
+Outcome<> DiskFolder::remove_claim(const DiskClaimName& name) const {
+  if (!claim(name)) return {};
+  auto ns = open_below(root_.get(), name.ns);
+  if (!ns) return std::unexpected(ns.error());
+  // Out of sight at once, so that a crash meanwhile leaves no half of a claim.
+  const std::string part = fmt::format(".part-gone-{}", name.name);
+  if (auto removed = remove_tree(ns->get(), part); !removed) return removed;
+  if (::renameat(ns->get(), name.name.c_str(), ns->get(), part.c_str()) != 0)
+    return system_failed(fmt::format("the folder {} cannot be removed", name.name));
+  if (auto synced = sync(ns->get(), name.ns); !synced) return synced;
+  auto removed = remove_tree(ns->get(), part);
+  ::unlinkat(root_.get(), name.ns.c_str(), AT_REMOVEDIR);  // when it was the last one
+  return removed;
+}
+
+Outcome<> DiskFolder::retain_claim(const DiskClaimName& name, const std::string& as) const {
+  if (auto good = check_name(as); !good) return good;
+  if (!claim(name)) return {};
+  auto ns = open_below(root_.get(), name.ns);
+  auto released = make_below(root_.get(), released_folder);
+  if (!ns) return std::unexpected(ns.error());
+  if (!released) return std::unexpected(released.error());
+  if (::renameat(ns->get(), name.name.c_str(), released->get(), as.c_str()) != 0)
+    return system_failed(fmt::format("the folder {} cannot be moved", name.name));
+  if (auto synced = sync(released->get(), released_folder); !synced) return synced;
+  return sync(ns->get(), name.ns);
+}
+
+Outcome<Descriptor> DiskFolder::record(const std::string& name) const {
+  if (auto good = check_name(name); !good) return std::unexpected(good.error());
+  auto records = pass_through(root_.get(), records_folder);
+  return records ? open_below(records->get(), name) : std::move(records);
+}
+
+Outcome<Descriptor> DiskFolder::make_record(const std::string& name) const {
+  if (auto good = check_name(name); !good) return std::unexpected(good.error());
+  auto records = make_below(root_.get(), records_folder);
+  return records ? make_below(records->get(), name) : std::move(records);
+}
+
+Outcome<> DiskFolder::remove_record(const std::string& name) const {
+  if (!record(name)) return {};
+  auto records = open_below(root_.get(), records_folder);
+  if (!records) return std::unexpected(records.error());
+  const std::string part = fmt::format(".part-gone-{}", name);
+  if (auto removed = remove_tree(records->get(), part); !removed) return removed;
+  if (::renameat(records->get(), name.c_str(), records->get(), part.c_str()) != 0)
+    return system_failed(fmt::format("the record {} cannot be removed", name));
+  if (auto synced = sync(records->get(), records_folder); !synced) return synced;
+  return remove_tree(records->get(), part);
+}
+
+std::vector<std::pair<DiskClaimName, DiskClaim>> DiskFolder::claims() const {
+  std::vector<std::pair<DiskClaimName, DiskClaim>> found;
+  for (const std::string& ns : entries(root_.get())) {
+    const auto folder = ns.starts_with('.') ? failed(DiskError::other, {}) : open_below(root_.get(), ns);
+    if (!folder) continue;
+    for (const std::string& name : entries(folder->get()))
+      if (const auto one = claim({.ns = ns, .name = name}))
+        found.emplace_back(DiskClaimName{.ns = ns, .name = name}, describe_claim(one->get()));
+  }
+  return found;
+}
+
+std::vector<std::pair<std::string, ImageRecord>> DiskFolder::records() const {
+  std::vector<std::pair<std::string, ImageRecord>> found;
+  const auto folder = open_below(root_.get(), records_folder);
+  if (!folder) return found;
+  for (const std::string& name : entries(folder->get()))
+    if (const auto one = record(name)) found.emplace_back(name, describe_record(one->get()));
+  return found;
+}
+
+namespace {
+
+// Below a folder of folders: parts of the folders themselves, and what is not whole in each. A folder without a note
+// was never finished either.
+void clear_parts(int parent, bool needs_note) {
+  for (const std::string& name : entries(parent)) {
+    const auto folder = open_below(parent, name);
+    if (name.starts_with(part_prefix) || (needs_note && folder && !read_note(folder->get()))) {
+      (void)remove_tree(parent, name);  // what cannot be removed now is tried at the next start
+      continue;
+    }
+    if (!folder) continue;
+    clear_parts_of(folder->get());
+  }
+}
+
+}  // namespace
+
+void clear_parts_of(int folder) {
+  for (const std::string& entry : entries(folder))
+    if (entry.starts_with(part_prefix)) (void)remove_tree(folder, entry);  // else at the next start
+}
+
+void DiskFolder::clear_unfinished() const {
+  for (const std::string& name : entries(root_.get())) {
+    const auto folder = open_below(root_.get(), name);
+    if (folder && name != released_folder) clear_parts(folder->get(), true);
+  }
+}
+
+std::int64_t DiskFolder::free_bytes() const {
+  struct statvfs info{};
+  if (::fstatvfs(root_.get(), &info) != 0) return 0;
+  const auto free = static_cast<std::int64_t>(info.f_bavail) * static_cast<std::int64_t>(info.f_frsize);
+  return std::max<std::int64_t>(0, free - limits::disk_reserve_bytes);
+}
+
+}  // namespace vg::disks

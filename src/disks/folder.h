@@ -1,0 +1,76 @@
+// The folder of all disks: NAMESPACE/CLAIM/ for claims, .records/NAME/ for image records, .released/NAME/ for what was
+// retained. Names come from objects of the API: they are checked, opened one step at a time, and never followed through
+// a symbolic link.
+//
+// In the folder of a claim or record are the image (disk.img), a note (note.json), and whatever is not whole yet, whose
+// names begin with ".part". A note is written after the image has its name: what it says is there.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "disks/outcome.h"
+#include "ports/disk_agent.h"
+
+namespace vg::disks {
+
+inline constexpr const char* image_file = "disk.img";
+inline constexpr const char* unpacked_folder = "data";  // of archives
+inline constexpr const char* note_file = "note.json";
+inline constexpr const char* part_prefix = ".part";
+inline constexpr const char* download_file = ".download";  // stays after a failure: the next attempt goes on there
+inline constexpr const char* download_note_file = ".download.json";
+inline constexpr const char* upload_file = ".part-upload";
+
+struct Note {
+  std::string uid = {};
+  std::int64_t capacity = 0;
+  std::string filled_by = {};
+  std::int64_t created_ms = 0;  // of a record
+};
+
+// Of an open folder.
+Outcome<Note> read_note(int folder);
+Outcome<> write_note(int folder, const Note& note);
+std::int64_t size_of_image(int folder);  // 0: there is none
+Outcome<> sync(int descriptor, std::string_view what);
+// Everything below it, and then itself.
+Outcome<> remove_tree(int parent, const std::string& name);
+
+class DiskFolder {
+ public:
+  // Makes it where it is missing.
+  static Outcome<DiskFolder> open(const std::string& path);
+
+  Outcome<Descriptor> claim(const DiskClaimName& name) const;
+  Outcome<Descriptor> make_claim(const DiskClaimName& name) const;
+  Outcome<> remove_claim(const DiskClaimName& name) const;
+  // Out of the way, and never looked at again by this program.
+  Outcome<> retain_claim(const DiskClaimName& name, const std::string& as) const;
+  Outcome<Descriptor> record(const std::string& name) const;
+  Outcome<Descriptor> make_record(const std::string& name) const;
+  Outcome<> remove_record(const std::string& name) const;
+
+  std::vector<std::pair<DiskClaimName, DiskClaim>> claims() const;
+  std::vector<std::pair<std::string, ImageRecord>> records() const;
+  // What a process that ended left half done.
+  void clear_unfinished() const;
+  // What may still be written, the reserve left aside; never negative.
+  std::int64_t free_bytes() const;
+
+  int descriptor() const { return root_.get(); }
+
+ private:
+  explicit DiskFolder(Descriptor root) : root_(std::move(root)) {}
+  Descriptor root_;
+};
+
+// Everything that is not whole yet.
+void clear_parts_of(int folder);
+DiskClaim describe_claim(int folder);
+ImageRecord describe_record(int folder);
+
+}  // namespace vg::disks

@@ -1,0 +1,90 @@
+#include "disks/image.h"
+
+#include <gmock/gmock.h>
+
+namespace vg::disks {
+namespace {
+
+using namespace std::string_literals;
+using testing::HasSubstr;
+
+std::string padded(std::string head) {
+  head.resize(magic_bytes, '\0');
+  return head;
+}
+
+// Version, offset of the backing file's name, incompatible features.
+std::string qcow2(char version, char backing, char features) {
+  std::string head = padded("QFI\xfb"s);
+  head[7] = version;
+  head[15] = backing;
+  head[79] = features;
+  return head;
+}
+
+struct Row {
+  const char* name;
+  std::string head;
+  Packing packing = Packing::none;
+  ImageFormat format = ImageFormat::raw;
+};
+
+// DV-87, DV-88
+TEST(Image, IsWhatItsFirstBytesSay) {
+  std::string vdi = padded({});
+  vdi.replace(64, 4, "\x7f\x10\xda\xbe");
+  const Row rows[] = {
+      {"gzip", padded("\x1f\x8b"), Packing::gzip},
+      {"zstd", padded("\x28\xb5\x2f\xfd"), Packing::zstd},
+      {"xz", padded("\xfd\x37\x7a\x58\x5a\x00"s), Packing::xz},
+      {"bzip2 is raw", padded("BZh9")},
+      {"zip is raw", padded("PK\x03\x04")},
+      {"qcow2", qcow2(3, 0, 0), Packing::none, ImageFormat::qcow2},
+      {"vmdk", padded("KDMV"), Packing::none, ImageFormat::vmdk},
+      {"vmdk descriptor", padded("# Disk DescriptorFile\n"), Packing::none, ImageFormat::vmdk},
+      {"vdi", vdi, Packing::none, ImageFormat::vdi},
+      {"vhd", padded("conectix"), Packing::none, ImageFormat::vpc},
+      {"vhdx", padded("vhdxfile"), Packing::none, ImageFormat::vhdx},
+      {"nothing", {}},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.name);
+    EXPECT_EQ(packing_of(row.head), row.packing);
+    EXPECT_EQ(format_of(row.head), row.format);
+  }
+}
+
+TEST(Image, ThatNamesAnotherFileIsRefusedByItsHeader) {
+  std::string sparse_vmdk = padded("KDMV");
+  sparse_vmdk[12] = 1;
+  std::string differencing = padded("conectix");
+  differencing[63] = 4;
+  const auto refused = [](const std::string& head) { return !check_head(format_of(head), head).has_value(); };
+  EXPECT_FALSE(refused(qcow2(3, 0, 0)));
+  EXPECT_FALSE(refused(qcow2(2, 0, 4)));  // version 2 has no features
+  EXPECT_TRUE(refused(qcow2(3, 104, 0)));
+  EXPECT_TRUE(refused(qcow2(3, 0, 4)));
+  EXPECT_TRUE(refused(qcow2(4, 0, 0)));
+  EXPECT_FALSE(refused(sparse_vmdk));
+  EXPECT_TRUE(refused(padded("KDMV")));  // no capacity: it is elsewhere
+  EXPECT_TRUE(refused(padded("# Disk DescriptorFile\n")));
+  EXPECT_TRUE(refused(padded("COWD")));
+  EXPECT_TRUE(refused(differencing));
+  EXPECT_FALSE(refused(padded("anything")));
+}
+
+TEST(Image, ThatQemuFoundOtherFilesInIsRefused) {
+  const auto judged = [](std::string_view info) { return judge_info(info, ImageFormat::qcow2); };
+  EXPECT_EQ(*judged(R"({"format":"qcow2","virtual-size":1048576})"), 1048576);
+  for (const char* info :
+       {R"({"format":"qcow2","virtual-size":1,"backing-filename":"/etc/passwd"})",
+        R"({"format":"qcow2","virtual-size":1,"full-backing-filename":"/etc/passwd"})",
+        R"({"format":"qcow2","virtual-size":1,"format-specific":{"data":{"data-file":"x"}}})",
+        R"({"format":"qcow2","virtual-size":1,"format-specific":{"data":{"extents":[{},{}]}}})",
+        R"({"format":"raw","virtual-size":1})", R"({"format":"qcow2","virtual-size":-1})",
+        R"({"format":"qcow2","virtual-size":9223372036854775807})", R"({"format":"qcow2"})", "", "[]"})
+    EXPECT_FALSE(judged(info)) << info;
+}
+
+}  // namespace
+}  // namespace vg::disks

@@ -1,0 +1,265 @@
+#include "disks/jobs.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "base/disk_limits.h"
+#include "disks/copy.h"
+#include "disks/fetch.h"
+#include "disks/program.h"
+
+namespace vg::disks {
+namespace {
+
+constexpr mode_t image_mode = 0660;
+
+struct Context {
+  const DiskFolder& disks;
+  const DiskJob& job;
+  std::chrono::system_clock::time_point now;
+  const Progress& progress;
+};
+
+Outcome<Descriptor> open_image(int folder) {
+  Descriptor image(::openat(folder, image_file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!image) return failed(DiskError::other, "the source has no image");
+  return image;
+}
+
+Outcome<Descriptor> new_image(int folder) {
+  ::unlinkat(folder, new_image_file, 0);
+  Descriptor image(::openat(folder, new_image_file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, image_mode));
+  if (!image) return system_failed("an image cannot be made");
+  return image;
+}
+
+// The claim's folder, if it is still the one that the job is for.
+Outcome<Descriptor> own_claim(const Context& at) {
+  auto folder = at.disks.claim(at.job.claim);
+  if (!folder) return folder;
+  const auto note = read_note(folder->get());
+  if (!note) return std::unexpected(note.error());
+  if (!at.job.claim_uid.empty() && note->uid != at.job.claim_uid)
+    return failed(DiskError::other, "the claim was replaced by another one of the same name");
+  return folder;
+}
+
+// The last step of everything that makes an image: from here on it is there.
+Outcome<> settle(const Context& at, int folder, const char* made, const char* name) {
+  auto note = read_note(folder);
+  if (!note) return std::unexpected(note.error());
+  if (auto removed = name == std::string_view(unpacked_folder) ? remove_tree(folder, name) : Outcome<>(); !removed)
+    return removed;
+  if (::renameat(folder, made, folder, name) != 0) return system_failed("the image cannot be put in its place");
+  if (auto synced = sync(folder, "the folder of a claim"); !synced) return synced;
+  note->filled_by = at.job.id;
+  return write_note(folder, *note);
+}
+
+Outcome<> settle_image(const Context& at, int folder, const ImageTarget& target) {
+  return target.archive ? settle(at, folder, new_unpacked_folder, unpacked_folder)
+                        : settle(at, folder, new_image_file, image_file);
+}
+
+// STO-06
+Outcome<> check_room(const Context& at, std::int64_t bytes) {
+  if (bytes <= at.disks.free_bytes()) return {};
+  return failed(DiskError::no_space, fmt::format("the disk of this machine has no room for {} bytes", bytes));
+}
+
+Outcome<> copy_into(const Context& at, int from, int to, std::int64_t size, std::int64_t capacity) {
+  struct stat info{};
+  if (::fstat(from, &info) != 0) return system_failed("an image cannot be read");
+  if (capacity > 0 && info.st_size > capacity)
+    return failed(DiskError::too_small, "DataVolume too small to contain image");
+  const auto bytes = data_bytes(from);
+  if (!bytes) return std::unexpected(bytes.error());
+  if (auto room = check_room(at, *bytes); !room) return room;
+  auto copied = copy_image(from, to, [&](std::int64_t done) {
+    at.progress(
+        static_cast<int>(10000.0 * static_cast<double>(done) / static_cast<double>(std::max<std::int64_t>(1, *bytes))));
+  });
+  return copied ? finish_image(to, size, false) : copied;
+}
+
+// --- one function a kind of work -------------------------------------------------------------------------------------
+
+Outcome<Labels> carry(const Context& at, const CreateClaim& work) {
+  if (work.capacity <= 0 || work.capacity > limits::disk_claim_bytes_max)
+    return failed(DiskError::no_space, "the claim is larger than any disk");
+  if (auto old = at.disks.claim(at.job.claim)) {
+    const auto note = read_note(old->get());
+    if (note && note->uid == at.job.claim_uid) return Labels();
+    // Left by a claim that is gone: nobody can want it any more.
+    if (auto removed = at.disks.remove_claim(at.job.claim); !removed) return std::unexpected(removed.error());
+  }
+  if (auto room = check_room(at, work.capacity); !room) return std::unexpected(room.error());
+  const auto folder = at.disks.make_claim(at.job.claim);
+  if (!folder) return std::unexpected(folder.error());
+  if (auto noted = write_note(folder->get(), {.uid = at.job.claim_uid, .capacity = work.capacity}); !noted)
+    return std::unexpected(noted.error());
+  return Labels();
+}
+
+// PVC-04: an image that filled the old size grows with it.
+Outcome<Labels> carry(const Context& at, const ResizeClaim& work) {
+  const auto folder = own_claim(at);
+  if (!folder) return std::unexpected(folder.error());
+  auto note = read_note(folder->get());
+  if (!note) return std::unexpected(note.error());
+  if (work.capacity > limits::disk_claim_bytes_max)
+    return failed(DiskError::no_space, "the claim is larger than any disk");
+  if (work.capacity <= note->capacity) return Labels();
+  if (auto room = check_room(at, work.capacity - note->capacity); !room) return std::unexpected(room.error());
+  if (size_of_image(folder->get()) == note->capacity) {
+    const Descriptor image(::openat(folder->get(), image_file, O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+    if (!image) return system_failed("the image cannot be opened");
+    if (auto grown = finish_image(image.get(), work.capacity, false); !grown) return std::unexpected(grown.error());
+  }
+  note->capacity = work.capacity;
+  if (auto noted = write_note(folder->get(), *note); !noted) return std::unexpected(noted.error());
+  return Labels();
+}
+
+Outcome<Labels> carry(const Context& at, const RemoveClaim& work) {
+  if (auto folder = at.disks.claim(at.job.claim)) {
+    const auto note = read_note(folder->get());
+    if (note && !at.job.claim_uid.empty() && note->uid != at.job.claim_uid) return Labels();  // already another's
+  }
+  auto removed = work.retain_as.empty() ? at.disks.remove_claim(at.job.claim)
+                                        : at.disks.retain_claim(at.job.claim, work.retain_as);
+  if (!removed) return std::unexpected(removed.error());
+  return Labels();
+}
+
+Outcome<Labels> carry(const Context& at, const MakeBlankImage& work) {
+  const auto folder = own_claim(at);
+  if (!folder) return std::unexpected(folder.error());
+  if (auto room = check_room(at, work.preallocate ? work.size : 0); !room) return std::unexpected(room.error());
+  const auto image = new_image(folder->get());
+  if (!image) return std::unexpected(image.error());
+  if (auto done = finish_image(image->get(), work.size, work.preallocate); !done) return std::unexpected(done.error());
+  if (auto done = settle(at, folder->get(), new_image_file, image_file); !done) return std::unexpected(done.error());
+  return Labels();
+}
+
+Outcome<Labels> copy_to_claim(const Context& at, int source, std::int64_t size) {
+  const auto folder = own_claim(at);
+  if (!folder) return std::unexpected(folder.error());
+  const auto from = open_image(source);
+  if (!from) return std::unexpected(from.error());
+  const auto to = new_image(folder->get());
+  if (!to) return std::unexpected(to.error());
+  const auto note = read_note(folder->get());
+  if (auto done = copy_into(at, from->get(), to->get(), size, note ? note->capacity : 0); !done)
+    return std::unexpected(done.error());
+  if (auto done = settle(at, folder->get(), new_image_file, image_file); !done) return std::unexpected(done.error());
+  return Labels();
+}
+
+Outcome<Labels> carry(const Context& at, const CopyClaim& work) {
+  const auto source = at.disks.claim(work.from);
+  return source ? copy_to_claim(at, source->get(), work.size) : std::unexpected(source.error());
+}
+
+Outcome<Labels> carry(const Context& at, const CopyFromRecord& work) {
+  const auto source = at.disks.record(work.record);
+  return source ? copy_to_claim(at, source->get(), work.size) : std::unexpected(source.error());
+}
+
+Outcome<Labels> carry(const Context& at, const ImportHttp& work) {
+  const auto folder = own_claim(at);
+  if (!folder) return std::unexpected(folder.error());
+  const auto remove_download = [&] {
+    ::unlinkat(folder->get(), download_file, 0);
+    ::unlinkat(folder->get(), download_note_file, 0);
+  };
+  if (auto done = fetch(folder->get(), work, at.disks.free_bytes(), at.progress); !done) {
+    // What is of no use is not kept for the next attempt.
+    if (done.error().error != DiskError::other) remove_download();
+    return std::unexpected(done.error());
+  }
+  if (!work.checksum.empty())
+    if (auto good = verify(folder->get(), download_file, work.checksum); !good) {
+      remove_download();
+      return std::unexpected(good.error());
+    }
+  auto made = make_image(folder->get(), download_file, work.target, at.progress);
+  if (made) made = settle_image(at, folder->get(), work.target);
+  remove_download();
+  if (!made) return std::unexpected(made.error());
+  return Labels();
+}
+
+Outcome<Labels> carry(const Context& at, const ImportRegistry& work) {
+  const auto folder = own_claim(at);
+  if (!folder) return std::unexpected(folder.error());
+  constexpr const char* disk = ".part-from-registry";
+  auto labels = fetch_from_registry(folder->get(), work, disk);
+  if (!labels) return labels;
+  if (auto made = make_image(folder->get(), disk, work.target, at.progress); !made)
+    return std::unexpected(made.error());
+  if (auto done = settle_image(at, folder->get(), work.target); !done) return std::unexpected(done.error());
+  return labels;
+}
+
+Outcome<Labels> carry(const Context& at, const ConvertUpload& work) {
+  const auto folder = own_claim(at);
+  if (!folder) return std::unexpected(folder.error());
+  if (auto made = make_image(folder->get(), upload_file, work.target, at.progress); !made)
+    return std::unexpected(made.error());
+  if (auto done = settle_image(at, folder->get(), work.target); !done) return std::unexpected(done.error());
+  return Labels();
+}
+
+// The note comes last: a record without one is none.
+Outcome<Labels> carry(const Context& at, const TakeRecord& work) {
+  const auto source = at.disks.claim(at.job.claim);
+  if (!source) return std::unexpected(source.error());
+  const auto from = open_image(source->get());
+  if (!from) return std::unexpected(from.error());
+  const auto folder = at.disks.make_record(work.record);
+  if (!folder) return std::unexpected(folder.error());
+  if (read_note(folder->get())) return Labels();  // it was taken before, and records do not change
+  const auto to = new_image(folder->get());
+  if (!to) return std::unexpected(to.error());
+  if (auto done = copy_into(at, from->get(), to->get(), 0, 0); !done) return std::unexpected(done.error());
+  if (::renameat(folder->get(), new_image_file, folder->get(), image_file) != 0)
+    return system_failed("the record cannot be put in its place");
+  const auto made = std::chrono::duration_cast<std::chrono::milliseconds>(at.now.time_since_epoch()).count();
+  if (auto noted = write_note(folder->get(), {.uid = at.job.claim_uid, .created_ms = made}); !noted)
+    return std::unexpected(noted.error());
+  return Labels();
+}
+
+Outcome<Labels> carry(const Context& at, const RemoveRecord& work) {
+  if (auto removed = at.disks.remove_record(work.record); !removed) return std::unexpected(removed.error());
+  return Labels();
+}
+
+}  // namespace
+
+bool is_quick(const DiskWork& work) {
+  if (const auto* blank = std::get_if<MakeBlankImage>(&work)) return !blank->preallocate;
+  return std::holds_alternative<CreateClaim>(work) || std::holds_alternative<ResizeClaim>(work) ||
+         std::holds_alternative<RemoveClaim>(work) || std::holds_alternative<RemoveRecord>(work);
+}
+
+Outcome<Labels> carry_out(const DiskFolder& disks, const DiskJob& job, std::chrono::system_clock::time_point now,
+                          const Progress& progress) {
+  const Context at{.disks = disks, .job = job, .now = now, .progress = progress};
+  return std::visit([&](const auto& work) { return carry(at, work); }, job.work);
+}
+
+void clean_up(const DiskFolder& disks, const DiskJob& job) {
+  if (const auto* take = std::get_if<TakeRecord>(&job.work)) {
+    const auto record = disks.record(take->record);
+    if (record && !read_note(record->get())) (void)disks.remove_record(take->record);
+    return;
+  }
+  if (const auto folder = disks.claim(job.claim)) clear_parts_of(folder->get());
+}
+
+}  // namespace vg::disks

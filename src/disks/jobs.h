@@ -1,0 +1,23 @@
+// One job of the disk agent, carried out: in a process of its own where bytes of others are read (worker.cpp).
+#pragma once
+
+#include <chrono>
+
+#include "disks/convert.h"
+#include "disks/folder.h"
+#include "disks/outcome.h"
+#include "disks/registry.h"
+#include "ports/disk_agent.h"
+
+namespace vg::disks {
+
+// Jobs that are done at once, by the worker itself.
+bool is_quick(const DiskWork& work);
+
+// What a finished job tells beside what it made.
+Outcome<Labels> carry_out(const DiskFolder& disks, const DiskJob& job, std::chrono::system_clock::time_point now,
+                          const Progress& progress);
+// What it had begun, after it failed or was ended.
+void clean_up(const DiskFolder& disks, const DiskJob& job);
+
+}  // namespace vg::disks

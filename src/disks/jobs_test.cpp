@@ -1,0 +1,276 @@
+#include "disks/jobs.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace vg::disks {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+constexpr std::int64_t mib = 1 << 20;
+
+class TestFolder {
+ public:
+  TestFolder() {
+    std::string name = (fs::temp_directory_path() / "disks-XXXXXX").native();
+    path_ = ::mkdtemp(name.data());
+  }
+  ~TestFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  TestFolder(const TestFolder&) = delete;
+  TestFolder& operator=(const TestFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+class JobsTest : public testing::Test {
+ protected:
+  JobsTest() : disks_(std::move(DiskFolder::open((folder_ / "disks").native()).value())) {}
+
+  Outcome<Labels> carry(std::string claim, DiskWork work, std::string uid = "u1") {
+    const DiskJob job{.id = "job",
+                      .claim = {.ns = "ns", .name = std::move(claim)},
+                      .claim_uid = std::move(uid),
+                      .work = std::move(work)};
+    auto done = carry_out(disks_, job, std::chrono::system_clock::time_point(std::chrono::seconds(7)), [](int) {});
+    if (!done) clean_up(disks_, job);
+    return done;
+  }
+  void put(const std::string& file, std::string_view text) { std::ofstream(path(file), std::ios::binary) << text; }
+  fs::path path(const std::string& file) const { return folder_ / "disks" / "ns" / file; }
+  DiskClaim claim(const std::string& name) { return describe_claim(disks_.claim({.ns = "ns", .name = name})->get()); }
+  // Of a file, from a place on.
+  std::string content(const std::string& file, std::size_t at = 0, std::size_t bytes = 8192) const {
+    std::ifstream in(path(file), std::ios::binary);
+    std::string text(bytes, '\0');
+    in.seekg(static_cast<std::streamoff>(at));
+    in.read(text.data(), static_cast<std::streamsize>(bytes));
+    text.resize(static_cast<std::size_t>(in.gcount()));
+    return text;
+  }
+  std::size_t parts(const std::string& name) const {
+    std::size_t count = 0;
+    for (const auto& entry : fs::directory_iterator(path(name)))
+      count += entry.path().filename().native().starts_with(".part") ? 1 : 0;
+    return count;
+  }
+
+  TestFolder temporary_;
+  fs::path folder_ = temporary_.path();
+  DiskFolder disks_;
+};
+
+TEST_F(JobsTest, AClaimIsMadeGrownAndRemoved) {
+  ASSERT_TRUE(carry("c", CreateClaim{.capacity = mib}));
+  EXPECT_EQ(claim("c"), (DiskClaim{.uid = "u1", .capacity = mib}));
+  ASSERT_TRUE(carry("c", MakeBlankImage{.size = mib}));
+  EXPECT_EQ(claim("c"), (DiskClaim{.uid = "u1", .capacity = mib, .image_size = mib, .filled_by = "job"}));
+  ASSERT_TRUE(carry("c", CreateClaim{.capacity = mib}));  // again: nothing is lost
+  EXPECT_EQ(claim("c").image_size, mib);
+  ASSERT_TRUE(carry("c", ResizeClaim{.capacity = 3 * mib}));  // PVC-04
+  EXPECT_EQ(claim("c").capacity, 3 * mib);
+  EXPECT_EQ(claim("c").image_size, 3 * mib);
+  ASSERT_TRUE(carry("c", RemoveClaim{}));
+  EXPECT_FALSE(fs::exists(path("c")));
+}
+
+TEST_F(JobsTest, AnImageThatDidNotFillItsClaimStaysAsItIs) {
+  ASSERT_TRUE(carry("c", CreateClaim{.capacity = 2 * mib}));
+  ASSERT_TRUE(carry("c", MakeBlankImage{.size = mib}));
+  ASSERT_TRUE(carry("c", ResizeClaim{.capacity = 4 * mib}));
+  EXPECT_EQ(claim("c").image_size, mib);
+}
+
+TEST_F(JobsTest, AnotherClaimOfTheNameBeginsEmptyAndOldJobsDoNotTouchIt) {
+  ASSERT_TRUE(carry("c", CreateClaim{.capacity = mib}));
+  ASSERT_TRUE(carry("c", MakeBlankImage{.size = mib}));
+  ASSERT_TRUE(carry("c", CreateClaim{.capacity = mib}, "u2"));
+  EXPECT_EQ(claim("c"), (DiskClaim{.uid = "u2", .capacity = mib}));
+  EXPECT_FALSE(carry("c", MakeBlankImage{.size = mib}, "u1"));
+  ASSERT_TRUE(carry("c", RemoveClaim{}, "u1"));
+  EXPECT_TRUE(fs::exists(path("c")));
+}
+
+TEST_F(JobsTest, WhatIsRetainedIsKeptOutOfTheWay) {
+  ASSERT_TRUE(carry("c", CreateClaim{.capacity = mib}));
+  ASSERT_TRUE(carry("c", MakeBlankImage{.size = mib}));
+  ASSERT_TRUE(carry("c", RemoveClaim{.retain_as = "pvc-u1"}));
+  EXPECT_FALSE(fs::exists(path("c")));
+  EXPECT_TRUE(fs::exists(folder_ / "disks" / ".released" / "pvc-u1" / "disk.img"));
+  disks_.clear_unfinished();
+  EXPECT_TRUE(fs::exists(folder_ / "disks" / ".released" / "pvc-u1" / "disk.img"));
+  EXPECT_TRUE(disks_.claims().empty());
+}
+
+TEST_F(JobsTest, NamesDoNotLeaveTheFolder) {
+  for (const char* name : {"..", "a/b", "", ".records", "A", "../../x"})
+    EXPECT_FALSE(carry(name, CreateClaim{.capacity = mib})) << name;
+  fs::create_directories(folder_ / "elsewhere" / "c");
+  fs::create_directories(folder_ / "disks");
+  fs::create_directory_symlink(folder_ / "elsewhere", folder_ / "disks" / "ns");
+  EXPECT_FALSE(carry("c", CreateClaim{.capacity = mib}));
+  EXPECT_FALSE(carry("d", CreateClaim{.capacity = mib}));
+  EXPECT_FALSE(fs::exists(folder_ / "elsewhere" / "d"));
+}
+
+TEST_F(JobsTest, NoRoomIsARefusal) {
+  const auto done = carry("c", CreateClaim{.capacity = std::int64_t{1} << 51});
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().error, DiskError::no_space);
+  EXPECT_FALSE(fs::exists(path("c")));
+}
+
+// STO-02
+TEST_F(JobsTest, CopiesAreSparseAndOutliveTheirSource) {
+  ASSERT_TRUE(carry("from", CreateClaim{.capacity = 64 * mib}));
+  ASSERT_TRUE(carry("from", MakeBlankImage{.size = 64 * mib}));
+  {
+    std::fstream image(path("from/disk.img"), std::ios::in | std::ios::out | std::ios::binary);
+    image.seekp(32 * mib) << "in the middle";
+  }
+  ASSERT_TRUE(carry("to", CreateClaim{.capacity = 65 * mib}));
+  ASSERT_TRUE(carry("to", CopyClaim{.from = {.ns = "ns", .name = "from"}, .size = 65 * mib}));
+  ASSERT_TRUE(carry("from", TakeRecord{.record = "snapshot-1"}));
+  ASSERT_TRUE(carry("from", RemoveClaim{}));
+  EXPECT_EQ(claim("to").image_size, 65 * mib);
+  EXPECT_EQ(content("to/disk.img", 32 * mib, 13), "in the middle");
+  struct stat info{};
+  ASSERT_EQ(::stat(path("to/disk.img").c_str(), &info), 0);
+  EXPECT_LT(info.st_blocks * 512, 2 * mib);
+  ASSERT_EQ(disks_.records().size(), 1U);
+  EXPECT_EQ(disks_.records()[0].first, "snapshot-1");
+  EXPECT_TRUE(disks_.records()[0].second.ready);
+  EXPECT_EQ(disks_.records()[0].second.virtual_size, 64 * mib);
+  ASSERT_TRUE(carry("back", CreateClaim{.capacity = 64 * mib}));
+  ASSERT_TRUE(carry("back", CopyFromRecord{.record = "snapshot-1"}));
+  EXPECT_EQ(content("back/disk.img", 32 * mib, 13), "in the middle");
+  ASSERT_TRUE(carry("", RemoveRecord{.record = "snapshot-1"}));
+  EXPECT_TRUE(disks_.records().empty());
+}
+
+TEST_F(JobsTest, ACopyThatDoesNotFitLeavesNothing) {
+  ASSERT_TRUE(carry("from", CreateClaim{.capacity = 2 * mib}));
+  ASSERT_TRUE(carry("from", MakeBlankImage{.size = 2 * mib}));
+  ASSERT_TRUE(carry("to", CreateClaim{.capacity = mib}));
+  const auto done = carry("to", CopyClaim{.from = {.ns = "ns", .name = "from"}});
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().error, DiskError::too_small);
+  EXPECT_EQ(claim("to").image_size, 0);
+  EXPECT_EQ(parts("to"), 0U);
+  EXPECT_FALSE(carry("gone", TakeRecord{.record = "r"}));
+  EXPECT_TRUE(disks_.records().empty());
+}
+
+TEST_F(JobsTest, AStartRemovesWhatIsNotWhole) {
+  ASSERT_TRUE(carry("c", CreateClaim{.capacity = mib}));
+  put("c/.part-disk", "half");
+  put("c/.download", "half a download can be gone on with");
+  fs::create_directories(path("never-finished"));
+  fs::create_directories(path(".part-gone-x"));
+  fs::create_directories(folder_ / "disks" / ".records" / "half");
+  disks_.clear_unfinished();
+  EXPECT_EQ(parts("c"), 0U);
+  EXPECT_TRUE(fs::exists(path("c/.download")));
+  EXPECT_FALSE(fs::exists(path("never-finished")));
+  EXPECT_FALSE(fs::exists(path(".part-gone-x")));
+  EXPECT_TRUE(disks_.records().empty());
+  EXPECT_EQ(disks_.claims().size(), 1U);
+}
+
+// --- with the programs of the system ---------------------------------------------------------------------------------
+
+bool has(const char* program) { return std::system(fmt::format("command -v {} >/dev/null", program).c_str()) == 0; }
+
+class ImageJobsTest : public JobsTest {
+ protected:
+  void SetUp() override {
+    if (!has("qemu-img")) GTEST_SKIP() << "qemu-img is not installed";
+    ASSERT_TRUE(carry("c", CreateClaim{.capacity = 8 * mib}));
+  }
+  Outcome<Labels> convert(ImageTarget target = {.size = 8 * mib}) {
+    return carry("c", ConvertUpload{.target = target});
+  }
+  void run(const std::string& command) {
+    ASSERT_EQ(std::system(fmt::format("cd '{}' && {}", path("c").native(), command).c_str()), 0);
+  }
+};
+
+TEST_F(ImageJobsTest, FormatsAndPackingsBecomeRawAndGrow) {
+  std::string noise;  // so that it stays longer than 512 bytes when it is packed
+  for (std::uint32_t i = 0, state = 1; i < 2048; ++i)
+    noise += static_cast<char>((state = state * 1664525 + 1013904223) >> 24U);
+  put("c/plain", noise + std::string(4096, '\0') + "end");
+  for (const char* make :
+       {"cp plain .part-upload", "qemu-img convert -f raw -O qcow2 plain .part-upload",
+        "qemu-img convert -f raw -O vmdk plain .part-upload", "qemu-img convert -f raw -O vdi plain .part-upload",
+        "qemu-img convert -f raw -O vhdx plain .part-upload", "gzip -c plain > .part-upload",
+        "xz -c plain > .part-upload", "qemu-img convert -f raw -O qcow2 plain q && gzip -c q > .part-upload"}) {
+    SCOPED_TRACE(make);
+    run(make);
+    const auto done = convert();
+    ASSERT_TRUE(done) << done.error().message;
+    EXPECT_EQ(claim("c").image_size, 8 * mib);
+    EXPECT_EQ(content("c/disk.img", 0, 2048 + 4096 + 3), content("c/plain"));
+    EXPECT_EQ(parts("c"), 0U);
+  }
+}
+
+TEST_F(ImageJobsTest, HostileImagesAreRefusedAndLeaveNothing) {
+  struct Row {
+    const char* make;
+    DiskError error;
+  };
+  put("c/plain", std::string(4096, 'a'));
+  for (const Row& row :
+       {Row{"qemu-img create -q -f qcow2 -b /etc/passwd -F raw .part-upload", DiskError::bad_image},
+        Row{"qemu-img create -q -f qcow2 -o data_file=other,data_file_raw=on .part-upload 1M", DiskError::bad_image},
+        Row{"qemu-img create -q -f qcow2 .part-upload 1T", DiskError::too_small},
+        Row{"qemu-img create -q -f vmdk -o subformat=monolithicFlat .part-upload 1M", DiskError::bad_image},
+        Row{"head -c 200M /dev/zero | gzip -c > .part-upload", DiskError::too_small},
+        Row{"head -c 9M /dev/zero > .part-upload", DiskError::too_small},
+        Row{"printf '\\037\\213not gzip at all' > .part-upload; head -c 600 plain >> .part-upload",
+            DiskError::bad_image},
+        Row{"echo short > .part-upload", DiskError::bad_image}}) {
+    SCOPED_TRACE(row.make);
+    run(row.make);
+    const auto done = convert();
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().error, row.error) << done.error().message;
+    EXPECT_EQ(claim("c").image_size, 0);
+    EXPECT_EQ(parts("c"), 0U);
+  }
+}
+
+// DV-93
+TEST_F(ImageJobsTest, ArchivesAreUnpackedAndStayInTheirFolder) {
+  run("mkdir -p in/sub && echo text > in/sub/file && ln -s sub/file in/link && tar -C in -czf .part-upload .");
+  const auto done = convert({.size = 8 * mib, .archive = true});
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(content("c/data/sub/file"), "text\n");
+  EXPECT_EQ(content("c/data/link"), "text\n");
+  for (const char* make : {"ln -sf /etc/passwd in/out && tar -C in -cf .part-upload .",
+                           "rm -f in/out; ln -sf ../../x in/out && tar -C in -cf .part-upload .",
+                           "rm -f in/out; tar -P -cf .part-upload /etc/hostname",
+                           "rm -f in/out; tar --transform 's,^,../,' -P -cf .part-upload in",
+                           "mkfifo in/pipe; tar -C in -cf .part-upload ."}) {
+    SCOPED_TRACE(make);
+    run(make);
+    EXPECT_FALSE(convert({.size = 8 * mib, .archive = true}));
+    EXPECT_EQ(parts("c"), 0U);
+    EXPECT_EQ(content("c/data/sub/file"), "text\n");  // what was there stays
+  }
+}
+
+}  // namespace
+}  // namespace vg::disks

@@ -1,0 +1,157 @@
+#include "disks/program.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>  // NOLINT: kill and SIGKILL are POSIX's
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "base/disk_limits.h"
+
+namespace vg::disks {
+namespace {
+
+constexpr int not_found_code = 127;
+
+struct Pipe {
+  Descriptor read, write;
+};
+Outcome<Pipe> make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_failed("a program cannot be started");
+  return Pipe{.read = Descriptor(ends[0]), .write = Descriptor(ends[1])};
+}
+
+void limit(__rlimit_resource what, rlim_t most) {
+  const rlimit both{.rlim_cur = most, .rlim_max = most};
+  ::setrlimit(what, &both);
+}
+
+// Where programs are, the language of their messages, and the ways out through proxies (spec storage DV-85).
+std::vector<std::string> environment() {
+  std::vector<std::string> all{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "HOME=/nonexistent"};
+  for (const char* name : {"http_proxy", "https_proxy", "no_proxy", "HTTPS_PROXY", "NO_PROXY"})
+    if (const char* value = ::getenv(name)) all.push_back(fmt::format("{}={}", name, value));  // NOLINT: one thread
+  return all;
+}
+
+// In the child. Only async-signal-safe calls and memory that was made before.
+[[noreturn]] void become(const Program& program, char* const* command, char* const* variables, int in, int out,
+                         int errors) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (program.folder >= 0 && ::fchdir(program.folder) != 0) ::_exit(not_found_code);
+  ::dup2(in, STDIN_FILENO);
+  ::dup2(out, STDOUT_FILENO);
+  ::dup2(errors, STDERR_FILENO);
+  limit(RLIMIT_CORE, 0);
+  limit(RLIMIT_AS, limits::disk_program_memory_bytes_max);
+  limit(RLIMIT_CPU, limits::disk_program_cpu_seconds_min +
+                        static_cast<std::uint64_t>(program.image_bytes) / limits::disk_bytes_per_cpu_second_min);
+  limit(RLIMIT_FSIZE, static_cast<rlim_t>(program.bytes_max));
+  ::execvpe(command[0], command, variables);
+  ::_exit(not_found_code);
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> all;
+  for (std::string& text : texts) all.push_back(text.data());
+  all.push_back(nullptr);
+  return all;
+}
+
+void append_bounded(std::string& to, std::string_view text) {
+  to.append(text.substr(
+      0, limits::disk_program_output_bytes_max - std::min(to.size(), limits::disk_program_output_bytes_max)));
+}
+
+// Reads both until they end. False from `take` is the end as well.
+void listen(const Program& program, Descriptor& out, Descriptor& errors, Ended& ended) {
+  std::array<char, 64 * 1024> buffer{};
+  while (out || errors) {
+    std::array<pollfd, 2> ready{{{out.get(), POLLIN, 0}, {errors.get(), POLLIN, 0}}};
+    if (::poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR) return;
+    for (std::size_t i = 0; i < ready.size(); ++i) {
+      if (ready[i].fd < 0 || ready[i].revents == 0) continue;
+      Descriptor& end = i == 0 ? out : errors;
+      const ssize_t got = ::read(end.get(), buffer.data(), buffer.size());
+      if (got <= 0) {
+        end.close();
+        continue;
+      }
+      const std::string_view text(buffer.data(), static_cast<std::size_t>(got));
+      if (i == 1)
+        append_bounded(ended.errors, text);
+      else if (!program.take)
+        append_bounded(ended.output, text);
+      else if (!program.take(text)) {
+        ended.cut_short = true;
+        return;
+      }
+    }
+  }
+}
+
+// Small: what is longer than a pipe holds would have to be written while it is read.
+Outcome<Descriptor> input_of(const Program& program) {
+  if (program.input_file >= 0) return Descriptor(::fcntl(program.input_file, F_DUPFD_CLOEXEC, 3));
+  auto pipe = make_pipe();
+  if (!pipe) return std::unexpected(pipe.error());
+  ::fcntl(pipe->write.get(), F_SETPIPE_SZ, static_cast<int>(limits::disk_message_bytes_max * 2));
+  ::fcntl(pipe->write.get(), F_SETFL, O_NONBLOCK);
+  if (::write(pipe->write.get(), program.input.data(), program.input.size()) !=
+      static_cast<ssize_t>(program.input.size()))
+    return failed(DiskError::other, "too much was to be told to a program");
+  return std::move(pipe->read);
+}
+
+}  // namespace
+
+bool Ended::wrote_too_much() const {
+  return code == 128 + SIGXFSZ || errors.contains("File too large") || errors.contains("File size limit");
+}
+
+Outcome<Ended> run(const Program& program) {
+  auto input = input_of(program);
+  auto out = make_pipe();
+  auto errors = make_pipe();
+  if (!input) return std::unexpected(input.error());
+  if (!out) return std::unexpected(out.error());
+  if (!errors) return std::unexpected(errors.error());
+  std::vector<std::string> command = program.command, variables = environment();
+  const std::vector<char*> arguments = pointers(command), settings = pointers(variables);
+  const pid_t child = ::fork();
+  if (child < 0) return system_failed("a program cannot be started");
+  if (child == 0)
+    become(program, arguments.data(), settings.data(), input->get(),
+           program.output_file >= 0 ? program.output_file : out->write.get(), errors->write.get());
+  out->write.close();
+  errors->write.close();
+  Ended ended;
+  listen(program, out->read, errors->read, ended);
+  if (ended.cut_short) ::kill(child, SIGKILL);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (ended.code == not_found_code)
+    return failed(DiskError::not_installed, fmt::format("the program {} is not installed on this machine", command[0]));
+  return ended;
+}
+
+std::string complaint(const Ended& ended) {
+  std::string_view text = ended.errors;
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  text.remove_prefix(text.rfind('\n') == std::string_view::npos ? 0 : text.rfind('\n') + 1);
+  if (text.empty()) return fmt::format("it ended with code {}", ended.code);
+  std::string line(text.substr(0, 300));
+  for (char& c : line)
+    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+  return line;
+}
+
+}  // namespace vg::disks

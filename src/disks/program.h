@@ -1,0 +1,40 @@
+// Other programs (qemu-img, curl, skopeo, xz), run on files of others: without our environment, in the folder of the
+// disk, within limits of memory, time and what they write.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "disks/outcome.h"
+
+namespace vg::disks {
+
+struct Program {
+  std::vector<std::string> command;
+  int folder = -1;               // where it runs
+  std::string input = {};        // on its standard input
+  int input_file = -1;           // instead of it
+  int output_file = -1;          // its standard output; -1: it is read by us
+  std::int64_t bytes_max = 0;    // the largest file that it may write
+  std::int64_t image_bytes = 0;  // what it works on, for the time that it may take
+  // Takes its output as it comes; false ends the program. Null: Ended has the beginning of it.
+  std::function<bool(std::string_view)> take = nullptr;
+};
+
+struct Ended {
+  int code = 0;            // 128 + the signal that ended it
+  bool cut_short = false;  // because take() did not want more
+  std::string output = {}, errors = {};
+  bool wrote_too_much() const;
+};
+
+// An error when it could not be run; whatever it says itself is for the caller to judge.
+Outcome<Ended> run(const Program& program);
+// The last line of what a program complained about, fit for a message.
+std::string complaint(const Ended& ended);
+
+}  // namespace vg::disks

@@ -1,0 +1,246 @@
+#include "disks/registry.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/base64.h"
+#include "base/disk_limits.h"
+#include "disks/address.h"
+#include "disks/archive.h"
+#include "disks/folder.h"
+#include "disks/image.h"
+#include "disks/program.h"
+#include "disks/tar.h"
+#include "json/access.h"
+#include "json/document.h"
+#include "json/write.h"
+
+namespace vg::disks {
+namespace {
+
+constexpr const char* image_folder = ".part-image";
+constexpr const char* accounts_file = ".part-accounts";
+constexpr const char* authorities_folder = ".part-registry-authorities";
+constexpr const char* layer_file = ".part-layer";
+constexpr std::string_view scheme = "docker://";
+
+std::string_view digest_hex(std::string_view digest) {
+  const std::size_t colon = digest.find(':');
+  const std::string_view hex = colon == std::string_view::npos ? std::string_view() : digest.substr(colon + 1);
+  const bool good = hex.size() >= 32 && hex.size() <= 128 &&
+                    std::ranges::all_of(hex, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+  return good ? hex : std::string_view();
+}
+
+Outcome<> write_text(int folder, const char* name, std::string_view text) {
+  const Descriptor file(::openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    return system_failed("what the registry needs cannot be written");
+  return {};
+}
+
+Outcome<std::string> read_text(int folder, const std::string& name) {
+  const Descriptor file(::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!file) return failed(DiskError::pull, "the image has no manifest");
+  std::string text(limits::mib, '\0');
+  const ssize_t got = ::read(file.get(), text.data(), text.size());
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, got)));
+  return text;
+}
+
+std::string_view host_of(std::string_view url) {
+  url.remove_prefix(std::min(scheme.size(), url.size()));
+  return url.substr(0, url.find('/'));
+}
+
+Outcome<std::vector<std::string>> command_of(int folder, const ImportRegistry& from) {
+  // Who signed an image is not asked here; what skopeo keeps meanwhile stays in the folder of the claim.
+  std::vector<std::string> command{"skopeo", "--insecure-policy", "--tmpdir", ".", "copy", "--quiet"};
+  if (!from.architecture.empty()) command.insert(command.begin() + 2, {"--override-arch", from.architecture});
+  if (from.insecure) command.emplace_back("--src-tls-verify=false");
+  if (!from.authorities.empty()) {
+    if (::mkdirat(folder, authorities_folder, 0700) != 0 && errno != EEXIST)
+      return system_failed("a folder cannot be made");
+    if (auto put = write_text(folder, fmt::format("{}/ca.crt", authorities_folder).c_str(), from.authorities); !put)
+      return std::unexpected(put.error());
+    command.insert(command.end(), {"--src-cert-dir", authorities_folder});
+  }
+  if (!from.user.empty()) {
+    json::Object account{{"auth", base64_encode(fmt::format("{}:{}", from.user, from.password))}};
+    json::Object accounts{{"auths", json::Object{{host_of(from.url), std::move(account)}}}};
+    std::string text;
+    json::write(accounts, text);
+    if (auto put = write_text(folder, accounts_file, text); !put) return std::unexpected(put.error());
+    command.insert(command.end(), {"--src-authfile", accounts_file});
+  }
+  command.push_back(from.url);
+  command.push_back(fmt::format("dir:{}", image_folder));
+  return command;
+}
+
+Outcome<> pull(int folder, const ImportRegistry& from) {
+  if (auto removed = remove_tree(folder, image_folder); !removed) return removed;
+  const auto command = command_of(folder, from);
+  if (!command) return std::unexpected(command.error());
+  const auto ended = run({.command = *command,
+                          .folder = folder,
+                          .bytes_max = 2 * from.target.size + limits::disk_format_bytes_max,
+                          .image_bytes = 2 * from.target.size});
+  if (!ended) return std::unexpected(ended.error());
+  if (ended->code != 0)
+    return failed(DiskError::pull, fmt::format("failed to pull image {}: {}", from.url, complaint(*ended)));
+  return {};
+}
+
+// "disk/x" or "./disk/x" -> "x"; empty for everything else, white-outs included.
+std::string_view disk_name(std::string_view path) {
+  if (path.starts_with("./")) path.remove_prefix(2);
+  if (path.starts_with('/')) path.remove_prefix(1);
+  if (!path.starts_with("disk/")) return {};
+  path.remove_prefix(5);
+  return path.contains('/') || path.starts_with(".wh.") ? std::string_view() : path;
+}
+
+Outcome<> save_entry(TarReader& reader, int folder, const std::string& file, std::int64_t bytes_max) {
+  const Descriptor out(::openat(folder, file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!out) return system_failed("the disk of an image cannot be written");
+  std::array<char, 64 * 1024> buffer{};
+  while (true) {
+    const auto got = reader.read(buffer.data(), buffer.size());
+    if (!got) return std::unexpected(got.error());
+    if (*got == 0) return {};
+    bytes_max -= static_cast<std::int64_t>(*got);
+    if (bytes_max < 0) return failed(DiskError::too_small, "DataVolume too small to contain image");
+    if (::write(out.get(), buffer.data(), *got) != static_cast<ssize_t>(*got))
+      return system_failed("the disk of an image cannot be written");
+  }
+}
+
+// Whether the layer had it. DV-96: the folder must have exactly one file.
+Outcome<bool> find_disk(int folder, const std::string& layer, const std::string& file, std::int64_t bytes_max) {
+  const Descriptor in(::openat(folder, layer.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!in) return system_failed("a layer of the image cannot be opened");
+  TarReader reader([&](char* buffer, std::size_t bytes) { return ::read(in.get(), buffer, bytes); });
+  bool found = false;
+  while (true) {
+    const auto entry = reader.next();
+    if (!entry) return std::unexpected(entry.error());
+    if (!*entry) return found;
+    if ((*entry)->type != TarEntry::Type::file || disk_name((*entry)->name).empty()) continue;
+    if (found) return failed(DiskError::bad_image, "the image has more than one file in the folder disk");
+    if (auto saved = save_entry(reader, folder, file, bytes_max); !saved) return std::unexpected(saved.error());
+    found = true;
+  }
+}
+
+// Layers are tar archives, packed or not.
+Outcome<std::string> plain_layer(int folder, const std::string& blob, std::int64_t bytes_max) {
+  const auto head = read_head(folder, blob, magic_bytes);
+  if (!head) return std::unexpected(head.error());
+  const Packing packing = packing_of(*head);
+  if (packing == Packing::none) return blob;
+  const Descriptor in(::openat(folder, blob.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  const Descriptor out(::openat(folder, layer_file, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!in || !out) return system_failed("a layer of the image cannot be opened");
+  const auto ended = run({.command = packing == Packing::gzip   ? std::vector<std::string>{"gzip", "-dc"}
+                                     : packing == Packing::zstd ? std::vector<std::string>{"zstd", "-dcq"}
+                                                                : std::vector<std::string>{"xz", "-dc"},
+                          .folder = folder,
+                          .input_file = in.get(),
+                          .output_file = out.get(),
+                          .bytes_max = bytes_max,
+                          .image_bytes = bytes_max});
+  if (!ended) return std::unexpected(ended.error());
+  if (ended->code != 0)
+    return failed(DiskError::bad_image, fmt::format("a layer of the image cannot be unpacked: {}", complaint(*ended)));
+  return std::string(layer_file);
+}
+
+struct Config {
+  Labels labels;
+  std::string architecture;
+};
+Outcome<Config> read_config(int folder, const Manifest& manifest) {
+  const auto text = read_text(folder, fmt::format("{}/{}", image_folder, digest_hex(manifest.config)));
+  if (!text) return std::unexpected(text.error());
+  const auto document = json::Document::parse(*text);
+  if (!document) return failed(DiskError::bad_image, "the configuration of the image cannot be read");
+  std::vector<std::string> variables;
+  if (const json::Value* config = json::find(document->root(), "config"))
+    if (const json::Array* given = json::get_array(*config, "Env"))
+      for (const json::Value& one : *given) variables.emplace_back(json::as_string(&one).value_or(""));
+  return Config{.labels = labels_of_environment(variables),
+                .architecture = std::string(json::get_string_or(document->root(), "architecture"))};
+}
+
+}  // namespace
+
+Labels labels_of_environment(const std::vector<std::string>& variables) {
+  constexpr std::string_view mark = "KUBEVIRT_IO_";
+  Labels labels;
+  const auto changed = [](std::string_view text, char with) {
+    std::string made;
+    for (const char c : text) made += c == '_' ? with : c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    return made;
+  };
+  for (const std::string& variable : variables) {
+    const std::size_t equals = variable.find('=');
+    const std::size_t at = variable.find(mark);
+    if (equals == std::string::npos || at == std::string::npos || at > equals) continue;
+    const std::string_view name = std::string_view(variable).substr(0, equals);
+    labels.emplace_back(
+        fmt::format("{}kubevirt.io/{}", changed(name.substr(0, at), '.'), changed(name.substr(at + mark.size()), '-')),
+        variable.substr(equals + 1));
+  }
+  return labels;
+}
+
+Outcome<Manifest> read_manifest(std::string_view text) {
+  const auto document = json::Document::parse(text);
+  if (!document) return failed(DiskError::bad_image, "the manifest of the image cannot be read");
+  Manifest manifest;
+  if (const json::Value* config = json::find(document->root(), "config"))
+    manifest.config = json::get_string_or(*config, "digest");
+  if (const json::Array* layers = json::get_array(document->root(), "layers"))
+    for (const json::Value& layer : *layers) manifest.layers.emplace_back(json::get_string_or(layer, "digest"));
+  const bool good =
+      !digest_hex(manifest.config).empty() && !manifest.layers.empty() &&
+      manifest.layers.size() <= limits::image_layers_max &&
+      std::ranges::none_of(manifest.layers, [](const std::string& layer) { return digest_hex(layer).empty(); });
+  if (!good) return failed(DiskError::bad_image, "the manifest of the image cannot be read");
+  return manifest;
+}
+
+Outcome<Labels> fetch_from_registry(int folder, const ImportRegistry& from, const std::string& file) {
+  if (!from.url.starts_with(scheme) || from.url.size() > 1024)
+    return failed(DiskError::pull, "failed to pull image: the URL must begin with docker://");
+  if (!from.blocked.empty())
+    if (auto allowed = allowed_addresses(split_host(host_of(from.url), "443"), from.blocked); !allowed)
+      return failed(DiskError::pull, fmt::format("failed to pull image: {}", allowed.error().message));
+  if (auto pulled = pull(folder, from); !pulled) return std::unexpected(pulled.error());
+  const auto text = read_text(folder, fmt::format("{}/manifest.json", image_folder));
+  if (!text) return std::unexpected(text.error());
+  const auto manifest = read_manifest(*text);
+  if (!manifest) return std::unexpected(manifest.error());
+  const auto config = read_config(folder, *manifest);
+  if (!config) return std::unexpected(config.error());
+  if (!from.architecture.empty() && config->architecture != from.architecture)
+    return failed(DiskError::pull, fmt::format("failed to pull image: it is for {}, not for {}", config->architecture,
+                                               from.architecture));
+  const std::int64_t most = 2 * from.target.size + limits::disk_format_bytes_max;
+  for (const std::string& layer : manifest->layers) {
+    const auto plain = plain_layer(folder, fmt::format("{}/{}", image_folder, digest_hex(layer)), most);
+    if (!plain) return std::unexpected(plain.error());
+    const auto found = find_disk(folder, *plain, file, most);
+    if (!found) return std::unexpected(found.error());
+    if (!*found) continue;
+    (void)remove_tree(folder, image_folder);
+    return config->labels;
+  }
+  return failed(DiskError::bad_image, "the image has no disk: there is no file in the folder disk");
+}
+
+}  // namespace vg::disks

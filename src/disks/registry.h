@@ -1,0 +1,29 @@
+// A disk from a container registry (spec storage 5.3), by skopeo.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "disks/convert.h"
+#include "disks/outcome.h"
+#include "ports/disk_agent.h"
+
+namespace vg::disks {
+
+using Labels = std::vector<std::pair<std::string, std::string>>;
+
+// DV-98: what the environment of an image says about the claim.
+Labels labels_of_environment(const std::vector<std::string>& variables);
+
+struct Manifest {
+  std::string config = {};               // digests
+  std::vector<std::string> layers = {};  // the lowest first
+};
+Outcome<Manifest> read_manifest(std::string_view text);
+
+// DV-95..97: the disk of the image, as `file` of the folder.
+Outcome<Labels> fetch_from_registry(int folder, const ImportRegistry& from, const std::string& file);
+
+}  // namespace vg::disks
