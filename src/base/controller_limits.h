@@ -44,6 +44,9 @@ inline constexpr int migration_rounds_max = 16;
 // Woken when one is over (MIG-E05). More than can start, for some wait for their node; the rest look again by
 // themselves.
 inline constexpr std::size_t migrations_woken_max = 64;
+// A job on a disk that failed is tried again after a while, which doubles (spec storage 4.2).
+inline constexpr std::chrono::seconds disk_retry_min{10};
+inline constexpr std::chrono::minutes disk_retry_max{5};
 
 // Nodes that one program makes up: each has a heartbeat and a line in every placement.
 inline constexpr std::int64_t simulated_nodes_max = 1000;

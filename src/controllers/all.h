@@ -8,5 +8,7 @@
 namespace vg::controllers {
 
 std::span<const Controller> all();
+// Those of claims, DataVolumes and DataSources, where VMs are not run.
+std::span<const Controller> of_storage();
 
 }  // namespace vg::controllers

@@ -320,6 +320,8 @@ bool Engine::Work::follow_disks() {
   if (!parts_.disks) return false;
   const std::vector<DiskChange> changes = parts_.disks->take_changes();
   for (const DiskChange& change : changes) {
+    if (change.job.empty() && change.claim.name.empty())
+      for (Source& source : sources_) look_at_all(source);
     if (!change.claim.name.empty()) see_claim(change.claim);
     const auto asked = askers_.find(change.job);
     if (asked == askers_.end()) continue;

@@ -19,6 +19,7 @@
 #include "http/tls_test_support.h"
 #include "json/access.h"
 #include "objects/draft.h"
+#include "ports/disk_agent_testing.h"
 #include "store/testing.h"
 
 namespace vg::engine {
@@ -143,9 +144,13 @@ class EngineTest : public testing::Test {
                                         .policies = *policies_});
   }
 
-  void start(std::span<const Controller> controllers) {
-    engine_ = std::make_unique<Engine>(Engine::Parts{
-        .backend = *backend_, .core = core(), .config = config_, .metrics = metrics_, .controllers = controllers});
+  void start(std::span<const Controller> controllers, DiskAgent* disks = nullptr) {
+    engine_ = std::make_unique<Engine>(Engine::Parts{.backend = *backend_,
+                                                     .core = core(),
+                                                     .config = config_,
+                                                     .metrics = metrics_,
+                                                     .controllers = controllers,
+                                                     .disks = disks});
     on_core([this] { running_ = Background(engine_->run()); });
   }
   void stop() {
@@ -443,6 +448,39 @@ TEST_F(EngineTest, RoomIsGivenOnceAndWhoWaitsGetsWhatBecomesFree) {
     break;
   }
   EXPECT_TRUE(await([&] { return phases() == std::map<std::string, int>{{"Scheduled", 2}, {"Succeeded", 1}}; }));
+}
+
+TEST_F(EngineTest, WhoAskedForADiskJobIsLookedAtAgainWhenItChanges) {
+  create("a");
+  FakeDisks disks;  // on the core alone
+  toy_.sync = [](const Turn& turn) {
+    Pass pass;
+    const auto job = turn.world.disks().job("fill");
+    if (!job)
+      pass.jobs.push_back({.id = "fill", .claim = {.ns = "ns", .name = "c"}, .work = CreateClaim{.capacity = 5}});
+    if (job && job->state == DiskJobState::succeeded && state_of(turn) != "filled") pass.add(state(turn, "filled"));
+    return pass;
+  };
+  start({&toy_row, 1}, &disks);
+  ASSERT_TRUE(toy_.await_calls("a", 2));  // when it was asked for, and when it began
+  on_core([&] { disks.finish("fill"); });
+  EXPECT_TRUE(await([this] { return text_at(config_maps, "a", {"data", "state"}) == "filled"; }));
+  stop();
+}
+
+TEST_F(EngineTest, AJobIsNotAskedForWhenTheEffectsBeforeItFailed) {
+  create("a");
+  FakeDisks disks;
+  toy_.sync = [](const Turn&) {
+    Pass pass;
+    pass.jobs.push_back({.id = "fill", .claim = {}, .work = CreateClaim{}});
+    pass.add({.verb = Verb::remove, .resource = config_maps, .ns = "ns", .name = "nobody"});
+    return pass;
+  };
+  start({&toy_row, 1}, &disks);
+  ASSERT_TRUE(toy_.await_calls("a", 3));
+  stop();
+  EXPECT_TRUE(disks.asked.empty());
 }
 
 }  // namespace

@@ -1,0 +1,329 @@
+#include "controllers/storage/claim.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/time_rfc3339.h"
+#include "controllers/common/owners.h"
+#include "controllers/common/patch.h"
+#include "controllers/storage/facts.h"
+#include "json/access.h"
+#include "json/patch.h"
+
+namespace vg::controllers {
+namespace storage {
+namespace {
+
+// Long enough that a claim which is only now bound was told why not before.
+constexpr std::chrono::seconds late_binding{5};
+
+struct Work {
+  const Turn& turn;
+  const json::Object& claim;
+  Pass pass = {};
+
+  std::string_view uid() const { return metadata_text(claim, "uid"); }
+  std::string volume() const { return fmt::format("pvc-{}", uid()); }
+  std::string job(std::string_view what) const { return fmt::format("{}-{}", what, uid()); }
+  DiskJob disk_job(std::string id, DiskWork work) const {
+    return {.id = std::move(id),
+            .claim = {.ns = turn.key.ns, .name = turn.key.name},
+            .claim_uid = std::string(uid()),
+            .work = std::move(work)};
+  }
+  const json::Object* persistent_volume() const { return turn.world.get(kinds::volume, "", volume()); }
+};
+
+Effect patch_of(const Work& work, Verb verb, json::PatchBuilder& patch) {
+  return {.verb = verb,
+          .resource = kinds::claim,
+          .ns = work.turn.key.ns,
+          .name = work.turn.key.name,
+          .document = json::Value(patch.take(), work.turn.storage)};
+}
+
+// --- deletion --------------------------------------------------------------------------------------------------------
+
+void release(Work& work) {
+  json::PatchBuilder patch(work.turn.storage);
+  const json::Object& metadata = *json::get_object(work.claim, "metadata");
+  const json::Value left(finalizers_without(work.claim, protection_finalizer, work.turn.storage));
+  guarded_change(patch, "/metadata/finalizers", json::find(metadata, "finalizers"), &left);
+  work.pass.add(patch_of(work, Verb::patch, patch)).already_done_is_fine = true;
+}
+
+bool is_retained(const json::Object* volume) {
+  const json::Object* spec = volume ? spec_of(*volume) : nullptr;
+  return spec && json::get_string_or(*spec, "persistentVolumeReclaimPolicy") == "Retain";
+}
+
+// What becomes of the volume: it goes, or it says that it is free.
+void release_volume(Work& work, const json::Object* volume) {
+  if (!volume) return;
+  if (!is_retained(volume)) {
+    json::PatchBuilder patch(work.turn.storage);
+    const json::Object& metadata = *json::get_object(*volume, "metadata");
+    if (const json::Value* finalizers = json::find(metadata, "finalizers"))
+      guarded_change(patch, "/metadata/finalizers", finalizers, nullptr);
+    Effect off{.verb = Verb::patch, .resource = kinds::volume, .ns = {}, .name = work.volume()};
+    off.document = json::Value(patch.take(), work.turn.storage);
+    off.already_done_is_fine = true;
+    if (!off.document.get_array().empty()) work.pass.add(std::move(off));
+    work.pass.add({.verb = Verb::remove,
+                   .resource = kinds::volume,
+                   .ns = {},
+                   .name = work.volume(),
+                   .already_done_is_fine = true});
+    return;
+  }
+  if (phase_of(*volume) == "Released") return;
+  json::PatchBuilder patch(work.turn.storage);
+  patch.add("/status", json::Value({{"phase", "Released"}}, work.turn.storage));
+  work.pass.add({.verb = Verb::patch_status,
+                 .resource = kinds::volume,
+                 .ns = {},
+                 .name = work.volume(),
+                 .document = json::Value(patch.take(), work.turn.storage),
+                 .already_done_is_fine = true});
+}
+
+// PVC-05: not while a VMI or a job has it.
+void remove(Work& work) {
+  if (!has_finalizer(work.claim, protection_finalizer)) return;
+  const auto& [ns, name] = work.turn.key;
+  if (used_by_vmi(work.turn.world, ns, name)) return;
+  const json::Object* volume = work.persistent_volume();
+  if (disk_of(work.turn.world, work.claim)) {
+    for (const std::string_view fill : {"import", "upload", "clone"}) work.pass.unwanted_jobs.push_back(work.job(fill));
+    const std::string retained = is_retained(volume) ? work.volume() : std::string();
+    ask(work.pass, work.turn, work.disk_job(work.job("remove"), RemoveClaim{.retain_as = retained}));
+    return;
+  }
+  release_volume(work, volume);
+  release(work);
+}
+
+// --- binding ---------------------------------------------------------------------------------------------------------
+
+json::Value claim_reference(const Work& work) {
+  return json::Value({{"apiVersion", "v1"},
+                      {"kind", "PersistentVolumeClaim"},
+                      {"namespace", work.turn.key.ns},
+                      {"name", work.turn.key.name},
+                      {"uid", work.uid()}},
+                     work.turn.storage);
+}
+
+json::Value new_volume(const Work& work, std::string_view storage_class, std::int64_t capacity) {
+  const json::Object* found = work.turn.world.get(kinds::storage_class, "", storage_class);
+  const std::string_view policy = found ? json::get_string_or(*found, "reclaimPolicy", "Delete") : "Delete";
+  const json::Object& spec = *spec_of(work.claim);
+  const json::Array* modes = json::get_array(spec, "accessModes");
+  return json::Value({{"apiVersion", "v1"},
+                      {"kind", "PersistentVolume"},
+                      {"metadata",
+                       {{"name", work.volume()},
+                        {"annotations", {{"pv.kubernetes.io/provisioned-by", local_provisioner}}},
+                        {"finalizers", {"kubernetes.io/pv-protection"}}}},
+                      {"spec",
+                       {{"capacity", {{"storage", size_text(capacity)}}},
+                        {"accessModes", modes ? *modes : json::Array()},
+                        {"claimRef", claim_reference(work)},
+                        {"csi",
+                         {{"driver", local_provisioner},
+                          {"volumeHandle", fmt::format("{}/{}", work.turn.key.ns, work.turn.key.name)}}},
+                        {"persistentVolumeReclaimPolicy", policy},
+                        {"storageClassName", storage_class},
+                        {"volumeMode", "Filesystem"}}}},
+                     work.turn.storage);
+}
+
+void make_volume(Work& work, std::string_view storage_class, std::int64_t capacity) {
+  const json::Object* volume = work.persistent_volume();
+  if (!volume)
+    work.pass.add({.verb = Verb::create,
+                   .resource = kinds::volume,
+                   .ns = {},
+                   .name = work.volume(),
+                   .document = new_volume(work, storage_class, capacity),
+                   .already_done_is_fine = true});
+  if (volume && phase_of(*volume) == "Bound") return;
+  json::PatchBuilder patch(work.turn.storage);
+  patch.add("/status", json::Value({{"phase", "Bound"}}, work.turn.storage));
+  work.pass.add({.verb = Verb::patch_status,
+                 .resource = kinds::volume,
+                 .ns = {},
+                 .name = work.volume(),
+                 .document = json::Value(patch.take(), work.turn.storage)});
+}
+
+// spec storage Q-10: virtctl stops for such an event, whatever its age.
+void drop_old_complaints(Work& work) {
+  const auto made = parse_rfc3339(metadata_text(work.claim, "creationTimestamp"));
+  const auto now = Timestamp::from(work.turn.now);
+  if (!made || now.seconds - made->seconds < late_binding.count()) return;
+  for (const json::Object* one : work.turn.world.list(kinds::event, work.turn.key.ns)) {
+    const json::Object* about = json::get_object(*one, "involvedObject");
+    if (!about || json::get_string_or(*about, "uid") != work.uid()) continue;
+    if (json::get_string_or(*one, "reason") != "ProvisioningFailed") continue;
+    work.pass.add({.verb = Verb::remove,
+                   .resource = kinds::event,
+                   .ns = work.turn.key.ns,
+                   .name = std::string(metadata_text(*one, "name")),
+                   .already_done_is_fine = true});
+  }
+}
+
+void show_bound(Work& work, std::int64_t capacity) {
+  const json::Object& spec = *spec_of(work.claim);
+  const json::Array* modes = json::get_array(spec, "accessModes");
+  const json::Value wanted({{"phase", "Bound"},
+                            {"accessModes", modes ? *modes : json::Array()},
+                            {"capacity", {{"storage", size_text(capacity)}}}},
+                           work.turn.storage);
+  json::PatchBuilder patch(work.turn.storage);
+  const json::Value* before = json::find(work.claim, "status");
+  guarded_change(patch, "/status", before, &wanted);
+  Effect& effect = work.pass.add(patch_of(work, Verb::patch_status, patch));
+  if (phase_of(work.claim) == "Bound") return;
+  effect.if_done = event(EventType::normal, "ProvisioningSucceeded", fmt::format("volume {} was made", work.volume()));
+}
+
+std::string_view shown_capacity(const json::Object& object, std::string_view part) {
+  const json::Object* inside = json::get_object(object, part);
+  const json::Object* capacity = inside ? json::get_object(*inside, "capacity") : nullptr;
+  return capacity ? json::get_string_or(*capacity, "storage") : std::string_view();
+}
+
+// PVC-01
+void bind_claim(Work& work, std::string_view storage_class, std::int64_t capacity) {
+  make_volume(work, storage_class, capacity);
+  json::PatchBuilder patch(work.turn.storage);
+  const json::Object& spec = *spec_of(work.claim);
+  const json::Value name(work.volume(), work.turn.storage);
+  if (json::get_string_or(spec, "volumeName").empty())
+    guarded_change(patch, "/spec/volumeName", json::find(spec, "volumeName"), &name);
+  if (!patch.operations().empty()) work.pass.add(patch_of(work, Verb::patch, patch));
+  Marks marks(work.claim);
+  marks.annotate("pv.kubernetes.io/bind-completed", "yes");
+  marks.annotate("pv.kubernetes.io/bound-by-controller", "yes");
+  marks.annotate("volume.kubernetes.io/storage-provisioner", local_provisioner);
+  if (auto effect = marks.effect(kinds::claim, work.turn.storage)) work.pass.add(std::move(*effect));
+  drop_old_complaints(work);
+  show_bound(work, capacity);
+}
+
+// PVC-04
+void keep_size(Work& work, const DiskClaim& disk) {
+  const std::int64_t wanted = request_of(work.claim);
+  if (wanted > disk.capacity) {
+    const std::string id = fmt::format("{}-{}", work.job("resize"), wanted);
+    const auto status = work.turn.world.disks().job(id);
+    if (status && status->state == DiskJobState::failed)
+      work.pass.tell(EventType::warning, "VolumeResizeFailed", status->message);
+    ask(work.pass, work.turn, work.disk_job(id, ResizeClaim{.capacity = wanted}));
+  }
+  const std::string capacity = size_text(disk.capacity);
+  if (const json::Object* volume = work.persistent_volume(); volume && shown_capacity(*volume, "spec") != capacity) {
+    json::PatchBuilder patch(work.turn.storage);
+    patch.add("/spec/capacity", json::Value({{"storage", capacity}}, work.turn.storage));
+    work.pass.add({.verb = Verb::patch,
+                   .resource = kinds::volume,
+                   .ns = {},
+                   .name = work.volume(),
+                   .document = json::Value(patch.take(), work.turn.storage)});
+  }
+  if (shown_capacity(work.claim, "status") != capacity) show_bound(work, disk.capacity);
+}
+
+// PVC-02: why it stays as it is; empty: it does not.
+std::string refusal(const Work& work, std::string_view storage_class) {
+  const json::Object& spec = *spec_of(work.claim);
+  if (!work.turn.world.get(kinds::storage_class, "", storage_class))
+    return fmt::format("storageclass.storage.k8s.io \"{}\" not found", storage_class);
+  if (!is_local_class(work.turn.world, storage_class))
+    return fmt::format("nobody provisions volumes of StorageClass \"{}\" here; use the class local", storage_class);
+  if (json::get_string_or(spec, "volumeMode") == "Block")
+    return "block volumes are not configured; use the volume mode Filesystem";
+  if (json::find(spec, "selector")) return "a claim with a selector is never provisioned";
+  return {};
+}
+
+void provision(Work& work, std::string_view storage_class) {
+  // First what the claim says of itself, so that it is protected before there is anything to lose.
+  json::PatchBuilder patch(work.turn.storage);
+  const json::Object& metadata = *json::get_object(work.claim, "metadata");
+  if (!has_finalizer(work.claim, protection_finalizer)) {
+    const json::Value with(finalizers_with(work.claim, protection_finalizer, work.turn.storage));
+    guarded_change(patch, "/metadata/finalizers", json::find(metadata, "finalizers"), &with);
+  }
+  const json::Value name(storage_class, work.turn.storage);
+  if (!json::find(*spec_of(work.claim), "storageClassName"))
+    guarded_change(patch, "/spec/storageClassName", nullptr, &name);
+  if (!patch.operations().empty()) work.pass.add(patch_of(work, Verb::patch, patch));
+  const std::string id = work.job("create");
+  const auto status = work.turn.world.disks().job(id);
+  if (status && status->state == DiskJobState::failed)  // PVC-03
+    work.pass.tell(EventType::warning, "ProvisioningFailed", status->message);
+  ask(work.pass, work.turn, work.disk_job(id, CreateClaim{.capacity = request_of(work.claim)}));
+}
+
+Pass sync(const Turn& turn) {
+  const json::Object* claim = turn.world.get(kinds::claim, turn.key.ns, turn.key.name);
+  if (!claim || !turn.world.disks().ready() || !spec_of(*claim)) return {};
+  Work work{.turn = turn, .claim = *claim};
+  if (is_being_deleted(*claim)) {
+    remove(work);
+    return std::move(work.pass);
+  }
+  const json::Object& spec = *spec_of(*claim);
+  const std::string storage_class = class_of(turn.world, spec, false);
+  if (!json::get_string_or(spec, "volumeName").empty() && json::get_string_or(spec, "volumeName") != work.volume())
+    return {};  // somebody else's
+  if (storage_class.empty()) {
+    if (json::find(spec, "storageClassName") && phase_of(*claim) == "Pending")
+      work.pass.tell(EventType::normal, "FailedBinding", "no class is named, and nobody made a volume for this claim");
+    return std::move(work.pass);
+  }
+  if (const std::string why = refusal(work, storage_class); !why.empty()) {
+    if (phase_of(*claim) == "Pending") work.pass.tell(EventType::warning, "ProvisioningFailed", why);
+    return std::move(work.pass);
+  }
+  const auto disk = disk_of(turn.world, *claim);
+  if (!disk)
+    provision(work, storage_class);
+  else if (phase_of(*claim) != "Bound")
+    bind_claim(work, storage_class, disk->capacity);
+  else
+    keep_size(work, *disk);
+  return std::move(work.pass);
+}
+
+// A class that is new, or became the default, may be the one that claims wait for.
+std::vector<Key> waiting_claims(const Change& change, const World& world) {
+  std::vector<Key> keys;
+  if (change.happened == Happened::removed) return keys;
+  for (const json::Object* claim : world.list(kinds::claim, ""))
+    if (phase_of(*claim) == "Pending")
+      keys.push_back(
+          {.ns = std::string(metadata_text(*claim, "namespace")), .name = std::string(metadata_text(*claim, "name"))});
+  return keys;
+}
+
+constexpr std::array triggers =
+    std::to_array<Trigger>({{kinds::vmi, claims_of_vmi}, {kinds::storage_class, waiting_claims}});
+
+}  // namespace
+}  // namespace storage
+
+Controller claim_controller() {
+  return {.name = "claim",
+          .resource = kinds::claim,
+          .component = "persistentvolume-controller",
+          .triggers = storage::triggers,
+          .sync = storage::sync};
+}
+
+}  // namespace vg::controllers

@@ -1,0 +1,660 @@
+// The tables of spec storage 3 and 4, on the pure functions.
+#include <gmock/gmock.h>
+
+#include "controllers/common/conditions.h"
+#include "controllers/common/owners.h"
+#include "controllers/storage/claim.h"
+#include "controllers/storage/data_source.h"
+#include "controllers/storage/data_volume.h"
+#include "controllers/storage/facts.h"
+#include "controllers/storage/fill.h"
+#include "controllers/storage/render.h"
+#include "controllers/testing_effects.h"
+
+namespace vg::controllers::storage {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+constexpr std::int64_t gib = std::int64_t{1} << 30;
+const Key key{.ns = "ns", .name = "a"};
+
+struct World {
+  TestWorld base;
+  FakeDisks& fake_disks = base.fake_disks;
+  operator TestWorld&() { return base; }              // NOLINT: it stands for it
+  operator const TestWorld&() const { return base; }  // NOLINT: the same
+  World& put(std::string_view resource, std::string_view text) {
+    base.put(resource, text);
+    return *this;
+  }
+  World& remove(std::string_view resource, std::string_view ns, std::string_view name) {
+    base.remove(resource, ns, name);
+    return *this;
+  }
+  const json::Object* get(std::string_view resource, std::string_view ns, std::string_view name) const {
+    return base.get(resource, ns, name);
+  }
+
+  World() {
+    put(kinds::storage_class, R"({"metadata":{"name":"local","creationTimestamp":"2026-01-01T00:00:00Z","annotations":{
+        "storageclass.kubernetes.io/is-default-class":"true"}},"provisioner":"virtgate.io/local","reclaimPolicy":"Delete"})");
+    put("cdi.kubevirt.io/storageprofiles", R"({"metadata":{"name":"local"},"status":{"claimPropertySets":[
+        {"accessModes":["ReadWriteOnce"],"volumeMode":"Filesystem"}]}})");
+  }
+  World& claim(std::string_view marks = "{}", std::string_view phase = "Pending",
+               std::string_view spec = R"("storageClassName":"local")", std::string_view more = R"("x":"")") {
+    put(kinds::claim,
+        fmt::format(
+            R"({{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{{"name":"a","namespace":"ns","uid":"u","annotations":{},{}}},
+        "spec":{{"accessModes":["ReadWriteOnce"],"resources":{{"requests":{{"storage":"1Gi"}}}},{}}},"status":{{"phase":"{}"}}}})",
+            marks, more, spec, phase));
+    return *this;
+  }
+  World& disk(std::int64_t capacity = gib, std::int64_t image = 0, std::string filled_by = {}) {
+    fake_disks.claims[{.ns = "ns", .name = "a"}] = {
+        .uid = "u", .capacity = capacity, .image_size = image, .filled_by = std::move(filled_by)};
+    return *this;
+  }
+  World& vmi(std::string_view phase) {
+    put(kinds::vmi,
+        fmt::format(R"({{"metadata":{{"name":"vm","namespace":"ns","uid":"v"}},"spec":{{"domain":{{}},"volumes":[
+        {{"name":"d","persistentVolumeClaim":{{"claimName":"a"}}}}]}},"status":{{"phase":"{}"}}}})",
+                    phase));
+    return *this;
+  }
+  std::string mark(std::string_view name) const {
+    return std::string(annotation_of(*get(kinds::claim, "ns", "a"), name));
+  }
+  const json::Object& stored(std::string_view kind) const { return *get(kind, "ns", "a"); }
+};
+
+std::vector<std::string> jobs_of(const TestPass& made) {
+  std::vector<std::string> ids;
+  for (const DiskJob& job : made.pass.jobs) ids.push_back(job.id);
+  return ids;
+}
+
+TestPass carried(World& world, const Controller& controller, Time now = test_now) {
+  TestPass made = sync(controller, world, key, now);
+  carry_out(world, made);
+  for (const DiskJob& job : made.pass.jobs) world.fake_disks.start(job);
+  return made;
+}
+
+// --- 3.5 -------------------------------------------------------------------------------------------------------------
+
+TEST(ClaimController, PVC01BindsAClaimOfTheClassAtOnce) {
+  World world;
+  world.claim("{}", "Pending", R"("volumeMode":"Filesystem")");  // no class: the default one
+  EXPECT_THAT(jobs_of(carried(world, claim_controller())), ElementsAre("create-u"));
+  EXPECT_EQ(json::get_string_or(*spec_of(world.stored(kinds::claim)), "storageClassName"), "local");
+  EXPECT_TRUE(has_finalizer(world.stored(kinds::claim), protection_finalizer));
+  EXPECT_EQ(std::get<CreateClaim>(world.fake_disks.asked.at("create-u").work).capacity, gib);
+  world.fake_disks.finish("create-u");
+  const TestPass made = sync(claim_controller(), world, key);
+  EXPECT_THAT(effects_of(made), ElementsAre("create persistentvolumes pvc-u", "patch_status persistentvolumes pvc-u",
+                                            "patch persistentvolumeclaims a", "patch persistentvolumeclaims a",
+                                            "patch_status persistentvolumeclaims a"));
+  EXPECT_THAT(made.events(), ElementsAre("ProvisioningSucceeded Normal"));
+  for (const Effect& effect : made.pass.effects)
+    if (effect.resource == kinds::claim) carry_out(world, effect);
+  EXPECT_EQ(phase_of(world.stored(kinds::claim)), "Bound");
+  EXPECT_EQ(json::get_string_or(*spec_of(world.stored(kinds::claim)), "volumeName"), "pvc-u");
+}
+
+TEST(ClaimController, NothingIsDecidedBeforeTheDisksAreKnown) {
+  World world;
+  world.claim().fake_disks.is_ready = false;
+  const TestPass made = sync(claim_controller(), world, key);
+  EXPECT_THAT(effects_of(made), IsEmpty());
+  EXPECT_THAT(jobs_of(made), IsEmpty());
+}
+
+TEST(ClaimController, PVC02OtherClaimsStayPending) {
+  struct Row {
+    const char* spec;
+    std::vector<std::string> events;
+  };
+  for (const Row& row : {Row{R"("storageClassName":"fast")", {"ProvisioningFailed Warning"}},
+                         Row{R"("storageClassName":"")", {"FailedBinding Normal"}},
+                         Row{R"("storageClassName":"local","volumeMode":"Block")", {"ProvisioningFailed Warning"}},
+                         Row{R"("storageClassName":"local","volumeName":"mine")", {}}}) {
+    SCOPED_TRACE(row.spec);
+    World world;
+    world.claim("{}", "Pending", row.spec);
+    const TestPass made = sync(claim_controller(), world, key);
+    EXPECT_THAT(effects_of(made), IsEmpty());
+    EXPECT_THAT(jobs_of(made), IsEmpty());
+    EXPECT_EQ(made.events(), row.events);
+  }
+  World nothing;
+  nothing.remove(kinds::storage_class, "", "local").remove(kinds::claim, "ns", "a");
+  nothing.claim("{}", "Pending", R"("volumeMode":"Filesystem")");
+  EXPECT_THAT(sync(claim_controller(), nothing, key).events(), IsEmpty());
+}
+
+TEST(ClaimController, PVC03NoRoomIsToldAndTriedAgainLater) {
+  World world;
+  world.claim();
+  carried(world, claim_controller());
+  world.fake_disks.fail("create-u", DiskError::no_space, "no room");
+  world.fake_disks.jobs["create-u"].changed = test_now;
+  TestPass made = sync(claim_controller(), world, key);
+  EXPECT_THAT(made.events(), ElementsAre("ProvisioningFailed Warning"));
+  EXPECT_THAT(jobs_of(made), IsEmpty());
+  EXPECT_EQ(made.pass.again, std::chrono::seconds(10));
+  EXPECT_THAT(jobs_of(sync(claim_controller(), world, key, test_now + std::chrono::seconds(11))),
+              ElementsAre("create-u"));
+}
+
+TEST(ClaimController, PVC04CapacityFollowsTheRequest) {
+  World world;
+  world.claim("{}", "Bound").disk(gib / 2);
+  EXPECT_THAT(jobs_of(carried(world, claim_controller())), ElementsAre(fmt::format("resize-u-{}", gib)));
+  world.fake_disks.finish(fmt::format("resize-u-{}", gib));
+  carried(world, claim_controller());
+  EXPECT_EQ(json::get_string_or(*json::get_object(*json::get_object(world.stored(kinds::claim), "status"), "capacity"),
+                                "storage"),
+            "1Gi");
+  EXPECT_THAT(effects_of(sync(claim_controller(), world, key)), IsEmpty());
+}
+
+TEST(ClaimController, PVC05DeletionWaitsForVmisAndThenTakesTheDisk) {
+  World world;
+  world.claim("{}", "Bound", R"("storageClassName":"local","volumeName":"pvc-u")",
+              R"("deletionTimestamp":"2026-01-02T03:04:05Z","finalizers":["kubernetes.io/pvc-protection"])");
+  world.disk().vmi("Running");
+  EXPECT_THAT(jobs_of(carried(world, claim_controller())), IsEmpty());
+  world.vmi("Succeeded");
+  const TestPass made = carried(world, claim_controller());
+  EXPECT_THAT(jobs_of(made), ElementsAre("remove-u"));
+  EXPECT_THAT(made.pass.unwanted_jobs, ElementsAre("import-u", "upload-u", "clone-u"));
+  EXPECT_TRUE(world.get(kinds::claim, "ns", "a"));
+  world.fake_disks.finish("remove-u");
+  carried(world, claim_controller());
+  EXPECT_FALSE(world.get(kinds::claim, "ns", "a"));
+}
+
+TEST(ClaimController, ARetainedVolumeIsReleasedAndItsDiskKept) {
+  World world;
+  world.put(
+      kinds::volume,
+      R"({"metadata":{"name":"pvc-u"},"spec":{"persistentVolumeReclaimPolicy":"Retain"},"status":{"phase":"Bound"}})");
+  world.claim("{}", "Bound", R"("storageClassName":"local","volumeName":"pvc-u")",
+              R"("deletionTimestamp":"2026-01-02T03:04:05Z","finalizers":["kubernetes.io/pvc-protection"])");
+  world.disk();
+  carried(world, claim_controller());
+  EXPECT_EQ(std::get<RemoveClaim>(world.fake_disks.asked.at("remove-u").work).retain_as, "pvc-u");
+  world.fake_disks.finish("remove-u");
+  carried(world, claim_controller());
+  EXPECT_EQ(phase_of(*world.get(kinds::volume, "", "pvc-u")), "Released");
+  EXPECT_FALSE(world.get(kinds::claim, "ns", "a"));
+}
+
+// --- 3.3, 4.2..4.4 ---------------------------------------------------------------------------------------------------
+
+constexpr const char* import_marks =
+    R"({"cdi.kubevirt.io/storage.import.source":"http","cdi.kubevirt.io/storage.import.endpoint":"http://h/x",
+  "cdi.kubevirt.io/storage.import.checksum":"md5:0"})";
+
+TEST(Fill, AnImportIsAskedForRunsAndIsDone) {
+  World world;
+  world.claim(import_marks, "Bound").disk();
+  EXPECT_THAT(jobs_of(carried(world, import_controller())), ElementsAre("import-u"));
+  EXPECT_EQ(world.mark(mark::pod_phase), "Pending");
+  EXPECT_EQ(world.mark(mark::import_pod), "importer-a");
+  const auto& work = std::get<ImportHttp>(world.fake_disks.asked.at("import-u").work);
+  EXPECT_EQ(work.url, "http://h/x");
+  EXPECT_EQ(work.checksum, "md5:0");
+  EXPECT_EQ(work.target.size, gib);
+  carried(world, import_controller());
+  EXPECT_EQ(world.mark(mark::pod_phase), "Running");
+  EXPECT_EQ(world.mark(mark::running_reason), "Pod is running");
+  world.fake_disks.finish("import-u");
+  EXPECT_THAT(carried(world, import_controller()).events(), ElementsAre("ImportSucceeded Normal"));
+  EXPECT_EQ(world.mark(mark::pod_phase), "Succeeded");
+  EXPECT_EQ(world.mark(mark::running_reason), "Completed");
+  EXPECT_EQ(world.mark(mark::running_message), "Import Complete");
+  EXPECT_THAT(effects_of(sync(import_controller(), world, key)), IsEmpty());
+}
+
+TEST(Fill, OneControllerFillsAClaimAndNoneAnAmbiguousOne) {
+  struct Row {
+    const char* marks;
+    std::vector<std::string> filled;  // by which of import, upload, clone
+  };
+  const Row rows[] = {{import_marks, {"import"}},
+                      {R"({"cdi.kubevirt.io/storage.import.source":"none"})", {"import"}},
+                      {R"({"cdi.kubevirt.io/storage.upload.target":""})", {"upload"}},
+                      {R"({"k8s.io/CloneRequest":"ns/b"})", {"clone"}},
+                      {R"({"k8s.io/CloneRequest":"ns/b","cdi.kubevirt.io/storage.upload.target":""})", {}},  // UPL-03
+                      {"{}", {}}};
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.marks);
+    World world;
+    world.claim(row.marks, "Bound").disk();
+    std::vector<std::string> filled;
+    for (const Controller& controller : {import_controller(), upload_controller(), clone_controller()})
+      if (!effects_of(sync(controller, world, key)).empty()) filled.emplace_back(controller.name);
+    EXPECT_EQ(filled, row.filled);
+    world.claim(row.marks, "Pending");
+    for (const Controller& controller : {import_controller(), upload_controller(), clone_controller()})
+      EXPECT_THAT(effects_of(sync(controller, world, key)), IsEmpty());
+  }
+}
+
+TEST(Fill, DV75FailuresAreCountedOnceAndTriedAgain) {
+  World world;
+  world.claim(import_marks, "Bound").disk();
+  carried(world, import_controller());
+  carried(world, import_controller());
+  world.fake_disks.fail("import-u", DiskError::other, "expected status code 200, got 404");
+  world.fake_disks.jobs["import-u"].changed = test_now;
+  EXPECT_THAT(carried(world, import_controller()).events(), ElementsAre("ErrImportFailed Warning"));
+  EXPECT_EQ(world.mark(mark::pod_phase), "Running");  // it is restarted in place
+  EXPECT_EQ(world.mark(mark::pod_restarts), "1");
+  EXPECT_EQ(world.mark(mark::running_reason), "Error");
+  const TestPass again = carried(world, import_controller());
+  EXPECT_THAT(again.events(), IsEmpty());
+  EXPECT_EQ(world.mark(mark::pod_restarts), "1");
+  EXPECT_THAT(jobs_of(sync(import_controller(), world, key, test_now + std::chrono::seconds(11))),
+              ElementsAre("import-u"));
+}
+
+TEST(Fill, DV84AWrongChecksumIsFinal) {
+  World world;
+  world.claim(import_marks, "Bound").disk();
+  carried(world, import_controller());
+  world.fake_disks.fail("import-u", DiskError::checksum, "no");
+  carried(world, import_controller());
+  EXPECT_EQ(world.mark(mark::fatal_error), "true");
+  EXPECT_EQ(world.mark(mark::pod_phase), "Failed");
+  EXPECT_EQ(world.mark(mark::running_reason), "ChecksumError");
+  EXPECT_THAT(jobs_of(sync(import_controller(), world, key, test_now + std::chrono::hours(1))), IsEmpty());
+}
+
+TEST(Fill, DV81ASecretThatIsMissingIsWaitedFor) {
+  World world;
+  world
+      .claim(R"({"cdi.kubevirt.io/storage.import.source":"http","cdi.kubevirt.io/storage.import.secretName":"s"})",
+             "Bound")
+      .disk();
+  EXPECT_THAT(jobs_of(carried(world, import_controller())), IsEmpty());
+  EXPECT_EQ(world.mark(mark::running_reason), "CreateContainerConfigError");
+  world.put("secrets",
+            R"({"metadata":{"name":"s","namespace":"ns"},"data":{"accessKeyId":"dQ==","secretKey":"cA=="}})");
+  EXPECT_THAT(jobs_of(carried(world, import_controller())), ElementsAre("import-u"));
+  EXPECT_EQ(std::get<ImportHttp>(world.fake_disks.asked.at("import-u").work).user, "u");
+  EXPECT_EQ(std::get<ImportHttp>(world.fake_disks.asked.at("import-u").work).password, "p");
+}
+
+TEST(Fill, UPL01AnUploadIsReadyOnceTheClaimIsBound) {
+  World world;
+  world.claim(R"({"cdi.kubevirt.io/storage.upload.target":""})", "Bound").disk().vmi("Running");
+  EXPECT_THAT(carried(world, upload_controller()).events(), ElementsAre("UploadTargetInUse Warning"));  // UPL-02
+  EXPECT_EQ(world.mark(mark::pod_ready), "");
+  world.vmi("Failed");
+  EXPECT_THAT(jobs_of(carried(world, upload_controller())), IsEmpty());
+  EXPECT_EQ(world.mark(mark::pod_phase), "Running");
+  EXPECT_EQ(world.mark(mark::pod_ready), "true");
+  world.disk(gib, gib, "upload-u");
+  carried(world, upload_controller());
+  EXPECT_EQ(world.mark(mark::pod_phase), "Succeeded");
+  EXPECT_EQ(world.mark(mark::pod_ready), "false");
+}
+
+TEST(Fill, DV104ACloneWaitsForItsSource) {
+  World world;
+  world.claim(R"({"k8s.io/CloneRequest":"ns/b"})", "Bound").disk();
+  EXPECT_THAT(jobs_of(carried(world, clone_controller())), IsEmpty());
+  world.put(kinds::claim, R"({"metadata":{"name":"b","namespace":"ns","uid":"ub"},"spec":{}})");
+  world.fake_disks.claims[{.ns = "ns", .name = "b"}] = {.uid = "ub", .capacity = gib, .image_size = 5};
+  world.put(
+      kinds::vmi,
+      R"({"metadata":{"name":"vm","namespace":"ns"},"spec":{"domain":{},"volumes":[{"name":"d","dataVolume":{"name":"b"}}]},"status":{"phase":"Running"}})");
+  EXPECT_THAT(carried(world, clone_controller()).events(), Contains("CloneSourceInUse Warning"));
+  world.remove(kinds::vmi, "ns", "vm");
+  EXPECT_THAT(jobs_of(carried(world, clone_controller())), ElementsAre("clone-u"));
+  EXPECT_EQ(std::get<CopyClaim>(world.fake_disks.asked.at("clone-u").work).from.name, "b");
+  world.fake_disks.finish("clone-u");
+  EXPECT_THAT(carried(world, clone_controller()).events(), ElementsAre("CloneSucceeded Normal"));
+  EXPECT_EQ(world.mark(mark::clone_of), "true");
+}
+
+// --- sizes: section 13 -----------------------------------------------------------------------------------------------
+
+TEST(Render, SizesGrowAndShrinkAsCdiHasIt) {
+  EXPECT_EQ(grown(gib, 0.06), 1138166334);
+  EXPECT_EQ(grown(10 * gib, 0.06), 11381663335);
+  EXPECT_EQ(grown(1000000000, 0.06), 1060361995);
+  EXPECT_EQ(grown(1000000000, 0), 1000341504);
+  EXPECT_EQ(shrunk(1138166334, 0.06), gib);
+  EXPECT_EQ(shrunk(11381663335, 0.06), 10 * gib);
+  EXPECT_EQ(shrunk(1060361995, 0.06), 1000341504);
+  EXPECT_EQ(shrunk(gib, 0.06), 1012924416);
+  EXPECT_EQ(shrunk(gib, 0), gib);
+}
+
+// --- 4.1..4.5 --------------------------------------------------------------------------------------------------------
+
+World& data_volume(World& world, std::string_view spec, std::string_view marks = "{}", std::string_view status = "{}") {
+  world.put(
+      kinds::data_volume,
+      fmt::format(
+          R"({{"apiVersion":"cdi.kubevirt.io/v1beta1","kind":"DataVolume","metadata":{{"name":"a","namespace":"ns","uid":"d",
+      "annotations":{}}},"spec":{},"status":{}}})",
+          marks, spec, status));
+  return world;
+}
+
+constexpr const char* blank_spec = R"({"source":{"blank":{}},"storage":{"resources":{"requests":{"storage":"1Gi"}}}})";
+constexpr const char* owned = R"("ownerReferences":[{"kind":"DataVolume","name":"a","uid":"d","controller":true}])";
+
+struct Shown {
+  std::string phase, bound, ready, running;
+  std::vector<std::string> events;
+  bool operator==(const Shown&) const = default;
+};
+
+Shown shown(World& world) {
+  const Controller controller = data_volume_controller();
+  const TestPass first = sync(controller, world, key);
+  carry_out(world, first);
+  const TestPass second = finish(controller, world, key, first);
+  carry_out(world, second);
+  const json::Object* status = json::get_object(world.stored(kinds::data_volume), "status");
+  const auto condition = [&](std::string_view type) {
+    const std::string_view reason = condition_reason(status, type);
+    return fmt::format("{}{}{}", condition_status(status, type), reason.empty() ? "" : " ", reason);
+  };
+  std::vector<std::string> events = first.events();
+  std::ranges::copy(second.events(), std::back_inserter(events));
+  return {std::string(phase_of(world.stored(kinds::data_volume))), condition("Bound"), condition("Ready"),
+          condition("Running"), events};
+}
+
+TEST(DataVolume, MakesItsClaim) {
+  World world;
+  data_volume(
+      world,
+      R"({"source":{"http":{"url":"http://h/x","secretRef":"s","extraHeaders":["A: b"],"checksum":"md5:1"}},"preallocation":true,
+      "storage":{"resources":{"requests":{"storage":"1G"}}}})");
+  EXPECT_EQ(shown(world), (Shown{"Pending", "False Pending", "False", "False", {"Pending Normal"}}));
+  const json::Object& claim = world.stored(kinds::claim);
+  EXPECT_TRUE(is_controlled_by(claim, "d"));                                     // DV-30
+  EXPECT_EQ(request_of(claim), 1000341504);                                      // DV-36
+  EXPECT_EQ(json::get_string_or(*spec_of(claim), "storageClassName"), "local");  // DV-33
+  EXPECT_EQ(json::get_string_or(*spec_of(claim), "volumeMode"), "Filesystem");   // DV-34
+  for (const auto& [name, value] : {std::pair(mark::import_source, "http"),
+                                    {mark::import_endpoint, "http://h/x"},
+                                    {mark::import_secret, "s"},
+                                    {mark::import_checksum, "md5:1"},
+                                    {mark::preallocation_wanted, "true"},
+                                    {mark::content_type, "kubevirt"},
+                                    {mark::made_for, "d"},
+                                    {mark::pod_restarts, "0"}})
+    EXPECT_EQ(annotation_of(claim, name), value) << name;
+  EXPECT_EQ(annotation_of(claim, "cdi.kubevirt.io/storage.import.extraHeaders.0"), "A: b");
+  EXPECT_EQ(annotation_of(world.stored(kinds::data_volume), mark::use_populator), "false");
+}
+
+TEST(DataVolume, PhasesAndConditionsFollowTheClaim) {
+  struct Row {
+    const char* rule;
+    std::string marks;  // of the claim, behind the first
+    const char* phase;  // of the claim
+    Shown expected;
+  };
+  const auto import = [](std::string_view pod, std::string_view more = "") {
+    return fmt::format(
+        R"("cdi.kubevirt.io/storage.import.source":"none","cdi.kubevirt.io/storage.import.importPodName":"p","cdi.kubevirt.io/storage.pod.phase":"{}"{})",
+        pod, more);
+  };
+  const std::string running =
+      R"(,"cdi.kubevirt.io/storage.condition.running":"true","cdi.kubevirt.io/storage.condition.running.reason":"Pod is running")";
+  const std::string failed =
+      R"(,"cdi.kubevirt.io/storage.condition.running":"false","cdi.kubevirt.io/storage.condition.running.reason":"Error","cdi.kubevirt.io/storage.condition.running.message":"m")";
+  const std::string upload = R"("cdi.kubevirt.io/storage.upload.target":"")";
+  const std::string clone = R"("k8s.io/CloneRequest":"ns/b")";
+  const auto pod = [](std::string_view phase, std::string_view ready = "") {
+    return fmt::format(R"(,"cdi.kubevirt.io/storage.pod.phase":"{}","cdi.kubevirt.io/storage.pod.ready":"{}")", phase,
+                       ready);
+  };
+  const Row rows[] = {
+      {"DV-65", import(""), "Pending", {"Pending", "False Pending", "False", "False", {"Pending Normal"}}},
+      {"DV-66",
+       R"("cdi.kubevirt.io/storage.import.source":"none")",
+       "Bound",
+       {"PVCBound", "True Bound", "False", "False", {"Bound Normal"}}},
+      {"4.2 scheduled",
+       import(""),
+       "Bound",
+       {"ImportScheduled", "True Bound", "False", "False", {"Bound Normal", "ImportScheduled Normal"}}},
+      {"4.2 pending",
+       import("Pending"),
+       "Bound",
+       {"ImportScheduled", "True Bound", "False", "False", {"Bound Normal", "ImportScheduled Normal"}}},
+      {"4.2 running",
+       import("Running", running),
+       "Bound",
+       {"ImportInProgress",
+        "True Bound",
+        "False TransferRunning",
+        "True Pod is running",
+        {"Bound Normal", "ImportInProgress Normal"}}},
+      {"4.2 attempt failed",
+       import("Running", failed),
+       "Bound",
+       {"ImportInProgress",
+        "True Bound",
+        "False",
+        "False Error",
+        {"Bound Normal", "ImportInProgress Normal", "Error Warning"}}},
+      {"4.2 failed",
+       import("Failed", R"(,"cdi.kubevirt.io/storage.import.fatalError":"true")"),
+       "Bound",
+       {"Failed", "True Bound", "False", "False", {"Bound Normal", "ImportFailed Warning"}}},
+      {"4.2 done",
+       import("Succeeded"),
+       "Bound",
+       {"Succeeded", "True Bound", "True", "False", {"Bound Normal", "ImportSucceeded Normal"}}},
+      {"4.3 scheduled", upload, "Bound", {"UploadScheduled", "True Bound", "False", "False", {"Bound Normal"}}},
+      {"4.3 ready",
+       upload + pod("Running", "true"),
+       "Bound",
+       {"UploadReady", "True Bound", "False", "False", {"Bound Normal", "UploadReady Normal"}}},
+      {"4.3 not ready",
+       upload + pod("Running", "false"),
+       "Bound",
+       {"UploadScheduled", "True Bound", "False", "False", {"Bound Normal"}}},
+      {"4.3 done",
+       upload + pod("Succeeded"),
+       "Bound",
+       {"Succeeded", "True Bound", "True", "False", {"Bound Normal", "UploadSucceeded Normal"}}},
+      {"4.4 scheduled", clone, "Bound", {"CloneScheduled", "True Bound", "False", "False", {"Bound Normal"}}},
+      {"4.4 running",
+       clone + pod("Running"),
+       "Bound",
+       {"CloneInProgress", "True Bound", "False", "False", {"Bound Normal", "CloneInProgress Normal"}}},
+      {"4.4 done",
+       clone + pod("Succeeded"),
+       "Bound",
+       {"Succeeded", "True Bound", "True", "False", {"Bound Normal", "CloneSucceeded Normal"}}},
+      {"DV-67",
+       import(""),
+       "Lost",
+       {"Failed", "False ClaimLost", "False", "False", {"ClaimLost Normal", "ErrClaimLost Warning"}}},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.rule);
+    World world;
+    data_volume(world, blank_spec, R"({"cdi.kubevirt.io/storage.usePopulator":"false"})");
+    world.claim(fmt::format(R"({{"cdi.kubevirt.io/createdForDataVolume":"d",{}}})", row.marks), row.phase,
+                R"("storageClassName":"local")", owned);
+    const Shown seen = shown(world);
+    EXPECT_EQ(seen.phase, row.expected.phase);
+    EXPECT_EQ(seen.bound, row.expected.bound);
+    EXPECT_EQ(seen.ready, row.expected.ready);
+    EXPECT_EQ(seen.running, row.expected.running);
+    EXPECT_EQ(seen.events, row.expected.events);
+    EXPECT_THAT(shown(world).events, IsEmpty());  // told once
+  }
+}
+
+TEST(DataVolume, ExistingClaims) {
+  struct Row {
+    const char* rule;
+    const char* marks;        // of the DataVolume
+    const char* claim_marks;  // null: there is none
+    const char* more;
+    const char* phase;
+    const char* event;  // empty: none of these
+  };
+  for (const Row& row :
+       {Row{"DV-45", "{}", R"({"cdi.kubevirt.io/storage.populatedFor":"a"})", R"("x":"")", "Succeeded", ""},
+        Row{"DV-46", R"({"cdi.kubevirt.io/allowClaimAdoption":"true"})", "{}", R"("x":"")", "Succeeded", ""},
+        Row{"DV-48", "{}", "{}", R"("x":"")", "PVCBound", "ErrResourceExists Warning"},
+        Row{"DV-49", "{}", "{}", R"("deletionTimestamp":"2026-01-02T03:04:05Z","finalizers":["f"])", "",
+            "ErrResourceMarkedForDeletion Warning"},
+        Row{"DV-50", R"({"cdi.kubevirt.io/storage.prePopulated":"a"})", nullptr, "", "Pending", ""}}) {
+    SCOPED_TRACE(row.rule);
+    World world;
+    data_volume(world, blank_spec, row.marks);
+    if (row.claim_marks) world.claim(row.claim_marks, "Bound", R"("storageClassName":"local")", row.more);
+    const Shown seen = shown(world);
+    EXPECT_EQ(seen.phase, row.phase);
+    if (*row.event) EXPECT_THAT(seen.events, Contains(row.event));
+    if (seen.phase == "Succeeded") EXPECT_TRUE(is_controlled_by(world.stored(kinds::claim), "d"));
+    EXPECT_EQ(world.get(kinds::claim, "ns", "a") != nullptr, row.claim_marks != nullptr);
+  }
+}
+
+TEST(DataVolume, DV39WithoutAClassOrModesThereIsNoClaim) {
+  World world;
+  world.remove(kinds::storage_class, "", "local");
+  data_volume(world, blank_spec);
+  EXPECT_EQ(shown(world), (Shown{"",
+                                 "False ErrClaimNotValid",
+                                 "False ErrClaimNotValid",
+                                 "False",
+                                 {"ErrClaimNotValid Warning", "ErrClaimNotValid Normal"}}));
+  World unknown;
+  unknown.put(kinds::storage_class, R"({"metadata":{"name":"fast"},"provisioner":"x"})");
+  data_volume(
+      unknown,
+      R"({"source":{"blank":{}},"storage":{"storageClassName":"fast","resources":{"requests":{"storage":"1Gi"}}}})");
+  EXPECT_EQ(shown(unknown).bound, "False ErrClaimNotValid");
+  World archive;
+  data_volume(
+      archive,
+      R"({"source":{"upload":{}},"contentType":"archive","storage":{"volumeMode":"Block","resources":{"requests":{"storage":"1Gi"}}}})");
+  EXPECT_EQ(shown(archive).bound, "False ErrClaimNotValid");
+}
+
+TEST(DataVolume, WithoutAClassSpecPvcIsLeftToWhoeverIsTheCdi) {
+  World world;
+  world.remove(kinds::storage_class, "", "local");
+  data_volume(
+      world,
+      R"({"source":{"blank":{}},"pvc":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}})");
+  const TestPass made = sync(data_volume_controller(), world, key);
+  EXPECT_THAT(effects_of(made), IsEmpty());
+  EXPECT_TRUE(made.pass.complete);
+}
+
+TEST(DataVolume, DV40AQuotaIsShown) {
+  World world;
+  data_volume(world, blank_spec);
+  const TestPass first = sync(data_volume_controller(), world, key);
+  const TestPass second = finish(data_volume_controller(), world, key, first,
+                                 {.error = SoftError{.reason = "ErrCreatingClaim", .message = "exceeded quota: q"}});
+  carry_out(world, second);
+  EXPECT_EQ(phase_of(world.stored(kinds::data_volume)), "Pending");
+  EXPECT_EQ(condition_reason(json::get_object(world.stored(kinds::data_volume), "status"), "Bound"),
+            "ErrExceededQuota");
+  EXPECT_THAT(second.events(), Contains("ErrExceededQuota Warning"));
+}
+
+TEST(DataVolume, ClonesLookAtTheirSourceFirst) {
+  World world;
+  const char* spec =
+      R"({"source":{"pvc":{"namespace":"ns","name":"b"}},"pvc":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}})";
+  data_volume(world, spec);
+  EXPECT_EQ(shown(world).bound, "False CloneWithoutSource");  // DV-101
+  EXPECT_FALSE(world.get(kinds::claim, "ns", "a"));
+  world.put(
+      kinds::claim,
+      R"({"metadata":{"name":"b","namespace":"ns","uid":"ub"},"spec":{"resources":{"requests":{"storage":"2Gi"}}}})");
+  EXPECT_EQ(shown(world).bound, "False CloneValidationFailed");  // DV-102
+  world.put(
+      kinds::claim,
+      R"({"metadata":{"name":"b","namespace":"ns","uid":"ub","labels":{"instancetype.kubevirt.io/default-preference":"fedora"}},
+      "spec":{"resources":{"requests":{"storage":"1Gi"}}}})");
+  shown(world);
+  EXPECT_EQ(annotation_of(world.stored(kinds::claim), mark::clone_request), "ns/b");
+  EXPECT_EQ(label_of(world.stored(kinds::data_volume), "instancetype.kubevirt.io/default-preference"),
+            "fedora");  // DV-106
+}
+
+TEST(DataVolume, ProgressIsThatOfTheJob) {
+  World world;
+  data_volume(world, blank_spec);
+  world.claim(
+      R"({"cdi.kubevirt.io/createdForDataVolume":"d","cdi.kubevirt.io/storage.import.source":"http","cdi.kubevirt.io/storage.import.importPodName":"p",
+      "cdi.kubevirt.io/storage.pod.phase":"Running"})",
+      "Bound", R"("storageClassName":"local")", owned);
+  world.fake_disks.jobs["import-u"] = {.state = DiskJobState::running, .progress = 1205};
+  shown(world);
+  EXPECT_EQ(json::get_string_or(*json::get_object(world.stored(kinds::data_volume), "status"), "progress"), "12.05%");
+}
+
+// --- 8 ---------------------------------------------------------------------------------------------------------------
+
+TEST(DataSource, IsReadyWhenWhatItNamesIs) {
+  struct Row {
+    const char* rule;
+    const char* source;
+    const char* phase;  // of DataVolume b; null: there is none
+    bool claim;
+    const char* expected;
+  };
+  for (const Row& row : {Row{"DSO-01", "{}", nullptr, false, "False NoSource"},
+                         Row{"DSO-02", R"({"pvc":{"name":"b"}})", nullptr, false, "False NotFound"},
+                         Row{"DSO-03", R"({"pvc":{"name":"b"}})", "ImportInProgress", true, "False ImportInProgress"},
+                         Row{"DSO-04", R"({"pvc":{"name":"b"}})", "Succeeded", true, "True Ready"},
+                         Row{"DSO-04", R"({"pvc":{"name":"b"}})", nullptr, true, "True Ready"},
+                         Row{"DSO-05", R"({"dataSource":{"name":"b","namespace":"other"}})", nullptr, false,
+                             "False CrossNamespaceReference"},
+                         Row{"DSO-05", R"({"dataSource":{"name":"a"}})", nullptr, false, "False SelfReference"},
+                         Row{"DSO-05", R"({"dataSource":{"name":"c"}})", nullptr, false, "False NotFound"},
+                         Row{"DSO-07", R"({"snapshot":{"name":"s"}})", nullptr, false, "False NotFound"}}) {
+    SCOPED_TRACE(row.rule);
+    World world;
+    world.put(kinds::data_source,
+              fmt::format(R"({{"metadata":{{"name":"a","namespace":"ns"}},"spec":{{"source":{}}}}})", row.source));
+    if (row.claim)
+      world.put(
+          kinds::claim,
+          R"({"metadata":{"name":"b","namespace":"ns","labels":{"instancetype.kubevirt.io/default-preference":"f","x":"y"}}})");
+    if (row.phase)
+      world.put(kinds::data_volume,
+                fmt::format(R"({{"metadata":{{"name":"b","namespace":"ns"}},"status":{{"phase":"{}"}}}})", row.phase));
+    carried(world, data_source_controller());
+    const json::Object& stored = world.stored(kinds::data_source);
+    const json::Object* status = json::get_object(stored, "status");
+    EXPECT_EQ(fmt::format("{} {}", condition_status(status, "Ready"), condition_reason(status, "Ready")), row.expected);
+    EXPECT_EQ(json::get_object(*status, "source")->empty(), std::string_view(row.expected) != "True Ready");
+    EXPECT_EQ(label_of(stored, "x"), "");
+    if (std::string_view(row.expected) == "True Ready")
+      EXPECT_EQ(label_of(stored, "instancetype.kubevirt.io/default-preference"), "f");
+    EXPECT_THAT(effects_of(sync(data_source_controller(), world, key)), IsEmpty());
+  }
+}
+
+}  // namespace
+}  // namespace vg::controllers::storage
