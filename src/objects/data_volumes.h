@@ -1,0 +1,25 @@
+// Whether a DataVolume may be made or changed (spec storage 2), where this server is its CDI: that is, where its own
+// StorageClass is.
+#pragma once
+
+#include <optional>
+
+#include "base/status.h"
+#include "base/task.h"
+#include "json/value.h"
+#include "objects/object_request.h"
+
+namespace vg::resources {
+
+inline constexpr std::string_view data_volumes_key = "cdi.kubevirt.io/datavolumes";
+
+// DV-01..17, then what is not supported on one machine (2.3). Pure: the first rule that is broken, if any.
+std::optional<StatusCause> find_data_volume_defect(const json::Object& data_volume);
+
+// The same, and what other objects and roles say (DV-19, DV-25).
+Task<Result<void>> check_new_data_volume(ObjectRequest& request, std::string_view name, const json::Object& object);
+// DV-20
+Result<void> check_changed_data_volume(const ObjectRequest& request, const json::Object& old,
+                                       const json::Object& wanted);
+
+}  // namespace vg::resources
