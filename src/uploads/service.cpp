@@ -1,0 +1,326 @@
+#include "uploads/service.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "base/disk_limits.h"
+#include "base/names.h"
+#include "base/random.h"
+#include "controllers/common/owners.h"
+#include "controllers/storage/facts.h"
+#include "controllers/storage/fill.h"
+#include "disks/convert.h"
+#include "disks/folder.h"
+#include "disks/image.h"
+#include "json/access.h"
+#include "json/document.h"
+#include "json/write.h"
+#include "objects/draft.h"
+#include "uploads/form.h"
+#include "uploads/tokens.h"
+
+namespace vg::uploads {
+namespace {
+
+using controllers::annotation_of;
+namespace mark = controllers::storage::mark;
+using server::Call;
+
+constexpr std::string_view group = "upload.cdi.kubevirt.io", version = "v1beta1", plural = "uploadtokenrequests";
+constexpr std::string_view namespaces_prefix = "/apis/upload.cdi.kubevirt.io/v1beta1/namespaces/";
+constexpr std::chrono::seconds ready_interval{1};
+constexpr std::chrono::milliseconds job_interval{100};
+
+// Clients of CDI read texts here, not a Status. Web pages of any origin upload (UPL-15).
+http::Response text_answer(int status, std::string text) {
+  return {.status = status,
+          .content_type = "text/plain",
+          .headers = {{"Access-Control-Allow-Origin", "*"},
+                      {"Access-Control-Allow-Headers", "*"},
+                      {"Access-Control-Allow-Methods", "*"}},
+          .body = std::move(text)};
+}
+
+Failed refuse(int status, std::string message) {
+  return fail({.code = status, .reason = {}, .message = std::move(message), .details = {}});
+}
+
+std::string new_key() {
+  std::string key;
+  for (int i = 0; i < 4; ++i) key += fmt::format("{:016x}", random_u64());
+  return key;
+}
+
+struct Endpoint {
+  std::string_view path;
+  bool async, form;
+};
+constexpr std::array endpoints = std::to_array<Endpoint>({{"upload", false, false},
+                                                          {"upload-async", true, false},
+                                                          {"upload-form", false, true},
+                                                          {"upload-form-async", true, true}});
+
+}  // namespace
+
+class UploadService::Work {
+ public:
+  explicit Work(Parts parts) : parts_(std::move(parts)), tokens_(new_key()) {}
+
+  Task<void> request_token(Call& call);
+  Task<void> upload(Call& call, const Endpoint& endpoint);
+
+ private:
+  // A claim that takes an upload now.
+  struct Target {
+    DiskClaimName name;
+    std::string uid;
+    ImageTarget image;
+    std::string job() const { return fmt::format("upload-{}", uid); }
+  };
+  struct Look {
+    bool ready = false;
+    std::string waits_for;
+    Target target;
+  };
+  // One at a time for each claim, from the first byte on.
+  class Lease {
+   public:
+    Lease(Work& work, DiskClaimName name) : work_(work), name_(std::move(name)) {
+      const std::lock_guard lock(work_.mutex_);
+      taken_ = work_.busy_.insert(name_).second;
+    }
+    ~Lease() {
+      const std::lock_guard lock(work_.mutex_);
+      if (taken_) work_.busy_.erase(name_);
+    }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    bool taken() const { return taken_; }
+
+   private:
+    Work& work_;
+    DiskClaimName name_;
+    bool taken_ = false;
+  };
+
+  Result<UploadRight> right_of(const Call& call) const;
+  Result<Look> look_at(const UploadRight& right) const;
+  Task<Result<Target>> await_ready(Call& call, const UploadRight& right);
+  Task<Result<void>> receive(Call& call, const Target& target, bool form);
+  Result<void> accept(const Target& target) const;
+  Task<Result<void>> convert(Call& call, const Target& target, bool async);
+  Task<Result<void>> carry_out(Call& call, const Endpoint& endpoint);
+
+  Parts parts_;
+  UploadTokens tokens_;
+  std::mutex mutex_;
+  std::set<DiskClaimName> busy_;
+};
+
+// --- tokens ----------------------------------------------------------------------------------------------------------
+
+// UPL-10, UPL-11
+Task<void> UploadService::Work::request_token(Call& call) {
+  const std::string_view rest = call.rest();
+  const std::size_t slash = rest.find('/');
+  const std::string ns(rest.substr(0, slash));
+  if (slash == std::string_view::npos || rest.substr(slash + 1) != plural || !dns1123_label_defects(ns).empty())
+    co_return call.refuse(Status::not_found(std::string(group), std::string(plural), std::string(rest)));
+  if (call.request().method != "POST")
+    co_return call.refuse(Status::method_not_supported(std::string(group), std::string(plural), call.request().method));
+  const User user{.name = call.identity().user, .uid = {}, .groups = call.identity().groups, .extra = {}};
+  const auto decision = co_await parts_.authorizer.authorize(call.core(), user,
+                                                             {.verb = "create",
+                                                              .path = {},
+                                                              .group = group,
+                                                              .version = version,
+                                                              .resource = plural,
+                                                              .subresource = {},
+                                                              .ns = ns,
+                                                              .name = {}});
+  if (!decision) co_return call.refuse(decision.error());
+  if (!decision->allowed)
+    co_return call.refuse(
+        Status::forbidden(std::string(group), std::string(plural), "",
+                          fmt::format("user \"{}\" may not create {} in namespace \"{}\"", user.name, plural, ns)));
+  const auto body = co_await call.read_body(limits::upload_request_bytes_max);
+  if (!body) co_return call.refuse(body.error());
+  auto document = json::Document::parse(*body);
+  if (!document || !document->root().is_object())
+    co_return call.refuse(Status::bad_request("the body must be an UploadTokenRequest"));
+  json::Object& object = document->root().get_object();
+  const json::Object* spec = json::get_object(object, "spec");
+  const std::string claim(spec ? json::get_string_or(*spec, "pvcName") : std::string_view());
+  if (!dns1123_subdomain_defects(claim).empty())
+    co_return call.refuse(Status::bad_request("spec.pvcName must be the name of a PVC"));
+  object["kind"] = "UploadTokenRequest";
+  object["apiVersion"] = fmt::format("{}/{}", group, version);
+  json::ensure_object(object, "metadata")["namespace"] = ns;
+  json::ensure_object(object, "status")["token"] = tokens_.issue({.ns = ns, .claim = claim}, parts_.clock.wall_now());
+  call.respond(
+      {.status = 200, .content_type = "application/json", .headers = {}, .body = json::to_text(document->root())});
+}
+
+// --- uploads ---------------------------------------------------------------------------------------------------------
+
+// UPL-20..22
+Result<UploadRight> UploadService::Work::right_of(const Call& call) const {
+  const std::string_view given = call.request().headers.find("Authorization").value_or("");
+  const std::size_t blank = given.find(' ');
+  std::string word(given.substr(0, blank));
+  for (char& c : word) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  if (word != "bearer" || blank == std::string_view::npos)
+    return refuse(400, "a token is required: Authorization: Bearer TOKEN");
+  auto right = tokens_.read(given.substr(blank + 1), parts_.clock.wall_now());
+  if (!right)
+    return refuse(401, right.error() == TokenDefect::expired ? "the token has expired" : "the token is not valid");
+  return std::move(*right);
+}
+
+// UPL-23, UPL-25: an error when it will not become ready.
+Result<UploadService::Work::Look> UploadService::Work::look_at(const UploadRight& right) const {
+  const ObjectPtr stored = parts_.store.get(controllers::kinds::claim, right.ns, right.claim);
+  if (!stored) return refuse(503, "the PVC does not exist");
+  json::Document memory;
+  const json::Value value = resources::load_object(*stored, memory.storage());
+  const json::Object& claim = value.get_object();
+  if (!controllers::storage::has_annotation(claim, mark::upload_target))
+    return refuse(503, "the PVC is no target of an upload");
+  if (annotation_of(claim, mark::pod_phase) == "Succeeded") return refuse(503, "the PVC has been filled already");
+  const std::string_view content = annotation_of(claim, mark::content_type);
+  if (!content.empty() && content != "kubevirt" && content != "archive")
+    return refuse(503, "the PVC has an unknown content type");
+  Look look;
+  const auto disk = parts_.disks.claim(right.ns, right.claim);
+  look.target = {.name = {.ns = right.ns, .name = right.claim},
+                 .uid = std::string(controllers::metadata_text(claim, "uid")),
+                 .image = {}};
+  look.ready = annotation_of(claim, mark::pod_ready) == "true" && disk && disk->uid == look.target.uid;
+  if (disk) look.target.image = controllers::storage::upload_target_of(claim, *disk);
+  return look;
+}
+
+// UPL-24
+Task<Result<UploadService::Work::Target>> UploadService::Work::await_ready(Call& call, const UploadRight& right) {
+  for (auto waited = std::chrono::seconds(0); !call.cancelled(); waited += ready_interval) {
+    const auto look = look_at(right);
+    if (!look) co_return fail(look.error());
+    if (look->ready) co_return look->target;
+    if (waited >= limits::upload_ready_max) break;
+    co_await call.core().sleep(ready_interval);
+  }
+  co_return refuse(503, "the PVC is not ready for an upload yet; try again");
+}
+
+// The bytes go where the worker will find them.
+Task<Result<void>> UploadService::Work::receive(Call& call, const Target& target, bool form) {
+  auto disks = disks::DiskFolder::open(parts_.folder);
+  const auto folder = disks ? disks->claim(target.name) : std::unexpected(disks.error());
+  if (!folder) co_return refuse(500, fmt::format("Saving stream failed: {}", folder.error().message));
+  const disks::Descriptor file(
+      ::openat(folder->get(), disks::upload_file, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file) co_return refuse(500, "Saving stream failed: the file cannot be made");
+  const std::int64_t most = std::min(2 * target.image.size + limits::disk_format_bytes_max, disks->free_bytes());
+  std::int64_t have = 0;
+  const http::BodySink store = [&](std::string_view bytes) -> Result<void> {
+    have += static_cast<std::int64_t>(bytes.size());
+    if (have > most)
+      return refuse(400, "Saving stream failed: the upload is too large for the PVC, or the disk is full");
+    while (!bytes.empty()) {
+      const ssize_t put = ::write(file.get(), bytes.data(), bytes.size());
+      if (put <= 0) return refuse(errno == ENOSPC ? 400 : 500, "Saving stream failed: the file cannot be written");
+      bytes.remove_prefix(static_cast<std::size_t>(put));
+    }
+    return {};
+  };
+  Result<void> received;
+  if (form) {
+    const auto boundary = boundary_of(call.request().headers.find("Content-Type").value_or(""));
+    if (!boundary) co_return refuse(400, "the body must be a multipart form");
+    FormReader reader(*boundary, store);
+    received = co_await call.stream_body([&](std::string_view bytes) { return reader.put(bytes); });
+    if (received) received = reader.finish();
+  } else {
+    received = co_await call.stream_body(store);
+  }
+  if (!received) ::unlinkat(folder->get(), disks::upload_file, 0);
+  co_return received;
+}
+
+// What can be said at once of the format, before an asynchronous upload is answered.
+Result<void> UploadService::Work::accept(const Target& target) const {
+  auto disks = disks::DiskFolder::open(parts_.folder);
+  const auto folder = disks ? disks->claim(target.name) : std::unexpected(disks.error());
+  if (!folder) return refuse(500, fmt::format("Saving stream failed: {}", folder.error().message));
+  const auto head = disks::read_head(folder->get(), disks::upload_file, disks::magic_bytes);
+  if (!head) return refuse(500, fmt::format("Saving stream failed: {}", head.error().message));
+  if (head->size() < disks::magic_bytes && !target.image.archive)
+    return refuse(400, "Saving stream failed: the upload is shorter than any image");
+  if (auto checked = disks::check_head(disks::format_of(*head), *head); !checked)
+    return refuse(400, fmt::format("Saving stream failed: {}", checked.error().message));
+  return {};
+}
+
+Task<Result<void>> UploadService::Work::convert(Call& call, const Target& target, bool async) {
+  if (auto good = accept(target); !good) co_return good;
+  parts_.disks.start({.id = target.job(),
+                      .claim = target.name,
+                      .claim_uid = target.uid,
+                      .work = ConvertUpload{.target = target.image}});
+  while (!async && !call.cancelled()) {
+    const auto job = parts_.disks.job(target.job());
+    if (!job || job->state == DiskJobState::succeeded) break;
+    if (job->state == DiskJobState::failed) {
+      const bool theirs =
+          job->error == DiskError::too_small || job->error == DiskError::no_space || job->error == DiskError::bad_image;
+      co_return refuse(theirs ? 400 : 500, fmt::format("Saving stream failed: {}", job->message));
+    }
+    co_await call.core().sleep(job_interval);
+  }
+  co_return Result<void>();
+}
+
+Task<Result<void>> UploadService::Work::carry_out(Call& call, const Endpoint& endpoint) {
+  const auto right = right_of(call);
+  if (!right) co_return fail(right.error());
+  const auto target = co_await await_ready(call, *right);
+  if (!target) co_return fail(target.error());
+  const bool async = endpoint.async && !target->image.archive;  // UPL-26
+  if (call.request().method == "HEAD" && async) co_return Result<void>();
+  if (call.request().method != "POST") co_return refuse(404, "only POST is served here");  // UPL-27
+  const Lease lease(*this, target->name);
+  const auto job = parts_.disks.job(target->job());
+  const bool works = job && (job->state == DiskJobState::running || job->state == DiskJobState::waiting);
+  if (!lease.taken() || works) co_return refuse(503, "another upload into this PVC is under way");  // UPL-28
+  if (auto received = co_await receive(call, *target, endpoint.form); !received) co_return received;
+  co_return co_await convert(call, *target, async);
+}
+
+Task<void> UploadService::Work::upload(Call& call, const Endpoint& endpoint) {
+  if (call.request().method == "OPTIONS") co_return call.respond(text_answer(200, {}));
+  const auto done = co_await carry_out(call, endpoint);
+  if (done)
+    call.respond(text_answer(200, {}));
+  else
+    call.respond(text_answer(done.error().code, done.error().message + "\n"));
+}
+
+UploadService::UploadService(Parts parts) : work_(std::make_unique<Work>(std::move(parts))) {}
+UploadService::~UploadService() = default;
+
+void UploadService::add_routes(server::Router& router) {
+  using server::Access;
+  router.add_prefix(Access::authenticated, server::Router::any_method, std::string(namespaces_prefix),
+                    server::RouteClass::resource, [this](Call& call) { return work_->request_token(call); });
+  for (const std::string_view release : {"v1alpha1", "v1beta1"})
+    for (const Endpoint& endpoint : endpoints)
+      router.add(Access::anyone, server::Router::any_method, fmt::format("/{}/{}", release, endpoint.path),
+                 server::RouteClass::resource, [this, &endpoint](Call& call) { return work_->upload(call, endpoint); });
+}
+
+}  // namespace vg::uploads
