@@ -14,6 +14,7 @@
 #include "cluster.h"
 #include "commands.h"
 #include "completion.h"
+#include "disk_worker.h"
 #include "explain.h"
 #include "render.h"
 #include "rules.h"
@@ -179,6 +180,7 @@ int run(std::string_view program, Arguments arguments, Output output) {
   }
   const std::string_view name = arguments.front();
   if (asks_for_help(name)) return run_help(arguments.subspan(1), output);
+  if (name == disk_worker_command) return run_disk_worker(arguments.subspan(1));  // of a server, not of people
   return run_named(name == "--version" ? "version" : name, arguments.subspan(1), output);
 }
 

@@ -31,6 +31,8 @@
 #include "base/metrics.h"
 #include "command.h"
 #include "confine.h"
+#include "disks/agent.h"
+#include "disks/worker.h"
 #include "flags.h"
 #include "housekeeping/first_start.h"
 #include "http/certificates.h"
@@ -52,12 +54,14 @@
 #include "store/state_files.h"
 #include "store/value_cipher.h"
 #include "subresources.h"
+#include "uploads/service.h"
 
 namespace vg::cmd {
 namespace {
 
 // Renewal begins a month before the end, so an hour more or less does not matter.
 constexpr std::chrono::hours renewal_interval{1};
+constexpr std::string_view disks_folder = "disks";  // of the state folder
 
 struct ServeOptions {
   std::string state;  // empty = the default place
@@ -66,6 +70,8 @@ struct ServeOptions {
   std::string node_kind = {};              // empty: there is no node, and no controllers of VMs
   std::int64_t nodes = 1;                  // simulated ones
   std::string default_instancetypes = {};  // "true", "false", or empty: true unless api_only
+  // Where clouds tell their machines secrets.
+  std::string import_blocked_networks = "169.254.0.0/16,fe80::/10";
   NodeOptions node;
   ConfineOptions confine;
   std::string secrets_key_file;  // empty: Secrets are stored as they are
@@ -104,6 +110,8 @@ struct ServeOptions {
         {"guest-networks", '\0', &node.guest_networks, "NETWORKS",
          "networks that guests are in, such as 10.0.0.0/8,fd00::/8: ports are forwarded to these and to no others "
          "(default any address that a guest can have, so neither loopback nor this host's own)"},
+        {"import-blocked-networks", '\0', &import_blocked_networks, "NETWORKS",
+         "networks that images are never imported from, such as 169.254.0.0/16,127.0.0.0/8; empty: none"},
         {"requestheader-client-ca-file", '\0', &requestheader_client_ca_file, "FILE",
          "authorities of front proxies: whom they name in X-Remote-User and X-Remote-Group is believed"},
         {"requestheader-allowed-names", '\0', &requestheader_allowed_names, "NAMES",
@@ -332,8 +340,10 @@ class Standalone {
                               .options = server::fair::default_options(allowed_cpus()),
                               .own_namespace = std::string(resources::kubevirt_namespace),
                               .holds_max = {limits::watches_max, limits::streams_max}}};
+  std::unique_ptr<disks::WorkerAgent> disks_;  // null with --api-only
   std::unique_ptr<StandaloneApi> api_;
   std::unique_ptr<Subresources> subresources_;
+  std::unique_ptr<uploads::UploadService> uploads_;  // null with --api-only
   std::unique_ptr<server::Router> router_;
   std::unique_ptr<http::Server> server_;
   std::optional<http::CertificateWatcher> certificates_;  // lives on a core of the server, so it goes first
@@ -352,6 +362,23 @@ sandbox::Needs needs_of(const ServeOptions& options, const ListenAddress& listen
           .read_files = {options.node.handler_cert_file, options.node.handler_key_file,
                          options.requestheader_client_ca_file},
           .listen_port = listen.port};
+}
+
+// Before the server gives up what the worker needs: it starts programs.
+Result<disks::Descriptor> start_disk_worker(const ServeOptions& options, const std::filesystem::path& state) {
+  if (options.api_only) return disks::Descriptor();
+  auto worker = disks::start_worker("virtgate", (state / disks_folder).native());
+  if (!worker) return fail(Status::internal_error(worker.error().message));
+  return std::move(*worker);
+}
+
+// Where nodes are others, their storage may be others' too: `local` is there for who names it.
+std::optional<resources::StorageFacts> storage_facts(const ServeOptions& options, const ListenAddress& listen,
+                                                     const local::Pki& pki) {
+  if (options.api_only) return std::nullopt;
+  return resources::StorageFacts{.is_default = options.node_kind != "external",
+                                 .upload_url = listen.url(),
+                                 .upload_authority = pki.authority_pem()};
 }
 
 Standalone::Standalone(local::StateFolder folder, std::unique_ptr<local::Pki> pki, const ServeOptions& options)
@@ -383,6 +410,8 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
     log::warning("the key of Secrets is in the state folder, next to what it encrypts; store it elsewhere",
                  {{"file", options.secrets_key_file}});
   // A process that runs guests (virtgate-node) will need more than this one: it is to be started here.
+  auto worker = start_disk_worker(options, folder->path());
+  if (!worker) return fail(worker.error());
   if (auto confined = confine(options.confine, needs_of(options, listen, folder->path())); !confined)
     return fail(confined.error());
   if (auto may = store::check_state(folder->path()); !may) return fail(may.error());
@@ -391,6 +420,9 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
   if (!pki) return fail(pki.error());
 
   std::unique_ptr<Standalone> made(new Standalone(std::move(*folder), std::move(*pki), options));
+  if (*worker)
+    made->disks_ =
+        std::make_unique<disks::WorkerAgent>(std::move(*worker), made->clock_, options.import_blocked_networks);
   if (auto opened = made->open_api(options, listen, *address, std::move(cipher)); !opened) return fail(opened.error());
   made->subresources_ = std::make_unique<Subresources>(*made->api_, options.node, made->metrics_);
   made->add_routes();
@@ -425,6 +457,7 @@ Result<void> Standalone::open_api(const ServeOptions& options, const ListenAddre
        .server_url = listen.url(),
        .system = std::move(*system),
        .default_instancetypes = options.default_instancetypes == "true",
+       .storage = storage_facts(options, listen, *pki_),
        .audit_bytes_max = static_cast<std::size_t>(options.audit_log_mib) * limits::mib,
        .audit_required = options.audit_required,
        .metrics = &metrics_,
@@ -446,6 +479,7 @@ void Standalone::add_routes() {
     if (!certificates_->expired(clock_.wall_now())) return std::nullopt;
     return "the serving certificate is not valid now";
   });
+  if (disks_) health_.add("disks", server::HealthScope::degraded, [this] { return disks_->problem(); });
   server::add_health_routes(*router_, health_, [this] {
     return std::string(api_->config().current()->resource_version());  // never ahead of what rules go by
   });
@@ -458,6 +492,14 @@ void Standalone::add_routes() {
                              api_->api().effects(), server::refuse_nobody());
   api_->add_routes(*router_, health_);
   subresources_->add_routes(*router_);
+  if (!disks_) return;
+  uploads_ = std::make_unique<uploads::UploadService>(
+      uploads::UploadService::Parts{.store = api_->store(),
+                                    .authorizer = api_->authorizer(),
+                                    .disks = *disks_,
+                                    .clock = clock_,
+                                    .folder = (folder_.path() / disks_folder).native()});
+  uploads_->add_routes(*router_);
 }
 
 Result<void> Standalone::load_certificates() {
@@ -488,7 +530,8 @@ void Standalone::run(std::function<void()> started) {
     if (auto synced = pki_->sync(); !synced) log::error("new keys may be lost", {{"reason", synced.error().message}});
   });
   certificates_->start();
-  api_->start(server_->core(0), runs_);
+  if (disks_) disks_->start_listening();
+  api_->start(server_->core(0), runs_, disks_.get());
   server_->core(0).post(std::move(started));  // behind what the parts have posted
   ProcessSignals::Watch watch(
       signals_, renewal_interval, [this](int signal) { on_signal(signal); }, [this] { renew(); });
@@ -594,6 +637,8 @@ int run_serve(std::span<const std::string_view> arguments, Output output) {
   if (options.audit_log_mib < std::int64_t{audit_least_mib} || options.audit_log_mib > limits::audit_log_mib_max)
     return refuse(fmt::format("--audit-log-mib must be from {} to {}", audit_least_mib, limits::audit_log_mib_max));
   if (const auto problem = options.confine.problem()) return refuse(*problem);
+  if (!parse_networks(options.import_blocked_networks))
+    return refuse("--import-blocked-networks must be networks, such as 169.254.0.0/16,fe80::/10");
   if (options.node_kind == "libvirt") return refuse("--node libvirt is not supported yet; use external or simulated");
   if (!options.node_kind.empty() && options.node_kind != "external" && options.node_kind != "simulated")
     return refuse("--node must be external or simulated");

@@ -160,7 +160,8 @@ Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOp
   const resources::FirstStart first{.ca_bundle = options.authority_pem,
                                     .architecture = resources::machine_architecture(),
                                     .system = options.system,
-                                    .default_instancetypes = options.default_instancetypes};
+                                    .default_instancetypes = options.default_instancetypes,
+                                    .storage = options.storage};
   const auto started = resources::first_start(**store, first, clock);
   if (!started && !can_wait(started.error(), **store, "namespaces")) return fail(started.error());
   const auto roles = local::bootstrap_roles(**store, clock, roles_drafted(clock));
@@ -246,9 +247,9 @@ Task<void> StandaloneApi::run_controllers(Core& core) {
   co_await engine_->run();
 }
 
-void StandaloneApi::start(Core& core, Runs runs) {
+void StandaloneApi::start(Core& core, Runs runs, DiskAgent* disks) {
   quotas_->start();
-  core.post([this, &core, runs] {
+  core.post([this, &core, runs, disks] {
     tasks_.emplace_back(audit_->keep_flushing(core));
     if (metrics_ && health_) tasks_.emplace_back(keep_showing_health(core));
     if (runs == Runs::nothing) return;
@@ -258,15 +259,17 @@ void StandaloneApi::start(Core& core, Runs runs) {
     controllers_.push_back(resources::make_event_expiry(parts, limits::event_life, limits::event_expiry_interval));
     if (system_ && !system_->own_place_only) controllers_.push_back(resources::make_system_controller(parts, *system_));
     for (const auto& controller : controllers_) tasks_.emplace_back(controller->run());
-    if (runs != Runs::controllers) return;
-    rows_.assign(controllers::all().begin(), controllers::all().end());
+    if (runs != Runs::controllers && !disks) return;
+    const auto rows = runs == Runs::controllers ? controllers::all() : controllers::of_storage();
+    rows_.assign(rows.begin(), rows.end());
     if (simulated_nodes_)
       for (const controllers::Controller& row : simulated::controllers()) rows_.push_back(row);
     engine_ = std::make_unique<engine::Engine>(engine::Engine::Parts{.backend = api_->backend(),
                                                                      .core = core,
                                                                      .config = config_,
                                                                      .metrics = *metrics_,
-                                                                     .controllers = rows_});
+                                                                     .controllers = rows_,
+                                                                     .disks = disks});
     tasks_.emplace_back(run_controllers(core));
     running_engine_.store(engine_.get(), std::memory_order_release);
   });

@@ -19,6 +19,7 @@
 #include "config/stored_config.h"
 #include "engine/engine.h"
 #include "housekeeping/controllers.h"
+#include "housekeeping/storage_objects.h"
 #include "housekeeping/system_controller.h"
 #include "http/core.h"
 #include "local/rbac.h"
@@ -41,6 +42,7 @@ struct StandaloneApiOptions {
   // What a control plane keeps, as far as this server is the one that does; absent: none of it.
   std::optional<resources::SystemFacts> system = std::nullopt;
   bool default_instancetypes = false;
+  std::optional<resources::StorageFacts> storage = std::nullopt;  // absent: no disks are kept here
   std::size_t audit_bytes_max = resources::AuditLog::bytes_max_default;
   bool audit_required = false;                                 // refuse changes that cannot be recorded
   metrics::Registry* metrics = nullptr;                        // outlives the API; null: not counted
@@ -64,6 +66,7 @@ class StandaloneApi {
 
   const auth::Identifier& identifier() const { return identifier_; }
   ObjectStore& store() { return *store_; }
+  Authorizer& authorizer() { return rbac_; }
   resources::ResourceApi& api() { return *api_; }
   const config::ConfigSource& config() const { return config_; }
   const admission::Environment& admission() const { return admission_; }
@@ -71,7 +74,7 @@ class StandaloneApi {
 
   // On the core, before it runs: what goes on in the background. System objects are kept if the options say what they
   // are.
-  void start(Core& core, Runs runs);
+  void start(Core& core, Runs runs, DiskAgent* disks = nullptr);
   // After the cores have stopped, before they are destroyed: waits until the store has answered everything.
   void stop();
 

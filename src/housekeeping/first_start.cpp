@@ -214,6 +214,7 @@ std::vector<Write> plan_first_start(const ObjectStore& store, const FirstStart& 
   plan_definitions(planner);
   plan_api_services(planner);
   if (facts.default_instancetypes) plan_default_instancetypes(planner, kubevirt_namespace);
+  if (facts.storage) plan_storage_objects(planner, *facts.storage);
   return planner.take();
 }
 

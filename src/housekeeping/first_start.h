@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "housekeeping/storage_objects.h"
 #include "housekeeping/system_objects.h"
 #include "ports/object_store.h"
 #include "upstream_release.h"
@@ -29,6 +30,7 @@ struct FirstStart {
   std::string architecture;                          // of this machine, as Kubernetes calls it: "amd64"
   std::optional<SystemFacts> system = std::nullopt;  // absent: none are made
   bool default_instancetypes = false;
+  std::optional<StorageFacts> storage = std::nullopt;  // absent: this machine keeps no disks
 };
 
 // The writes that are needed; none when everything is there. Reads the store, changes nothing.
