@@ -47,6 +47,19 @@ inline constexpr std::size_t migrations_woken_max = 64;
 // A job on a disk that failed is tried again after a while, which doubles (spec storage 4.2).
 inline constexpr std::chrono::seconds disk_retry_min{10};
 inline constexpr std::chrono::minutes disk_retry_max{5};
+// Of what a node says when it refuses: it becomes an error of a status.
+inline constexpr std::size_t node_words_max = 1024;
+// A snapshot that does not come to an end fails after this time unless it says otherwise (spec copies 3.1).
+inline constexpr std::chrono::minutes snapshot_deadline{5};
+// What waits for its turn with a VM, a claim or a node looks again after this time (spec copies 3.2, 3.5).
+inline constexpr std::chrono::seconds snapshot_retry{5};
+// Volumes of one snapshot. A VM cannot have more disks; contents can be written by hand.
+inline constexpr std::size_t snapshot_volumes_max = 1024;
+// How long a restore waits for its target to stop (spec copies 4.1).
+inline constexpr std::chrono::minutes restore_grace{5};
+// How long an export lives unless it says otherwise, and how soon it looks again at a source in use (spec copies 6).
+inline constexpr std::chrono::hours export_life{2};
+inline constexpr std::chrono::seconds export_retry{3};
 
 // Nodes that one program makes up: each has a heartbeat and a line in every placement.
 inline constexpr std::int64_t simulated_nodes_max = 1000;

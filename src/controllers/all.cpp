@@ -1,10 +1,14 @@
 #include "controllers/all.h"
 
+#include "controllers/clone/clone.h"
 #include "controllers/evacuation/evacuation.h"
+#include "controllers/exports/export.h"
 #include "controllers/migration/migration.h"
 #include "controllers/node/node.h"
 #include "controllers/pool/pool.h"
 #include "controllers/replica_set/replica_set.h"
+#include "controllers/restore/restore.h"
+#include "controllers/snapshot/snapshot.h"
 #include "controllers/storage/claim.h"
 #include "controllers/storage/data_source.h"
 #include "controllers/storage/data_volume.h"
@@ -31,7 +35,12 @@ std::span<const Controller> all() {
                                            import_controller(),
                                            upload_controller(),
                                            clone_controller(),
-                                           data_source_controller()};
+                                           data_source_controller(),
+                                           snapshot_controller(),
+                                           snapshot_content_controller(),
+                                           restore_controller(),
+                                           vm_clone_controller(),
+                                           export_controller()};
   return controllers;
 }
 

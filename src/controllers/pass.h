@@ -23,6 +23,7 @@ enum class Verb : std::uint8_t {
   patch,          // document: a JSON patch
   patch_status,
   remove,  // conditional on the uid, if there is one
+  call,    // of the handler of the node that runs the VMI: Effect::path below it, with document as the body
 };
 
 // Under which account something is written.
@@ -54,7 +55,8 @@ struct Effect {
   std::string_view resource;  // one of kinds::
   std::string ns, name;       // name may be empty for a create with generateName
   json::Value document = {};
-  std::string uid = {};  // remove: of this object alone
+  std::string uid = {};        // remove: of this object alone
+  std::string_view path = {};  // call: "freeze"
   Account account = Account::controller;
 
   // What follows from a failure. Empty: the pass ends, nothing is told, and it is tried again. Else the pass goes on
@@ -62,6 +64,11 @@ struct Effect {
   std::string soft_reason = {};
   // With a soft_reason: a failure does not keep the effects behind this one from happening.
   bool others_follow = false;
+  // A failure of this effect is for finish() to judge: what is behind it does not happen, no job is asked for, and
+  // nothing is tried again unless finish() says so.
+  bool finish_decides = false;
+  // A failure is only logged.
+  bool may_fail = false;
   // Failures that are as good as success: the object is there already (create), or gone (remove).
   bool already_done_is_fine = false;
   // Told about the object of the pass, or about `about`, once it happened or failed. A failure's message is appended to

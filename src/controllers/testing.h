@@ -15,6 +15,7 @@
 #include "controllers/claims.h"
 #include "controllers/controller.h"
 #include "controllers/placement.h"
+#include "controllers/references.h"
 #include "json/access.h"
 #include "json/document.h"
 #include "ports/disk_agent_testing.h"
@@ -117,6 +118,14 @@ class TestWorld final : public World {
     for (const json::Object* vm : list(kinds::vm, ns))
       if (std::ranges::count(template_claims_of(*vm), claim) != 0)
         names.emplace_back(json::get_string_or(*json::get_object(*vm, "metadata"), "name"));
+    return names;
+  }
+  std::vector<std::string> referring(std::string_view resource, std::string_view ns,
+                                     std::string_view target) const override {
+    std::vector<std::string> names;
+    for (const json::Object* object : list(resource, ns))
+      if (std::ranges::count(references_of(resource, *object), target) != 0)
+        names.emplace_back(json::get_string_or(*json::get_object(*object, "metadata"), "name"));
     return names;
   }
   const Nodes& nodes() const override { return nodes_; }

@@ -35,6 +35,7 @@ inline void carry_out(TestWorld& world, const Effect& effect) {
     world.put(effect.resource, made);
     return;
   }
+  if (effect.verb == Verb::call) return;
   if (!stored) {
     if (!effect.already_done_is_fine) throw std::invalid_argument(fmt::format("there is no {}", effect.name));
     return;
@@ -59,8 +60,8 @@ inline void carry_out(TestWorld& world, const TestPass& made) {
 
 // "verb resource name" of every effect; the name of a new object may be generated.
 inline std::vector<std::string> effects_of(const TestPass& made) {
-  static constexpr std::array<std::string_view, 6> verbs{"create", "update",       "update_status",
-                                                         "patch",  "patch_status", "remove"};
+  static constexpr std::array<std::string_view, 7> verbs{"create",       "update", "update_status", "patch",
+                                                         "patch_status", "remove", "call"};
   std::vector<std::string> all;
   for (const Effect& effect : made.pass.effects)
     all.push_back(fmt::format("{} {} {}", verbs[static_cast<std::size_t>(effect.verb)],

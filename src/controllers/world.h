@@ -35,6 +35,12 @@ inline constexpr std::string_view volume = "persistentvolumes";
 inline constexpr std::string_view storage_class = "storage.k8s.io/storageclasses";
 inline constexpr std::string_view data_volume = "cdi.kubevirt.io/datavolumes";
 inline constexpr std::string_view data_source = "cdi.kubevirt.io/datasources";
+inline constexpr std::string_view snapshot = "snapshot.kubevirt.io/virtualmachinesnapshots";
+inline constexpr std::string_view snapshot_content = "snapshot.kubevirt.io/virtualmachinesnapshotcontents";
+inline constexpr std::string_view restore = "snapshot.kubevirt.io/virtualmachinerestores";
+inline constexpr std::string_view clone = "clone.kubevirt.io/virtualmachineclones";
+inline constexpr std::string_view vm_export = "export.kubevirt.io/virtualmachineexports";
+inline constexpr std::string_view secret = "secrets";
 inline constexpr std::string_view node = "nodes";
 inline constexpr std::string_view event = "events";
 inline constexpr std::string_view ns = "namespaces";
@@ -61,6 +67,10 @@ class World {
   virtual std::vector<std::string> vmis_with_claim(std::string_view ns, std::string_view claim) const = 0;
   // The same of VMs and their templates.
   virtual std::vector<std::string> vms_with_claim(std::string_view ns, std::string_view claim) const = 0;
+
+  // Names of the objects of a resource that wait for, or look after, another one ("vm/NAME": see references.h).
+  virtual std::vector<std::string> referring(std::string_view resource, std::string_view ns,
+                                             std::string_view target) const = 0;
 
   // The Node objects, and what is placed on them.
   virtual const Nodes& nodes() const = 0;

@@ -4,11 +4,15 @@
 
 #include <chrono>
 
+#include "base/controller_limits.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/phrases.h"
 #include "base/time_rfc3339.h"
 #include "catalog/catalog.h"
 #include "json/access.h"
+#include "json/write.h"
+#include "objects/draft.h"
 #include "objects/object_writes.h"
 
 namespace vg::engine {
@@ -57,6 +61,29 @@ Carrier::Carrier(Parts parts)
       handler_(component_account(parts.backend.admission.own_namespace, "kubevirt-handler")),
       serial_(static_cast<std::uint64_t>(parts.backend.clock.wall_now().time_since_epoch().count())) {}
 
+// What virt-controller asks a node for through virt-api (spec subresources 2.7), without the detour.
+Task<Result<void>> Carrier::call(const Effect& effect) {
+  json::LeasedArena arena;
+  const ObjectPtr stored = parts_.backend.store.get(effect.resource, effect.ns, effect.name);
+  if (!stored) co_return fail(Status::not_found("kubevirt.io", "virtualmachineinstances", effect.name));
+  const json::Value vmi = resources::load_object(*stored, arena.storage());
+  const json::Value* node = json::find_path(vmi, {"status", "nodeName"});
+  if (!parts_.nodes || !node || !node->is_string())
+    co_return fail(Status::internal_error(fmt::format("VMI \"{}\" is on no node that could be asked", effect.name)));
+  const auto address = co_await parts_.nodes->find(parts_.core, json::as_string(node).value_or(""));
+  if (!address) co_return fail(address.error());
+  const std::string target =
+      fmt::format("/v1/namespaces/{}/virtualmachineinstances/{}/{}", effect.ns, effect.name, effect.path);
+  const std::string body = effect.document.is_null() ? std::string() : json::to_text(effect.document);
+  const auto answer = co_await parts_.nodes->call(
+      parts_.core, *address,
+      {.method = "PUT", .target = target, .body = body, .timeout = limits::node_answer_deadline});
+  if (!answer) co_return fail(answer.error());
+  if (answer->status >= 200 && answer->status <= 299) co_return Result<void>();
+  co_return fail(Status::internal_error(
+      fmt::format("the node answered {}: {}", answer->status, answer->body.substr(0, limits::node_words_max))));
+}
+
 // Tokens of handlers name their node, which they may not leave (the feature gate NodeRestriction).
 User Carrier::writer(const Effect& effect, std::string_view host) const {
   if (effect.account == Account::controller) return controller_;
@@ -86,6 +113,8 @@ Task<Result<void>> Carrier::write(const Effect& effect, std::string_view host) {
                                     .document = json::Value(effect.document, request.storage())};
       co_return ignored(co_await patch(request, wanted));
     }
+    case Verb::call:
+      co_return co_await call(effect);
     case Verb::remove: {
       resources::DeleteOptions options;
       if (!effect.uid.empty()) options.uid = effect.uid;
@@ -134,6 +163,16 @@ Task<Done> Carrier::carry_out(const controllers::Pass& pass, const controllers::
     if (!written && !done_already(effect, written.error())) {
       if (effect.if_failed && !is_lost_race(written.error()))
         co_await tell(subject, with_cause(*effect.if_failed, written.error()), source);
+      if (effect.may_fail) {
+        log::info("an effect of a controller failed, and nothing depends on it",
+                  {{"object", fmt::format("{}/{}", effect.ns, effect.name)}, {"reason", written.error().message}});
+        continue;
+      }
+      if (effect.finish_decides) {
+        done.carried.error = {.reason = effect.soft_reason, .message = written.error().message};
+        done.left_to_finish = true;
+        co_return done;
+      }
       if (effect.soft_reason.empty()) {
         done.hard = written.error();
         co_return done;

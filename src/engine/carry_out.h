@@ -11,6 +11,7 @@
 #include "controllers/pass.h"
 #include "engine/events.h"
 #include "objects/object_request.h"
+#include "ports/node_link.h"
 
 namespace vg::engine {
 
@@ -18,6 +19,7 @@ namespace vg::engine {
 struct Done {
   controllers::Carried carried;
   std::optional<Status> hard = {};
+  bool left_to_finish = false;  // carried.error is one that finish() judges
 };
 
 // Somebody else wrote the object after it was read: the pass is repeated, and nothing is wrong.
@@ -29,14 +31,16 @@ class Carrier {
     resources::Backend& backend;
     Core& core;
     EventRecorder& events;
+    NodeLink* nodes = nullptr;  // null: no node can be asked
   };
   explicit Carrier(Parts parts);
 
-  // On the core. `about` is the object that events are about unless they name another.
+  // On the core. `involved` is the object that events are about unless they name another.
   Task<Done> carry_out(const controllers::Pass& pass, const controllers::EventObject& involved, EventSource source);
 
  private:
   Task<Result<void>> write(const controllers::Effect& effect, std::string_view host);
+  Task<Result<void>> call(const controllers::Effect& effect);
   User writer(const controllers::Effect& effect, std::string_view host) const;
   Task<void> tell(const controllers::EventObject& involved, const controllers::Event& event, EventSource source);
 

@@ -53,7 +53,7 @@ class Engine::Work {
   explicit Work(Parts parts)
       : parts_(parts),
         wakeup_(std::make_shared<resources::Wakeup>(parts.core)),
-        carrier_({.backend = parts.backend, .core = parts.core, .events = events_}),
+        carrier_({.backend = parts.backend, .core = parts.core, .events = events_, .nodes = parts.nodes}),
         index_(parts.backend.store, parts.config) {
     add_loops();
     add_sources();
@@ -359,7 +359,7 @@ bool Engine::Work::finished(Loop& loop, const Key& key, const Pass& pass, const 
     loop.queue.add_at(key, when);
     loop.asked.insert_or_assign(key, when);
   }
-  if (!done.hard) return !done.carried.error && !pass.try_again;
+  if (!done.hard) return (!done.carried.error || done.left_to_finish) && !pass.try_again;
   if (is_lost_race(*done.hard)) {
     loop.lost_races->add();
   } else if (done.hard->code != 404) {

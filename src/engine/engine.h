@@ -30,6 +30,7 @@ class Engine {
     metrics::Registry& metrics;
     std::span<const controllers::Controller> controllers;
     DiskAgent* disks = nullptr;  // null: this machine keeps none
+    NodeLink* nodes = nullptr;   // null: no node can be asked
   };
   explicit Engine(Parts parts);
   ~Engine();

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "controllers/placement.h"
+#include "controllers/references.h"
 #include "controllers/world.h"
 #include "json/access.h"
 #include "json/arena_pool.h"
@@ -21,7 +22,7 @@ namespace kinds = controllers::kinds;
 std::string_view counted(std::string_view resource) {
   for (const std::string_view kind : {kinds::node, kinds::vmi, kinds::migration, kinds::vm})
     if (resource == kind) return kind;
-  return {};
+  return controllers::with_references(resource);
 }
 
 // A write after which something else counts, if it happens. A migration is over once that is written and not before:
@@ -35,7 +36,16 @@ bool changes_counts(const Effect& effect) {
 
 }  // namespace
 
+void Index::put_references(std::string_view resource, const json::Object& object) {
+  const json::Object* metadata = json::get_object(object, "metadata");
+  if (!metadata) return;
+  const std::vector<std::string> targets = controllers::references_of(resource, object);
+  kept_.references[resource].put(json::get_string_or(*metadata, "namespace"), json::get_string_or(*metadata, "name"),
+                                 {targets.begin(), targets.end()});
+}
+
 void Index::put(std::string_view resource, const json::Object& object) {
+  if (!controllers::with_references(resource).empty()) return put_references(resource, object);
   if (resource == kinds::node) return kept_.nodes.put(controllers::NodeInfo::read(object));
   if (resource == kinds::migration) return kept_.migrations.put(controllers::MigrationInfo::read(object));
   const json::Object* metadata = json::get_object(object, "metadata");
@@ -66,6 +76,7 @@ void Index::put_newest(std::string_view resource, std::string_view ns, std::stri
   if (resource == kinds::node) return kept_.nodes.forget(name);
   if (resource == kinds::migration) return kept_.migrations.forget(ns, name);
   if (resource == kinds::vm) return kept_.vm_claims.forget(ns, name);
+  if (!controllers::with_references(resource).empty()) return kept_.references[resource].forget(ns, name);
   kept_.nodes.remove_of(ns, name);
   kept_.claims.forget(ns, name);
   kept_.migrations.forget_vmi(ns, name);

@@ -26,6 +26,7 @@ struct Kept {
   controllers::ClaimUsers claims = {};     // of VMIs
   controllers::ClaimUsers vm_claims = {};  // of the templates of VMs
   controllers::Migrations migrations = {};
+  std::map<std::string_view, controllers::ClaimUsers> references = {};  // by resource (references.h)
 };
 
 class Index {
@@ -49,6 +50,7 @@ class Index {
   using Key = std::pair<std::string_view, controllers::Key>;  // resource and object
 
   void put(std::string_view resource, const json::Object& object);
+  void put_references(std::string_view resource, const json::Object& object);
   void put_vm(const StoredObject& vm);
   void put_newest(std::string_view resource, std::string_view ns, std::string_view name);
 

@@ -29,6 +29,11 @@ class StoreWorld final : public controllers::World {
   std::vector<std::string> vms_with_claim(std::string_view ns, std::string_view claim) const override {
     return kept_.vm_claims.of(ns, claim);
   }
+  std::vector<std::string> referring(std::string_view resource, std::string_view ns,
+                                     std::string_view target) const override {
+    const auto found = kept_.references.find(resource);
+    return found == kept_.references.end() ? std::vector<std::string>() : found->second.of(ns, target);
+  }
   const controllers::Nodes& nodes() const override { return kept_.nodes; }
   const controllers::Migrations& migrations() const override { return kept_.migrations; }
   const DiskView& disks() const override { return disks_; }

@@ -48,15 +48,6 @@ std::vector<const Object*> start_revisions(const World& world, const Object& vm)
   return found;
 }
 
-// The VM spec that a revision holds, as {"spec": ...} in canonical form.
-Value opened(const Object& revision, const json::StoragePtr& storage) {
-  const Value* spec = value_at(&revision, {"data", "spec"});
-  Value vm(boost::json::object_kind, storage);
-  if (spec) vm.get_object()["spec"] = *spec;
-  (void)api::canonicalize(vm, *api::find_kind("kubevirt.io", "", "VirtualMachine")->type);
-  return vm;
-}
-
 // The revision that the VMI was made from.
 const Object* revision_of(const World& world, const Object& vmi) {
   const Object* status = status_of(vmi);
@@ -65,6 +56,14 @@ const Object* revision_of(const World& world, const Object& vmi) {
 }
 
 }  // namespace
+
+Value spec_of_revision(const Object& revision, const json::StoragePtr& storage) {
+  const Value* spec = value_at(&revision, {"data", "spec"});
+  Value vm(boost::json::object_kind, storage);
+  if (spec) vm.get_object()["spec"] = *spec;
+  (void)api::canonicalize(vm, *api::find_kind("kubevirt.io", "", "VirtualMachine")->type);
+  return vm;
+}
 
 std::string start_revision_name(const Object& vm) { return fmt::format("{}-{}", name_prefix(vm), generation_of(vm)); }
 
@@ -113,7 +112,7 @@ std::optional<Value> last_start(const Work& work) {
     highest = number;
     last = revision;
   }
-  return last ? std::optional(opened(*last, work.storage())) : std::nullopt;
+  return last ? std::optional(spec_of_revision(*last, work.storage())) : std::nullopt;
 }
 
 void bump_generation(Work& work) {
@@ -123,7 +122,7 @@ void bump_generation(Work& work) {
   if (annotation_of(*work.vmi_object(), generation_annotation) == generation) return;
   const Object* revision = revision_of(work.world(), *work.vmi_object());
   if (!revision) return;
-  const Value started = opened(*revision, work.storage());
+  const Value started = spec_of_revision(*revision, work.storage());
   if (!same_at(Type::vm, {"spec", "template"}, started.get_object(), vm)) return;
   Object& annotations = json::ensure_path(work.edit_vmi(""), {"metadata", "annotations"});
   edit::set_text(annotations, generation_annotation, generation);

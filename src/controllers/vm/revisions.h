@@ -8,6 +8,8 @@
 
 namespace vg::controllers::vm {
 
+// The VM spec that a revision holds, as {"spec": ...} in canonical form.
+Value spec_of_revision(const Object& revision, const json::StoragePtr& storage);
 // VMC-70
 std::string start_revision_name(const Object& vm);
 // VMC-71: has the revision of the present generation made and older ones deleted; the name of it.

@@ -1,0 +1,97 @@
+#include "controllers/references.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "controllers/common/conditions.h"
+#include "controllers/common/owners.h"
+#include "controllers/world.h"
+#include "json/access.h"
+
+namespace vg::controllers {
+namespace {
+
+using References = std::vector<std::string>;
+
+const json::Object* member(const json::Object* object, std::string_view name) {
+  return object ? json::get_object(*object, name) : nullptr;
+}
+
+std::string_view text(const json::Object* object, std::string_view name) {
+  return object ? json::get_string_or(*object, name) : std::string_view();
+}
+
+void add(References& all, std::string_view kind, std::string_view name) {
+  if (!name.empty()) all.push_back(fmt::format("{}/{}", kind, name));
+}
+
+References of_snapshot(const json::Object& snapshot) {
+  References all;
+  const std::string_view phase = text(member(&snapshot, "status"), "phase");
+  const bool is_over = phase == "Succeeded" || phase == "Failed";
+  if (!is_over || is_being_deleted(snapshot)) add(all, "vm", text(member(member(&snapshot, "spec"), "source"), "name"));
+  return all;
+}
+
+References of_restore(const json::Object& restore) {
+  References all;
+  const json::Object* status = member(&restore, "status");
+  const bool is_over = status && (json::get_bool_or(*status, "complete", false) || find_condition(status, "Failure"));
+  if (!is_over || is_being_deleted(restore)) add(all, "vm", text(member(member(&restore, "spec"), "target"), "name"));
+  return all;
+}
+
+References of_clone(const json::Object& clone) {
+  References all;
+  const json::Object* spec = member(&clone, "spec");
+  const json::Object* source = member(spec, "source");
+  const std::string_view phase = text(member(&clone, "status"), "phase");
+  if (phase.empty() || phase == "SnapshotInProgress")
+    add(all, text(source, "kind") == "VirtualMachineSnapshot" ? "snapshot" : "vm", text(source, "name"));
+  if (phase == "Succeeded") add(all, "target", text(member(&clone, "status"), "targetName"));
+  return all;
+}
+
+References of_export(const json::Object& object) {
+  References all;
+  const json::Object* spec = member(&object, "spec");
+  const json::Object* source = member(spec, "source");
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kinds_of_sources{
+      {{"VirtualMachine", "vm"}, {"VirtualMachineSnapshot", "snapshot"}, {"PersistentVolumeClaim", "claim"}}};
+  for (const auto& [kind, word] : kinds_of_sources)
+    if (text(source, "kind") == kind) add(all, word, text(source, "name"));
+  add(all, "secret", text(spec, "tokenSecretRef"));
+  return all;
+}
+
+struct Row {
+  std::string_view resource;
+  References (*of)(const json::Object& object);
+};
+constexpr Row rows[] = {
+    {.resource = kinds::snapshot, .of = of_snapshot},
+    {.resource = kinds::restore, .of = of_restore},
+    {.resource = kinds::clone, .of = of_clone},
+    {.resource = kinds::vm_export, .of = of_export},
+};
+
+const Row* row_of(std::string_view resource) {
+  for (const Row& row : rows)
+    if (row.resource == resource) return &row;
+  return nullptr;
+}
+
+}  // namespace
+
+std::string_view with_references(std::string_view resource) {
+  const Row* row = row_of(resource);
+  return row ? row->resource : std::string_view();
+}
+
+std::vector<std::string> references_of(std::string_view resource, const json::Object& object) {
+  const Row* row = row_of(resource);
+  return row ? row->of(object) : References();
+}
+
+}  // namespace vg::controllers
