@@ -1,0 +1,10 @@
+// Clones of VMs: a snapshot, restored to another name (spec copies 5).
+#pragma once
+
+#include "controllers/controller.h"
+
+namespace vg::controllers {
+
+Controller clone_controller();
+
+}  // namespace vg::controllers
