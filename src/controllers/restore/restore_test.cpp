@@ -41,7 +41,7 @@ Stage elsewhere(std::string_view more = "{}") {
 
 void settle(Stage& stage) { stage.settle({restore_controller()}); }
 
-void bind(Stage& stage, std::string_view claim) {
+void bind_claim(Stage& stage, std::string_view claim) {
   const json::Object* there = stage.get(kinds::claim, claim);
   ASSERT_TRUE(there) << claim;
   stage.put(kinds::claim, merged(json::to_text(json::Value(*there)), R"({"status":{"phase":"Bound"}})"));
@@ -69,7 +69,7 @@ TEST(Restore, OfAStoppedVm) {
   EXPECT_EQ(s.text(kinds::claim, claim, "/metadata/labels/restore.kubevirt.io~1source-vm-name"), "a");
   EXPECT_EQ(s.text(kinds::claim, claim, "/metadata/ownerReferences/0/uid"), "vm-uid");
 
-  bind(s, claim);
+  bind_claim(s, claim);
   settle(s);
   EXPECT_EQ(s.text(kinds::vm, "a", "/spec/template/spec/volumes/0/persistentVolumeClaim/claimName"), claim);
   EXPECT_EQ(s.text(kinds::vm, "a", "/spec/runStrategy"), "Halted");
@@ -92,7 +92,7 @@ TEST(Restore, OfAVmWithTemplates) {
   s.put(kinds::data_volume, R"({"metadata":{"name":"c","namespace":"n","uid":"dv"},"status":{"phase":"Succeeded"}})");
   settle(s);
   const std::string name = "restore-r-uid-d";
-  bind(s, name);
+  bind_claim(s, name);
   settle(s);
   EXPECT_EQ(at(s, "/status/restores/0/dataVolumeName"), name);
   EXPECT_EQ(s.text(kinds::claim, name, "/metadata/annotations/cdi.kubevirt.io~1storage.populatedFor"), name);
@@ -167,7 +167,7 @@ TEST(Restore, InPlaceReplacesTheClaim) {
   s.world.fake_disks.records["n.v"].ready = true;
   settle(s);
   EXPECT_EQ(s.text(kinds::claim, "c", "/metadata/uid"), "uid-of-c");
-  bind(s, "c");
+  bind_claim(s, "c");
   settle(s);
   EXPECT_EQ(at(s, "/status/complete"), "true");
 }
@@ -189,7 +189,7 @@ TEST(Restore, ToANewVm) {
                    "controller":true}]}})")));
   settle(s);
   EXPECT_EQ(s.text(kinds::claim, "restore-r-uid-d", "/metadata/annotations/restore.kubevirt.io~1owned-by-vm"), "r");
-  bind(s, "restore-r-uid-d");
+  bind_claim(s, "restore-r-uid-d");
   settle(s);
   EXPECT_EQ(s.text(kinds::vm, "b", "/spec/runStrategy"), "Halted");
   EXPECT_EQ(s.text(kinds::vm, "b", "/metadata/labels/team"), "y");
@@ -210,7 +210,7 @@ TEST(Restore, KeepsTheRunStrategyOfAVmThatIsThere) {
     Stage s = stage();
     s.put(kinds::vm, merged(stopped_vm, row.spec));
     settle(s);
-    bind(s, "restore-r-uid-d");
+    bind_claim(s, "restore-r-uid-d");
     settle(s);
     EXPECT_EQ(s.text(kinds::vm, "a", fmt::format("/spec/{}", row.member)), row.value);
     EXPECT_NE(s.text(kinds::vm, "a", "/spec/template/spec/domain/firmware/uuid"), "") << "RST-34";
@@ -324,7 +324,7 @@ TEST(Restore, MakesRevisionsAgain) {
   s.put(kinds::revision, R"({"metadata":{"name":"s-u1","namespace":"n"},"data":{"x":1}})");
   s.put(kinds::revision, R"({"metadata":{"name":"a-u1","namespace":"n"},"data":{"x":2}})");
   settle(s);
-  bind(s, "restore-r-uid-d");
+  bind_claim(s, "restore-r-uid-d");
   settle(s);
   EXPECT_EQ(s.text(kinds::vm, "a", "/spec/instancetype/revisionName"), "a-u1");
   EXPECT_EQ(s.text(kinds::revision, "a-u1", "/data"), R"({"x":1})");
@@ -342,7 +342,7 @@ TEST(Restore, MovesTheStateOfTheFirmware) {
   content.replace(content.find(R"("volumeName":"d")"), 16, R"("volumeName":"persistent-state-for-a")");
   s.put(kinds::snapshot_content, content);
   settle(s);
-  bind(s, "restore-r-uid-persistent-state-for-a");
+  bind_claim(s, "restore-r-uid-persistent-state-for-a");
   settle(s);
   EXPECT_EQ(s.text(kinds::claim, "restore-r-uid-persistent-state-for-a", "/metadata/labels/persistent-state-for"), "a");
   EXPECT_FALSE(s.get(kinds::claim, "c")) << "the old one is cleaned up";
