@@ -155,6 +155,8 @@ class TestWorld final : public World {
 // 2026-01-02T03:04:05Z: what "now" is in tests unless they say otherwise.
 inline constexpr Time test_now = Time(std::chrono::seconds(1767323045));
 
+inline const ServerPlace test_place{.url = "https://here:6443", .authority = "CERTIFICATE\n"};
+
 // A pass with the memory that it lives in.
 struct TestPass {
   std::unique_ptr<json::Document> memory = std::make_unique<json::Document>();
@@ -187,7 +189,9 @@ inline TestPass sync(const Controller& controller, const TestWorld& world, const
                                .config = world.config(),
                                .now = now,
                                .random = 7,
-                               .storage = made.memory->storage()});
+                               .storage = made.memory->storage(),
+                               .secret = {0x0123456789abcdef, 0xfedcba9876543210},
+                               .place = &test_place});
   return made;
 }
 

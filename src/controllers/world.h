@@ -6,6 +6,7 @@
 // pass.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -87,6 +88,12 @@ struct Key {
   auto operator<=>(const Key&) const = default;
 };
 
+// Where clients reach this server, and what they check it with.
+struct ServerPlace {
+  std::string url = {};        // without a slash at the end
+  std::string authority = {};  // PEM
+};
+
 // Everything that a pass is given.
 struct Turn {
   const World& world;
@@ -95,7 +102,10 @@ struct Turn {
   Time now;
   std::uint64_t random;      // another one for each pass
   json::StoragePtr storage;  // for what the pass makes; lives until it was carried out
-  bool time_is_up = false;   // the last pass wanted to look again after a while (Pass::again), and that is over
+  // For a secret that the pass makes up; used for nothing else.
+  std::array<std::uint64_t, 2> secret = {};
+  const ServerPlace* place = nullptr;  // null: nobody reaches it
+  bool time_is_up = false;  // the last pass wanted to look again after a while (Pass::again), and that is over
 };
 
 }  // namespace vg::controllers

@@ -398,6 +398,8 @@ Task<bool> Engine::Work::pass(Loop& loop, const Key& key) {
                                .now = parts_.backend.clock.wall_now(),
                                .random = random_u64(),
                                .storage = arena.storage(),
+                               .secret = {random_u64(), random_u64()},
+                               .place = &parts_.place,
                                .time_is_up = time_is_up(loop, key)};
   const Pass first = controller.sync(turn);
   note_waiting(loop, key, first.waits_for_nodes);

@@ -31,6 +31,7 @@ class Engine {
     std::span<const controllers::Controller> controllers;
     DiskAgent* disks = nullptr;  // null: this machine keeps none
     NodeLink* nodes = nullptr;   // null: no node can be asked
+    controllers::ServerPlace place = {};
   };
   explicit Engine(Parts parts);
   ~Engine();

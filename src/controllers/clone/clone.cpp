@@ -353,8 +353,8 @@ constexpr Trigger triggers[] = {{.resource = kinds::snapshot, .keys = of_snapsho
 }  // namespace
 }  // namespace clone
 
-Controller clone_controller() {
-  return {.name = "clone",
+Controller vm_clone_controller() {
+  return {.name = "vm_clone",
           .resource = kinds::clone,
           .component = "clone-controller",
           .triggers = clone::triggers,

@@ -5,6 +5,6 @@
 
 namespace vg::controllers {
 
-Controller clone_controller();
+Controller vm_clone_controller();
 
 }  // namespace vg::controllers

@@ -30,7 +30,7 @@ Stage stage(std::string_view clone = wanted, std::string_view vm_more = "{}") {
 }
 
 void settle(Stage& s) {
-  s.settle({clone_controller(), snapshot_controller(), snapshot_content_controller(), restore_controller()});
+  s.settle({vm_clone_controller(), snapshot_controller(), snapshot_content_controller(), restore_controller()});
 }
 
 void bind_all(Stage& s) {
@@ -43,7 +43,7 @@ std::string at(const Stage& s, std::string_view pointer) { return s.text(kinds::
 // 5.3
 TEST(Clone, OfAStoppedVm) {
   Stage s = stage();
-  s.pass(clone_controller(), "c");
+  s.pass(vm_clone_controller(), "c");
   EXPECT_EQ(at(s, "/status/phase"), "SnapshotInProgress");
   EXPECT_EQ(at(s, "/status/snapshotName"), "tmp-snapshot-c-uid");
   EXPECT_EQ(s.condition(kinds::clone, "c", "Progressing"), "True Still processing");
@@ -121,13 +121,13 @@ TEST(Clone, TellsWhatIsWrong) {
   for (const Row& row : rows) {
     Stage s = stage();
     row.change(s);
-    s.pass(clone_controller(), "c");
+    s.pass(vm_clone_controller(), "c");
     EXPECT_EQ(at(s, "/status/phase"), row.phase) << row.id;
     EXPECT_THAT(s.condition(kinds::clone, "c", "Ready"), HasSubstr(row.words)) << row.id;
     EXPECT_EQ(s.condition(kinds::clone, "c", "Progressing"), row.phase.empty() ? "False Pending" : "False Failed");
     EXPECT_THAT(s.events, Contains(fmt::format("{} Normal", row.event))) << row.id;
     const std::size_t told = s.events.size();
-    EXPECT_FALSE(s.pass(clone_controller(), "c")) << row.id << ": Q-15";
+    EXPECT_FALSE(s.pass(vm_clone_controller(), "c")) << row.id << ": Q-15";
     EXPECT_EQ(s.events.size(), told) << "told once";
   }
 }

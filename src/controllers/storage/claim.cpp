@@ -9,6 +9,7 @@
 #include "controllers/common/owners.h"
 #include "controllers/common/patch.h"
 #include "controllers/storage/facts.h"
+#include "controllers/storage/record_fill.h"
 #include "json/access.h"
 #include "json/patch.h"
 
@@ -96,7 +97,8 @@ void remove(Work& work) {
   if (used_by_vmi(work.turn.world, ns, name)) return;
   const json::Object* volume = work.persistent_volume();
   if (disk_of(work.turn.world, work.claim)) {
-    for (const std::string_view fill : {"import", "upload", "clone"}) work.pass.unwanted_jobs.push_back(work.job(fill));
+    for (const std::string_view fill : {"import", "upload", "clone", "restore"})
+      work.pass.unwanted_jobs.push_back(work.job(fill));
     const std::string retained = is_retained(volume) ? work.volume() : std::string();
     ask(work.pass, work.turn, work.disk_job(work.job("remove"), RemoveClaim{.retain_as = retained}));
     return;
@@ -294,6 +296,8 @@ Pass sync(const Turn& turn) {
   const auto disk = disk_of(turn.world, *claim);
   if (!disk)
     provision(work, storage_class);
+  else if (phase_of(*claim) != "Bound" && waits_for_record(work.pass, turn, *claim, *disk))
+    return std::move(work.pass);
   else if (phase_of(*claim) != "Bound")
     bind_claim(work, storage_class, disk->capacity);
   else

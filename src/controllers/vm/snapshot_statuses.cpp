@@ -5,6 +5,8 @@
 #include <string>
 
 #include "controllers/common/owners.h"
+#include "controllers/copies/names.h"
+#include "controllers/copies/source.h"
 #include "json/access.h"
 
 namespace vg::controllers::vm {
@@ -46,15 +48,17 @@ std::string no_snapshot_class(string_view storage_class, string_view volume) {
                      storage_class, volume);
 }
 
-// Why a volume cannot be snapshotted. There are no classes of volume snapshots here, so that none can.
+// Why a volume cannot be snapshotted; empty when it can (VMC-174). What this machine keeps itself can, and it has no
+// classes of volume snapshots for the others.
 std::string obstacle(const World& world, const Object& vm, const Object& volume) {
   const string_view name = json::get_string_or(volume, "name");
   const string_view claim = claim_name(volume);
   if (claim.empty())  // VMC-170
     return fmt::format("snapshots of this type of volume are not supported [{}]", name);
   const Object* there = world.get(kinds::claim, metadata_text(vm, "namespace"), claim);
-  if (!there) return "PVC not found";                                        // VMC-171
-  return no_snapshot_class(storage_class(world, vm, volume, *there), name);  // VMC-172
+  if (!there) return "PVC not found";  // VMC-171
+  const string_view used = storage_class(world, vm, volume, *there);
+  return used == copies::local_class ? std::string() : no_snapshot_class(used, name);  // VMC-172
 }
 
 }  // namespace
@@ -62,14 +66,19 @@ std::string obstacle(const World& world, const Object& vm, const Object& volume)
 void update_snapshot_statuses(Object& status, const World& world, const Object& vm) {
   Array statuses(status.storage());
   const auto add = [&](string_view name, std::string reason) {
-    statuses.push_back(Value({{"name", name}, {"enabled", false}, {"reason", reason}}, status.storage()));
+    Object entry(status.storage());
+    entry["name"] = name;
+    entry["enabled"] = reason.empty();
+    if (!reason.empty()) entry["reason"] = reason;
+    statuses.emplace_back(std::move(entry));
   };
   each(volumes_of(template_spec_of(vm)),
        [&](const Object& volume) { add(json::get_string_or(volume, "name"), obstacle(world, vm, volume)); });
   const Object* state = persistent_state(world, vm);
   if (state)
-    add(fmt::format("persistent-state-for-{}", metadata_text(vm, "name")),
-        no_snapshot_class(storage_class_of(*state), metadata_text(*state, "name")));
+    add(copies::state_volume_name(metadata_text(vm, "name")),
+        copies::is_local(*state) ? std::string()
+                                 : no_snapshot_class(storage_class_of(*state), metadata_text(*state, "name")));
   if (statuses.empty())
     json::erase(status, "volumeSnapshotStatuses");
   else
