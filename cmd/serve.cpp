@@ -33,6 +33,7 @@
 #include "confine.h"
 #include "disks/agent.h"
 #include "disks/worker.h"
+#include "exports/service.h"
 #include "flags.h"
 #include "housekeeping/first_start.h"
 #include "http/certificates.h"
@@ -279,21 +280,20 @@ std::string first_steps(const ServeOptions& options) {
 }
 
 void print_welcome(std::FILE* out, const ServeOptions& options, const ListenAddress& listen, const local::Pki& pki) {
-  fmt::print(
-      out,
-      "{}\n"
-      "serving the KubeVirt API at {}{}\n"
-      "\n"
-      "In another terminal:\n"
-      "  export KUBECONFIG={}\n"
-      "  kubectl get vms --all-namespaces\n"
-      "{}"
-      "Without kubectl:\n"
-      "  curl --cacert {} -H \"Authorization: Bearer $(cat {})\" {}/healthz\n"
-      "\n"
-      "Ctrl-C stops it.\n",
-      server::version_line(), listen.url(), running_text(options), quoted(pki.kubeconfig()), first_steps(options),
-      quoted(pki.file("ca.crt")), quoted(pki.file("admin.token")), listen.url());
+  fmt::print(out,
+             "{}\n"
+             "serving the KubeVirt API at {}{}\n"
+             "\n"
+             "In another terminal:\n"
+             "  export KUBECONFIG={}\n"
+             "  kubectl get vms --all-namespaces\n"
+             "{}"
+             "Without kubectl:\n"
+             "  curl --cacert {} -H \"Authorization: Bearer $(cat {})\" {}/healthz\n"
+             "\n"
+             "Ctrl-C stops it.\n",
+             server::version_line(), listen.url(), running_text(options), quoted(pki.kubeconfig()),
+             first_steps(options), quoted(pki.file("ca.crt")), quoted(pki.file("admin.token")), listen.url());
   std::fflush(out);
 }
 
@@ -344,6 +344,8 @@ class Standalone {
   std::unique_ptr<StandaloneApi> api_;
   std::unique_ptr<Subresources> subresources_;
   std::unique_ptr<uploads::UploadService> uploads_;  // null with --api-only
+  controllers::ServerPlace place_;
+  std::unique_ptr<exports::ExportService> exports_;  // likewise
   std::unique_ptr<server::Router> router_;
   std::unique_ptr<http::Server> server_;
   std::optional<http::CertificateWatcher> certificates_;  // lives on a core of the server, so it goes first
@@ -423,6 +425,7 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
   if (*worker)
     made->disks_ =
         std::make_unique<disks::WorkerAgent>(std::move(*worker), made->clock_, options.import_blocked_networks);
+  made->place_ = {.url = listen.url(), .authority = std::string(made->pki_->authority_pem())};
   if (auto opened = made->open_api(options, listen, *address, std::move(cipher)); !opened) return fail(opened.error());
   made->subresources_ = std::make_unique<Subresources>(*made->api_, options.node, made->metrics_);
   made->add_routes();
@@ -500,6 +503,12 @@ void Standalone::add_routes() {
                                     .clock = clock_,
                                     .folder = (folder_.path() / disks_folder).native()});
   uploads_->add_routes(*router_);
+  exports_ = std::make_unique<exports::ExportService>(
+      exports::ExportService::Parts{.store = api_->store(),
+                                    .environment = api_->admission(),
+                                    .place = place_,
+                                    .folder = (folder_.path() / disks_folder).native()});
+  exports_->add_routes(*router_);
 }
 
 Result<void> Standalone::load_certificates() {
@@ -531,7 +540,7 @@ void Standalone::run(std::function<void()> started) {
   });
   certificates_->start();
   if (disks_) disks_->start_listening();
-  api_->start(server_->core(0), runs_, disks_.get());
+  api_->start(server_->core(0), runs_, {.disks = disks_.get(), .nodes = &subresources_->nodes(), .place = place_});
   server_->core(0).post(std::move(started));  // behind what the parts have posted
   ProcessSignals::Watch watch(
       signals_, renewal_interval, [this](int signal) { on_signal(signal); }, [this] { renew(); });

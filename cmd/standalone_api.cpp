@@ -247,9 +247,9 @@ Task<void> StandaloneApi::run_controllers(Core& core) {
   co_await engine_->run();
 }
 
-void StandaloneApi::start(Core& core, Runs runs, DiskAgent* disks) {
+void StandaloneApi::start(Core& core, Runs runs, Machine machine) {
   quotas_->start();
-  core.post([this, &core, runs, disks] {
+  core.post([this, &core, runs, machine = std::move(machine)] {
     tasks_.emplace_back(audit_->keep_flushing(core));
     if (metrics_ && health_) tasks_.emplace_back(keep_showing_health(core));
     if (runs == Runs::nothing) return;
@@ -259,7 +259,7 @@ void StandaloneApi::start(Core& core, Runs runs, DiskAgent* disks) {
     controllers_.push_back(resources::make_event_expiry(parts, limits::event_life, limits::event_expiry_interval));
     if (system_ && !system_->own_place_only) controllers_.push_back(resources::make_system_controller(parts, *system_));
     for (const auto& controller : controllers_) tasks_.emplace_back(controller->run());
-    if (runs != Runs::controllers && !disks) return;
+    if (runs != Runs::controllers && !machine.disks) return;
     const auto rows = runs == Runs::controllers ? controllers::all() : controllers::of_storage();
     rows_.assign(rows.begin(), rows.end());
     if (simulated_nodes_)
@@ -269,7 +269,9 @@ void StandaloneApi::start(Core& core, Runs runs, DiskAgent* disks) {
                                                                      .config = config_,
                                                                      .metrics = *metrics_,
                                                                      .controllers = rows_,
-                                                                     .disks = disks});
+                                                                     .disks = machine.disks,
+                                                                     .nodes = machine.nodes,
+                                                                     .place = machine.place});
     tasks_.emplace_back(run_controllers(core));
     running_engine_.store(engine_.get(), std::memory_order_release);
   });

@@ -60,6 +60,13 @@ enum class Runs : std::uint8_t {
 
 class StandaloneApi {
  public:
+  // What controllers reach beside objects. What is null is not there.
+  struct Machine {
+    DiskAgent* disks = nullptr;
+    NodeLink* nodes = nullptr;
+    controllers::ServerPlace place = {};
+  };
+
   // Opens the store and brings it to what a first start needs. The clock outlives this.
   static Result<std::unique_ptr<StandaloneApi>> open(const StandaloneApiOptions& options, const Clock& clock);
   ~StandaloneApi();
@@ -74,7 +81,7 @@ class StandaloneApi {
 
   // On the core, before it runs: what goes on in the background. System objects are kept if the options say what they
   // are.
-  void start(Core& core, Runs runs, DiskAgent* disks = nullptr);
+  void start(Core& core, Runs runs, Machine machine = {});
   // After the cores have stopped, before they are destroyed: waits until the store has answered everything.
   void stop();
 

@@ -36,6 +36,8 @@ class Subresources {
   Subresources(const Subresources&) = delete;
   Subresources& operator=(const Subresources&) = delete;
 
+  NodeLink& nodes() { return nodes_; }
+
   void add_routes(server::Router& router);
   // After the cores have stopped, before they are destroyed.
   void stop() {

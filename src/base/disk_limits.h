@@ -56,4 +56,17 @@ inline constexpr std::chrono::seconds upload_ready_max{10};
 // Of one part of a form: a few lines.
 inline constexpr std::size_t upload_part_head_bytes_max = 8 * kib;
 
+// --- exports
+// Of a download in memory, and what a worker reads at once: some milliseconds from a disk.
+inline constexpr std::size_t export_piece_bytes = 256 * kib;
+// What is packed at once, at most: a few megabytes take a worker about ten milliseconds.
+inline constexpr int export_pieces_at_once = 8;
+// Downloads at once. Each has a piece in memory, a packed one twice as much, and they share two workers with everybody.
+inline constexpr int export_downloads_max = 32;
+// Of a folder that is exported as an archive: its list is in memory.
+inline constexpr std::size_t export_files_max = 10'000;
+inline constexpr int export_folders_max = 32;
+// A worker that has too much to do is asked again after this.
+inline constexpr std::chrono::milliseconds export_worker_wait{50};
+
 }  // namespace vg::limits

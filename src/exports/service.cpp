@@ -1,0 +1,384 @@
+#include "exports/service.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+#include "admission/instancetype/expand.h"
+#include "auth/digest.h"
+#include "base/base64.h"
+#include "base/disk_limits.h"
+#include "base/off_loop.h"
+#include "controllers/copies/names.h"
+#include "controllers/exports/links.h"
+#include "controllers/vm/machine.h"
+#include "disks/folder.h"
+#include "exports/bytes.h"
+#include "exports/manifests.h"
+#include "exports/request.h"
+#include "json/access.h"
+#include "json/document.h"
+#include "objects/draft.h"
+#include "server/path.h"
+
+namespace vg::exports {
+namespace {
+
+using controllers::vm::at;
+using json::Object;
+using server::Call;
+using std::string_view;
+namespace kinds = controllers::kinds;
+
+constexpr string_view token_name = "x-kubevirt-export-token";
+
+string_view text(const Object* object, string_view member) {
+  return object ? json::get_string_or(*object, member) : string_view();
+}
+
+bool is_get(const Call& call) { return call.request().method == "GET"; }
+
+// As upstream: without a body.
+http::Response bare(int status) { return {.status = status}; }
+
+std::string token_of(const Call& call) {
+  for (const server::QueryParameter& parameter : server::read_query(call.request().query))
+    if (parameter.name == token_name) return parameter.value;
+  return std::string(call.request().headers.find(token_name).value_or(""));
+}
+
+// One of the names that the export's links have.
+bool has_volume(const Object& exported, string_view name) {
+  const Object* link = at(&exported, {"status", "links", "external"});
+  return link && controllers::vm::named(json::get_array(*link, "volumes"), name);
+}
+
+// A download that cannot go on: the connection ends, so that nobody takes what came for the whole.
+[[noreturn]] void break_off(const std::string& why) { throw std::runtime_error("a download was broken off: " + why); }
+
+}  // namespace
+
+class ExportService::Work {
+ public:
+  explicit Work(Parts parts) : parts_(std::move(parts)) {}
+
+  Task<void> serve(Call& call);
+
+ private:
+  // What a request is about, opened.
+  struct Export {
+    json::Document memory = json::Document();
+    std::deque<json::Value> objects = {};  // stay where they are
+    ExportPath path;
+    std::string uid, token;
+    const Object* object = nullptr;
+  };
+  // One of a few.
+  class Place {
+   public:
+    explicit Place(std::atomic<int>& taken) : taken_(taken), has_(++taken <= limits::export_downloads_max) {}
+    ~Place() { --taken_; }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+    explicit operator bool() const { return has_; }
+
+   private:
+    std::atomic<int>& taken_;
+    bool has_;
+  };
+
+  const Object* load(Export& about, string_view resource, string_view name) const;
+  Result<void> find(Export& about) const;
+  Result<disks::Descriptor> open_volume(Export& about) const;
+  Result<std::string> record_of(Export& about) const;
+  bool is_served(const Export& about, Revision& seen) const;
+  Task<void> answer(Call& call, Export& about);
+  Task<void> send(Call& call, const Export& about, http::Response head, std::unique_ptr<ByteSource> bytes) const;
+  Task<void> send_file(Call& call, const Export& about, disks::Descriptor file) const;
+  Task<void> serve_file(Call& call, Export& about);
+  Task<void> serve_gzip(Call& call, Export& about);
+  Task<void> serve_folder(Call& call, Export& about);
+  Task<void> serve_archive(Call& call, Export& about);
+  Task<void> serve_manifests(Call& call, Export& about);
+  Result<json::Array> vm_manifests(Export& about) const;
+
+  Parts parts_;
+  std::atomic<int> downloads_ = 0;
+};
+
+// --- who asks for what -----------------------------------------------------------------------------------------------
+
+const Object* ExportService::Work::load(Export& about, string_view resource, string_view name) const {
+  const ObjectPtr stored = name.empty() ? nullptr : parts_.store.get(resource, about.path.ns, name);
+  if (!stored) return nullptr;
+  return about.objects.emplace_back(resources::load_object(*stored, about.memory.storage())).if_object();
+}
+
+// 404 without such an export, 503 while it is not ready.
+Result<void> ExportService::Work::find(Export& about) const {
+  about.object = load(about, kinds::vm_export, about.path.name);
+  if (!about.object) return fail(Status::not_found("export.kubevirt.io", "virtualmachineexports", about.path.name));
+  const Object* status = at(about.object, {"status"});
+  if (text(status, "phase") != "Ready") return fail(Status::unavailable("the export is not ready"));
+  about.uid = text(at(about.object, {"metadata"}), "uid");
+  const Object* secret = load(about, kinds::secret, text(status, "tokenSecretRef"));
+  const auto token = base64_decode(text(at(secret, {"data"}), "token"));
+  if (!token || token->empty())  // EXP-87
+    return fail(Status::internal_error("the Secret with the token of the export cannot be read"));
+  about.token = *token;
+  return {};
+}
+
+Task<void> ExportService::Work::serve(Call& call) {
+  Export about;
+  auto path = parse_export_path(call.rest());
+  if (!path) co_return call.refuse(path.error());
+  about.path = std::move(*path);
+  if (const auto found = find(about); !found) co_return call.refuse(found.error());
+  if (!auth::equal_in_constant_time(about.token, token_of(call)))
+    co_return call.respond(bare(call.failed_login(Status::unauthorized("the token is not that of the export")).code));
+  const Place place(downloads_);
+  if (!place) {
+    http::Response busy = bare(503);
+    busy.headers.emplace_back("Retry-After", "1");
+    co_return call.respond(std::move(busy));
+  }
+  call.leave_seat();
+  co_await answer(call, about);
+}
+
+Task<void> ExportService::Work::answer(Call& call, Export& about) {
+  const bool of_volume = about.path.form != Form::manifests && about.path.form != Form::secret;
+  if (of_volume && !has_volume(*about.object, about.path.volume)) co_return call.respond(bare(404));
+  if (about.path.form != Form::raw && about.path.form != Form::folder && !is_get(call))
+    co_return call.respond(bare(400));
+  switch (about.path.form) {
+    case Form::raw:
+      co_return co_await serve_file(call, about);
+    case Form::gzip:
+      co_return co_await serve_gzip(call, about);
+    case Form::folder:
+      co_return co_await serve_folder(call, about);
+    case Form::archive:
+      co_return co_await serve_archive(call, about);
+    case Form::manifests:
+    case Form::secret:
+      co_return co_await serve_manifests(call, about);
+  }
+}
+
+// --- volumes ---------------------------------------------------------------------------------------------------------
+
+// EXP-85: of a snapshot, the record that holds what was in the claim.
+Result<std::string> ExportService::Work::record_of(Export& about) const {
+  const Object* snapshot = load(about, kinds::snapshot, text(at(about.object, {"spec", "source"}), "name"));
+  const Object* content =
+      load(about, kinds::snapshot_content, text(at(snapshot, {"status"}), "virtualMachineSnapshotContentName"));
+  std::string record;
+  const Object* spec = at(content, {"spec"});
+  controllers::vm::each(spec ? json::get_array(*spec, "volumeBackups") : nullptr, [&](const Object& backup) {
+    const Object* claim = json::get_object(backup, "persistentVolumeClaim");
+    if (text(at(claim, {"metadata"}), "name") == about.path.volume)
+      record = controllers::copies::record_name(about.path.ns, text(&backup, "volumeSnapshotName"));
+  });
+  if (record.empty()) return fail(Status::not_found("export.kubevirt.io", "volumes", about.path.volume));
+  return record;
+}
+
+// The folder that the volume is kept in.
+Result<disks::Descriptor> ExportService::Work::open_volume(Export& about) const {
+  const auto root = disks::DiskFolder::open(parts_.folder);
+  if (!root) return fail(Status::internal_error(root.error().message));
+  disks::Outcome<disks::Descriptor> folder;
+  if (text(at(about.object, {"spec", "source"}), "kind") == "VirtualMachineSnapshot") {
+    const auto record = record_of(about);
+    if (!record) return fail(record.error());
+    folder = root->record(*record);
+  } else {
+    folder = root->claim({.ns = about.path.ns, .name = about.path.volume});
+  }
+  if (!folder) return fail(Status::not_found("export.kubevirt.io", "volumes", about.path.volume));
+  return std::move(*folder);
+}
+
+// EXP-84. `seen`: the revision at which it was; 0: none.
+bool ExportService::Work::is_served(const Export& about, Revision& seen) const {
+  const ObjectPtr stored = parts_.store.get(kinds::vm_export, about.path.ns, about.path.name);
+  if (!stored || stored->uid() != about.uid) return false;
+  if (stored->revision() == seen) return true;
+  seen = stored->revision();
+  json::Document memory;
+  const json::Value now = resources::load_object(*stored, memory.storage());
+  return text(at(now.if_object(), {"status"}), "phase") == "Ready";
+}
+
+// One piece at a time: read by a worker, written, and on with the next while the export is served.
+Task<void> ExportService::Work::send(Call& call, const Export& about, http::Response head,
+                                     std::unique_ptr<ByteSource> bytes) const {
+  if (!co_await call.begin_stream(std::move(head))) co_return;
+  std::vector<char> piece(limits::export_piece_bytes);
+  Revision seen = 0;
+  while (!call.cancelled()) {
+    if (!is_served(about, seen)) break_off("the export is not served any more");
+    const auto got = co_await off_loop(call.core(), piece.size(), [&] { return bytes->read(piece); });
+    if (!got && got.error().code == 429) {
+      co_await call.core().sleep(limits::export_worker_wait);
+      continue;
+    }
+    if (!got) break_off(got.error().message);
+    if (*got == 0) co_return;
+    if (!co_await call.write({piece.data(), *got})) co_return;
+  }
+  break_off("the server stops, or the client has left");
+}
+
+Task<void> ExportService::Work::send_file(Call& call, const Export& about, disks::Descriptor file) const {
+  const auto size = size_of(file);
+  if (!size) co_return call.refuse(size.error());
+  const bool conditional = call.request().headers.find("If-Range").has_value();  // there is nothing to compare it with
+  const RangeAnswer part = read_range(conditional ? std::nullopt : call.request().headers.find("Range"), *size);
+  if (part.state == RangeState::unsatisfiable) {
+    http::Response refusal = bare(416);
+    refusal.headers.emplace_back("Content-Range", fmt::format("bytes */{}", *size));
+    co_return call.respond(std::move(refusal));
+  }
+  http::Response head{.status = part.state == RangeState::part ? 206 : 200,
+                      .content_type = "application/octet-stream",
+                      .headers = {{"Accept-Ranges", "bytes"}, {"Content-Length", std::to_string(part.range.length)}}};
+  if (part.state == RangeState::part)
+    head.headers.emplace_back("Content-Range", fmt::format("bytes {}-{}/{}", part.range.from,
+                                                           part.range.from + part.range.length - 1, *size));
+  co_await send(call, about, std::move(head),
+                std::make_unique<FilePart>(std::move(file), part.range.from, part.range.length));
+}
+
+Task<void> ExportService::Work::serve_file(Call& call, Export& about) {  // EXP-70, EXP-83
+  const auto folder = open_volume(about);
+  if (!folder) co_return call.refuse(folder.error());
+  auto file = open_below(folder->get(), disks::image_file, false);
+  if (!file) co_return call.refuse(file.error());
+  co_await send_file(call, about, std::move(*file));
+}
+
+Task<void> ExportService::Work::serve_gzip(Call& call, Export& about) {  // EXP-71
+  const auto folder = open_volume(about);
+  if (!folder) co_return call.refuse(folder.error());
+  auto file = open_below(folder->get(), disks::image_file, false);
+  if (!file) co_return call.refuse(file.error());
+  const auto size = size_of(*file);
+  if (!size) co_return call.refuse(size.error());
+  co_await send(call, about, {.content_type = "application/gzip"},
+                std::make_unique<Gzip>(std::make_unique<FilePart>(std::move(*file), 0, *size)));
+}
+
+Task<void> ExportService::Work::serve_archive(Call& call, Export& about) {  // EXP-73
+  auto folder = open_volume(about);
+  if (!folder) co_return call.refuse(folder.error());
+  auto unpacked = open_below(folder->get(), disks::unpacked_folder, true);
+  const bool is_image = !unpacked;
+  auto archive = co_await off_loop(call.core(), limits::export_piece_bytes, [&] {
+    return TarArchive::open(is_image ? std::move(*folder) : std::move(*unpacked), is_image ? disks::image_file : "");
+  });
+  if (!archive) co_return call.refuse(archive.error());
+  co_await send(call, about, {.content_type = "application/gzip"}, std::make_unique<Gzip>(std::move(*archive)));
+}
+
+// EXP-72: files of the claim, and a page that names them.
+Task<void> ExportService::Work::serve_folder(Call& call, Export& about) {
+  auto folder = open_volume(about);
+  if (!folder) co_return call.refuse(folder.error());
+  auto root = open_below(folder->get(), disks::unpacked_folder, true);
+  const string_view wanted = about.path.file;
+  if (!root && wanted != disks::image_file && !wanted.empty()) co_return call.respond(bare(404));
+  const int from = root ? root->get() : folder->get();
+  if (!wanted.empty() && !wanted.ends_with('/')) {
+    auto file = open_below(from, wanted, false);
+    if (file && size_of(*file)) co_return co_await send_file(call, about, std::move(*file));
+  }
+  auto shown = open_below(from, wanted, true);
+  if (!shown) co_return call.respond(bare(404));
+  const auto names = root ? names_in(shown->get()) : std::vector<std::string>{disks::image_file};
+  call.respond({.content_type = "text/html; charset=utf-8",
+                .headers = {{"X-Content-Type-Options", "nosniff"}},
+                .body = folder_page(names, about.path.ends_with_slash ? "" : "dir/")});
+}
+
+// --- manifests -------------------------------------------------------------------------------------------------------
+
+Result<json::Array> ExportService::Work::vm_manifests(Export& about) const {
+  const Object* source = at(about.object, {"spec", "source"});
+  const Object* vm = nullptr;
+  std::map<std::string, const Object*, std::less<>> claims;
+  if (text(source, "kind") == "VirtualMachineSnapshot") {  // as the snapshot holds it
+    const Object* snapshot = load(about, kinds::snapshot, text(source, "name"));
+    const Object* content =
+        load(about, kinds::snapshot_content, text(at(snapshot, {"status"}), "virtualMachineSnapshotContentName"));
+    vm = at(content, {"spec", "source", "virtualMachine"});
+    const Object* spec = at(content, {"spec"});
+    controllers::vm::each(spec ? json::get_array(*spec, "volumeBackups") : nullptr, [&](const Object& backup) {
+      const Object* claim = json::get_object(backup, "persistentVolumeClaim");
+      if (const Object* kept = at(claim, {"spec"})) claims.emplace(text(at(claim, {"metadata"}), "name"), kept);
+    });
+  } else {
+    vm = load(about, kinds::vm, text(source, "name"));
+    const Object* link = at(about.object, {"status", "links", "external"});
+    controllers::vm::each(link ? json::get_array(*link, "volumes") : nullptr, [&](const Object& volume) {
+      const Object* claim = load(about, kinds::claim, text(&volume, "name"));
+      if (const Object* kept = at(claim, {"spec"})) claims.emplace(text(&volume, "name"), kept);
+    });
+  }
+  if (!vm) return fail(Status::not_found("kubevirt.io", "virtualmachines", std::string(text(source, "name"))));
+  const auto config = parts_.environment.config.current();
+  const auto session = parts_.environment.lookups.open("");
+  json::Value whole(*vm, about.memory.storage());
+  json::ensure_object(whole.get_object(), "metadata")["namespace"] = about.path.ns;
+  const auto expanded = admission::expand_vm(whole.get_object(), {.config = *config,
+                                                                  .lookups = session->lookups(),
+                                                                  .randomness = parts_.environment.randomness,
+                                                                  .own_namespace = parts_.environment.own_namespace,
+                                                                  .now = parts_.environment.clock.wall_now(),
+                                                                  .storage = about.memory.storage()});
+  if (!expanded) return fail(expanded.error());
+  const std::string base = controllers::exports::export_base(parts_.place.url, about.path.ns, about.path.name);
+  return manifests({.name = about.path.name,
+                    .ns = about.path.ns,
+                    .base = base,
+                    .authority = parts_.place.authority,
+                    .vm = expanded->get_object(),
+                    .claims = std::move(claims)},
+                   about.memory.storage());
+}
+
+Task<void> ExportService::Work::serve_manifests(Call& call, Export& about) {  // EXP-74, EXP-75
+  json::Array objects(about.memory.storage());
+  if (about.path.form == Form::secret) {
+    objects.emplace_back(header_secret(about.path.name, about.path.ns, about.token, about.memory.storage()));
+  } else {
+    auto made = vm_manifests(about);
+    if (!made) co_return call.refuse(made.error());
+    objects = std::move(*made);
+  }
+  const bool yaml = call.request().headers.find("Accept") == "application/yaml";
+  call.respond({.content_type = yaml ? "application/yaml" : "application/json",
+                .headers = {{"Cache-Control", "no-store"}},
+                .body = yaml ? print_yaml(objects) : print_list(objects)});
+}
+
+// --- outside ---------------------------------------------------------------------------------------------------------
+
+ExportService::ExportService(Parts parts) : work_(std::make_unique<Work>(std::move(parts))) {}
+ExportService::~ExportService() = default;
+
+void ExportService::add_routes(server::Router& router) {
+  // The token says who may, and not who asks.
+  router.add_prefix(server::Access::anyone, server::Router::any_method,
+                    std::string(controllers::exports::export_prefix), server::RouteClass::subresource,
+                    [work = work_.get()](Call& call) { return work->serve(call); });
+}
+
+}  // namespace vg::exports
