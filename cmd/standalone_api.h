@@ -58,15 +58,15 @@ enum class Runs : std::uint8_t {
   controllers,   // also those of VMs
 };
 
+// What controllers reach beside objects. What is null is not there.
+struct Machine {
+  DiskAgent* disks = nullptr;
+  NodeLink* nodes = nullptr;
+  controllers::ServerPlace place = {};
+};
+
 class StandaloneApi {
  public:
-  // What controllers reach beside objects. What is null is not there.
-  struct Machine {
-    DiskAgent* disks = nullptr;
-    NodeLink* nodes = nullptr;
-    controllers::ServerPlace place = {};
-  };
-
   // Opens the store and brings it to what a first start needs. The clock outlives this.
   static Result<std::unique_ptr<StandaloneApi>> open(const StandaloneApiOptions& options, const Clock& clock);
   ~StandaloneApi();
