@@ -39,7 +39,7 @@ Value config_map(const ManifestParts& parts, const json::StoragePtr& storage) {
                storage);
 }
 
-// by the name of the claim, which is that of the template.
+// spec copies Q-11: by the name of the claim, which is that of the template.
 void import_templates(Object& spec, const ManifestParts& parts, const json::StoragePtr& storage) {
   vm::edit::each(spec, "dataVolumeTemplates", [&](Object& wanted) {
     const std::string name(controllers::metadata_text(wanted, "name"));

@@ -13,7 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// spec copies 6.6, Q-11
+// spec copies 6.6, spec copies Q-11
 TEST(ExportManifests, MakeTheVmElsewhere) {
   auto vm = json::Document::parse(R"({"metadata":{"name":"vm","uid":"u","resourceVersion":"7","labels":{"l":"v"}},
       "spec":{"dataVolumeTemplates":[{"metadata":{"name":"VOLUME10"},"spec":{"sourceRef":{"name":"x"}}},

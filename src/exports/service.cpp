@@ -314,7 +314,7 @@ Result<json::Array> ExportService::Work::vm_manifests(Export& about) const {
   const Object* source = at(about.object, {"spec", "source"});
   const Object* vm = nullptr;
   std::map<std::string, const Object*, std::less<>> claims;
-  if (text(source, "kind") == "VirtualMachineSnapshot") {  // as the snapshot holds it
+  if (text(source, "kind") == "VirtualMachineSnapshot") {  // spec copies Q-10: as the snapshot holds it
     const Object* snapshot = load(about, kinds::snapshot, text(source, "name"));
     const Object* content =
         load(about, kinds::snapshot_content, text(at(snapshot, {"status"}), "virtualMachineSnapshotContentName"));

@@ -216,7 +216,7 @@ Next restore_phase(Work& work) {
   const Object* restore = work.get(kinds::restore, work.shown("restoreName"));
   const Object* status = restore ? vm::status_of(*restore) : nullptr;
   if (!restore) return not_visible(work);  // CLN-32
-  if (find_condition(status, "Failure"))
+  if (find_condition(status, "Failure"))   // spec copies Q-14
     return failing(
         work, "RestoreFailed",
         fmt::format("Restore {} failed: {}", work.shown("restoreName"), condition_reason(status, "Failure")));
@@ -272,7 +272,7 @@ constexpr Phase phases[] = {{"", snapshot_phase},
 Next look(Work& work) {
   for (const Phase& one : phases)
     if (one.name == work.shown("phase")) return one.look(work);
-  return Next::shown;  // Failed, and what is not known: as it is
+  return Next::shown;  // Failed, and what is not known: as it is (spec copies Q-15)
 }
 
 Pass sync(const Turn& turn) {

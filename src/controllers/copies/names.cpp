@@ -8,7 +8,7 @@
 namespace vg::controllers::copies {
 namespace {
 
-constexpr std::size_t label_max = 63;
+constexpr std::size_t label_length = 63;
 constexpr std::size_t hash_part = 10;  // "-" and eight digits, and another "-"
 
 std::string hash(std::string_view text) {  // FNV-1a
@@ -21,10 +21,10 @@ std::string hash(std::string_view text) {  // FNV-1a
 
 std::string joined_name(std::string_view base, std::string_view suffix) {
   std::string whole = fmt::format("{}-{}", base, suffix);
-  if (whole.size() <= label_max) return whole;
-  if (suffix.size() + hash_part < label_max)
-    return fmt::format("{}-{}-{}", base.substr(0, label_max - hash_part - suffix.size()), hash(base), suffix);
-  return fmt::format("{}-{}", base.substr(0, std::min(base.size(), label_max - hash_part + 1)), hash(whole));
+  if (whole.size() <= label_length) return whole;
+  if (suffix.size() + hash_part < label_length)
+    return fmt::format("{}-{}-{}", base.substr(0, label_length - hash_part - suffix.size()), hash(base), suffix);
+  return fmt::format("{}-{}", base.substr(0, std::min(base.size(), label_length - hash_part + 1)), hash(whole));
 }
 
 std::string content_name(std::string_view snapshot_uid) { return fmt::format("vmsnapshot-content-{}", snapshot_uid); }
@@ -40,8 +40,8 @@ std::string record_name(std::string_view ns, std::string_view volume_snapshot) {
 std::string state_volume_name(std::string_view vm) { return joined_name("persistent-state-for", vm); }
 
 std::string label_value(std::string_view name) {
-  if (name.size() <= label_max) return std::string(name);
-  return fmt::format("{}-{}", name.substr(0, label_max - hash_part + 1), hash(name));
+  if (name.size() <= label_length) return std::string(name);
+  return fmt::format("{}-{}", name.substr(0, label_length - hash_part + 1), hash(name));
 }
 
 std::string export_service_name(std::string_view name) {

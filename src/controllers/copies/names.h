@@ -15,7 +15,7 @@ std::string volume_snapshot_name(std::string_view snapshot_uid, std::string_view
 std::string record_name(std::string_view ns, std::string_view volume_snapshot);
 // The volume that stands for what a VM keeps of its firmware.
 std::string state_volume_name(std::string_view vm);
-// A name as the value of a label, which may not be longer than 63 characters.
+// A name as the value of a label, which may not be longer than 63 characters (spec copies Q-23).
 std::string label_value(std::string_view name);
 
 std::string export_service_name(std::string_view name);

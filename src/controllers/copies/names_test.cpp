@@ -27,7 +27,7 @@ TEST(CopyNames, RecordsBelongToTheirNamespace) {
   EXPECT_EQ(record_name("n", volume_snapshot_name("u-1", "root")), "n.vmsnapshot-u-1-volume-root");
 }
 
-//
+// spec copies Q-23
 TEST(CopyNames, LabelsFit) {
   EXPECT_EQ(label_value("short"), "short");
   EXPECT_EQ(label_value(times(200, 'a')).size(), 63);

@@ -18,8 +18,8 @@ std::string renamed_revision(std::string_view name, std::string_view from, std::
   std::string made(name);
   const std::size_t place = from.empty() ? std::string::npos : made.find(from);
   if (place != std::string::npos) made.replace(place, from.size(), to);
-  constexpr std::size_t name_max = 253;
-  return made.size() <= name_max ? made : label_value(made);
+  constexpr std::size_t name_length = 253;
+  return made.size() <= name_length ? made : label_value(made);
 }
 
 Effect revision_copy(const Turn& turn, const json::Object& revision, const std::string& name, const Owner& owner) {

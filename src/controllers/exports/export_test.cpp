@@ -171,7 +171,7 @@ TEST(Export, WaitsForTheSecretOfTheUser) {
   EXPECT_FALSE(s.get(kinds::secret, "export-token-e"));
 }
 
-// EXP-86, Q-09: whatever its phase, and whatever its status says.
+// EXP-86, spec copies Q-09: whatever its phase, and whatever its status says.
 TEST(Export, Ends) {
   Stage s = stage(of_vm(R"({"spec":{"ttlDuration":"10m"},"status":{"phase":"Skipped",
       "ttlExpirationTime":"2099-01-01T00:00:00Z"}})"));

@@ -102,7 +102,7 @@ ExportSource vm_source(const World& world, string_view ns, string_view name) {
     return source;
   }
   source.has_content = true;
-  if (claims.waiting || claims.found.empty()) {  // EXP-22, Q-24
+  if (claims.waiting || claims.found.empty()) {  // EXP-22, spec copies Q-24
     source.reason = "VolumesNotPopulated";
     source.message = fmt::format("not all volumes of VM {} are filled", name);
     source.looks_again = true;

@@ -33,7 +33,7 @@ bool change_volume(const Work& work, Object& volume) {
     point_at(*source, "name", claim);
     return true;
   }
-  const bool hotpluggable = json::get_bool_or(*source, "hotpluggable", false);
+  const bool hotpluggable = json::get_bool_or(*source, "hotpluggable", false);  // spec copies Q-07
   json::erase(volume, "dataVolume");
   Object& plain = json::ensure_object(volume, "persistentVolumeClaim");
   point_at(plain, "claimName", claim);

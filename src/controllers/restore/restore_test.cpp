@@ -316,7 +316,7 @@ TEST(Restore, LetsGoOfItsTarget) {
   EXPECT_EQ(s.text(kinds::vm, "a", "/status"), "{}");
 }
 
-// RST-39, Q-06
+// RST-39, spec copies Q-06
 TEST(Restore, MakesRevisionsAgain) {
   const std::string vm = merged(stopped_vm, R"({"spec":{"instancetype":{"name":"u1","revisionName":"s-u1"}}})");
   Stage s = stage();

@@ -50,7 +50,7 @@ std::optional<Value> saved_spec(const Turn& turn, const State& state) {
   return Value(spec, turn.storage);
 }
 
-// SNAP-34, Q-03: instance type and preference as they were, whether spec or status knows which that is.
+// SNAP-34, spec copies Q-03: instance type and preference as they were, whether spec or status knows which that is.
 bool keep_revisions(Pass& pass, const Turn& turn, const State& state, Object& spec) {
   for (const MatcherRef& matcher : matchers) {
     const string_view name = revision_in_use(spec, *state.source.vm, matcher);

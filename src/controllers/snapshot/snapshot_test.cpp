@@ -297,7 +297,7 @@ TEST(Snapshot, OfARunningVmHoldsWhatItWasStartedAs) {
   EXPECT_FALSE(lost.get(kinds::snapshot_content, content)) << "the revision is missing";
 }
 
-// SNAP-34, Q-03
+// SNAP-34, spec copies Q-03
 TEST(Snapshot, KeepsRevisionsOfInstanceTypes) {
   for (
       const std::string_view more :

@@ -136,7 +136,7 @@ Object snapshot_status(const Turn& turn, const State& state, const Lock& lock) {
   if (state.source.vm) vm::edit::set_text(status, "sourceUID", metadata_text(*state.source.vm, "uid"));
   show_content(status, state.content);
   Progress progress = show_phase(status, turn, state, lock);
-  if (vm::edit::has(status, "error")) progress = {.reason = "In error state"};  // SNAP-66, without Q-02
+  if (vm::edit::has(status, "error")) progress = {.reason = "In error state"};  // SNAP-66, without spec copies Q-02
   set(status, "Progressing", progress.going, progress.reason, turn.now);
   const bool ready = json::get_bool_or(status, "readyToUse", false);
   set(status, "Ready", ready, ready ? "Ready" : "Not ready", turn.now);
