@@ -25,6 +25,7 @@
 #include "local/rbac.h"
 #include "local/service_account_tokens.h"
 #include "objects/quota_keeper.h"
+#include "ports/node_link.h"
 #include "resources/api.h"
 #include "resources/audit.h"
 #include "server/health.h"

@@ -18,6 +18,8 @@
 #include "config/cluster_config.h"
 #include "controllers/controller.h"
 #include "objects/object_request.h"
+#include "ports/disk_agent.h"
+#include "ports/node_link.h"
 
 namespace vg::engine {
 
