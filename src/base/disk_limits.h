@@ -63,6 +63,7 @@ inline constexpr std::size_t export_piece_bytes = 256 * kib;
 inline constexpr int export_pieces_at_once = 8;
 // Downloads at once. Each has a piece in memory, a packed one twice as much, and they share two workers with everybody.
 inline constexpr int export_downloads_max = 32;
+inline constexpr int export_downloads_each_max = 8;  // of one export
 // Of a folder that is exported as an archive: its list is in memory.
 inline constexpr std::size_t export_files_max = 10'000;
 inline constexpr int export_folders_max = 32;

@@ -3,9 +3,9 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
-#include <atomic>
 #include <deque>
 #include <map>
+#include <mutex>
 #include <stdexcept>
 #include <utility>
 
@@ -78,18 +78,32 @@ class ExportService::Work {
     std::string uid, token;
     const Object* object = nullptr;
   };
-  // One of a few.
+  // One of a few downloads, and of fewer of one export.
   class Place {
    public:
-    explicit Place(std::atomic<int>& taken) : taken_(taken), has_(++taken <= limits::export_downloads_max) {}
-    ~Place() { --taken_; }
+    Place(Work& work, const std::string& uid) : work_(work), uid_(uid) {
+      const std::lock_guard lock(work_.mutex_);
+      const auto own = work_.of_export_.find(uid_);
+      const int own_count = own == work_.of_export_.end() ? 0 : own->second;
+      has_ = work_.downloads_ < limits::export_downloads_max && own_count < limits::export_downloads_each_max;
+      if (!has_) return;
+      ++work_.downloads_;
+      ++work_.of_export_[uid_];
+    }
+    ~Place() {
+      if (!has_) return;
+      const std::lock_guard lock(work_.mutex_);
+      --work_.downloads_;
+      if (--work_.of_export_[uid_] == 0) work_.of_export_.erase(uid_);
+    }
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
     explicit operator bool() const { return has_; }
 
    private:
-    std::atomic<int>& taken_;
-    bool has_;
+    Work& work_;
+    const std::string& uid_;
+    bool has_ = false;
   };
 
   const Object* load(Export& about, string_view resource, string_view name) const;
@@ -108,7 +122,9 @@ class ExportService::Work {
   Result<json::Array> vm_manifests(Export& about) const;
 
   Parts parts_;
-  std::atomic<int> downloads_ = 0;
+  std::mutex mutex_;
+  int downloads_ = 0;
+  std::map<std::string, int> of_export_;  // by uid; those that have none are not there
 };
 
 // --- who asks for what -----------------------------------------------------------------------------------------------
@@ -142,7 +158,7 @@ Task<void> ExportService::Work::serve(Call& call) {
   if (const auto found = find(about); !found) co_return call.refuse(found.error());
   if (!auth::equal_in_constant_time(about.token, token_of(call)))
     co_return call.respond(bare(call.failed_login(Status::unauthorized("the token is not that of the export")).code));
-  const Place place(downloads_);
+  const Place place(*this, about.uid);
   if (!place) {
     http::Response busy = bare(503);
     busy.headers.emplace_back("Retry-After", "1");
