@@ -17,7 +17,7 @@ const json::Object* settings(const Manifest& manifest) {
 // Why a name in the list of feature gates is of no use; empty for one that is.
 std::string_view useless(std::string_view name) {
   const auto gate = config::find_gate(name);
-  if (!gate) return "is no feature gate that is known; letter case counts";
+  if (!gate) return "is not a feature gate that is known; letter case counts";
   switch (config::gates()[static_cast<std::size_t>(*gate)].state) {
     case config::GateState::ga:
       return "is always on by now";
@@ -101,7 +101,7 @@ constexpr std::array table = std::to_array<Warning>({
     {.id = "WISE-46",
      .title = "Guests should run with hardware support",
      .field = "spec.configuration.developerConfiguration.useEmulation",
-     .why = "Emulation is for trying KubeVirt out on machines without it. On a real cluster it hides that a node's "
+     .why = "Emulation is for trying KubeVirt out on hosts without it. On a real cluster it hides that a node's "
             "virtualization is turned off.",
      .advice = "Leave it out where nodes have /dev/kvm.",
      .good = kubevirt_with<R"({"developerConfiguration":{"useEmulation":false}})">,

@@ -187,7 +187,8 @@ constexpr std::array table = std::to_array<Warning>({
     {.id = "WISE-24",
      .title = "What must be unique does not belong into a template of many",
      .field = "spec.template.spec.domain.devices.interfaces[].macAddress",
-     .why = "All machines of a pool or a replica set get it: two MAC addresses on one network, or two guests with one "
+     .why = "All VMs of a pool, and all VMIs of a replica set, get it: two MAC addresses on one network, or two guests "
+            "with one "
             "UUID, break each other.",
      .advice = "Leave it out, so that each gets its own.",
      .good = R"({"apiVersion":"kubevirt.io/v1","kind":"VirtualMachineInstanceReplicaSet","metadata":{"name":"demo"},
@@ -200,7 +201,7 @@ constexpr std::array table = std::to_array<Warning>({
        "memory":{"guest":"1Gi"}},"networks":[{"name":"default","pod":{}}]}}}})",
      .look = look_at_shared_identity},
     {.id = "WISE-25",
-     .title = "Machines of one template should not write to one disk",
+     .title = "VMs of one template should not write to one disk",
      .field = "spec.template.spec.volumes[].persistentVolumeClaim",
      .why = "File systems are not made for two writers that do not know of each other: the disk is damaged soon.",
      .advice = "Use dataVolumeTemplates of a pool, which make a volume for each VM; a container disk; or an ephemeral "

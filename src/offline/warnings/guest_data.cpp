@@ -81,7 +81,7 @@ void look_at_headers(const Manifest& manifest, Remarks& found) {
   for_each_cloud_init(manifest.machine, [&](const ListItem& volume, std::string_view source, const json::Object& data) {
     if (!has_header(json::get_string_or(data, "userData")))
       found.push_back({.field = volume.field(fmt::format("{}.userData", source)),
-                       .message = "cloud-init ignores it: the first line does not say what it is"});
+                       .message = "cloud-init ignores it: the first line has no header such as #cloud-config"});
   });
 }
 

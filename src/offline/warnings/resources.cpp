@@ -92,7 +92,7 @@ void look_at_topology(const Manifest& manifest, Remarks& found) {
 
 constexpr std::array table = std::to_array<Warning>({
     {.id = "WISE-26",
-     .title = "A VM should say how much memory it has",
+     .title = "The memory of a VM should be given",
      .field = "spec.template.spec.domain.memory.guest",
      .why =
          "The server takes a VM without memory, since an instance type may come later; its VMI is refused, so the VM "

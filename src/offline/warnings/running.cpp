@@ -26,7 +26,7 @@ void look_at_grace_period(const Manifest& manifest, Remarks& found) {
 void look_at_once(const Manifest& manifest, Remarks& found) {
   if (run_strategy(manifest) == "Once")
     found.push_back({.field = run_strategy_field(manifest),
-                     .message = "the VM runs again when its VMI is deleted, by an eviction for instance, and cannot be "
+                     .message = "the VM runs again when its VMI is deleted, by an eviction for example, and cannot be "
                                 "started after it has ended"});
 }
 
