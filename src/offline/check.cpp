@@ -23,7 +23,6 @@ struct Job {
   std::size_t document = 0;
   Piece piece;
   std::vector<Order> again = {};  // only these objects; empty: all
-  std::size_t turn = 0;           // of learning of its objects; nothing to learn of those that are read again
 };
 
 // From one thread that reads to some that judge.
@@ -60,28 +59,6 @@ class Jobs {
   bool ended_ = false;
 };
 
-// Has threads learn of objects in the order of the files, whoever reads them: which of two objects of one name is the
-// first must not depend on how fast they are read.
-class Turns {
- public:
-  // Waits until all before have had their turn.
-  void wait(std::size_t turn) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return next_ == turn; });
-  }
-  void pass(std::size_t turn) {
-    wait(turn);
-    const std::lock_guard lock(mutex_);
-    ++next_;
-    changed_.notify_all();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::size_t next_ = 1;
-};
-
 // Where a document stands, to be read once more.
 struct Location {
   std::size_t source;
@@ -106,6 +83,10 @@ class Run {
     work([this](const Put& put) { read_all(put); });
     if (!undivided_.empty()) work([this](const Put& put) { read_undivided(put); });
     if (!open_.empty()) work([this](const Put& put) { read_open(put); });
+    // Those that exist beside the files have orders behind all of theirs.
+    if (const auto late = known_.displaced();
+        !late.empty() && *late.begin() < Order{.document = documents_ + 1}.number())
+      work([&](const Put& put) { read_displaced(late, put); });
     return finish();
   }
 
@@ -120,21 +101,14 @@ class Run {
   // Lets `fill` hand out jobs, and returns when all are done.
   template <class Fill>
   void work(Fill fill) {
-    if (threads() == 1)
-      return fill([this](Job job) {
-        if (job.again.empty()) job.turn = ++last_turn_;
-        do_job(job);
-      });
+    if (threads() == 1) return fill([this](const Job& job) { do_job(job); });
     Jobs jobs;
     std::vector<std::jthread> threads_now;
     for (std::size_t i = 0; i < threads(); ++i)
       threads_now.emplace_back([&] {
         for (Job job; jobs.take(job);) do_job(job);
       });
-    fill([&](Job job) {
-      if (job.again.empty()) job.turn = ++last_turn_;
-      jobs.put(std::move(job));
-    });
+    fill([&](Job job) { jobs.put(std::move(job)); });
     jobs.end();
   }
 
@@ -187,22 +161,14 @@ class Run {
   void do_job(const Job& job) {
     const PieceOfFile text{.file = sources_[job.source]->name(), .piece = job.piece, .document = job.document};
     Examination how{.world = world_, .options = options_};
-    bool learned = !job.again.empty();
-    const auto take_turn = [&](const std::function<void(KnownObjects&)>& learn_objects) {
-      turns_.wait(job.turn);
-      learn_objects(known_);
-      turns_.pass(job.turn);
-      learned = true;
-    };
     if (job.again.empty())
-      how.learn = take_turn;
+      how.learns = &known_;
     else
       how.wanted = [&](Order order) { return std::ranges::find(job.again, order) != job.again.end(); };
     const auto objects = examine(text, how, [&](Order order, ObjectReport report) {
       if (job.again.empty() && !report.asked.empty()) leave_open(job, order, report);
       keep(order, std::move(report));
     });
-    if (!learned) turns_.pass(job.turn);  // there was nothing to learn
     if (!job.again.empty()) return;
     const std::lock_guard lock(mutex_);
     if (!objects) undivided_.insert(job.document);
@@ -259,6 +225,26 @@ class Run {
     for (auto& [piece, orders] : again) put_again(piece, std::move(orders), put);
   }
 
+  // Objects that were judged before another one of their name was read that stands before them. This is rare, so
+  // nobody noted where they stand.
+  void read_displaced(const std::set<std::size_t>& orders, const Put& put) {
+    std::size_t document = 0;
+    for (std::size_t i = 0; i < sources_.size(); ++i) {
+      PieceReader reader(*sources_[i]);
+      while (auto piece = reader.next()) {
+        if (!*piece) break;
+        std::vector<Order> again;
+        const Order first{.document = ++document, .item = 0};
+        for (auto at = orders.lower_bound(first.number()); at != orders.end(); ++at) {
+          if (*at >= Order{.document = document + 1, .item = 0}.number()) break;
+          again.push_back({.document = document, .item = *at - first.number()});
+        }
+        if (!again.empty())
+          put({.source = i, .document = document, .piece = std::move(**piece), .again = std::move(again)});
+      }
+    }
+  }
+
   void put_again(Order piece, std::vector<Order> orders, const Put& put) {
     const Location at = location_of(piece);
     auto text = sources_[at.source]->read(at.offset, at.bytes);
@@ -304,8 +290,7 @@ class Run {
   const World& world_;
   const CheckOptions& options_;
 
-  std::size_t documents_ = 0, last_turn_ = 0;  // of the reading thread
-  Turns turns_;
+  std::size_t documents_ = 0;  // of the reading thread
   std::mutex mutex_;
   Outcome outcome_;
   std::map<Order, ObjectReport> reports_;

@@ -383,15 +383,12 @@ std::optional<std::size_t> examine(const PieceOfFile& text, const Examination& h
     return 0;
   }
   if (document.value->is_null()) return 0;
-  if (how.learn)
-    how.learn([&](KnownObjects& known) {
-      for_each_object(document, text, [&](const Subject& subject) { learn_object(subject, how.options, known); });
-    });
   if (!document.duplicates.empty() && !how.wanted) report(whole, repeated_fields(text, locator, how.options));
   std::size_t count = 0;
   for_each_object(document, text, [&](const Subject& subject) {
     if (how.wanted && !how.wanted(subject.order)) return;
     ++count;
+    if (how.learns) learn_object(subject, how.options, *how.learns);
     report(subject.order, examine_object(text, subject, locator, how));
   });
   return count;

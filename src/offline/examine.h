@@ -58,13 +58,13 @@ using Report = std::function<void(Order, ObjectReport)>;
 // item of a list that cannot be read by itself.
 bool learn(const PieceOfFile& text, const CheckOptions& options, KnownObjects& known);
 
-// Reports each object of a document for which `wanted` says so, and what is wrong with the document itself. `learn` is
-// called before any of them is judged, with what adds them to those that are known. Returns how many there were;
+// Reports each object of a document for which `wanted` says so, and what is wrong with the document itself. With
+// `learns` they are added to those that are known before they are judged. Returns how many there were;
 // nothing for an item of a list that cannot be read by itself.
 struct Examination {
   const World& world;
   const CheckOptions& options;
-  std::function<void(const std::function<void(KnownObjects&)>&)> learn = {};
+  KnownObjects* learns = nullptr;
   std::function<bool(Order)> wanted = {};  // empty: all
 };
 std::optional<std::size_t> examine(const PieceOfFile& text, const Examination& how, const Report& report);

@@ -91,10 +91,17 @@ void KnownObjects::add(ObjectPtr object, std::size_t order) {
   const std::string resource(object->resource());
   const std::unique_lock lock(mutex_);
   const auto [place, fresh] = objects_.try_emplace(std::move(key), Entry{object, order});
-  if (fresh)
+  if (fresh) {
     ++counts_[resource];
-  else if (order < place->second.order)
+  } else if (order < place->second.order) {
+    displaced_.insert(place->second.order);
     place->second = {std::move(object), order};
+  }
+}
+
+std::set<std::size_t> KnownObjects::displaced() const {
+  const std::shared_lock lock(mutex_);
+  return displaced_;
 }
 
 ObjectPtr KnownObjects::get(std::string_view resource, std::string_view ns, std::string_view name) const {

@@ -36,6 +36,8 @@ class KnownObjects {
   std::size_t count(std::string_view resource) const;
   // The order of the first of that name.
   std::size_t first_of(const ObjectKey& key) const;
+  // The orders of objects that were the first of their name until one was added that stands before them.
+  std::set<std::size_t> displaced() const;
   const FurtherObjects* further() const { return further_; }
 
  private:
@@ -49,6 +51,7 @@ class KnownObjects {
   mutable std::shared_mutex mutex_;
   std::map<std::string, Entry> objects_;
   std::map<std::string, std::size_t, std::less<>> counts_;
+  std::set<std::size_t> displaced_;
 };
 
 // A name that somebody looked for and that nothing answers to.

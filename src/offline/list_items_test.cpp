@@ -30,9 +30,7 @@ Outcome whole(const std::string& text) {
   const CheckOptions options;
   const Piece piece{.text = text};
   Outcome outcome;
-  const Examination how{.world = surroundings, .options = options, .learn = [&](const auto& learn_objects) {
-                          learn_objects(world.known);
-                        }};
+  const Examination how{.world = surroundings, .options = options, .learns = &world.known};
   const auto objects = examine({.file = "f", .piece = piece, .document = 1}, how, [&](Order, ObjectReport report) {
     outcome.silenced += report.silenced;
     std::ranges::move(report.findings, std::back_inserter(outcome.findings));
