@@ -50,6 +50,13 @@ class PolicyCase(unittest.TestCase):
         self.assertEqual(status, code, (method, path, answer))
         return answer
 
+    def restart(self):
+        self.connection.close()
+        self.server.stop()
+        self.server.log.close()
+        self.server.start()
+        type(self).connection = self.server.connect()
+
     def policy(self, *validations, rules=(CONFIG_MAPS,), code=201, name=None, **spec):
         """One about this test's namespace alone. A validation is an expression, or all of it."""
         written = [{"expression": one} if isinstance(one, str) else one for one in validations]
@@ -161,12 +168,9 @@ class Enforced(PolicyCase):
         self.config_map("m")
         self.assertIn(f"Validation failed for ValidatingAdmissionPolicy '{self.ns}' with binding '{self.ns}': failed expression: false",
                       " ".join(self.warnings))
-        self.server.stop()
-        with open(os.path.join(self.server.state, "audit", "audit.log"), encoding="utf-8") as file:
+        self.restart()
+        with open(os.path.join(self.server.state, "audit.log"), encoding="utf-8") as file:
             lines = [json.loads(line) for line in file if '"annotations"' in line]
-        self.connection.close()
-        self.server.start()
-        type(self).connection = self.server.connect()
         found = lines[-1]["annotations"]
         self.assertTrue(found[f"{self.ns}/who"].startswith("by "), found)
         failure = json.loads(found["validation.policy.admission.k8s.io/validation_failure"])
@@ -219,10 +223,7 @@ class Enforced(PolicyCase):
         self.bind()
         self.config_map("m", code=422)
         self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "locked"}}, code=422)
-        self.server.stop()
-        self.connection.close()
-        self.server.start()  # what the server does by itself is not asked
-        type(self).connection = self.server.connect()
+        self.restart()  # what the server does by itself is not asked
         self.config_map("m", code=422)
         self.ask("DELETE", f"{POLICIES}/{self.ns}")
         self.config_map("m")
