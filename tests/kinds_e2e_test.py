@@ -103,6 +103,17 @@ KINDS = [
             {"verbs": ["get"], "nonResourceURLs": ["/healthz"]}]}]}}, ["p", 1000, "<none>", None, "?"]),
     ("flowcontrol.apiserver.k8s.io/v1", "prioritylevelconfigurations", False, {"kind": "PriorityLevelConfiguration", "spec": {
         "type": "Limited", "limited": {"limitResponse": {"type": "Queue", "queuing": {}}}}}, ["Limited", 30, 64, 8, 50]),
+    ("admissionregistration.k8s.io/v1", "validatingadmissionpolicies", False, {"kind": "ValidatingAdmissionPolicy", "spec": {
+        "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}, "matchConstraints": {"resourceRules": [
+            {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["deployments"], "resourceNames": ["n"]}]},
+        "variables": [{"name": "v", "expression": "object.spec"}], "matchConditions": [{"name": "c", "expression": "true"}],
+        "auditAnnotations": [{"key": "k", "valueExpression": "'x'"}],
+        "validations": [{"expression": "variables.v.replicas > 1", "reason": "Forbidden", "messageExpression": "'few'"}]}},
+     [1, "v1/ConfigMap"]),
+    ("admissionregistration.k8s.io/v1", "validatingadmissionpolicybindings", False, {
+        "kind": "ValidatingAdmissionPolicyBinding", "spec": {"policyName": "nobody", "validationActions": ["Deny"], "matchResources": {
+            "namespaceSelector": {"matchLabels": {"a": "b"}}}, "paramRef": {"name": "p", "parameterNotFoundAction": "Deny"}}},
+     ["nobody", "*/p"]),
     ("events.k8s.io/v1", "events", True, {"kind": "Event", "eventTime": "2026-01-02T03:04:05.000006Z", "action": "Act",
         "reason": "Because", "reportingController": "example.com/c", "reportingInstance": "c-0", "note": "hello", "type": "Normal",
         "regarding": {"kind": "Pod", "name": "p", "namespace": "default"}}, None),

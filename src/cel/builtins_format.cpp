@@ -96,8 +96,20 @@ class Formatter {
                           : value.is(Tag::integer) ? static_cast<double>(value.integer)
                                                    : static_cast<double>(value.unsigned_integer);
     if (!std::isfinite(number)) return append(std::isnan(number) ? "NaN" : number < 0 ? "-Infinity" : "Infinity");
-    append(verb.letter == 'f' ? fmt::format("{:.{}f}", number, verb.precision)
-                              : fmt::format("{:.{}e}", number, verb.precision));
+    const std::string plain = fmt::format("{:.{}f}", number, verb.precision);
+    append(verb.letter == 'f' ? plain : with_power(fmt::format("{:.{}e}", number, verb.precision)));
+  }
+
+  // 1.5e-03 as 1.5×10⁻⁰³, in which the reference implementation writes it.
+  static std::string with_power(string_view scientific) {
+    static constexpr string_view digits[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+    const std::size_t at = scientific.find('e');
+    std::string out = fmt::format("{}×10", scientific.substr(0, at));
+    for (const char c : scientific.substr(at + 1)) {
+      if (c == '-') out += "⁻";
+      if (c >= '0' && c <= '9') out += digits[c - '0'];
+    }
+    return out;
   }
 
   void print_based(const Value& value, int base) {
@@ -138,6 +150,12 @@ class Formatter {
         if (!std::isfinite(value.real))
           return append(std::isnan(value.real) ? "NaN" : value.real < 0 ? "-Infinity" : "Infinity");
         return append(cel::print_real(value.real));
+      case Tag::string:
+        // Inside of others a text is quoted.
+        if (depth == 0) return append(value.text);
+        append("\"");
+        append(value.text);
+        return append("\"");
       case Tag::list:
         return print_list(value, depth);
       case Tag::map:
@@ -175,7 +193,7 @@ class Formatter {
     for (std::size_t i = 0; i < order.size() && !problem_; ++i) {
       append(i > 0 ? ", " : "");
       append(order[i].first);
-      append(": ");
+      append(":");
       print_any(map.value_at(order[i].second), depth + 1);
     }
     append("}");

@@ -110,8 +110,7 @@ Value slice(Runtime& runtime, Arguments arguments) {
     return runtime.no_overload();
   const std::int64_t from = arguments[1].integer, to = arguments[2].integer;
   if (from < 0 || to < from || to > static_cast<std::int64_t>(arguments[0].size()))
-    return runtime.memory.error(
-        fmt::format("cannot slice({}, {}) a list of {} elements", from, to, arguments[0].size()));
+    return runtime.memory.error(fmt::format("cannot slice({}, {}), list is length {}", from, to, arguments[0].size()));
   const std::vector<Value> values = elements(runtime, arguments[0]);
   return runtime.memory.list(
       std::span(values).subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(to - from)));

@@ -93,9 +93,8 @@ class Evaluator {
   }
 
   Value member(const Value& target, string_view name) {
-    if (!target.is(Tag::map)) return no_overload();
     Value found;
-    if (target.find(Value::of_text(name), found)) return found;
+    if (target.is(Tag::map) && target.find(Value::of_text(name), found)) return found;
     return memory_.error(fmt::format("{}: {}", phrases::no_such_key, name));
   }
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "base/phrases.h"
@@ -20,22 +21,10 @@ using std::string_view;
 
 int sign_of(auto one, auto other) { return one < other ? -1 : one > other ? 1 : 0; }
 
-// Exact although a double cannot hold every integer.
-Order compare_real(double real, std::int64_t number) {
+// As the reference implementation: integers are rounded where a double cannot hold them.
+Order compare_real(double real, auto number) {
   if (std::isnan(real)) return {};
-  if (real < -9223372036854775808.0) return {true, -1};
-  if (real >= 9223372036854775808.0) return {true, 1};
-  const auto whole = static_cast<std::int64_t>(real);
-  if (whole != number) return {true, sign_of(whole, number)};
-  return {true, sign_of(real, static_cast<double>(whole))};
-}
-Order compare_real(double real, std::uint64_t number) {
-  if (std::isnan(real)) return {};
-  if (real < 0) return {true, -1};
-  if (real >= 18446744073709551616.0) return {true, 1};
-  const auto whole = static_cast<std::uint64_t>(real);
-  if (whole != number) return {true, sign_of(whole, number)};
-  return {true, sign_of(real, static_cast<double>(whole))};
+  return {true, sign_of(real, static_cast<double>(number))};
 }
 
 Order reversed(Order order) { return {order.known, -order.sign}; }
@@ -190,16 +179,23 @@ Value Memory::list(std::span<const Value> values) {
 Value Memory::map(std::vector<Entry> entries) {
   for (const Entry& entry : entries)
     if (!can_be_key(entry.key)) return error(fmt::format("unsupported key type: {}", type_name(entry.key)));
-  const auto less = [](const Entry& one, const Entry& other) { return compare_keys(one.key, other.key) < 0; };
-  std::ranges::sort(entries, less);
-  const auto same = [](const Entry& one, const Entry& other) { return compare_keys(one.key, other.key) == 0; };
-  if (std::ranges::adjacent_find(entries, same) != entries.end()) return error("a key of the map occurs twice");
+  std::vector<std::size_t> order(entries.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  // Of entries with one key the last counts.
+  std::ranges::sort(order, [&](std::size_t one, std::size_t other) {
+    const int sign = compare_keys(entries[one].key, entries[other].key);
+    return sign != 0 ? sign < 0 : one > other;
+  });
+  const auto same = [&](std::size_t one, std::size_t other) {
+    return compare_keys(entries[one].key, entries[other].key) == 0;
+  };
+  order.erase(std::ranges::unique(order, same).begin(), order.end());
   Value map(Tag::map);
   map.entries = nullptr;
-  map.count = entries.size();
-  if (entries.empty()) return map;
-  Entry* to = static_cast<Entry*>(allocate(entries.size() * sizeof(Entry), alignof(Entry)));
-  std::uninitialized_copy(entries.begin(), entries.end(), to);
+  map.count = order.size();
+  if (order.empty()) return map;
+  Entry* to = static_cast<Entry*>(allocate(order.size() * sizeof(Entry), alignof(Entry)));
+  for (std::size_t i = 0; i < order.size(); ++i) ::new (static_cast<void*>(to + i)) Entry(entries[order[i]]);
   map.entries = to;
   return map;
 }

@@ -205,7 +205,7 @@ class Memory {
   std::string_view keep(std::string_view text);
   Value list(std::span<const Value> values);
   Value list(const std::vector<Value>& values) { return list(std::span<const Value>(values)); }
-  // Orders the entries; an error for keys that occur twice or cannot be keys.
+  // Orders the entries; an error for keys that cannot be keys.
   Value map(std::vector<Entry> entries);
   Value optional(const Value& inner);
   Value text(std::string_view text, Tag tag = Tag::string) { return Value::of_text(keep(text), tag); }

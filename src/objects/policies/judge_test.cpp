@@ -191,40 +191,38 @@ TEST_F(JudgeTest, WarningsAndRecordsDoNotRefuse) {
 
 TEST_F(JudgeTest, ParametersAreEachEvaluated) {
   const string_view kind = R"({"paramKind":{"apiVersion":"v1","kind":"ConfigMap"}})";
-  const string_view at_most = R"([{"expression":"object.spec.replicas >= int(params.data.min)"
-}])";
+  const string_view at_least = R"j([{"expression":"object.spec.replicas >= int(params.data.min)"}])j";
   const string_view by_name = R"({"paramRef":{"name":"c","parameterNotFoundAction":"Deny"}})";
-EXPECT_THAT(refusal(set(at_most, kind, "{}", by_name)), HasSubstr("no params found for policy binding with `Deny`"));
-EXPECT_EQ(refusal(set(at_most, kind, "{}", R"({"paramRef":{"name":"c","parameterNotFoundAction":"Allow"}})")), "");
-world.params["ns/c"] = parsed(R"({"data":{"min":"1"}})");
-EXPECT_EQ(refusal(set(at_most, kind, "{}", by_name)), "");
-world.params["ns/d"] = parsed(R"({"data":{"min":"2"}})");
-EXPECT_NE(refusal(set(at_most, kind, "{}", R"({"paramRef":{"selector":{},"parameterNotFoundAction":"Deny"}})")), "");
-EXPECT_THAT(refusal(set(at_most, R"({"paramKind":{"apiVersion":"v1","kind":"Nothing"}})", "{}", by_name)),
-            HasSubstr("not known"));
-EXPECT_THAT(refusal(set(at_most, R"({"paramKind":{"apiVersion":"v1","kind":"Node"}})", "{}",
-                        R"({"paramRef":{"name":"c","namespace":"x","parameterNotFoundAction":"Deny"}})")),
-            HasSubstr("cluster-scoped"));
+  EXPECT_THAT(refusal(set(at_least, kind, "{}", by_name)), HasSubstr("no params found for policy binding with `Deny`"));
+  EXPECT_EQ(refusal(set(at_least, kind, "{}", R"({"paramRef":{"name":"c","parameterNotFoundAction":"Allow"}})")), "");
+  world.params["ns/c"] = parsed(R"({"data":{"min":"1"}})");
+  EXPECT_EQ(refusal(set(at_least, kind, "{}", by_name)), "");
+  world.params["ns/d"] = parsed(R"({"data":{"min":"2"}})");
+  EXPECT_NE(refusal(set(at_least, kind, "{}", R"({"paramRef":{"selector":{},"parameterNotFoundAction":"Deny"}})")), "");
+  EXPECT_THAT(refusal(set(at_least, R"({"paramKind":{"apiVersion":"v1","kind":"Nothing"}})", "{}", by_name)),
+              HasSubstr("not known"));
+  EXPECT_THAT(refusal(set(at_least, R"({"paramKind":{"apiVersion":"v1","kind":"Node"}})", "{}",
+                          R"({"paramRef":{"name":"c","namespace":"x","parameterNotFoundAction":"Deny"}})")),
+              HasSubstr("cluster-scoped"));
 }
 
 TEST_F(JudgeTest, QuestionsAreAskedOneAfterTheOther) {
-  const auto policies = set(R"([{"expression":"authorizer.group('').resource('pods').check('list').allowed()"}])");
+  const auto policies = set(R"j([{"expression":"authorizer.group('').resource('pods').check('list').allowed()"}])j");
   try {
-  judged(policies, subject());
-  FAIL() << "nothing was asked";
-} catch (const Unanswered& unanswered) {
-  EXPECT_EQ(unanswered.question.verb, "list");
-  EXPECT_EQ(unanswered.question.resource, "pods");
-  answers[unanswered.question] = {.allowed = true, .reason = {}, .error = {}};
-}
-EXPECT_EQ(refusal(policies), "");
+    judged(policies, subject());
+    FAIL() << "nothing was asked";
+  } catch (const Unanswered& unanswered) {
+    EXPECT_EQ(unanswered.question.verb, "list");
+    EXPECT_EQ(unanswered.question.resource, "pods");
+    answers[unanswered.question] = {.allowed = true, .reason = {}, .error = {}};
+  }
+  EXPECT_EQ(refusal(policies), "");
 }
 
 TEST_F(JudgeTest, AllPoliciesTogetherAreBounded) {
   PolicySet many;
   for (int i = 0; i < 80; ++i)
-    many.push_back(set(R"([{"expression":"lists.range(150000).all(x, x >= 0)"
-}])").front());
+    many.push_back(set(R"j([{"expression":"lists.range(150000).all(x, x >= 0)"}])j").front());
   EXPECT_THAT(refusal(many), HasSubstr("running out of cost budget"));
 }
 

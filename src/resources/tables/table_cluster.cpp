@@ -379,8 +379,12 @@ constexpr std::array policy_columns{name_column, TableColumn{.name = "Validation
 
 void policy_cells(Cells& row, const Object& object) {
   row.text(name_cell(object));
-  row.number(static_cast<std::int64_t>(list_part(part(object, "spec"), "validations").size()));
-  row.text("<unset>");
+  const Object& spec = part(object, "spec");
+  row.number(static_cast<std::int64_t>(list_part(spec, "validations").size()));
+  const Object& kind = part(spec, "paramKind");
+  row.text(kind.empty()
+               ? std::string("<unset>")
+               : fmt::format("{}/{}", json::get_string_or(kind, "apiVersion"), json::get_string_or(kind, "kind")));
   row.age(created(object));
 }
 
@@ -389,8 +393,14 @@ constexpr std::array policy_binding_columns{name_column, TableColumn{.name = "Po
 
 void policy_binding_cells(Cells& row, const Object& object) {
   row.text(name_cell(object));
-  row.text(json::get_string_or(part(object, "spec"), "policyName"));
-  row.text("<unset>");
+  const Object& spec = part(object, "spec");
+  row.text(json::get_string_or(spec, "policyName"));
+  const Object& params = part(spec, "paramRef");
+  const std::string_view name = json::get_string_or(params, "name");
+  if (!name.empty())
+    row.text(fmt::format("{}/{}", json::get_string_or(params, "namespace", "*"), name));
+  else
+    row.text(params.empty() ? std::string("<unset>") : label_selector_text(part(params, "selector")));
   row.age(created(object));
 }
 
