@@ -197,7 +197,8 @@ Value to_time(Runtime& runtime, Arguments arguments) {
 Value to_duration(Runtime& runtime, Arguments arguments) {
   const Value& value = arguments[0];
   if (value.is(Tag::duration)) return value;
-  if (value.is(Tag::integer)) return Value::of_duration(value.integer);
+  if (value.is(Tag::integer))
+    return Value::of_text("type conversion error from 'int' to 'google.protobuf.Duration'", Tag::error);
   if (!value.is(Tag::string)) return runtime.no_overload();
   const auto duration = parse_duration(value.text);
   return duration ? Value::of_duration(duration->count())

@@ -86,18 +86,22 @@ class Formatter {
   void print_number(const Value& value) {
     if (value.is(Tag::integer)) return append(fmt::format("{}", value.integer));
     if (value.is(Tag::unsigned_integer)) return append(fmt::format("{}", value.unsigned_integer));
-    if (value.is(Tag::real)) return append(cel::print_real(value.real));
     unfit(value);
   }
 
+  // 1234567.5 as 1,234,567.5.
+  static std::string grouped(std::string number) {
+    const std::size_t first = number.starts_with('-') ? 1 : 0;
+    for (std::size_t at = std::min(number.find('.'), number.size()); at > first + 3; at -= 3)
+      number.insert(at - 3, ",");
+    return number;
+  }
+
   void print_real_number(const Verb& verb, const Value& value) {
-    if (!value.is_number()) return unfit(value);
-    const double number = value.is(Tag::real)      ? value.real
-                          : value.is(Tag::integer) ? static_cast<double>(value.integer)
-                                                   : static_cast<double>(value.unsigned_integer);
-    if (!std::isfinite(number)) return append(std::isnan(number) ? "NaN" : number < 0 ? "-Infinity" : "Infinity");
-    const std::string plain = fmt::format("{:.{}f}", number, verb.precision);
-    append(verb.letter == 'f' ? plain : with_power(fmt::format("{:.{}e}", number, verb.precision)));
+    if (!value.is(Tag::real)) return unfit(value);
+    if (!std::isfinite(value.real)) return append(cel::print_real(value.real));
+    append(verb.letter == 'f' ? grouped(fmt::format("{:.{}f}", value.real, verb.precision))
+                              : with_power(fmt::format("{:e}", value.real)));
   }
 
   // 1.5e-03 as 1.5×10⁻⁰³, in which the reference implementation writes it.
@@ -147,26 +151,51 @@ class Formatter {
       case Tag::null:
         return append("null");
       case Tag::real:
-        if (!std::isfinite(value.real))
-          return append(std::isnan(value.real) ? "NaN" : value.real < 0 ? "-Infinity" : "Infinity");
-        return append(cel::print_real(value.real));
+        return append(depth == 0 || !std::isfinite(value.real) ? cel::print_real(value.real)
+                                                               : fmt::format("{:f}", value.real));
       case Tag::string:
-        // Inside of others a text is quoted.
-        if (depth == 0) return append(value.text);
-        append("\"");
-        append(value.text);
-        return append("\"");
+        return depth == 0 ? append(value.text) : append_quoted("", value.text);
+      case Tag::bytes:
+        if (depth > 0) return append_quoted("b", value.text);
+        return print_converted(value);
       case Tag::list:
         return print_list(value, depth);
       case Tag::map:
         return print_map(value, depth);
       case Tag::type:
         return append(value.text);
-      default: {
-        const Value text = find_builtin("string")->run(runtime_, std::span(&value, 1));
-        return text.is(Tag::string) ? append(text.text) : unfit(value);
-      }
+      default:
+        return depth == 0 ? print_converted(value) : print_inside(value);
     }
+  }
+
+  // As string() has it.
+  std::optional<string_view> converted(const Value& value) {
+    const Value text = find_builtin("string")->run(runtime_, std::span(&value, 1));
+    if (!text.is(Tag::string)) unfit(value);
+    return text.is(Tag::string) ? std::optional(text.text) : std::nullopt;
+  }
+  void print_converted(const Value& value) {
+    if (const auto text = converted(value)) append(*text);
+  }
+
+  // Inside of lists and maps it shows what kind of value it is.
+  void print_inside(const Value& value) {
+    const auto text = converted(value);
+    if (!text) return;
+    if (!value.is(Tag::duration) && !value.is(Tag::timestamp)) return append(*text);
+    append(value.is(Tag::duration) ? "duration(" : "timestamp(");
+    append_quoted("", *text);
+    append(")");
+  }
+
+  void append_quoted(string_view prefix, string_view text) {
+    std::string quoted = fmt::format("{}\"", prefix);
+    for (const char c : text) {
+      if (c == '"' || c == '\\') quoted += '\\';
+      quoted += c;
+    }
+    append(quoted + '"');
   }
 
   void print_list(const Value& list, int depth) {

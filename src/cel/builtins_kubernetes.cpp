@@ -55,7 +55,7 @@ Value is_integer(Runtime& runtime, Arguments arguments) {
 Value as_float(Runtime& runtime, Arguments arguments) {
   if (!are(arguments, {Tag::quantity})) return runtime.no_overload();
   if (const auto number = arguments[0].quantity->as_int64()) return Value::of(static_cast<double>(*number));
-  constexpr std::int64_t in_range = std::int64_t{1} << 53;
+  constexpr std::int64_t in_range = INT64_MAX;  // beyond it a value is cut
   for (const int scale : {-9, -6, -3, 0, 3, 6, 9, 12, 15, 18}) {
     const std::int64_t scaled = arguments[0].quantity->scaled_value(scale);
     if (scaled < in_range && scaled > -in_range) return Value::of(static_cast<double>(scaled) * std::pow(10.0, scale));
@@ -152,7 +152,7 @@ std::string normalized(string_view text) {
     while (part.size() > 1 && part[0] == '0') part.remove_prefix(1);
     out += fmt::format("{}{}", parts++ > 0 ? "." : "", part);
   }
-  for (; parts < 3; ++parts) out += parts == 0 ? "0" : ".0";
+  for (; parts > 0 && parts < 3; ++parts) out += ".0";
   return out + std::string(text.substr(rest));
 }
 
@@ -222,7 +222,8 @@ const Format formats[] = {
     {"labelValue", label_value_defects},
     {"uri", [](string_view text) { return unless(parse_url(text).has_value(), "must be an absolute URI"); }},
     {"uuid", [](string_view text) { return unless(is_uuid(text), "does not match the UUID format"); }},
-    {"byte", [](string_view text) { return unless(base64_decode(text).has_value(), "invalid base64"); }},
+    {"byte",
+     [](string_view text) { return unless(!text.empty() && base64_decode(text).has_value(), "invalid base64"); }},
     {"date", [](string_view text) { return unless(is_date(text), "invalid date"); }},
     {"datetime", [](string_view text) { return unless(parse_rfc3339(text).has_value(), "invalid datetime"); }},
 };

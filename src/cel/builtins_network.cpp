@@ -25,6 +25,8 @@ std::optional<IpAddress> read_address(string_view text) {
   return address && address->is_v4() && text.contains(':') ? std::nullopt : address;
 }
 std::optional<Cidr> read_cidr(string_view text) {
+  const std::size_t slash = text.find('/');
+  if (slash != text.npos && text.size() > slash + 2 && text[slash + 1] == '0') return std::nullopt;
   const auto cidr = parse_cidr(text);
   return cidr && cidr->address.is_v4() && text.contains(':') ? std::nullopt : cidr;
 }

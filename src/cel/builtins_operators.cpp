@@ -150,21 +150,28 @@ Value negation(Runtime& runtime, Arguments arguments) {
   return arguments[0].is(Tag::boolean) ? Value::of(!arguments[0].boolean) : runtime.no_overload();
 }
 
+// Values of libraries are compared with their like alone.
+bool incomparable(Arguments arguments) {
+  return arguments[0].tag >= Tag::quantity && arguments[0].tag != arguments[1].tag;
+}
+
 Value equals(Runtime& runtime, Arguments arguments) {
+  if (incomparable(arguments)) return runtime.no_overload();
   return Value::of(equal(arguments[0], arguments[1], runtime.meter));
 }
 Value differs(Runtime& runtime, Arguments arguments) {
+  if (incomparable(arguments)) return runtime.no_overload();
   return Value::of(!equal(arguments[0], arguments[1], runtime.meter));
 }
 
-// Two numbers that cannot be ordered (NaN) are neither less nor greater.
 template <class Holds>
 Value ordered(Runtime& runtime, Arguments arguments, Holds holds) {
   const Value &one = arguments[0], &other = arguments[1];
   runtime.meter.take_text(std::min(one.text.size(), other.text.size()));
   const bool library = one.tag > Tag::duration;  // these are compared by functions alone
   const Order order = library ? Order{} : compare(one, other);
-  if (!order.known && one.is_number() && other.is_number()) return Value::of(false);
+  if (!order.known && one.is_number() && other.is_number())
+    return Value::of_text("NaN values cannot be ordered", Tag::error);
   return order.known ? Value::of(holds(order.sign)) : runtime.no_overload();
 }
 Value less(Runtime& runtime, Arguments arguments) {
@@ -223,8 +230,9 @@ Value element(Runtime& runtime, const Value& in, const Value& key) {
 }
 
 Value maybe_element(Runtime& runtime, const Value& in, const Value& key) {
-  if (!in.is(Tag::map) && !in.is(Tag::list)) return runtime.no_overload();
+  if (!in.is(Tag::map) && !in.is(Tag::list)) return Value::optional_of(nullptr);
   const Value found = element(runtime, in, key);
+  if (in.is(Tag::list) && key.is(Tag::string)) return found;
   return found.is_error() ? Value::optional_of(nullptr) : runtime.memory.optional(found);
 }
 

@@ -79,7 +79,8 @@ Value index_of(Runtime& runtime, Arguments arguments) {
   const std::int64_t offset = from_start ? 0 : arguments[2].integer;
   const std::size_t from = offset < 0 ? string_view::npos : byte_at(text, offset);
   if (wanted.empty()) return Value::of(offset);
-  if (from == string_view::npos) return out_of_range(runtime, offset);
+  if (offset < 0) return out_of_range(runtime, offset);
+  if (from == string_view::npos) return Value::of(std::int64_t{-1});
   const std::size_t at = text.find(wanted, from);
   return Value::of(at == text.npos ? std::int64_t{-1} : static_cast<std::int64_t>(utf8_length(text.substr(0, at))));
 }
@@ -93,7 +94,8 @@ Value last_index_of(Runtime& runtime, Arguments arguments) {
   const auto length = static_cast<std::int64_t>(utf8_length(text));
   const std::int64_t offset = from_end ? length : arguments[2].integer;
   if (wanted.empty()) return Value::of(offset);
-  if (offset < 0 || offset > length) return out_of_range(runtime, offset);
+  if (offset < 0) return out_of_range(runtime, offset);
+  if (offset > length) return Value::of(std::int64_t{-1});
   const std::size_t at = text.rfind(wanted, byte_at(text, offset));
   return Value::of(at == text.npos ? std::int64_t{-1} : static_cast<std::int64_t>(utf8_length(text.substr(0, at))));
 }

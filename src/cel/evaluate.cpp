@@ -88,8 +88,9 @@ class Evaluator {
     if (!target.is(Tag::optional)) return member(target, node.text);
     if (!target.inner) return target;
     Value found;
-    if (!target.inner->is(Tag::map)) return no_overload();
-    return target.inner->find(Value::of_text(node.text), found) ? memory_.optional(found) : Value::optional_of(nullptr);
+    return target.inner->is(Tag::map) && target.inner->find(Value::of_text(node.text), found)
+               ? memory_.optional(found)
+               : Value::optional_of(nullptr);
   }
 
   Value member(const Value& target, string_view name) {
@@ -107,7 +108,9 @@ class Evaluator {
       target = *target.inner;
     }
     Value found;
-    return target.is(Tag::map) ? Value::of(target.find(Value::of_text(node.text), found)) : no_overload();
+    if (target.is(Tag::list)) return no_overload();
+    // What is no map has no members.
+    return Value::of(target.is(Tag::map) && target.find(Value::of_text(node.text), found));
   }
 
   // --- calls ---
@@ -329,6 +332,17 @@ class Evaluator {
     return find_builtin("@sortByAssociatedKeys")->run(runtime, arguments);
   }
 
+  // A key that is there already is an error.
+  Value add_entries(std::vector<Entry>& entries, const Value& more) {
+    for (std::size_t i = 0; i < more.size(); ++i) {
+      const Value key = more.key_at(i);
+      for (const Entry& entry : entries)
+        if (equal(entry.key, key, meter_)) return memory_.error("insert failed: the key already exists");
+      entries.push_back({key, more.value_at(i)});
+    }
+    return {};
+  }
+
   Value transform_map(const Node& node, const Value& range) {
     std::vector<Entry> entries;
     Value problem;
@@ -343,7 +357,7 @@ class Evaluator {
       else if (!value.is(Tag::map))
         problem = no_overload();
       else
-        for (std::size_t i = 0; i < value.size(); ++i) entries.push_back({value.key_at(i), value.value_at(i)});
+        problem = add_entries(entries, value);
       meter_.take(1 + entries.size() / 1000);
       return !problem.is_error();
     });

@@ -67,7 +67,7 @@ std::optional<Url> parse_url(string_view text) {
     text = text.substr(0, question);
   }
   if (!text.starts_with('/')) return url.scheme.empty() ? std::nullopt : std::optional(url);  // mailto:a
-  if (!url.scheme.empty() && text.starts_with("//")) {
+  if (text.starts_with("//") && (!url.scheme.empty() || !text.starts_with("///"))) {
     text.remove_prefix(2);
     url.host = text.substr(0, text.find('/'));
     text.remove_prefix(url.host.size());

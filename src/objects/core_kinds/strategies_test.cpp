@@ -9,7 +9,7 @@ namespace vg::resources::core_kinds {
 namespace {
 
 // One good object of every kind in the table, with something in every part that the kind completes.
-constexpr std::array<std::string_view, 51> samples = {
+constexpr std::array<std::string_view, 53> samples = {
     R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"n"}})",
     R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n"},
         "spec":{"podCIDR":"10.1.0.0/24","taints":[{"key":"a","effect":"NoSchedule"},{"key":"a","effect":"NoExecute"}]},
@@ -144,6 +144,11 @@ constexpr std::array<std::string_view, 51> samples = {
     R"({"verbs":["get"],"nonResourceURLs":["/healthz"]}]}]}})",
     R"({"apiVersion":"flowcontrol.apiserver.k8s.io/v1","kind":"PriorityLevelConfiguration","metadata":{"name":"x",)"
     R"("uid":"u"},"spec":{"type":"Limited","limited":{"limitResponse":{"type":"Queue","queuing":{}}}}})",
+    R"({"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicy","metadata":{"name":"x",)"
+    R"("uid":"u"},"spec":{"matchConstraints":{"resourceRules":[{"apiGroups":["apps"],"apiVersions":["v1"],)"
+    R"("operations":["CREATE"],"resources":["deployments"]}]},"validations":[{"expression":"true"}]}})",
+    R"({"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicyBinding","metadata":{"name":"x",)"
+    R"("uid":"u"},"spec":{"policyName":"p","validationActions":["Deny"]}})",
 };
 
 TEST(CoreKinds, SamplesCoverTheTable) {
