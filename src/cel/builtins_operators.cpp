@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cmath>
 #include <limits>
 
@@ -152,7 +154,7 @@ Value negation(Runtime& runtime, Arguments arguments) {
 
 // Values of libraries are compared with their like alone.
 bool incomparable(Arguments arguments) {
-  return arguments[0].tag >= Tag::quantity && arguments[0].tag != arguments[1].tag;
+  return arguments[0].tag >= Tag::quantity && arguments[0].tag != arguments[1].tag && !arguments[1].is(Tag::null);
 }
 
 Value equals(Runtime& runtime, Arguments arguments) {
