@@ -8,6 +8,7 @@
 #include <span>
 
 #include "json/access.h"
+#include "simulated/made_up.h"
 
 namespace vg::cmd {
 namespace {
@@ -62,23 +63,6 @@ const Object& part(const Object& object, string_view key) {
 
 string_view phase_of(const Object& vmi) { return json::get_string_or(part(vmi, "status"), "phase"); }
 bool is_final(const Object& vmi) { return phase_of(vmi) == "Succeeded" || phase_of(vmi) == "Failed"; }
-
-std::uint32_t hash(string_view text) {  // FNV-1a: the same name always has the same addresses
-  std::uint32_t value = 2166136261u;
-  for (const char c : text) value = (value ^ static_cast<unsigned char>(c)) * 16777619u;
-  return value;
-}
-
-std::string made_up_ip(const Object& vmi, std::size_t interface) {
-  const auto value = hash(fmt::format("{}/{}/{}", metadata(vmi, "namespace"), metadata(vmi, "name"), interface));
-  return fmt::format("10.244.{}.{}", (value >> 8) & 0xff, 1 + value % 254);
-}
-
-std::string made_up_mac(const Object& vmi, std::size_t interface) {
-  const auto value = hash(fmt::format("{}/{}", metadata(vmi, "uid"), interface));
-  return fmt::format("02:00:{:02x}:{:02x}:{:02x}:{:02x}", value >> 24, (value >> 16) & 0xff, (value >> 8) & 0xff,
-                     value & 0xff);
-}
 
 // Sets a condition; its time changes with its status only.
 void set_condition(Array& conditions, string_view type, bool holds, string_view reason, string_view message,
@@ -136,28 +120,6 @@ void set_phase(Object& status, string_view phase, string_view now) {
   status["phase"] = phase;
 }
 
-void set_interfaces(const Object& vmi, Object& status, const Simulation& simulation) {
-  const Array* devices = json::as_array(json::find(part(part(part(vmi, "spec"), "domain"), "devices"), "interfaces"));
-  Array interfaces(status.storage());
-  for (std::size_t i = 0; devices && i < devices->size(); ++i) {
-    const Value& device = (*devices)[i];
-    const std::string ip = i == 0 && !simulation.ip.empty() ? simulation.ip : made_up_ip(vmi, i);
-    Object one(status.storage());
-    const string_view mac = json::get_string_or(device, "macAddress");
-    one["infoSource"] = simulation.guest_agent ? "domain, guest-agent" : "domain";
-    if (simulation.guest_agent) one["interfaceName"] = fmt::format("eth{}", i);
-    one["ipAddress"] = ip;
-    one["ipAddresses"] = Array({Value(ip)}, status.storage());
-    one["linkState"] = "up";
-    one["mac"] = mac.empty() ? made_up_mac(vmi, i) : std::string(mac);
-    one["name"] = json::get_string_or(device, "name");
-    one["podInterfaceName"] = i == 0 ? std::string("eth0") : fmt::format("net{}", i);
-    one["queueCount"] = 1;
-    interfaces.emplace_back(std::move(one));
-  }
-  status["interfaces"] = std::move(interfaces);
-}
-
 void set_volumes(const Object& vmi, Object& status) {
   const Array* volumes = json::as_array(json::find(part(vmi, "spec"), "volumes"));
   if (!volumes) return;
@@ -177,11 +139,7 @@ void set_guest_agent(Object& status, Array& conditions, const Simulation& simula
     return;
   }
   set_condition(conditions, "AgentConnected", true, "", "", simulation.now);
-  Object& os = json::ensure_object(status, "guestOSInfo");
-  os["id"] = "simulated";
-  os["name"] = "Simulated Linux";
-  os["prettyName"] = "Simulated Linux 1";
-  os["version"] = "1";
+  status["guestOSInfo"] = simulated::guest_os(status.storage());
 }
 
 void move_to(Object& vmi, string_view node) {
@@ -191,7 +149,7 @@ void move_to(Object& vmi, string_view node) {
   Object pods(status.storage());
   // The pod that would run it: one a node, told apart by the last digits of its uid.
   std::string uid(metadata(vmi, "uid"));
-  const std::string suffix = fmt::format("{:08x}", hash(fmt::format("{}/{}", uid, node)));
+  const std::string suffix = fmt::format("{:08x}", simulated::hash(fmt::format("{}/{}", uid, node)));
   if (uid.size() >= suffix.size()) uid.replace(uid.size() - suffix.size(), suffix.size(), suffix);
   pods[uid.empty() ? suffix : uid] = node;
   status["activePods"] = std::move(pods);
@@ -293,7 +251,8 @@ void simulate_vmi(Object& vmi, const Simulation& simulation) {
     set_condition(conditions, "Paused", true, "PausedByUser", "VMI was paused by user", simulation.now);
   set_guest_agent(status, conditions, simulation);
   status["migrationMethod"] = "BlockMigration";
-  set_interfaces(vmi, status, simulation);
+  status["interfaces"] = simulated::interfaces_of(
+      vmi, nullptr, {.guest_agent = simulation.guest_agent, .first_ip = simulation.ip}, status.storage());
   set_volumes(vmi, status);
 }
 

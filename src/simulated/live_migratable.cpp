@@ -146,7 +146,7 @@ struct Row {
   bool keeps_volumes = true;  // it also keeps volumes from being moved
 };
 
-// In this order. The second reason is spelt as upstream spells it (Q4).
+// In this order. The second reason is spelt as upstream spells it (spec vmi-lifecycle Q4).
 constexpr Row rows[] = {
     {"LM-01", "InterfaceNotLiveMigratable", "the interface of the pod network cannot be moved", network_stays},
     {"LM-02", "CPUModeLiveMigratable", "the node does not tell its CPU model", model_is_unknown},

@@ -23,7 +23,7 @@
 #include "json/document.h"
 #include "json/write.h"
 #include "objects/draft.h"
-#include "simulated/model_support.h"
+#include "simulated/testing.h"
 #include "simulated/simulated.h"
 
 namespace vg::simulated {
@@ -87,12 +87,14 @@ class Model {
   explicit Model(std::uint64_t seed) : random_(seed) {
     store_.observer = [this](const Change& change) { look_at(change); };
     start();
-    create("namespaces", "", "ns", R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"ns"}})");
+    for (const std::string_view name : {"ns", "default"})
+      create("namespaces", "", std::string(name),
+             fmt::format(R"({{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{}"}}}})", name));
   }
   ~Model() { engine_run_ = {}; }
 
   void run() {
-    const std::size_t steps = 8 + pick(10);
+    const std::size_t steps = 15 + pick(25);
     for (std::size_t i = 0; i < steps; ++i) {
       step();
       if (testing::Test::HasFailure()) return;
@@ -129,6 +131,7 @@ class Model {
     engine_ = nullptr;
     store_.crash();
     core_.forget();
+    clock_.advance(seconds(1));
     start();
   }
 
@@ -274,10 +277,10 @@ class Model {
     patch(kinds::node, "", name,
           fmt::format(R"([{{"op":"add","path":"/metadata/labels/simulated.virtgate.io~1silent","value":"{}"}}])",
                       silent));
-    // Guests that are lost meanwhile may have been wanted or not.
     if (silent)
-      for (auto& [vm, wanted] : wanted_)
-        if (strategy(vm) != "Always" && strategy(vm) != "Halted") wanted = Wanted::unknown;
+      silent_.insert(name);
+    else
+      silent_.erase(name);
     note("{} silent: {}", name, silent);
   }
   void jump() {
@@ -289,6 +292,10 @@ class Model {
     const milliseconds time(pick(5) == 0 ? 400'000 : pick(4000));
     core_.advance(time);
     note("{} ms pass", time.count());
+    // Guests that are lost meanwhile may have been wanted or not.
+    if (silent_.empty()) return;
+    for (auto& [vm, wanted] : wanted_)
+      if (strategy(vm) != "Always" && strategy(vm) != "Halted") wanted = Wanted::unknown;
   }
 
   void step() {
@@ -458,6 +465,7 @@ class Model {
   std::unique_ptr<engine::Engine> engine_;
   Background engine_run_;
   std::map<std::string, Wanted> wanted_;
+  std::set<std::string> silent_;  // nodes
   std::string story_;
 };
 
