@@ -453,13 +453,15 @@ class Model {
   AllowAll authorizer_;
   AllRules rules_;
   NoQuotas quotas_;
+  resources::AdmissionPolicies policies_{store_};
   resources::Backend backend_{.store = store_,
                               .commits = commits_,
                               .authorizer = authorizer_,
                               .clock = clock_,
                               .admission = admission_,
                               .rules = rules_,
-                              .quotas = quotas_};
+                              .quotas = quotas_,
+                              .policies = policies_};
   std::vector<controllers::Controller> rows_;
   std::unique_ptr<metrics::Registry> metrics_;
   std::unique_ptr<engine::Engine> engine_;

@@ -173,7 +173,7 @@ TEST(ClaimController, PVC05DeletionWaitsForVmisAndThenTakesTheDisk) {
   world.vmi("Succeeded");
   const TestPass made = carried(world, claim_controller());
   EXPECT_THAT(jobs_of(made), ElementsAre("remove-u"));
-  EXPECT_THAT(made.pass.unwanted_jobs, ElementsAre("import-u", "upload-u", "clone-u"));
+  EXPECT_THAT(made.pass.unwanted_jobs, ElementsAre("import-u", "upload-u", "clone-u", "restore-u"));
   EXPECT_TRUE(world.get(kinds::claim, "ns", "a"));
   world.fake_disks.finish("remove-u");
   carried(world, claim_controller());
