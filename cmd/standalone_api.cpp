@@ -197,6 +197,7 @@ Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOp
   made->metrics_ = options.metrics;
   made->system_ = options.system;
   made->simulated_nodes_ = options.simulated_nodes;
+  made->api_->backend().fills_data_volumes = options.storage.has_value();
   made->add_token_documents(options.server_url);
   return made;
 }

@@ -230,11 +230,6 @@ Failed denied(StatusCause cause) {
   return fail(std::move(status));
 }
 
-// Whether this server fills DataVolumes: its class is there.
-bool is_own_cdi(const ObjectRequest& request) {
-  return request.backend.store.get("storage.k8s.io/storageclasses", "", "local") != nullptr;
-}
-
 // --- other objects ---------------------------------------------------------------------------------------------------
 
 bool parses_as_true(std::string_view value) {
@@ -328,7 +323,7 @@ std::optional<StatusCause> find_data_volume_defect(const json::Object& object) {
 }
 
 Task<Result<void>> check_new_data_volume(ObjectRequest& request, std::string_view name, const json::Object& object) {
-  if (!is_own_cdi(request)) co_return Result<void>();
+  if (!request.backend.fills_data_volumes) co_return Result<void>();
   if (auto found = find_data_volume_defect(object)) co_return denied(std::move(*found));
   if (auto found = taken_name(request, name, object)) co_return denied(std::move(*found));
   co_return co_await may_clone(request, object);
@@ -336,7 +331,7 @@ Task<Result<void>> check_new_data_volume(ObjectRequest& request, std::string_vie
 
 Result<void> check_changed_data_volume(const ObjectRequest& request, const json::Object& old,
                                        const json::Object& wanted) {
-  if (!is_own_cdi(request)) return {};
+  if (!request.backend.fills_data_volumes) return {};
   const json::Value *before = json::find(old, "spec"), *after = json::find(wanted, "spec");
   if ((!before && !after) || (before && after && json::equal(*before, *after))) return {};
   return denied({.reason = "FieldValueDuplicate",

@@ -37,6 +37,7 @@ struct Backend {
   const auth::RuleResolver& rules;          // what users hold: roles are written by those who hold as much
   Quotas& quotas;                           // of the same store
   AdmissionPolicies& policies;              // likewise
+  bool fills_data_volumes = false;          // this server does, so it says which of them it can fill
 };
 
 // Where the object is. All texts outlive the request.

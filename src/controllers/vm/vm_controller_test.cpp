@@ -302,12 +302,12 @@ TEST(VmController, SaysWhichVolumesCanBeSnapshotted) {
       .vm(R"({"spec":{"runStrategy":"Manual","template":{"spec":{"volumes":[{"name":"a","containerDisk":{"image":"x"}},{"name":"b","persistentVolumeClaim":{"claimName":"c"}},{"name":"d","persistentVolumeClaim":{"claimName":"gone"}}]}}}})")
       .put(
           kinds::claim,
-          R"({"metadata":{"name":"c","namespace":"n"},"spec":{"storageClassName":"local"},"status":{"phase":"Bound"}})");
+          R"({"metadata":{"name":"c","namespace":"n"},"spec":{"storageClassName":"other"},"status":{"phase":"Bound"}})");
   const json::Value status = scene.status_after();
   const json::Array& statuses = status.at("volumeSnapshotStatuses").get_array();
   ASSERT_EQ(statuses.size(), 3U);
   EXPECT_THAT(json::to_text(statuses[0]), HasSubstr("not supported"));  // VMC-170
-  EXPECT_THAT(json::to_text(statuses[1]), HasSubstr("[local]"));        // VMC-172
+  EXPECT_THAT(json::to_text(statuses[1]), HasSubstr("[other]"));        // VMC-172
   EXPECT_THAT(json::to_text(statuses[2]), HasSubstr("not found"));      // VMC-171
 }
 
