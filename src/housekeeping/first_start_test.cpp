@@ -140,6 +140,36 @@ TEST_F(FirstStartTest, FieldsBelongToWhoWouldWriteThemInACluster) {
             "kube-apiserverUpdate/status virt-operatorUpdate/ ");
 }
 
+// spec storage 1.3, 10
+TEST_F(FirstStartTest, StorageIsThereOnceAndItsConfigurationIsKept) {
+  constexpr std::string_view classes = "storage.k8s.io/storageclasses", configs = "cdi.kubevirt.io/cdiconfigs";
+  constexpr std::string_view mark = "storageclass.kubernetes.io/is-default-class";
+  FirstStart whole = facts;
+  whole.storage = StorageFacts{.upload_url = "https://h:1", .upload_authority = "PEM"};
+  ASSERT_TRUE(first_start(*store, whole, clock));
+  EXPECT_EQ(text(classes, "", "local", {"metadata", "annotations", mark}), "true");
+  EXPECT_EQ(text(classes, "", "local", {"volumeBindingMode"}), "Immediate");
+  EXPECT_EQ(text("cdi.kubevirt.io/storageprofiles", "", "local", {"status", "cloneStrategy"}), "copy");
+  EXPECT_EQ(text(configs, "", "config", {"status", "uploadProxyURL"}), "https://h:1");
+  EXPECT_EQ(text(configs, "", "config", {"status", "filesystemOverhead", "storageClass", "local"}), "0");
+  EXPECT_TRUE(plan_first_start(*store, whole, clock).empty());
+  whole.storage->upload_url = "https://h:2";
+  remove(classes, "", "local");
+  ASSERT_TRUE(first_start(*store, whole, clock));
+  EXPECT_EQ(text(configs, "", "config", {"status", "uploadProxyURL"}), "https://h:2");
+  EXPECT_FALSE(store->get(classes, "", "local"));  // who deleted it meant it
+}
+
+TEST_F(FirstStartTest, WhereNodesAreOthersLocalIsNotTheDefault) {
+  FirstStart external = facts;
+  external.storage = StorageFacts{.is_default = false};
+  ASSERT_TRUE(first_start(*store, external, clock));
+  EXPECT_EQ(text("storage.k8s.io/storageclasses", "", "local", {"provisioner"}), "virtgate.io/local");
+  EXPECT_EQ(text("storage.k8s.io/storageclasses", "", "local",
+                 {"metadata", "annotations", "storageclass.kubernetes.io/is-default-class"}),
+            "(absent)");
+}
+
 TEST_F(FirstStartTest, TheSecondStartChangesNothing) {
   ASSERT_TRUE(first_start(*store, facts, clock));
   EXPECT_TRUE(plan_first_start(*store, facts, clock).empty());
