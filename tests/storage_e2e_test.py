@@ -138,7 +138,9 @@ class Storage(e2e.Scratch):
         super().tearDown()
 
     def start(self, *flags):
-        self.one = WholeServer(self.state, *flags, port=self.one.port if self.one else None).start()
+        self.one = WholeServer(self.state, *flags, port=self.one.port if self.one else None)
+        self.addCleanup(self.one.clean_up)
+        self.one.start()
 
     def ask(self, method, path, body=None, kind="application/json"):
         headers = self.one.as_admin(**{"Content-Type": kind, "Accept": "application/json"})

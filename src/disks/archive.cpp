@@ -27,7 +27,7 @@ Outcome<Descriptor> open_parent(int root, const std::vector<std::string>& steps)
     if (::mkdirat(at.get(), steps[i].c_str(), 0755) != 0 && errno != EEXIST)
       return system_failed("a folder cannot be made");
     at = Descriptor(::openat(at.get(), steps[i].c_str(), open_folder));
-    if (!at) return refused(steps[i], "is no folder and has something below it");
+    if (!at) return refused(steps[i], "is not a folder and has something below it");
   }
   return at;
 }

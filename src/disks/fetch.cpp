@@ -180,8 +180,7 @@ bool Request::begin_body(const AnswerHead& head) {
     return false;
   }
   if (kept_ && total_ - at_ > free_) {
-    failure_ =
-        Failure{.error = DiskError::no_space, .message = "the disk of this machine has no room for the download"};
+    failure_ = Failure{.error = DiskError::no_space, .message = "the disk of this host has no room for the download"};
     return false;
   }
   return true;

@@ -66,7 +66,7 @@ Outcome<> settle_image(const Context& at, int folder, const ImageTarget& target)
 // STO-06
 Outcome<> check_room(const Context& at, std::int64_t bytes) {
   if (bytes <= at.disks.free_bytes()) return {};
-  return failed(DiskError::no_space, fmt::format("the disk of this machine has no room for {} bytes", bytes));
+  return failed(DiskError::no_space, fmt::format("the disk of this host has no room for {} bytes", bytes));
 }
 
 Outcome<> copy_into(const Context& at, int from, int to, std::int64_t size, std::int64_t capacity) {

@@ -139,7 +139,7 @@ Outcome<Ended> run(const Program& program) {
   }
   ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   if (ended.code == not_found_code)
-    return failed(DiskError::not_installed, fmt::format("the program {} is not installed on this machine", command[0]));
+    return failed(DiskError::not_installed, fmt::format("the program {} is not installed on this host", command[0]));
   return ended;
 }
 

@@ -95,7 +95,7 @@ Outcome<bool> TarReader::fill(char* to, std::size_t bytes) {
   std::size_t have = 0;
   while (have < bytes) {
     const std::int64_t got = source_(to + have, bytes - have);
-    if (got < 0) return broken("its bytes cannot be had");
+    if (got < 0) return broken("its bytes cannot be read");
     if (got == 0) {
       if (have == 0) return false;
       return broken("it ends too early");

@@ -296,7 +296,7 @@ Task<Result<void>> UploadService::Work::carry_out(Call& call, const Endpoint& en
   const Lease lease(*this, target->name);
   const auto job = parts_.disks.job(target->job());
   const bool works = job && (job->state == DiskJobState::running || job->state == DiskJobState::waiting);
-  if (!lease.taken() || works) co_return refuse(503, "another upload into this PVC is under way");  // UPL-28
+  if (!lease.taken() || works) co_return refuse(503, "another upload into this PVC is in progress");  // UPL-28
   if (auto received = co_await receive(call, *target, endpoint.form); !received) co_return received;
   co_return co_await convert(call, *target, async);
 }

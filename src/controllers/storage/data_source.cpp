@@ -75,7 +75,7 @@ Verdict judge(const World& world, const json::Object& data_source, const Key& ow
   if (const json::Object* pvc = json::get_object(*source, "pvc")) return judge_claim(world, *source, *pvc, own.ns);
   if (const json::Object* other = json::get_object(*source, "dataSource")) return judge_reference(world, *other, own);
   if (json::get_object(*source, "snapshot"))
-    return not_ready("NotFound", "there are no volume snapshots on this machine");  // DSO-07
+    return not_ready("NotFound", "there are no volume snapshots on this host");  // DSO-07
   return not_ready("NoSource", "the DataSource names no source");
 }
 
