@@ -794,12 +794,14 @@ Task<bool> Connection::begin_stream(Response head) {
   answer_ = Answer::streaming;
   const bool silent = body_forbidden(head.status);
   // Who says how long it is writes just as much, or throws, which ends the connection.
-  const bool has_length =
-      std::ranges::any_of(head.headers, [](const auto& field) { return field.first == "Content-Length"; });
+  const auto length =
+      std::ranges::find_if(head.headers, [](const auto& field) { return field.first == "Content-Length"; });
+  const bool has_length = length != head.headers.end();
   // HTTP/1.0 knows no chunks: there the end of the connection is the end of the stream.
   chunked_answer_ = !silent && !has_length && work_->parser.minor_version() >= 1;
   close_after_ = !keeps_alive() || (!silent && !chunked_answer_ && !has_length);
-  write_head(head, chunked_answer_ ? "Transfer-Encoding: chunked\r\n" : "");
+  write_head(head, has_length ? fmt::format("Content-Length: {}\r\n", length->second)
+                              : std::string(chunked_answer_ ? "Transfer-Encoding: chunked\r\n" : ""));
   if (!flush_now() && !co_await flush_rest()) {
     stream_broken_ = true;
     lose_peer();
