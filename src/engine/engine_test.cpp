@@ -483,5 +483,64 @@ TEST_F(EngineTest, AJobIsNotAskedForWhenTheEffectsBeforeItFailed) {
   EXPECT_TRUE(disks.asked.empty());
 }
 
+// A node whose handler remembers what it was asked, and answers as it is told.
+class FakeNodes final : public NodeLink {
+ public:
+  std::vector<std::string> asked = {};
+  int status = 200;
+
+  Task<Result<NodeAddress>> find(Core&, std::string_view node) override {
+    asked.emplace_back(node);
+    co_return NodeAddress{.host = "h", .port = 1};
+  }
+  Task<Result<NodeAnswer>> call(Core&, const NodeAddress&, NodeRequest request) override {
+    asked.push_back(fmt::format("{} {} {}", request.method, request.target, request.body));
+    co_return NodeAnswer{.status = status, .phrase = {}, .body = "the agent is busy"};
+  }
+  Task<Result<NodeStream>> open(Core&, const NodeAddress&, std::string_view) override {
+    co_return fail(Status::internal_error("nobody asks for it"));
+  }
+};
+
+TEST_F(EngineTest, CallsOfNodesAreEffects) {
+  create_object(controllers::kinds::vmi, R"({"apiVersion":"kubevirt.io/v1","kind":"VirtualMachineInstance","metadata":{
+      "name":"a","namespace":"ns"},"spec":{"domain":{"devices":{},"memory":{"guest":"64Mi"}}}})");
+  Effect call{.verb = Verb::call,
+              .resource = controllers::kinds::vmi,
+              .ns = "ns",
+              .name = "a",
+              .document = object(R"({"unfreezeTimeout":"5m0s"})"),
+              .path = "freeze",
+              .soft_reason = "freeze",
+              .finish_decides = true};
+  Pass pass;
+  pass.add(call);
+  pass.add(
+      {.verb = Verb::create, .resource = config_maps, .ns = "ns", .name = "after", .document = config_map("after")});
+  EventRecorder events;
+  FakeNodes nodes;
+  Carrier carrier({.backend = *backend_, .core = core(), .events = events, .nodes = &nodes});
+  const auto carried = [&] { return http::test::run_on(core(), carrier.carry_out(pass, {}, {.component = "test"})); };
+  const Done nowhere = carried();
+  ASSERT_TRUE(nowhere.carried.error);
+  EXPECT_THAT(nowhere.carried.error->message, HasSubstr("on no node"));
+  EXPECT_TRUE(nowhere.left_to_finish);
+  EXPECT_EQ(text_at(config_maps, "after", {"metadata", "name"}), "(gone)") << "what is behind it does not happen";
+
+  const Done placed = write({.verb = Verb::patch_status,
+                             .resource = controllers::kinds::vmi,
+                             .ns = "ns",
+                             .name = "a",
+                             .document = object(R"([{"op":"add","path":"/status","value":{"nodeName":"node1"}}])")});
+  ASSERT_FALSE(placed.hard) << placed.hard->message;
+  nodes.status = 500;
+  EXPECT_THAT(carried().carried.error->message, HasSubstr("the agent is busy"));
+  pass.effects[0].may_fail = true;
+  EXPECT_FALSE(carried().carried.error);
+  EXPECT_EQ(text_at(config_maps, "after", {"metadata", "name"}), "after");
+  EXPECT_EQ(nodes.asked[0], "node1");
+  EXPECT_EQ(nodes.asked[1], R"(PUT /v1/namespaces/ns/virtualmachineinstances/a/freeze {"unfreezeTimeout":"5m0s"})");
+}
+
 }  // namespace
 }  // namespace vg::engine

@@ -305,6 +305,26 @@ TEST_P(BothWays, Streams) {
   EXPECT_TRUE(client.ended());
 }
 
+TEST_P(BothWays, StreamsMaySayHowLongTheyAre) {
+  TestServer server(config(), [](Exchange& exchange) -> Task<void> {
+    const bool began = co_await exchange.begin_stream({.headers = {{"Content-Length", "200000"}}});
+    if (!began) co_return;
+    EXPECT_TRUE(co_await exchange.write(std::string(100000, 'a')));
+    if (exchange.request().path == "/broken") throw std::runtime_error("the source is gone");
+    EXPECT_TRUE(co_await exchange.write(std::string(100000, 'b')));
+  });
+  TestClient client(server.port(), server.client());
+  for (int i = 0; i < 2; ++i) {
+    const auto answer = client.ask(get("/"));
+    EXPECT_EQ(answer.header("Transfer-Encoding"), "");
+    EXPECT_EQ(answer.header("Content-Length"), "200000");
+    EXPECT_EQ(answer.body.size(), 200000);
+  }
+  EXPECT_EQ(client.ask("HEAD / HTTP/1.1\r\nHost: x\r\n\r\n").header("Content-Length"), "200000");
+  client.send(get("/broken"));
+  EXPECT_LT(client.receive_all().size(), 200000) << "nobody takes a part for the whole";
+}
+
 TEST_P(BothWays, StreamsWaitForSlowReaders) {
   std::atomic<std::size_t> written = 0;
   const std::string chunk(32768, 'w');

@@ -299,16 +299,18 @@ TEST(VmController, ConditionsOfTheVmiAreMirrored) {
 TEST(VmController, SaysWhichVolumesCanBeSnapshotted) {
   Scene scene;
   scene
-      .vm(R"({"spec":{"runStrategy":"Manual","template":{"spec":{"volumes":[{"name":"a","containerDisk":{"image":"x"}},{"name":"b","persistentVolumeClaim":{"claimName":"c"}},{"name":"d","persistentVolumeClaim":{"claimName":"gone"}}]}}}})")
-      .put(
-          kinds::claim,
-          R"({"metadata":{"name":"c","namespace":"n"},"spec":{"storageClassName":"other"},"status":{"phase":"Bound"}})");
+      .vm(R"({"spec":{"runStrategy":"Manual","template":{"spec":{"volumes":[{"name":"a","containerDisk":{"image":"x"}},{"name":"b","persistentVolumeClaim":{"claimName":"c"}},{"name":"d","persistentVolumeClaim":{"claimName":"gone"}},{"name":"e","persistentVolumeClaim":{"claimName":"mine"}}]}}}})")
+      .put(kinds::claim,
+           R"({"metadata":{"name":"c","namespace":"n"},"spec":{"storageClassName":"fast"},"status":{"phase":"Bound"}})")
+      .put(kinds::claim,
+           R"({"metadata":{"name":"mine","namespace":"n"},"spec":{"storageClassName":"local"},"status":{}})");
   const json::Value status = scene.status_after();
   const json::Array& statuses = status.at("volumeSnapshotStatuses").get_array();
-  ASSERT_EQ(statuses.size(), 3U);
-  EXPECT_THAT(json::to_text(statuses[0]), HasSubstr("not supported"));  // VMC-170
-  EXPECT_THAT(json::to_text(statuses[1]), HasSubstr("[other]"));        // VMC-172
-  EXPECT_THAT(json::to_text(statuses[2]), HasSubstr("not found"));      // VMC-171
+  ASSERT_EQ(statuses.size(), 4U);
+  EXPECT_THAT(json::to_text(statuses[0]), HasSubstr("not supported"));      // VMC-170
+  EXPECT_THAT(json::to_text(statuses[1]), HasSubstr("[fast] [b]"));         // VMC-172
+  EXPECT_THAT(json::to_text(statuses[2]), HasSubstr("not found"));          // VMC-171
+  EXPECT_EQ(json::to_text(statuses[3]), R"({"name":"e","enabled":true})");  // VMC-174
 }
 
 std::string data_volume(string_view status) {
