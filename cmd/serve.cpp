@@ -540,7 +540,8 @@ void Standalone::run(std::function<void()> started) {
   });
   certificates_->start();
   if (disks_) disks_->start_listening();
-  api_->start(server_->core(0), runs_, {.disks = disks_.get(), .nodes = &subresources_->nodes(), .place = place_});
+  api_->start(server_->core(0), server_->core(allowed_cpus() - 1), runs_,
+              {.disks = disks_.get(), .nodes = &subresources_->nodes(), .place = place_});
   server_->core(0).post(std::move(started));  // behind what the parts have posted
   ProcessSignals::Watch watch(
       signals_, renewal_interval, [this](int signal) { on_signal(signal); }, [this] { renew(); });

@@ -248,9 +248,9 @@ Task<void> StandaloneApi::run_controllers(Core& core) {
   co_await engine_->run();
 }
 
-void StandaloneApi::start(Core& core, Runs runs, Machine machine) {
+void StandaloneApi::start(Core& core, Core& event_core, Runs runs, Machine machine) {
   quotas_->start();
-  core.post([this, &core, runs, machine = std::move(machine)] {
+  core.post([this, &core, &event_core, runs, machine = std::move(machine)] {
     tasks_.emplace_back(audit_->keep_flushing(core));
     if (metrics_ && health_) tasks_.emplace_back(keep_showing_health(core));
     if (runs == Runs::nothing) return;
@@ -265,6 +265,7 @@ void StandaloneApi::start(Core& core, Runs runs, Machine machine) {
     rows_.assign(rows.begin(), rows.end());
     if (simulated_nodes_)
       for (const controllers::Controller& row : simulated::controllers()) rows_.push_back(row);
+    if (&core != &event_core) events_ = std::make_shared<engine::EventSink>(api_->backend(), event_core);
     engine_ = std::make_unique<engine::Engine>(engine::Engine::Parts{.backend = api_->backend(),
                                                                      .core = core,
                                                                      .config = config_,
@@ -272,7 +273,8 @@ void StandaloneApi::start(Core& core, Runs runs, Machine machine) {
                                                                      .controllers = rows_,
                                                                      .disks = machine.disks,
                                                                      .nodes = machine.nodes,
-                                                                     .place = machine.place});
+                                                                     .place = machine.place,
+                                                                     .events = events_.get()});
     tasks_.emplace_back(run_controllers(core));
     running_engine_.store(engine_.get(), std::memory_order_release);
   });
@@ -283,6 +285,7 @@ void StandaloneApi::stop() {
   controllers_.clear();
   running_engine_.store(nullptr, std::memory_order_release);
   engine_ = nullptr;
+  if (events_) events_->stop();
   quotas_->stop();
   commits_.wait_for_all();
   audit_->finish();

@@ -18,6 +18,7 @@
 #include "base/status.h"
 #include "config/stored_config.h"
 #include "engine/engine.h"
+#include "engine/event_sink.h"
 #include "housekeeping/controllers.h"
 #include "housekeeping/storage_objects.h"
 #include "housekeeping/system_controller.h"
@@ -81,8 +82,8 @@ class StandaloneApi {
   void add_routes(server::Router& router, server::HealthRegistry& health);
 
   // On the core, before it runs: what goes on in the background. System objects are kept if the options say what they
-  // are.
-  void start(Core& core, Runs runs, Machine machine = {});
+  // are. Events are written on `event_core`.
+  void start(Core& core, Core& event_core, Runs runs, Machine machine = {});
   // After the cores have stopped, before they are destroyed: waits until the store has answered everything.
   void stop();
 
@@ -116,6 +117,7 @@ class StandaloneApi {
   std::vector<std::unique_ptr<resources::Controller>> controllers_;
   std::optional<simulated::NodesOptions> simulated_nodes_;
   std::vector<controllers::Controller> rows_;  // those of the engine
+  std::shared_ptr<engine::EventSink> events_;
   std::unique_ptr<engine::Engine> engine_;
   std::atomic<const engine::Engine*> running_engine_ = nullptr;  // for those on other threads who ask how it goes
   std::vector<Background> tasks_;

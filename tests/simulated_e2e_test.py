@@ -17,7 +17,7 @@ from support import kubectl as tool
 from support import serve as e2e
 from support import streams
 
-DEADLINE_S = 15
+DEADLINE_S = 40
 NS = "/apis/kubevirt.io/v1/namespaces/default"
 VMS, VMIS, MIGRATIONS = (f"{NS}/{kind}" for kind in ("virtualmachines", "virtualmachineinstances", "virtualmachineinstancemigrations"))
 ACTIONS = "/apis/subresources.kubevirt.io/v1/namespaces/default"
@@ -83,6 +83,9 @@ class Simulated(e2e.Scratch):
         items = self.good("GET", f"/api/v1/namespaces/default/events?fieldSelector=involvedObject.name={name}")["items"]
         return {one["reason"] for one in items}
 
+    def until_told(self, name, reasons):
+        self.until(f"events {reasons} of {name}", lambda: reasons <= self.events(name))
+
     def annotate(self, name, **annotations):
         marks = {f"simulated.virtgate.io/{key}": value for key, value in annotations.items()}
         self.good("PATCH", f"{VMIS}/{name}", {"metadata": {"annotations": marks}}, headers=MERGE)
@@ -107,7 +110,7 @@ class Life(Simulated):
         for condition in ("Ready", "LiveMigratable", "StorageLiveMigratable", "AgentConnected"):
             self.assertEqual(conditions.get(condition), "True", conditions)
         self.assertEqual(self.good("GET", f"{ACTIONS}/virtualmachineinstances/demo/guestosinfo")["hostname"], "demo")
-        self.assertLessEqual({"SuccessfulCreate", "Created", "Started"}, self.events("demo"))
+        self.until_told("demo", {"SuccessfulCreate", "Created", "Started"})
 
     def test_pause_freeze_reboot(self):
         self.vm("demo")
@@ -125,7 +128,7 @@ class Life(Simulated):
         for action in ("softreboot", "reset"):
             self.good("PUT", f"{of_vmi}/{action}", {})
             self.until("the agent is back", lambda: self.conditions(f"{VMIS}/demo").get("AgentConnected") == "True")
-        self.assertLessEqual({"Paused", "Unpaused", "SoftRebooted", "Reset"}, self.events("demo"))
+        self.until_told("demo", {"Paused", "Unpaused", "SoftRebooted", "Reset"})
 
     def test_stop_and_grace_period(self):
         self.vm("obeys", spec={"terminationGracePeriodSeconds": 30})
@@ -135,7 +138,7 @@ class Life(Simulated):
             self.good("PUT", f"{ACTIONS}/virtualmachines/{name}/stop", {})
             self.until_printable(name, "Stopped")
             self.until("no VMI", lambda: self.get(f"{VMIS}/{name}") is None)
-            self.assertLessEqual({"ShuttingDown", "Deleted", "Stopped"}, self.events(name))
+            self.until_told(name, {"ShuttingDown", "Deleted", "Stopped"})
 
     def test_crashes(self):
         self.vm("loop", boot_fails="true")
@@ -149,7 +152,7 @@ class Life(Simulated):
         self.until_printable("once", "Running")
         self.annotate("once", do="panic")
         self.until("failed", lambda: self.get(f"{VMIS}/once")["status"]["phase"] == "Failed")
-        self.assertLessEqual({"GuestPanicked", "Stopped"}, self.events("once"))
+        self.until_told("once", {"GuestPanicked", "Stopped"})
 
     def test_a_migration_to_its_end(self):
         self.vm("demo", migration="2s")
@@ -167,7 +170,7 @@ class Life(Simulated):
         self.assertNotIn("kubevirt.io/migrationTargetNodeName", vmi["metadata"]["labels"])
         self.until("one placement", lambda: list(self.get(f"{VMIS}/demo")["status"]["activePods"].values()) == [state["targetNode"]])
         self.assertEqual(self.conditions(f"{VMIS}/demo")["Ready"], "True")
-        self.assertLessEqual({"PreparingTarget", "Migrating", "Migrated"}, self.events("demo"))
+        self.until_told("demo", {"PreparingTarget", "Migrating", "Migrated"})
 
     def test_migrations_that_fail_or_are_cancelled(self):
         self.vm("fails", migration_fails="true")
@@ -281,6 +284,7 @@ class Story(Simulated):
         self.vm("loop", boot_fails="true")
         self.until_shown(shown, "loop", "Starting", "CrashLoopBackOff")
 
+        self.until_told("demo", {"Migrated", "Stopped", "SuccessfulDelete"})
         events = self.kubectl("events", "--for", "vmi/demo")
         for reason in ("SuccessfulCreate", "Started", "Paused", "Unpaused", "Migrating", "Migrated", "ShuttingDown", "Stopped"):
             self.assertIn(reason, events)

@@ -19,6 +19,8 @@ inline constexpr std::chrono::hours controller_resync{12};
 inline constexpr std::size_t controller_changes_at_once = 256;
 // Events that are remembered in order to count a repetition on the one that is there. One takes about 300 bytes.
 inline constexpr std::size_t remembered_events_max = 4096;
+// Events that wait to be written; beyond that passes write theirs themselves. One takes about a kilobyte.
+inline constexpr std::size_t events_waiting_max = 4096;
 // As kube-apiserver does by default.
 inline constexpr std::chrono::hours event_life{1};
 // How often events that are older are looked for: whoever lists events may see one for so much longer.

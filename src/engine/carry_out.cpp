@@ -10,6 +10,7 @@
 #include "base/phrases.h"
 #include "base/time_rfc3339.h"
 #include "catalog/catalog.h"
+#include "engine/event_sink.h"
 #include "json/access.h"
 #include "json/write.h"
 #include "objects/draft.h"
@@ -126,6 +127,7 @@ Task<Result<void>> Carrier::write(const Effect& effect, std::string_view host) {
 
 Task<void> Carrier::tell(const controllers::EventObject& involved, const controllers::Event& event,
                          EventSource source) {
+  if (parts_.sink && parts_.sink->take(involved, event, source)) co_return;
   if (event.once && parts_.events.knows(involved, event, source)) co_return;
   json::LeasedArena arena;
   const std::string now =

@@ -25,6 +25,8 @@ struct Done {
 // Somebody else wrote the object after it was read: the pass is repeated, and nothing is wrong.
 bool is_lost_race(const Status& status);
 
+class EventSink;
+
 class Carrier {
  public:
   struct Parts {
@@ -32,6 +34,7 @@ class Carrier {
     Core& core;
     EventRecorder& events;
     NodeLink* nodes = nullptr;  // null: no node can be asked
+    EventSink* sink = nullptr;  // takes events off this core; null: they are written here
   };
   explicit Carrier(Parts parts);
 

@@ -53,7 +53,11 @@ class Engine::Work {
   explicit Work(Parts parts)
       : parts_(parts),
         wakeup_(std::make_shared<resources::Wakeup>(parts.core)),
-        carrier_({.backend = parts.backend, .core = parts.core, .events = events_, .nodes = parts.nodes}),
+        carrier_({.backend = parts.backend,
+                  .core = parts.core,
+                  .events = events_,
+                  .nodes = parts.nodes,
+                  .sink = parts.events}),
         index_(parts.backend.store, parts.config) {
     add_loops();
     add_sources();

@@ -23,6 +23,8 @@
 
 namespace vg::engine {
 
+class EventSink;
+
 class Engine {
  public:
   struct Parts {
@@ -34,6 +36,7 @@ class Engine {
     DiskAgent* disks = nullptr;  // null: this machine keeps none
     NodeLink* nodes = nullptr;   // null: no node can be asked
     controllers::ServerPlace place = {};
+    EventSink* events = nullptr;  // null: events are written on the core, too
   };
   explicit Engine(Parts parts);
   ~Engine();

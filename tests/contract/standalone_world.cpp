@@ -73,7 +73,7 @@ class StandaloneWorld final : public World {
                  .metrics = metrics_,
                  .fairness = server::TurnKeeper::everybody_at_once()}) {
     api_->add_routes(router_, health_);
-    api_->start(cores_[0], cmd::Runs::nothing);
+    api_->start(cores_[0], cores_[0], cmd::Runs::nothing);
   }
   ~StandaloneWorld() override {
     cores_.stop();
