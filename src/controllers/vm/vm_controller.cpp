@@ -87,7 +87,7 @@ void start(Work& work) {
   auto vmi = new_vmi(work, start_revision_name(work.vm_object()));
   if (!vmi) return;
   store_start_revision(work);
-  work.issued = work.starts = true;
+  work.issued = true;
   const std::string& name = work.turn.key.name;
   work.pass.add({.verb = Verb::create,
                  .resource = kinds::vmi,
@@ -229,14 +229,11 @@ Pass sync(const Turn& turn) {
   }
   if (work.vmi) work.outcome.observed_generation = observed_generation(turn.world, *work.vmi_object()).observed;
   // Nothing was done, so that nothing can differ from what was read.
-  if (work.pass.effects.empty()) {
-    work.pass.complete = true;
+  work.pass.complete = work.pass.effects.empty();
+  if (work.pass.complete)
     write_status(work.pass, turn, *stored, work.stored_vmi, work.outcome);
-    return std::move(work.pass);
-  }
-  // A new VMI brings its VM here again, and then there is more to say of it.
-  work.pass.complete = work.starts && !find_condition(status_of(*stored), "RestartRequired");
-  work.pass.memo = work.outcome.to_json(turn.storage);
+  else
+    work.pass.memo = work.outcome.to_json(turn.storage);
   return std::move(work.pass);
 }
 
