@@ -175,6 +175,7 @@ class Copies(e2e.Scratch):
         self.stopped_vm()
         self.make(SNAPSHOTS, "snapshot.kubevirt.io/v1beta1", "VirtualMachineSnapshot", "s", {"source": {**OF_VM, "name": "vm"}})
         self.one.stop(signal.SIGKILL)
+        self.one.log.close()
         self.one.start()
         self.until_status(f"{SNAPSHOTS}/s", lambda s: s.get("readyToUse"))
         self.assertEqual(len(self.records()), 1)
