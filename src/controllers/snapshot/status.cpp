@@ -18,7 +18,7 @@ struct Indication {
 constexpr std::array<Indication, 6> indications{{
     {"GuestAgent", "The guest agent was asked to freeze the file systems of the guest while the snapshot was taken."},
     {"NoGuestAgent",
-     "There is no guest agent, so that the file systems were not frozen: the snapshot is as consistent "
+     "No guest agent is connected, so the file systems were not frozen: the snapshot is as consistent "
      "as a disk after a power cut."},
     {"Online", "The VM was running while the snapshot was taken."},
     {"PartialSnapshot", "Some volumes that could be snapshotted are not in the snapshot."},
