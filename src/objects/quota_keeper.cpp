@@ -132,6 +132,7 @@ struct QuotaKeeper::Loaded {
   std::shared_ptr<const Quota> known;    // as it was read
   std::optional<Quota> own;              // as it becomes
   bool changed = false;                  // its status
+  std::optional<Revision> true_since;    // since when its status may say something else than what is used
 
   const Quota& quota() const { return own ? *own : *known; }
   Quota& edit() {
@@ -144,7 +145,8 @@ struct QuotaKeeper::Loaded {
 struct QuotaKeeper::Plan {
   std::vector<Write> writes;
   std::vector<std::pair<Name, Revision>> begin;
-  std::vector<Name> finish;
+  std::vector<std::pair<Name, Revision>> finish;
+  std::vector<std::pair<Name, Truth>> truths;
   std::vector<std::pair<Name, Delta>> deltas;
   std::vector<Name> made, gone;
 };
@@ -169,8 +171,25 @@ void QuotaKeeper::undone() {
   if (usages_ == Usages::reported) return;
   const Revision now = store_->revision();
   const std::lock_guard lock(mutex_);
-  counting_.clear();
-  for (const Name& name : names) begin_counting(name, now);
+  const auto were = std::exchange(counting_, {});
+  for (const Name& name : names) {
+    begin_counting(name, now);
+    if (const auto found = were.find(name); found != were.end()) counting_[name].truth = truth_at(found->second, now);
+  }
+}
+
+// What was used then, where the status that was kept then may say something else.
+std::optional<QuotaKeeper::Truth> QuotaKeeper::truth_at(const Counting& counting, Revision now) {
+  if (!counting.truth || counting.truth->since > now) return std::nullopt;
+  if (counting.finished && counting.finished_at <= now) return std::nullopt;
+  Truth truth = *counting.truth;
+  for (const Delta& delta : counting.deltas) {
+    if (delta.revision <= now) continue;
+    Usage back;
+    subtract(back, delta.usage);
+    apply_delta(truth.used, back);
+  }
+  return truth;
 }
 
 void QuotaKeeper::begin_counting(const Name& name, Revision from) {
@@ -240,39 +259,56 @@ std::vector<QuotaKeeper::Loaded> QuotaKeeper::load(std::string_view ns, std::spa
   return quotas;
 }
 
-// The status is this server's: what a client says of it does not count. Puts down what was counted, once it was.
+// What a write to the quota itself makes of its status. A write of the status alone stands for the moment, as in
+// Kubernetes, and nothing follows it; with one of the spec the status is this server's.
+QuotaKeeper::Settled QuotaKeeper::settle_written(Loaded& loaded, const Counting* pending) const {
+  Quota& quota = loaded.edit();
+  const bool made = !loaded.written->before;
+  Quota before = made ? Quota() : read_stored(*loaded.written->before);
+  const bool same_scopes = before.scopes == quota.scopes;
+  const Usage said_hard = std::exchange(quota.hard, {});
+  const Usage said_used = std::exchange(quota.used, {});
+  const bool same_spec = !made && same_scopes && before.spec_hard == quota.spec_hard;
+  const bool said_anew = said_hard != before.hard || said_used != before.used;
+  const bool own = pending && pending->count && said_hard == quota.spec_hard && said_used == pending->count->used;
+  if (pending && pending->truth) before.used = pending->truth->used;
+  if (same_scopes) quota.used = masked(before.used, quota.spec_hard);
+  if (!made) quota.hard = enforceable(quota.spec_hard, quota.used);
+  const bool stands = same_spec && said_anew && !own;
+  loaded.changed = !stands && (said_hard != quota.hard || said_used != quota.used);
+  return {
+      .stands = stands,
+      .wants_more = made || !same_scopes || masked(quota.spec_hard, before.spec_hard).size() != quota.spec_hard.size()};
+}
+
+// Puts down what was counted, once it was.
 void QuotaKeeper::settle_status(Loaded& loaded, std::string_view ns, Revision revision, Plan& plan) const {
   const Name name(ns, loaded.name);
-  bool wants_more = false;
-  if (loaded.written) {
-    Quota& quota = loaded.edit();
-    const bool made = !loaded.written->before;
-    const Quota before = made ? Quota() : read_stored(*loaded.written->before);
-    const bool same_scopes = before.scopes == quota.scopes;
-    const Usage said_hard = std::exchange(quota.hard, {});
-    const Usage said_used = std::exchange(quota.used, same_scopes ? masked(before.used, quota.spec_hard) : Usage());
-    if (!made) quota.hard = enforceable(quota.spec_hard, quota.used);
-    loaded.changed = said_hard != quota.hard || said_used != quota.used;
-    wants_more = made || !same_scopes || masked(quota.spec_hard, before.spec_hard).size() != quota.spec_hard.size();
-  }
   const std::lock_guard lock(mutex_);
-  const auto counting = counting_.find(name);
-  const bool pending = counting != counting_.end() && !counting->second.finished;
-  if (wants_more || (loaded.written && !pending && lacks_count(loaded.quota()))) {
-    plan.begin.emplace_back(name, revision);
-    return;
+  const auto found = counting_.find(name);
+  const Counting* const pending = found != counting_.end() && !found->second.finished ? &found->second : nullptr;
+  if (pending && pending->truth) {
+    loaded.true_since = pending->truth->since;
+    Quota& quota = loaded.edit();
+    if (!loaded.written) quota.used = pending->truth->used;
+    if (!loaded.written) quota.hard = enforceable(quota.spec_hard, quota.used);
   }
-  if (!pending || !counting->second.count) return;
-  const Count& count = *counting->second.count;
+  const Settled settled = loaded.written ? settle_written(loaded, pending) : Settled();
+  if (settled.stands && !loaded.true_since) loaded.true_since = revision;
+  // Who writes the status again and again does not have the counting begin again and again.
+  const bool lacks = loaded.written && (settled.stands || lacks_count(loaded.quota()));
+  if (settled.wants_more || (lacks && !pending)) plan.begin.emplace_back(name, revision);
+  if (settled.wants_more || settled.stands || !pending || !pending->count) return;
+  const Count& count = *pending->count;
   Usage used = count.used;
-  for (const Delta& delta : counting->second.deltas)
+  for (const Delta& delta : pending->deltas)
     if (const auto seen = count.seen.find(delta.resource); seen != count.seen.end() && delta.revision > seen->second)
       apply_delta(used, delta.usage);
   Quota& quota = loaded.edit();
   quota.used = masked(used, quota.spec_hard);
   quota.hard = enforceable(quota.spec_hard, quota.used);
   loaded.changed = true;
-  plan.finish.push_back(name);
+  plan.finish.emplace_back(name, revision);
 }
 
 // A quota that is written may make all of them too large only if it becomes smaller itself, or if this server writes
@@ -339,6 +375,8 @@ std::optional<Status> QuotaKeeper::complete_namespace(std::string_view ns, std::
   }
 
   for (Loaded& loaded : quotas) {
+    if (loaded.true_since)
+      plan.truths.emplace_back(Name(ns, loaded.name), Truth{*loaded.true_since, loaded.quota().used});
     if (!loaded.changed) continue;
     json::Document memory;
     memory.root() = load_object(*loaded.stored, memory.storage());
@@ -366,7 +404,12 @@ void QuotaKeeper::carry_out(Plan& plan) {
   const std::lock_guard lock(mutex_);
   for (const Name& name : plan.gone) counting_.erase(name);
   for (const auto& [name, from] : plan.begin) begin_counting(name, from);
-  for (const Name& name : plan.finish) counting_[name].finished = true;
+  for (const auto& [name, revision] : plan.finish) {
+    counting_[name].finished = true;
+    counting_[name].finished_at = revision;
+  }
+  for (auto& [name, truth] : plan.truths)
+    if (const auto found = counting_.find(name); found != counting_.end()) found->second.truth = std::move(truth);
   for (auto& [name, delta] : plan.deltas)
     if (const auto found = counting_.find(name);
         found != counting_.end() && !found->second.finished && delta.revision > found->second.from)
@@ -390,8 +433,19 @@ std::optional<Status> QuotaKeeper::find_problem(const ObjectKey& key, const json
                            .pod = now.pod ? &after : nullptr,
                            .spec_changed = !before || !core_kinds::same_member(*before, after, "spec")};
   for (const ObjectPtr& stored : page->objects)
-    if (auto problem = find_quota_problem(read_stored(*stored), change)) return problem;
+    if (auto problem = find_quota_problem(read_true(*stored), change)) return problem;
   return std::nullopt;
+}
+
+// As it is enforced, whatever its status says at the moment.
+Quota QuotaKeeper::read_true(const StoredObject& stored) const {
+  Quota quota = read_stored(stored);
+  const std::lock_guard lock(mutex_);
+  const auto found = counting_.find(Name(stored.ns(), stored.name()));
+  if (found == counting_.end() || found->second.finished || !found->second.truth) return quota;
+  quota.used = masked(found->second.truth->used, quota.spec_hard);
+  quota.hard = enforceable(quota.spec_hard, quota.used);
+  return quota;
 }
 
 // --- counting --------------------------------------------------------------------------------------------------------

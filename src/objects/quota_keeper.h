@@ -7,6 +7,9 @@
 // A quota that is new, or names more than before, is counted once: a thread of its own reads the namespace while
 // everybody goes on, and what is written meanwhile is noted beside the quota and added at the end. Until then what the
 // status does not name is not enforced, as in Kubernetes; the request that wrote the quota is answered after that.
+//
+// Who writes the status alone sees it as written, in the answer and in watches, until it was counted again at once.
+// Nothing follows it meanwhile: what is used is known beside it.
 #pragma once
 
 #include <condition_variable>
@@ -68,12 +71,23 @@ class QuotaKeeper final : public CommitGuard, public Quotas {
     Usage used;
     std::map<std::string, Revision, std::less<>> seen;  // by resource: the revision that was counted
   };
+  // What is used while the status says what a client wrote.
+  struct Truth {
+    Revision since = 0;  // the first such write
+    Usage used;
+  };
   struct Counting {
     std::uint64_t id = 0;
     Revision from = 0;  // everything after it is noted
     std::vector<Delta> deltas;
     std::optional<Count> count;
     bool finished = false;  // the status has it; kept until that is known to be on the disk
+    Revision finished_at = 0;
+    std::optional<Truth> truth = std::nullopt;
+  };
+  struct Settled {
+    bool stands = false;      // the status as it was written
+    bool wants_more = false;  // than was counted
   };
   struct Loaded;
   struct Plan;
@@ -83,10 +97,14 @@ class QuotaKeeper final : public CommitGuard, public Quotas {
                                            Revision revision, Plan& plan);
   std::vector<Loaded> load(std::string_view ns, std::span<const Item> items, const View& view, Plan& plan);
   std::shared_ptr<const Quota> read(const StoredObject& stored);
+  Quota read_true(const StoredObject& stored) const;
   std::optional<Status> find_oversize(std::span<const Loaded> quotas) const;
+  // With mutex_ held.
+  Settled settle_written(Loaded& loaded, const Counting* pending) const;
   void settle_status(Loaded& loaded, std::string_view ns, Revision revision, Plan& plan) const;
   // With mutex_ held.
   void begin_counting(const Name& name, Revision from);
+  static std::optional<Truth> truth_at(const Counting& counting, Revision now);
   void enqueue(const Name& name);
   void carry_out(Plan& plan);
 

@@ -181,6 +181,70 @@ TEST_F(QuotaKeeperTest, TheStatusIsNotTheClients) {
   EXPECT_EQ(status(), maps(3, 0));
 }
 
+// As a client writes the status of a quota for two config maps.
+constexpr std::string_view lie = R"(,"spec":{"hard":{"configmaps":"2"}},)"
+                                 R"("status":{"hard":{"configmaps":"9"},"used":{"configmaps":"0"}})";
+
+TEST_F(QuotaKeeperTest, AWriteOfTheStatusAloneStandsUntilItIsCountedAgain) {
+  ASSERT_TRUE(commit(*store_, quota(R"("configmaps":"2")")));
+  expect_status(maps(2, 0));
+  ASSERT_TRUE(commit(*store_, map("a")));
+  auto watch = store_->watch({.resource = std::string(quotas_key), .from_revision = store_->revision()}, [] {});
+  ASSERT_TRUE(watch);
+  const Outcome written = commit(*store_, changed(key(quotas_key, "q"), lie));
+  ASSERT_TRUE(written);
+  EXPECT_TRUE(written->objects.front()->json().contains(R"("hard":{"configmaps":"9"})"));
+  expect_status(maps(2, 1));
+  const auto batch = (*watch)->next(8);
+  ASSERT_TRUE(batch);
+  ASSERT_EQ(batch->changes.size(), 2u);
+  EXPECT_EQ(batch->changes[0].object->revision(), written->revision);
+  EXPECT_TRUE(batch->changes[0].object->json().contains(R"("hard":{"configmaps":"9"})"));
+}
+
+TEST_F(QuotaKeeperTest, NothingFollowsAStatusThatAClientWrote) {
+  ASSERT_TRUE(commit(*store_, quota(R"("configmaps":"2")")));
+  expect_status(maps(2, 0));
+  ASSERT_TRUE(commit(*store_, map("a")));
+  keeper_->stop();  // nobody counts
+  ASSERT_TRUE(commit(*store_, changed(key(quotas_key, "q"), lie)));
+  EXPECT_EQ(status(), maps(9, 0));
+  const json::Object object;
+  EXPECT_FALSE(keeper_->find_problem(key("configmaps", "b"), nullptr, object));
+  ASSERT_TRUE(commit(*store_, changed(key("configmaps", "a"), R"(,"data":{"x":"y"})")));
+  EXPECT_EQ(status(), maps(9, 0)) << "takes nothing";
+  ASSERT_TRUE(commit(*store_, map("b")));
+  EXPECT_EQ(status(), maps(2, 2)) << "whoever takes of the quota puts it right";
+  ASSERT_TRUE(commit(*store_, changed(key(quotas_key, "q"), lie)));
+  EXPECT_EQ(status(), maps(9, 0));
+  EXPECT_EQ(commit(*store_, map("c")).error().code, 403);
+  EXPECT_TRUE(keeper_->find_problem(key("configmaps", "c"), nullptr, object)) << "nor does a dry run";
+  ASSERT_TRUE(commit(*store_, changed(key(quotas_key, "q"), R"(,"spec":{"hard":{"configmaps":"3"}},)"
+                                                            R"("status":{"used":{"configmaps":"0"}})")));
+  EXPECT_EQ(status(), maps(3, 2)) << "nor a change of the spec";
+  ASSERT_TRUE(commit(*store_, changed(key(quotas_key, "q"), R"(,"spec":{"hard":{"configmaps":"3"}},"status":{})")));
+  ASSERT_TRUE(commit(*store_, map("c")));
+  EXPECT_EQ(commit(*store_, map("d")).error().code, 403);
+  keeper_->start();
+  expect_status(maps(3, 3));
+}
+
+TEST_F(QuotaKeeperTest, NothingFollowsAWrittenStatusAfterTheDiskRefused) {
+  ASSERT_TRUE(commit(*store_, quota(R"("configmaps":"2")")));
+  expect_status(maps(2, 0));
+  ASSERT_TRUE(commit(*store_, map("a")));
+  keeper_->stop();
+  ASSERT_TRUE(commit(*store_, changed(key(quotas_key, "q"), lie)));
+  disk_.fail_sync = SQLITE_IOERR_FSYNC;
+  EXPECT_FALSE(commit(*store_, map("b")));
+  disk_.fail_sync = 0;
+  while (!commit(*store_, map("other", "other"))) std::this_thread::yield();  // until the store has found out
+  EXPECT_EQ(status(), maps(9, 0));
+  ASSERT_TRUE(commit(*store_, map("c")));
+  EXPECT_EQ(status(), maps(2, 2)) << "what was refused was not taken";
+  EXPECT_EQ(commit(*store_, map("d")).error().code, 403);
+}
+
 TEST_F(QuotaKeeperTest, AStoreThatOthersWroteIsCountedAtStart) {
   open(QuotaKeeper::Usages::reported);
   ASSERT_TRUE(commit(*store_, quota(R"("configmaps":"2")")));
