@@ -12,6 +12,7 @@
 #include "controllers/all.h"
 #include "housekeeping/event_expiry.h"
 #include "housekeeping/first_start.h"
+#include "housekeeping/flow_objects.h"
 #include "json/access.h"
 #include "local/bootstrap_roles.h"
 #include "local/pki.h"
@@ -258,6 +259,7 @@ void StandaloneApi::start(Core& core, Core& event_core, Runs runs, Machine machi
     controllers_.push_back(resources::make_deletion_controller(
         parts, [this] { return local::plan_aggregations(*store_, rbac_, roles_drafted(clock_)); }));
     controllers_.push_back(resources::make_event_expiry(parts, limits::event_life, limits::event_expiry_interval));
+    controllers_.push_back(resources::make_flow_controller(parts));
     if (system_ && !system_->own_place_only) controllers_.push_back(resources::make_system_controller(parts, *system_));
     for (const auto& controller : controllers_) tasks_.emplace_back(controller->run());
     if (runs != Runs::controllers && !machine.disks) return;

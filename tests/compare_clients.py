@@ -49,8 +49,6 @@ EXPLAINED = [
     (r"api-resources", r"real: shown componentstatuses( cs v1 false ComponentStatus)?", "component statuses are not served"),
     (r"get componentstatuses", NOT_SERVED + r"|real: (a warning|exit code 0|shown (NAME STATUS MESSAGE ERROR|controller-manager|etcd-0|scheduler))",
      "component statuses are not served"),
-    (r"get flowschemas", r"real: shown (NAME PRIORITYLEVEL .*|[a-z-]+)", "none are made; see COMPATIBILITY.md"),
-    (r"get prioritylevelconfigurations", r"real: shown (NAME TYPE .*|[a-z-]+)", "likewise"),
     (r"get datavolumes", NOT_SERVED.replace("ours", "real") + r"|ours: exit code 0", "CDI's kinds are served"),
     (r"get crd -o name", r"ours: shown customresourcedefinition\.apiextensions\.k8s\.io/\w+\.cdi\.kubevirt\.io", "CDI's kinds are served"),
     (r"get apiservices -o name", r"ours: shown apiservice\.apiregistration\.k8s\.io/v1beta1\.cdi\.kubevirt\.io", "CDI's kinds are served"),

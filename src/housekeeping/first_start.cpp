@@ -10,6 +10,7 @@
 #include "api/crd.h"
 #include "discovery/discovery_groups.h"
 #include "housekeeping/default_instancetypes.h"
+#include "housekeeping/flow_objects.h"
 #include "json/access.h"
 #include "json/document.h"
 #include "json/write.h"
@@ -213,6 +214,7 @@ std::vector<Write> plan_first_start(const ObjectStore& store, const FirstStart& 
   if (facts.system) plan_service_cidr(planner, facts.system->address);
   plan_definitions(planner);
   plan_api_services(planner);
+  plan_flow_objects(planner);
   if (facts.default_instancetypes) plan_default_instancetypes(planner, kubevirt_namespace);
   if (facts.storage) plan_storage_objects(planner, *facts.storage);
   return planner.take();

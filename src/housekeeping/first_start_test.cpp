@@ -106,6 +106,21 @@ TEST_F(FirstStartTest, CreatesWhatAnOperatorWould) {
             fmt::to_string(store->get("kubevirt.io/kubevirts", "kubevirt", "kubevirt")->revision()));
 }
 
+TEST_F(FirstStartTest, WhatIsMissingOfFlowControlComesBackAndTheRestStays) {
+  static constexpr std::string_view levels = "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations";
+  static constexpr std::string_view flows = "flowcontrol.apiserver.k8s.io/flowschemas";
+  ASSERT_TRUE(first_start(*store, facts, clock));
+  EXPECT_EQ(text(levels, "", "exempt", {"spec", "type"}), "Exempt");
+  EXPECT_EQ(text(flows, "", "service-accounts", {"spec", "priorityLevelConfiguration", "name"}), "workload-low");
+  const Revision kept = store->get(flows, "", "exempt")->revision();
+  remove(flows, "", "catch-all");
+  remove(levels, "", "catch-all");
+  ASSERT_TRUE(first_start(*store, facts, clock));
+  EXPECT_EQ(text(flows, "", "catch-all", {"spec", "priorityLevelConfiguration", "name"}), "catch-all");
+  EXPECT_EQ(text(levels, "", "catch-all", {"spec", "limited", "limitResponse", "type"}), "Reject");
+  EXPECT_EQ(store->get(flows, "", "exempt")->revision(), kept);
+}
+
 TEST_F(FirstStartTest, ServesTheAggregatedApisOfTheFacts) {
   ASSERT_TRUE(first_start(*store, facts, clock));
   std::ifstream file(test_files::source("facts/apiservices.json"));
