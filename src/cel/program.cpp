@@ -94,7 +94,8 @@ class Linker {
 
   void link_call(Node& node) {
     if (const auto before = node.target ? dotted_name(*node.target) : std::nullopt)
-      if ((node.builtin = find_builtin(fmt::format("{}.{}", *before, node.text)))) node.global = true;
+      node.builtin = find_builtin(fmt::format("{}.{}", *before, node.text));
+    node.global = node.global || node.builtin;
     if (!node.builtin) node.builtin = find_builtin(node.text);
     check_literals(node);
   }

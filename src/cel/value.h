@@ -182,7 +182,8 @@ class Meter {
       throw Exhausted();
     }
     left_ -= cost;
-    if (tick_ && (untold_ += cost) >= told_at_once) tick_(static_cast<std::size_t>(std::exchange(untold_, 0)));
+    untold_ += cost;
+    if (tick_ && untold_ >= told_at_once) tick_(static_cast<std::size_t>(std::exchange(untold_, 0)));
   }
   // Text and bytes count a tenth.
   void take_text(std::size_t bytes) { take((bytes + 9) / 10); }

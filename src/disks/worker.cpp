@@ -124,7 +124,7 @@ class Worker {
     const auto message = receive_message(socket_);
     if (!message) return false;
     if (!*message) return true;
-    if (auto* start = std::get_if<Start>(&**message)) begin(std::move(start->job));
+    if (const auto* start = std::get_if<Start>(&**message)) begin(start->job);
     if (const auto* cancel = std::get_if<Cancel>(&**message))
       for (const Running& one : running_)
         if (one.job.id == cancel->id) ::kill(one.process, SIGKILL);

@@ -42,7 +42,7 @@ struct FolderReader {
 void put_number(char* field, std::size_t width, std::uint64_t value) {
   if (value >> (3 * (width - 1)) == 0) {
     const std::string text = fmt::format("{:0{}o}", value, width - 1);
-    std::memcpy(field, text.data(), text.size());
+    std::ranges::copy(text, field);
     return;
   }
   for (std::size_t i = width; i-- > 0; value >>= 8) field[i] = static_cast<char>(value & 0xff);

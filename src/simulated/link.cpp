@@ -76,7 +76,7 @@ Task<Result<NodeAddress>> SimulatedLink::find(Core& core, std::string_view node)
 }
 
 Task<Result<NodeAnswer>> SimulatedLink::call(Core& core, const NodeAddress& address, NodeRequest request) {
-  if (!is_ours(address)) co_return co_await others_.call(core, address, std::move(request));
+  if (!is_ours(address)) co_return co_await others_.call(core, address, request);
   const CallTarget target = read_target(request.target);
   for (int attempt = 1;; ++attempt) {
     json::LeasedArena arena;

@@ -9,8 +9,8 @@
 namespace vg::controllers::exports {
 namespace {
 
-Value format(string_view name, std::string url, const json::StoragePtr& storage) {
-  return Value({{"format", name}, {"url", std::move(url)}}, storage);
+Value format(string_view name, string_view url, const json::StoragePtr& storage) {
+  return Value({{"format", name}, {"url", url}}, storage);
 }
 
 Value volume_link(const std::string& base, const ExportedVolume& volume, const json::StoragePtr& storage) {
