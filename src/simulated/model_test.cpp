@@ -23,8 +23,8 @@
 #include "json/document.h"
 #include "json/write.h"
 #include "objects/draft.h"
-#include "simulated/testing.h"
 #include "simulated/simulated.h"
+#include "simulated/testing.h"
 
 namespace vg::simulated {
 namespace {

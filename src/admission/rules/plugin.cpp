@@ -5,12 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include "cel/compile.h"
 #include "admission/rule.h"
 #include "api/canonical_words.h"
 #include "api/view.h"
 #include "base/joined.h"
 #include "base/phrases.h"
+#include "cel/compile.h"
 #include "json/access.h"
 
 namespace vg::admission {
