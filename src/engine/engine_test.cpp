@@ -418,7 +418,7 @@ std::string node_text(std::string_view name, std::string_view memory, const Cloc
 }
 
 TEST_F(EngineTest, RoomIsGivenOnceAndWhoWaitsGetsWhatBecomesFree) {
-  const Controller rows[] = {controllers::vmi_controller()};
+  static const Controller rows[] = {controllers::vmi_controller()};
   start(rows);
   create_object("nodes", node_text("n1", "2Gi", clock_));
   for (const char* name : {"a", "b", "c"}) create_object(controllers::kinds::vmi, fmt::format(vmi_text, name));
@@ -466,6 +466,7 @@ TEST_F(EngineTest, WhoAskedForADiskJobIsLookedAtAgainWhenItChanges) {
   on_core([&] { disks.finish("fill"); });
   EXPECT_TRUE(await([this] { return text_at(config_maps, "a", {"data", "state"}) == "filled"; }));
   stop();
+  stop();  // before the disks go
 }
 
 TEST_F(EngineTest, AJobIsNotAskedForWhenTheEffectsBeforeItFailed) {
@@ -481,6 +482,7 @@ TEST_F(EngineTest, AJobIsNotAskedForWhenTheEffectsBeforeItFailed) {
   ASSERT_TRUE(toy_.await_calls("a", 3));
   stop();
   EXPECT_TRUE(disks.asked.empty());
+  stop();  // before the disks go
 }
 
 // A node whose handler remembers what it was asked, and answers as it is told.
