@@ -375,7 +375,11 @@ Result<json::Value> parse_yaml(std::string_view text, const json::StoragePtr& st
 
 Result<Places> places_of_yaml(std::string_view text, const YamlOptions& options) {
   json::Arena arena;
-  if (text.starts_with('{') && json::parse(text, arena.storage(), {.bytes_max = options.bytes_max}))
+  // As parse_yaml chooses: what is read as YAML there may be refused.
+  std::vector<std::string> duplicates;
+  if (text.starts_with('{') &&
+      json::parse(text, arena.storage(), {.bytes_max = options.bytes_max, .duplicate_fields = &duplicates}) &&
+      duplicates.empty())
     return places_of_json(text);
   Reader<PlaceNotes> reader(text, arena.storage(), options);
   if (auto read = reader.document(); !read) return fail(std::move(read.error()));
