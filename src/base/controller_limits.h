@@ -72,4 +72,7 @@ inline constexpr int simulated_attempts_max = 16;
 // Bytes that a console which echoes keeps for a client that does not read.
 inline constexpr std::size_t simulated_console_bytes_max = 65536;
 
+// What all filters of a clone for one kind of keys together may take, compiled. A hundred ordinary ones need some KiB.
+inline constexpr std::size_t clone_filters_memory_bytes_max = std::size_t{1} << 20;
+
 }  // namespace vg::limits

@@ -1,19 +1,28 @@
 // Which labels and annotations a clone keeps (spec copies 5.2).
-//
-// Filters are unanchored regular expressions to upstream. They come from users, so they are matched here in time
-// proportional to filter and key: characters, ".", sets, and "*", "+" or "?" behind one of them, "^" and "$". A filter
-// with groups, choices or counts matches nothing.
 #pragma once
 
+#include <memory>
 #include <string_view>
 
 #include "json/value.h"
 
 namespace vg::controllers::clone {
 
-// Whether the expression is found anywhere in the key.
-bool filter_matches(std::string_view expression, std::string_view key);
-// "*" takes all, "!" before an expression excludes, and wins.
-bool is_included(const json::Array& filters, std::string_view key);
+// Filters are regular expressions as Go has them, found anywhere in a key. They come from users: all of a list are
+// matched at once, in time that grows with the key alone. "*" takes all, "!" before an expression excludes, and wins.
+// One that is no expression matches nothing; a list that takes too much memory keeps nothing.
+class KeyFilter {
+ public:
+  explicit KeyFilter(const json::Array& filters);
+  ~KeyFilter();
+  KeyFilter(const KeyFilter&) = delete;
+  KeyFilter& operator=(const KeyFilter&) = delete;
+
+  bool includes(std::string_view key) const;
+
+ private:
+  struct Sets;
+  std::unique_ptr<const Sets> sets_;  // null: keeps nothing
+};
 
 }  // namespace vg::controllers::clone

@@ -58,9 +58,9 @@ void give_addresses(Patches& patches, const Object* spec, const Object& vm) {  /
 
 void filter(Patches& patches, const Array* filters, const Object* entries, string_view path) {  // CLN-62
   if (!filters || !entries) return;
+  const KeyFilter kept(*filters);
   for (const auto& entry : *entries)
-    if (entry.key() != mark_annotation && !is_included(*filters, entry.key()))
-      patches.remove(patch_path(path, {entry.key()}));
+    if (entry.key() != mark_annotation && !kept.includes(entry.key())) patches.remove(patch_path(path, {entry.key()}));
 }
 
 void filter_metadata(Patches& patches, const Object* filters, const Object* metadata, const std::string& path) {
