@@ -1,6 +1,7 @@
 #include "json/yaml_write.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "json/arena.h"
 #include "json/write.h"
@@ -105,7 +106,10 @@ class Writer {
       if (!out_.ends_with('\n')) out_ += '\n';
       return;
     }
-    write(value, out_);  // numbers, true, null, {} and [] look the same
+    if (const double* number = value.if_double(); number && *number == 0 && std::signbit(*number))
+      out_ += "-0.0";  // "-0" is an integer to YAML, which has no sign
+    else
+      write(value, out_);  // numbers, true, null, {} and [] look the same
     out_ += '\n';
   }
 
