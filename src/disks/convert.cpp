@@ -145,7 +145,7 @@ Outcome<> finish_image(int file, std::int64_t size, bool preallocate) {
   struct stat info{};
   if (::fstat(file, &info) != 0) return system_failed("the image cannot be read");
   if (info.st_size < size && ::ftruncate(file, size) != 0) return system_failed("the image cannot grow");
-  if (preallocate) {
+  if (preallocate) {  // DV-92
     errno = ::posix_fallocate(file, 0, std::max<std::int64_t>(size, info.st_size));
     if (errno != 0) return system_failed("the room of the image cannot be reserved");
   }

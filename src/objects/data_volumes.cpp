@@ -256,8 +256,9 @@ Defect taken_name(ObjectRequest& request, std::string_view name, const json::Obj
                             name));
 }
 
-// The namespace of the claim that is cloned, through a DataSource too; empty: nothing is.
-Result<std::string> cloned_namespace(ObjectRequest& request, const json::Object& object) {
+// The other namespaces whose data a DataVolume may be given: that of the claim, and that of the DataSource, which can
+// name another claim of its namespace before the clone begins.
+Result<std::vector<std::string>> cloned_namespaces(ObjectRequest& request, const json::Object& object) {
   const json::Object* spec = inside(&object, "spec");
   const json::Object* source = inside(spec, "source");
   std::string ns(request.ns);
@@ -272,17 +273,16 @@ Result<std::string> cloned_namespace(ObjectRequest& request, const json::Object&
     source = inside(inside(loaded.if_object(), "spec"), "source");
     if (inside(source, "dataSource")) source = inside(inside(loaded.if_object(), "status"), "source");
   }
+  std::vector<std::string> others;
+  if (ns != request.ns) others.push_back(ns);
   const json::Object* pvc = inside(source, "pvc");
-  if (!pvc) return std::string();
-  const std::string_view named = text(*pvc, "namespace");
-  return named.empty() ? ns : std::string(named);
+  const std::string_view named = pvc ? text(*pvc, "namespace") : std::string_view();
+  if (!named.empty() && named != ns && named != request.ns) others.emplace_back(named);
+  return others;
 }
 
 // DV-25
-Task<Result<void>> may_clone(ObjectRequest& request, const json::Object& object) {
-  const auto ns = cloned_namespace(request, object);
-  if (!ns) co_return fail(ns.error());
-  if (ns->empty() || *ns == request.ns) co_return Result<void>();
+Task<Result<void>> may_clone_from(ObjectRequest& request, std::string_view ns) {
   constexpr std::array<std::array<std::string_view, 3>, 2> wanted{
       {{"cdi.kubevirt.io", "datavolumes", "source"}, {"", "pods", ""}}};
   for (const auto& [group, resource, subresource] : wanted) {
@@ -292,7 +292,7 @@ Task<Result<void>> may_clone(ObjectRequest& request, const json::Object& object)
                                       .version = {},
                                       .resource = resource,
                                       .subresource = subresource,
-                                      .ns = *ns,
+                                      .ns = ns,
                                       .name = {}};
     const auto decision = co_await request.backend.authorizer.authorize(request.core, request.user, attributes);
     if (!decision) co_return fail(decision.error());
@@ -302,9 +302,17 @@ Task<Result<void>> may_clone(ObjectRequest& request, const json::Object& object)
       {.reason = std::string(invalid),
        .message = fmt::format(
            "user \"{}\" may not clone from namespace \"{}\": create on datavolumes/source is required there",
-           request.user.name, *ns),
+           request.user.name, ns),
        .field = "spec.source.PVC.namespace",
        .rule = "DV-25"});
+}
+
+Task<Result<void>> may_clone(ObjectRequest& request, const json::Object& object) {
+  const auto others = cloned_namespaces(request, object);
+  if (!others) co_return fail(others.error());
+  for (const std::string& ns : *others)
+    if (auto allowed = co_await may_clone_from(request, ns); !allowed) co_return fail(std::move(allowed.error()));
+  co_return Result<void>();
 }
 
 }  // namespace

@@ -104,6 +104,7 @@ bool count_failure(Work& work, const DiskJobStatus& status) {
   return true;
 }
 
+// DV-99
 std::string_view reason_of(const DiskJobStatus& status) {
   if (status.error == DiskError::checksum) return "ChecksumError";
   return status.error == DiskError::pull ? "ImagePullFailed" : "Error";
@@ -185,12 +186,35 @@ void upload(Work& work) {
   work.show_running("true", "Pod is running", "");
 }
 
+// Whether whoever made the claim may have the data of another namespace (DV-25). Annotations and owner references prove
+// nothing: anybody who may create claims can write them. The DataVolume does: its spec cannot change, and who made it
+// was asked for permission on the namespaces that it names.
+bool may_clone_from(const Work& work, std::string_view ns, std::string_view name) {
+  if (ns == work.turn.key.ns) return true;
+  const json::Object* owner = controller_reference(work.claim);
+  const json::Object* dv =
+      owner ? work.turn.world.get(kinds::data_volume, work.turn.key.ns, json::get_string_or(*owner, "name")) : nullptr;
+  if (!dv || !is_controlled_by(work.claim, metadata_text(*dv, "uid"))) return false;
+  const json::Object* spec = spec_of(*dv);
+  const json::Object* reference = spec ? json::get_object(*spec, "sourceRef") : nullptr;
+  const json::Object* source = spec ? json::get_object(*spec, "source") : nullptr;
+  const json::Object* pvc = source ? json::get_object(*source, "pvc") : nullptr;
+  if (reference) return json::get_string_or(*reference, "namespace") == ns;
+  return pvc && json::get_string_or(*pvc, "namespace") == ns && json::get_string_or(*pvc, "name") == name;
+}
+
 // DV-104, DV-105, DV-107
 void clone(Work& work) {
   const std::string_view request = annotation_of(work.claim, mark::clone_request);
   const std::size_t slash = request.find('/');
   if (slash == std::string_view::npos) return;
   const std::string ns(request.substr(0, slash)), name(request.substr(slash + 1));
+  if (!may_clone_from(work, ns, name))
+    return show_waiting(
+        work, "CloneNotAllowed",
+        fmt::format("the data of namespace \"{}\" can be cloned only by a DataVolume that names it, or a "
+                    "DataSource in it; create one",
+                    ns));
   const auto status = work.turn.world.disks().job(work.id());
   const json::Object* source = work.turn.world.get(kinds::claim, ns, name);
   const auto disk = source ? disk_of(work.turn.world, *source) : std::nullopt;

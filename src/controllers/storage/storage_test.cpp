@@ -326,6 +326,37 @@ TEST(Fill, DV104ACloneWaitsForItsSource) {
   EXPECT_EQ(world.mark(mark::clone_of), "true");
 }
 
+// DV-25: what a claim says of itself is written by its user.
+TEST(Fill, AnotherNamespaceIsClonedOnlyForADataVolumeThatNamesIt) {
+  constexpr std::string_view owned =
+      R"("ownerReferences":[{"kind":"DataVolume","name":"a","uid":"d","controller":true}])";
+  struct Row {
+    std::string_view more, dv_uid, dv_spec;
+    bool asked;
+  };
+  const Row rows[] = {
+      {R"("x":"")", "d", R"({"source":{"pvc":{"namespace":"other","name":"b"}}})", false},
+      {owned, "d", R"({"source":{"pvc":{"namespace":"other","name":"b"}}})", true},
+      {owned, "another", R"({"source":{"pvc":{"namespace":"other","name":"b"}}})", false},
+      {owned, "d", R"({"source":{"pvc":{"namespace":"other","name":"c"}}})", false},
+      {owned, "d", R"({"source":{"pvc":{"namespace":"ns","name":"b"}}})", false},
+      {owned, "d", R"({"source":{"blank":{}}})", false},
+      {owned, "d", R"({"sourceRef":{"kind":"DataSource","namespace":"other","name":"s"}})", true},
+      {owned, "d", R"({"sourceRef":{"kind":"DataSource","namespace":"ns","name":"s"}})", false},
+      {owned, "d", R"({"sourceRef":{"kind":"DataSource","name":"s"}})", false},
+  };
+  for (const Row& row : rows) {
+    World world;
+    world.claim(R"({"k8s.io/CloneRequest":"other/b"})", "Bound", R"("storageClassName":"local")", row.more).disk();
+    world.put(kinds::claim, R"({"metadata":{"name":"b","namespace":"other","uid":"ub"},"spec":{}})");
+    world.fake_disks.claims[{.ns = "other", .name = "b"}] = {.uid = "ub", .capacity = gib, .image_size = 5};
+    world.put(kinds::data_volume, fmt::format(R"({{"metadata":{{"name":"a","namespace":"ns","uid":"{}"}},"spec":{}}})",
+                                              row.dv_uid, row.dv_spec));
+    EXPECT_EQ(!jobs_of(carried(world, clone_controller())).empty(), row.asked) << row.more << row.dv_spec;
+    EXPECT_EQ(world.mark(mark::running_reason) == "CloneNotAllowed", !row.asked) << row.dv_spec;
+  }
+}
+
 // --- sizes: section 13 -----------------------------------------------------------------------------------------------
 
 TEST(Render, SizesGrowAndShrinkAsCdiHasIt) {
