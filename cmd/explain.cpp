@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "base/suggest.h"
 #include "command.h"
 #include "config/gates.h"
+#include "explain_object.h"
 #include "json/access.h"
 #include "json/document.h"
 #include "json/yaml_write.h"
@@ -23,11 +25,15 @@ namespace {
 
 const CommandLine command{
     .name = "explain",
-    .synopsis = "RULE-ID",
+    .synopsis = "[flags] RULE-ID | vm/NAME | vmi/NAME | migration/NAME",
     .description =
         "Tells what a rule or a warning wants, why, and shows an object that it lets through and one that it finds. "
-        "The examples are those that the rule is tested with. virtgate rules lists the rules of the server.",
-    .examples = "virtgate explain MEM-01\nvirtgate explain WISE-01",
+        "The examples are those that the rule is tested with. virtgate rules lists the rules of the server. "
+        "Of a VM, a VMI or a migration it tells why it is as it is, what comes next and what happened, as far as the "
+        "user of the kubeconfig may read that.",
+    .examples =
+        "virtgate explain MEM-01\nvirtgate explain WISE-01\nvirtgate explain vm/demo\n"
+        "virtgate explain migration/move-demo -n web --kubeconfig ~/.kube/config",
     .argument = "RULE-ID",
     .arguments_min = 1,
     .arguments_max = 1};
@@ -105,6 +111,13 @@ void print_askers(std::string_view id, std::FILE* out) {
   if (gate) fmt::print(out, "  Feature gate: {}\n", config::gate_name(*gate));
 }
 
+// A kubeconfig for all clients counts unless another one, or a server's state, is named.
+ExplainOptions with_environment(ExplainOptions options) {
+  const char* named = std::getenv("KUBECONFIG");  // NOLINT(concurrency-mt-unsafe): nobody else runs yet
+  if (named && options.kubeconfig.empty() && options.state.empty()) options.kubeconfig = named;
+  return options;
+}
+
 int unknown(std::string_view id, Output output) {
   std::vector<std::string_view> known;
   for (const offline::CatalogueEntry& entry : offline::catalogue()) known.push_back(entry.id);
@@ -117,8 +130,16 @@ int unknown(std::string_view id, Output output) {
 }  // namespace
 
 int run_explain(std::span<const std::string_view> arguments, Output output) {
-  const auto names = read_command(command, {}, arguments, output);
+  ExplainOptions options;
+  const std::vector<Flag> flags = {
+      {"namespace", 'n', &options.ns, "NAMESPACE", "namespace of the VM, VMI or migration"},
+      {"kubeconfig", '\0', &options.kubeconfig, "FILE",
+       "of whoever asks (default $KUBECONFIG, else the administrator's in the state folder)"},
+      {"state", '\0', &options.state, "DIR", "state folder of the server, for its admin.kubeconfig"},
+  };
+  const auto names = read_command(command, flags, arguments, output);
   if (!names) return names.error();
+  if (is_object_reference(names->front())) return explain_object(names->front(), with_environment(options), output);
   const offline::CatalogueEntry* entry = offline::find_entry(names->front());
   if (!entry) return unknown(names->front(), output);
   fmt::print(output.out, "{}: {}\n", entry->id, entry->holds);

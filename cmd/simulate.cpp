@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <csignal>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -14,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "api_access.h"
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -34,7 +34,6 @@
 #include "log_format.h"
 #include "signals.h"
 #include "simulated.h"
-#include "state.h"
 
 namespace vg::cmd {
 namespace {
@@ -384,16 +383,6 @@ Task<Result<void>> Simulator::carry_out_migration(Core& core, const kube::Cached
 
 // --- the command -----------------------------------------------------------------------------------------------------
 
-Result<kube::ClusterAccess> find_access(const Options& options) {
-  std::filesystem::path file = options.kubeconfig;
-  if (file.empty()) {
-    auto state = existing_state(options.state);
-    if (!state) return fail(std::move(state.error()));
-    file = *state / "admin.kubeconfig";
-  }
-  return kube::find_cluster(file.native(), "", kube::process_environment());
-}
-
 Task<void> fake_once(http::EventLoop& loop, Simulator& simulator, const Options& options, std::vector<Key> keys,
                      Result<void>& outcome) {
   outcome = co_await simulator.check_server(loop);
@@ -423,7 +412,7 @@ int simulate(const Options& options, const std::vector<std::string>& names, Outp
     fmt::print(output.err, "virtgate simulate: {}\n", status.message);
     return exit_failed;
   };
-  auto access = find_access(options);
+  auto access = find_api(options.kubeconfig, options.state);
   if (!access) return refused(access.error());
   const ProcessSignals signals;
   const auto loop = http::EventLoop::create(0);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace vg::limits {
 
@@ -22,5 +23,13 @@ inline constexpr std::size_t warnings_of_object_max = 200;
 // What is kept of all findings, and of the line of source of each.
 inline constexpr std::size_t findings_max = 20'000;
 inline constexpr std::size_t source_columns_max = 160;
+
+// --- virtgate explain vm/NAME ----------------------------------------------------------------------------------------
+
+// What happened: the newest lines, and how much of somebody else's message is shown.
+inline constexpr std::size_t story_moments_max = 20;
+inline constexpr std::size_t story_message_bytes_max = 300;
+// After so long without a heartbeat KubeVirt counts a node as lost (spec vmi-lifecycle 5).
+inline constexpr std::int64_t story_heartbeat_seconds_max = 300;
 
 }  // namespace vg::limits
