@@ -1,0 +1,109 @@
+// The journal of requests: what users asked for, bounded by number, bytes and age.
+//
+// Three lanes with a share of the room each, so that what anybody can cause in any number never pushes out what others
+// did: requests that were served, the same of users who make very many, and refusals. A lane may use what the others
+// leave; when all is full, the oldest goes of the one that exceeds its share most. A lane is a row of files
+// (LANE-NUMBER.journal), which go as a whole. A line of a file is four numbers for the index and the entry:
+//
+//   SEQUENCE SECONDS ID OBJECT {"t":...}
+//
+// In memory is the index alone. Lines are collected and written together, at the latest after journal_flush_interval:
+// what a crash loses is the last moment of a record, never of an object.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/core.h"
+#include "base/journal_limits.h"
+#include "base/metrics.h"
+#include "base/status.h"
+#include "base/task.h"
+#include "journal/entry.h"
+
+namespace vg::journal {
+
+// Where requests are recorded. From any thread.
+class Recorder {
+ public:
+  virtual ~Recorder() = default;
+  virtual void record(const Entry& entry) = 0;
+};
+
+// For whoever needs one and wants none.
+class NoJournal final : public Recorder {
+ public:
+  void record(const Entry&) override {}
+};
+
+// An entry with its place in the order of all.
+struct Kept {
+  std::uint64_t sequence = 0;
+  Entry entry;
+};
+
+struct JournalOptions {
+  std::string folder = {};  // empty: in memory alone
+  std::size_t bytes_max = limits::journal_bytes_max;
+  std::size_t entries_max = limits::journal_entries_max;
+  std::chrono::seconds age_max = limits::journal_age_max;
+  const Clock& clock;
+  metrics::Registry* metrics = nullptr;
+};
+
+class Journal final : public Recorder {
+ public:
+  // Goes on where an earlier process ended. What is damaged is left out, and counted in the log.
+  static Result<std::unique_ptr<Journal>> open(const JournalOptions& options);
+  ~Journal() override;
+  Journal(const Journal&) = delete;
+  Journal& operator=(const Journal&) = delete;
+
+  void record(const Entry& entry) override;
+
+  std::optional<Kept> find(std::string_view id) const;
+  // The newest first, of those before that place in the order. In pages, because recording waits meanwhile.
+  std::vector<Kept> before(std::uint64_t sequence, std::size_t max) const;
+  // Those about one object.
+  std::vector<Kept> of_object(std::string_view resource, std::string_view ns, std::string_view name,
+                              std::size_t max) const;
+  // Of the newest entry; 0: there was none yet.
+  std::uint64_t newest() const;
+  std::size_t size() const;
+
+  void flush();
+  // Flushes every journal_flush_interval, for ever.
+  Task<void> keep_flushing(Core& core);
+
+ private:
+  class Lane;
+  enum class LaneName : std::uint8_t { served, busy, refused, count };
+  explicit Journal(const JournalOptions& options);
+  LaneName lane_of(const Entry& entry);
+  bool is_busy(const std::string& user);
+  void make_room();
+
+  struct Bucket {
+    double tokens = 0;
+    Clock::Steady at = {};
+  };
+
+  const JournalOptions options_;
+  mutable std::mutex mutex_;
+  std::uint64_t sequence_ = 0;
+  std::array<std::unique_ptr<Lane>, static_cast<std::size_t>(LaneName::count)> lanes_;
+  std::unordered_map<std::string, Bucket> users_;
+  metrics::Counter* recorded_ = nullptr;
+  metrics::Counter* dropped_ = nullptr;
+};
+
+}  // namespace vg::journal

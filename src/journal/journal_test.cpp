@@ -1,0 +1,218 @@
+#include "journal/journal.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace vg::journal {
+namespace {
+
+class FixedClock final : public Clock {
+ public:
+  Steady steady_now() const override { return Steady() + passed; }
+  Wall wall_now() const override { return Wall(std::chrono::seconds(1767323045)) + passed; }
+  std::chrono::seconds passed{0};
+};
+
+Entry entry_of(std::string id, std::string name = "demo", int code = 200) {
+  Entry entry;
+  entry.id = std::move(id);
+  entry.time = {.seconds = 1767323045};
+  entry.user = "ann";
+  entry.verb = "update";
+  entry.group = "subresources.kubevirt.io";
+  entry.version = "v1";
+  entry.resource = "virtualmachines";
+  entry.subresource = "start";
+  entry.ns = "default";
+  entry.name = std::move(name);
+  entry.code = code;
+  return entry;
+}
+
+class JournalTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::temp_directory_path() / "virtgate-journal-XXXXXX").native();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::unique_ptr<Journal> open(std::size_t bytes_max = limits::journal_bytes_max,
+                                std::size_t entries_max = limits::journal_entries_max) {
+    auto journal =
+        Journal::open({.folder = folder_, .bytes_max = bytes_max, .entries_max = entries_max, .clock = clock_});
+    EXPECT_TRUE(journal.has_value());
+    return std::move(*journal);
+  }
+  std::vector<std::string> ids(const Journal& journal, std::size_t max = 1000) {
+    std::vector<std::string> found;
+    for (const Kept& kept : journal.before(UINT64_MAX, max)) found.push_back(kept.entry.id);
+    return found;
+  }
+  std::size_t bytes_on_disk() const {
+    std::size_t bytes = 0;
+    for (const auto& file : std::filesystem::directory_iterator(folder_)) bytes += file.file_size();
+    return bytes;
+  }
+
+  std::string folder_;
+  FixedClock clock_;
+};
+
+TEST(JournalEntry, SurvivesItsText) {
+  Entry entry = entry_of("7f-1");
+  entry.microseconds = 1300;
+  entry.time.nanoseconds = 5000;
+  entry.impersonated_by = "root";
+  entry.agent = "kubectl/v1.32";
+  entry.uid = "u";
+  entry.resource_version = "12";
+  entry.dry_run = true;
+  entry.allowed = false;
+  entry.allowed_by = "no role";
+  entry.reason = "Conflict";
+  entry.message = "the VM is \"stopped\"\n";
+  entry.causes = {{"MEM-01", "spec.domain"}};
+  entry.touched = {{"patched", "kubevirt.io/v1/namespaces/default/virtualmachines/demo"}};
+  EXPECT_EQ(from_text(to_text(entry)), entry);
+}
+
+TEST(JournalEntry, TextsAreCut) {
+  Entry entry = entry_of("1");
+  entry.user.assign(100'000, 'u');
+  entry.agent.assign(100'000, 'a');
+  entry.causes.assign(1000, {std::string(10'000, 'r'), std::string(10'000, 'f')});
+  const std::string text = to_text(entry);
+  EXPECT_LT(text.size(), limits::journal_line_bytes_max);
+  EXPECT_EQ(from_text(text)->causes.size(), limits::journal_causes_max);
+}
+
+TEST(JournalEntry, DamagedTextsAreNone) {
+  for (const std::string_view text : {"", "{", "[]", "{}", R"({"id":7})", "null"})
+    EXPECT_FALSE(from_text(text)) << text;
+}
+
+TEST_F(JournalTest, FindsByIdAndByObjectNewestFirst) {
+  const auto journal = open();
+  journal->record(entry_of("1", "a"));
+  journal->record(entry_of("2", "b", 409));
+  journal->record(entry_of("3", "a", 403));
+  EXPECT_EQ(ids(*journal), (std::vector<std::string>{"3", "2", "1"}));
+  EXPECT_EQ(journal->find("2")->entry.name, "b");
+  EXPECT_EQ(journal->find("2")->sequence, 2U);
+  EXPECT_FALSE(journal->find("4"));
+  const auto about = journal->of_object("virtualmachines", "default", "a", 10);
+  ASSERT_EQ(about.size(), 2U);
+  EXPECT_EQ(about[0].entry.id, "3");
+  EXPECT_EQ(journal->of_object("virtualmachines", "default", "a", 1).size(), 1U);
+  EXPECT_TRUE(journal->of_object("virtualmachines", "other", "a", 10).empty());
+  EXPECT_EQ(journal->before(3, 10).front().entry.id, "2");
+}
+
+TEST_F(JournalTest, LastsOverARestartAndGoesOn) {
+  {
+    const auto journal = open();
+    for (int i = 0; i < 100; ++i) journal->record(entry_of(fmt::format("a{}", i), "x", i % 3 ? 200 : 404));
+  }
+  const auto journal = open();
+  EXPECT_EQ(journal->size(), 100U);
+  EXPECT_EQ(journal->newest(), 100U);
+  journal->record(entry_of("new"));
+  EXPECT_EQ(ids(*journal, 2), (std::vector<std::string>{"new", "a99"}));
+}
+
+TEST_F(JournalTest, ReadsWhatIsNotOnTheDiskYet) {
+  const auto journal = open();
+  journal->record(entry_of("1"));
+  journal->flush();
+  journal->record(entry_of("2"));
+  EXPECT_EQ(ids(*journal), (std::vector<std::string>{"2", "1"}));
+}
+
+TEST_F(JournalTest, AFloodOfRefusalsDoesNotPushOutTheRest) {
+  const auto journal = open(512 * 1024);
+  journal->record(entry_of("good"));
+  for (int i = 0; i < 20'000; ++i) journal->record(entry_of(fmt::format("bad{}", i), "x", 403));
+  journal->flush();
+  EXPECT_TRUE(journal->find("good"));
+  EXPECT_FALSE(journal->find("bad0"));
+  EXPECT_TRUE(journal->find("bad19999"));
+  EXPECT_LT(bytes_on_disk(), 600U * 1024);
+}
+
+TEST_F(JournalTest, WhoAsksVeryOftenDoesNotPushOutTheOthers) {
+  const auto journal = open(512 * 1024);
+  Entry other = entry_of("quiet");
+  other.user = "bob";
+  journal->record(other);
+  for (int i = 0; i < 20'000; ++i) journal->record(entry_of(fmt::format("busy{}", i)));
+  EXPECT_TRUE(journal->find("quiet"));
+  EXPECT_TRUE(journal->find("busy19999"));
+}
+
+TEST_F(JournalTest, HoldsNoMoreEntriesThanAllowed) {
+  const auto journal = open(limits::journal_bytes_max, 800);
+  for (int i = 0; i < 5'000; ++i) {
+    clock_.passed += std::chrono::seconds(1);
+    journal->record(entry_of(fmt::format("{}", i)));
+  }
+  EXPECT_LE(journal->size(), 800U);
+  EXPECT_TRUE(journal->find("4999"));
+}
+
+TEST_F(JournalTest, WhatIsDamagedIsLeftOut) {
+  {
+    const auto journal = open();
+    for (int i = 0; i < 10; ++i) journal->record(entry_of(fmt::format("{}", i)));
+  }
+  const std::string file = folder_ + "/served-00000001.journal";
+  const auto bytes = std::filesystem::file_size(file);
+  std::filesystem::resize_file(file, bytes - 20);  // as a crash leaves it
+  {
+    const int fd = ::open(file.c_str(), O_WRONLY);
+    ASSERT_EQ(::pwrite(fd, "garbage", 7, 3), 7);
+    ::close(fd);
+  }
+  const auto journal = open();
+  EXPECT_EQ(journal->size(), 8U);
+  journal->record(entry_of("after"));
+  journal->flush();
+  EXPECT_TRUE(open()->find("after"));
+}
+
+TEST_F(JournalTest, InMemoryAloneWritesNothing) {
+  auto journal = Journal::open({.clock = clock_});
+  ASSERT_TRUE(journal.has_value());
+  (*journal)->record(entry_of("1"));
+  (*journal)->flush();
+  EXPECT_TRUE((*journal)->find("1"));
+}
+
+// The figure that README and the limits name.
+TEST_F(JournalTest, AHundredThousandRequestsTakeLessThan40MiB) {
+  const auto journal = open();
+  for (int i = 0; i < 100'000; ++i) {
+    Entry entry = entry_of(fmt::format("5f1c9d-{:x}", i), fmt::format("vm-{:05}", i));
+    entry.user = fmt::format("user-{}", i % 2000);
+    entry.agent = "kubectl/v1.32.0 (linux/amd64) kubernetes/70d3cc9";
+    entry.allowed_by = "ClusterRoleBinding \"admins\" of ClusterRole \"admin\"";
+    entry.touched = {{"patched", fmt::format("kubevirt.io/v1/namespaces/default/virtualmachines/vm-{:05}", i)}};
+    journal->record(entry);
+    if (i % 1000 == 0) journal->flush();
+  }
+  journal->flush();
+  EXPECT_LT(bytes_on_disk(), 40U * 1024 * 1024);
+  EXPECT_GE(journal->size(), 90'000U);  // a file goes whole
+  RecordProperty("entries", static_cast<int>(journal->size()));
+  RecordProperty("bytes", static_cast<int>(bytes_on_disk()));
+  std::printf("entries %zu, bytes on disk %zu\n", journal->size(), bytes_on_disk());
+}
+
+}  // namespace
+}  // namespace vg::journal
