@@ -25,11 +25,12 @@ namespace {
 
 const CommandLine command{
     .name = "explain",
-    .synopsis = "[flags] RULE-ID | vm/NAME | vmi/NAME | migration/NAME",
+    .synopsis = "[flags] RULE-ID | REQUEST-ID | vm/NAME | vmi/NAME | migration/NAME",
     .description =
         "Tells what a rule or a warning wants, why, and shows an object that it lets through and one that it finds. "
         "The examples are those that the rule is tested with. virtgate rules lists the rules of the server. "
-        "Of a VM, a VMI or a migration it tells why it is as it is, what comes next and what happened, as far as the "
+        "Of a request, a VM, a VMI or a migration it tells why it is as it is, what comes next and what happened, as "
+        "far as the "
         "user of the kubeconfig may read that.",
     .examples =
         "virtgate explain MEM-01\nvirtgate explain WISE-01\nvirtgate explain vm/demo\n"
@@ -139,6 +140,7 @@ int run_explain(std::span<const std::string_view> arguments, Output output) {
   };
   const auto names = read_command(command, flags, arguments, output);
   if (!names) return names.error();
+  if (is_request_id(names->front())) return explain_request(names->front(), with_environment(options), output);
   if (is_object_reference(names->front())) return explain_object(names->front(), with_environment(options), output);
   const offline::CatalogueEntry* entry = offline::find_entry(names->front());
   if (!entry) return unknown(names->front(), output);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <ranges>
 #include <utility>
@@ -73,6 +74,8 @@ class Gatherer {
   Gatherer(kube::ClusterAccess access, std::string ns) : ns_(std::move(ns)), credentials_(std::move(access), clock_) {}
 
   Task<Result<void>> gather(Core& core, Reference reference);
+  // The request of that id, and what its object has to tell.
+  Task<Result<void>> gather_request(Core& core, std::string id);
   const json::Value& facts() const { return facts_; }
   const std::vector<std::string>& unread() const { return unread_; }
   void close() { client_.close(); }
@@ -147,10 +150,49 @@ Task<Result<void>> Gatherer::gather(Core& core, Reference reference) {
   co_return Result<void>();
 }
 
+// --- requests --------------------------------------------------------------------------------------------------------
+
+constexpr ResourceName requests{"trace.virtgate.io", "v1", "requests"};
+
+// The object that tells what became of a request; nothing for kinds that have no story.
+std::optional<Reference> subject_of(story::Object request) {
+  for (const json::Value& entry : request.list({"status", "objects"})) {
+    const string_view object = story::Object(&entry).text({"object"});
+    constexpr string_view part = "/virtualmachineinstancemigrations/";
+    if (const auto at = object.find(part); at != object.npos)
+      return Reference{Subject::migration, std::string(object.substr(at + part.size()))};
+  }
+  const auto* word = std::ranges::find(words, request.text({"spec", "resource"}), &Word::word);
+  const string_view name = request.text({"spec", "name"});
+  if (word == std::end(words) || name.empty()) return std::nullopt;
+  return Reference{word->subject, std::string(name)};
+}
+
+Task<Result<void>> Gatherer::gather_request(Core& core, std::string id) {
+  auto found = co_await client_.list(core, requests, "", fmt::format("?fieldSelector=metadata.name%3D{}", id), {});
+  if (!found) co_return fail(found.error());
+  json::Array* items = json::get_array(*found, "items");
+  if (!items || items->empty())
+    co_return fail(Status::not_found(std::string(requests.group), std::string(requests.plural), id));
+  facts_.as_object()["request"] = std::move(items->front());
+  const story::Object request(json::find(facts_, "request"));
+  ns_ = request.text({"metadata", "namespace"});
+  // What cannot be read of the object is left out; the request itself is told in any case.
+  if (auto reference = subject_of(request)) (void)co_await gather(core, std::move(*reference));
+  co_return Result<void>();
+}
+
 void print_verdict(const story::Verdict& verdict, std::FILE* out) {
   fmt::print(out, "{}", wrapped(fmt::format("{}.", verdict.telling.says), "  "));
   if (!verdict.telling.next.empty())
     fmt::print(out, "{}", wrapped(fmt::format("Next: {}.", verdict.telling.next), "  "));
+}
+
+void print_moments(const Gatherer& gatherer, std::FILE* out) {
+  const story::Facts facts(gatherer.facts(), Timestamp::from(std::chrono::system_clock::now()));
+  const auto moments = story::moments(facts, limits::story_moments_max);
+  if (!moments.empty()) fmt::print(out, "\nWhat happened:\n");
+  for (const story::Moment& moment : moments) fmt::print(out, "  {}  {}\n", print_rfc3339(moment.at), moment.what);
 }
 
 void print_story(string_view reference, Subject subject, const Gatherer& gatherer, std::FILE* out) {
@@ -162,11 +204,41 @@ void print_story(string_view reference, Subject subject, const Gatherer& gathere
     fmt::print(out, "\nAlso ({}):\n", verdict.id);
     print_verdict(verdict, out);
   }
-  const auto moments = story::moments(facts, limits::story_moments_max);
-  if (!moments.empty()) fmt::print(out, "\nWhat happened:\n");
-  for (const story::Moment& moment : moments) fmt::print(out, "  {}  {}\n", print_rfc3339(moment.at), moment.what);
+  print_moments(gatherer, out);
   for (const std::string& unread : gatherer.unread())
     fmt::print(out, "\nCould not be read, so not considered: {}\n", unread);
+}
+
+std::string asked_text(story::Object request) {
+  const string_view part = request.text({"spec", "subresource"});
+  return fmt::format("{} {}{}{} {} in namespace {}", request.text({"spec", "verb"}), request.text({"spec", "resource"}),
+                     part.empty() ? "" : "/", part, request.text({"spec", "name"}),
+                     request.text({"metadata", "namespace"}));
+}
+
+// The four questions of an operator, in their order.
+void print_request(story::Object request, std::FILE* out) {
+  const string_view user = request.text({"spec", "user"}), by = request.text({"status", "allowedBy"});
+  fmt::print(out, "request {}, {}\n\n", request.name(), request.text({"metadata", "creationTimestamp"}));
+  fmt::print(out, "1. What was asked for\n");
+  fmt::print(out, "{}",
+             wrapped(fmt::format("{}{}{}{}", asked_text(request), user.empty() ? "" : ", by user ", user,
+                                 request.flag({"spec", "dryRun"}) ? " (dry run)" : ""),
+                     "   "));
+  fmt::print(out, "2. Was it let in\n");
+  fmt::print(out, "{}",
+             wrapped(fmt::format("{} {}{}{}", request.number({"status", "code"}), request.text({"status", "reason"}),
+                                 by.empty() ? "" : "allowed by: ", by),
+                     "   "));
+  fmt::print(out, "3. What it touched\n");
+  for (const json::Value& entry : request.list({"status", "objects"}))
+    fmt::print(out, "   {} {}\n", story::Object(&entry).text({"object"}), story::Object(&entry).text({"action"}));
+  if (const string_view uid = request.text({"status", "uid"}); !uid.empty())
+    fmt::print(out, "   uid {}, resource version {}\n", uid, request.text({"status", "resourceVersion"}));
+  fmt::print(out, "4. What became of it\n");
+  fmt::print(out, "{}", wrapped(fmt::format("{}.", request.text({"status", "verdict"})), "   "));
+  if (const string_view next = request.text({"status", "next"}); !next.empty())
+    fmt::print(out, "{}", wrapped(fmt::format("Next: {}.", next), "   "));
 }
 
 Task<void> gather_and_stop(http::EventLoop& loop, Gatherer& gatherer, Reference reference, Result<void>& outcome) {
@@ -174,9 +246,54 @@ Task<void> gather_and_stop(http::EventLoop& loop, Gatherer& gatherer, Reference 
   loop.stop();
 }
 
+Task<void> gather_request_and_stop(http::EventLoop& loop, Gatherer& gatherer, std::string id, Result<void>& outcome) {
+  outcome = co_await gatherer.gather_request(loop, std::move(id));
+  loop.stop();
+}
+
+// Runs a task of a gatherer to its end, which stops the loop.
+template <class MakeTask>
+std::unique_ptr<Gatherer> run_gatherer(const ExplainOptions& options, Result<void>& outcome, MakeTask make) {
+  auto access = find_api(options.kubeconfig, options.state);
+  if (!access) {
+    outcome = fail(access.error());
+    return nullptr;
+  }
+  const auto loop = http::EventLoop::create(0);
+  auto gatherer = std::make_unique<Gatherer>(std::move(*access), options.ns);
+  {
+    Background task;
+    loop->post([&] { task = Background(make(*loop, *gatherer)); });
+    loop->run();
+  }
+  gatherer->close();
+  return gatherer;
+}
+
 }  // namespace
 
 bool is_object_reference(string_view text) { return text.contains('/'); }
+
+bool is_request_id(string_view text) {
+  const std::size_t dash = text.find('-');
+  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  return dash == 8 && text.size() > 9 && std::ranges::all_of(text.substr(0, dash), is_hex) &&
+         std::ranges::all_of(text.substr(dash + 1), is_hex);
+}
+
+int explain_request(string_view id, const ExplainOptions& options, Output output) {
+  Result<void> outcome;
+  const auto gatherer = run_gatherer(options, outcome, [&](http::EventLoop& loop, Gatherer& reader) {
+    return gather_request_and_stop(loop, reader, std::string(id), outcome);
+  });
+  if (!outcome) {
+    fmt::print(output.err, "virtgate explain: {}\n", outcome.error().message);
+    return exit_failed;
+  }
+  print_request(story::Object(&gatherer->facts()).at({"request"}), output.out);
+  print_moments(*gatherer, output.out);
+  return exit_ok;
+}
 
 int explain_object(string_view text, const ExplainOptions& options, Output output) {
   const auto refused = [&](string_view why, int code) {
@@ -186,19 +303,12 @@ int explain_object(string_view text, const ExplainOptions& options, Output outpu
   const auto reference = read_reference(text);
   if (!reference || reference->name.empty())
     return refused(fmt::format("\"{}\" is not vm/NAME, vmi/NAME or migration/NAME", text), exit_usage);
-  auto access = find_api(options.kubeconfig, options.state);
-  if (!access) return refused(access.error().message, exit_failed);
-  const auto loop = http::EventLoop::create(0);
-  Gatherer gatherer(std::move(*access), options.ns);
   Result<void> outcome;
-  {
-    Background task;
-    loop->post([&] { task = Background(gather_and_stop(*loop, gatherer, *reference, outcome)); });
-    loop->run();
-  }
-  gatherer.close();
+  const auto gatherer = run_gatherer(options, outcome, [&](http::EventLoop& loop, Gatherer& reader) {
+    return gather_and_stop(loop, reader, *reference, outcome);
+  });
   if (!outcome) return refused(outcome.error().message, exit_failed);
-  print_story(text, reference->subject, gatherer, output.out);
+  print_story(text, reference->subject, *gatherer, output.out);
   return exit_ok;
 }
 

@@ -16,4 +16,8 @@ struct ExplainOptions {
 bool is_object_reference(std::string_view text);
 int explain_object(std::string_view reference, const ExplainOptions& options, Output output);
 
+// "a60f150b-1e", as answers, logs and `kubectl get requests.trace.virtgate.io` name a request.
+bool is_request_id(std::string_view text);
+int explain_request(std::string_view id, const ExplainOptions& options, Output output);
+
 }  // namespace vg::cmd

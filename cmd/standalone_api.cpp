@@ -13,6 +13,7 @@
 #include "housekeeping/event_expiry.h"
 #include "housekeeping/first_start.h"
 #include "housekeeping/flow_objects.h"
+#include "journal/document.h"
 #include "json/access.h"
 #include "local/bootstrap_roles.h"
 #include "local/pki.h"
@@ -89,6 +90,7 @@ auth::AuthenticationObserver recorded_in(resources::AuditLog& audit) {
 
 StandaloneApi::StandaloneApi(std::unique_ptr<resources::QuotaKeeper> quotas,
                              std::unique_ptr<store::EmbeddedStore> store, std::unique_ptr<resources::AuditLog> audit,
+                             std::unique_ptr<journal::Journal> journal,
                              std::unique_ptr<local::ServiceAccountTokens> tokens,
                              std::vector<std::shared_ptr<const auth::TokenVerifier>> verifiers,
                              const resources::ContinueTokens& continue_tokens, const Clock& clock)
@@ -104,6 +106,7 @@ StandaloneApi::StandaloneApi(std::unique_ptr<resources::QuotaKeeper> quotas,
                  .clock = clock_,
                  .own_namespace = std::string(resources::kubevirt_namespace)},
       audit_(std::move(audit)),
+      journal_(std::move(journal)),
       tokens_(std::move(tokens)),
       identifier_(std::move(verifiers)),
       rbac_(*store_),
@@ -112,7 +115,8 @@ StandaloneApi::StandaloneApi(std::unique_ptr<resources::QuotaKeeper> quotas,
                .identifier = identifier_,
                .issuer = *tokens_,
                .store = *store_,
-               .clock = clock_} {
+               .clock = clock_},
+      requests_({.journal = *journal_, .store = *store_, .authorizer = rbac_, .clock = clock_}) {
   identifier_.observe_failures(recorded_in(*audit_));
   api_ = std::make_unique<resources::ResourceApi>(resources::ApiParts{.store = *store_,
                                                                       .commits = commits_,
@@ -124,6 +128,7 @@ StandaloneApi::StandaloneApi(std::unique_ptr<resources::QuotaKeeper> quotas,
                                                                       .admission = admission_,
                                                                       .reviews = reviews_,
                                                                       .audit = *audit_,
+                                                                      .journal = *journal_,
                                                                       .quotas = *quotas_,
                                                                       .continue_tokens = continue_tokens});
 }
@@ -141,21 +146,25 @@ bool can_wait(const Status& status, const ObjectStore& store, std::string_view r
   return true;
 }
 
-}  // namespace
-
-Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOptions& options, const Clock& clock) {
+Result<std::unique_ptr<store::EmbeddedStore>> open_store(const StandaloneApiOptions& options, CommitGuard& guard) {
   store::Options store_options;
   store_options.cipher = options.cipher;
   store_options.path = store::store_path(options.state);
-  auto quotas = std::make_unique<resources::QuotaKeeper>(options.quota_usages, clock);
-  store_options.guard = quotas.get();
+  store_options.guard = &guard;
   store_options.health_changed = [](const StoreHealth& health) {
     if (health.ok)
       log::info("the store accepts writes again");
     else
       log::error("the store does not accept writes", {{"reason", health.message}});
   };
-  auto store = store::EmbeddedStore::open(std::move(store_options));
+  return store::EmbeddedStore::open(std::move(store_options));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOptions& options, const Clock& clock) {
+  auto quotas = std::make_unique<resources::QuotaKeeper>(options.quota_usages, clock);
+  auto store = open_store(options, *quotas);
   if (!store) return fail(std::move(store.error()));
   quotas->attach(**store);
   const resources::FirstStart first{.ca_bundle = options.authority_pem,
@@ -181,6 +190,9 @@ Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOp
                                           .clock = clock,
                                           .metrics = options.metrics});
   if (!audit) return fail(std::move(audit.error()));
+  auto journal = journal::Journal::open(
+      {.folder = (options.state / "journal").native(), .clock = clock, .metrics = options.metrics});
+  if (!journal) return fail(std::move(journal.error()));
 
   const std::filesystem::path pki = options.state / "pki";
   std::vector<std::shared_ptr<const auth::TokenFile>> files;
@@ -192,14 +204,18 @@ Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOp
   // Owned by the result, which also owns the identifier that asks it.
   verifiers.push_back(std::shared_ptr<const auth::TokenVerifier>(std::shared_ptr<void>(), tokens->get()));
   std::unique_ptr<StandaloneApi> made(new StandaloneApi(std::move(quotas), std::move(*store), std::move(*audit),
-                                                        std::move(*tokens), std::move(verifiers), continue_tokens,
-                                                        clock));
+                                                        std::move(*journal), std::move(*tokens), std::move(verifiers),
+                                                        continue_tokens, clock));
   made->token_files_ = std::move(files);
   made->metrics_ = options.metrics;
   made->system_ = options.system;
   made->simulated_nodes_ = options.simulated_nodes;
   made->api_->backend().fills_data_volumes = options.storage.has_value();
   made->add_token_documents(options.server_url);
+  made->api_->add_group(std::string(journal::api_group),
+                        [&requests = made->requests_](resources::SpecialRequest& asked) {
+                          return requests.serve(asked.call, asked.info, asked.user);
+                        });
   return made;
 }
 
@@ -253,6 +269,7 @@ void StandaloneApi::start(Core& core, Core& event_core, Runs runs, Machine machi
   quotas_->start();
   core.post([this, &core, &event_core, runs, machine = std::move(machine)] {
     tasks_.emplace_back(audit_->keep_flushing(core));
+    tasks_.emplace_back(journal_->keep_flushing(core));
     if (metrics_ && health_) tasks_.emplace_back(keep_showing_health(core));
     if (runs == Runs::nothing) return;
     const resources::ControllerParts parts{.store = *store_, .commits = commits_, .core = core, .clock = clock_};
@@ -291,6 +308,7 @@ void StandaloneApi::stop() {
   quotas_->stop();
   commits_.wait_for_all();
   audit_->finish();
+  journal_->flush();
 }
 
 }  // namespace vg::cmd

@@ -23,6 +23,8 @@
 #include "housekeeping/storage_objects.h"
 #include "housekeeping/system_controller.h"
 #include "http/core.h"
+#include "journal/journal.h"
+#include "journal/service.h"
 #include "local/rbac.h"
 #include "local/service_account_tokens.h"
 #include "objects/quota_keeper.h"
@@ -89,7 +91,8 @@ class StandaloneApi {
 
  private:
   StandaloneApi(std::unique_ptr<resources::QuotaKeeper> quotas, std::unique_ptr<store::EmbeddedStore> store,
-                std::unique_ptr<resources::AuditLog> audit, std::unique_ptr<local::ServiceAccountTokens> tokens,
+                std::unique_ptr<resources::AuditLog> audit, std::unique_ptr<journal::Journal> journal,
+                std::unique_ptr<local::ServiceAccountTokens> tokens,
                 std::vector<std::shared_ptr<const auth::TokenVerifier>> verifiers,
                 const resources::ContinueTokens& continue_tokens, const Clock& clock);
   Task<void> keep_showing_health(Core& core);
@@ -105,6 +108,7 @@ class StandaloneApi {
   admission::ReadyLookups lookups_;
   admission::Environment admission_;
   std::unique_ptr<resources::AuditLog> audit_;
+  std::unique_ptr<journal::Journal> journal_;
   std::vector<std::shared_ptr<const auth::TokenFile>> token_files_;
   metrics::Registry* metrics_ = nullptr;
   const server::HealthRegistry* health_ = nullptr;
@@ -112,6 +116,7 @@ class StandaloneApi {
   auth::Identifier identifier_;
   local::Rbac rbac_;
   auth::ReviewParts reviews_;
+  journal::Service requests_;
   std::unique_ptr<resources::ResourceApi> api_;
   std::optional<resources::SystemFacts> system_;
   std::vector<std::unique_ptr<resources::Controller>> controllers_;

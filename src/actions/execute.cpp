@@ -187,6 +187,7 @@ class Executor {
     if (!answer) co_return fail(Status::internal_error(std::move(answer.error().message)));
     if (answer->status < 200 || answer->status > 299)
       co_return fail(Status::internal_error(print_node_refusal(*answer)));
+    call_.note_touched("called the node", target);
     co_return std::optional(std::move(*answer));
   }
 
@@ -220,6 +221,7 @@ class Executor {
   }
 
   void note(std::string_view what, std::string object) {
+    call_.note_touched(what, object);
     if (call_.may_log())
       log::info(fmt::format("an object {} by an action", what), {{"requestId", call_.request().id},
                                                                  {"username", call_.identity().user},
@@ -243,6 +245,7 @@ std::string print_node_refusal(const NodeAnswer& answer) {
 
 void refuse(server::Call& call, const Action& action, const Status& status) {
   if (action.failures == Failures::status) return call.refuse(status);
+  call.note_refusal(status);
   http::Response response = answer(action.failures == Failures::coded_text ? status.code : 500);
   // What is inside of a failure is what the client asked about; the words around it are for those who see a Status.
   response.body = status.reason == "InternalError" && !status.details.causes.empty()

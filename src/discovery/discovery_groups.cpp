@@ -90,6 +90,20 @@ std::tuple<int, std::int64_t, std::int64_t, std::string_view> version_rank(std::
   return {stage, -major, -minor, version};
 }
 
+// The journal of requests (src/journal): read only, and not stored as objects.
+constexpr std::string_view trace_group = "trace.virtgate.io", trace_version = "v1";
+constexpr std::array<std::string_view, 1> trace_short_names{"vgr"};
+
+std::vector<ApiResource> trace_entries() {
+  return {{.name = "requests",
+           .singular = "request",
+           .kind = "Request",
+           .namespaced = true,
+           .verbs = read_verbs,
+           .short_names = trace_short_names,
+           .categories = {}}};
+}
+
 std::vector<ApiGroup> make_groups() {
   std::vector<ApiGroup> groups;
   for (const api::Kind& kind : api::kinds()) {
@@ -103,6 +117,7 @@ std::vector<ApiGroup> make_groups() {
   }
   std::erase_if(groups, [](const ApiGroup& group) { return group.versions.empty(); });
   groups.push_back({.name = actions::group, .versions = {actions::versions.begin(), actions::versions.end()}});
+  groups.push_back({.name = trace_group, .versions = {trace_version}});
   for (ApiGroup& group : groups) std::ranges::sort(group.versions, {}, version_rank);
   std::ranges::sort(groups, {}, [](const ApiGroup& group) {
     return std::pair(std::ranges::find(leading_groups, group.name) - leading_groups.begin(), group.name);
@@ -185,6 +200,7 @@ const ApiGroup* find_api_group(std::string_view name) {
 std::vector<ApiResource> api_resources(std::string_view group, std::string_view version) {
   if (group == actions::group && std::ranges::find(actions::versions, version) != actions::versions.end())
     return subresource_entries();
+  if (group == trace_group && version == trace_version) return trace_entries();
   std::vector<ApiResource> out;
   for (const api::Kind& kind : api::kinds()) {
     const api::KindVersion* found = kind.group == group && is_listed(kind) ? kind.version(version) : nullptr;

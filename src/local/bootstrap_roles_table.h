@@ -108,7 +108,12 @@ inline constexpr RuleRow rules_system_service_account_issuer_discovery[] = {
      .urls = "/.well-known/openid-configuration /.well-known/openid-configuration/ /openid/v1/jwks "
              "/openid/v1/jwks/"},
 };
+// Which of them somebody sees follows from what they are about (src/journal/service.h).
+inline constexpr RuleRow rules_virtgate_requests[] = {
+    {.verbs = read, .groups = "trace.virtgate.io", .resources = "requests"},
+};
 inline constexpr RoleRow roles[] = {
+    {.name = "virtgate:requests", .rules = rules_virtgate_requests},
     {.name = "admin", .gathers = "admin"},
     {.name = "cluster-admin", .rules = rules_cluster_admin},
     {.name = "edit", .aggregate_to = "admin", .gathers = "edit"},
@@ -137,6 +142,7 @@ inline constexpr RoleRow roles[] = {
      .rules = rules_kubevirt_synchronization_controller_role},
 };
 inline constexpr BindingRow bindings[] = {
+    {.name = "virtgate:requests", .role = "virtgate:requests", .subjects = "group:system:authenticated"},
     {.name = "cluster-admin", .role = "cluster-admin", .subjects = "group:system:masters"},
     {.name = "system:basic-user", .role = "system:basic-user", .subjects = "group:system:authenticated"},
     {.name = "system:discovery", .role = "system:discovery", .subjects = "group:system:authenticated"},

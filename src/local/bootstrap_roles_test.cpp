@@ -28,8 +28,8 @@ struct BootstrapRolesTest : ::testing::Test, TestStore {
 
 TEST_F(BootstrapRolesTest, AFreshStoreGetsAllOfThem) {
   bootstrap();
-  EXPECT_EQ(store->count(cluster_roles_resource), 24u);
-  EXPECT_EQ(store->count(cluster_role_bindings_resource), 14u);
+  EXPECT_EQ(store->count(cluster_roles_resource), 25u);
+  EXPECT_EQ(store->count(cluster_role_bindings_resource), 15u);
   const auto admin = load(cluster_roles_resource, "admin");
   EXPECT_EQ(json::find_path(admin.root(), {"metadata", "creationTimestamp"})->as_string(), "2026-01-02T00:00:00Z");
   EXPECT_NE(json::find_path(admin.root(), {"metadata", "uid"}), nullptr);

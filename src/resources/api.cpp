@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 
+#include "actions/action.h"
 #include "base/limits.h"
 #include "base/off_loop.h"
 #include "base/phrases.h"
@@ -305,6 +306,7 @@ void ResourceApi::audit(const Recorded& request, bool allowed, const Asker& aske
   const server::Call& call = request.call;
   const auto kind = audit_kind(info, allowed, call.status(), deed);
   if (!kind) return;
+  record(request, allowed, asker, deed);
   std::string resource = info.group;
   if (!resource.empty()) resource += '/';
   resource += info.resource_request ? info.resource : info.path;
@@ -324,6 +326,43 @@ void ResourceApi::audit(const Recorded& request, bool allowed, const Asker& aske
                              .reason = asker.reason,
                              .milliseconds = took.count(),
                              .annotations = deed.annotations});
+}
+
+// Writes and actions. What else the audit log has are reads, which change nothing that anybody would ask about.
+void ResourceApi::record(const Recorded& request, bool allowed, const Asker& asker, const Deed& deed) const {
+  const RequestInfo& info = request.info;
+  const server::Call& call = request.call;
+  const bool is_review = info.group == "authorization.k8s.io" || info.group == "authentication.k8s.io";
+  if (!info.resource_request || is_review || (!is_write(info.verb) && info.group != actions::group)) return;
+  const auto took = std::chrono::duration_cast<std::chrono::microseconds>(parts_.clock.steady_now() - request.began);
+  journal::Entry entry{.id = std::string(call.request().id),
+                       .time = Timestamp::from(parts_.clock.wall_now()),
+                       .microseconds = static_cast<std::uint64_t>(took.count()),
+                       .user = call.identity().user,
+                       .impersonated_by = asker.impersonated_by,
+                       .agent = std::string(call.request().headers.find("user-agent").value_or("")),
+                       .verb = info.verb,
+                       .group = info.group,
+                       .version = info.version,
+                       .resource = info.resource,
+                       .subresource = info.subresource,
+                       .ns = info.ns,
+                       .name = deed.name.empty() ? info.name : deed.name,
+                       .uid = deed.uid,
+                       .resource_version = deed.revision ? fmt::format("{}", deed.revision) : std::string(),
+                       .dry_run = deed.dry_run,
+                       .allowed = allowed,
+                       .allowed_by = asker.reason,
+                       .code = call.status(),
+                       .reason = {},
+                       .message = {}};
+  if (const server::RequestNotes* notes = call.notes()) {
+    entry.reason = notes->reason;
+    if (allowed) entry.message = notes->message;
+    for (const auto& [rule, field] : notes->causes) entry.causes.push_back({rule, field});
+    for (const auto& [what, object] : notes->touched) entry.touched.push_back({what, object});
+  }
+  parts_.journal.record(entry);
 }
 
 Task<void> ResourceApi::serve(server::Call& call, const RequestInfo& info, const Asker& asker, Deed& deed) {

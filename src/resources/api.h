@@ -18,6 +18,7 @@
 #include "base/task.h"
 #include "catalog/request_info.h"
 #include "http/exchange.h"
+#include "journal/journal.h"
 #include "objects/effects.h"
 #include "ports/authorizer.h"
 #include "ports/object_store.h"
@@ -55,6 +56,7 @@ struct ApiParts {
   const admission::Environment& admission;
   const auth::ReviewParts& reviews;
   Audit& audit;
+  journal::Recorder& journal;
   Quotas& quotas;                       // of the store, whose guard they are
   ContinueTokens continue_tokens = {};  // of its own, which the next process does not know
 };
@@ -92,6 +94,7 @@ class ResourceApi {
   struct Recorded;
   std::string impersonator(const server::Call& call) const;
   void audit(const Recorded& request, bool allowed, const Asker& asker, const Deed& deed = {}) const;
+  void record(const Recorded& request, bool allowed, const Asker& asker, const Deed& deed) const;
 
   ApiParts parts_;
   AdmissionPolicies policies_;

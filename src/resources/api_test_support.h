@@ -248,6 +248,7 @@ class ApiTest : public ::testing::Test {
             .admission = environment,
             .reviews = *reviews_,
             .audit = audit_,
+            .journal = journal_,
             .quotas = quotas_};
   }
 
@@ -310,6 +311,7 @@ class ApiTest : public ::testing::Test {
   TestAuthorizer authorizer_;
   NoTokens tokens_;
   NoAudit audit_;
+  journal::NoJournal journal_;
   NoQuotas quotas_;
   std::optional<auth::ReviewParts> reviews_;
   auth::Identifier identifier_{"secret", "admin", {"system:masters"}};

@@ -264,6 +264,7 @@ void respond_status(ApiRequest& context, const Status& status) {
     context.call.refuse(status);
     return;
   }
+  if (status.code >= 400) context.call.note_refusal(status);
   http::Response response{
       .status = status.code, .content_type = "application/json", .headers = {}, .body = to_json(status)};
   if (status.details.retry_after_seconds > 0)
@@ -273,6 +274,8 @@ void respond_status(ApiRequest& context, const Status& status) {
 }
 
 Task<void> answer_object(ApiRequest& context, int code, ObjectPtr object) {
+  context.deed.uid = object->uid();
+  context.deed.revision = object->revision();
   const auto write = [&]() -> Result<std::string> {
     std::string text;
     text.reserve(object->json().size() + 64);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <optional>
 #include <stdexcept>
@@ -10,6 +11,7 @@
 #include "auth/impersonate.h"
 #include "base/background.h"
 #include "base/budgets.h"
+#include "base/journal_limits.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/phrases.h"
@@ -52,7 +54,36 @@ void Call::respond(http::Response response) {
   exchange_.respond(std::move(response));
 }
 
+RequestNotes& Call::make_notes() {
+  if (!notes_) notes_ = std::make_unique<RequestNotes>();
+  return *notes_;
+}
+
+namespace {
+
+// Whose messages speak of names and states. Those about what was sent repeat it.
+constexpr std::array told_codes = {404, 405, 409, 410, 429, 503, 504};
+
+}  // namespace
+
+void Call::note_refusal(const Status& status) {
+  RequestNotes& notes = make_notes();
+  notes.reason = status.reason;
+  if (std::ranges::find(told_codes, status.code) != told_codes.end())
+    notes.message = status.message.substr(0, limits::journal_text_bytes_max);
+  for (const StatusCause& cause : status.details.causes) {
+    if (notes.causes.size() == limits::journal_causes_max) break;
+    notes.causes.emplace_back(cause.rule, cause.field.substr(0, limits::journal_text_bytes_max));
+  }
+}
+
+void Call::note_touched(std::string_view what, std::string_view object) {
+  RequestNotes& notes = make_notes();
+  if (notes.touched.size() < limits::journal_touched_max) notes.touched.emplace_back(what, object);
+}
+
 void Call::refuse(const Status& status) {
+  note_refusal(status);
   http::Response response{.status = status.code, .content_type = json_type, .body = to_json(status)};
   response.headers.emplace_back("X-Content-Type-Options", "nosniff");
   if (status.code == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"virtgate\"");

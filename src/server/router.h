@@ -29,6 +29,13 @@ enum class Access {
   administrators,  // members of system:masters
 };
 
+// What the journal wants to know of a request beside its answer.
+struct RequestNotes {
+  std::string reason, message;                               // of a refusal
+  std::vector<std::pair<std::string, std::string>> causes;   // rule and field of each
+  std::vector<std::pair<std::string, std::string>> touched;  // what was done, and to which object
+};
+
 // One request on its way, as a route's handler sees it. Answers go through here, so that they are counted and logged.
 class Call final : public WorkTurns {
  public:
@@ -83,6 +90,10 @@ class Call final : public WorkTurns {
   Task<Result<void>> work_on(std::size_t bytes) override;
   void respond(http::Response response);
   void refuse(const Status& status);
+  // For the journal, where it is not refuse() that answers. Texts that may repeat what the client sent are left out.
+  void note_refusal(const Status& status);
+  void note_touched(std::string_view what, std::string_view object);
+  const RequestNotes* notes() const { return notes_.get(); }  // null: there is nothing to tell
   Task<bool> begin_stream(http::Response head);
   Task<bool> write(std::string_view chunk);
   Task<Result<std::unique_ptr<Stream>>> upgrade(http::Response head);
@@ -105,6 +116,9 @@ class Call final : public WorkTurns {
   Fairness::Seat seat_;
   fair::Class payer_class_{};  // of whoever is asked by the router itself
   std::string payer_;
+  RequestNotes& make_notes();
+
+  std::unique_ptr<RequestNotes> notes_;
   int status_ = 0;
   std::uint64_t answered_bytes_ = 0;
 };

@@ -1,0 +1,119 @@
+#include "journal/follow.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "json/document.h"
+#include "objects/draft.h"
+#include "story/verdict.h"
+
+namespace vg::journal {
+namespace {
+
+using std::string_view;
+using story::Subject;
+
+constexpr string_view vms = "kubevirt.io/virtualmachines", vmis = "kubevirt.io/virtualmachineinstances",
+                      migrations = "kubevirt.io/virtualmachineinstancemigrations";
+
+// The object whose state tells what became of the request.
+struct Target {
+  Subject subject;
+  std::string ns, name;
+};
+
+// "kubevirt.io/v1/namespaces/NS/virtualmachineinstancemigrations/NAME"
+std::optional<Target> created_migration(const Entry& entry) {
+  constexpr string_view part = "/virtualmachineinstancemigrations/";
+  for (const Touched& touched : entry.touched)
+    if (const auto at = touched.object.find(part); at != std::string::npos)
+      return Target{Subject::migration, entry.ns, touched.object.substr(at + part.size())};
+  return std::nullopt;
+}
+
+std::optional<Target> target_of(const Entry& entry) {
+  if (auto migration = created_migration(entry)) return migration;
+  if (entry.name.empty() || (entry.group != "kubevirt.io" && entry.group != "subresources.kubevirt.io"))
+    return std::nullopt;
+  if (entry.resource == "virtualmachines") return Target{Subject::vm, entry.ns, entry.name};
+  if (entry.resource == "virtualmachineinstances") return Target{Subject::vmi, entry.ns, entry.name};
+  if (entry.resource == "virtualmachineinstancemigrations") return Target{Subject::migration, entry.ns, entry.name};
+  return std::nullopt;
+}
+
+class Gatherer {
+ public:
+  explicit Gatherer(const ObjectStore& store) : store_(store), document_(std::size_t{16} * 1024) {
+    document_.root().emplace_object();
+  }
+
+  bool object(string_view key, string_view resource, string_view ns, string_view name) {
+    const ObjectPtr stored = name.empty() ? nullptr : store_.get(resource, ns, name);
+    if (stored) facts()[key] = resources::load_object(*stored, document_.storage());
+    return stored != nullptr;
+  }
+
+  void list(string_view key, string_view resource, string_view ns) {
+    const auto page = store_.list({.resource = resource, .ns = ns, .limit = limits::journal_list_max});
+    if (!page) return;
+    json::Array& items = facts()[key].emplace_array();
+    for (const ObjectPtr& stored : page->objects) items.push_back(resources::load_object(*stored, document_.storage()));
+  }
+
+  const json::Value& root() const { return document_.root(); }
+
+ private:
+  json::Object& facts() { return document_.root().get_object(); }
+
+  const ObjectStore& store_;
+  json::Document document_;
+};
+
+bool gather(Gatherer& facts, const Target& target) {
+  if (target.subject == Subject::vm) {
+    facts.object("vmi", vmis, target.ns, target.name);
+    return facts.object("vm", vms, target.ns, target.name);
+  }
+  if (target.subject == Subject::vmi) return facts.object("vmi", vmis, target.ns, target.name);
+  if (!facts.object("migration", migrations, target.ns, target.name)) return false;
+  facts.object("vmi", vmis, target.ns, story::Object(&facts.root()).text({"migration", "spec", "vmiName"}));
+  return true;
+}
+
+void gather_more(Gatherer& facts, const Target& target) {
+  facts.object("kubevirt", "kubevirt.io/kubevirts", "kubevirt", "kubevirt");
+  facts.list("claims", "persistentvolumeclaims", target.ns);
+  facts.list("dataVolumes", "cdi.kubevirt.io/datavolumes", target.ns);
+  facts.list("nodes", "nodes", "");
+  if (target.subject == Subject::migration) facts.list("migrations", migrations, "");
+}
+
+Outcome refusal(const Entry& entry) {
+  if (!entry.allowed)
+    return {fmt::format("forbidden: {}", entry.allowed_by), "ask an administrator for a role that allows it"};
+  if (!entry.causes.empty()) {
+    const Cause& cause = entry.causes.front();
+    return {fmt::format("refused by {}{}{}", cause.rule.empty() ? "the schema" : cause.rule,
+                        cause.field.empty() ? "" : " at ", cause.field),
+            cause.rule.empty() ? std::string() : fmt::format("virtgate explain {} tells what it wants", cause.rule)};
+  }
+  const bool has_message = !entry.message.empty();
+  return {fmt::format("refused ({} {}){}{}", entry.code, entry.reason, has_message ? ": " : "", entry.message), {}};
+}
+
+}  // namespace
+
+Outcome follow(const Entry& entry, const ObjectStore& store, Timestamp now, Depth depth) {
+  if (entry.was_refused()) return refusal(entry);
+  if (entry.dry_run) return {"dry run: nothing was changed", {}};
+  const auto target = target_of(entry);
+  if (!target) return {entry.code == 0 ? "nobody waited for the answer" : "done", {}};
+  Gatherer facts(store);
+  if (!gather(facts, *target)) return {"accepted; the object is gone since", {}};
+  if (depth == Depth::whole) gather_more(facts, *target);
+  auto verdict = std::move(story::judge(target->subject, story::Facts(facts.root(), now)).front());
+  return {fmt::format("accepted; {}", verdict.telling.says), std::move(verdict.telling.next)};
+}
+
+}  // namespace vg::journal
