@@ -28,6 +28,9 @@ bool goes_along(const std::string& name) {
   for (const std::string_view other : {"store.db", "exchange.", "damaged-", "replaced-", "pki.new"}) {
     if (name.starts_with(other)) return false;
   }
+  // Records of what happened, and what guests and images take: a server can serve again without them.
+  for (const std::string_view other : {"journal", "nodes", "images", "disks", "run"})
+    if (name == other) return false;
   // All audit logs, in parts or not.
   if (name.starts_with("audit") && name.contains(".log")) return false;
   return name != "lock" && !name.ends_with(".tmp") && !name.ends_with(".partial");

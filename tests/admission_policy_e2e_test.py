@@ -170,8 +170,8 @@ class Enforced(PolicyCase):
                       " ".join(self.warnings))
         self.restart()
         with open(os.path.join(self.server.state, "audit.log"), encoding="utf-8") as file:
-            lines = [json.loads(line) for line in file if '"annotations"' in line]
-        found = lines[-1]["annotations"]
+            lines = [json.loads(line)["annotations"] for line in file]
+        found = [notes for notes in lines if f"{self.ns}/who" in notes][-1]
         self.assertTrue(found[f"{self.ns}/who"].startswith("by "), found)
         failure = json.loads(found["validation.policy.admission.k8s.io/validation_failure"])
         self.assertEqual(failure, [{"message": "failed expression: false", "policy": self.ns, "binding": self.ns,

@@ -201,6 +201,7 @@ inline constexpr std::size_t metric_series_max = 20000;
 inline constexpr std::size_t metric_label_value_bytes_max = 256;
 // Of one text in the audit log: user names and paths come from requests.
 inline constexpr std::size_t audit_text_bytes_max = 512;
+inline constexpr std::size_t audit_groups_max = 32;  // of one user
 // Whom lines of the audit log are counted for. Names come from requests. Longer ones that begin alike share a bucket.
 inline constexpr std::size_t audit_subject_bytes_max = 300;
 // A URL in the log: what tells one request from another stands at its beginning.

@@ -307,24 +307,33 @@ void ResourceApi::audit(const Recorded& request, bool allowed, const Asker& aske
   const auto kind = audit_kind(info, allowed, call.status(), deed);
   if (!kind) return;
   record(request, allowed, asker, deed);
-  std::string resource = info.group;
-  if (!resource.empty()) resource += '/';
-  resource += info.resource_request ? info.resource : info.path;
-  const std::string now = print_rfc3339_micro(Timestamp::from(parts_.clock.wall_now()));
-  const std::chrono::duration<double, std::milli> took = parts_.clock.steady_now() - request.began;
-  parts_.audit.write(*kind, {.time = now,
-                             .request_id = call.request().id,
+  const auto wall = parts_.clock.wall_now();
+  const auto took = parts_.clock.steady_now() - request.began;
+  const std::string now = print_rfc3339_micro(Timestamp::from(wall)),
+                    received = print_rfc3339_micro(
+                        Timestamp::from(wall - std::chrono::duration_cast<Clock::Wall::duration>(took)));
+  const http::Request& asked = call.request();
+  parts_.audit.write(*kind, {.received = received,
+                             .time = now,
+                             .request_id = asked.id,
+                             .uri = asked.target,
                              .user = call.identity().user,
+                             .groups = asker.user.groups,
                              .impersonated_by = asker.impersonated_by,
+                             .address = asked.peer ? std::string_view(asked.peer->address) : std::string_view(),
+                             .agent = asked.headers.find("user-agent").value_or(""),
                              .verb = info.verb,
-                             .resource = resource,
+                             .resource_request = info.resource_request,
+                             .group = info.group,
+                             .version = info.version,
+                             .resource = info.resource,
                              .subresource = info.subresource,
                              .ns = info.ns,
                              .name = deed.name.empty() ? info.name : deed.name,
+                             .uid = deed.uid,
                              .code = call.status(),
                              .allowed = allowed,
                              .reason = asker.reason,
-                             .milliseconds = took.count(),
                              .annotations = deed.annotations});
 }
 

@@ -34,70 +34,153 @@ constexpr std::array<Log, 4> logs = {
     {{"audit.log", 3}, {"audit-reads.log", 2}, {"audit-attempts.log", 1}, {"audit-busy.log", 2}}};
 constexpr std::size_t shares = 8;
 
-void member(std::string& out, std::string_view name, std::string_view value) {
-  if (value.empty()) return;
-  out.push_back(',');
-  append_json_string(out, name);
-  out.push_back(':');
-  append_json_string(out, value, limits::audit_text_bytes_max);
-}
-
-void member(std::string& out, std::string_view name, std::uint64_t value) {
-  if (value > 0) fmt::format_to(std::back_inserter(out), FMT_COMPILE(R"(,"{}":{})"), name, value);
-}
-
 std::string time_text(Clock::Wall time) { return print_rfc3339_micro(Timestamp::from(time)); }
 
-std::string begin_line(std::string_view time) {
-  std::string line = R"({"time":)";
-  line.reserve(384);
-  append_json_string(line, time);
-  return line;
+// An Event as it is written: members in kube-apiserver's order, texts of users cut and escaped.
+class EventLine {
+ public:
+  EventLine(std::string_view id, std::string_view stage) {
+    line_.reserve(768);
+    line_ = R"({"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":)";
+    append_json_string(line_, id, limits::audit_text_bytes_max);
+    member("stage", stage);
+  }
+
+  void member(std::string_view name, std::string_view value) {
+    if (value.empty()) return;
+    key(name);
+    append_json_string(line_, value, limits::audit_text_bytes_max);
+  }
+  void list(std::string_view name, std::span<const std::string> values) {
+    if (values.empty()) return;
+    key(name);
+    line_ += '[';
+    for (std::size_t i = 0; i < std::min(values.size(), limits::audit_groups_max); ++i) {
+      if (i > 0) line_ += ',';
+      append_json_string(line_, values[i], limits::audit_text_bytes_max);
+    }
+    line_ += ']';
+  }
+  void open(std::string_view name) {
+    key(name);
+    line_ += '{';
+    first_ = true;
+  }
+  void close() {
+    line_ += '}';
+    first_ = false;
+  }
+  void code(int code) {
+    if (code > 0)
+      fmt::format_to(std::back_inserter(line_), FMT_COMPILE(R"(,"responseStatus":{{"metadata":{{}},"code":{}}})"),
+                     code);
+  }
+  void annotation(std::string_view name, std::uint64_t count) {
+    if (count > 0) member(name, fmt::format("{}", count));
+  }
+  std::string take() {
+    line_ += "}\n";
+    return std::move(line_);
+  }
+
+ private:
+  void key(std::string_view name) {
+    if (!std::exchange(first_, false)) line_ += ',';
+    append_json_string(line_, name);
+    line_ += ':';
+  }
+
+  std::string line_;
+  bool first_ = false;
+};
+
+void add_user(EventLine& line, std::string_view member, std::string_view name, std::span<const std::string> groups) {
+  line.open(member);
+  line.member("username", name);
+  line.list("groups", groups);
+  line.close();
 }
 
-void append_annotations(std::string& line, std::span<const std::pair<std::string, std::string>> annotations) {
-  if (annotations.empty()) return;
-  line += ",\"annotations\":{";
-  for (std::size_t i = 0; i < annotations.size(); ++i) {
-    if (i > 0) line += ',';
-    append_json_string(line, annotations[i].first);
-    line += ':';
-    append_json_string(line, annotations[i].second);
-  }
-  line += '}';
+void add_object(EventLine& line, const AuditEntry& entry) {
+  if (!entry.resource_request) return;
+  line.open("objectRef");
+  line.member("resource", entry.resource);
+  line.member("namespace", entry.ns);
+  line.member("name", entry.name);
+  line.member("uid", entry.uid);
+  line.member("apiGroup", entry.group);
+  line.member("apiVersion", entry.version);
+  line.member("subresource", entry.subresource);
+  line.close();
 }
 
 std::string line_of(const AuditEntry& entry) {
-  std::string line = begin_line(entry.time);
-  member(line, "requestId", entry.request_id);
-  member(line, "user", entry.user);
-  member(line, "impersonatedBy", entry.impersonated_by);
-  member(line, "verb", entry.verb);
-  member(line, "resource", entry.resource);
-  member(line, "subresource", entry.subresource);
-  member(line, "namespace", entry.ns);
-  member(line, "name", entry.name);
-  fmt::format_to(std::back_inserter(line), FMT_COMPILE(R"(,"code":{},"decision":"{}")"), entry.code,
-                 entry.allowed ? "allow" : "forbid");
-  member(line, "reason", entry.reason);
-  append_annotations(line, entry.annotations);
-  fmt::format_to(std::back_inserter(line), FMT_COMPILE(",\"milliseconds\":{:.3f}}}\n"), entry.milliseconds);
-  return line;
+  EventLine line(entry.request_id, entry.code > 0 ? "ResponseComplete" : "RequestReceived");
+  line.member("requestURI", entry.uri);
+  line.member("verb", entry.verb);
+  const bool acts_as = !entry.impersonated_by.empty();
+  if (acts_as) add_user(line, "user", entry.impersonated_by, {});
+  add_user(line, acts_as ? "impersonatedUser" : "user", entry.user, entry.groups);
+  const std::string address(entry.address);
+  if (!address.empty()) line.list("sourceIPs", {&address, 1});
+  line.member("userAgent", entry.agent);
+  add_object(line, entry);
+  line.code(entry.code);
+  line.member("requestReceivedTimestamp", entry.received);
+  line.member("stageTimestamp", entry.time);
+  line.open("annotations");
+  line.member("authorization.k8s.io/decision", entry.allowed ? "allow" : "forbid");
+  line.member("authorization.k8s.io/reason", entry.reason);
+  for (const auto& [key, value] : entry.annotations) line.member(key, value);
+  line.close();
+  return line.take();
 }
 
-// How often, of whom, and when: `who` and `allowed` are the names of these members.
-std::string line_of(const AuditSummary& summary, Clock::Wall now, std::string_view who, std::string_view refused,
-                    std::string_view allowed) {
-  std::string line = begin_line(time_text(now));
-  line += R"(,"summary":true)";
-  member(line, who, summary.who);
-  member(line, "what", summary.what);
-  member(line, refused, summary.refused);
-  member(line, allowed, summary.allowed);
-  member(line, "first", time_text(summary.first));
-  member(line, "last", time_text(summary.last));
-  line += "}\n";
-  return line;
+// What a summary counts, by the names of its annotations.
+struct SummaryNames {
+  std::string_view who;  // "user" or "address"
+  std::string_view refused, allowed;
+};
+
+std::string line_of(const AuditSummary& summary, Clock::Wall now, const SummaryNames& names) {
+  EventLine line(fmt::format("summary-{}", now.time_since_epoch().count()), "ResponseComplete");
+  const bool by_user = names.who == "user";
+  if (by_user) add_user(line, "user", summary.who, {});
+  if (!by_user) line.list("sourceIPs", {&summary.who, 1});
+  line.member("requestReceivedTimestamp", time_text(summary.first));
+  line.member("stageTimestamp", time_text(summary.last));
+  line.open("annotations");
+  line.member("virtgate.io/summary", "true");
+  line.member("virtgate.io/what", summary.what);
+  line.annotation(fmt::format("virtgate.io/{}", names.refused), summary.refused);
+  line.annotation(fmt::format("virtgate.io/{}", names.allowed), summary.allowed);
+  line.close();
+  return line.take();
+}
+
+std::string line_of(const FailedAuthenticationEntry& entry, Clock::Wall now) {
+  EventLine line(entry.request_id, "ResponseComplete");
+  line.member("requestURI", entry.path);
+  line.member("verb", entry.method);
+  const std::string address(entry.address);
+  line.list("sourceIPs", {&address, 1});
+  line.code(401);
+  line.member("stageTimestamp", time_text(now));
+  line.open("annotations");
+  line.member("authorization.k8s.io/decision", "unauthenticated");
+  line.member("authorization.k8s.io/reason", entry.reason);
+  line.member("virtgate.io/credential", entry.credential);
+  line.close();
+  return line.take();
+}
+
+std::string lost_line(std::uint64_t lost, Clock::Wall now) {
+  EventLine line(fmt::format("lost-{}", now.time_since_epoch().count()), "ResponseComplete");
+  line.member("stageTimestamp", time_text(now));
+  line.open("annotations");
+  line.annotation("virtgate.io/lost", lost);
+  line.close();
+  return line.take();
 }
 
 // An IPv6 client has at least 2^64 addresses of its own: they count as one.
@@ -187,7 +270,7 @@ class AuditLog::File {
     if (buffer_.empty() && !failing()) return;
     write_buffer();
     if (!failing() && lost_ > 0) {
-      buffer_ = fmt::format("{},\"lost\":{}}}\n", begin_line(time_text(clock_.wall_now())), lost_);
+      buffer_ = lost_line(lost_, clock_.wall_now());
       lost_ = 0;
       write_buffer();
     }
@@ -331,8 +414,9 @@ void AuditLog::write(AuditKind kind, const AuditEntry& entry) {
   }
   if (kind == AuditKind::attempt && sums_up(users_, {.who = who, .what = {}}, entry.allowed)) return;
   if (kind == AuditKind::read) {
-    const std::string what = fmt::format("{} {}{}{} {}/{}", entry.verb, entry.resource,
-                                         entry.subresource.empty() ? "" : "/", entry.subresource, entry.ns, entry.name);
+    const std::string what =
+        fmt::format("{} {}{}{}{}{} {}/{}", entry.verb, entry.group, entry.group.empty() ? "" : "/", entry.resource,
+                    entry.subresource.empty() ? "" : "/", entry.subresource, entry.ns, entry.name);
     if (sums_up(reads_, {.who = who, .what = what}, true)) return;
   }
   log(kind).append(line_of(entry), false);
@@ -341,16 +425,7 @@ void AuditLog::write(AuditKind kind, const AuditEntry& entry) {
 void AuditLog::write(const FailedAuthenticationEntry& entry) {
   const std::string source = source_of(entry.address);
   if (sums_up(addresses_, {.who = source, .what = {}}, false)) return;
-  std::string line = begin_line(time_text(options_.clock.wall_now()));
-  member(line, "requestId", entry.request_id);
-  member(line, "address", entry.address);
-  member(line, "credential", entry.credential);
-  member(line, "method", entry.method);
-  member(line, "path", entry.path);
-  line += R"(,"code":401,"decision":"unauthenticated")";
-  member(line, "reason", entry.reason);
-  line += "}\n";
-  log(AuditKind::attempt).append(line, false);
+  log(AuditKind::attempt).append(line_of(entry, options_.clock.wall_now()), false);
 }
 
 void AuditLog::summarize(bool all) {
@@ -359,7 +434,7 @@ void AuditLog::summarize(bool all) {
   const std::lock_guard lock(limiters_mutex_);
   const auto tell = [&](AuditKind kind, const AuditSummary& summary, std::string_view who, std::string_view refused,
                         std::string_view allowed) {
-    log(kind).append(line_of(summary, wall, who, refused, allowed), false);
+    log(kind).append(line_of(summary, wall, {.who = who, .refused = refused, .allowed = allowed}), false);
   };
   for (const AuditSummary& summary : writers_.due(now, all)) tell(AuditKind::change, summary, "user", "", "busy");
   for (const AuditSummary& summary : users_.due(now, all))

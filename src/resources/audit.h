@@ -1,7 +1,5 @@
-// The audit log: one JSON line for every request that changed something, was refused, or read a secret.
-//
-//   {"time":"...","requestId":"...","user":"...","verb":"create","resource":"kubevirt.io/virtualmachines",
-//    "namespace":"default","name":"a","code":201,"decision":"allow","reason":"...","milliseconds":1.3}
+// The audit log: one line for every request that changed something, was refused, or read a secret: an Event of
+// audit.k8s.io/v1 at the level Metadata, as kube-apiserver writes them and collectors read them.
 //
 // Four logs with a share of the room each, so that what anybody can cause never pushes out what only few can:
 //
@@ -13,7 +11,7 @@
 //   summed up audit-attempts.log  what changed nothing: refusals, failed authentication, requests that failed, dry
 //   runs, access
 //                       reviews; limited by user (failed authentication by source address) and summed up in a flood:
-//                       {"time":"...","summary":true,"user":"...","refused":12345,"first":"...","last":"..."}
+//                       such an event has the annotation virtgate.io/summary and others with the counts
 //
 // Lines are collected in memory and written together, at the latest after flush_interval: a write of its own for each
 // would cost more than the request. Where the log is required, a change's line is with the kernel before the answer. A
@@ -54,17 +52,19 @@ bool is_write(std::string_view verb);
 bool is_sensitive_read(const RequestInfo& info);
 
 struct AuditEntry {
-  std::string_view time;
+  std::string_view received, time;  // when it came, and when it was answered
   std::string_view request_id;
+  std::string_view uri = {};  // path and query
   std::string_view user;
+  std::span<const std::string> groups = {};
   std::string_view impersonated_by = {};  // empty: nobody
+  std::string_view address = {}, agent = {};
   std::string_view verb;
-  std::string_view resource;  // group/plural
-  std::string_view subresource = {}, ns = {}, name = {};
+  bool resource_request = true;
+  std::string_view group = {}, version = {}, resource = {}, subresource = {}, ns = {}, name = {}, uid = {};
   int code = 0;  // 0: no answer yet, or none any more
   bool allowed = true;
-  std::string_view reason = {};  // the authorizer's
-  double milliseconds = 0;
+  std::string_view reason = {};                                           // the authorizer's
   std::span<const std::pair<std::string, std::string>> annotations = {};  // of admission policies
 };
 
