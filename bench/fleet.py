@@ -3,8 +3,9 @@
 
   bench/fleet.py [--vms 10000] [--nodes 50] [--migrations 1000] [--parallel 250] [--from-node 50] [--idle 10] [--boot 1s]
 
-Starts a server of its own (VIRTGATE_BINARY, else build/release/virtgate). CPU seconds are those of the server, user and system: on a
-machine that does other things too they say more than the time on the wall. The clients that create run in processes of their own.
+Starts a server of its own (VIRTGATE_BINARY, else build/release/virtgate). CPU seconds, of the server and of the clients apart, are user and
+system: on a machine that does other things too they say more than the time on the wall. --threads tells which thread of the server took
+them, and how many objects were written. The clients that create run in processes of their own.
 """
 import argparse
 import concurrent.futures
@@ -61,12 +62,15 @@ def migration(number):
 
 
 def create(port, state, what, numbers, boot):
+    """Returns the CPU seconds that it took."""
+    began = time.process_time()
     client = Client(port, state)
     for number in numbers:
         if what == "vms":
             client.ask("POST", f"{NS}/virtualmachines", vm(number, boot))
         else:
             client.ask("POST", f"{NS}/virtualmachineinstancemigrations", migration(number))
+    return time.process_time() - began
 
 
 class Server:
@@ -93,6 +97,19 @@ class Server:
         with open(f"/proc/{self.process.pid}/stat") as file:
             fields = file.read().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def threads_cpu_s(self):
+        ticks = os.sysconf("SC_CLK_TCK")
+        sums = {}
+        for thread in os.listdir(f"/proc/{self.process.pid}/task"):
+            with open(f"/proc/{self.process.pid}/task/{thread}/stat") as file:
+                name, fields = file.read().split("(", 1)[1].rsplit(")", 1)
+            fields = fields.split()
+            sums[f"{name} {thread}"] = (int(fields[11]) + int(fields[12])) / ticks
+        return sums
+
+    def revision(self):
+        return int(re.search(rb'"resourceVersion":"(\d+)"', self.client.ask("GET", "/api/v1/namespaces?limit=1")).group(1))
 
     def memory_mib(self, field="VmRSS"):
         with open(f"/proc/{self.process.pid}/status") as file:
@@ -131,16 +148,20 @@ def spread(pool, server, what, count, options, clients=2):
 
 
 def measure(server, pool, name, resource, wanted, what, count, options):
-    cpu, began = server.cpu_s(), time.monotonic()
+    cpu, began, own = server.cpu_s(), time.monotonic(), time.process_time()
+    threads, revision = server.threads_cpu_s(), server.revision()
     made = spread(pool, server, what, count, options)
     reached = watch_until(server, resource, wanted, count)
     wall = time.monotonic() - began
-    for one in made:
-        one.result()
+    cpu = server.cpu_s() - cpu
+    clients = sum(one.result() for one in made) + time.process_time() - own
     if reached < count:
         raise RuntimeError(f"{name}: only {reached} of {count}")
-    print(f"{name}: {wall:.1f} s, {server.cpu_s() - cpu:.1f} CPU s, {server.memory_mib():.0f} MiB resident, "
+    print(f"{name}: {wall:.1f} s, {cpu:.1f} CPU s and {clients:.1f} of the clients, {server.memory_mib():.0f} MiB resident, "
           f"at most {server.memory_mib('VmHWM'):.0f} MiB", flush=True)
+    if options.threads:
+        print(f"  {(server.revision() - revision) / count:.1f} writes each; " + ", ".join(
+            f"{name}: {now - threads.get(name, 0):.1f}" for name, now in sorted(server.threads_cpu_s().items(), key=lambda one: -one[1])[:6]))
     return wall
 
 
@@ -153,6 +174,7 @@ def main():
     parser.add_argument("--from-node", type=int, default=50, help="parallelOutboundMigrationsPerNode")
     parser.add_argument("--idle", type=int, default=10, help="seconds to look at a server that has nothing to do")
     parser.add_argument("--boot", default="1s")
+    parser.add_argument("--threads", action="store_true", help="tell the CPU seconds of threads, and the writes")
     parser.add_argument("--keep", action="store_true", help="leave the server running until a key is pressed")
     options = parser.parse_args()
     server = Server(options)
