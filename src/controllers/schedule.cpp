@@ -214,11 +214,12 @@ Scheduled schedule(const PlacementDemand& demand, const Nodes& nodes, Time now) 
   const NodeInfo* best = nullptr;
   std::pair<std::int64_t, double> best_score;
   for (const auto& [name, node] : nodes.infos()) {  // by name: of equals the first stays
+    // The score first: whether it may be takes much longer, and is not asked of those that would not be taken anyway.
+    const std::pair score(wishes_met(demand, around, node), free_memory(demand, node, nodes.used(name)));
+    if (best && score <= best_score) continue;
     const std::vector<std::string> reasons = refusals(demand, around, node, nodes, now);
     for (const std::string& reason : reasons) ++counts[reason];
     if (!reasons.empty()) continue;
-    const std::pair score(wishes_met(demand, around, node), free_memory(demand, node, nodes.used(name)));
-    if (best && score <= best_score) continue;
     best = &node;
     best_score = score;
   }

@@ -1,4 +1,5 @@
 #include "json/patch.h"
+#include "json/equal.h"
 
 #include <fmt/format.h>
 
@@ -224,7 +225,7 @@ Refusal Run::test(const Operation& operation) {
     value = child(*parent, operation.path.tokens().back());
     if (!value && parent->is_array()) return no_such_value;
   }
-  const bool same = !value || value->is_null() ? expects_null : operation.value && *value == *operation.value;
+  const bool same = !value || value->is_null() ? expects_null : operation.value && equal(*value, *operation.value);
   return same ? std::nullopt : Refusal(differs);
 }
 

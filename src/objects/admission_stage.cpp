@@ -6,6 +6,7 @@
 #include "base/phrases.h"
 #include "base/random.h"
 #include "json/access.h"
+#include "json/equal.h"
 #include "json/patch.h"
 #include "objects/object_meta.h"
 
@@ -108,7 +109,7 @@ Result<bool> apply_patch(json::Value& object, std::span<const admission::PatchSt
   for (const auto& step : patch) {
     json::Value& into = *json::find(object, step.path.substr(1));
     // Whole members are sent, whether anything in them has changed or not.
-    if (into == *step.value) continue;
+    if (json::equal(into, *step.value)) continue;
     into = std::move(*json::find(completed, step.path.substr(1)));
     changed = true;
   }

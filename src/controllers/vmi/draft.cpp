@@ -6,6 +6,7 @@
 #include "controllers/common/owners.h"
 #include "controllers/placement.h"
 #include "json/access.h"
+#include "json/equal.h"
 
 namespace vg::controllers::vmi {
 
@@ -40,7 +41,7 @@ const Placement* Draft::current() const {
 }
 
 Pass Draft::take() {
-  if (object_ != stored)
+  if (!json::equal(object_, stored))
     pass.add({.verb = Verb::update,
               .resource = kinds::vmi,
               .ns = turn.key.ns,
