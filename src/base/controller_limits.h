@@ -17,6 +17,17 @@ inline constexpr std::size_t controller_passes_max = 64;
 inline constexpr std::chrono::hours controller_resync{12};
 // Changes that are taken from one watch at a time, before passes get their turn.
 inline constexpr std::size_t controller_changes_at_once = 256;
+// Objects that are kept open for the next who looks at them, in bytes of their text: values take several times as much,
+// those of somebody who wants it up to thirty times. Large ones are opened anew by everybody.
+inline constexpr std::size_t opened_bytes_max = 512 * 1024;
+inline constexpr std::size_t opened_object_bytes_max = 16 * 1024;
+// A pass that knows that its own writes bring nothing new looks at them after this time, unless something else happens
+// before. A guest that boots is quicker, and so saves a pass.
+inline constexpr std::chrono::seconds controller_settled_look{2};
+// A change that most likely is followed by another one waits this long for it.
+inline constexpr std::chrono::milliseconds controller_patience{250};
+// Changes of an object that are remembered one by one while it has a pass; more of them are looked at again for sure.
+inline constexpr std::size_t held_changes_max = 8;
 // Events that are remembered in order to count a repetition on the one that is there. One takes about 300 bytes.
 inline constexpr std::size_t remembered_events_max = 4096;
 // Events that wait to be written; beyond that passes write theirs themselves. One takes about a kilobyte.

@@ -24,6 +24,8 @@ struct Change {
 struct Trigger {
   std::string_view resource;
   std::vector<Key> (*keys)(const Change& change, const World& world);
+  // Another change will follow soon and concern the same: a look may wait for it, for a moment. Null: never.
+  bool (*can_wait)(const Change& change) = nullptr;
 };
 
 struct Controller {

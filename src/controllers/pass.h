@@ -94,6 +94,8 @@ struct Pass {
   bool waits_for_nodes = false;
   // Nothing is left for finish() unless an effect failed.
   bool complete = false;
+  // What it writes to its own object gives it nothing further to do: a look at that may wait for the next change.
+  bool settled = false;
   // The node that its events come from; empty: none.
   std::string host = {};
   // Handed to finish() as it is: what the first part decided and the second writes down.

@@ -63,7 +63,7 @@ Carrier::Carrier(Parts parts)
       serial_(static_cast<std::uint64_t>(parts.backend.clock.wall_now().time_since_epoch().count())) {}
 
 // What virt-controller asks a node for through virt-api (spec subresources 2.7), without the detour.
-Task<Result<void>> Carrier::call(const Effect& effect) {
+Task<Result<Revision>> Carrier::call(const Effect& effect) {
   json::LeasedArena arena;
   const ObjectPtr stored = parts_.backend.store.get(effect.resource, effect.ns, effect.name);
   if (!stored) co_return fail(Status::not_found("kubevirt.io", "virtualmachineinstances", effect.name));
@@ -80,7 +80,7 @@ Task<Result<void>> Carrier::call(const Effect& effect) {
       parts_.core, *address,
       {.method = "PUT", .target = target, .body = body, .timeout = limits::node_answer_deadline});
   if (!answer) co_return fail(answer.error());
-  if (answer->status >= 200 && answer->status <= 299) co_return Result<void>();
+  if (answer->status >= 200 && answer->status <= 299) co_return Revision(0);
   co_return fail(Status::internal_error(
       fmt::format("the node answered {}: {}", answer->status, answer->body.substr(0, limits::node_words_max))));
 }
@@ -93,7 +93,7 @@ User Carrier::writer(const Effect& effect, std::string_view host) const {
   return handler;
 }
 
-Task<Result<void>> Carrier::write(const Effect& effect, std::string_view host) {
+Task<Result<Revision>> Carrier::write(const Effect& effect, std::string_view host) {
   const resources::Resource* resource = resources::find_resource(effect.resource);
   if (!resource) co_return fail(Status::internal_error(fmt::format("{} are not served", effect.resource)));
   const User user = writer(effect, host);
@@ -101,25 +101,28 @@ Task<Result<void>> Carrier::write(const Effect& effect, std::string_view host) {
       parts_.backend, parts_.core, nullptr, *resource, resource->kind->storage_version(), user,
       {.ns = effect.ns, .name = effect.name, .subresource = of_status(effect.verb) ? "status" : ""});
   request.manager = manager_of(effect.account);
-  const auto ignored = [](const auto& result) { return result ? Result<void>() : Result<void>(fail(result.error())); };
+  const auto revision = [](const Result<ObjectPtr>& result) {
+    return result ? Result<Revision>((*result)->revision()) : Result<Revision>(fail(result.error()));
+  };
   switch (effect.verb) {
     case Verb::create:
-      co_return ignored(co_await create(request, {.object = json::Value(effect.document, request.storage())}));
+      co_return revision(co_await create(request, {.object = json::Value(effect.document, request.storage())}));
     case Verb::update:
     case Verb::update_status:
-      co_return ignored(co_await update(request, {.object = json::Value(effect.document, request.storage())}));
+      co_return revision(co_await update(request, {.object = json::Value(effect.document, request.storage())}));
     case Verb::patch:
     case Verb::patch_status: {
       const resources::Patch wanted{.format = resources::PatchFormat::json_patch,
                                     .document = json::Value(effect.document, request.storage())};
-      co_return ignored(co_await patch(request, wanted));
+      co_return revision(co_await patch(request, wanted));
     }
     case Verb::call:
       co_return co_await call(effect);
     case Verb::remove: {
       resources::DeleteOptions options;
       if (!effect.uid.empty()) options.uid = effect.uid;
-      co_return ignored(co_await remove(request, options));
+      const auto removed = co_await remove(request, options);
+      co_return removed ? Result<Revision>(0) : Result<Revision>(fail(removed.error()));
     }
   }
   co_return fail(Status::internal_error("an effect of a controller has no verb"));
@@ -183,6 +186,7 @@ Task<Done> Carrier::carry_out(const controllers::Pass& pass, const controllers::
       if (!effect.others_follow) co_return done;
       continue;
     }
+    if (written && *written != 0) done.written.emplace_back(&effect, *written);
     if (effect.if_done) co_await tell(subject, *effect.if_done, source);
     for (const controllers::Told& told : effect.also_told)
       co_await tell(told.involved.value_or(involved), told.event, source);

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/core.h"
 #include "base/status.h"
@@ -20,6 +22,8 @@ struct Done {
   controllers::Carried carried;
   std::optional<Status> hard = {};
   bool left_to_finish = false;  // carried.error is one that finish() judges
+  // Which effects were written as which revision. Removals and calls of nodes are not among them.
+  std::vector<std::pair<const controllers::Effect*, Revision>> written = {};
 };
 
 // Somebody else wrote the object after it was read: the pass is repeated, and nothing is wrong.
@@ -42,8 +46,8 @@ class Carrier {
   Task<Done> carry_out(const controllers::Pass& pass, const controllers::EventObject& involved, EventSource source);
 
  private:
-  Task<Result<void>> write(const controllers::Effect& effect, std::string_view host);
-  Task<Result<void>> call(const controllers::Effect& effect);
+  Task<Result<Revision>> write(const controllers::Effect& effect, std::string_view host);
+  Task<Result<Revision>> call(const controllers::Effect& effect);
   User writer(const controllers::Effect& effect, std::string_view host) const;
   Task<void> tell(const controllers::EventObject& involved, const controllers::Event& event, EventSource source);
 

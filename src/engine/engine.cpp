@@ -16,10 +16,10 @@
 #include "base/random.h"
 #include "engine/carry_out.h"
 #include "engine/index.h"
+#include "engine/opened.h"
 #include "engine/store_world.h"
 #include "engine/work_queue.h"
 #include "json/arena_pool.h"
-#include "objects/draft.h"
 #include "objects/turn.h"
 #include "objects/wakeup.h"
 
@@ -43,6 +43,10 @@ struct Loop {
   std::shared_ptr<std::atomic<bool>> behind = std::make_shared<std::atomic<bool>>(false);
   std::set<Key> waiting = {};                    // objects that found no node
   std::map<Key, WorkQueue::Instant> asked = {};  // when their last pass wanted to look again
+  // What settled passes have written, and no change has shown yet.
+  std::map<Key, std::vector<Revision>> written = {};
+  // Changes that came while the object had its pass: which of them are its own is known at the end of it.
+  std::map<Key, std::vector<std::pair<Revision, int>>> held = {};
   std::shared_ptr<metrics::Gauge> depth = {}, without_node = {};
   std::shared_ptr<metrics::Counter> succeeded = {}, failed = {}, lost_races = {};
   std::shared_ptr<metrics::Histogram> seconds = {};
@@ -58,7 +62,7 @@ class Engine::Work {
                   .events = events_,
                   .nodes = parts.nodes,
                   .sink = parts.events}),
-        index_(parts.backend.store, parts.config) {
+        index_(parts.backend.store, parts.config, opened_) {
     add_loops();
     add_sources();
     if (parts.disks) parts.disks->on_change([wakeup = wakeup_] { wakeup->signal(); });
@@ -93,6 +97,10 @@ class Engine::Work {
   bool follow(Source& source);
   void see(Source& source, const vg::Change& change);
   void queue(Loop& loop, const Key& key, int priority);
+  void queue_own(Loop& loop, const Key& key, Revision revision, int priority);
+  void look_later(Loop& loop, const Key& key) { loop.queue.add_by(key, now() + limits::controller_settled_look); }
+  void note_written(Loop& loop, const Key& key, const Pass& pass, const Done& done);
+  void release_held(Loop& loop, const Key& key);
   void trigger(Source& source, const controllers::Change& seen, const StoreWorld& world, bool only_missing);
   bool start_passes(Loop& loop);
   Task<void> look_at(Loop& loop, Key key);
@@ -115,6 +123,7 @@ class Engine::Work {
   std::shared_ptr<resources::Wakeup> wakeup_;
   EventRecorder events_;
   Carrier carrier_;
+  Opened opened_;
   Index index_;
   std::uint64_t nodes_then_ = 0;  // when those that wait for one were last woken
   WorkQueue::Instant may_wake_ = {};
@@ -196,10 +205,9 @@ void Engine::Work::look_at_all(Source& source) {
     const Key key{.ns = std::string(object->ns()), .name = std::string(object->name())};
     for (Loop* loop : source.own) loop->queue.add(key);
     if (source.finds_missing) {
-      json::LeasedArena arena;
-      const json::Value value = resources::load_object(*object, arena.storage());
-      trigger(source, {.happened = controllers::Happened::added, .before = nullptr, .after = value.if_object()},
-              StoreWorld(store(), index_.kept(), disks(), arena.storage()), true);
+      const OpenedPtr opened = opened_.open(*object);
+      trigger(source, {.happened = controllers::Happened::added, .before = nullptr, .after = opened->root().if_object()},
+              StoreWorld(store(), index_.kept(), disks(), opened_), true);
     }
   }
 }
@@ -211,6 +219,7 @@ bool Engine::Work::follow(Source& source) {
   auto batch = source.watch->next(limits::controller_changes_at_once);
   if (!batch) {  // it fell behind the store's window
     source.watch = nullptr;
+    for (Loop* loop : source.own) loop->written.clear();
     index_.drop_gone();
     open(source);
     return true;
@@ -223,20 +232,19 @@ bool Engine::Work::follow(Source& source) {
 void Engine::Work::see(Source& source, const vg::Change& change) {
   index_.see(*change.object);
   const Key key{.ns = std::string(change.object->ns()), .name = std::string(change.object->name())};
-  json::LeasedArena arena;
-  std::optional<json::Value> before, after;
+  OpenedPtr before, after;
   const auto open_both = [&] {
     if (before || after) return;
-    if (change.previous) before = resources::load_object(*change.previous, arena.storage());
-    (change.type == ChangeType::removed ? before : after) = resources::load_object(*change.object, arena.storage());
+    if (change.previous) before = opened_.open(*change.previous);
+    (change.type == ChangeType::removed ? before : after) = opened_.open(*change.object);
   };
   for (Loop* loop : source.own) {
     int priority = 0;
     if (loop->controller->priority && change.type != ChangeType::removed) {
       open_both();
-      priority = loop->controller->priority(after->get_object());
+      priority = loop->controller->priority(after->root().get_object());
     }
-    queue(*loop, key, priority);
+    queue_own(*loop, key, change.type == ChangeType::removed ? 0 : change.object->revision(), priority);
   }
   if (source.triggers.empty()) return;
   open_both();
@@ -244,9 +252,9 @@ void Engine::Work::see(Source& source, const vg::Change& change) {
   const controllers::Change seen{.happened = change.type == ChangeType::added      ? Happened::added
                                              : change.type == ChangeType::modified ? Happened::changed
                                                                                    : Happened::removed,
-                                 .before = before ? before->if_object() : nullptr,
-                                 .after = after ? after->if_object() : nullptr};
-  trigger(source, seen, StoreWorld(store(), index_.kept(), disks(), arena.storage()), false);
+                                 .before = before ? before->root().if_object() : nullptr,
+                                 .after = after ? after->root().if_object() : nullptr};
+  trigger(source, seen, StoreWorld(store(), index_.kept(), disks(), opened_), false);
 }
 
 // `only_missing`: for the controllers that look at what is not there; the others look at everything at the start.
@@ -254,7 +262,45 @@ void Engine::Work::trigger(Source& source, const controllers::Change& seen, cons
                            bool only_missing) {
   for (const auto& [loop, trigger] : source.triggers)
     if (!only_missing || loop->controller->looks_at_missing)
-      for (const Key& concerned : trigger->keys(seen, world)) queue(*loop, concerned, 0);
+      for (const Key& concerned : trigger->keys(seen, world)) {
+        if (trigger->can_wait && trigger->can_wait(seen))
+          loop->queue.add_by(concerned, now() + limits::controller_patience);
+        else
+          queue(*loop, concerned, 0);
+      }
+}
+
+// --- what passes have written themselves -----------------------------------------------------------------------------
+
+// `revision`: 0 for an object that is gone.
+void Engine::Work::queue_own(Loop& loop, const Key& key, Revision revision, int priority) {
+  if (revision != 0 && loop.queue.is_working(key)) {
+    auto& held = loop.held[key];
+    if (held.size() >= limits::held_changes_max) return queue(loop, key, priority);
+    held.emplace_back(revision, priority);
+    return;
+  }
+  if (const auto written = loop.written.find(key); written != loop.written.end()) {
+    const bool is_own = std::ranges::find(written->second, revision) != written->second.end();
+    std::erase_if(written->second, [&](Revision own) { return revision == 0 || own <= revision; });
+    if (written->second.empty()) loop.written.erase(written);
+    if (is_own) return look_later(loop, key);
+  }
+  queue(loop, key, priority);
+}
+
+void Engine::Work::note_written(Loop& loop, const Key& key, const Pass& pass, const Done& done) {
+  if (!pass.settled || done.hard || done.carried.error) return;
+  for (const auto& [effect, revision] : done.written)
+    if (effect->resource == loop.controller->resource && effect->ns == key.ns && effect->name == key.name)
+      loop.written[key].push_back(revision);
+}
+
+// The pass is over.
+void Engine::Work::release_held(Loop& loop, const Key& key) {
+  const auto held = loop.held.extract(key);
+  if (held.empty()) return;
+  for (const auto& [revision, priority] : held.mapped()) queue_own(loop, key, revision, priority);
 }
 
 void Engine::Work::queue(Loop& loop, const Key& key, int priority) {
@@ -313,10 +359,10 @@ void Engine::Work::see_claim(const DiskClaimName& claim) {
   if (!object) return;
   Source& source = source_of(controllers::kinds::claim);
   for (Loop* loop : source.own) queue(*loop, {.ns = claim.ns, .name = claim.name}, 0);
-  json::LeasedArena arena;
-  const json::Value value = resources::load_object(*object, arena.storage());
-  trigger(source, {.happened = controllers::Happened::changed, .before = value.if_object(), .after = value.if_object()},
-          StoreWorld(store(), index_.kept(), disks(), arena.storage()), false);
+  const OpenedPtr opened = opened_.open(*object);
+  const json::Object* value = opened->root().if_object();
+  trigger(source, {.happened = controllers::Happened::changed, .before = value, .after = value},
+          StoreWorld(store(), index_.kept(), disks(), opened_), false);
 }
 
 // False when there was nothing.
@@ -389,7 +435,7 @@ Task<bool> Engine::Work::pass(Loop& loop, const Key& key) {
   const Controller& controller = *loop.controller;
   const config::ConfigPtr config = parts_.config.current();
   json::LeasedArena arena;
-  const StoreWorld world(store(), index_.kept(), disks(), arena.storage());
+  const StoreWorld world(store(), index_.kept(), disks(), opened_);
   const json::Object* object = world.get(controller.resource, key.ns, key.name);
   if (!object && !controller.looks_at_missing) {
     note_waiting(loop, key, false);
@@ -411,12 +457,13 @@ Task<bool> Engine::Work::pass(Loop& loop, const Key& key) {
   const controllers::EventObject involved = object ? controllers::event_object(*object) : controllers::EventObject();
   const EventSource source{.component = controller.component, .host = first.host};
   const Done done = co_await carrier_.carry_out(first, involved, source);
+  note_written(loop, key, first, done);
   bool good = finished(loop, key, first, done);
   hand_over(loop, key, first, done);
   if (done.hard || !controller.finish || (first.complete && !done.carried.error)) co_return good;
 
   json::LeasedArena later_arena;
-  const StoreWorld later(store(), index_.kept(), disks(), later_arena.storage());
+  const StoreWorld later(store(), index_.kept(), disks(), opened_);
   if (!later.get(controller.resource, key.ns, key.name)) co_return good;
   const controllers::Turn ending{.world = later,
                                  .key = key,
@@ -428,6 +475,7 @@ Task<bool> Engine::Work::pass(Loop& loop, const Key& key) {
   const Pass second = controller.finish(ending, first, done.carried);
   index_.reserve(second);
   const Done ended = co_await carrier_.carry_out(second, involved, source);
+  note_written(loop, key, second, ended);
   good = finished(loop, key, second, ended) && good;
   hand_over(loop, key, second, ended);
   co_return good;
@@ -450,6 +498,7 @@ Task<void> Engine::Work::look_at(Loop& loop, Key key) {
   else
     loop.queue.failed(key, now());
   loop.queue.done(key);
+  release_held(loop, key);
   wakeup_->signal();
 }
 

@@ -7,8 +7,6 @@
 #include "controllers/references.h"
 #include "controllers/world.h"
 #include "json/access.h"
-#include "json/arena_pool.h"
-#include "objects/draft.h"
 
 namespace vg::engine {
 namespace {
@@ -61,17 +59,14 @@ void Index::put(std::string_view resource, const json::Object& object) {
 void Index::put_vm(const StoredObject& vm) {
   if (!vm.json().contains(R"("claimName")") && !vm.json().contains(R"("dataVolume")"))
     return kept_.vm_claims.forget(vm.ns(), vm.name());
-  json::LeasedArena arena;
-  const json::Value value = resources::load_object(vm, arena.storage());
-  kept_.vm_claims.put(vm.ns(), vm.name(), controllers::template_claims_of(value.get_object()));
+  const OpenedPtr opened = opened_.open(vm);
+  kept_.vm_claims.put(vm.ns(), vm.name(), controllers::template_claims_of(opened->root().get_object()));
 }
 
 void Index::put_newest(std::string_view resource, std::string_view ns, std::string_view name) {
   if (const ObjectPtr newest = store_.get(resource, ns, name)) {
     if (resource == kinds::vm) return put_vm(*newest);
-    json::LeasedArena arena;
-    const json::Value value = resources::load_object(*newest, arena.storage());
-    return put(resource, value.get_object());
+    return put(resource, opened_.open(*newest)->root().get_object());
   }
   if (resource == kinds::node) return kept_.nodes.forget(name);
   if (resource == kinds::migration) return kept_.migrations.forget(ns, name);

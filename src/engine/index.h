@@ -17,6 +17,7 @@
 #include "controllers/migrations.h"
 #include "controllers/nodes.h"
 #include "controllers/pass.h"
+#include "engine/opened.h"
 #include "ports/object_store.h"
 
 namespace vg::engine {
@@ -31,7 +32,8 @@ struct Kept {
 
 class Index {
  public:
-  Index(const ObjectStore& store, const config::ConfigSource& config) : store_(store), config_(config) {}
+  Index(const ObjectStore& store, const config::ConfigSource& config, Opened& opened)
+      : store_(store), config_(config), opened_(opened) {}
 
   const Kept& kept() const { return kept_; }
   // This object was added or changed, or is gone. Objects that are not counted are ignored.
@@ -56,6 +58,7 @@ class Index {
 
   const ObjectStore& store_;
   const config::ConfigSource& config_;
+  Opened& opened_;
   Kept kept_;
   std::map<Key, Reserved> reserved_;
 };

@@ -2,22 +2,20 @@
 
 #include <utility>
 
-#include "objects/draft.h"
-
 namespace vg::engine {
 
-const json::Object* StoreWorld::opened(const ObjectPtr& object) const {
+const json::Object* StoreWorld::open(const ObjectPtr& object) const {
+  const auto found = open_.find(std::make_tuple(object->resource(), object->ns(), object->name()));
+  if (found != open_.end()) return found->second->root().if_object();
   auto key = std::make_tuple(std::string(object->resource()), std::string(object->ns()), std::string(object->name()));
-  const auto found = open_.find(key);
-  if (found != open_.end()) return found->second.if_object();
-  return open_.emplace(std::move(key), resources::load_object(*object, storage_)).first->second.if_object();
+  return open_.emplace(std::move(key), opened_.open(*object)).first->second->root().if_object();
 }
 
 const json::Object* StoreWorld::get(std::string_view resource, std::string_view ns, std::string_view name) const {
-  const auto found = open_.find(std::make_tuple(std::string(resource), std::string(ns), std::string(name)));
-  if (found != open_.end()) return found->second.if_object();
+  const auto found = open_.find(std::make_tuple(resource, ns, name));
+  if (found != open_.end()) return found->second->root().if_object();
   const ObjectPtr object = store_.get(resource, ns, name);
-  return object ? opened(object) : nullptr;
+  return object ? open(object) : nullptr;
 }
 
 template <class Matches>
@@ -26,7 +24,7 @@ std::vector<const json::Object*> StoreWorld::matching(std::string_view resource,
   std::vector<const json::Object*> found;
   const auto page = store_.list({.resource = resource, .ns = ns, .matches = std::move(matches)});
   if (!page) return found;  // only a list of an older revision can be refused
-  for (const ObjectPtr& object : page->objects) found.push_back(opened(object));
+  for (const ObjectPtr& object : page->objects) found.push_back(open(object));
   return found;
 }
 
@@ -44,7 +42,7 @@ std::vector<const json::Object*> StoreWorld::owned_by(std::string_view resource,
   std::vector<const json::Object*> found;
   for (const ObjectPtr object : store_.owned_by(owner_uid))
     if (object->resource() == resource && object->ns() == ns && object->owned_by(owner_uid))
-      found.push_back(opened(object));
+      found.push_back(open(object));
   return found;
 }
 

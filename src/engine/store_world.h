@@ -5,17 +5,19 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "controllers/world.h"
 #include "engine/index.h"
+#include "engine/opened.h"
 #include "ports/object_store.h"
 
 namespace vg::engine {
 
 class StoreWorld final : public controllers::World {
  public:
-  StoreWorld(const ObjectStore& store, const Kept& kept, const DiskView& disks, json::StoragePtr storage)
-      : store_(store), kept_(kept), disks_(disks), storage_(std::move(storage)) {}
+  StoreWorld(const ObjectStore& store, const Kept& kept, const DiskView& disks, Opened& opened)
+      : store_(store), kept_(kept), disks_(disks), opened_(opened) {}
 
   const json::Object* get(std::string_view resource, std::string_view ns, std::string_view name) const override;
   std::vector<const json::Object*> list(std::string_view resource, std::string_view ns) const override;
@@ -39,15 +41,15 @@ class StoreWorld final : public controllers::World {
   const DiskView& disks() const override { return disks_; }
 
  private:
-  const json::Object* opened(const ObjectPtr& object) const;
+  const json::Object* open(const ObjectPtr& object) const;
   template <class Matches>
   std::vector<const json::Object*> matching(std::string_view resource, std::string_view ns, Matches matches) const;
 
   const ObjectStore& store_;
   const Kept& kept_;
   const DiskView& disks_;
-  json::StoragePtr storage_;
-  mutable std::map<std::tuple<std::string, std::string, std::string>, json::Value> open_;
+  Opened& opened_;
+  mutable std::map<std::tuple<std::string, std::string, std::string>, OpenedPtr, std::less<>> open_;
 };
 
 }  // namespace vg::engine

@@ -38,7 +38,29 @@ void WorkQueue::add_at(const Key& key, Instant when) {
   by_time_.emplace(when, key);
 }
 
+void WorkQueue::add_by(const Key& key, Instant when) {
+  const auto [latest, is_new] = latest_.emplace(key, when);
+  if (!is_new) {
+    if (latest->second <= when) return;
+    by_latest_.erase({latest->second, key});
+    latest->second = when;
+  }
+  by_latest_.emplace(when, key);
+}
+
+void WorkQueue::drop_latest(const Key& key) {
+  const auto latest = latest_.find(key);
+  if (latest == latest_.end()) return;
+  by_latest_.erase({latest->second, key});
+  latest_.erase(latest);
+}
+
 std::optional<Key> WorkQueue::take(Instant now) {
+  while (!by_latest_.empty() && by_latest_.begin()->first <= now) {
+    const Key key = by_latest_.begin()->second;
+    drop_latest(key);
+    add(key);
+  }
   while (!by_time_.empty() && by_time_.begin()->first <= now) {
     const Key key = by_time_.begin()->second;
     by_time_.erase(by_time_.begin());
@@ -50,6 +72,7 @@ std::optional<Key> WorkQueue::take(Instant now) {
   ready_.erase(ready_.begin());
   places_.erase(key);
   working_.emplace(key, std::nullopt);
+  drop_latest(key);
   return key;
 }
 
@@ -77,8 +100,10 @@ std::optional<std::uint64_t> WorkQueue::oldest_turn() const {
 }
 
 std::optional<WorkQueue::Instant> WorkQueue::next_instant() const {
-  if (by_time_.empty()) return std::nullopt;
-  return by_time_.begin()->first;
+  std::optional<Instant> first;
+  for (const auto* times : {&by_time_, &by_latest_})
+    if (!times->empty() && (!first || times->begin()->first < *first)) first = times->begin()->first;
+  return first;
 }
 
 }  // namespace vg::engine

@@ -24,6 +24,8 @@ class WorkQueue {
   void add(const Key& key, int priority = 0);
   // Not before then, unless something else has it looked at earlier.
   void add_at(const Key& key, Instant when);
+  // At the latest then: any pass that begins before counts.
+  void add_by(const Key& key, Instant when);
   // The next one, which counts as being worked on until done() is called. Those of the highest priority come first, and
   // among them those that wait longest.
   std::optional<Key> take(Instant now);
@@ -40,6 +42,7 @@ class WorkQueue {
   // longest, whatever its priority.
   std::uint64_t next_turn() const { return turns_; }
   std::optional<std::uint64_t> oldest_turn() const;
+  bool is_working(const Key& key) const { return working_.contains(key); }
   std::size_t working() const { return working_.size(); }
   bool idle() const { return ready_.empty() && working_.empty(); }
 
@@ -49,12 +52,15 @@ class WorkQueue {
     std::uint64_t turn = 0;
   };
   void make_ready(const Key& key, int priority);
+  void drop_latest(const Key& key);
 
   std::map<Key, Place> places_;                          // of what is ready
   std::set<std::tuple<int, std::uint64_t, Key>> ready_;  // by priority (negative: highest first), then turn
   std::map<Key, std::optional<int>> working_;            // with the priority of what came meanwhile
   std::map<Key, Instant> timers_;
   std::set<std::pair<Instant, Key>> by_time_;
+  std::map<Key, Instant> latest_;
+  std::set<std::pair<Instant, Key>> by_latest_;
   std::map<Key, unsigned> failures_;  // in a row
   std::uint64_t turns_ = 0;
 };

@@ -87,7 +87,7 @@ void start(Work& work) {
   auto vmi = new_vmi(work, start_revision_name(work.vm_object()));
   if (!vmi) return;
   store_start_revision(work);
-  work.issued = true;
+  work.issued = work.starts = true;
   const std::string& name = work.turn.key.name;
   work.pass.add({.verb = Verb::create,
                  .resource = kinds::vmi,
@@ -219,6 +219,17 @@ bool sync_vm(Work& work) {
   return true;
 }
 
+// The VMI starts or runs, and nobody has asked for anything: showing that is all there is to do.
+bool runs_undisturbed(const Object& vm, const Object* vmi, const Outcome& outcome) {
+  if (!vmi || outcome.error || is_being_deleted(vm) || is_being_deleted(*vmi)) return false;
+  const string_view phase = phase_of(*vmi);
+  if (phase != "Scheduled" && phase != "Running") return false;
+  static constexpr string_view requests[] = {"stateChangeRequests", "volumeRequests", "memoryDumpRequest",
+                                             "volumeUpdateState"};
+  const Object* status = status_of(vm);
+  return !status || std::ranges::none_of(requests, [&](string_view one) { return json::find(*status, one); });
+}
+
 Pass sync(const Turn& turn) {
   const Object* stored = turn.world.get(kinds::vm, turn.key.ns, turn.key.name);
   if (!stored) return {.complete = true};
@@ -229,11 +240,15 @@ Pass sync(const Turn& turn) {
   }
   if (work.vmi) work.outcome.observed_generation = observed_generation(turn.world, *work.vmi_object()).observed;
   // Nothing was done, so that nothing can differ from what was read.
-  work.pass.complete = work.pass.effects.empty();
-  if (work.pass.complete)
+  if (work.pass.effects.empty()) {
+    work.pass.complete = true;
     write_status(work.pass, turn, *stored, work.stored_vmi, work.outcome);
-  else
-    work.pass.memo = work.outcome.to_json(turn.storage);
+    work.pass.settled = runs_undisturbed(*stored, work.stored_vmi, work.outcome);
+    return std::move(work.pass);
+  }
+  // A new VMI brings its VM here again as soon as it has a node, or none can be found, and then there is more to say.
+  work.pass.complete = work.pass.settled = work.starts && !find_condition(status_of(*stored), "RestartRequired");
+  work.pass.memo = work.outcome.to_json(turn.storage);
   return std::move(work.pass);
 }
 
@@ -267,6 +282,13 @@ std::vector<Key> keys_of_vmi(const Change& change, const World& world) {
   }
   if (owner) return {};
   return {key};
+}
+
+// A VMI that is new is placed at once, or says why not, and that is a change of it too.
+bool is_new_vmi(const Change& change) {
+  if (change.happened != Happened::added || !controller_reference(change.object())) return false;
+  const string_view phase = phase_of(change.object());
+  return phase.empty() || phase == "Pending";
 }
 
 std::vector<Key> keys_naming(const World& world, string_view ns, string_view claim) {
@@ -318,7 +340,7 @@ std::vector<Key> keys_of_configuration(const Change& change, const World& world)
 }
 
 constexpr auto triggers = std::to_array<Trigger>({
-    {kinds::vmi, keys_of_vmi},
+    {kinds::vmi, keys_of_vmi, is_new_vmi},
     {kinds::data_volume, keys_of_data_volume},
     {kinds::claim, keys_of_claim},
     {kinds::ns, keys_of_namespace},

@@ -72,6 +72,7 @@ struct Work {
   std::string vmi_part = {};      // the reason of a failure to patch it: that of the first who changed it
   admission::Chosen chosen = {};  // instance type and preference as found at S7
   bool issued = false;            // a VMI was created or deleted, or a DataVolume created
+  bool starts = false;            // a VMI is made
   Outcome outcome = {};
   Pass pass = {};
 

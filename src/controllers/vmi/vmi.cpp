@@ -174,6 +174,8 @@ Pass sync(const Turn& turn) {
   drop_ended_placements(draft);
   act(draft);
   update_status(draft);
+  // What has a node now is its agent's.
+  draft.pass.settled = draft.phase() == "Scheduled" && draft.phase_read() != "Scheduled" && !draft.error;
   return draft.take();
 }
 
