@@ -118,10 +118,26 @@ Parsed<Timestamp> parse_rfc3339(std::string_view text) {
   return Timestamp{days * seconds_per_day + *hour * 3600 + *minute * 60 + *second - *offset, nanoseconds};
 }
 
+// By hand: every time of every object that is written comes here, and fmt takes ten times as long.
 std::string print_rfc3339(Timestamp time) {
   const Civil c = civil(time.seconds);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", int(c.date.year()), unsigned(c.date.month()),
-                     unsigned(c.date.day()), c.hour, c.minute, c.second);
+  const int year = int(c.date.year());
+  if (year < 0 || year > 9999)
+    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", year, unsigned(c.date.month()), unsigned(c.date.day()),
+                       c.hour, c.minute, c.second);
+  std::string text = "0000-00-00T00:00:00Z";
+  const auto put = [&](std::size_t at, unsigned number) {
+    text[at] = static_cast<char>('0' + number / 10);
+    text[at + 1] = static_cast<char>('0' + number % 10);
+  };
+  put(0, static_cast<unsigned>(year) / 100);
+  put(2, static_cast<unsigned>(year) % 100);
+  put(5, unsigned(c.date.month()));
+  put(8, unsigned(c.date.day()));
+  put(11, static_cast<unsigned>(c.hour));
+  put(14, static_cast<unsigned>(c.minute));
+  put(17, static_cast<unsigned>(c.second));
+  return text;
 }
 
 std::string print_rfc3339_micro(Timestamp time) {

@@ -55,6 +55,26 @@ std::string_view heard_version(const Webhook& webhook, std::string_view version)
   return contains(webhook.versions, version) ? version : webhook.versions.front();
 }
 
+// Without its managedFields, which no rule looks at, and which are half of many objects.
+json::Value reviewed_copy(const json::Value& value, const json::StoragePtr& storage) {
+  const json::Object* object = value.if_object();
+  const json::Object* metadata = object ? json::get_object(*object, "metadata") : nullptr;
+  if (!metadata || !json::find(*metadata, "managedFields")) return json::Value(value, storage);
+  json::Object copy(storage);
+  copy.reserve(object->size());
+  for (const auto& [name, member] : *object) {
+    if (&member != json::find(*object, "metadata")) {
+      copy.emplace(name, member);
+      continue;
+    }
+    json::Object& kept = copy.emplace(name, json::Object(storage)).first->value().get_object();
+    kept.reserve(metadata->size());
+    for (const auto& [below, one] : *metadata)
+      if (below != "managedFields") kept.emplace(below, one);
+  }
+  return copy;
+}
+
 // Rules bring what they look at into canonical form where it lies; the object to be stored must not change by that.
 struct Asked {
   json::Value object, old_object;
@@ -62,8 +82,9 @@ struct Asked {
   json::Object extra;
 
   Asked(const AdmissionRequest& request, const json::StoragePtr& storage)
-      : object(*request.object, storage),
-        old_object(request.old_object ? json::Value(*request.old_object, storage) : json::Value(storage)),
+      : object(request.stage == Stage::mutate ? json::Value(*request.object, storage)
+                                              : reviewed_copy(*request.object, storage)),
+        old_object(request.old_object ? reviewed_copy(*request.old_object, storage) : json::Value(storage)),
         groups(group_values(request.user, storage)),
         extra(extra_values(request.user, storage)) {}
 };
