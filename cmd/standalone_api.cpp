@@ -284,7 +284,10 @@ void StandaloneApi::start(Core& core, Core& event_core, Runs runs, Machine machi
     rows_.assign(rows.begin(), rows.end());
     if (simulated_nodes_)
       for (const controllers::Controller& row : simulated::controllers()) rows_.push_back(row);
-    if (&core != &event_core) events_ = std::make_shared<engine::EventSink>(api_->backend(), event_core);
+    if (&core != &event_core) {
+      events_ = std::make_shared<engine::EventSink>(api_->backend(), event_core);
+      elsewhere_ = std::make_unique<engine::Elsewhere>(event_core);
+    }
     engine_ = std::make_unique<engine::Engine>(engine::Engine::Parts{.backend = api_->backend(),
                                                                      .core = core,
                                                                      .config = config_,
@@ -293,7 +296,8 @@ void StandaloneApi::start(Core& core, Core& event_core, Runs runs, Machine machi
                                                                      .disks = machine.disks,
                                                                      .nodes = machine.nodes,
                                                                      .place = machine.place,
-                                                                     .events = events_.get()});
+                                                                     .events = events_.get(),
+                                                                     .elsewhere = elsewhere_.get()});
     tasks_.emplace_back(run_controllers(core));
     running_engine_.store(engine_.get(), std::memory_order_release);
   });
@@ -303,6 +307,7 @@ void StandaloneApi::stop() {
   tasks_.clear();
   controllers_.clear();
   running_engine_.store(nullptr, std::memory_order_release);
+  if (elsewhere_) elsewhere_->stop();
   engine_ = nullptr;
   if (events_) events_->stop();
   quotas_->stop();

@@ -17,6 +17,7 @@
 #include "base/metrics.h"
 #include "base/status.h"
 #include "config/stored_config.h"
+#include "engine/elsewhere.h"
 #include "engine/engine.h"
 #include "engine/event_sink.h"
 #include "housekeeping/controllers.h"
@@ -123,6 +124,7 @@ class StandaloneApi {
   std::optional<simulated::NodesOptions> simulated_nodes_;
   std::vector<controllers::Controller> rows_;  // those of the engine
   std::shared_ptr<engine::EventSink> events_;
+  std::unique_ptr<engine::Elsewhere> elsewhere_;
   std::unique_ptr<engine::Engine> engine_;
   std::atomic<const engine::Engine*> running_engine_ = nullptr;  // for those on other threads who ask how it goes
   std::vector<Background> tasks_;

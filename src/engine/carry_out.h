@@ -29,6 +29,7 @@ struct Done {
 // Somebody else wrote the object after it was read: the pass is repeated, and nothing is wrong.
 bool is_lost_race(const Status& status);
 
+class Elsewhere;
 class EventSink;
 
 class Carrier {
@@ -39,6 +40,7 @@ class Carrier {
     EventRecorder& events;
     NodeLink* nodes = nullptr;  // null: no node can be asked
     EventSink* sink = nullptr;  // takes events off this core; null: they are written here
+    Elsewhere* elsewhere = nullptr;  // takes every second write; null: all are made here
   };
   explicit Carrier(Parts parts);
 
@@ -46,7 +48,8 @@ class Carrier {
   Task<Done> carry_out(const controllers::Pass& pass, const controllers::EventObject& involved, EventSource source);
 
  private:
-  Task<Result<Revision>> write(const controllers::Effect& effect, std::string_view host);
+  Task<Result<Revision>> write(Core& core, const controllers::Effect& effect, std::string_view host);
+  Task<Result<Revision>> write_somewhere(const controllers::Effect& effect, std::string_view host);
   Task<Result<Revision>> call(const controllers::Effect& effect);
   User writer(const controllers::Effect& effect, std::string_view host) const;
   Task<void> tell(const controllers::EventObject& involved, const controllers::Event& event, EventSource source);
@@ -54,6 +57,7 @@ class Carrier {
   Parts parts_;
   User controller_, handler_;
   std::uint64_t serial_;
+  std::uint64_t writes_ = 0;
 };
 
 }  // namespace vg::engine

@@ -61,7 +61,8 @@ class Engine::Work {
                   .core = parts.core,
                   .events = events_,
                   .nodes = parts.nodes,
-                  .sink = parts.events}),
+                  .sink = parts.events,
+                  .elsewhere = parts.elsewhere}),
         index_(parts.backend.store, parts.config, opened_) {
     add_loops();
     add_sources();

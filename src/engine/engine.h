@@ -23,6 +23,7 @@
 
 namespace vg::engine {
 
+class Elsewhere;
 class EventSink;
 
 class Engine {
@@ -36,7 +37,8 @@ class Engine {
     DiskAgent* disks = nullptr;  // null: this machine keeps none
     NodeLink* nodes = nullptr;   // null: no node can be asked
     controllers::ServerPlace place = {};
-    EventSink* events = nullptr;  // null: events are written on the core, too
+    EventSink* events = nullptr;     // null: events are written on the core, too
+    Elsewhere* elsewhere = nullptr;  // takes a share of the writes; null: all are made on the core
   };
   explicit Engine(Parts parts);
   ~Engine();
