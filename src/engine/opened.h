@@ -15,7 +15,7 @@
 
 namespace vg::engine {
 
-// With metadata.resourceVersion.
+// With metadata.resourceVersion, without metadata.managedFields.
 using OpenedPtr = std::shared_ptr<const json::Document>;
 
 // One thread.

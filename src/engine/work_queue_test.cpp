@@ -93,5 +93,27 @@ TEST(WorkQueueTest, OfTwoTimersTheEarlierCounts) {
   EXPECT_EQ(queue.next_instant(), std::nullopt);
 }
 
+TEST(WorkQueueTest, AtTheLatestIsServedByAnyPassBefore) {
+  WorkQueue queue;
+  queue.add_by(key("a"), at(seconds(10)));
+  queue.add_by(key("a"), at(seconds(5)));
+  EXPECT_EQ(queue.next_instant(), at(seconds(5)));
+  EXPECT_FALSE(queue.take(at(seconds(4))));
+  queue.add(key("a"));
+  EXPECT_THAT(take_all(queue, at(seconds(4))), testing::ElementsAre("a"));
+  EXPECT_EQ(queue.next_instant(), std::nullopt);
+  EXPECT_FALSE(queue.take(at(seconds(10))));
+  queue.add_by(key("a"), at(seconds(11)));
+  EXPECT_THAT(take_all(queue, at(seconds(11))), testing::ElementsAre("a"));
+}
+
+TEST(WorkQueueTest, AtTheLatestDoesNotEndAWait) {
+  WorkQueue queue;
+  queue.add_at(key("a"), at(seconds(3)));
+  queue.add_by(key("a"), at(seconds(9)));
+  EXPECT_THAT(take_all(queue, at(seconds(3))), testing::ElementsAre("a"));
+  EXPECT_EQ(queue.next_instant(), std::nullopt);
+}
+
 }  // namespace
 }  // namespace vg::engine

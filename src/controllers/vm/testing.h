@@ -98,6 +98,12 @@ class Scene {
     if (!last.pass.complete) {
       ending = finish(vm_controller(), world, {.ns = "n", .name = "a"}, last, carried, now);
       carry_out(ending);
+    } else if (last.find(Verb::create, kinds::vmi)) {  // which brings the VM another pass
+      TestPass first = std::move(last);
+      pass(now);
+      carry_out(last);
+      ending = std::move(last);
+      last = std::move(first);
     }
     const json::Object* vm = world.get(kinds::vm, "n", "a");
     const json::Value* status = vm ? json::find(*vm, "status") : nullptr;

@@ -30,6 +30,7 @@ namespace {
 constexpr string_view latest_version_annotation = "kubevirt.io/latest-observed-api-version";
 constexpr string_view storage_version_annotation = "kubevirt.io/storage-observed-api-version";
 constexpr string_view api_version = "v1";
+constexpr string_view foreground_finalizer = "foregroundDeletion";
 
 // --- whose the VMI is ------------------------------------------------------------------------------------------------
 
@@ -57,8 +58,17 @@ void claim_vmi(Work& work) {
 
 // 4.4
 void stop(Work& work) {
-  if (!work.stored_vmi || work.is_vmi_deleted()) return;  // VMC-65
+  if (!work.stored_vmi) return;
   const std::string uid(metadata_text(*work.stored_vmi, "uid"));
+  const Event stopped{.type = EventType::normal,
+                      .reason = "SuccessfulDelete",
+                      .message = fmt::format("VMI {} was stopped by deleting it", uid),
+                      .once = true};
+  if (work.is_vmi_deleted()) {  // VMC-65
+    // What is deleted in the foreground takes its VMI along; whoever was faster, it is told.
+    if (has_finalizer(work.stored_vm, foreground_finalizer)) work.pass.events.push_back({.event = stopped});
+    return;
+  }
   work.write_vmi("");
   work.issued = true;
   work.outcome.restart.drop();
@@ -69,9 +79,7 @@ void stop(Work& work) {
                  .uid = uid,
                  .soft_reason = "FailedDelete",
                  .already_done_is_fine = true,
-                 .if_done = Event{.type = EventType::normal,
-                                  .reason = "SuccessfulDelete",
-                                  .message = fmt::format("VMI {} was stopped by deleting it", uid)},
+                 .if_done = stopped,
                  .if_failed = Event{.type = EventType::warning,
                                     .reason = "FailedDelete",
                                     .message = fmt::format("VMI {} could not be deleted", uid)}});
@@ -313,6 +321,11 @@ std::vector<Key> keys_of_claim(const Change& change, const World& world) {
   return keys_naming(world, metadata_text(object, "namespace"), metadata_text(object, "name"));
 }
 
+// One that was made a moment ago is bound in the next, and says then how large it is.
+bool is_new_claim(const Change& change) {
+  return change.happened == Happened::added && phase_of(change.object()) != "Bound";
+}
+
 std::vector<Key> all_vms(const World& world, string_view ns) {
   std::vector<Key> keys;
   for (const Object* vm : world.list(kinds::vm, ns))
@@ -342,7 +355,7 @@ std::vector<Key> keys_of_configuration(const Change& change, const World& world)
 constexpr auto triggers = std::to_array<Trigger>({
     {kinds::vmi, keys_of_vmi, is_new_vmi},
     {kinds::data_volume, keys_of_data_volume},
-    {kinds::claim, keys_of_claim},
+    {kinds::claim, keys_of_claim, is_new_claim},
     {kinds::ns, keys_of_namespace},
     {"kubevirt.io/kubevirts", keys_of_configuration},
 });
