@@ -597,10 +597,24 @@ Failed Connection::over_budget() {
 }
 
 Task<Result<std::string_view>> Connection::read_chunked(std::size_t limit) {
+  std::string& body = work_->body;
+  body.clear();
+  const auto read = co_await take_chunks([&](std::string_view data) -> Result<void> {
+    if (body.size() + data.size() > limit)
+      return fail(Status::too_large(fmt::format("the body has more than {} bytes", limit)));
+    if (!grow_body(body.size() + data.size())) return over_budget();
+    body += data;
+    return {};
+  });
+  if (!read) co_return fail(read.error());
+  co_return std::string_view(body);
+}
+
+// The bytes inside the chunks, as they come.
+Task<Result<void>> Connection::take_chunks(const BodySink& take) {
   Work& work = *work_;
   ChunkedDecoder decoder;
   std::size_t raw = 0;
-  work.body.clear();
   for (;;) {
     const std::size_t start = work.begin + head_bytes_ + body_used_;
     const auto step = decoder.next({work.buffer.get() + start, work.end - start});
@@ -608,15 +622,13 @@ Task<Result<std::string_view>> Connection::read_chunked(std::size_t limit) {
     raw += step.consumed;
     switch (step.progress) {
       case ChunkedDecoder::Progress::data:
-        if (work.body.size() + step.data.size() > limit) {
+        if (auto taken = take(step.data); !taken) {
           close_after_ = linger_after_ = true;
-          co_return fail(Status::too_large(fmt::format("the body has more than {} bytes", limit)));
+          co_return taken;
         }
-        if (!grow_body(work.body.size() + step.data.size())) co_return over_budget();
-        work.body += step.data;
         break;
       case ChunkedDecoder::Progress::done:
-        co_return std::string_view(work.body);
+        co_return Result<void>();
       case ChunkedDecoder::Progress::failed:
         close_after_ = linger_after_ = true;
         co_return fail(Status::bad_request(decoder.error()));
@@ -669,7 +681,8 @@ Task<IoError> Connection::read_more(std::span<char> into, std::size_t& got, std:
     if (attempt.error != IoError::none) co_return attempt.error;
     const ServerTimes& times = server_.config().times;
     const std::chrono::milliseconds earned(body_so_far * 1000 / std::max<std::size_t>(1, times.body_bytes_per_second));
-    channel_.socket().set_deadline(body_began_ + std::min(times.body, times.body_grace + earned));
+    const auto by_pace = body_began_ + times.body_grace + earned;
+    channel_.socket().set_deadline(std::min(by_pace, (body_streams_ ? coarse_now() : body_began_) + times.body));
     if (const IoError waited = co_await channel_.socket().until(*attempt.blocked); waited != IoError::none)
       co_return waited;
   }

@@ -146,6 +146,9 @@ class Connection final : public Exchange, public ListLink<Connection> {
   bool fits_buffer() const;
   Task<Result<std::string_view>> read_sized();
   Task<Result<std::string_view>> read_chunked(std::size_t limit);
+  Task<Result<void>> take_chunks(const BodySink& take);
+  Task<Result<void>> take_length(const BodySink& take);
+  std::span<char> part_room();
   Task<bool> discard_body();
   Task<IoError> read_more(std::span<char> into, std::size_t& got, std::size_t body_so_far);
   Failed body_failed(IoError error);
@@ -185,6 +188,7 @@ class Connection final : public Exchange, public ListLink<Connection> {
   Answer answer_ = Answer::none;
   bool handler_waits_ = false;
   bool reading_body_ = false;
+  bool body_streams_ = false;  // and may take as long as it keeps its pace
   bool body_complete_ = false;
   bool body_read_ = false;
   bool continue_pending_ = false;

@@ -8,41 +8,59 @@
 namespace vg::http {
 namespace {
 
-constexpr std::size_t part_bytes = 64 * limits::kib;
+// A TLS record has no more, and a read gives one record.
+constexpr std::size_t part_bytes = 16 * limits::kib;
+constexpr std::size_t part_bytes_min = 4 * limits::kib;
 
 }  // namespace
 
-Task<Result<void>> Connection::stream_body(BodySink take) {
+// Where parts of a body arrive: behind the head in the connection's own buffer, which costs nothing more. Empty when
+// there is no room there and no memory elsewhere.
+std::span<char> Connection::part_room() {
   Work& work = *work_;
-  if (work.parser.body() != RequestParser::Body::length) {
-    close_after_ = linger_after_ = true;
-    co_return fail({.code = 411, .reason = {}, .message = "the body must come with its length", .details = {}});
-  }
-  if (!co_await send_continue()) co_return body_failed(IoError::reset);
-  std::uint64_t left = work.parser.content_length();
-  std::size_t have = body_in_buffer();
-  body_used_ = have;
+  const std::size_t behind = work.begin + head_bytes_;
+  if (work.capacity - behind >= part_bytes_min) return {work.buffer.get() + behind, work.capacity - behind};
+  if (!hold(large_head_bytes() + part_bytes)) return {};
+  work.body.resize(part_bytes);
+  return work.body;
+}
+
+Task<Result<void>> Connection::take_length(const BodySink& take) {
+  Work& work = *work_;
+  const std::size_t have = body_used_ = body_in_buffer();
   Result<void> taken = take({work.buffer.get() + work.begin + head_bytes_, have});
-  left -= have;
-  if (left > 0 && !hold(large_head_bytes() + part_bytes)) co_return over_budget();
-  if (left > 0) work.body.resize(part_bytes);
-  reading_body_ = true;
-  seat_->waits.store(true, std::memory_order_relaxed);
+  std::uint64_t left = work.parser.content_length() - have;
+  const std::span<char> room = left > 0 ? part_room() : std::span<char>();
+  if (left > 0 && room.empty()) co_return over_budget();
   while (left > 0 && taken) {
-    body_began_ = coarse_now();  // each part has its own time
     std::size_t got = 0;
-    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(left, work.body.size()));
-    if (const IoError error = co_await read_more({work.body.data(), size}, got, 0); error != IoError::none)
+    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(left, room.size()));
+    const std::uint64_t so_far = work.parser.content_length() - left;
+    if (const IoError error = co_await read_more(room.first(size), got, so_far); error != IoError::none)
       co_return body_failed(error);
     left -= got;
-    taken = take({work.body.data(), got});
+    taken = take({room.data(), got});
   }
-  reading_body_ = false;
-  seat_->waits.store(false, std::memory_order_relaxed);
-  if (taken)
-    body_complete_ = body_read_ = true;
+  if (!taken) close_after_ = linger_after_ = true;
+  co_return taken;
+}
+
+Task<Result<void>> Connection::stream_body(BodySink take) {
+  reading_body_ = body_streams_ = true;
+  seat_->waits.store(true, std::memory_order_relaxed);
+  update_monitor();
+  body_began_ = coarse_now();
+  Result<void> taken;
+  if (!co_await send_continue())
+    taken = body_failed(IoError::reset);
+  else if (work_->parser.body() == RequestParser::Body::chunked)
+    taken = co_await take_chunks(take);
   else
-    close_after_ = linger_after_ = true;
+    taken = co_await take_length(take);
+  reading_body_ = body_streams_ = false;
+  seat_->waits.store(false, std::memory_order_relaxed);
+  update_monitor();
+  if (taken) body_complete_ = body_read_ = true;
   co_return taken;
 }
 

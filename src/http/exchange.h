@@ -76,8 +76,8 @@ class Exchange {
   // The whole body (length or chunked, after 100-continue where asked). Valid until the handler returns. An error is
   // the answer to give: 413 over the limit, 400 malformed, 408 too slow; the connection closes after it.
   virtual Task<Result<std::string_view>> read_body(std::size_t limit) = 0;
-  // A body with a Content-Length, of any length, in parts: for what is stored and not understood. It may take as long
-  // as bytes keep coming. Errors as of read_body; 411 without a length.
+  // A body of any length, in parts: for what is stored and not understood. It may take as long as bytes keep coming, at
+  // the pace of other bodies. Errors as of read_body.
   virtual Task<Result<void>> stream_body(BodySink take) {
     (void)take;
     co_return fail(Status::internal_error("a body cannot be taken in parts here"));
