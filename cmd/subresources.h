@@ -36,7 +36,8 @@ class Subresources {
   Subresources(const Subresources&) = delete;
   Subresources& operator=(const Subresources&) = delete;
 
-  NodeLink& nodes() { return nodes_; }
+  // As actions and controllers reach them: simulated ones too, where there are any.
+  NodeLink& nodes() { return reached_; }
 
   void add_routes(server::Router& router);
   // After the cores have stopped, before they are destroyed.
@@ -50,6 +51,7 @@ class Subresources {
   resources::OwnObjects objects_;
   node::HandlerLink nodes_;
   simulated::SimulatedLink simulated_;
+  NodeLink& reached_;
   node::PodLink components_;
   profile::ProcessProfiler profiler_;
   actions::StreamLedger streams_;

@@ -371,7 +371,10 @@ class Storage(e2e.Scratch):
         hostile = os.path.join(self.state, "hostile")
         subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", "-b", "/etc/passwd", "-F", "raw", hostile], check=True)
         send = ("-X", "POST", "-T")
+        large = os.path.join(self.state, "large")
+        subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", large, "9M"], check=True)
         for name, endpoint, arguments in (("sync", "upload", (*send, path)), ("async", "upload-async", (*send, path)),
+                                          ("chunks", "upload-async", ("-H", "Transfer-Encoding: chunked", *send, path)),
                                           ("form", "upload-form", ("-F", "other=x", "-F", f"file=@{path}"))):
             with self.subTest(name):
                 self.good(self.volume(name, {"upload": {}}))
@@ -379,7 +382,8 @@ class Storage(e2e.Scratch):
                 token = self.token(name)
                 self.assertEqual(self.curl("/v1beta1/upload-async", token, "-I"), 200)
                 self.assertEqual(self.curl("/v1beta1/upload", token), 404)
-                self.assertEqual(self.curl("/v1beta1/upload", token, *send, hostile), 400)
+                for refused in (hostile, large):
+                    self.assertEqual(self.curl(f"/v1beta1/{endpoint}", token, *(a.replace(path, refused) for a in arguments)), 400)
                 self.assertEqual(self.curl(f"/v1beta1/{endpoint}", token, *arguments), 200)
                 done = self.phase(name, "Succeeded")
                 self.assertEqual(done["status"]["progress"], "N/A")

@@ -1,5 +1,6 @@
 #include "disks/image.h"
 
+#include <algorithm>
 #include <array>
 
 #include "base/disk_limits.h"
@@ -108,6 +109,25 @@ Outcome<> check_head(ImageFormat format, std::string_view head) {
     default:
       return {};
   }
+}
+
+std::optional<std::uint64_t> claimed_size(ImageFormat format, std::string_view head, std::uint64_t file_bytes) {
+  constexpr std::uint64_t sector_bytes = 512, sectors_max = std::uint64_t{1} << 54U;
+  switch (format) {
+    case ImageFormat::raw:
+      return file_bytes;
+    case ImageFormat::qcow2:
+      return big_endian(head, 24, 8);
+    case ImageFormat::vmdk:
+      return std::min(little_endian(head, 12, 8), sectors_max) * sector_bytes;
+    case ImageFormat::vdi:
+      return little_endian(head, 368, 8);
+    case ImageFormat::vpc:
+      return big_endian(head, 48, 8);
+    case ImageFormat::vhdx:
+      return std::nullopt;  // in a table somewhere
+  }
+  return std::nullopt;
 }
 
 Outcome<std::int64_t> judge_info(std::string_view info, ImageFormat format) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,9 @@ std::string_view name_of(ImageFormat format);
 
 // DV-91 and the security rules of 5.2. `head`: the first bytes of the file, as many as there are of the first 64 KiB.
 Outcome<> check_head(ImageFormat format, std::string_view head);
+
+// The virtual size that the header claims, where it has one. `file_bytes`: what a raw image is.
+std::optional<std::uint64_t> claimed_size(ImageFormat format, std::string_view head, std::uint64_t file_bytes);
 
 // What qemu-img found out, as JSON: the virtual size, or why the image is not taken.
 Outcome<std::int64_t> judge_info(std::string_view info, ImageFormat format);

@@ -54,6 +54,21 @@ TEST(Image, IsWhatItsFirstBytesSay) {
   }
 }
 
+// UPL-29: before any program has read it.
+TEST(Image, ClaimsASize) {
+  const auto with = [](std::string head, std::size_t at, std::string bytes) {
+    head = padded(std::move(head));
+    return head.replace(at, bytes.size(), bytes);
+  };
+  EXPECT_EQ(claimed_size(ImageFormat::raw, "", 77), 77);
+  EXPECT_EQ(claimed_size(ImageFormat::qcow2, with("QFI\xfb", 24, "\0\0\0\1\0\0\0\0"s), 77), 1ULL << 32U);
+  EXPECT_EQ(claimed_size(ImageFormat::vmdk, with("KDMV", 12, "\2\0\0\0\0\0\0\0"s), 77), 1024);
+  EXPECT_EQ(claimed_size(ImageFormat::vmdk, with("KDMV", 12, std::string(8, '\xff')), 77), 1ULL << 63U);
+  EXPECT_EQ(claimed_size(ImageFormat::vdi, with("", 368, "\0\1\0\0\0\0\0\0"s), 77), 256);
+  EXPECT_EQ(claimed_size(ImageFormat::vpc, with("conectix", 48, "\0\0\0\0\0\0\1\0"s), 77), 256);
+  EXPECT_EQ(claimed_size(ImageFormat::vhdx, with("vhdxfile", 0, ""), 77), std::nullopt);
+}
+
 TEST(Image, ThatNamesAnotherFileIsRefusedByItsHeader) {
   std::string sparse_vmdk = padded("KDMV");
   sparse_vmdk[12] = 1;

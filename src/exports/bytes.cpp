@@ -143,11 +143,9 @@ Result<std::size_t> FilePart::read(std::span<char> into) {
 
 // --- tar -------------------------------------------------------------------------------------------------------------
 
-Result<std::unique_ptr<TarArchive>> TarArchive::open(disks::Descriptor folder, const std::string& only) {
+Result<std::unique_ptr<TarArchive>> TarArchive::open(disks::Descriptor folder, const std::vector<std::string>& names) {
   std::unique_ptr<TarArchive> made(new TarArchive(std::move(folder)));
-  const int root = made->folder_.get();
-  const auto listed = only.empty() ? made->list(root, "", 0) : made->add(root, only, only, 0);
-  if (!listed) return fail(listed.error());
+  if (const auto listed = made->list(made->folder_.get(), names, "", 0); !listed) return fail(listed.error());
   return made;
 }
 
@@ -162,17 +160,17 @@ Result<void> TarArchive::add(int parent, const std::string& name, const std::str
     entries_.push_back({.path = path + "/", .is_folder = true, .modified = state.st_mtime});
     const auto below = open_below(parent, name, true);
     if (!below) return fail(below.error());
-    return list(below->get(), path + "/", depth + 1);
+    return list(below->get(), names_in(below->get()), path + "/", depth + 1);
   }
   return {};
 }
 
-Result<void> TarArchive::list(int folder, const std::string& path, int depth) {
+Result<void> TarArchive::list(int folder, const std::vector<std::string>& names, const std::string& path, int depth) {
   if (depth > limits::export_folders_max) return fail(Status::internal_error("folders are nested too deeply"));
-  std::vector<std::string> names = names_in(folder);
-  if (depth == 0) std::erase(names, "lost+found");
-  for (const std::string& name : names)
+  for (const std::string& name : names) {
+    if (depth == 0 && name == "lost+found") continue;
     if (auto added = add(folder, name, path + name, depth); !added) return added;
+  }
   return {};
 }
 

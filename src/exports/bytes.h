@@ -37,8 +37,8 @@ class FilePart final : public ByteSource {
 // A folder, or one file of it, as POSIX tar has it. Only regular files and folders: links are left out.
 class TarArchive final : public ByteSource {
  public:
-  // `only`: a file of the folder; empty: all of it. 500 when something cannot be read, or there is too much.
-  static Result<std::unique_ptr<TarArchive>> open(disks::Descriptor folder, const std::string& only);
+  // Of what the folder has by these names. 500 when something cannot be read, or there is too much.
+  static Result<std::unique_ptr<TarArchive>> open(disks::Descriptor folder, const std::vector<std::string>& names);
   Result<std::size_t> read(std::span<char> into) override;
 
  private:
@@ -49,7 +49,7 @@ class TarArchive final : public ByteSource {
     std::int64_t modified = 0;
   };
   explicit TarArchive(disks::Descriptor folder) : folder_(std::move(folder)) {}
-  Result<void> list(int folder, const std::string& path, int depth);
+  Result<void> list(int folder, const std::vector<std::string>& names, const std::string& path, int depth);
   Result<void> add(int parent, const std::string& name, const std::string& path, int depth);
   Result<void> begin_next();
 

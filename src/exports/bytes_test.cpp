@@ -94,7 +94,7 @@ TEST(ExportBytes, AFolderIsAnArchive) {
   write(root / "a", "alpha");
   write(root / "sub" / std::string(120, 'n'), std::string(1000, 'x'));
   std::filesystem::create_symlink("/etc/passwd", root / "link");
-  auto archive = TarArchive::open(open(root), "");
+  auto archive = TarArchive::open(open(root), names_in(open(root).get()));
   ASSERT_TRUE(archive) << archive.error().message;
   const std::string bytes = all_of(**archive);
   EXPECT_EQ(bytes.size() % 512, 0);
@@ -103,6 +103,14 @@ TEST(ExportBytes, AFolderIsAnArchive) {
   EXPECT_NE(bytes.find(std::string(120, 'n')), std::string::npos);
   EXPECT_EQ(bytes.find("root:"), std::string::npos);
   EXPECT_EQ(bytes.find("lost+found"), std::string::npos);
+}
+
+// A claim that nobody has written to yet.
+TEST(ExportBytes, NothingIsAnArchiveToo) {
+  const TempFolder folder;
+  auto archive = TarArchive::open(open(folder.path()), {});
+  ASSERT_TRUE(archive) << archive.error().message;
+  EXPECT_EQ(all_of(**archive), std::string(1024, '\0'));
 }
 
 TEST(ExportBytes, NothingOutsideIsOpened) {

@@ -118,6 +118,8 @@ class ExportService::Work {
   Task<void> serve_gzip(Call& call, Export& about);
   Task<void> serve_folder(Call& call, Export& about);
   Task<void> serve_archive(Call& call, Export& about);
+  struct Files;
+  static Files files_of(disks::Descriptor claim);
   Task<void> serve_manifests(Call& call, Export& about);
   Result<json::Array> vm_manifests(Export& about) const;
 
@@ -292,13 +294,29 @@ Task<void> ExportService::Work::serve_gzip(Call& call, Export& about) {  // EXP-
                 std::make_unique<Gzip>(std::make_unique<FilePart>(std::move(*file), 0, *size)));
 }
 
+// What a claim has as files: an archive that was unpacked, the image, or nothing if nobody has written to it yet.
+struct ExportService::Work::Files {
+  disks::Descriptor root;
+  std::vector<std::string> names;
+  bool unpacked = false;
+};
+
+ExportService::Work::Files ExportService::Work::files_of(disks::Descriptor claim) {
+  if (auto unpacked = open_below(claim.get(), disks::unpacked_folder, true)) {
+    auto names = names_in(unpacked->get());
+    return {.root = std::move(*unpacked), .names = std::move(names), .unpacked = true};
+  }
+  const bool has_image = open_below(claim.get(), disks::image_file, false).has_value();
+  return {.root = std::move(claim),
+          .names = has_image ? std::vector<std::string>{disks::image_file} : std::vector<std::string>()};
+}
+
 Task<void> ExportService::Work::serve_archive(Call& call, Export& about) {  // EXP-73
   auto folder = open_volume(about);
   if (!folder) co_return call.refuse(folder.error());
-  auto unpacked = open_below(folder->get(), disks::unpacked_folder, true);
-  const bool is_image = !unpacked;
   auto archive = co_await off_loop(call.core(), limits::export_piece_bytes, [&] {
-    return TarArchive::open(is_image ? std::move(*folder) : std::move(*unpacked), is_image ? disks::image_file : "");
+    Files files = files_of(std::move(*folder));
+    return TarArchive::open(std::move(files.root), files.names);
   });
   if (!archive) co_return call.refuse(archive.error());
   co_await send(call, about, {.content_type = "application/gzip"}, std::make_unique<Gzip>(std::move(*archive)));
@@ -308,20 +326,21 @@ Task<void> ExportService::Work::serve_archive(Call& call, Export& about) {  // E
 Task<void> ExportService::Work::serve_folder(Call& call, Export& about) {
   auto folder = open_volume(about);
   if (!folder) co_return call.refuse(folder.error());
-  auto root = open_below(folder->get(), disks::unpacked_folder, true);
+  const Files files = files_of(std::move(*folder));
   const string_view wanted = about.path.file;
-  if (!root && wanted != disks::image_file && !wanted.empty()) co_return call.respond(bare(404));
-  const int from = root ? root->get() : folder->get();
+  // Beside an image stands what is nobody's business.
+  if (!files.unpacked && !wanted.empty() && std::ranges::find(files.names, wanted) == files.names.end())
+    co_return call.respond(bare(404));
   if (!wanted.empty() && !wanted.ends_with('/')) {
-    auto file = open_below(from, wanted, false);
+    auto file = open_below(files.root.get(), wanted, false);
     if (file && size_of(*file)) co_return co_await send_file(call, about, std::move(*file));
   }
-  auto shown = open_below(from, wanted, true);
+  auto shown = open_below(files.root.get(), wanted, true);
   if (!shown) co_return call.respond(bare(404));
-  const auto names = root ? names_in(shown->get()) : std::vector<std::string>{disks::image_file};
   call.respond({.content_type = "text/html; charset=utf-8",
                 .headers = {{"X-Content-Type-Options", "nosniff"}},
-                .body = folder_page(names, about.path.ends_with_slash ? "" : "dir/")});
+                .body = folder_page(wanted.empty() ? files.names : names_in(shown->get()),
+                                    about.path.ends_with_slash ? "" : "dir/")});
 }
 
 // --- manifests -------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <mutex>
@@ -113,6 +114,7 @@ class UploadService::Work {
   Task<Result<Target>> await_ready(Call& call, const UploadRight& right);
   Task<Result<void>> receive(Call& call, const Target& target, bool form);
   Result<void> accept(const Target& target) const;
+  void forget(const Target& target) const;
   Task<Result<void>> convert(Call& call, const Target& target, bool async);
   Task<Result<void>> carry_out(Call& call, const Endpoint& endpoint);
 
@@ -261,13 +263,33 @@ Result<void> UploadService::Work::accept(const Target& target) const {
   if (!head) return refuse(500, fmt::format("Saving stream failed: {}", head.error().message));
   if (head->size() < disks::magic_bytes && !target.image.archive)
     return refuse(400, "Saving stream failed: the upload is shorter than any image");
-  if (auto checked = disks::check_head(disks::format_of(*head), *head); !checked)
+  const disks::ImageFormat format = disks::format_of(*head);
+  if (auto checked = disks::check_head(format, *head); !checked)
     return refuse(400, fmt::format("Saving stream failed: {}", checked.error().message));
+  struct stat file{};
+  if (::fstatat(folder->get(), disks::upload_file, &file, AT_SYMLINK_NOFOLLOW) != 0)
+    return refuse(500, "Saving stream failed: the file cannot be read");
+  // UPL-29. Told now where it can be: an asynchronous upload that fails later is waited for, for a day.
+  const bool plain = !target.image.archive && disks::packing_of(*head) == disks::Packing::none;
+  const auto size = disks::claimed_size(format, *head, static_cast<std::uint64_t>(file.st_size));
+  if (plain && size && *size > static_cast<std::uint64_t>(target.image.size))
+    return refuse(400, fmt::format("Saving stream failed: the image has {} bytes, and the PVC has room for {}", *size,
+                                   target.image.size));
   return {};
 }
 
+// What came is of no use.
+void UploadService::Work::forget(const Target& target) const {
+  auto disks = disks::DiskFolder::open(parts_.folder);
+  const auto folder = disks ? disks->claim(target.name) : std::unexpected(disks.error());
+  if (folder) ::unlinkat(folder->get(), disks::upload_file, 0);
+}
+
 Task<Result<void>> UploadService::Work::convert(Call& call, const Target& target, bool async) {
-  if (auto good = accept(target); !good) co_return good;
+  if (auto good = accept(target); !good) {
+    forget(target);
+    co_return good;
+  }
   parts_.disks.start({.id = target.job(),
                       .claim = target.name,
                       .claim_uid = target.uid,
