@@ -41,6 +41,10 @@ inline constexpr std::chrono::minutes download_silence_max{10};
 // Parts of an archive or a layer of a container image.
 inline constexpr std::int64_t archive_entries_max = 1'000'000;
 inline constexpr std::size_t archive_name_bytes_max = 4096;
+// Folders within folders: whoever walks through them holds each one open.
+inline constexpr std::size_t archive_depth_max = 128;
+// What each entry of an archive takes of its claim, however little is in it: files are not for nothing.
+inline constexpr std::int64_t archive_entry_bytes = 4096;
 inline constexpr std::size_t image_layers_max = 256;
 // How long a worker that ended waits for the next one, doubling from the one to the other.
 inline constexpr std::chrono::milliseconds disk_worker_pause_min{100};

@@ -13,23 +13,10 @@ namespace vg::disks {
 namespace {
 
 constexpr int open_folder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-constexpr unsigned permission_bits = 0777, own_folder = 0700;
+constexpr unsigned permission_bits = 0777, own_folder = 0700, own_file = 0600;
 
 std::unexpected<Failure> refused(std::string_view path, std::string_view why) {
   return failed(DiskError::bad_image, fmt::format("the archive has \"{}\", which {}", path.substr(0, 100), why));
-}
-
-// The folder of the last step, made where it is missing. Links on the way are not followed.
-Outcome<Descriptor> open_parent(int root, const std::vector<std::string>& steps) {
-  Descriptor at(::openat(root, ".", open_folder));
-  if (!at) return system_failed("a folder cannot be opened");
-  for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
-    if (::mkdirat(at.get(), steps[i].c_str(), 0755) != 0 && errno != EEXIST)
-      return system_failed("a folder cannot be made");
-    at = Descriptor(::openat(at.get(), steps[i].c_str(), open_folder));
-    if (!at) return refused(steps[i], "is not a folder and has something below it");
-  }
-  return at;
 }
 
 // A link may go to what is below the root and to nothing else; where it stands decides how far up it may go.
@@ -55,7 +42,9 @@ class Unpacker {
     const auto steps = steps_of(entry.name);
     if (!steps) return std::unexpected(steps.error());
     if (steps->empty()) return {};  // the root itself
-    const auto parent = open_parent(root_, *steps);
+    if (steps->size() > limits::archive_depth_max) return refused(entry.name, "is nested too deeply");
+    if (auto room = take(limits::archive_entry_bytes); !room) return room;
+    const auto parent = open_parent(*steps);
     if (!parent) return std::unexpected(parent.error());
     const std::string& name = steps->back();
     switch (entry.type) {
@@ -74,6 +63,20 @@ class Unpacker {
   }
 
  private:
+  // The folder of the last step, made where it is missing. Links on the way are not followed.
+  Outcome<Descriptor> open_parent(const std::vector<std::string>& steps) {
+    Descriptor at(::openat(root_, ".", open_folder));
+    if (!at) return system_failed("a folder cannot be opened");
+    for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
+      const bool made = ::mkdirat(at.get(), steps[i].c_str(), 0755) == 0;
+      if (!made && errno != EEXIST) return system_failed("a folder cannot be made");
+      if (auto room = made ? take(limits::archive_entry_bytes) : Outcome<>(); !room)
+        return std::unexpected(room.error());
+      at = Descriptor(::openat(at.get(), steps[i].c_str(), open_folder));
+      if (!at) return refused(steps[i], "is not a folder and has something below it");
+    }
+    return at;
+  }
   static Outcome<> put_folder(int parent, const std::string& name, unsigned mode) {
     if (::mkdirat(parent, name.c_str(), (mode & permission_bits) | own_folder) != 0 && errno != EEXIST)
       return system_failed("a folder cannot be made");
@@ -87,19 +90,24 @@ class Unpacker {
   }
   Outcome<> put_file(TarReader& reader, int parent, const std::string& name, unsigned mode) {
     ::unlinkat(parent, name.c_str(), 0);
-    const Descriptor file(
-        ::openat(parent, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode & permission_bits));
+    const Descriptor file(::openat(parent, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                                   (mode & permission_bits) | own_file));
     if (!file) return system_failed("a file of the archive cannot be made");
     std::array<char, 64 * 1024> buffer{};
     while (true) {
       const auto got = reader.read(buffer.data(), buffer.size());
       if (!got) return std::unexpected(got.error());
       if (*got == 0) return {};
-      left_ -= static_cast<std::int64_t>(*got);
-      if (left_ < 0) return failed(DiskError::too_small, "DataVolume too small to contain image");
+      if (auto room = take(static_cast<std::int64_t>(*got)); !room) return room;
       if (::write(file.get(), buffer.data(), *got) != static_cast<ssize_t>(*got))
         return system_failed("a file of the archive cannot be written");
     }
+  }
+
+  Outcome<> take(std::int64_t bytes) {
+    left_ -= bytes;
+    if (left_ < 0) return failed(DiskError::too_small, "DataVolume too small to contain image");
+    return {};
   }
 
   int root_;

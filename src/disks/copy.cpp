@@ -4,9 +4,13 @@
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <vector>
+
+#include "base/disk_limits.h"
+#include "disks/folder.h"
 
 namespace vg::disks {
 namespace {
@@ -55,7 +59,68 @@ Outcome<std::int64_t> copy_some(int from, int to, std::int64_t at, std::int64_t 
   return copy_by_hand(from, to, at, bytes);
 }
 
+constexpr int open_folder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+
+class TreeCopy {
+ public:
+  explicit TreeCopy(std::int64_t bytes_max) : left_(bytes_max) {}
+
+  Outcome<> below(int from, int to, std::size_t depth) {
+    if (depth > limits::archive_depth_max) return failed(DiskError::other, "folders are nested too deeply");
+    for (const std::string& name : names_in(from)) {
+      struct stat info{};
+      if (::fstatat(from, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return system_failed("a file cannot be read");
+      const mode_t mode = info.st_mode & 0777U;
+      Outcome<> copied = take(limits::archive_entry_bytes);
+      if (copied && S_ISREG(info.st_mode)) copied = file(from, to, name, mode);
+      if (copied && S_ISDIR(info.st_mode)) copied = folder(from, to, name, mode, depth);
+      if (copied && S_ISLNK(info.st_mode)) copied = link(from, to, name);
+      if (!copied) return copied;
+    }
+    return {};
+  }
+
+ private:
+  Outcome<> take(std::int64_t bytes) {
+    left_ -= bytes;
+    if (left_ < 0) return failed(DiskError::no_space, "the disk of this host has no room for the copy");
+    return {};
+  }
+  Outcome<> file(int from, int to, const std::string& name, mode_t mode) {
+    const Descriptor in(::openat(from, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    if (!in) return system_failed("a file cannot be opened");
+    const auto bytes = data_bytes(in.get());
+    if (!bytes) return std::unexpected(bytes.error());
+    if (auto room = take(*bytes); !room) return room;
+    const Descriptor out(::openat(to, name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+    if (!out) return system_failed("a file cannot be made");
+    return copy_image(in.get(), out.get(), [](std::int64_t) {});
+  }
+  Outcome<> folder(int from, int to, const std::string& name, mode_t mode, std::size_t depth) {
+    if (::mkdirat(to, name.c_str(), mode) != 0) return system_failed("a folder cannot be made");
+    const Descriptor in(::openat(from, name.c_str(), open_folder)), out(::openat(to, name.c_str(), open_folder));
+    if (!in || !out) return system_failed("a folder cannot be opened");
+    return below(in.get(), out.get(), depth + 1);
+  }
+  static Outcome<> link(int from, int to, const std::string& name) {
+    std::string target(limits::archive_name_bytes_max, '\0');
+    const ssize_t length = ::readlinkat(from, name.c_str(), target.data(), target.size());
+    if (length < 0) return system_failed("a link cannot be read");
+    target.resize(static_cast<std::size_t>(length));
+    if (::symlinkat(target.c_str(), to, name.c_str()) != 0) return system_failed("a link cannot be made");
+    return {};
+  }
+
+  std::int64_t left_;
+};
+
 }  // namespace
+
+Outcome<> copy_tree(int from, int to, std::int64_t bytes_max) {
+  if (auto copied = TreeCopy(bytes_max).below(from, to, 0); !copied) return copied;
+  if (::syncfs(to) != 0) return system_failed("a copy cannot be synced");
+  return {};
+}
 
 Outcome<std::int64_t> data_bytes(int file) {
   const auto size = size_of(file);

@@ -50,23 +50,6 @@ Outcome<Descriptor> make_below(int parent, const std::string& name) {
   return open_below(parent, name);
 }
 
-// Names in a folder, without "." and "..".
-std::vector<std::string> entries(int folder) {
-  std::vector<std::string> names;
-  const int copy = ::openat(folder, ".", open_folder);
-  if (copy < 0) return names;
-  const auto close = [](DIR* stream) { ::closedir(stream); };
-  const std::unique_ptr<DIR, decltype(close)> stream(::fdopendir(copy), close);
-  if (!stream) {
-    ::close(copy);
-    return names;
-  }
-  while (const dirent* entry = ::readdir(stream.get()))
-    if (const std::string_view name = entry->d_name; name != "." && name != "..") names.emplace_back(name);
-  std::ranges::sort(names);
-  return names;
-}
-
 bool is_folder(int parent, const std::string& name) {
   struct stat info{};
   return ::fstatat(parent, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
@@ -89,6 +72,22 @@ Outcome<std::string> read_whole(int folder, const char* name) {
 
 }  // namespace
 
+std::vector<std::string> names_in(int folder) {
+  std::vector<std::string> names;
+  const int copy = ::openat(folder, ".", open_folder);
+  if (copy < 0) return names;
+  const auto close = [](DIR* stream) { ::closedir(stream); };
+  const std::unique_ptr<DIR, decltype(close)> stream(::fdopendir(copy), close);
+  if (!stream) {
+    ::close(copy);
+    return names;
+  }
+  while (const dirent* entry = ::readdir(stream.get()))
+    if (const std::string_view name = entry->d_name; name != "." && name != "..") names.emplace_back(name);
+  std::ranges::sort(names);
+  return names;
+}
+
 Outcome<> sync(int descriptor, std::string_view what) {
   if (::fsync(descriptor) != 0) return system_failed(fmt::format("{} cannot be synced", what));
   return {};
@@ -102,7 +101,7 @@ Outcome<> remove_tree(int parent, const std::string& name) {
   }
   auto folder = open_below(parent, name);
   if (!folder) return std::unexpected(folder.error());
-  for (const std::string& entry : entries(folder->get()))
+  for (const std::string& entry : names_in(folder->get()))
     if (auto removed = remove_tree(folder->get(), entry); !removed) return removed;
   if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT)
     return system_failed(fmt::format("the folder {} cannot be removed", name));
@@ -232,10 +231,10 @@ Outcome<> DiskFolder::remove_record(const std::string& name) const {
 
 std::vector<std::pair<DiskClaimName, DiskClaim>> DiskFolder::claims() const {
   std::vector<std::pair<DiskClaimName, DiskClaim>> found;
-  for (const std::string& ns : entries(root_.get())) {
+  for (const std::string& ns : names_in(root_.get())) {
     const auto folder = ns.starts_with('.') ? failed(DiskError::other, {}) : open_below(root_.get(), ns);
     if (!folder) continue;
-    for (const std::string& name : entries(folder->get()))
+    for (const std::string& name : names_in(folder->get()))
       if (const auto one = claim({.ns = ns, .name = name}))
         found.emplace_back(DiskClaimName{.ns = ns, .name = name}, describe_claim(one->get()));
   }
@@ -246,7 +245,7 @@ std::vector<std::pair<std::string, ImageRecord>> DiskFolder::records() const {
   std::vector<std::pair<std::string, ImageRecord>> found;
   const auto folder = open_below(root_.get(), records_folder);
   if (!folder) return found;
-  for (const std::string& name : entries(folder->get()))
+  for (const std::string& name : names_in(folder->get()))
     if (const auto one = record(name)) found.emplace_back(name, describe_record(one->get()));
   return found;
 }
@@ -256,7 +255,7 @@ namespace {
 // Below a folder of folders: parts of the folders themselves, and what is not whole in each. A folder without a note
 // was never finished either.
 void clear_parts(int parent, bool needs_note) {
-  for (const std::string& name : entries(parent)) {
+  for (const std::string& name : names_in(parent)) {
     const auto folder = open_below(parent, name);
     if (name.starts_with(part_prefix) || (needs_note && folder && !read_note(folder->get()))) {
       (void)remove_tree(parent, name);  // what cannot be removed now is tried at the next start
@@ -270,12 +269,12 @@ void clear_parts(int parent, bool needs_note) {
 }  // namespace
 
 void clear_parts_of(int folder) {
-  for (const std::string& entry : entries(folder))
+  for (const std::string& entry : names_in(folder))
     if (entry.starts_with(part_prefix)) (void)remove_tree(folder, entry);  // else at the next start
 }
 
 void DiskFolder::clear_unfinished() const {
-  for (const std::string& name : entries(root_.get())) {
+  for (const std::string& name : names_in(root_.get())) {
     const auto folder = open_below(root_.get(), name);
     if (folder && name != released_folder) clear_parts(folder->get(), true);
   }

@@ -37,6 +37,8 @@ Outcome<Note> read_note(int folder);
 Outcome<> write_note(int folder, const Note& note);
 std::int64_t size_of_image(int folder);  // 0: there is none
 Outcome<> sync(int descriptor, std::string_view what);
+// In order, without "." and "..".
+std::vector<std::string> names_in(int folder);
 // Everything below it, and then itself.
 Outcome<> remove_tree(int parent, const std::string& name);
 

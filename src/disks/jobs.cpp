@@ -22,9 +22,10 @@ struct Context {
   const Progress& progress;
 };
 
+// Not open when there is none.
 Outcome<Descriptor> open_image(int folder) {
   Descriptor image(::openat(folder, image_file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-  if (!image) return failed(DiskError::other, "the source has no image");
+  if (!image && errno != ENOENT) return system_failed("the image cannot be opened");
   return image;
 }
 
@@ -46,16 +47,25 @@ Outcome<Descriptor> own_claim(const Context& at) {
   return folder;
 }
 
-// The last step of everything that makes an image: from here on it is there.
-Outcome<> settle(const Context& at, int folder, const char* made, const char* name) {
-  auto note = read_note(folder);
-  if (!note) return std::unexpected(note.error());
+Outcome<> put_in_place(int folder, const char* made, const char* name) {
   if (auto removed = name == std::string_view(unpacked_folder) ? remove_tree(folder, name) : Outcome<>(); !removed)
     return removed;
   if (::renameat(folder, made, folder, name) != 0) return system_failed("the image cannot be put in its place");
-  if (auto synced = sync(folder, "the folder of a claim"); !synced) return synced;
+  return sync(folder, "the folder of a claim");
+}
+
+// The last step of everything that fills a claim.
+Outcome<> note_filled(const Context& at, int folder) {
+  auto note = read_note(folder);
+  if (!note) return std::unexpected(note.error());
   note->filled_by = at.job.id;
   return write_note(folder, *note);
+}
+
+// From here on the image is there.
+Outcome<> settle(const Context& at, int folder, const char* made, const char* name) {
+  auto placed = put_in_place(folder, made, name);
+  return placed ? note_filled(at, folder) : placed;
 }
 
 Outcome<> settle_image(const Context& at, int folder, const ImageTarget& target) {
@@ -82,6 +92,29 @@ Outcome<> copy_into(const Context& at, int from, int to, std::int64_t size, std:
         static_cast<int>(10000.0 * static_cast<double>(done) / static_cast<double>(std::max<std::int64_t>(1, *bytes))));
   });
   return copied ? finish_image(to, size, false) : copied;
+}
+
+Outcome<> copy_unpacked(const Context& at, int source, int folder) {
+  const Descriptor from(::openat(source, unpacked_folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!from) return errno == ENOENT ? Outcome<>() : system_failed("the data cannot be opened");
+  if (auto removed = remove_tree(folder, new_unpacked_folder); !removed) return removed;
+  if (::mkdirat(folder, new_unpacked_folder, 0755) != 0) return system_failed("a folder cannot be made");
+  const Descriptor to(::openat(folder, new_unpacked_folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!to) return system_failed("a folder cannot be opened");
+  if (auto copied = copy_tree(from.get(), to.get(), at.disks.free_bytes()); !copied) return copied;
+  return put_in_place(folder, new_unpacked_folder, unpacked_folder);
+}
+
+// All that a claim or record holds: an image, the files of an archive, or nothing when nobody has written to it yet.
+Outcome<> copy_content(const Context& at, int source, int folder, std::int64_t size, std::int64_t capacity) {
+  if (auto copied = copy_unpacked(at, source, folder); !copied) return copied;
+  const auto from = open_image(source);
+  if (!from) return std::unexpected(from.error());
+  if (!*from) return {};
+  const auto to = new_image(folder);
+  if (!to) return std::unexpected(to.error());
+  if (auto done = copy_into(at, from->get(), to->get(), size, capacity); !done) return done;
+  return put_in_place(folder, new_image_file, image_file);
 }
 
 // --- one function a kind of work -------------------------------------------------------------------------------------
@@ -148,14 +181,10 @@ Outcome<Labels> carry(const Context& at, const MakeBlankImage& work) {
 Outcome<Labels> copy_to_claim(const Context& at, int source, std::int64_t size) {
   const auto folder = own_claim(at);
   if (!folder) return std::unexpected(folder.error());
-  const auto from = open_image(source);
-  if (!from) return std::unexpected(from.error());
-  const auto to = new_image(folder->get());
-  if (!to) return std::unexpected(to.error());
   const auto note = read_note(folder->get());
-  if (auto done = copy_into(at, from->get(), to->get(), size, note ? note->capacity : 0); !done)
+  if (auto done = copy_content(at, source, folder->get(), size, note ? note->capacity : 0); !done)
     return std::unexpected(done.error());
-  if (auto done = settle(at, folder->get(), new_image_file, image_file); !done) return std::unexpected(done.error());
+  if (auto done = note_filled(at, folder->get()); !done) return std::unexpected(done.error());
   return Labels();
 }
 
@@ -218,16 +247,10 @@ Outcome<Labels> carry(const Context& at, const ConvertUpload& work) {
 Outcome<Labels> carry(const Context& at, const TakeRecord& work) {
   const auto source = at.disks.claim(at.job.claim);
   if (!source) return std::unexpected(source.error());
-  const auto from = open_image(source->get());
-  if (!from) return std::unexpected(from.error());
   const auto folder = at.disks.make_record(work.record);
   if (!folder) return std::unexpected(folder.error());
   if (read_note(folder->get())) return Labels();  // it was taken before, and records do not change
-  const auto to = new_image(folder->get());
-  if (!to) return std::unexpected(to.error());
-  if (auto done = copy_into(at, from->get(), to->get(), 0, 0); !done) return std::unexpected(done.error());
-  if (::renameat(folder->get(), new_image_file, folder->get(), image_file) != 0)
-    return system_failed("the record cannot be put in its place");
+  if (auto done = copy_content(at, source->get(), folder->get(), 0, 0); !done) return std::unexpected(done.error());
   const auto made = std::chrono::duration_cast<std::chrono::milliseconds>(at.now.time_since_epoch()).count();
   if (auto noted = write_note(folder->get(), {.uid = at.job.claim_uid, .created_ms = made}); !noted)
     return std::unexpected(noted.error());

@@ -263,13 +263,31 @@ TEST_F(ImageJobsTest, ArchivesAreUnpackedAndStayInTheirFolder) {
                            "rm -f in/out; ln -sf ../../x in/out && tar -C in -cf .part-upload .",
                            "rm -f in/out; tar -P -cf .part-upload /etc/hostname",
                            "rm -f in/out; tar --transform 's,^,../,' -P -cf .part-upload in",
-                           "mkfifo in/pipe; tar -C in -cf .part-upload ."}) {
+                           "mkfifo in/pipe; tar -C in -cf .part-upload .",
+                           "rm in/pipe; mkdir -p in/$(printf 'd/%.0s' $(seq 130)); tar -C in -cf .part-upload .",
+                           "rm -r in/d; (cd in && seq -f 'f%g' 2100 | xargs touch); tar -C in -cf .part-upload ."}) {
     SCOPED_TRACE(make);
     run(make);
     EXPECT_FALSE(convert({.size = 8 * mib, .archive = true}));
     EXPECT_EQ(parts("c"), 0U);
     EXPECT_EQ(content("c/data/sub/file"), "text\n");  // what was there stays
   }
+}
+
+// spec copies STO-02, of what is no image.
+TEST_F(ImageJobsTest, ArchivesAndNothingAreCopied) {
+  run("mkdir -p in/sub && echo text > in/sub/file && ln -s sub/file in/link && tar -C in -czf .part-upload .");
+  ASSERT_TRUE(convert({.size = 8 * mib, .archive = true}));
+  ASSERT_TRUE(carry("c", TakeRecord{.record = "r"}));
+  ASSERT_TRUE(carry("copy", CreateClaim{.capacity = 8 * mib}));
+  ASSERT_TRUE(carry("copy", CopyFromRecord{.record = "r", .size = 8 * mib}));
+  EXPECT_EQ(content("copy/data/link"), "text\n");
+  EXPECT_EQ(claim("copy"), (DiskClaim{.uid = "u1", .capacity = 8 * mib, .filled_by = "job"}));
+  ASSERT_TRUE(carry("empty", CreateClaim{.capacity = mib}));
+  ASSERT_TRUE(carry("empty", TakeRecord{.record = "nothing"}));
+  ASSERT_TRUE(carry("other", CreateClaim{.capacity = mib}));
+  ASSERT_TRUE(carry("other", CopyFromRecord{.record = "nothing", .size = mib}));
+  EXPECT_EQ(claim("other"), (DiskClaim{.uid = "u1", .capacity = mib, .filled_by = "job"}));
 }
 
 }  // namespace

@@ -203,6 +203,13 @@ bool may_clone_from(const Work& work, std::string_view ns, std::string_view name
   return pvc && json::get_string_or(*pvc, "namespace") == ns && json::get_string_or(*pvc, "name") == name;
 }
 
+// Nothing that is still to come: a plain claim holds whatever it holds.
+bool is_populated(const json::Object* claim, const std::optional<DiskClaim>& disk) {
+  if (!claim || !disk) return false;
+  const std::string job = filling_job(*claim);
+  return job.empty() || disk->filled_by == job || disk->image_size > 0;
+}
+
 // DV-104, DV-105, DV-107
 void clone(Work& work) {
   const std::string_view request = annotation_of(work.claim, mark::clone_request);
@@ -218,8 +225,7 @@ void clone(Work& work) {
   const auto status = work.turn.world.disks().job(work.id());
   const json::Object* source = work.turn.world.get(kinds::claim, ns, name);
   const auto disk = source ? disk_of(work.turn.world, *source) : std::nullopt;
-  const bool is_filled = disk && disk->image_size > 0;
-  if (!status && (!is_filled || waits_for_vmi(work, ns, name))) {
+  if (!status && (!is_populated(source, disk) || waits_for_vmi(work, ns, name))) {
     work.pass.look_again(look_interval);
     return show_waiting(work, "ContainerCreating", "");
   }

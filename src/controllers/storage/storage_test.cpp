@@ -326,6 +326,26 @@ TEST(Fill, DV104ACloneWaitsForItsSource) {
   EXPECT_EQ(world.mark(mark::clone_of), "true");
 }
 
+// What is still to be filled is waited for; what nobody fills may be empty.
+TEST(Fill, DV104AnEmptyClaimIsClonedIfNothingIsToCome) {
+  struct Row {
+    const char* annotations;
+    const char* filled_by;
+    bool asked;
+  };
+  for (const Row& row : {Row{R"({})", "", true}, Row{R"({"cdi.kubevirt.io/storage.upload.target":""})", "", false},
+                         Row{R"({"cdi.kubevirt.io/storage.upload.target":""})", "upload-ub", true}}) {
+    SCOPED_TRACE(row.annotations);
+    World world;
+    world.claim(R"({"k8s.io/CloneRequest":"ns/b"})", "Bound").disk();
+    world.put(kinds::claim,
+              fmt::format(R"({{"metadata":{{"name":"b","namespace":"ns","uid":"ub","annotations":{}}},"spec":{{}}}})",
+                          row.annotations));
+    world.fake_disks.claims[{.ns = "ns", .name = "b"}] = {.uid = "ub", .capacity = gib, .filled_by = row.filled_by};
+    EXPECT_EQ(jobs_of(carried(world, clone_controller())).size(), row.asked ? 1 : 0);
+  }
+}
+
 // DV-25: what a claim says of itself is written by its user.
 TEST(Fill, AnotherNamespaceIsClonedOnlyForADataVolumeThatNamesIt) {
   constexpr std::string_view owned =
