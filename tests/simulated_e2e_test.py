@@ -125,7 +125,24 @@ class Life(Simulated):
             for size in (1, 126, 10000):
                 await console.echo(os.urandom(size))
             self.assertEqual((await console.close()).code, 1000)
+            # Its address is made up, and nobody else who may have it is dialled.
+            port = await streams.Client.open(world, f"{ACTIONS}/virtualmachineinstances/demo/portforward/22/tcp")
+            await port.echo(os.urandom(10000))
+            self.assertEqual((await port.close()).code, 1000)
         asyncio.run(asyncio.wait_for(talk(), DEADLINE_S))
+
+    def test_a_running_vm_is_frozen_for_a_snapshot(self):
+        """Controllers reach simulated nodes as actions do."""
+        claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "disk"},
+                 "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "8Mi"}}}}
+        self.good("POST", "/api/v1/namespaces/default/persistentvolumeclaims", claim)
+        self.vm("demo", volumes=[{"name": "disk", "persistentVolumeClaim": {"claimName": "disk"}}])
+        self.until_printable("demo", "Running")
+        snapshots = "/apis/snapshot.kubevirt.io/v1beta1/namespaces/default/virtualmachinesnapshots"
+        self.good("POST", snapshots, {"apiVersion": "snapshot.kubevirt.io/v1beta1", "kind": "VirtualMachineSnapshot", "metadata": {"name": "s"},
+                                      "spec": {"source": {"apiGroup": "kubevirt.io", "kind": "VirtualMachine", "name": "demo"}}})
+        self.until("ready", lambda: self.get(f"{snapshots}/s").get("status", {}).get("readyToUse"))
+        self.assertEqual(sorted(self.get(f"{snapshots}/s")["status"]["indications"]), ["GuestAgent", "Online"])
 
     def test_a_restart_changes_nothing(self):
         for number in range(4):

@@ -115,8 +115,9 @@ Task<void> open_stream(const OpenStream& stream, const StreamLedger::Stream& ask
   if (!counted) co_return call.refuse(too_many_streams());
   auto held = call.hold(server::Hold::stream);
   if (!held) co_return call.refuse(held.error());
-  auto other = stream.kind == OpenStream::Kind::node ? co_await open_node(stream, nodes, call.core())
-                                                     : co_await open_guest(stream, support.guest_networks, call.core());
+  const bool by_node = stream.kind == OpenStream::Kind::node || nodes.has_guest_ports(stream.node);
+  auto other = by_node ? co_await open_node(stream, nodes, call.core())
+                       : co_await open_guest(stream, support.guest_networks, call.core());
   if (!other) co_return call.refuse(other.error());
   auto answer = http::answer_upgrade(call.request(), subprotocols);
   if (!answer) co_return refuse_upgrade(call, std::move(answer.error()));

@@ -103,8 +103,8 @@ Decision decide_port_forward(const ActionCase& asked) {
   if (protocol != "tcp" && protocol != "udp")
     return fail(Status::internal_error(fmt::format("the protocol must be tcp or udp, not \"{}\"", protocol)));
   return effects(OpenStream{.kind = OpenStream::Kind::guest,
-                            .node = {},
-                            .target = {},
+                            .node = std::string(asked.vmi().status().node_name()),
+                            .target = node_target(asked, "portforward"),
                             .address = std::string(address),
                             .port = std::string(asked.port),
                             .protocol = std::string(protocol)});

@@ -48,6 +48,11 @@ class NodeLink {
   virtual Task<Result<NodeAddress>> find(Core& core, std::string_view node) = 0;
   // The whole answer, whatever its status. An error means that there was none.
   virtual Task<Result<NodeAnswer>> call(Core& core, const NodeAddress& address, NodeRequest request) = 0;
+  // Whether guests of that node are nowhere on a network, so that their ports are streams of the node, too.
+  virtual bool has_guest_ports(std::string_view node) const {
+    (void)node;
+    return false;
+  }
   // A WebSocket on a connection of its own, no frame exchanged yet.
   virtual Task<Result<NodeStream>> open(Core& core, const NodeAddress& address, std::string_view target) = 0;
 };

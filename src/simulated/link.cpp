@@ -69,9 +69,13 @@ SimulatedLink::Writer& SimulatedLink::writer(Core& core) {
   return *writer;
 }
 
+bool SimulatedLink::is_simulated(std::string_view node) const {
+  const ObjectPtr stored = node.empty() ? nullptr : backend_.store.get(controllers::kinds::node, "", node);
+  return stored && stored->label(node_label) == "true";
+}
+
 Task<Result<NodeAddress>> SimulatedLink::find(Core& core, std::string_view node) {
-  const ObjectPtr stored = backend_.store.get(controllers::kinds::node, "", node);
-  if (!stored || stored->label(node_label) != "true") co_return co_await others_.find(core, node);
+  if (!is_simulated(node)) co_return co_await others_.find(core, node);
   co_return NodeAddress{.host = fmt::format("{}{}", host_prefix, node), .port = 0};
 }
 
@@ -104,6 +108,8 @@ Task<Result<NodeStream>> SimulatedLink::open(Core& core, const NodeAddress& addr
   NodeStream opened;
   if (!find_vmi(backend_.store, asked, node_of(address), arena.storage())) {
     opened.refusal = not_found(asked);
+  } else if (asked.what == "portforward") {
+    opened.stream = open_console(core, "");
   } else if (asked.what != "console") {
     opened.refusal = {.status = 501,
                       .phrase = "Not Implemented",
