@@ -272,6 +272,19 @@ class Copies(e2e.Scratch):
         self.assertEqual(code, 200)
         self.assertIn(b'href="dir/disk.img"', page)
 
+    def test_a_claim_that_nobody_wrote_to_is_exported(self):
+        """What virtctl memory-dump downloads is made like that."""
+        claim = {"storageClassName": "local", "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "8Mi"}}}
+        self.make(f"{CORE}/persistentvolumeclaims", "v1", "PersistentVolumeClaim", "empty", claim)
+        _, urls, token = self.exported("e", {"apiGroup": "", "kind": "PersistentVolumeClaim", "name": "empty"})
+        code, packed, _ = self.curl(urls["tar.gz"], *token)
+        with tarfile.open(fileobj=io.BytesIO(gzip.decompress(packed))) as archive:
+            self.assertEqual((code, archive.getmembers()), (200, []))
+        code, page, _ = self.curl(urls["dir"] + "/", *token)
+        self.assertEqual((code, b"disk.img" in page), (200, False))
+        for name in ("note.json", "disk.img", "..%2fnote.json"):
+            self.assertEqual(self.curl(f"{urls['dir']}/{name}", *token)[0], 404)
+
     def test_an_export_ends(self):
         self.stopped_vm()
         self.make(EXPORTS, "export.kubevirt.io/v1", "VirtualMachineExport", "e", {"source": {**OF_VM, "name": "nobody"}, "ttlDuration": "2s"})

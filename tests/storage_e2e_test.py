@@ -400,7 +400,7 @@ class Storage(e2e.Scratch):
         with open(path, "wb") as file:
             file.write(self.qcow2(raw))
         virtctl = os.environ.get("VIRTGATE_VIRTCTL") or "virtctl"
-        done = subprocess.run([virtctl, "--kubeconfig", self.one.pki("admin.kubeconfig"), "image-upload", "dv", "up", "--size=8Mi", f"--image-path={path}", "--insecure"],
+        done = subprocess.run([virtctl, "--kubeconfig", os.path.join(self.state, "admin.kubeconfig"), "image-upload", "dv", "up", "--size=8Mi", f"--image-path={path}", "--insecure"],
                               capture_output=True, text=True, timeout=2 * DEADLINE_S)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(self.image("up")[:MIB], raw)
