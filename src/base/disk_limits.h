@@ -57,6 +57,8 @@ inline constexpr std::size_t upload_token_bytes_max = 1024;
 inline constexpr std::size_t upload_request_bytes_max = 64 * kib;
 // spec storage UPL-24
 inline constexpr std::chrono::seconds upload_ready_max{10};
+// How much is taken between two looks at the room that is left.
+inline constexpr std::int64_t upload_room_interval_bytes = std::int64_t{1} << 20;
 // Of one part of a form: a few lines.
 inline constexpr std::size_t upload_part_head_bytes_max = 8 * kib;
 

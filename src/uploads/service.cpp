@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 
 #include <array>
+#include <charconv>
+#include <limits>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -49,6 +51,19 @@ http::Response text_answer(int status, std::string text) {
 
 Failed refuse(int status, std::string message) {
   return fail({.code = status, .reason = {}, .message = std::move(message), .details = {}});
+}
+
+// UPL-29
+Failed too_large() {
+  return refuse(400, "Saving stream failed: the upload is too large for the PVC, or the disk is full");
+}
+
+// 0: it says none.
+std::int64_t said_length(const Call& call) {
+  const std::string_view text = call.request().headers.find("Content-Length").value_or("");
+  std::int64_t length = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), length);
+  return read.ec == std::errc::result_out_of_range ? std::numeric_limits<std::int64_t>::max() : length;
 }
 
 std::string new_key() {
@@ -228,11 +243,16 @@ Task<Result<void>> UploadService::Work::receive(Call& call, const Target& target
       ::openat(folder->get(), disks::upload_file, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file) co_return refuse(500, "Saving stream failed: the file cannot be made");
   const std::int64_t most = std::min(2 * target.image.size + limits::disk_format_bytes_max, disks->free_bytes());
-  std::int64_t have = 0;
+  if (said_length(call) > most) co_return too_large();
+  std::int64_t have = 0, looked = 0;
   const http::BodySink store = [&](std::string_view bytes) -> Result<void> {
     have += static_cast<std::int64_t>(bytes.size());
-    if (have > most)
-      return refuse(400, "Saving stream failed: the upload is too large for the PVC, or the disk is full");
+    if (have > most) return too_large();
+    // Others take of the same room meanwhile, and the server's own store is there.
+    if (have - looked > limits::upload_room_interval_bytes) {
+      looked = have;
+      if (disks->free_bytes() == 0) return too_large();
+    }
     while (!bytes.empty()) {
       const ssize_t put = ::write(file.get(), bytes.data(), bytes.size());
       if (put <= 0) return refuse(errno == ENOSPC ? 400 : 500, "Saving stream failed: the file cannot be written");
@@ -310,6 +330,7 @@ Task<Result<void>> UploadService::Work::convert(Call& call, const Target& target
 Task<Result<void>> UploadService::Work::carry_out(Call& call, const Endpoint& endpoint) {
   const auto right = right_of(call);
   if (!right) co_return fail(right.error());
+  call.leave_seat();  // what follows is waiting: for the claim, for bytes, for the conversion
   const auto target = co_await await_ready(call, *right);
   if (!target) co_return fail(target.error());
   const bool async = endpoint.async && !target->image.archive;  // UPL-26
