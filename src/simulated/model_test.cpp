@@ -38,6 +38,7 @@ using std::chrono::seconds;
 namespace kinds = controllers::kinds;
 
 constexpr std::int64_t node_count = 3;
+constexpr std::size_t vm_names = 4;
 constexpr std::int64_t migrations_in_cluster = 2, migrations_from_node = 1;
 
 class AllowAll final : public Authorizer {
@@ -61,7 +62,7 @@ class NoQuotas final : public resources::Quotas {
 
 config::ConfigPtr configuration() {
   const auto kubevirt = json::Document::parse(fmt::format(
-      R"({{"spec":{{"configuration":{{"migrations":{{"parallelMigrationsPerCluster":{},"parallelOutboundMigrationsPerNode":{}}}}}}},
+      R"({{"spec":{{"configuration":{{"developerConfiguration":{{"featureGates":["HotplugVolumes"]}},"migrations":{{"parallelMigrationsPerCluster":{},"parallelOutboundMigrationsPerNode":{}}}}}}},
           "status":{{"phase":"Deployed","defaultArchitecture":"amd64"}}}})",
       migrations_in_cluster, migrations_from_node));
   return *config::ClusterConfig::read(kubevirt->root(), "1");
@@ -90,6 +91,7 @@ class Model {
     for (const std::string_view name : {"ns", "default"})
       create("namespaces", "", std::string(name),
              fmt::format(R"({{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{}"}}}})", name));
+    for (std::size_t i = 0; i < vm_names; ++i) create_claim(fmt::format("extra-vm-{}", i));
   }
   ~Model() { engine_run_ = {}; }
 
@@ -107,7 +109,7 @@ class Model {
 
  private:
   std::size_t pick(std::size_t below) { return random_() % below; }
-  std::string any_vm() { return fmt::format("vm-{}", pick(4)); }
+  std::string any_vm() { return fmt::format("vm-{}", pick(vm_names)); }
 
   // --- the server ----------------------------------------------------------------------------------------------------
 
@@ -188,9 +190,11 @@ class Model {
                              fmt::format(R"({{"apiVersion":"kubevirt.io/v1","kind":"VirtualMachine",
         "metadata":{{"name":"{}","namespace":"ns"}},"spec":{{"runStrategy":"{}","template":{{"metadata":{{"annotations":{{
         "simulated.virtgate.io/boot":"{}ms","simulated.virtgate.io/shutdown":"{}ms","simulated.virtgate.io/migration":"{}ms"}}}},
-        "spec":{{"domain":{{"memory":{{"guest":"64Mi"}},"devices":{{}}}},"terminationGracePeriodSeconds":{}}}}}}}}})",
+        "spec":{{"domain":{{"memory":{{"guest":"64Mi"}},"devices":{{"interfaces":[{{"name":"default","masquerade":{{}}}}]}}}},
+        "networks":[{{"name":"default","pod":{{}}}}],"terminationGracePeriodSeconds":{}}}}}}}}})",
                                          name, chosen, pick(3000), pick(3000), pick(5000), pick(5)));
     if (made) wanted_[name] = by_strategy(chosen, Wanted::stopped);
+    if (made) plugged_.erase(name);
     note("create {} {}: {}", name, chosen, made);
   }
   static Wanted by_strategy(std::string_view strategy, Wanted otherwise) {
@@ -225,7 +229,11 @@ class Model {
     if (strategy(name) == "Halted") return set_strategy(name, "Always");
     const auto vmi = get(kinds::vmi, name);
     if (strategy(name) == "Always" || (vmi && !is_final(text_at(*vmi, {"status", "phase"})))) return;
-    const bool done = request(name, R"({"action":"Start"})");
+    if (vmi && strategy(name) == "RerunOnFailure" && text_at(*vmi, {"status", "phase"}) == "Failed") return;
+    // What is over is put away first, as virt-api asks for it.
+    const std::string stop =
+        vmi ? fmt::format(R"({{"action":"Stop","uid":"{}"}},)", text_at(*vmi, {"metadata", "uid"})) : "";
+    const bool done = request(name, stop + R"({"action":"Start"})");
     if (done) wanted_[name] = Wanted::running;
     note("start {}: {}", name, done);
   }
@@ -240,6 +248,39 @@ class Model {
                                   restart ? R"(,{"action":"Start"})" : ""));
     if (done) wanted_[name] = restart ? Wanted::running : Wanted::stopped;
     note("{} {}: {}", restart ? "restart" : "stop", name, done);
+  }
+  // There are no disks here: it is bound, and that is all.
+  void create_claim(const std::string& name) {
+    create(
+        kinds::claim, "ns", name,
+        fmt::format(R"({{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{{"name":"{}","namespace":"ns"}},
+        "spec":{{"accessModes":["ReadWriteMany"],"storageClassName":"","resources":{{"requests":{{"storage":"1Gi"}}}}}}}})",
+                    name));
+    patch(kinds::claim, "ns", name, R"([{"op":"add","path":"/status/phase","value":"Bound"}])", true);
+  }
+  static bool has_extra(const json::Value& object, std::initializer_list<std::string_view> path) {
+    const json::Value* volumes = json::find_path(object, path);
+    return volumes && volumes->is_array() && std::ranges::any_of(volumes->get_array(), [](const json::Value& volume) {
+             return json::get_string_or(volume, "name") == "extra";
+           });
+  }
+  // As virt-api asks for it, once the request before was taken.
+  void plug(const std::string& name) {
+    const auto vm = get(kinds::vm, name);
+    if (!vm || text_at(*vm, {"metadata", "deletionTimestamp"}) != "" || !json::find(*vm, "status")) return;
+    const bool away = has_extra(*vm, {"spec", "template", "spec", "volumes"});
+    const std::string wanted =
+        away ? R"({"removeVolumeOptions":{"name":"extra"}})"
+             : fmt::format(R"({{"addVolumeOptions":{{"name":"extra","disk":{{"name":"extra","disk":{{"bus":"scsi"}}}},
+        "volumeSource":{{"persistentVolumeClaim":{{"claimName":"extra-{}","hotpluggable":true}}}}}}}})",
+                           name);
+    const bool done = patch(kinds::vm, "ns", name,
+                            fmt::format(R"([{{"op":"test","path":"/status/volumeRequests","value":null}},
+                                            {{"op":"add","path":"/status/volumeRequests","value":[{}]}}])",
+                                        wanted),
+                            true);
+    if (done) plugged_[name] = !away;
+    note("{} a volume of {}: {}", away ? "remove" : "add", name, done);
   }
   void migrate(const std::string& name) {
     const bool done = create(kinds::migration, "ns", "",
@@ -300,7 +341,7 @@ class Model {
 
   void step() {
     const std::string vm = any_vm();
-    switch (pick(20)) {
+    switch (pick(23)) {
       case 0:
       case 1:
       case 2:
@@ -332,6 +373,9 @@ class Model {
       case 16:
         crash();
         return note("the server crashes");
+      case 17:
+      case 18:
+        return plug(vm);
       default:
         return pass_time();
     }
@@ -415,8 +459,9 @@ class Model {
   void check_vm(const std::string& name) {
     const json::Value vm = *get(kinds::vm, name);
     ASSERT_TRUE(wanted_.contains(name)) << name << " is still there";
-    EXPECT_FALSE(json::find_path(vm, {"status", "stateChangeRequests"})) << "a request for " << name << " is open";
     const auto vmi = get(kinds::vmi, name);
+    EXPECT_FALSE(json::find_path(vm, {"status", "stateChangeRequests"}))
+        << "a request for " << name << " is open: " << json_text(vm) << (vmi ? json_text(*vmi) : "");
     const bool runs = vmi && text_at(*vmi, {"status", "phase"}) == "Running";
     const std::string_view strategy = text_at(vm, {"spec", "runStrategy"});
     if (strategy == "Always" || wanted_[name] == Wanted::running) {
@@ -429,10 +474,21 @@ class Model {
     if (runs) {
       EXPECT_EQ(text_at(vm, {"status", "printableStatus"}), "Running") << name;
     }
+    check_volumes(name, vm, runs ? &*vmi : nullptr);
+  }
+  // No request for a volume is open or lost, and a guest that runs has what its VM has.
+  void check_volumes(const std::string& name, const json::Value& vm, const json::Value* vmi) {
+    EXPECT_FALSE(json::find_path(vm, {"status", "volumeRequests"})) << name << ": " << json_text(vm);
+    const bool wanted = plugged_.contains(name) && plugged_[name];
+    EXPECT_EQ(has_extra(vm, {"spec", "template", "spec", "volumes"}), wanted) << name;
+    if (!vmi) return;
+    EXPECT_EQ(has_extra(*vmi, {"spec", "volumes"}), wanted) << name;
+    EXPECT_EQ(has_extra(*vmi, {"status", "volumeStatus"}), wanted) << name << ": " << json_text(*vmi);
   }
   static std::string json_text(const json::Value& value) {
     const json::Value* status = json::find(value, "status");
-    return status ? json::to_text(*status) : "";
+    return (std::getenv("VIRTGATE_SEED") ? json::to_text(*json::find(value, "metadata")) : "") +
+           (status ? json::to_text(*status) : "");
   }
 
   template <class... Args>
@@ -467,7 +523,8 @@ class Model {
   std::unique_ptr<engine::Engine> engine_;
   Background engine_run_;
   std::map<std::string, Wanted> wanted_;
-  std::set<std::string> silent_;  // nodes
+  std::map<std::string, bool> plugged_;  // whether the volume was asked for last, or its removal
+  std::set<std::string> silent_;         // nodes
   std::string story_;
 };
 
