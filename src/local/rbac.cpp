@@ -531,59 +531,37 @@ class Rbac::Mirror {
 
 namespace {
 
-std::atomic<std::uint64_t> next_id{1};
-
-// Each thread keeps the snapshot it used last: on every request all cores would otherwise write to its one counter.
-struct Kept {
-  std::uint64_t id = 0, version = 0;
-  std::shared_ptr<const RbacSnapshot> snapshot;
-};
-thread_local Kept kept;
-
 constexpr const char* unreadable_message = "roles and bindings cannot be read; they allow nothing until they can";
 Status unreadable() { return Status::unavailable("the roles cannot be read now; try again"); }
 
 }  // namespace
 
 Rbac::Rbac(ObjectStore& store, std::chrono::nanoseconds snapshot_time_max)
-    : store_(store),
-      snapshot_time_max_(snapshot_time_max),
-      id_(next_id.fetch_add(1)),
-      mirror_(std::make_unique<Mirror>(store)) {}
+    : store_(store), snapshot_time_max_(snapshot_time_max), mirror_(std::make_unique<Mirror>(store)) {}
 Rbac::~Rbac() {
   for (auto left = working_.load(); left != 0; left = working_.load()) working_.wait(left);
-  if (kept.id == id_) kept = {};  // the roles of the first start would stay with the thread that wrote them
 }
 
 // With the mirror locked. False when the store cannot be read.
 bool Rbac::read_changes(Revision wanted, Effort effort, bool& postponed) const {
-  if (version_.load(std::memory_order_relaxed) != 0 && checked_.load(std::memory_order_relaxed) >= wanted) return true;
+  if (snapshot_.any() && checked_.load(std::memory_order_relaxed) >= wanted) return true;
   // At the start there is no snapshot to go on with.
-  const bool may_postpone = effort == Effort::core && version_.load(std::memory_order_relaxed) != 0;
+  const bool may_postpone = effort == Effort::core && snapshot_.any();
   const auto read = mirror_->read_until(wanted, may_postpone ? limits::rbac_bytes_here_max : SIZE_MAX);
   if (!read) {
     log::error(unreadable_message, {{"reason", read.error().message}});
     return false;
   }
-  const bool changed = mirror_->changed() || version_.load(std::memory_order_relaxed) == 0;
+  const bool changed = mirror_->changed() || !snapshot_.any();
   postponed = !*read || (may_postpone && slow_ && changed);
   if (postponed) return true;
   if (changed) {
     const auto began = std::chrono::steady_clock::now();
-    publish(mirror_->make_snapshot(snapshot_.get()));
+    snapshot_.publish(mirror_->make_snapshot(snapshot_.share().get()));
     slow_ = std::chrono::steady_clock::now() - began > snapshot_time_max_;
   }
   checked_.store(**read, std::memory_order_release);
   return true;
-}
-
-void Rbac::publish(std::shared_ptr<const RbacSnapshot> snapshot) const {
-  {
-    const std::lock_guard lock(snapshot_mutex_);
-    snapshot_.swap(snapshot);
-  }
-  version_.fetch_add(1, std::memory_order_release);
-  // The snapshot before goes here, outside of the lock.
 }
 
 bool Rbac::catch_up(Revision wanted, Effort effort) const {
@@ -617,16 +595,12 @@ void Rbac::hand_to_worker() const {
 
 const RbacSnapshot* Rbac::current() const {
   const Revision wanted = store_.revision();
-  const bool first = version_.load(std::memory_order_acquire) == 0;
+  const bool first = !snapshot_.any();
   // While a worker reads changes, the snapshot before is good: nobody was told yet that they are written.
   const bool in_work = !first && working_.load(std::memory_order_acquire) != 0;
   if ((first || checked_.load(std::memory_order_acquire) < wanted) && !in_work && !catch_up(wanted, Effort::core))
     return nullptr;
-  if (kept.id != id_ || kept.version != version_.load(std::memory_order_acquire)) {
-    const std::lock_guard lock(snapshot_mutex_);
-    kept = {.id = id_, .version = version_.load(std::memory_order_relaxed), .snapshot = snapshot_};
-  }
-  return kept.snapshot.get();
+  return snapshot_.get();
 }
 
 Task<void> Rbac::settle(Core& core) {

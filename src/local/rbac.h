@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "auth/policy_rule.h"
+#include "base/published.h"
 #include "ports/authorizer.h"
 #include "ports/object_store.h"
 
@@ -70,19 +71,15 @@ class Rbac final : public Authorizer, public auth::RuleResolver {
   bool catch_up(Revision wanted, Effort effort) const;
   bool read_changes(Revision wanted, Effort effort, bool& postponed) const;
   void hand_to_worker() const;
-  void publish(std::shared_ptr<const RbacSnapshot> snapshot) const;
 
   ObjectStore& store_;
   const std::chrono::nanoseconds snapshot_time_max_;
-  const std::uint64_t id_;                         // tells instances apart in the threads' memory
-  mutable std::atomic<Revision> checked_{0};       // the snapshot knows everything up to here
-  mutable std::atomic<std::uint64_t> version_{0};  // of the snapshot
-  mutable std::atomic<unsigned> working_{0};       // workers that read changes or are about to
-  mutable std::mutex mirror_mutex_;                // held while changes are read: by a worker for long
+  mutable std::atomic<Revision> checked_{0};  // the snapshot knows everything up to here
+  mutable std::atomic<unsigned> working_{0};  // workers that read changes or are about to
+  mutable std::mutex mirror_mutex_;           // held while changes are read: by a worker for long
   mutable std::unique_ptr<Mirror> mirror_;
-  mutable bool slow_ = false;          // the last snapshot took long to make, and so will the next
-  mutable std::mutex snapshot_mutex_;  // held for a moment
-  mutable std::shared_ptr<const RbacSnapshot> snapshot_;
+  mutable bool slow_ = false;  // the last snapshot took long to make, and so will the next
+  mutable Published<RbacSnapshot> snapshot_;
 };
 
 }  // namespace vg::local
