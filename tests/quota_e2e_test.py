@@ -249,9 +249,21 @@ class KeptUsage(QuotaCase):
         service("third", "ClusterIP", 403)
         self.assertEqual(self.used(), {"services": "2", "services.loadbalancers": "0", "services.nodeports": "1"})
 
-    def test_what_cannot_be_counted_is_refused(self):
-        refused = self.quota(code=422, hard={"gpu.deviceclass.resource.k8s.io/devices": "1"})
-        self.assertEqual(refused["details"]["causes"][0]["field"], "spec.hard[gpu.deviceclass.resource.k8s.io/devices]")
+    def test_devices_are_counted_by_class(self):
+        names = {"claims": "count/resourceclaims.resource.k8s.io", "gpus": "gpu.deviceclass.resource.k8s.io/devices"}
+        self.quota(hard={names["claims"]: "3", names["gpus"]: "2"})
+
+        def claim(name, code, **exactly):
+            self.ask("POST", self.at("resourceclaims", group="resource.k8s.io"), {"metadata": {"name": name}, "spec": {"devices": {"requests": [
+                {"name": "r", "exactly": {"deviceClassName": "gpu", **exactly}}]}}}, code=code)
+        claim("all", 403, allocationMode="All")
+        claim("two", 201, count=2)
+        claim("one", 403)
+        self.assertEqual(self.used(), {names["claims"]: "1", names["gpus"]: "2"})
+        self.ask("DELETE", self.at("resourceclaims", "two", group="resource.k8s.io"))
+        self.assertEqual(self.used(), {names["claims"]: "0", names["gpus"]: "0"})
+
+    def test_what_is_too_much_to_count_is_refused(self):
         self.quota(code=422, hard={f"count/r{i}.example.com": "1" for i in range(129)})
         for i in range(16):
             self.quota(f"q{i}", hard={"pods": "1"})

@@ -27,10 +27,12 @@ using core_kinds::text;
 constexpr std::string_view pods_key = "pods";
 constexpr std::string_view services_key = "services";
 constexpr std::string_view claims_key = "persistentvolumeclaims";
+constexpr std::string_view device_claims_key = "resource.k8s.io/resourceclaims";
 constexpr std::string_view requests_prefix = "requests.";
 constexpr std::string_view limits_prefix = "limits.";
 constexpr std::string_view count_prefix = "count/";
 constexpr std::string_view storage_class_infix = ".storageclass.storage.k8s.io/";
+constexpr std::string_view device_class_suffix = ".deviceclass.resource.k8s.io/devices";
 constexpr std::string_view beta_class_annotation = "volume.beta.kubernetes.io/storage-class";
 
 // Resources of the core group whose plural alone stands for their number.
@@ -217,6 +219,42 @@ void add_claim_facts(QuotaFacts& facts, const json::Object& claim) {
   take("requests.storage", whole_bytes(*storage));
 }
 
+// --- claims of devices -----------------------------------------------------------------------------------------------
+
+constexpr std::int64_t all_devices = 32;  // of one claim (spec of the API: as many as can be allocated to it)
+
+std::int64_t devices_wanted(const json::Object& request) {
+  const std::string_view mode = text(request, "allocationMode");
+  if (mode == "All") return all_devices;
+  return mode == "ExactCount" ? json::get_int_or(request, "count", 0) : 0;
+}
+
+// By device class. Of several that would do, only one will be chosen: each class counts with its largest.
+std::map<std::string_view, std::int64_t> devices_wanted_of_any(const json::Array& choices) {
+  std::map<std::string_view, std::int64_t> wanted;
+  for (const json::Value& choice : choices) {
+    std::int64_t& most = wanted[text(choice, "deviceClassName")];
+    most = std::max(most, devices_wanted(members(choice)));
+  }
+  return wanted;
+}
+
+void add_device_usage(Usage& usage, const json::Object& claim) {
+  const auto take = [&](std::string_view device_class, std::int64_t devices) {
+    const auto [at, first] =
+        usage.try_emplace(fmt::format("{}{}", device_class, device_class_suffix), Quantity::from_int(devices));
+    if (!first) at->second += Quantity::from_int(devices);
+  };
+  for (const json::Value& request : items(members(members(claim, "spec"), "devices"), "requests")) {
+    if (const json::Array& choices = items(members(request), "firstAvailable"); !choices.empty()) {
+      for (const auto& [device_class, devices] : devices_wanted_of_any(choices)) take(device_class, devices);
+    } else if (has(members(request), "exactly")) {
+      const json::Object& exactly = members(members(request), "exactly");
+      take(text(exactly, "deviceClassName"), devices_wanted(exactly));
+    }
+  }
+}
+
 // --- scopes ----------------------------------------------------------------------------------------------------------
 
 // As a label that has one of these values, or none of them.
@@ -292,6 +330,7 @@ std::optional<std::string> counted_resource(std::string_view name) {
       return std::nullopt;
     return key;
   }
+  if (name.ends_with(device_class_suffix)) return std::string(device_claims_key);
   if (is_one_of(name, counted_by_plural)) return std::string(name);
   if (name == services_key || name.starts_with("services.")) return std::string(services_key);
   if (name == claims_key || name == "requests.storage") return std::string(claims_key);
@@ -313,7 +352,9 @@ bool counts(const Quota& quota, std::string_view key) {
   return std::ranges::any_of(quota.spec_hard, [&](const auto& item) { return counted_resource(item.first) == key; });
 }
 
-bool only_counted(std::string_view key) { return key != pods_key && key != services_key && key != claims_key; }
+bool only_counted(std::string_view key) {
+  return key != pods_key && key != services_key && key != claims_key && key != device_claims_key;
+}
 
 QuotaFacts quota_facts(std::string_view key, const json::Object* object) {
   QuotaFacts facts;
@@ -324,6 +365,7 @@ QuotaFacts quota_facts(std::string_view key, const json::Object* object) {
   if (key == pods_key) add_pod_facts(facts, *object);
   if (key == services_key) add_service_usage(facts.usage, *object);
   if (key == claims_key) add_claim_facts(facts, *object);
+  if (key == device_claims_key) add_device_usage(facts.usage, *object);
   return facts;
 }
 

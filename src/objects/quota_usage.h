@@ -1,5 +1,5 @@
 // What objects take of ResourceQuotas, and whether a quota lets them: pure. The arithmetic, the scopes and the words
-// are those of Kubernetes' evaluators for pods, services, claims and the number of objects.
+// are those of Kubernetes' evaluators for pods, services, claims of volumes and devices, and the number of objects.
 #pragma once
 
 #include <functional>

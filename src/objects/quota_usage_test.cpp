@@ -202,6 +202,27 @@ TEST(QuotaProblem, NamesWhatIsTooMuchInOrder) {
   EXPECT_EQ(problem(quota(hard), made), "") << "nothing is enforced before it was counted";
 }
 
+TEST(QuotaUsage, ClaimsOfDevicesTakeThemByClass) {
+  const auto used = [](const std::string& requests) {
+    return usage("resource.k8s.io/resourceclaims", R"({"spec":{"devices":{"requests":[)" + requests + "]}}}");
+  };
+  const std::string count = "count/resourceclaims.resource.k8s.io=1";
+  const std::string two = R"({"deviceClassName":"gold","allocationMode":"ExactCount","count":2})";
+  const std::string three = R"({"deviceClassName":"gold","allocationMode":"ExactCount","count":3})";
+  const std::string all = R"({"deviceClassName":"tin","allocationMode":"All"})";
+  const std::string later = R"({"deviceClassName":"tin","allocationMode":"Later","count":5})";
+  const auto exactly = [](const std::string& request) { return R"({"name":"r","exactly":)" + request + "}"; };
+  const auto first = [](const std::string& choices) { return R"({"name":"r","firstAvailable":[)" + choices + "]}"; };
+  EXPECT_EQ(used(""), count);
+  EXPECT_EQ(used(exactly(two)), count + " gold.deviceclass.resource.k8s.io/devices=2");
+  EXPECT_EQ(used(exactly(two) + "," + exactly(three)), count + " gold.deviceclass.resource.k8s.io/devices=5");
+  EXPECT_EQ(used(exactly(later)), count + " tin.deviceclass.resource.k8s.io/devices=0");
+  EXPECT_EQ(used(first(three + "," + two + "," + all)),
+            count + " gold.deviceclass.resource.k8s.io/devices=3 tin.deviceclass.resource.k8s.io/devices=32");
+  EXPECT_EQ(counted_resource("gold.deviceclass.resource.k8s.io/devices"), "resource.k8s.io/resourceclaims");
+  EXPECT_FALSE(only_counted("resource.k8s.io/resourceclaims"));
+}
+
 TEST(QuotaProblem, GrowingIsRefusedAndShrinkingIsNot) {
   const auto claim = [](const std::string& storage) {
     return facts("persistentvolumeclaims", R"({"spec":{"resources":{"requests":{"storage":")" + storage + R"("}}}})");

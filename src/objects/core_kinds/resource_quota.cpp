@@ -52,15 +52,10 @@ void prepare_create(json::Object& object, const WriteContext& /*context*/) { obj
 
 // Every write to the namespace goes through all of them.
 constexpr std::size_t resources_max = 128;
-// Devices are allocated by a scheduler, which nothing here is.
-constexpr std::string_view device_class_suffix = ".deviceclass.resource.k8s.io/devices";
 
 void check_countable(FieldCauses& causes, const Place& at, const json::Object& hard) {
   if (hard.size() > resources_max)
     causes.too_many(at, fmt::format("at most {} resources are supported", resources_max));
-  for (const auto& member : hard)
-    if (std::string_view(member.key()).ends_with(device_class_suffix))
-      causes.forbidden(at.key(member.key()), "devices are not counted by this server; remove the resource");
 }
 
 void check_amounts(FieldCauses& causes, const Place& at, const json::Object& amounts) {
