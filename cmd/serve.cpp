@@ -486,6 +486,7 @@ void Standalone::add_routes() {
   server::add_health_routes(*router_, health_, [this] {
     return std::string(api_->config().current()->resource_version());  // never ahead of what rules go by
   });
+  server::add_version_routes(*router_, [this](server::Call& call) { return api_->api().meet(call); });
   // For whom a role allows it, as kube-apiserver has it: monitoring needs no administrator's credentials.
   api_->api().add_document("/metrics", {.content_type = metrics::exposition_content_type,
                                         .body = [this] { return server::metrics_text(metrics_); },

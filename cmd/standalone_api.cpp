@@ -271,14 +271,18 @@ void StandaloneApi::start(Core& core, Core& event_core, Runs runs, Machine machi
     tasks_.emplace_back(audit_->keep_flushing(core));
     tasks_.emplace_back(journal_->keep_flushing(core));
     if (metrics_ && health_) tasks_.emplace_back(keep_showing_health(core));
-    if (runs == Runs::nothing) return;
     const resources::ControllerParts parts{.store = *store_, .commits = commits_, .core = core, .clock = clock_};
-    controllers_.push_back(resources::make_deletion_controller(
+    const auto run = [this](std::unique_ptr<resources::Controller> controller) {
+      tasks_.emplace_back(controllers_.emplace_back(std::move(controller))->run());
+    };
+    run(resources::make_flow_controller(
+        parts, {.classification = api_->flows(), .seats = metrics_ ? &resources::nominal_seats(*metrics_) : nullptr},
+        runs == Runs::nothing ? resources::FlowWrites::none : resources::FlowWrites::all));
+    if (runs == Runs::nothing) return;
+    run(resources::make_deletion_controller(
         parts, [this] { return local::plan_aggregations(*store_, rbac_, roles_drafted(clock_)); }));
-    controllers_.push_back(resources::make_event_expiry(parts, limits::event_life, limits::event_expiry_interval));
-    controllers_.push_back(resources::make_flow_controller(parts));
-    if (system_ && !system_->own_place_only) controllers_.push_back(resources::make_system_controller(parts, *system_));
-    for (const auto& controller : controllers_) tasks_.emplace_back(controller->run());
+    run(resources::make_event_expiry(parts, limits::event_life, limits::event_expiry_interval));
+    if (system_ && !system_->own_place_only) run(resources::make_system_controller(parts, *system_));
     if (runs != Runs::controllers && !machine.disks) return;
     const auto rows = runs == Runs::controllers ? controllers::all() : controllers::of_storage();
     rows_.assign(rows.begin(), rows.end());

@@ -53,6 +53,8 @@ Result<User> authenticate_websocket(const Identifier& identifier, const http::He
   return std::move(identity->user);
 }
 
+constexpr std::string_view no_credential = "none";
+
 // For the audit log: the kind of what was shown, never a part of it.
 std::string_view credential_kind(const http::Request& request) {
   if (const auto authorization = request.headers.find("authorization"))
@@ -60,10 +62,12 @@ std::string_view credential_kind(const http::Request& request) {
   if (const auto protocols = request.headers.find("sec-websocket-protocol");
       protocols && protocols->contains(http::bearer_subprotocol_prefix))
     return "bearer token of a WebSocket";
-  return request.peer && request.peer->certificate ? "certificate" : "none";
+  return request.peer && request.peer->certificate ? "certificate" : no_credential;
 }
 
 }  // namespace
+
+bool shows_credentials(const http::Request& request) { return credential_kind(request) != no_credential; }
 
 User anonymous() {
   return {.name = std::string(anonymous_user), .uid = {}, .groups = {std::string(unauthenticated_group)}, .extra = {}};

@@ -49,6 +49,9 @@ struct FailedAuthentication {
 };
 using AuthenticationObserver = std::function<void(const FailedAuthentication&)>;
 
+// Whether it brings anything that may tell who it is from.
+bool shows_credentials(const http::Request& request);
+
 class Identifier {
  public:
   // Tokens are shown to the verifiers in this order.

@@ -86,4 +86,10 @@ inline constexpr std::size_t simulated_console_bytes_max = 65536;
 // What all filters of a clone for one kind of keys together may take, compiled. A hundred ordinary ones need some KiB.
 inline constexpr std::size_t clone_filters_memory_bytes_max = std::size_t{1} << 20;
 
+// Texts in the rules of all flow schemas that are asked: a request may be compared with each, which takes some
+// microseconds for so many. Kubernetes' own schemas have about a hundred.
+inline constexpr std::size_t flow_schema_texts_max = 4096;
+// Priority levels that share the seats out, each a series among the metrics.
+inline constexpr std::size_t priority_levels_max = 1000;
+
 }  // namespace vg::limits

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <set>
@@ -27,16 +28,17 @@ constexpr milliseconds failure_pause{2000};
 
 class FlowController final : public Controller {
  public:
-  explicit FlowController(ControllerParts parts) : parts_(parts), wakeup_(std::make_shared<Wakeup>(parts.core)) {}
+  FlowController(ControllerParts parts, FlowOutputs outputs, FlowWrites writes)
+      : parts_(parts), outputs_(outputs), writes_(writes), wakeup_(std::make_shared<Wakeup>(parts.core)) {}
 
   Task<void> run() override {
     for (Followed& followed : followed_) follow(followed);
     while (true) {
+      milliseconds pause = round_pause;
       read_changes();
-      if (std::exchange(some_may_lack_, false)) co_await bring_back();
-      if (std::exchange(look_at_all_, false)) co_await look_at_everything();
-      while (!pending_.empty()) co_await one_round();
-      co_await parts_.core.sleep(failed_ ? failure_pause : round_pause);
+      if (std::exchange(table_is_old_, false)) pause = std::max(pause, co_await classify_anew());
+      if (writes_ == FlowWrites::all) co_await write_what_follows();
+      co_await parts_.core.sleep(failed_ ? failure_pause : pause);
       if (!std::exchange(failed_, false)) co_await wakeup_->wait();
     }
   }
@@ -49,7 +51,7 @@ class FlowController final : public Controller {
 
   // What may have been missed is found by looking at everything.
   void follow(Followed& followed) {
-    look_at_all_ = some_may_lack_ = true;
+    look_at_all_ = some_may_lack_ = table_is_old_ = true;
     auto watch =
         parts_.store.watch({.resource = std::string(followed.resource), .from_revision = parts_.store.revision()},
                            [wakeup = wakeup_] { wakeup->signal(); });
@@ -75,11 +77,66 @@ class FlowController final : public Controller {
   }
 
   void note(const Change& change) {
+    table_is_old_ = true;
+    if (writes_ == FlowWrites::none) return;
     if (change.type == ChangeType::removed) some_may_lack_ = true;
     if (change.object->resource() == flow_schemas_key)
       pending_.emplace(change.object->name());
     else if (change.type != ChangeType::modified)
       look_at_all_ = true;
+  }
+
+  // What requests are classified by from now on. Returns how long to leave it at that: it takes all objects, of which
+  // there may be many, so it has a tenth of the core's time.
+  Task<milliseconds> classify_anew() {
+    const auto began = parts_.clock.steady_now();
+    flowcontrol::TableBuilder builder;
+    co_await read_all(priority_levels_key,
+                      [&](const json::Value& object) { builder.add(flowcontrol::read_level(object)); });
+    co_await read_all(flow_schemas_key,
+                      [&](const json::Value& object) { builder.add(flowcontrol::read_schema(object)); });
+    if (builder.left_some_out() && !std::exchange(told_of_too_many_, true))
+      log::warning("there are too many flow schemas or priority levels; requests are not classified by the last ones");
+    const auto table = std::move(builder).build();
+    outputs_.classification.publish(table);
+    show_seats(*table);
+    co_return std::chrono::ceil<milliseconds>(9 * (parts_.clock.steady_now() - began));
+  }
+
+  Task<void> write_what_follows() {
+    if (std::exchange(some_may_lack_, false)) co_await bring_back();
+    if (std::exchange(look_at_all_, false)) co_await look_at_everything();
+    while (!pending_.empty()) co_await one_round();
+  }
+
+  // visit(object) for each that can be read.
+  template <class Visit>
+  Task<void> read_all(std::string_view resource, Visit visit) {
+    const auto page = parts_.store.list({.resource = resource});
+    if (!page) co_return;
+    Turn turn(parts_.core);
+    for (const ObjectPtr& stored : page->objects) {
+      try {
+        json::Document memory;
+        visit(load_object(*stored, memory.storage()));
+      } catch (const std::runtime_error& error) {
+        log::error("requests are not classified by an object that cannot be read",
+                   {{"resource", resource}, {"name", stored->name()}, {"reason", error.what()}});
+      }
+      if (turn.over()) co_await turn.pass();
+    }
+  }
+
+  void show_seats(const flowcontrol::Table& table) {
+    if (!outputs_.seats) return;
+    std::set<std::string, std::less<>> shown;
+    for (const auto& [level, seats] : table.nominal_limits()) {
+      outputs_.seats->with({level})->set(static_cast<double>(seats));
+      shown_.erase(level);
+      shown.insert(level);
+    }
+    for (const std::string& gone : shown_) outputs_.seats->remove({gone});
+    shown_ = std::move(shown);
   }
 
   Task<void> bring_back() {
@@ -143,17 +200,27 @@ class FlowController final : public Controller {
   }
 
   const ControllerParts parts_;
+  const FlowOutputs outputs_;
+  const FlowWrites writes_;
   std::shared_ptr<Wakeup> wakeup_;
   std::array<Followed, 2> followed_ = {{{.resource = priority_levels_key}, {.resource = flow_schemas_key}}};
   std::set<std::string, std::less<>> pending_;  // schemas to look at
-  bool look_at_all_ = false, some_may_lack_ = false;
+  std::set<std::string, std::less<>> shown_;    // levels that have a series
+  bool table_is_old_ = false, look_at_all_ = false, some_may_lack_ = false;
+  bool told_of_too_many_ = false;
   bool failed_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Controller> make_flow_controller(ControllerParts parts) {
-  return std::make_unique<FlowController>(parts);
+metrics::Family<metrics::Gauge>& nominal_seats(metrics::Registry& registry) {
+  return registry.gauges("apiserver_flowcontrol_nominal_limit_seats",
+                         "What a priority level would have of kube-apiserver's seats; requests are not limited by it.",
+                         {"priority_level"});
+}
+
+std::unique_ptr<Controller> make_flow_controller(ControllerParts parts, FlowOutputs outputs, FlowWrites writes) {
+  return std::make_unique<FlowController>(parts, outputs, writes);
 }
 
 }  // namespace vg::resources

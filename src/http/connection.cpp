@@ -729,7 +729,7 @@ void Connection::write_head(const Response& head, std::string_view framing) {
     if (is_ours(name) || (!switching && equal_ignoring_case(name, "Connection"))) continue;
     append_field(out, name, value);
   }
-  out.append(framing);
+  out.append(head.prepared).append(framing);
   out.append(server_.date_line());
   out.append("X-Request-Id: ").append(work_->request.id).append("\r\n");
   if (!switching) {

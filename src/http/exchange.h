@@ -63,6 +63,8 @@ struct Response {
   std::string_view content_type = {};  // static text, or empty for none
   std::vector<std::pair<std::string, std::string>> headers = {};
   std::string body = {};
+  // More header fields, as they are sent: each with its line end. Must live until the answer was taken.
+  std::string_view prepared = {};
 };
 
 // Takes a body as it comes. An error is the answer to give, and no more is read.

@@ -230,7 +230,7 @@ ResourceApi::ResourceApi(ApiParts parts)
                 .policies = policies_},
                parts_.table,
                parts_.continue_tokens},
-      gate_(parts_.identifier, parts_.authorizer) {}
+      gate_(parts_.identifier, parts_.authorizer, flows_) {}
 
 ResourceApi::~ResourceApi() = default;
 
@@ -276,12 +276,7 @@ Task<void> ResourceApi::handle(server::Call& call) {
     if (const auto problem = server::find_timeout_problem(request.query)) co_return call.refuse(*problem);
   const auto asker = co_await gate_.pass(call, *info);
   Recorded recorded{.api = *this, .call = call, .info = *info, .began = began};
-  if (!asker) {
-    call.refuse(asker.error());
-    if (asker.error().code == 403)
-      audit(recorded, false, {.user = {}, .impersonated_by = impersonator(call), .reason = asker.error().message});
-    co_return;
-  }
+  if (!asker) co_return refuse(call, recorded, asker.error());
   if (is_write(info->verb))
     if (auto takes = parts_.audit.takes_changes(); !takes) co_return call.refuse(takes.error());
   // A watch goes on for long, and what it showed was seen even if it never ends in order.
@@ -291,6 +286,26 @@ Task<void> ResourceApi::handle(server::Call& call) {
   co_await serve(call, *info, *asker, deed);
   recorded.asker = nullptr;
   audit(recorded, true, *asker, deed);
+}
+
+Task<bool> ResourceApi::meet(server::Call& call) const {
+  const http::Request& request = call.request();
+  if (!auth::shows_credentials(request)) co_return true;
+  const auto began = parts_.clock.steady_now();
+  const auto info = request_info(request.method, request.path, request.query);
+  if (!info) {
+    call.refuse(info.error());
+    co_return false;
+  }
+  const auto asker = co_await gate_.pass(call, *info, Question::who);
+  if (!asker) refuse(call, {.api = *this, .call = call, .info = *info, .began = began}, asker.error());
+  co_return asker.has_value();
+}
+
+void ResourceApi::refuse(server::Call& call, const Recorded& request, const Status& status) const {
+  call.refuse(status);
+  if (status.code == 403)
+    audit(request, false, {.user = {}, .impersonated_by = impersonator(call), .reason = status.message});
 }
 
 // Who acts as somebody else, when it is known already that the request was refused: the one it is refused as must not

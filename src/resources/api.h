@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/task.h"
 #include "catalog/request_info.h"
+#include "flowcontrol/table.h"
 #include "http/exchange.h"
 #include "journal/journal.h"
 #include "objects/effects.h"
@@ -80,6 +81,13 @@ class ResourceApi {
 
   Task<void> handle(server::Call& call);
 
+  // Finds out who asks for what everybody may have, if they show who they are, so that the answer is one to them. False
+  // when they were refused.
+  Task<bool> meet(server::Call& call) const;
+
+  // By what requests are classified; nothing until somebody has published it.
+  flowcontrol::Classification& flows() { return flows_; }
+
   // For what reads and writes objects beside the requests of users.
   ApiBackend& backend() { return backend_; }
 
@@ -92,6 +100,7 @@ class ResourceApi {
                             const api::KindVersion& version, const Asker& asker, Deed& deed);
   Task<void> serve_review(server::Call& call, const RequestInfo& info, const Resource& review, const User& user);
   struct Recorded;
+  void refuse(server::Call& call, const Recorded& request, const Status& status) const;
   std::string impersonator(const server::Call& call) const;
   void audit(const Recorded& request, bool allowed, const Asker& asker, const Deed& deed = {}) const;
   void record(const Recorded& request, bool allowed, const Asker& asker, const Deed& deed) const;
@@ -99,6 +108,7 @@ class ResourceApi {
   ApiParts parts_;
   AdmissionPolicies policies_;
   ApiBackend backend_;
+  flowcontrol::Classification flows_;
   Gate gate_;
   std::map<std::string, SpecialHandler, std::less<>> groups_;
   std::map<std::string, OwnDocument, std::less<>> documents_;

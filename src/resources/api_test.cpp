@@ -555,7 +555,7 @@ TEST_F(ApiTest, EvictionDeletesAPod) {
 TEST_F(ApiTest, WhoWritesWhatHasNoEffectIsToldSo) {
   using ::testing::ElementsAre;
   const std::string levels = "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations", one = levels + "/p";
-  const auto told = ElementsAre(HasSubstr("they have no effect"));
+  const auto told = ElementsAre(HasSubstr("have no effect on how it serves"));
   const auto made = post(
       levels, R"({"metadata":{"name":"p"},"spec":{"type":"Limited","limited":{"limitResponse":{"type":"Reject"}}}})");
   ASSERT_EQ(made.status, 201);

@@ -56,9 +56,13 @@ class TestExchange final : public http::Exchange {
     if (body_.size() > limit) co_return fail(Status::too_large("the body is too large"));
     co_return std::string_view(body_);
   }
-  void respond(http::Response response) override { response_ = std::move(response); }
+  void respond(http::Response response) override {
+    response_ = std::move(response);
+    prepared_ = response_.prepared;  // it ends with the request
+    response_.prepared = prepared_;
+  }
   Task<bool> begin_stream(http::Response head) override {
-    response_ = std::move(head);
+    respond(std::move(head));
     co_return true;
   }
   Task<bool> write(std::string_view chunk) override {
@@ -118,6 +122,7 @@ class TestExchange final : public http::Exchange {
   http::Peer peer_;
   http::Request request_;
   http::Response response_;
+  std::string prepared_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::string streamed_;

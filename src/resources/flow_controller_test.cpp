@@ -5,6 +5,7 @@
 
 #include "housekeeping/flow_objects.h"
 #include "resources/api_test_support.h"
+#include "server/health.h"
 
 namespace vg::resources::testing {
 namespace {
@@ -17,8 +18,9 @@ class FlowControllerTest : public ApiTest {
   ~FlowControllerTest() override {
     on_core([this] { task_.reset(); });
   }
-  void start_controller() {
-    controller_ = make_flow_controller({.store = *store_, .commits = *commits_, .core = (*cores_)[1], .clock = clock_});
+  void start_controller(FlowWrites writes = FlowWrites::all) {
+    controller_ = make_flow_controller({.store = *store_, .commits = *commits_, .core = (*cores_)[1], .clock = clock_},
+                                       {.classification = api_->flows(), .seats = &nominal_seats(metrics_)}, writes);
     on_core([this] { task_.emplace(controller_->run()); });
   }
   template <class F>
@@ -48,12 +50,32 @@ class FlowControllerTest : public ApiTest {
     }
     return false;
   }
-  void make_schema(std::string_view name, std::string_view level) {
+  // `more` of the spec.
+  void make_schema(std::string_view name, std::string_view level, std::string_view more = "") {
     const Reply made =
         post(schemas, fmt::format(R"({{"apiVersion":"flowcontrol.apiserver.k8s.io/v1","kind":"FlowSchema","metadata":)"
-                                  R"({{"name":"{}"}},"spec":{{"priorityLevelConfiguration":{{"name":"{}"}}}}}})",
-                                  name, level));
+                                  R"({{"name":"{}"}},"spec":{{"priorityLevelConfiguration":{{"name":"{}"}}{}}}}})",
+                                  name, level, more));
     ASSERT_EQ(made.status, 201) << made.text;
+  }
+  // The schema and the level that the answer says it was classified by, or what it says of that.
+  std::string classified(TestExchange& served) {
+    start(served).get();
+    const std::string_view fields = served.response().prepared;
+    for (const std::string_view schema : {"exempt", "global-default", "catch-all", "own"})
+      for (const std::string_view level : {"exempt", "global-default", "catch-all", "own-level"})
+        if (fields == fields_of(schema, level)) return fmt::format("{} {}", schema, level);
+    return std::string(fields);
+  }
+  std::string fields_of(std::string_view schema, std::string_view level) {
+    const ObjectPtr one = store_->get(flow_schemas_key, "", schema),
+                    other = store_->get(priority_levels_key, "", level);
+    if (!one || !other) return "?";
+    return fmt::format("X-Kubernetes-PF-FlowSchema-UID: {}\r\nX-Kubernetes-PF-PriorityLevel-UID: {}\r\n", one->uid(),
+                       other->uid());
+  }
+  std::string classified(std::string method, std::string target, std::vector<Header> headers = {}) {
+    return classified(*exchange(std::move(method), std::move(target), {}, std::move(headers)));
   }
   void make_level(std::string_view name) {
     const Reply made = post(
@@ -108,6 +130,92 @@ TEST_F(FlowControllerTest, WhatIsThereFromTheStartComesBack) {
     EXPECT_EQ(call("DELETE", path).status, 200);
     EXPECT_TRUE(soon([&] { return get(path).status == 200 && get(path).at({"metadata", "uid"}) != uid; })) << path;
   }
+}
+
+TEST_F(FlowControllerTest, AnswersSayByWhatRequestsAreClassified) {
+  const std::string own = R"(,"matchingPrecedence":5,"rules":[{"subjects":[{"kind":"User","user":{"name":"noxu"}}],)"
+                          R"("resourceRules":[{"verbs":["list"],"apiGroups":[""],"resources":["nodes"],)"
+                          R"("clusterScope":true}]}])";
+  const std::vector<Header> noxu = {{"Impersonate-User", "noxu"}};
+  EXPECT_EQ(classified("GET", "/api/v1/nodes"), "") << "before the first";
+  start_controller();
+  EXPECT_TRUE(soon([&] { return classified("GET", "/api/v1/nodes") == "exempt exempt"; }));
+  EXPECT_EQ(classified("GET", "/api/v1/nodes", noxu), "global-default global-default");
+  make_schema("own", "own-level", own);
+  EXPECT_TRUE(soon([&] { return dangling("own") == "Dangling True NotFound"; }));
+  EXPECT_EQ(classified("GET", "/api/v1/nodes", noxu), "global-default global-default");
+  make_level("own-level");
+  EXPECT_TRUE(soon([&] { return dangling("own") == "Dangling False Found"; }));
+  // At once: the condition is never ahead.
+  EXPECT_EQ(classified("GET", "/api/v1/nodes", noxu), "own own-level");
+  EXPECT_EQ(classified("GET", "/api/v1/nodes"), "exempt exempt");
+  EXPECT_EQ(classified("GET", "/api/v1/nodes/missing", noxu), "global-default global-default") << "another verb";
+  EXPECT_EQ(classified("GET", "/apis", noxu), "global-default global-default");
+  EXPECT_EQ(call("DELETE", levels + "/own-level").status, 200);
+  EXPECT_TRUE(soon([&] { return classified("GET", "/api/v1/nodes", noxu) == "global-default global-default"; }));
+}
+
+TEST_F(FlowControllerTest, RefusalsAndWatchesSayItToo) {
+  start_controller();
+  ASSERT_TRUE(soon([&] { return classified("GET", "/api/v1/nodes") == "exempt exempt"; }));
+  const auto watch = exchange("GET", "/api/v1/nodes?watch=true&timeoutSeconds=1");
+  EXPECT_EQ(classified(*watch), "exempt exempt");
+  authorizer_.forbidden.insert("list nodes");
+  const auto refused = exchange("GET", "/api/v1/nodes");
+  EXPECT_EQ(classified(*refused), "exempt exempt");
+  EXPECT_EQ(refused->response().status, 403);
+  // Nobody can be classified who is not known.
+  TestExchange stranger((*cores_)[0], "GET", "/api/v1/nodes", "", {{"Authorization", "Bearer wrong"}});
+  EXPECT_EQ(classified(stranger), "");
+  EXPECT_EQ(stranger.response().status, 401);
+  authorizer_.forbidden.insert("impersonate users");
+  const auto other = exchange("GET", "/api/v1/nodes", "", {{"Impersonate-User", "noxu"}});
+  EXPECT_EQ(classified(*other), "");
+  EXPECT_EQ(other->response().status, 403);
+}
+
+TEST_F(FlowControllerTest, WhatIsForEverybodyIsAnsweredToWhoAsks) {
+  server::add_version_routes(router_, [this](server::Call& call) { return api_->meet(call); });
+  start_controller();
+  ASSERT_TRUE(soon([&] { return classified("GET", "/api/v1/nodes") == "exempt exempt"; }));
+  EXPECT_EQ(classified("GET", "/version"), "exempt exempt");
+  EXPECT_EQ(classified("GET", "/version", {{"Impersonate-User", "noxu"}}), "global-default global-default");
+  authorizer_.forbidden.insert("get ");  // of no resource
+  EXPECT_EQ(call("GET", "/version").status, 200) << "nobody is asked whether they may";
+  TestExchange nobody((*cores_)[0], "GET", "/version", "", {});
+  EXPECT_EQ(classified(nobody), "");
+  EXPECT_EQ(nobody.response().status, 200);
+  TestExchange stranger((*cores_)[0], "GET", "/version", "", {{"Authorization", "Bearer wrong"}});
+  EXPECT_EQ(classified(stranger), "");
+  EXPECT_EQ(stranger.response().status, 401);
+  authorizer_.forbidden.insert("impersonate users");
+  EXPECT_EQ(call("GET", "/version", "", {{"Impersonate-User", "noxu"}}).status, 403);
+}
+
+TEST_F(FlowControllerTest, SeatsOfLevelsAreShown) {
+  start_controller();
+  const auto shows = [&](std::string_view series) {
+    return soon([&] {
+      return metrics_.expose().contains(fmt::format("apiserver_flowcontrol_nominal_limit_seats{}\n", series));
+    });
+  };
+  EXPECT_TRUE(shows(R"({priority_level="workload-low"} 245)"));
+  EXPECT_TRUE(shows(R"({priority_level="exempt"} 0)"));
+  make_level("own-level");  // 30 shares, as much as "system"
+  EXPECT_TRUE(shows(R"({priority_level="own-level"} 66)"));
+  EXPECT_TRUE(shows(R"({priority_level="workload-low"} 219)"));
+  EXPECT_EQ(call("DELETE", levels + "/own-level").status, 200);
+  EXPECT_TRUE(soon([&] { return !metrics_.expose().contains("own-level"); }));
+}
+
+TEST_F(FlowControllerTest, WithoutWritingItOnlyClassifies) {
+  start_controller(FlowWrites::none);
+  make_schema("own", "own-level");
+  EXPECT_TRUE(soon([&] { return classified("GET", "/api/v1/nodes") == "exempt exempt"; }));
+  EXPECT_EQ(dangling("own"), "?");
+  EXPECT_EQ(call("DELETE", schemas + "/exempt").status, 200);
+  EXPECT_TRUE(soon([&] { return classified("GET", "/api/v1/nodes") == "global-default global-default"; }));
+  EXPECT_EQ(get(schemas + "/exempt").status, 404);
 }
 
 }  // namespace

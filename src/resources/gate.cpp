@@ -33,7 +33,7 @@ fair::Kind kind_of(const RequestInfo& info) {
   return info.verb == "deletecollection" ? fair::Kind::bulk : fair::Kind::waits;
 }
 
-Task<Result<Asker>> Gate::pass(server::Call& call, const RequestInfo& info) const {
+Task<Result<Asker>> Gate::pass(server::Call& call, const RequestInfo& info, Question question) const {
   const fair::Kind kind = fair::with_body(kind_of(info), call.request());
   auto expected = co_await call.expected_turn(kind);
   if (!expected) co_return fail(std::move(expected.error()));
@@ -47,10 +47,12 @@ Task<Result<Asker>> Gate::pass(server::Call& call, const RequestInfo& info) cons
     if (!seat) co_return fail(std::move(seat.error()));
     call.sit(std::move(*seat));
   }
-  if (!user->in_group(auth::authenticated_group))
+  if (!user->in_group(auth::authenticated_group)) {
+    if (question == Question::who) co_return Asker{.user = std::move(*user), .impersonated_by = {}, .reason = {}};
     co_return fail(
         Status::unauthorized("no credentials were sent; use admin.kubeconfig of the state folder, or send a token as "
                              "\"Authorization: Bearer TOKEN\""));
+  }
   call.charge_to(user->name);
   Asker asker;
   auto other = co_await auth::impersonated(call.core(), *user, call.request().headers, authorizer_);
@@ -63,6 +65,9 @@ Task<Result<Asker>> Gate::pass(server::Call& call, const RequestInfo& info) cons
     asker.user = std::move(*user);
   }
   const AccessAttributes attributes = access_attributes(info);
+  if (const flowcontrol::Table* table = flows_.get())
+    call.set_answer_fields(table->headers_for(asker.user, attributes));
+  if (question == Question::who) co_return asker;
   auto decision = co_await authorizer_.authorize(call.core(), asker.user, attributes);
   if (!decision) co_return fail(std::move(decision.error()));
   if (!decision->allowed) co_return fail(auth::forbidden(asker.user, attributes, decision->reason));

@@ -203,13 +203,20 @@ void add_health_routes(Router& router, const HealthRegistry& health, ConfigVersi
                    return http::Response{.status = 200, .content_type = json_type, .body = std::move(body)};
                  }));
   add_single_checks(router, health, healthz);
+}
+
+void add_version_routes(Router& router, Meeting meet) {
+  const RouteHandler handler = [meet = std::move(meet)](Call& call) -> Task<void> {
+    http::Response answer{.status = 200, .content_type = json_type, .body = version_json() + "\n"};
+    if (const auto problem = find_timeout_problem(call.request().query))
+      answer = {.status = problem->code, .content_type = json_type, .body = to_json(*problem) + "\n"};
+    else if (!co_await meet(call))
+      co_return;
+    answer.headers.emplace_back("X-Content-Type-Options", "nosniff");
+    call.respond(std::move(answer));
+  };
   for (const std::string_view path : {"/version", "/version/"})
-    add_for_anyone(router, path, RouteClass::version, answer_with([](const Call& call) {
-                     if (const auto problem = find_timeout_problem(call.request().query))
-                       return http::Response{
-                           .status = problem->code, .content_type = json_type, .body = to_json(*problem) + "\n"};
-                     return http::Response{.status = 200, .content_type = json_type, .body = version_json() + "\n"};
-                   }));
+    add_for_anyone(router, path, RouteClass::version, handler);
 }
 
 }  // namespace vg::server

@@ -63,8 +63,12 @@ using ConfigVersion = std::function<std::string()>;
 
 // Adds /livez and /readyz and the single checks below them. The registry must outlive the router's use.
 void add_check_routes(Router& router, const HealthRegistry& health);
-// Adds /healthz, /livez, /readyz, the single checks below them, and /version (with and without a slash). Both must
-// outlive the router's use.
+// Adds /healthz, /livez, /readyz and the single checks below them. Both must outlive the router's use.
 void add_health_routes(Router& router, const HealthRegistry& health, ConfigVersion config_version);
+
+// Finds out who asks, if they show it; false when they were refused.
+using Meeting = std::function<Task<bool>(Call&)>;
+// Adds /version, with and without a slash, for anyone.
+void add_version_routes(Router& router, Meeting meet);
 
 }  // namespace vg::server

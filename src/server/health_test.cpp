@@ -32,6 +32,7 @@ struct HealthTest : ::testing::Test {
   HealthTest() {
     health.add("certificate", HealthScope::readiness, [this] { return problem; });
     add_health_routes(router, health, [this] { return config_version; });
+    add_version_routes(router, [](Call&) -> Task<bool> { co_return true; });
     add_metrics_route(router, Access::administrators, metrics);
   }
   FakeExchange get(std::string target) { return std::move(FakeExchange("GET", std::move(target)).run(router)); }

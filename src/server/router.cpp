@@ -51,6 +51,7 @@ bool is_quiet(RouteClass route_class) {
 void Call::respond(http::Response response) {
   status_ = response.status;
   answered_bytes_ = response.body.size();
+  response.prepared = answer_fields();
   exchange_.respond(std::move(response));
 }
 
@@ -82,6 +83,12 @@ void Call::note_touched(std::string_view what, std::string_view object) {
   if (notes.touched.size() < limits::journal_touched_max) notes.touched.emplace_back(what, object);
 }
 
+void Call::set_answer_fields(std::string_view fields) {
+  if (fields.size() > answer_fields_.size()) return;
+  std::ranges::copy(fields, answer_fields_.begin());
+  answer_fields_size_ = static_cast<std::uint8_t>(fields.size());
+}
+
 void Call::refuse(const Status& status) {
   note_refusal(status);
   http::Response response{.status = status.code, .content_type = json_type, .body = to_json(status)};
@@ -94,6 +101,7 @@ void Call::refuse(const Status& status) {
 
 Task<bool> Call::begin_stream(http::Response head) {
   status_ = head.status;
+  head.prepared = answer_fields();
   return exchange_.begin_stream(std::move(head));
 }
 

@@ -1,6 +1,8 @@
 // The way of a request: find its route, find out who asks, ask whether they may, serve, count, log.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -55,6 +57,9 @@ class Call final : public WorkTurns {
   // Whether this request may leave a line in the log that nobody asked for by a higher verbosity; `beside` tells apart
   // those for whom one client asks.
   bool may_log(std::string_view beside = {}) const;
+  // Header fields for the answer, whatever it will be, as they are sent; not for one that hands the connection over.
+  // Those that are longer than two that hold a uid are left out.
+  void set_answer_fields(std::string_view fields);
   // As Exchange::charge_to.
   void charge_to(std::string_view user) { exchange_.charge_to(user); }
   // co_await: waits until it is the turn of a request of this user, who has shown who they are. The seat goes to sit(),
@@ -105,6 +110,7 @@ class Call final : public WorkTurns {
   friend class Router;
   Task<Result<std::string_view>> wait_for_body(std::size_t limit);
   Task<Result<void>> change_seat(fair::Kind kind);
+  std::string_view answer_fields() const { return {answer_fields_.data(), answer_fields_size_}; }
   Task<void> leave_seat_later();
   Task<bool> write_seated(std::string_view chunk);
 
@@ -119,6 +125,9 @@ class Call final : public WorkTurns {
   RequestNotes& make_notes();
 
   std::unique_ptr<RequestNotes> notes_;
+  // Here and not in a string: there are some for nearly every request.
+  std::array<char, 151> answer_fields_;
+  std::uint8_t answer_fields_size_ = 0;
   int status_ = 0;
   std::uint64_t answered_bytes_ = 0;
 };

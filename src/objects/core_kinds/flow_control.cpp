@@ -1,5 +1,5 @@
-// Flow schemas and priority levels. They are kept for whoever brings them along; this server shares itself out by rules
-// of its own, and says so to whoever writes one.
+// Flow schemas and priority levels. Requests are classified by them, and answers say so; this server shares itself out
+// by rules of its own, and tells that to whoever writes one.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,8 +16,8 @@ namespace vg::resources::core_kinds {
 namespace {
 
 constexpr std::string_view no_effect =
-    "this server keeps flow schemas and priority level configurations, but they have no effect on how it serves "
-    "requests";
+    "this server classifies requests by flow schemas, but priority level configurations have no effect on how it "
+    "serves them: users take turns";
 constexpr std::string_view exempt_name = "exempt";  // of the one schema and the one level that nothing limits
 constexpr std::string_view any = "*";
 
