@@ -37,7 +37,7 @@ bool concerns(const Course& course, string_view plural) {
   return course.review.resource.group == course.webhook.group && course.review.resource.resource == plural;
 }
 
-bool about_webhook(const Course& course) {
+bool names_subject(const Course& course) {
   return std::ranges::any_of(course.webhook.subjects,
                              [&](const Subject& subject) { return concerns(course, subject.resource); });
 }
@@ -173,9 +173,9 @@ Answer take(Step step, Course& course) {
     case creates_only:
       return allow_if(!course.creates());
     case resource:
-      return about_webhook(course) ? std::nullopt : Answer(wrong_resource(course));
+      return names_subject(course) ? std::nullopt : Answer(wrong_resource(course));
     case exact_resource:
-      return about_webhook(course) && known_version(course) ? std::nullopt : Answer(wrong_resource(course));
+      return names_subject(course) && known_version(course) ? std::nullopt : Answer(wrong_resource(course));
     case machines_only:
       return allow_if(!concerns(course, "virtualmachines") || !known_version(course));
     case gate:

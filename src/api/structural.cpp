@@ -499,7 +499,7 @@ class RuleWalk {
   void rules(const Value& value, const CrdFacts& facts, const Place& place, const Value* old) {
     for (const Rule* rule : facts.rules) {
       const RuleCheck* check = find_rule(rule->name);
-      if (!check || (check->about_change && !old)) continue;
+      if (!check || (check->transition && !old)) continue;
       if (check->holds(value, old)) continue;
       causes_.add(reason::invalid, print_place(place, PlaceStyle::brackets), std::string(rule->message));
     }

@@ -11,7 +11,7 @@ struct RuleCheck {
   std::string_view name;
   // `old_self` is null when there was no such value before. A rule that CEL could not evaluate counts as broken.
   bool (*holds)(const json::Value& self, const json::Value* old_self);
-  bool about_change = false;  // only asked when there was a value before, and then never excused
+  bool transition = false;  // only asked when there was a value before, and then never excused
 };
 
 // Null when nobody implements it.

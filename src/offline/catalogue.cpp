@@ -12,7 +12,7 @@
 namespace vg::offline {
 namespace {
 
-constexpr std::array about_files = std::to_array<CatalogueEntry>({
+constexpr std::array file_entries = std::to_array<CatalogueEntry>({
     {.id = ids::malformed,
      .holds = "The text must be YAML or JSON",
      .field = {},
@@ -99,7 +99,7 @@ constexpr std::array about_files = std::to_array<CatalogueEntry>({
 });
 
 std::vector<CatalogueEntry> make_catalogue() {
-  std::vector<CatalogueEntry> all(about_files.begin(), about_files.end());
+  std::vector<CatalogueEntry> all(file_entries.begin(), file_entries.end());
   for (const Warning& warning : warnings())
     all.push_back({.id = warning.id,
                    .holds = warning.title,

@@ -72,9 +72,9 @@ class Creates : public ::testing::Test {
     for (const Finding& finding : outcome.findings) {
       said += fmt::format("; {} {} {}: {}", finding.id, finding.type, finding.field, finding.message);
       if (finding.severity == Severity::refusal && !finding.type.empty()) causes.emplace(finding.type, finding.field);
-      const bool about_fields = finding.id == ids::unknown_field || finding.id == ids::repeated_field;
-      strict = strict || (about_fields && finding.severity == Severity::refusal);
-      if (finding.severity == Severity::warning && (about_fields || finding.id == ids::server_warning)) ++warnings;
+      const bool field_finding = finding.id == ids::unknown_field || finding.id == ids::repeated_field;
+      strict = strict || (field_finding && finding.severity == Severity::refusal);
+      if (finding.severity == Severity::warning && (field_finding || finding.id == ids::server_warning)) ++warnings;
     }
     if (strict) causes.clear();  // the server stops there; a check tells what else is wrong
     const auto code = want.at("status").as_int64();

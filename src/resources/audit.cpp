@@ -194,7 +194,7 @@ std::string source_of(std::string_view address) {
   return fmt::format("{}/64", network.data());
 }
 
-bool is_about_secrets(const RequestInfo& info) { return info.group.empty() && info.resource == "secrets"; }
+bool asks_secrets(const RequestInfo& info) { return info.group.empty() && info.resource == "secrets"; }
 
 AuditLimiter::Options limits_of(double burst, double lines_per_second, bool full_table_limits) {
   return {.burst = burst,
@@ -214,7 +214,7 @@ bool is_write(std::string_view verb) {
 
 bool is_sensitive_read(const RequestInfo& info) {
   if (!info.resource_request || is_write(info.verb)) return false;
-  if (info.group.empty()) return is_about_secrets(info);
+  if (info.group.empty()) return asks_secrets(info);
   return info.group == actions::group && actions::shows_guest(info.subresource);
 }
 
@@ -226,7 +226,7 @@ std::optional<AuditKind> audit_kind(const RequestInfo& info, bool allowed, int c
     const bool review = info.group == "authorization.k8s.io" || info.group == "authentication.k8s.io";
     if (deed.changed || (code < 400 && !deed.dry_run && !review)) return AuditKind::change;
     // Its answer shows the object.
-    return code < 400 && deed.dry_run && is_about_secrets(info) ? AuditKind::read : AuditKind::attempt;
+    return code < 400 && deed.dry_run && asks_secrets(info) ? AuditKind::read : AuditKind::attempt;
   }
   if (is_sensitive_read(info)) return code < 400 ? AuditKind::read : AuditKind::attempt;
   return std::nullopt;

@@ -58,7 +58,7 @@ class AuthorizerContract : public ContractTest {
     attributes.name = name;
     return attributes;
   }
-  static AccessAttributes about_path(std::string_view verb, std::string_view path) {
+  static AccessAttributes path_access(std::string_view verb, std::string_view path) {
     AccessAttributes attributes;
     attributes.verb = verb;
     attributes.resource_request = false;
@@ -152,11 +152,11 @@ TEST_P(AuthorizerContract, PathsAreNoResources) {
   cluster_role("r", R"([{"nonResourceURLs":["/contract","/contract/below/*"],"verbs":["get"]}])");
   cluster_bind("b", "r", "User", own("zoe"));
   const User zoe = user(own("zoe"));
-  EXPECT_TRUE(may(zoe, about_path("get", "/contract")));
-  EXPECT_TRUE(may(zoe, about_path("get", "/contract/below/x/y")));
-  EXPECT_FALSE(may(zoe, about_path("get", "/contract/beside")));
-  EXPECT_FALSE(may(zoe, about_path("post", "/contract")));
-  EXPECT_FALSE(may(user("joe"), about_path("get", "/contract")));
+  EXPECT_TRUE(may(zoe, path_access("get", "/contract")));
+  EXPECT_TRUE(may(zoe, path_access("get", "/contract/below/x/y")));
+  EXPECT_FALSE(may(zoe, path_access("get", "/contract/beside")));
+  EXPECT_FALSE(may(zoe, path_access("post", "/contract")));
+  EXPECT_FALSE(may(user("joe"), path_access("get", "/contract")));
   EXPECT_FALSE(may(zoe, attributes("get", "contract")));
 }
 
@@ -210,7 +210,7 @@ TEST_P(AuthorizerContract, AChangeCountsAtOnce) {
 TEST_P(AuthorizerContract, NotKnowingIsAnErrorAndNeverAnAllow) {
   const User zoe = user("zoe", {"dev"});
   const auto get = attributes("get", "virtualmachines", "a");
-  const auto path = about_path("get", "/contract");
+  const auto path = path_access("get", "/contract");
   for (const AccessAttributes& attributes : {get, path}) {
     const auto decision = run(world().lost_authorizer().authorize(world().core(0), zoe, attributes));
     ASSERT_FALSE(decision);

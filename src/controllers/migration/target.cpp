@@ -92,9 +92,9 @@ TargetDemand target_demand(const json::Object& vmi, const json::Object& migratio
 bool cpu_is_offered(const PlacementDemand& demand, const Nodes& nodes) {
   const auto offers = [&](const NodeInfo& node) {
     return std::ranges::all_of(demand.selector, [&](const auto& label) {
-      const bool about_cpu = label.first.starts_with(migration_prefix) || label.first.starts_with(feature_prefix);
+      const bool cpu_label = label.first.starts_with(migration_prefix) || label.first.starts_with(feature_prefix);
       const auto found = node.labels.find(label.first);
-      return !about_cpu || (found != node.labels.end() && found->second == label.second);
+      return !cpu_label || (found != node.labels.end() && found->second == label.second);
     });
   };
   return std::ranges::any_of(nodes.infos(), [&](const auto& entry) {

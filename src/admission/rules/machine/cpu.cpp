@@ -34,26 +34,27 @@ struct CpuAmounts {
 };
 
 // A cause at domain.resources.`kind`.`resource`.
-void about_resource(const Machine& machine, string_view kind, string_view resource, Causes& causes,
-                    std::string message) {
+void invalid_resource(const Machine& machine, string_view kind, string_view resource, Causes& causes,
+                      std::string message) {
   causes.invalid(machine.place.field("domain").field("resources").field(kind).field(resource), std::move(message));
 }
 
 void request_is_not_negative(const CpuAmounts& of, Causes& causes) {
   if (of.request.milli_value() < 0)
-    about_resource(of.machine, "requests", "cpu", causes, fmt::format("{}: must be 0 or more", of.request.to_string()));
+    invalid_resource(of.machine, "requests", "cpu", causes,
+                     fmt::format("{}: must be 0 or more", of.request.to_string()));
 }
 
 void limit_is_not_negative(const CpuAmounts& of, Causes& causes) {
   if (of.limit.milli_value() < 0)
-    about_resource(of.machine, "limits", "cpu", causes, fmt::format("{}: must be 0 or more", of.limit.to_string()));
+    invalid_resource(of.machine, "limits", "cpu", causes, fmt::format("{}: must be 0 or more", of.limit.to_string()));
 }
 
 void request_is_within_limit(const CpuAmounts& of, Causes& causes) {
   if (of.limit.milli_value() > 0 && of.request.milli_value() > of.limit.milli_value())
-    about_resource(of.machine, "requests", "cpu", causes,
-                   fmt::format("{}: must not be more than the CPU limit ({}); lower the request, or raise the limit",
-                               of.request.to_string(), of.limit.to_string()));
+    invalid_resource(of.machine, "requests", "cpu", causes,
+                     fmt::format("{}: must not be more than the CPU limit ({}); lower the request, or raise the limit",
+                                 of.request.to_string(), of.limit.to_string()));
 }
 
 constexpr RuleOn<CpuAmounts> amount_rows[] = {
@@ -98,7 +99,7 @@ struct Pinned {
         guest(guest_cpus(cpu)) {}
 };
 
-void about_placement(const Pinned& of, Causes& causes, std::string message) {
+void invalid_placement(const Pinned& of, Causes& causes, std::string message) {
   causes.invalid(of.machine.place.field("domain").field("cpu").field("dedicatedCpuPlacement"), std::move(message));
 }
 
@@ -106,9 +107,9 @@ void memory_is_said(const Pinned& of, Causes& causes) {
   const auto memory = of.machine.spec.domain().memory();
   const bool by_guest = memory.hugepages() || !amount_of(memory.guest()).is_zero();
   if (of.memory_limit.is_zero() && of.memory_request.is_zero() && !by_guest)
-    about_resource(of.machine, "limits", "memory", causes,
-                   "dedicatedCpuPlacement requires a memory request or limit; set one of them, or the "
-                   "memory of the guest");
+    invalid_resource(of.machine, "limits", "memory", causes,
+                     "dedicatedCpuPlacement requires a memory request or limit; set one of them, or the "
+                     "memory of the guest");
 }
 
 bool is_in_parts(const Quantity& cpus) {
@@ -118,14 +119,14 @@ bool is_in_parts(const Quantity& cpus) {
 
 void request_is_whole(const Pinned& of, Causes& causes) {
   if (is_in_parts(of.cpus.request))
-    about_resource(of.machine, "requests", "cpu", causes,
-                   fmt::format("dedicatedCpuPlacement requires a whole number of CPUs; request {} instead of {}",
-                               of.requested, of.cpus.request.to_string()));
+    invalid_resource(of.machine, "requests", "cpu", causes,
+                     fmt::format("dedicatedCpuPlacement requires a whole number of CPUs; request {} instead of {}",
+                                 of.requested, of.cpus.request.to_string()));
 }
 
 void limit_is_whole(const Pinned& of, Causes& causes) {
   if (is_in_parts(of.cpus.limit))
-    about_resource(
+    invalid_resource(
         of.machine, "limits", "cpu", causes,
         fmt::format("dedicatedCpuPlacement requires a whole number of CPUs; set the limit to {} instead of {}",
                     of.limited, of.cpus.limit.to_string()));
@@ -135,30 +136,30 @@ void limit_is_whole(const Pinned& of, Causes& causes) {
 void memory_request_is_its_limit(const Pinned& of, Causes& causes) {
   const auto request = of.memory_request.value(), limit = of.memory_limit.value();
   if (request > 0 && limit > 0 && request != limit)
-    about_resource(of.machine, "requests", "memory", causes,
-                   fmt::format("dedicatedCpuPlacement requires equal request and limit of memory, not {} and {}",
-                               of.memory_request.to_string(), of.memory_limit.to_string()));
+    invalid_resource(of.machine, "requests", "memory", causes,
+                     fmt::format("dedicatedCpuPlacement requires equal request and limit of memory, not {} and {}",
+                                 of.memory_request.to_string(), of.memory_limit.to_string()));
 }
 
 void number_of_cpus_is_said(const Pinned& of, Causes& causes) {
   if (of.requested == 0 && of.limited == 0 && of.guest == 0)
-    about_placement(of, causes,
-                    "dedicatedCpuPlacement requires a number of CPUs; set cores, sockets or threads, or request CPUs");
+    invalid_placement(
+        of, causes, "dedicatedCpuPlacement requires a number of CPUs; set cores, sockets or threads, or request CPUs");
 }
 
 void request_is_its_limit(const Pinned& of, Causes& causes) {
   if (of.requested > 0 && of.limited > 0 && of.requested != of.limited)
-    about_placement(of, causes,
-                    fmt::format("dedicatedCpuPlacement requires equal request and limit of CPUs, not {} and {}",
-                                of.cpus.request.to_string(), of.cpus.limit.to_string()));
+    invalid_placement(of, causes,
+                      fmt::format("dedicatedCpuPlacement requires equal request and limit of CPUs, not {} and {}",
+                                  of.cpus.request.to_string(), of.cpus.limit.to_string()));
 }
 
 void guest_sees_what_is_dedicated(const Pinned& of, Causes& causes) {
   if ((of.requested > 0 || of.limited > 0) && of.guest > 0 && of.requested != of.guest && of.limited != of.guest)
-    about_placement(of, causes,
-                    fmt::format("the {} vCPUs of the guest (sockets x cores x threads) must equal the CPU "
-                                "request ({}) or the limit ({}); remove one or the other",
-                                of.guest, of.cpus.request.to_string(), of.cpus.limit.to_string()));
+    invalid_placement(of, causes,
+                      fmt::format("the {} vCPUs of the guest (sockets x cores x threads) must equal the CPU "
+                                  "request ({}) or the limit ({}); remove one or the other",
+                                  of.guest, of.cpus.request.to_string(), of.cpus.limit.to_string()));
 }
 
 void arm_has_one_thread(const Pinned& of, Causes& causes) {
@@ -169,9 +170,9 @@ void arm_has_one_thread(const Pinned& of, Causes& causes) {
 
 void cores_have_two_threads(const Pinned& of, Causes& causes) {
   if (of.cpu.threads() > 2)
-    about_placement(of, causes,
-                    fmt::format("{}: threads must be at most 2 with dedicatedCpuPlacement; use more cores instead",
-                                of.cpu.threads()));
+    invalid_placement(of, causes,
+                      fmt::format("{}: threads must be at most 2 with dedicatedCpuPlacement; use more cores instead",
+                                  of.cpu.threads()));
 }
 
 constexpr RuleOn<Pinned> pinned_rows[] = {
@@ -196,19 +197,19 @@ constexpr RuleOn<Pinned> pinned_rows[] = {
 // ---- everything else that domain.cpu says ---------------------------------------------------------------------------
 
 // NUM-01 asks for the gate NUMA, which cannot be off any more.
-void about_numa(const Machine& machine, Causes& causes, std::string message) {
+void invalid_numa(const Machine& machine, Causes& causes, std::string message) {
   causes.invalid(machine.place.field("domain").field("cpu").field("numa").field("guestMappingPassthrough"),
                  std::move(message));
 }
 
 void numa_has_dedicated_cpus(const Machine& machine, Causes& causes) {
   if (const CPU cpu = cpu_of(machine); cpu.numa().guest_mapping_passthrough() && !cpu.dedicated_cpu_placement())
-    about_numa(machine, causes, "guestMappingPassthrough requires dedicatedCpuPlacement");
+    invalid_numa(machine, causes, "guestMappingPassthrough requires dedicatedCpuPlacement");
 }
 
 void numa_has_huge_pages(const Machine& machine, Causes& causes) {
   if (cpu_of(machine).numa().guest_mapping_passthrough() && !machine.spec.domain().memory().hugepages())
-    about_numa(machine, causes, "guestMappingPassthrough requires memory.hugepages");
+    invalid_numa(machine, causes, "guestMappingPassthrough requires memory.hugepages");
 }
 
 void isolation_has_dedicated_cpus(const Machine& machine, Causes& causes) {

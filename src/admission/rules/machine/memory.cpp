@@ -39,20 +39,20 @@ struct MemoryOf {
   }
 };
 
-void about_request(const MemoryOf& of, Causes& causes, std::string message) {
+void invalid_request(const MemoryOf& of, Causes& causes, std::string message) {
   causes.invalid(of.machine.place.field("domain").field("resources").field("requests").field("memory"),
                  std::move(message));
 }
 
 void request_is_not_negative(const MemoryOf& of, Causes& causes) {
-  if (of.request.value() < 0) about_request(of, causes, fmt::format("{}: must be 0 or more", of.request.to_string()));
+  if (of.request.value() < 0) invalid_request(of, causes, fmt::format("{}: must be 0 or more", of.request.to_string()));
 }
 
 void request_is_not_tiny(const MemoryOf& of, Causes& causes) {
   static constexpr std::int64_t bytes_min = 1000000;
   if (of.request.value() > 0 && of.request < Quantity::from_int(bytes_min))
-    about_request(of, causes,
-                  fmt::format("{}: must be 1M or more; check the suffix, for example Mi", of.request.to_string()));
+    invalid_request(of, causes,
+                    fmt::format("{}: must be 1M or more; check the suffix, for example Mi", of.request.to_string()));
 }
 
 void limit_is_not_negative(const MemoryOf& of, Causes& causes) {
@@ -63,24 +63,25 @@ void limit_is_not_negative(const MemoryOf& of, Causes& causes) {
 
 void request_is_within_limit(const MemoryOf& of, Causes& causes) {
   if (of.limit.value() > 0 && of.request.value() > of.limit.value())
-    about_request(of, causes,
-                  fmt::format("{}: must not be more than the memory limit ({}); lower the request, or raise the limit",
-                              of.request.to_string(), of.limit.to_string()));
+    invalid_request(
+        of, causes,
+        fmt::format("{}: must not be more than the memory limit ({}); lower the request, or raise the limit",
+                    of.request.to_string(), of.limit.to_string()));
 }
 
-void about_page_size(const MemoryOf& of, Causes& causes) {
+void invalid_page_size(const MemoryOf& of, Causes& causes) {
   causes.invalid(
       of.machine.place.field("domain").field("memory").field("hugepages").field("pageSize"),
       fmt::format("{}: must be a quantity, for example 2Mi or 1Gi", in_words(of.memory.hugepages().page_size())));
 }
 
 void page_size_is_an_amount(const MemoryOf& of, Causes& causes) {
-  if (of.memory.hugepages() && !of.page) about_page_size(of, causes);
+  if (of.memory.hugepages() && !of.page) invalid_page_size(of, causes);
 }
 
 // Upstream divides by it.
 void page_size_is_not_zero(const MemoryOf& of, Causes& causes) {
-  if (of.page == 0 && of.in_pages() >= 0) about_page_size(of, causes);
+  if (of.page == 0 && of.in_pages() >= 0) invalid_page_size(of, causes);
 }
 
 // Upstream reads the guest's memory then, whether it is there or not.
@@ -94,17 +95,17 @@ bool is_below_a_page(const MemoryOf& of) { return of.in_pages() != 0 && of.in_pa
 
 void memory_fills_a_page(const MemoryOf& of, Causes& causes) {
   if (of.page && is_below_a_page(of))
-    about_request(of, causes,
-                  fmt::format("{} bytes of memory must not be less than one huge page ({})", of.in_pages(),
-                              of.memory.hugepages().page_size()));
+    invalid_request(of, causes,
+                    fmt::format("{} bytes of memory must not be less than one huge page ({})", of.in_pages(),
+                                of.memory.hugepages().page_size()));
 }
 
 void memory_fills_whole_pages(const MemoryOf& of, Causes& causes) {
   // Everything is a multiple of -1, and the processor cannot divide the smallest number by it.
   if (!of.page || of.page == 0 || of.page == -1 || is_below_a_page(of) || of.in_pages() % *of.page == 0) return;
-  about_request(of, causes,
-                fmt::format("{} bytes of memory must be a multiple of the huge page size ({})", of.in_pages(),
-                            of.memory.hugepages().page_size()));
+  invalid_request(of, causes,
+                  fmt::format("{} bytes of memory must be a multiple of the huge page size ({})", of.in_pages(),
+                              of.memory.hugepages().page_size()));
 }
 
 // With live updates the limit follows the guest.
