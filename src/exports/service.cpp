@@ -70,7 +70,7 @@ class ExportService::Work {
   Task<void> serve(Call& call);
 
  private:
-  // What a request is about, opened.
+  // What a request is exported, opened.
   struct Export {
     json::Document memory = json::Document();
     std::deque<json::Value> objects = {};  // stay where they are
@@ -106,22 +106,22 @@ class ExportService::Work {
     bool has_ = false;
   };
 
-  const Object* load(Export& about, string_view resource, string_view name) const;
-  Result<void> find(Export& about) const;
-  Result<disks::Descriptor> open_volume(Export& about) const;
-  Result<std::string> record_of(Export& about) const;
-  bool is_served(const Export& about, Revision& seen) const;
-  Task<void> answer(Call& call, Export& about);
-  Task<void> send(Call& call, const Export& about, http::Response head, std::unique_ptr<ByteSource> bytes) const;
-  Task<void> send_file(Call& call, const Export& about, disks::Descriptor file) const;
-  Task<void> serve_file(Call& call, Export& about);
-  Task<void> serve_gzip(Call& call, Export& about);
-  Task<void> serve_folder(Call& call, Export& about);
-  Task<void> serve_archive(Call& call, Export& about);
+  const Object* load(Export& exported, string_view resource, string_view name) const;
+  Result<void> find(Export& exported) const;
+  Result<disks::Descriptor> open_volume(Export& exported) const;
+  Result<std::string> record_of(Export& exported) const;
+  bool is_served(const Export& exported, Revision& seen) const;
+  Task<void> answer(Call& call, Export& exported);
+  Task<void> send(Call& call, const Export& exported, http::Response head, std::unique_ptr<ByteSource> bytes) const;
+  Task<void> send_file(Call& call, const Export& exported, disks::Descriptor file) const;
+  Task<void> serve_file(Call& call, Export& exported);
+  Task<void> serve_gzip(Call& call, Export& exported);
+  Task<void> serve_folder(Call& call, Export& exported);
+  Task<void> serve_archive(Call& call, Export& exported);
   struct Files;
   static Files files_of(disks::Descriptor claim);
-  Task<void> serve_manifests(Call& call, Export& about);
-  Result<json::Array> vm_manifests(Export& about) const;
+  Task<void> serve_manifests(Call& call, Export& exported);
+  Result<json::Array> vm_manifests(Export& exported) const;
 
   Parts parts_;
   std::mutex mutex_;
@@ -131,24 +131,25 @@ class ExportService::Work {
 
 // --- who asks for what -----------------------------------------------------------------------------------------------
 
-const Object* ExportService::Work::load(Export& about, string_view resource, string_view name) const {
-  const ObjectPtr stored = name.empty() ? nullptr : parts_.store.get(resource, about.path.ns, name);
+const Object* ExportService::Work::load(Export& exported, string_view resource, string_view name) const {
+  const ObjectPtr stored = name.empty() ? nullptr : parts_.store.get(resource, exported.path.ns, name);
   if (!stored) return nullptr;
-  return about.objects.emplace_back(resources::load_object(*stored, about.memory.storage())).if_object();
+  return exported.objects.emplace_back(resources::load_object(*stored, exported.memory.storage())).if_object();
 }
 
 // 404 without such an export, 503 while it is not ready.
-Result<void> ExportService::Work::find(Export& about) const {
-  about.object = load(about, kinds::vm_export, about.path.name);
-  if (!about.object) return fail(Status::not_found("export.kubevirt.io", "virtualmachineexports", about.path.name));
-  const Object* status = at(about.object, {"status"});
+Result<void> ExportService::Work::find(Export& exported) const {
+  exported.object = load(exported, kinds::vm_export, exported.path.name);
+  if (!exported.object)
+    return fail(Status::not_found("export.kubevirt.io", "virtualmachineexports", exported.path.name));
+  const Object* status = at(exported.object, {"status"});
   if (text(status, "phase") != "Ready") return fail(Status::unavailable("the export is not ready"));
-  about.uid = text(at(about.object, {"metadata"}), "uid");
-  const Object* secret = load(about, kinds::secret, text(status, "tokenSecretRef"));
+  exported.uid = text(at(exported.object, {"metadata"}), "uid");
+  const Object* secret = load(exported, kinds::secret, text(status, "tokenSecretRef"));
   const auto token = base64_decode(text(at(secret, {"data"}), "token"));
   if (!token || token->empty())  // EXP-87
     return fail(Status::internal_error("the Secret with the token of the export cannot be read"));
-  about.token = *token;
+  exported.token = *token;
   return {};
 }
 
@@ -156,78 +157,78 @@ Task<void> ExportService::Work::serve(Call& call) {
   Export about;
   auto path = parse_export_path(call.rest());
   if (!path) co_return call.refuse(path.error());
-  about.path = std::move(*path);
-  if (const auto found = find(about); !found) co_return call.refuse(found.error());
-  if (!auth::equal_in_constant_time(about.token, token_of(call)))
+  exported.path = std::move(*path);
+  if (const auto found = find(exported); !found) co_return call.refuse(found.error());
+  if (!auth::equal_in_constant_time(exported.token, token_of(call)))
     co_return call.respond(bare(call.failed_login(Status::unauthorized("the token is not that of the export")).code));
-  const Place place(*this, about.uid);
+  const Place place(*this, exported.uid);
   if (!place) {
     http::Response busy = bare(503);
     busy.headers.emplace_back("Retry-After", "1");
     co_return call.respond(std::move(busy));
   }
   call.leave_seat();
-  co_await answer(call, about);
+  co_await answer(call, exported);
 }
 
-Task<void> ExportService::Work::answer(Call& call, Export& about) {
-  const bool of_volume = about.path.form != Form::manifests && about.path.form != Form::secret;
-  if (of_volume && !has_volume(*about.object, about.path.volume)) co_return call.respond(bare(404));
-  if (about.path.form != Form::raw && about.path.form != Form::folder && !is_get(call))
+Task<void> ExportService::Work::answer(Call& call, Export& exported) {
+  const bool of_volume = exported.path.form != Form::manifests && exported.path.form != Form::secret;
+  if (of_volume && !has_volume(*exported.object, exported.path.volume)) co_return call.respond(bare(404));
+  if (exported.path.form != Form::raw && exported.path.form != Form::folder && !is_get(call))
     co_return call.respond(bare(400));
-  switch (about.path.form) {
+  switch (exported.path.form) {
     case Form::raw:
-      co_return co_await serve_file(call, about);
+      co_return co_await serve_file(call, exported);
     case Form::gzip:
-      co_return co_await serve_gzip(call, about);
+      co_return co_await serve_gzip(call, exported);
     case Form::folder:
-      co_return co_await serve_folder(call, about);
+      co_return co_await serve_folder(call, exported);
     case Form::archive:
-      co_return co_await serve_archive(call, about);
+      co_return co_await serve_archive(call, exported);
     case Form::manifests:
     case Form::secret:
-      co_return co_await serve_manifests(call, about);
+      co_return co_await serve_manifests(call, exported);
   }
 }
 
 // --- volumes ---------------------------------------------------------------------------------------------------------
 
 // EXP-85: of a snapshot, the record that holds what was in the claim.
-Result<std::string> ExportService::Work::record_of(Export& about) const {
-  const Object* snapshot = load(about, kinds::snapshot, text(at(about.object, {"spec", "source"}), "name"));
+Result<std::string> ExportService::Work::record_of(Export& exported) const {
+  const Object* snapshot = load(exported, kinds::snapshot, text(at(exported.object, {"spec", "source"}), "name"));
   const Object* content =
-      load(about, kinds::snapshot_content, text(at(snapshot, {"status"}), "virtualMachineSnapshotContentName"));
+      load(exported, kinds::snapshot_content, text(at(snapshot, {"status"}), "virtualMachineSnapshotContentName"));
   std::string record;
   const Object* spec = at(content, {"spec"});
   controllers::vm::each(spec ? json::get_array(*spec, "volumeBackups") : nullptr, [&](const Object& backup) {
     const Object* claim = json::get_object(backup, "persistentVolumeClaim");
-    if (text(at(claim, {"metadata"}), "name") == about.path.volume)
-      record = controllers::copies::record_name(about.path.ns, text(&backup, "volumeSnapshotName"));
+    if (text(at(claim, {"metadata"}), "name") == exported.path.volume)
+      record = controllers::copies::record_name(exported.path.ns, text(&backup, "volumeSnapshotName"));
   });
-  if (record.empty()) return fail(Status::not_found("export.kubevirt.io", "volumes", about.path.volume));
+  if (record.empty()) return fail(Status::not_found("export.kubevirt.io", "volumes", exported.path.volume));
   return record;
 }
 
 // The folder that the volume is kept in.
-Result<disks::Descriptor> ExportService::Work::open_volume(Export& about) const {
+Result<disks::Descriptor> ExportService::Work::open_volume(Export& exported) const {
   const auto root = disks::DiskFolder::open(parts_.folder);
   if (!root) return fail(Status::internal_error(root.error().message));
   disks::Outcome<disks::Descriptor> folder;
-  if (text(at(about.object, {"spec", "source"}), "kind") == "VirtualMachineSnapshot") {
-    const auto record = record_of(about);
+  if (text(at(exported.object, {"spec", "source"}), "kind") == "VirtualMachineSnapshot") {
+    const auto record = record_of(exported);
     if (!record) return fail(record.error());
     folder = root->record(*record);
   } else {
-    folder = root->claim({.ns = about.path.ns, .name = about.path.volume});
+    folder = root->claim({.ns = exported.path.ns, .name = exported.path.volume});
   }
-  if (!folder) return fail(Status::not_found("export.kubevirt.io", "volumes", about.path.volume));
+  if (!folder) return fail(Status::not_found("export.kubevirt.io", "volumes", exported.path.volume));
   return std::move(*folder);
 }
 
 // EXP-84. `seen`: the revision at which it was; 0: none.
-bool ExportService::Work::is_served(const Export& about, Revision& seen) const {
-  const ObjectPtr stored = parts_.store.get(kinds::vm_export, about.path.ns, about.path.name);
-  if (!stored || stored->uid() != about.uid) return false;
+bool ExportService::Work::is_served(const Export& exported, Revision& seen) const {
+  const ObjectPtr stored = parts_.store.get(kinds::vm_export, exported.path.ns, exported.path.name);
+  if (!stored || stored->uid() != exported.uid) return false;
   if (stored->revision() == seen) return true;
   seen = stored->revision();
   json::Document memory;
@@ -236,13 +237,13 @@ bool ExportService::Work::is_served(const Export& about, Revision& seen) const {
 }
 
 // One piece at a time: read by a worker, written, and on with the next while the export is served.
-Task<void> ExportService::Work::send(Call& call, const Export& about, http::Response head,
+Task<void> ExportService::Work::send(Call& call, const Export& exported, http::Response head,
                                      std::unique_ptr<ByteSource> bytes) const {
   if (!co_await call.begin_stream(std::move(head))) co_return;
   std::vector<char> piece(limits::export_piece_bytes);
   Revision seen = 0;
   while (!call.cancelled()) {
-    if (!is_served(about, seen)) break_off("the export is not served any more");
+    if (!is_served(exported, seen)) break_off("the export is not served any more");
     const auto got = co_await off_loop(call.core(), piece.size(), [&] { return bytes->read(piece); });
     if (!got && got.error().code == 429) {
       co_await call.core().sleep(limits::export_worker_wait);
@@ -255,7 +256,7 @@ Task<void> ExportService::Work::send(Call& call, const Export& about, http::Resp
   break_off("the server stops, or the client has left");
 }
 
-Task<void> ExportService::Work::send_file(Call& call, const Export& about, disks::Descriptor file) const {
+Task<void> ExportService::Work::send_file(Call& call, const Export& exported, disks::Descriptor file) const {
   const auto size = size_of(file);
   if (!size) co_return call.refuse(size.error());
   const bool conditional = call.request().headers.find("If-Range").has_value();  // there is nothing to compare it with
@@ -271,26 +272,26 @@ Task<void> ExportService::Work::send_file(Call& call, const Export& about, disks
   if (part.state == RangeState::part)
     head.headers.emplace_back("Content-Range", fmt::format("bytes {}-{}/{}", part.range.from,
                                                            part.range.from + part.range.length - 1, *size));
-  co_await send(call, about, std::move(head),
+  co_await send(call, exported, std::move(head),
                 std::make_unique<FilePart>(std::move(file), part.range.from, part.range.length));
 }
 
-Task<void> ExportService::Work::serve_file(Call& call, Export& about) {  // EXP-70, EXP-83
-  const auto folder = open_volume(about);
+Task<void> ExportService::Work::serve_file(Call& call, Export& exported) {  // EXP-70, EXP-83
+  const auto folder = open_volume(exported);
   if (!folder) co_return call.refuse(folder.error());
   auto file = open_below(folder->get(), disks::image_file, false);
   if (!file) co_return call.refuse(file.error());
-  co_await send_file(call, about, std::move(*file));
+  co_await send_file(call, exported, std::move(*file));
 }
 
-Task<void> ExportService::Work::serve_gzip(Call& call, Export& about) {  // EXP-71
-  const auto folder = open_volume(about);
+Task<void> ExportService::Work::serve_gzip(Call& call, Export& exported) {  // EXP-71
+  const auto folder = open_volume(exported);
   if (!folder) co_return call.refuse(folder.error());
   auto file = open_below(folder->get(), disks::image_file, false);
   if (!file) co_return call.refuse(file.error());
   const auto size = size_of(*file);
   if (!size) co_return call.refuse(size.error());
-  co_await send(call, about, {.content_type = "application/gzip"},
+  co_await send(call, exported, {.content_type = "application/gzip"},
                 std::make_unique<Gzip>(std::make_unique<FilePart>(std::move(*file), 0, *size)));
 }
 
@@ -311,48 +312,48 @@ ExportService::Work::Files ExportService::Work::files_of(disks::Descriptor claim
           .names = has_image ? std::vector<std::string>{disks::image_file} : std::vector<std::string>()};
 }
 
-Task<void> ExportService::Work::serve_archive(Call& call, Export& about) {  // EXP-73
-  auto folder = open_volume(about);
+Task<void> ExportService::Work::serve_archive(Call& call, Export& exported) {  // EXP-73
+  auto folder = open_volume(exported);
   if (!folder) co_return call.refuse(folder.error());
   auto archive = co_await off_loop(call.core(), limits::export_piece_bytes, [&] {
     Files files = files_of(std::move(*folder));
     return TarArchive::open(std::move(files.root), files.names);
   });
   if (!archive) co_return call.refuse(archive.error());
-  co_await send(call, about, {.content_type = "application/gzip"}, std::make_unique<Gzip>(std::move(*archive)));
+  co_await send(call, exported, {.content_type = "application/gzip"}, std::make_unique<Gzip>(std::move(*archive)));
 }
 
 // EXP-72: files of the claim, and a page that names them.
-Task<void> ExportService::Work::serve_folder(Call& call, Export& about) {
-  auto folder = open_volume(about);
+Task<void> ExportService::Work::serve_folder(Call& call, Export& exported) {
+  auto folder = open_volume(exported);
   if (!folder) co_return call.refuse(folder.error());
   const Files files = files_of(std::move(*folder));
-  const string_view wanted = about.path.file;
+  const string_view wanted = exported.path.file;
   // Beside an image stands what is nobody's business.
   if (!files.unpacked && !wanted.empty() && std::ranges::find(files.names, wanted) == files.names.end())
     co_return call.respond(bare(404));
   if (!wanted.empty() && !wanted.ends_with('/')) {
     auto file = open_below(files.root.get(), wanted, false);
-    if (file && size_of(*file)) co_return co_await send_file(call, about, std::move(*file));
+    if (file && size_of(*file)) co_return co_await send_file(call, exported, std::move(*file));
   }
   auto shown = open_below(files.root.get(), wanted, true);
   if (!shown) co_return call.respond(bare(404));
   call.respond({.content_type = "text/html; charset=utf-8",
                 .headers = {{"X-Content-Type-Options", "nosniff"}},
                 .body = folder_page(wanted.empty() ? files.names : names_in(shown->get()),
-                                    about.path.ends_with_slash ? "" : "dir/")});
+                                    exported.path.ends_with_slash ? "" : "dir/")});
 }
 
 // --- manifests -------------------------------------------------------------------------------------------------------
 
-Result<json::Array> ExportService::Work::vm_manifests(Export& about) const {
-  const Object* source = at(about.object, {"spec", "source"});
+Result<json::Array> ExportService::Work::vm_manifests(Export& exported) const {
+  const Object* source = at(exported.object, {"spec", "source"});
   const Object* vm = nullptr;
   std::map<std::string, const Object*, std::less<>> claims;
   if (text(source, "kind") == "VirtualMachineSnapshot") {  // spec copies Q-10: as the snapshot holds it
-    const Object* snapshot = load(about, kinds::snapshot, text(source, "name"));
+    const Object* snapshot = load(exported, kinds::snapshot, text(source, "name"));
     const Object* content =
-        load(about, kinds::snapshot_content, text(at(snapshot, {"status"}), "virtualMachineSnapshotContentName"));
+        load(exported, kinds::snapshot_content, text(at(snapshot, {"status"}), "virtualMachineSnapshotContentName"));
     vm = at(content, {"spec", "source", "virtualMachine"});
     const Object* spec = at(content, {"spec"});
     controllers::vm::each(spec ? json::get_array(*spec, "volumeBackups") : nullptr, [&](const Object& backup) {
@@ -360,41 +361,42 @@ Result<json::Array> ExportService::Work::vm_manifests(Export& about) const {
       if (const Object* kept = at(claim, {"spec"})) claims.emplace(text(at(claim, {"metadata"}), "name"), kept);
     });
   } else {
-    vm = load(about, kinds::vm, text(source, "name"));
-    const Object* link = at(about.object, {"status", "links", "external"});
+    vm = load(exported, kinds::vm, text(source, "name"));
+    const Object* link = at(exported.object, {"status", "links", "external"});
     controllers::vm::each(link ? json::get_array(*link, "volumes") : nullptr, [&](const Object& volume) {
-      const Object* claim = load(about, kinds::claim, text(&volume, "name"));
+      const Object* claim = load(exported, kinds::claim, text(&volume, "name"));
       if (const Object* kept = at(claim, {"spec"})) claims.emplace(text(&volume, "name"), kept);
     });
   }
   if (!vm) return fail(Status::not_found("kubevirt.io", "virtualmachines", std::string(text(source, "name"))));
   const auto config = parts_.environment.config.current();
   const auto session = parts_.environment.lookups.open("");
-  json::Value whole(*vm, about.memory.storage());
-  json::ensure_object(whole.get_object(), "metadata")["namespace"] = about.path.ns;
+  json::Value whole(*vm, exported.memory.storage());
+  json::ensure_object(whole.get_object(), "metadata")["namespace"] = exported.path.ns;
   const auto expanded = admission::expand_vm(whole.get_object(), {.config = *config,
                                                                   .lookups = session->lookups(),
                                                                   .randomness = parts_.environment.randomness,
                                                                   .own_namespace = parts_.environment.own_namespace,
                                                                   .now = parts_.environment.clock.wall_now(),
-                                                                  .storage = about.memory.storage()});
+                                                                  .storage = exported.memory.storage()});
   if (!expanded) return fail(expanded.error());
-  const std::string base = controllers::exports::export_base(parts_.place.url, about.path.ns, about.path.name);
-  return manifests({.name = about.path.name,
-                    .ns = about.path.ns,
+  const std::string base = controllers::exports::export_base(parts_.place.url, exported.path.ns, exported.path.name);
+  return manifests({.name = exported.path.name,
+                    .ns = exported.path.ns,
                     .base = base,
                     .authority = parts_.place.authority,
                     .vm = expanded->get_object(),
                     .claims = std::move(claims)},
-                   about.memory.storage());
+                   exported.memory.storage());
 }
 
-Task<void> ExportService::Work::serve_manifests(Call& call, Export& about) {  // EXP-74, EXP-75
-  json::Array objects(about.memory.storage());
-  if (about.path.form == Form::secret) {
-    objects.emplace_back(header_secret(about.path.name, about.path.ns, about.token, about.memory.storage()));
+Task<void> ExportService::Work::serve_manifests(Call& call, Export& exported) {  // EXP-74, EXP-75
+  json::Array objects(exported.memory.storage());
+  if (exported.path.form == Form::secret) {
+    objects.emplace_back(
+        header_secret(exported.path.name, exported.path.ns, exported.token, exported.memory.storage()));
   } else {
-    auto made = vm_manifests(about);
+    auto made = vm_manifests(exported);
     if (!made) co_return call.refuse(made.error());
     objects = std::move(*made);
   }

@@ -27,8 +27,8 @@ string_view text(const Object* object, string_view member) {
 }
 
 struct Work {
-  Work(const Turn& about, const Object& clone)
-      : turn(about), object(clone), status(status_copy(clone, about.storage)) {}
+  Work(const Turn& given, const Object& clone)
+      : turn(given), object(clone), status(status_copy(clone, given.storage)) {}
 
   const Turn& turn;
   const Object& object;

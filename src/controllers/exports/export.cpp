@@ -25,8 +25,8 @@ string_view text(const Object* object, string_view member) {
 }
 
 struct Work {
-  Work(const Turn& about, const Object& exported)
-      : turn(about), object(exported), status(status_copy(exported, about.storage)) {}
+  Work(const Turn& given, const Object& exported)
+      : turn(given), object(exported), status(status_copy(exported, given.storage)) {}
 
   const Turn& turn;
   const Object& object;

@@ -16,8 +16,8 @@ string_view text(const Object* object, string_view member) {
 
 }  // namespace
 
-Work::Work(const Turn& about, const Object& restore)
-    : turn(about), object(restore), status(status_copy(restore, about.storage)) {
+Work::Work(const Turn& given, const Object& restore)
+    : turn(given), object(restore), status(status_copy(restore, given.storage)) {
   target = text(vm::at(&object, {"spec", "target"}), "name");
   vm = world().get(kinds::vm, ns(), target);
   vmi = world().get(kinds::vmi, ns(), target);
@@ -31,7 +31,7 @@ Work::Work(const Turn& about, const Object& restore)
 string_view Work::option(string_view member) const { return text(vm::spec_of(object), member); }
 
 std::string Work::mark() const { return fmt::format("{}-{}", turn.key.name, metadata_text(object, "uid")); }
-bool Work::is_marked(const Object& about) const { return annotation_of(about, mark_annotation) == mark(); }
+bool Work::is_marked(const Object& marked) const { return annotation_of(marked, mark_annotation) == mark(); }
 
 const Object* Work::restored(string_view volume) const {
   return vm::named(json::get_array(status, "restores"), volume, "volumeName");
@@ -53,12 +53,12 @@ void Work::show(bool progressing, string_view progress, bool ready, string_view 
 
 void Work::write_status() { copies::write_status(pass, turn, kinds::restore, object, status); }
 
-void Work::patch(string_view resource, const Object& about, json::Array operations) {
+void Work::patch(string_view resource, const Object& patched, json::Array operations) {
   if (operations.empty()) return;
   pass.add({.verb = Verb::patch,
             .resource = resource,
             .ns = ns(),
-            .name = std::string(metadata_text(about, "name")),
+            .name = std::string(metadata_text(patched, "name")),
             .document = Value(std::move(operations), storage())});
 }
 

@@ -62,7 +62,7 @@ struct Work {
   void show(bool progressing, string_view progress, bool ready, string_view readiness);
   void write_status();
   // A change of an object's metadata or of anything else in it.
-  void patch(string_view resource, const Object& about, json::Array operations);
+  void patch(string_view resource, const Object& patched, json::Array operations);
 };
 
 // RST-11: claims of the snapshot's data.

@@ -167,8 +167,8 @@ void drop_old_complaints(Work& work) {
   const auto now = Timestamp::from(work.turn.now);
   if (!made || now.seconds - made->seconds < late_binding.count()) return;
   for (const json::Object* one : work.turn.world.list(kinds::event, work.turn.key.ns)) {
-    const json::Object* about = json::get_object(*one, "involvedObject");
-    if (!about || json::get_string_or(*about, "uid") != work.uid()) continue;
+    const json::Object* involved = json::get_object(*one, "involvedObject");
+    if (!involved || json::get_string_or(*involved, "uid") != work.uid()) continue;
     if (json::get_string_or(*one, "reason") != "ProvisioningFailed") continue;
     work.pass.add({.verb = Verb::remove,
                    .resource = kinds::event,
