@@ -81,7 +81,7 @@ Value error(Runtime& runtime, Arguments arguments) {
   return arguments[0].is(Tag::decision) ? Value::of_text(arguments[0].decision->error) : runtime.no_overload();
 }
 
-constexpr Builtin rows[] = {
+constexpr Builtin access_rows[] = {
     {"path", path},
     {"group", group},
     {"serviceAccount", service_account},
@@ -99,6 +99,6 @@ constexpr Builtin rows[] = {
 
 }  // namespace
 
-std::span<const Builtin> access_builtins() { return rows; }
+std::span<const Builtin> access_builtins() { return access_rows; }
 
 }  // namespace vg::cel

@@ -217,7 +217,7 @@ Value size(Runtime& runtime, Arguments arguments) {
   return Value::of(static_cast<std::int64_t>(utf8_length(value.text)));
 }
 
-constexpr Builtin rows[] = {
+constexpr Builtin conversions_rows[] = {
     {"int", to_int},     {"uint", to_uint},     {"double", to_double},  {"bool", to_bool},
     {"bytes", to_bytes}, {"string", to_string}, {"timestamp", to_time}, {"duration", to_duration},
     {"type", type_of},   {"dyn", as_it_is},     {"size", size},
@@ -225,6 +225,6 @@ constexpr Builtin rows[] = {
 
 }  // namespace
 
-std::span<const Builtin> conversion_builtins() { return rows; }
+std::span<const Builtin> conversion_builtins() { return conversions_rows; }
 
 }  // namespace vg::cel

@@ -249,7 +249,7 @@ Value validate(Runtime& runtime, Arguments arguments) {
   return problems.empty() ? Value::optional_of(nullptr) : runtime.memory.optional(runtime.memory.list(problems));
 }
 
-const Builtin rows[] = {
+const Builtin kubernetes_rows[] = {
     {"quantity", to_quantity},
     {"isQuantity", is_quantity},
     {"asInteger", as_integer},
@@ -285,6 +285,6 @@ const Builtin rows[] = {
 
 }  // namespace
 
-std::span<const Builtin> kubernetes_builtins() { return rows; }
+std::span<const Builtin> kubernetes_builtins() { return kubernetes_rows; }
 
 }  // namespace vg::cel

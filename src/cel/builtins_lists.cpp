@@ -202,7 +202,7 @@ Value set_intersects(Runtime& runtime, Arguments arguments) {
   return Value::of(false);
 }
 
-constexpr Builtin rows[] = {
+constexpr Builtin lists_rows[] = {
     {"sort", sort},
     {"@sortByAssociatedKeys", sort_by_keys},
     {"isSorted", is_sorted},
@@ -223,6 +223,6 @@ constexpr Builtin rows[] = {
 
 }  // namespace
 
-std::span<const Builtin> list_builtins() { return rows; }
+std::span<const Builtin> list_builtins() { return lists_rows; }
 
 }  // namespace vg::cel

@@ -233,7 +233,7 @@ Value query(Runtime& runtime, Arguments arguments) {
   return runtime.memory.map(std::move(entries));
 }
 
-constexpr Builtin rows[] = {
+constexpr Builtin network_rows[] = {
     {"ip", ip},
     {"isIP", is_ip},
     {"ip.isCanonical", is_canonical},
@@ -261,6 +261,6 @@ constexpr Builtin rows[] = {
 
 }  // namespace
 
-std::span<const Builtin> network_builtins() { return rows; }
+std::span<const Builtin> network_builtins() { return network_rows; }
 
 }  // namespace vg::cel

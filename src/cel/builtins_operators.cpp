@@ -250,7 +250,7 @@ Value optional_index(Runtime& runtime, Arguments arguments) {
   return maybe_element(runtime, in.is(Tag::optional) ? *in.inner : in, arguments[1]);
 }
 
-constexpr Builtin rows[] = {
+constexpr Builtin operators_rows[] = {
     {"_+_", add},      {"_-_", subtract},         {"_*_", multiply},        {"_/_", divide},    {"_%_", remainder},
     {"-_", negate},    {"!_", negation},          {"_==_", equals},         {"_!=_", differs},  {"_<_", less},
     {"_<=_", at_most}, {"_>_", greater},          {"_>=_", at_least},       {"@in", contained}, {"in", contained},
@@ -259,6 +259,6 @@ constexpr Builtin rows[] = {
 
 }  // namespace
 
-std::span<const Builtin> operator_builtins() { return rows; }
+std::span<const Builtin> operator_builtins() { return operators_rows; }
 
 }  // namespace vg::cel

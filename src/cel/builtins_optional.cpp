@@ -58,7 +58,7 @@ Value unwrap(Runtime& runtime, Arguments arguments) {
 }
 
 // or and orValue are not here: their argument is looked at only where it is needed.
-constexpr Builtin rows[] = {
+constexpr Builtin optional_rows[] = {
     {"optional.none", none}, {"optional.of", of}, {"optional.ofNonZeroValue", of_non_zero},
     {"hasValue", has_value}, {"value", value},    {"optional.unwrap", unwrap},
     {"unwrapOpt", unwrap},
@@ -66,6 +66,6 @@ constexpr Builtin rows[] = {
 
 }  // namespace
 
-std::span<const Builtin> optional_builtins() { return rows; }
+std::span<const Builtin> optional_builtins() { return optional_rows; }
 
 }  // namespace vg::cel

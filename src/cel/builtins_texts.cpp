@@ -285,7 +285,7 @@ Value find_all(Runtime& runtime, Arguments arguments) {
   return runtime.memory.list(parts);
 }
 
-constexpr Builtin rows[] = {
+constexpr Builtin texts_rows[] = {
     {"charAt", char_at},     {"substring", substring},
     {"indexOf", index_of},   {"lastIndexOf", last_index_of},
     {"contains", contains},  {"startsWith", starts_with},
@@ -299,6 +299,6 @@ constexpr Builtin rows[] = {
 
 }  // namespace
 
-std::span<const Builtin> text_builtins() { return rows; }
+std::span<const Builtin> text_builtins() { return texts_rows; }
 
 }  // namespace vg::cel

@@ -95,7 +95,7 @@ Value get(Runtime& runtime, Arguments arguments) {
   return Value::of(part_of_time(time.integer + *zone, time.nanoseconds, part));
 }
 
-constexpr Builtin rows[] = {
+constexpr Builtin times_rows[] = {
     {"getFullYear", get<Part::year>},
     {"getMonth", get<Part::month>},
     {"getDayOfYear", get<Part::day_of_year>},
@@ -110,6 +110,6 @@ constexpr Builtin rows[] = {
 
 }  // namespace
 
-std::span<const Builtin> time_builtins() { return rows; }
+std::span<const Builtin> time_builtins() { return times_rows; }
 
 }  // namespace vg::cel

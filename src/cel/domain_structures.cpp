@@ -7,7 +7,7 @@ namespace vg::cel {
 namespace {
 
 // clang-format off
-constexpr Structure rows[] = {
+constexpr Structure domain_structure_rows[] = {
     {"libvirtxml.Domain",
      "XMLName:xml.Name Type:string ID:int Name:string UUID:string HWUUID:string GenID:DomainGenID Title:string "
      "Description:string Metadata:DomainMetadata MaximumMemory:DomainMaxMemory Memory:DomainMemory "
@@ -817,6 +817,6 @@ constexpr Structure rows[] = {
 
 }  // namespace
 
-std::span<const Structure> domain_structures() { return rows; }
+std::span<const Structure> domain_structures() { return domain_structure_rows; }
 
 }  // namespace vg::cel

@@ -7,7 +7,7 @@ namespace vg::cel {
 namespace {
 
 // clang-format off
-constexpr Structure rows[] = {
+constexpr Structure machine_structure_rows[] = {
     {"intstr.IntOrString", "Type/Type:int IntVal/IntVal:int StrVal/StrVal:string"},
     {"resource.Quantity", "Format/Format:string"},
     {"resource.infDecAmount", ""},
@@ -355,6 +355,6 @@ constexpr Structure rows[] = {
 
 }  // namespace
 
-std::span<const Structure> machine_structures() { return rows; }
+std::span<const Structure> machine_structures() { return machine_structure_rows; }
 
 }  // namespace vg::cel

@@ -21,7 +21,7 @@ namespace {
 #define VG_FORMAT " = kubernetes.NamedFormat"
 #define VG_RESOURCE_CHECK ".kubernetes.authorization.ResourceCheck string = kubernetes.authorization.ResourceCheck"
 
-constexpr Function rows[] = {
+constexpr Function policy_function_rows[] = {
     {"_<_", VG_MIXED_NUMBERS},
     {"_<=_", VG_MIXED_NUMBERS},
     {"_>_", VG_MIXED_NUMBERS},
@@ -157,6 +157,6 @@ constexpr Function rows[] = {
 
 }  // namespace
 
-std::span<const Function> policy_functions() { return rows; }
+std::span<const Function> policy_functions() { return policy_function_rows; }
 
 }  // namespace vg::cel

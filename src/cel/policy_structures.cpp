@@ -5,7 +5,7 @@ namespace {
 
 // Those without members belong to libraries: their values are made and asked by functions alone.
 // clang-format off
-constexpr Structure rows[] = {
+constexpr Structure policy_structure_rows[] = {
     {"kubernetes.AdmissionRequest",
      "Kind:GroupVersionKind Resource:GroupVersionResource SubResource:string RequestKind:GroupVersionKind "
      "RequestResource:GroupVersionResource RequestSubResource:string Name:string Namespace:string Operation:string "
@@ -39,6 +39,6 @@ constexpr Structure rows[] = {
 
 }  // namespace
 
-std::span<const Structure> policy_structures() { return rows; }
+std::span<const Structure> policy_structures() { return policy_structure_rows; }
 
 }  // namespace vg::cel

@@ -62,7 +62,7 @@ struct TemplateRule {
 constexpr string_view invalid = "FieldValueInvalid", required = "FieldValueRequired";
 
 // Upstream writes dataVolumeTemplate without s here, and two members as if one stood inside of the other.
-constexpr TemplateRule rows[] = {
+constexpr TemplateRule data_volume_templates_rows[] = {
     {{"DVT-03", "a DataVolume template must have a name", "dataVolumeTemplate[].name"},
      required,
      ".name",
@@ -111,8 +111,9 @@ std::vector<string_view> names_of_used(const json::Value& vm_spec) {
 }
 
 void check_template(const TemplateAt& at, const Place& base, std::size_t index, Causes& causes) {
-  const auto rule = std::ranges::find_if(rows, [&](const TemplateRule& row) { return row.broken(at); });
-  if (rule == std::end(rows)) return;
+  const auto rule =
+      std::ranges::find_if(data_volume_templates_rows, [&](const TemplateRule& row) { return row.broken(at); });
+  if (rule == std::end(data_volume_templates_rows)) return;
   causes.asked_by(rule->info.id);
   causes.add(
       rule->reason,
@@ -134,7 +135,7 @@ void check_data_volume_templates(const Case&, const json::Value* vm_spec, const 
 }
 
 void list_data_volume_template_rules(std::vector<RuleInfo>& out) {
-  for (const TemplateRule& rule : rows) out.push_back(rule.info);
+  for (const TemplateRule& rule : data_volume_templates_rows) out.push_back(rule.info);
 }
 
 }  // namespace vg::admission

@@ -33,7 +33,7 @@ struct HotplugRule {
   string_view advice;
 };
 
-constexpr HotplugRule rows[] = {
+constexpr HotplugRule hotplug_disk_rows[] = {
     {{"HPD-01", "a hotplugged volume must have a disk", ""},
      is_missing,
      "disk is required: how the guest sees the volume"},
@@ -53,15 +53,15 @@ constexpr HotplugRule rows[] = {
 }  // namespace
 
 void check_hotplug_disk(const Disk& disk, string_view volume, string_view field, Causes& causes) {
-  const auto rule = std::ranges::find_if(rows, [&](const HotplugRule& row) { return row.broken(disk); });
-  if (rule == std::end(rows)) return;
+  const auto rule = std::ranges::find_if(hotplug_disk_rows, [&](const HotplugRule& row) { return row.broken(disk); });
+  if (rule == std::end(hotplug_disk_rows)) return;
   causes.asked_by(rule->info.id);
   causes.invalid(rule->info.field.empty() ? field : rule->info.field,
                  fmt::format("volume {} cannot be hotplugged: {}", api::in_words(volume), rule->advice));
 }
 
 void list_hotplug_disk_rules(std::vector<RuleInfo>& out) {
-  for (const HotplugRule& rule : rows) out.push_back(rule.info);
+  for (const HotplugRule& rule : hotplug_disk_rows) out.push_back(rule.info);
 }
 
 }  // namespace vg::admission

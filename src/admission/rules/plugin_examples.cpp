@@ -3,7 +3,7 @@
 namespace vg::admission {
 namespace {
 
-constexpr Example rows[] = {
+constexpr Example plugin_example_rows[] = {
     {"PL05", "/plugin-validate", R"({"object":{"spec":{"condition":"vmi.Spec.Domain.CPU.Cores > 2u"}}})",
      R"({"object":{"spec":{"condition":"vmi.spec.domain"}}})", "FieldValueInvalid spec.condition"},
     {"PL06", "/plugin-validate", R"({"object":{"spec":{"domainHooks":[{"cel":{"expression":"Domain{Title: 'a'}"}}]}}})",
@@ -19,6 +19,6 @@ constexpr Example rows[] = {
 
 }  // namespace
 
-std::span<const Example> plugin_examples() { return rows; }
+std::span<const Example> plugin_examples() { return plugin_example_rows; }
 
 }  // namespace vg::admission

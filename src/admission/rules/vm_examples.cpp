@@ -9,7 +9,7 @@ constexpr std::string_view vm = "/virtualmachines-validate";
 constexpr std::string_view sized = R"({"object":{"spec":{"instancetype":{"name":"full"},
   "template":{"spec":{"architecture":"amd64","domain":{"resources":null}}}}}})";
 
-constexpr Example rows[] = {
+constexpr Example vm_example_rows[] = {
     {"I01", vm,
      R"({"object":{"spec":{"instancetype":{"name":"small"},"preference":{"name":"spread"},
          "template":{"spec":{"domain":{"resources":null}}}}}})",
@@ -144,7 +144,7 @@ constexpr ExistingObject objects[] = {
 
 }  // namespace
 
-std::span<const Example> vm_examples() { return rows; }
+std::span<const Example> vm_examples() { return vm_example_rows; }
 
 std::span<const ExistingObject> vm_example_objects() { return objects; }
 

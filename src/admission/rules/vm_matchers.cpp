@@ -77,7 +77,7 @@ void failure_policy_is_known(const Case& judged, Causes& causes) {
 constexpr string_view type_field = "spec.instancetype", preference_field = "spec.preference";
 
 // The causes of one matcher are told together, and those of the instance type alone.
-const Rule rows[] = {
+const Rule vm_matchers_rows[] = {
     Rule{"M01", "revisionName must be of the named instance type", "spec.instancetype.revisionName",
          revision_is_of_the_named<instancetype_family>}
         .on(When::update)
@@ -105,6 +105,6 @@ const Rule rows[] = {
 
 }  // namespace
 
-std::span<const Rule> vm_matcher_rules() { return rows; }
+std::span<const Rule> vm_matcher_rules() { return vm_matchers_rows; }
 
 }  // namespace vg::admission

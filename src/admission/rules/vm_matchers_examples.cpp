@@ -9,7 +9,7 @@ constexpr std::string_view vm = "/virtualmachines-mutate";
 
 #define UPDATED(now, before) R"({"operation":"UPDATE","object":{"spec":)" now R"(},"oldObject":{"spec":)" before "}}"
 
-constexpr Example rows[] = {
+constexpr Example vm_matchers_example_rows[] = {
     {"M01", vm,
      UPDATED(R"({"instancetype":{"name":"b","revisionName":"s"}})",
              R"({"instancetype":{"name":"a","revisionName":"r"}})"),
@@ -47,6 +47,6 @@ constexpr Example rows[] = {
 
 }  // namespace
 
-std::span<const Example> vm_matchers_examples() { return rows; }
+std::span<const Example> vm_matchers_examples() { return vm_matchers_example_rows; }
 
 }  // namespace vg::admission

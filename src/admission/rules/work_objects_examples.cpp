@@ -9,7 +9,7 @@ constexpr string_view stall_on = R"({"developerConfiguration":{"featureGates":["
 constexpr string_view grace = R"({"permittedHostDevices":{"pciHostDevices":[
   {"pciVendorSelector":"10DE:2342","resourceName":"nvidia.com/grace"}]}})";
 
-constexpr Example rows[] = {
+constexpr Example work_objects_example_rows[] = {
     {"FG-01", vmi, "{}", R"({"object":{"spec":{"domain":{"devices":{"interfaces":[{"name":"n","passt":{}}]}}}}})",
      "FieldValueNotSupported ", R"({"developerConfiguration":{"featureGates":["Passt"]}})"},
     {"E1", "/pod-eviction-validate", "{}", R"({"name":"virt-launcher-kept"})", "429"},
@@ -214,6 +214,6 @@ constexpr Example rows[] = {
 
 }  // namespace
 
-std::span<const Example> work_objects_examples() { return rows; }
+std::span<const Example> work_objects_examples() { return work_objects_example_rows; }
 
 }  // namespace vg::admission

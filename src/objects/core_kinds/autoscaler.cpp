@@ -38,7 +38,7 @@ void default_rules(json::Object& rules, bool up) {
   policies.emplace_back(policy("Percent", 100));
 }
 
-void defaults(json::Object& object, const WriteContext& /*context*/) {
+void default_autoscaler(json::Object& object, const WriteContext& /*context*/) {
   json::Object& spec = json::ensure_object(object, "spec");
   default_pointer(spec, "minReplicas", 1);
   if (items(spec, "metrics").empty()) {
@@ -142,8 +142,8 @@ void check_rules(FieldCauses& causes, const Place& at, const json::Object& rules
   }
 }
 
-void validate(const json::Object& object, const json::Object* /*old*/, const WriteContext& context,
-              std::vector<StatusCause>& into) {
+void validate_autoscaler(const json::Object& object, const json::Object* /*old*/, const WriteContext& context,
+                         std::vector<StatusCause>& into) {
   FieldCauses causes(into);
   if (context.subresource == "status") return check_status_counts(causes, object);
   const json::Object& spec = members(object, "spec");
@@ -167,8 +167,8 @@ void validate(const json::Object& object, const json::Object* /*old*/, const Wri
 
 constinit const Strategy autoscaler_strategy = {.group = "autoscaling",
                                                 .kind = "HorizontalPodAutoscaler",
-                                                .defaults = defaults,
+                                                .defaults = default_autoscaler,
                                                 .prepare_create = prepare_plain_create,
-                                                .validate = validate};
+                                                .validate = validate_autoscaler};
 
 }  // namespace vg::resources::core_kinds

@@ -47,7 +47,7 @@ constexpr std::array<std::string_view, 23> usages = {"any",
                                                      "timestamping"};
 
 // Who asks is what the server knows of them, whatever the object says.
-void prepare_create(json::Object& object, const WriteContext& context) {
+void prepare_new_certificate_request(json::Object& object, const WriteContext& context) {
   json::Object& spec = json::ensure_object(object, "spec");
   for (const std::string_view member : {"username", "uid", "groups", "extra"}) json::erase(spec, member);
   if (!context.user.empty()) spec["username"] = context.user;
@@ -81,7 +81,7 @@ void stamp_conditions(json::Object& status, const json::Object& before, std::str
   });
 }
 
-void prepare_update(json::Object& object, const json::Object& old, const WriteContext& context) {
+void prepare_changed_certificate_request(json::Object& object, const json::Object& old, const WriteContext& context) {
   carry_over(object, old, "spec");
   if (context.subresource.empty()) return;
   json::Object& status = json::ensure_object(object, "status");
@@ -156,7 +156,8 @@ json::Value conditions_of(const json::Object& status, std::string_view type) {
   return json::Value(std::move(found));
 }
 
-void check_change(FieldCauses& causes, const json::Object& status, const json::Object& before, std::string_view part) {
+void check_certificate_request_change(FieldCauses& causes, const json::Object& status, const json::Object& before,
+                                      std::string_view part) {
   const Place at = top("status");
   for (const std::string_view type : lasting_conditions) {
     const std::size_t now = count_of(status, type);
@@ -174,21 +175,21 @@ void check_change(FieldCauses& causes, const json::Object& status, const json::O
     causes.forbidden(at.field("certificate"), phrases::immutable("create another request"));
 }
 
-void validate(const json::Object& object, const json::Object* old, const WriteContext& context,
-              std::vector<StatusCause>& into) {
+void validate_certificate_request(const json::Object& object, const json::Object* old, const WriteContext& context,
+                                  std::vector<StatusCause>& into) {
   FieldCauses causes(into);
   const json::Object& status = members(object, "status");
   if (!old) check_spec(causes, members(object, "spec"));
   check_conditions(causes, status);
-  if (old) check_change(causes, status, members(*old, "status"), context.subresource);
+  if (old) check_certificate_request_change(causes, status, members(*old, "status"), context.subresource);
 }
 
 }  // namespace
 
 constinit const Strategy certificate_request_strategy = {.group = "certificates.k8s.io",
                                                          .kind = "CertificateSigningRequest",
-                                                         .prepare_create = prepare_create,
-                                                         .prepare_update = prepare_update,
-                                                         .validate = validate};
+                                                         .prepare_create = prepare_new_certificate_request,
+                                                         .prepare_update = prepare_changed_certificate_request,
+                                                         .validate = validate_certificate_request};
 
 }  // namespace vg::resources::core_kinds

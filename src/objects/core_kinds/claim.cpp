@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 4> access_modes = {"ReadOnlyMany", "ReadW
 constexpr std::array<std::string_view, 2> volume_modes = {"Block", "Filesystem"};
 constexpr std::string_view class_annotation = "volume.beta.kubernetes.io/storage-class";
 
-void defaults(json::Object& object, const WriteContext& /*context*/) {
+void default_claim(json::Object& object, const WriteContext& /*context*/) {
   default_claim_spec(json::ensure_object(object, "spec"));
   json::Object& status = json::ensure_object(object, "status");
   default_text(status, "phase", "Pending");
@@ -49,12 +49,12 @@ void align_data_sources(json::Object& spec, const json::Object* old_spec) {
     copy_source(spec, "dataSourceRef", "dataSource");
 }
 
-void prepare_create(json::Object& object, const WriteContext& /*context*/) {
+void prepare_new_claim(json::Object& object, const WriteContext& /*context*/) {
   object["status"].emplace_object()["phase"] = "Pending";
   align_data_sources(json::ensure_object(object, "spec"), nullptr);
 }
 
-void prepare_update(json::Object& object, const json::Object& old, const WriteContext& /*context*/) {
+void prepare_changed_claim(json::Object& object, const json::Object& old, const WriteContext& /*context*/) {
   align_data_sources(json::ensure_object(object, "spec"), &members(old, "spec"));
 }
 
@@ -148,7 +148,7 @@ void check_attributes_class_change(FieldCauses& causes, const json::Object& spec
                      "must not be removed: a class is in use; it can only be replaced");
 }
 
-void check_change(FieldCauses& causes, const json::Object& object, const json::Object& old) {
+void check_claim_change(FieldCauses& causes, const json::Object& object, const json::Object& old) {
   const json::Object& spec = members(object, "spec");
   const json::Object& before = members(old, "spec");
   const bool class_moved_out_of_annotation = has_annotation(old, class_annotation) &&
@@ -180,12 +180,12 @@ void check_status(FieldCauses& causes, const json::Object& status) {
   }
 }
 
-void validate(const json::Object& object, const json::Object* old, const WriteContext& context,
-              std::vector<StatusCause>& into) {
+void validate_claim(const json::Object& object, const json::Object* old, const WriteContext& context,
+                    std::vector<StatusCause>& into) {
   FieldCauses causes(into);
   if (context.subresource == "status") return check_status(causes, members(object, "status"));
   check_claim_spec(causes, top("spec"), members(object, "spec"));
-  if (old) check_change(causes, object, *old);
+  if (old) check_claim_change(causes, object, *old);
 }
 
 }  // namespace
@@ -208,9 +208,9 @@ void check_claim_spec(FieldCauses& causes, const Place& at, const json::Object& 
 
 constinit const Strategy claim_strategy = {.group = "",
                                            .kind = "PersistentVolumeClaim",
-                                           .defaults = defaults,
-                                           .prepare_create = prepare_create,
-                                           .prepare_update = prepare_update,
-                                           .validate = validate};
+                                           .defaults = default_claim,
+                                           .prepare_create = prepare_new_claim,
+                                           .prepare_update = prepare_changed_claim,
+                                           .validate = validate_claim};
 
 }  // namespace vg::resources::core_kinds

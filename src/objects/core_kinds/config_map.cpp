@@ -6,7 +6,7 @@
 namespace vg::resources::core_kinds {
 namespace {
 
-void check_change(FieldCauses& causes, const json::Object& object, const json::Object& old) {
+void check_config_map_change(FieldCauses& causes, const json::Object& object, const json::Object& old) {
   if (!json::get_bool_or(old, "immutable", false)) return;
   if (!json::get_bool_or(object, "immutable", false))
     causes.forbidden(top("immutable"), phrases::immutable("create another ConfigMap"));
@@ -15,10 +15,10 @@ void check_change(FieldCauses& causes, const json::Object& object, const json::O
       causes.forbidden(top(content), phrases::immutable("create another ConfigMap"));
 }
 
-void validate(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,
-              std::vector<StatusCause>& into) {
+void validate_config_map(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,
+                         std::vector<StatusCause>& into) {
   FieldCauses causes(into);
-  if (old) check_change(causes, object, *old);
+  if (old) check_config_map_change(causes, object, *old);
   const json::Object& texts = members(object, "data");
   const json::Object& bytes = members(object, "binaryData");
   std::size_t total_bytes = decoded_bytes(bytes);
@@ -40,6 +40,6 @@ void validate(const json::Object& object, const json::Object* old, const WriteCo
 
 }  // namespace
 
-constinit const Strategy config_map_strategy = {.group = "", .kind = "ConfigMap", .validate = validate};
+constinit const Strategy config_map_strategy = {.group = "", .kind = "ConfigMap", .validate = validate_config_map};
 
 }  // namespace vg::resources::core_kinds

@@ -5,8 +5,8 @@
 namespace vg::resources::core_kinds {
 namespace {
 
-void validate(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,
-              std::vector<StatusCause>& into) {
+void validate_controller_revision(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,
+                                  std::vector<StatusCause>& into) {
   FieldCauses causes(into);
   check_not_negative(causes, top("revision"), json::get_int_or(object, "revision", 0));
   const auto* data = json::find(object, "data");
@@ -23,6 +23,6 @@ void validate(const json::Object& object, const json::Object* old, const WriteCo
 }  // namespace
 
 constinit const Strategy controller_revision_strategy = {
-    .group = "apps", .kind = "ControllerRevision", .validate = validate};
+    .group = "apps", .kind = "ControllerRevision", .validate = validate_controller_revision};
 
 }  // namespace vg::resources::core_kinds

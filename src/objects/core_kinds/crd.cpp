@@ -38,7 +38,7 @@ void note_stored_version(json::Object& object) {
   if (!version.empty() && !contains_text(stored, version)) stored.emplace_back(version);
 }
 
-void defaults(json::Object& object, const WriteContext& /*context*/) {
+void default_crd(json::Object& object, const WriteContext& /*context*/) {
   json::Object& spec = json::ensure_object(object, "spec");
   json::Object& names = json::ensure_object(spec, "names");
   const std::string kind(text(names, "kind"));
@@ -54,7 +54,7 @@ void defaults(json::Object& object, const WriteContext& /*context*/) {
   if (items(members(object, "status"), "storedVersions").empty()) note_stored_version(object);
 }
 
-void prepare_create(json::Object& object, const WriteContext& /*context*/) {
+void prepare_new_crd(json::Object& object, const WriteContext& /*context*/) {
   json::Object& status = object["status"].emplace_object();
   json::Object& accepted = status["acceptedNames"].emplace_object();
   accepted["plural"] = "";
@@ -63,7 +63,7 @@ void prepare_create(json::Object& object, const WriteContext& /*context*/) {
   begin_generation(object);
 }
 
-void prepare_update(json::Object& object, const json::Object& old, const WriteContext& context) {
+void prepare_changed_crd(json::Object& object, const json::Object& old, const WriteContext& context) {
   if (context.subresource == "status") return;
   carry_over(object, old, "status");
   note_stored_version(object);
@@ -167,7 +167,7 @@ bool is_established(const json::Object& object) {
 }
 
 // Objects are stored under these; a kind in use cannot move away from them.
-void check_change(FieldCauses& causes, const json::Object& spec, const json::Object& old) {
+void check_crd_change(FieldCauses& causes, const json::Object& spec, const json::Object& old) {
   const json::Object& before = members(old, "spec");
   const Place at = top("spec");
   const Place names = at.field("names");
@@ -181,8 +181,8 @@ void check_change(FieldCauses& causes, const json::Object& spec, const json::Obj
     causes.invalid(names.field("plural"), cannot_change);
 }
 
-void validate(const json::Object& object, const json::Object* old, const WriteContext& context,
-              std::vector<StatusCause>& into) {
+void validate_crd(const json::Object& object, const json::Object* old, const WriteContext& context,
+                  std::vector<StatusCause>& into) {
   FieldCauses causes(into);
   const json::Object& spec = members(object, "spec");
   const Place status = top("status");
@@ -191,7 +191,7 @@ void validate(const json::Object& object, const json::Object* old, const WriteCo
     if (!old && name_of(object) != wanted)
       causes.invalid(top("metadata").field("name"), fmt::format("must be {}: PLURAL.GROUP", wanted));
     check_spec(causes, spec);
-    if (old) check_change(causes, spec, *old);
+    if (old) check_crd_change(causes, spec, *old);
     check_stored_versions(causes, object);
   }
   check_names(causes, status.field("acceptedNames"), members(members(object, "status"), "acceptedNames"));
@@ -201,9 +201,9 @@ void validate(const json::Object& object, const json::Object* old, const WriteCo
 
 constinit const Strategy crd_strategy = {.group = "apiextensions.k8s.io",
                                          .kind = "CustomResourceDefinition",
-                                         .defaults = defaults,
-                                         .prepare_create = prepare_create,
-                                         .prepare_update = prepare_update,
-                                         .validate = validate};
+                                         .defaults = default_crd,
+                                         .prepare_create = prepare_new_crd,
+                                         .prepare_update = prepare_changed_crd,
+                                         .validate = validate_crd};
 
 }  // namespace vg::resources::core_kinds

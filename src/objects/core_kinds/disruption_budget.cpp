@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::array<std::string_view, 2> eviction_policies = {"AlwaysAllow", "IfHealthyBudget"};
 
-void validate(const json::Object& object, const json::Object* /*old*/, const WriteContext& context,
-              std::vector<StatusCause>& into) {
+void validate_disruption_budget(const json::Object& object, const json::Object* /*old*/, const WriteContext& context,
+                                std::vector<StatusCause>& into) {
   FieldCauses causes(into);
   if (context.subresource == "status") return check_status_counts(causes, object);
   const json::Object& spec = members(object, "spec");
@@ -31,6 +31,6 @@ constinit const Strategy disruption_budget_strategy = {.group = "policy",
                                                        .kind = "PodDisruptionBudget",
                                                        .prepare_create = prepare_counted_create,
                                                        .prepare_update = prepare_counted_update,
-                                                       .validate = validate};
+                                                       .validate = validate_disruption_budget};
 
 }  // namespace vg::resources::core_kinds

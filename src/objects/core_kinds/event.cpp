@@ -42,8 +42,8 @@ void check_newer_event(FieldCauses& causes, const json::Object& object, std::str
   check_length(causes, top("message"), text(object, "message"), message_bytes_max);
 }
 
-void validate(const json::Object& object, const json::Object* /*old*/, const WriteContext& /*context*/,
-              std::vector<StatusCause>& into) {
+void validate_event(const json::Object& object, const json::Object* /*old*/, const WriteContext& /*context*/,
+                    std::vector<StatusCause>& into) {
   FieldCauses causes(into);
   const std::string_view ns = namespace_of(object);
   const std::string_view involved = text(members(object, "involvedObject"), "namespace");
@@ -55,6 +55,6 @@ void validate(const json::Object& object, const json::Object* /*old*/, const Wri
 
 }  // namespace
 
-constinit const Strategy event_strategy = {.group = "", .kind = "Event", .validate = validate};
+constinit const Strategy event_strategy = {.group = "", .kind = "Event", .validate = validate_event};
 
 }  // namespace vg::resources::core_kinds

@@ -18,8 +18,8 @@ void check_strategy(FieldCauses& causes, const Place& spec, std::string_view str
     causes.defects(place, strategy, qualified_name_defects(strategy));
 }
 
-void validate(const json::Object& object, const json::Object* /*old*/, const WriteContext& /*context*/,
-              std::vector<StatusCause>& into) {
+void validate_lease(const json::Object& object, const json::Object* /*old*/, const WriteContext& /*context*/,
+                    std::vector<StatusCause>& into) {
   FieldCauses causes(into);
   const json::Object& spec = members(object, "spec");
   const Place at = top("spec");
@@ -34,6 +34,6 @@ void validate(const json::Object& object, const json::Object* /*old*/, const Wri
 
 }  // namespace
 
-constinit const Strategy lease_strategy = {.group = "coordination.k8s.io", .kind = "Lease", .validate = validate};
+constinit const Strategy lease_strategy = {.group = "coordination.k8s.io", .kind = "Lease", .validate = validate_lease};
 
 }  // namespace vg::resources::core_kinds

@@ -31,7 +31,7 @@ void fill(json::Object& limit, std::string_view to, std::string_view from) {
   for (const auto& member : source) default_pointer(target, member.key(), member.value());
 }
 
-void defaults(json::Object& object, const WriteContext& /*context*/) {
+void default_limit_range(json::Object& object, const WriteContext& /*context*/) {
   for_each_object(json::ensure_object(object, "spec"), "limits", [](json::Object& limit) {
     if (text(limit, "type") == "Container") {
       fill(limit, "default", "max");
@@ -87,8 +87,8 @@ void check_limit(FieldCauses& causes, const Place& at, const json::Object& limit
   for (const std::string_view resource : resources) check_orders(causes, at, limit, resource);
 }
 
-void validate(const json::Object& object, const json::Object* /*old*/, const WriteContext& /*context*/,
-              std::vector<StatusCause>& into) {
+void validate_limit_range(const json::Object& object, const json::Object* /*old*/, const WriteContext& /*context*/,
+                          std::vector<StatusCause>& into) {
   static constexpr std::array<std::string_view, 3> types = {"Pod", "Container", "PersistentVolumeClaim"};
   FieldCauses causes(into);
   const json::Array& limits = items(members(object, "spec"), "limits");
@@ -107,6 +107,6 @@ void validate(const json::Object& object, const json::Object* /*old*/, const Wri
 }  // namespace
 
 constinit const Strategy limit_range_strategy = {
-    .group = "", .kind = "LimitRange", .defaults = defaults, .validate = validate};
+    .group = "", .kind = "LimitRange", .defaults = default_limit_range, .validate = validate_limit_range};
 
 }  // namespace vg::resources::core_kinds

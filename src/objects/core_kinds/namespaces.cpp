@@ -20,19 +20,19 @@ void set_name_label(json::Object& object) {
   json::ensure_path(object, {"metadata", "labels"})[name_label] = kept;
 }
 
-void defaults(json::Object& object, const WriteContext& /*context*/) {
+void default_namespace(json::Object& object, const WriteContext& /*context*/) {
   set_name_label(object);
   default_text(json::ensure_object(object, "status"), "phase", "Active");
 }
 
-void prepare_create(json::Object& object, const WriteContext& /*context*/) {
+void prepare_new_namespace(json::Object& object, const WriteContext& /*context*/) {
   set_name_label(object);
   object["status"].emplace_object()["phase"] = "Active";
   json::Array& finalizers = json::ensure_array(json::ensure_object(object, "spec"), "finalizers");
   if (!contains_text(finalizers, own_finalizer)) finalizers.emplace_back(own_finalizer);
 }
 
-void prepare_update(json::Object& object, const json::Object& old, const WriteContext& context) {
+void prepare_changed_namespace(json::Object& object, const json::Object& old, const WriteContext& context) {
   set_name_label(object);
   if (context.subresource == "finalize") {
     carry_over(object, old, "status");
@@ -57,8 +57,8 @@ void check_phase(FieldCauses& causes, const json::Object& object) {
                                                        : "must be Active unless the namespace is being deleted");
 }
 
-void validate(const json::Object& object, const json::Object* old, const WriteContext& context,
-              std::vector<StatusCause>& into) {
+void validate_namespace(const json::Object& object, const json::Object* old, const WriteContext& context,
+                        std::vector<StatusCause>& into) {
   FieldCauses causes(into);
   const json::Array& finalizers = items(members(object, "spec"), "finalizers");
   const Place spec = top("spec");
@@ -76,9 +76,9 @@ void validate(const json::Object& object, const json::Object* old, const WriteCo
 
 constinit const Strategy namespace_strategy = {.group = "",
                                                .kind = "Namespace",
-                                               .defaults = defaults,
-                                               .prepare_create = prepare_create,
-                                               .prepare_update = prepare_update,
-                                               .validate = validate};
+                                               .defaults = default_namespace,
+                                               .prepare_create = prepare_new_namespace,
+                                               .prepare_update = prepare_changed_namespace,
+                                               .validate = validate_namespace};
 
 }  // namespace vg::resources::core_kinds

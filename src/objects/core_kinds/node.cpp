@@ -26,7 +26,7 @@ void align_pod_cidrs(json::Object& spec) {
     spec["podCIDR"] = json::Value(all[0]);
 }
 
-void defaults(json::Object& object, const WriteContext& /*context*/) {
+void default_node(json::Object& object, const WriteContext& /*context*/) {
   align_pod_cidrs(json::ensure_object(object, "spec"));
   json::Object& status = json::ensure_object(object, "status");
   round_amounts(status, "capacity");
@@ -36,12 +36,12 @@ void defaults(json::Object& object, const WriteContext& /*context*/) {
 }
 
 // A node may come with its status: the one that registers it knows it. Only what is no longer used goes.
-void prepare_create(json::Object& object, const WriteContext& /*context*/) {
+void prepare_new_node(json::Object& object, const WriteContext& /*context*/) {
   json::erase(json::ensure_object(object, "spec"), "configSource");
   json::erase(json::ensure_object(object, "status"), "config");
 }
 
-void prepare_update(json::Object& object, const json::Object& old, const WriteContext& /*context*/) {
+void prepare_changed_node(json::Object& object, const json::Object& old, const WriteContext& /*context*/) {
   if (!has(members(old, "spec"), "configSource")) json::erase(json::ensure_object(object, "spec"), "configSource");
 }
 
@@ -97,7 +97,7 @@ void check_addresses(FieldCauses& causes, const json::Object& status) {
   }
 }
 
-void check_change(FieldCauses& causes, const json::Object& spec, const json::Object& old) {
+void check_node_change(FieldCauses& causes, const json::Object& spec, const json::Object& old) {
   const Place at = top("spec");
   const json::Array& before = items(old, "podCIDRs");
   const json::Array& now = items(spec, "podCIDRs");
@@ -111,8 +111,8 @@ void check_change(FieldCauses& causes, const json::Object& spec, const json::Obj
     causes.forbidden(at.field("providerID"), "providerID is immutable once it is set");
 }
 
-void validate(const json::Object& object, const json::Object* old, const WriteContext& context,
-              std::vector<StatusCause>& into) {
+void validate_node(const json::Object& object, const json::Object* old, const WriteContext& context,
+                   std::vector<StatusCause>& into) {
   FieldCauses causes(into);
   const json::Object& spec = members(object, "spec");
   const json::Object& status = members(object, "status");
@@ -125,7 +125,7 @@ void validate(const json::Object& object, const json::Object* old, const WriteCo
   if (!old) return;
   check_resources(causes, status);
   check_addresses(causes, status);
-  check_change(causes, spec, members(*old, "spec"));
+  check_node_change(causes, spec, members(*old, "spec"));
   check_taints(causes, spec);
   if (text(spec, "externalID") != text(members(*old, "spec"), "externalID"))
     causes.forbidden(top("spec").field("externalID"), cannot_change);
@@ -135,9 +135,9 @@ void validate(const json::Object& object, const json::Object* old, const WriteCo
 
 constinit const Strategy node_strategy = {.group = "",
                                           .kind = "Node",
-                                          .defaults = defaults,
-                                          .prepare_create = prepare_create,
-                                          .prepare_update = prepare_update,
-                                          .validate = validate};
+                                          .defaults = default_node,
+                                          .prepare_create = prepare_new_node,
+                                          .prepare_update = prepare_changed_node,
+                                          .validate = validate_node};
 
 }  // namespace vg::resources::core_kinds

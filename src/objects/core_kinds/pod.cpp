@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view mirror_annotation = "kubernetes.io/config.mirror";
 
-void defaults(json::Object& object, const WriteContext& /*context*/) { default_pod(object); }
+void default_pod_object(json::Object& object, const WriteContext& /*context*/) { default_pod(object); }
 
 // What the service account admission of Kubernetes does, without the volume for a token: nothing here issues tokens to
 // pods. A mirror of a node's own pod is left as it is, or the node would not know it again.
@@ -31,7 +31,7 @@ void note_scheduling_gates(json::Object& status) {
   condition["message"] = "must be Pending until spec.schedulingGates is empty";
 }
 
-void prepare_create(json::Object& object, const WriteContext& /*context*/) {
+void prepare_new_pod(json::Object& object, const WriteContext& /*context*/) {
   choose_service_account(object);
   begin_generation(object);
   json::Object& status = object["status"].emplace_object();
@@ -41,7 +41,7 @@ void prepare_create(json::Object& object, const WriteContext& /*context*/) {
 }
 
 // Clients that know less than the server leave out what it has filled in; that is no wish to take it away.
-void prepare_update(json::Object& object, const json::Object& old, const WriteContext& context) {
+void prepare_changed_pod(json::Object& object, const json::Object& old, const WriteContext& context) {
   if (context.subresource != "status") return grow_generation(object, old);
   json::Object& status = json::ensure_object(object, "status");
   const json::Object& before = members(old, "status");
@@ -58,8 +58,8 @@ void check_new(FieldCauses& causes, const json::Object& pod) {
     causes.forbidden(at.field("nodeName"), "must not be set until spec.schedulingGates is empty");
 }
 
-void validate(const json::Object& object, const json::Object* old, const WriteContext& context,
-              std::vector<StatusCause>& into) {
+void validate_pod(const json::Object& object, const json::Object* old, const WriteContext& context,
+                  std::vector<StatusCause>& into) {
   FieldCauses causes(into);
   if (old && context.subresource == "status") return check_pod_status(causes, object, *old);
   check_pod(causes, object);
@@ -73,9 +73,9 @@ void validate(const json::Object& object, const json::Object* old, const WriteCo
 
 constinit const Strategy pod_strategy = {.group = "",
                                          .kind = "Pod",
-                                         .defaults = defaults,
-                                         .prepare_create = prepare_create,
-                                         .prepare_update = prepare_update,
-                                         .validate = validate};
+                                         .defaults = default_pod_object,
+                                         .prepare_create = prepare_new_pod,
+                                         .prepare_update = prepare_changed_pod,
+                                         .validate = validate_pod};
 
 }  // namespace vg::resources::core_kinds

@@ -21,11 +21,11 @@ struct SystemClass {
 constexpr std::array<SystemClass, 2> system_classes = {
     {{"system-node-critical", 2'000'001'000}, {"system-cluster-critical", 2'000'000'000}}};
 
-void defaults(json::Object& object, const WriteContext& /*context*/) {
+void default_priority_class(json::Object& object, const WriteContext& /*context*/) {
   default_pointer(object, "preemptionPolicy", json::Value(preempt_lower_priority));
 }
 
-void prepare_create(json::Object& object, const WriteContext& /*context*/) { begin_generation(object); }
+void prepare_new_priority_class(json::Object& object, const WriteContext& /*context*/) { begin_generation(object); }
 
 bool is_system_class(const json::Object& object) {
   const auto* const known = std::ranges::find(system_classes, name_of(object), &SystemClass::name);
@@ -44,17 +44,17 @@ void check_new(FieldCauses& causes, const json::Object& object) {
     check_choice(causes, top("preemptionPolicy"), text(object, "preemptionPolicy"), preemption_policies);
 }
 
-void check_change(FieldCauses& causes, const json::Object& object, const json::Object& old) {
+void check_priority_class_change(FieldCauses& causes, const json::Object& object, const json::Object& old) {
   if (json::get_int_or(object, "value", 0) != json::get_int_or(old, "value", 0))
     causes.forbidden(top("value"), cannot_change);
   if (!same_member(object, old, "preemptionPolicy")) causes.invalid(top("preemptionPolicy"), cannot_change);
 }
 
-void validate(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,
-              std::vector<StatusCause>& into) {
+void validate_priority_class(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,
+                             std::vector<StatusCause>& into) {
   FieldCauses causes(into);
   if (old)
-    check_change(causes, object, *old);
+    check_priority_class_change(causes, object, *old);
   else
     check_new(causes, object);
 }
@@ -63,8 +63,8 @@ void validate(const json::Object& object, const json::Object* old, const WriteCo
 
 constinit const Strategy priority_class_strategy = {.group = "scheduling.k8s.io",
                                                     .kind = "PriorityClass",
-                                                    .defaults = defaults,
-                                                    .prepare_create = prepare_create,
-                                                    .validate = validate};
+                                                    .defaults = default_priority_class,
+                                                    .prepare_create = prepare_new_priority_class,
+                                                    .validate = validate_priority_class};
 
 }  // namespace vg::resources::core_kinds

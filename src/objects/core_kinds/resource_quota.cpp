@@ -41,14 +41,16 @@ const Scope* find_scope(std::string_view name) {
   return found == known_scopes.end() ? nullptr : found;
 }
 
-void defaults(json::Object& object, const WriteContext& /*context*/) {
+void default_resource_quota(json::Object& object, const WriteContext& /*context*/) {
   round_amounts(json::ensure_object(object, "spec"), "hard");
   json::Object& status = json::ensure_object(object, "status");
   round_amounts(status, "hard");
   round_amounts(status, "used");
 }
 
-void prepare_create(json::Object& object, const WriteContext& /*context*/) { object["status"].emplace_object(); }
+void prepare_new_resource_quota(json::Object& object, const WriteContext& /*context*/) {
+  object["status"].emplace_object();
+}
 
 // Every write to the namespace goes through all of them.
 constexpr std::size_t resources_max = 128;
@@ -133,8 +135,8 @@ Scopes scopes_of(const json::Object& object) {
   return scopes;
 }
 
-void validate(const json::Object& object, const json::Object* old, const WriteContext& context,
-              std::vector<StatusCause>& into) {
+void validate_resource_quota(const json::Object& object, const json::Object* old, const WriteContext& context,
+                             std::vector<StatusCause>& into) {
   FieldCauses causes(into);
   const Place spec_place = top("spec");
   if (context.subresource != "status") {
@@ -154,7 +156,10 @@ void validate(const json::Object& object, const json::Object* old, const WriteCo
 
 }  // namespace
 
-constinit const Strategy resource_quota_strategy = {
-    .group = "", .kind = "ResourceQuota", .defaults = defaults, .prepare_create = prepare_create, .validate = validate};
+constinit const Strategy resource_quota_strategy = {.group = "",
+                                                    .kind = "ResourceQuota",
+                                                    .defaults = default_resource_quota,
+                                                    .prepare_create = prepare_new_resource_quota,
+                                                    .validate = validate_resource_quota};
 
 }  // namespace vg::resources::core_kinds

@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 3> subject_kinds = {"ServiceAccount", "Us
 constexpr std::array<std::string_view, 2> roles_of_namespaces = {"Role", "ClusterRole"};
 constexpr std::array<std::string_view, 1> roles_of_clusters = {"ClusterRole"};
 
-void defaults(json::Object& object, const WriteContext& /*context*/) {
+void default_role_binding(json::Object& object, const WriteContext& /*context*/) {
   default_text(json::ensure_object(object, "roleRef"), "apiGroup", rbac_group);
   for_each_object(object, "subjects", [](json::Object& subject) {
     const std::string_view kind = text(subject, "kind");
@@ -80,8 +80,10 @@ void validate_cluster_role_binding(const json::Object& object, const json::Objec
 }  // namespace
 
 constinit const Strategy role_binding_strategy = {
-    .group = rbac_group, .kind = "RoleBinding", .defaults = defaults, .validate = validate_role_binding};
-constinit const Strategy cluster_role_binding_strategy = {
-    .group = rbac_group, .kind = "ClusterRoleBinding", .defaults = defaults, .validate = validate_cluster_role_binding};
+    .group = rbac_group, .kind = "RoleBinding", .defaults = default_role_binding, .validate = validate_role_binding};
+constinit const Strategy cluster_role_binding_strategy = {.group = rbac_group,
+                                                          .kind = "ClusterRoleBinding",
+                                                          .defaults = default_role_binding,
+                                                          .validate = validate_cluster_role_binding};
 
 }  // namespace vg::resources::core_kinds

@@ -23,7 +23,7 @@ void merge_string_data(json::Object& object) {
   json::erase(object, "stringData");
 }
 
-void defaults(json::Object& object, const WriteContext& /*context*/) {
+void default_secret(json::Object& object, const WriteContext& /*context*/) {
   merge_string_data(object);
   default_text(object, "type", "Opaque");
 }
@@ -64,7 +64,7 @@ void check_type(FieldCauses& causes, const Place& data, const json::Object& obje
   }
 }
 
-void check_change(FieldCauses& causes, const json::Object& object, const json::Object& old) {
+void check_secret_change(FieldCauses& causes, const json::Object& object, const json::Object& old) {
   if (text(object, "type") != text(old, "type")) causes.invalid(top("type"), cannot_change);
   if (!json::get_bool_or(old, "immutable", false)) return;
   if (!json::get_bool_or(object, "immutable", false))
@@ -72,10 +72,10 @@ void check_change(FieldCauses& causes, const json::Object& object, const json::O
   if (!same_member(object, old, "data")) causes.forbidden(top("data"), phrases::immutable("create another Secret"));
 }
 
-void validate(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,
-              std::vector<StatusCause>& into) {
+void validate_secret(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,
+                     std::vector<StatusCause>& into) {
   FieldCauses causes(into);
-  if (old) check_change(causes, object, *old);
+  if (old) check_secret_change(causes, object, *old);
   const Place data = top("data");
   const json::Object& values = members(object, "data");
   for (const auto& member : values)
@@ -86,6 +86,7 @@ void validate(const json::Object& object, const json::Object* old, const WriteCo
 
 }  // namespace
 
-constinit const Strategy secret_strategy = {.group = "", .kind = "Secret", .defaults = defaults, .validate = validate};
+constinit const Strategy secret_strategy = {
+    .group = "", .kind = "Secret", .defaults = default_secret, .validate = validate_secret};
 
 }  // namespace vg::resources::core_kinds

@@ -15,15 +15,20 @@ void keep_names_of_secrets(json::Object& object) {
   });
 }
 
-void prepare_create(json::Object& object, const WriteContext& /*context*/) { keep_names_of_secrets(object); }
+void prepare_new_service_account(json::Object& object, const WriteContext& /*context*/) {
+  keep_names_of_secrets(object);
+}
 
-void prepare_update(json::Object& object, const json::Object& /*old*/, const WriteContext& /*context*/) {
+void prepare_changed_service_account(json::Object& object, const json::Object& /*old*/,
+                                     const WriteContext& /*context*/) {
   keep_names_of_secrets(object);
 }
 
 }  // namespace
 
-constinit const Strategy service_account_strategy = {
-    .group = "", .kind = "ServiceAccount", .prepare_create = prepare_create, .prepare_update = prepare_update};
+constinit const Strategy service_account_strategy = {.group = "",
+                                                     .kind = "ServiceAccount",
+                                                     .prepare_create = prepare_new_service_account,
+                                                     .prepare_update = prepare_changed_service_account};
 
 }  // namespace vg::resources::core_kinds

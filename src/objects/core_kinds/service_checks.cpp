@@ -239,7 +239,7 @@ void check_family_list(FieldCauses& causes, const Place& at, std::string_view me
     causes.invalid(at.field("ipFamilyPolicy"), "removing the secondary value requires ipFamilyPolicy SingleStack");
 }
 
-void check_change(FieldCauses& causes, const Place& at, const json::Object& spec, const json::Object& old) {
+void check_service_change(FieldCauses& causes, const Place& at, const json::Object& spec, const json::Object& old) {
   if (text(spec, "type") != "ExternalName" && text(old, "type") != "ExternalName") {
     if (!(is_headless(spec) && is_headless(old))) check_family_list(causes, at, "clusterIPs", spec, old);
     if (!is_headless(spec) && !is_headless(old)) check_family_list(causes, at, "ipFamilies", spec, old);
@@ -283,7 +283,7 @@ void validate_service(const json::Object& object, const json::Object* old, const
   if (context.subresource == "status") return check_status(causes, object);
   const json::Object& spec = members(object, "spec");
   const Place at = top("spec");
-  if (old) check_change(causes, at, spec, members(*old, "spec"));
+  if (old) check_service_change(causes, at, spec, members(*old, "spec"));
   check_type_needs(causes, at, spec);
   check_ports(causes, at.field("ports"), items(spec, "ports"));
   check_labels(causes, at.field("selector"), members(spec, "selector"));

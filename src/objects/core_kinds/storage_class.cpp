@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 2> binding_modes = {"Immediate", "WaitFor
 constexpr std::size_t parameters_max = 512;
 constexpr std::size_t parameters_bytes_max = 256 * 1024;
 
-void defaults(json::Object& object, const WriteContext& /*context*/) {
+void default_storage_class(json::Object& object, const WriteContext& /*context*/) {
   default_pointer(object, "reclaimPolicy", "Delete");
   default_pointer(object, "volumeBindingMode", "Immediate");
 }
@@ -56,14 +56,14 @@ void check_topologies(FieldCauses& causes, const json::Array& terms) {
   }
 }
 
-void check_change(FieldCauses& causes, const json::Object& object, const json::Object& old) {
+void check_storage_class_change(FieldCauses& causes, const json::Object& object, const json::Object& old) {
   for (const std::string_view member : {"parameters", "provisioner", "reclaimPolicy"})
     if (!same_member(object, old, member)) causes.forbidden(top(member), phrases::updates_forbidden(member));
   if (!same_member(object, old, "volumeBindingMode")) causes.invalid(top("volumeBindingMode"), cannot_change);
 }
 
-void validate(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,
-              std::vector<StatusCause>& into) {
+void validate_storage_class(const json::Object& object, const json::Object* old, const WriteContext& /*context*/,
+                            std::vector<StatusCause>& into) {
   FieldCauses causes(into);
   check_provisioner(causes, top("provisioner"), text(object, "provisioner"));
   check_parameters(causes, members(object, "parameters"));
@@ -71,7 +71,7 @@ void validate(const json::Object& object, const json::Object* old, const WriteCo
     check_supported(causes, top("reclaimPolicy"), policy, reclaim_policies);
   check_supported(causes, top("volumeBindingMode"), text(object, "volumeBindingMode"), binding_modes);
   check_topologies(causes, items(object, "allowedTopologies"));
-  if (old) check_change(causes, object, *old);
+  if (old) check_storage_class_change(causes, object, *old);
 }
 
 }  // namespace
@@ -98,7 +98,9 @@ void check_parameters(FieldCauses& causes, const json::Object& parameters) {
                     fmt::format("must have at most {} bytes in all names and values together", parameters_bytes_max));
 }
 
-constinit const Strategy storage_class_strategy = {
-    .group = "storage.k8s.io", .kind = "StorageClass", .defaults = defaults, .validate = validate};
+constinit const Strategy storage_class_strategy = {.group = "storage.k8s.io",
+                                                   .kind = "StorageClass",
+                                                   .defaults = default_storage_class,
+                                                   .validate = validate_storage_class};
 
 }  // namespace vg::resources::core_kinds

@@ -50,7 +50,7 @@ constexpr std::array source_needs = {
     SourceNeed{"iscsi", "targetPortal"}, SourceNeed{"iscsi", "iqn"},        SourceNeed{"rbd", "image"},
     SourceNeed{"cinder", "volumeID"},    SourceNeed{"flexVolume", "driver"}};
 
-void defaults(json::Object& object, const WriteContext& /*context*/) {
+void default_volume(json::Object& object, const WriteContext& /*context*/) {
   json::Object& spec = json::ensure_object(object, "spec");
   default_text(json::ensure_object(object, "status"), "phase", "Pending");
   default_text(spec, "persistentVolumeReclaimPolicy", "Retain");
@@ -67,13 +67,13 @@ void defaults(json::Object& object, const WriteContext& /*context*/) {
   }
 }
 
-void prepare_create(json::Object& object, const WriteContext& context) {
+void prepare_new_volume(json::Object& object, const WriteContext& context) {
   json::Object& status = object["status"].emplace_object();
   status["phase"] = "Pending";
   status["lastPhaseTransitionTime"] = context.now_rfc3339;
 }
 
-void prepare_update(json::Object& object, const json::Object& old, const WriteContext& context) {
+void prepare_changed_volume(json::Object& object, const json::Object& old, const WriteContext& context) {
   if (context.subresource != "status") return;
   json::Object& status = json::ensure_object(object, "status");
   const json::Object& before = members(old, "status");
@@ -119,7 +119,7 @@ void check_source(FieldCauses& causes, const Place& at, const json::Object& spec
     causes.invalid(place.field("path"), "must be an absolute path");
 }
 
-void check_change(FieldCauses& causes, const json::Object& spec, const json::Object& before) {
+void check_volume_change(FieldCauses& causes, const json::Object& spec, const json::Object& before) {
   const bool moved = std::ranges::any_of(sources, [&](std::string_view source) {
     if (source != "csi") return !same_member(spec, before, source);
     json::Object driver = members(spec, "csi");  // the secret for growing may come later
@@ -135,8 +135,8 @@ void check_change(FieldCauses& causes, const json::Object& spec, const json::Obj
     causes.forbidden(top("spec").field("volumeAttributesClassName"), "can be exchanged but not taken away");
 }
 
-void validate(const json::Object& object, const json::Object* old, const WriteContext& context,
-              std::vector<StatusCause>& into) {
+void validate_volume(const json::Object& object, const json::Object* old, const WriteContext& context,
+                     std::vector<StatusCause>& into) {
   FieldCauses causes(into);
   if (context.subresource == "status") return;
   const json::Object& spec = members(object, "spec");
@@ -152,16 +152,16 @@ void validate(const json::Object& object, const json::Object* old, const WriteCo
   check_supported(causes, at.field("volumeMode"), text(spec, "volumeMode"), volume_modes);
   if (has(spec, "volumeAttributesClassName") && !has(spec, "csi"))
     causes.required(at.field("csi"), "volumeAttributesClassName is for volumes of CSI drivers");
-  if (old) check_change(causes, spec, members(*old, "spec"));
+  if (old) check_volume_change(causes, spec, members(*old, "spec"));
 }
 
 }  // namespace
 
 constinit const Strategy volume_strategy = {.group = "",
                                             .kind = "PersistentVolume",
-                                            .defaults = defaults,
-                                            .prepare_create = prepare_create,
-                                            .prepare_update = prepare_update,
-                                            .validate = validate};
+                                            .defaults = default_volume,
+                                            .prepare_create = prepare_new_volume,
+                                            .prepare_update = prepare_changed_volume,
+                                            .validate = validate_volume};
 
 }  // namespace vg::resources::core_kinds

@@ -79,7 +79,7 @@ void look_at_old_firmware_preferences(const Manifest& manifest, Remarks& found) 
   }
 }
 
-constexpr std::array table = std::to_array<Warning>({
+constexpr std::array cluster_table = std::to_array<Warning>({
     {.id = "WISE-44",
      .title = "Feature gates should be listed only as long as they have an effect",
      .field = "spec.configuration.developerConfiguration.featureGates",
@@ -135,6 +135,6 @@ constexpr std::array table = std::to_array<Warning>({
 
 }  // namespace
 
-std::span<const Warning> cluster_warnings() { return table; }
+std::span<const Warning> cluster_warnings() { return cluster_table; }
 
 }  // namespace vg::offline

@@ -136,7 +136,7 @@ void look_at_ports(const Manifest& manifest, Remarks& found) {
   });
 }
 
-constexpr std::array table = std::to_array<Warning>({
+constexpr std::array devices_table = std::to_array<Warning>({
     {.id = "WISE-33",
      .title = "A disk should be on a bus of virtio",
      .field = "spec.template.spec.domain.devices.disks[].disk.bus",
@@ -255,6 +255,6 @@ constexpr std::array table = std::to_array<Warning>({
 
 }  // namespace
 
-std::span<const Warning> device_warnings() { return table; }
+std::span<const Warning> device_warnings() { return devices_table; }
 
 }  // namespace vg::offline

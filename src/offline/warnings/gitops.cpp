@@ -127,7 +127,7 @@ void look_at_shared_claims(const Manifest& manifest, Remarks& found) {
   });
 }
 
-constexpr std::array table = std::to_array<Warning>({
+constexpr std::array gitops_table = std::to_array<Warning>({
     {.id = "WISE-19",
      .title = "A VM that is kept in sync with a repository should have a run strategy that nobody changes",
      .field = "spec.runStrategy",
@@ -219,6 +219,6 @@ constexpr std::array table = std::to_array<Warning>({
 
 }  // namespace
 
-std::span<const Warning> gitops_warnings() { return table; }
+std::span<const Warning> gitops_warnings() { return gitops_table; }
 
 }  // namespace vg::offline

@@ -113,7 +113,7 @@ void look_at_network_data(const Manifest& manifest, Remarks& found) {
   });
 }
 
-constexpr std::array table = std::to_array<Warning>({
+constexpr std::array guest_data_table = std::to_array<Warning>({
     {.id = "WISE-01",
      .title = "The image of a container disk should have a fixed version",
      .field = "spec.template.spec.volumes[].containerDisk.image",
@@ -169,6 +169,6 @@ constexpr std::array table = std::to_array<Warning>({
 
 }  // namespace
 
-std::span<const Warning> guest_data_warnings() { return table; }
+std::span<const Warning> guest_data_warnings() { return guest_data_table; }
 
 }  // namespace vg::offline

@@ -170,7 +170,7 @@ void look_at_external_evictions(const Manifest& manifest, Remarks& found) {
          "the VM's node cannot be drained until some other program has moved or stopped the VM");
 }
 
-constexpr std::array table = std::to_array<Warning>({
+constexpr std::array migration_table = std::to_array<Warning>({
     {.id = "WISE-04",
      .title = "Claims of a VM that is to live-migrate should be ReadWriteMany",
      .field = "spec.template.spec.volumes[].persistentVolumeClaim.claimName",
@@ -292,6 +292,6 @@ constexpr std::array table = std::to_array<Warning>({
 
 }  // namespace
 
-std::span<const Warning> migration_warnings() { return table; }
+std::span<const Warning> migration_warnings() { return migration_table; }
 
 }  // namespace vg::offline

@@ -90,7 +90,7 @@ void look_at_topology(const Manifest& manifest, Remarks& found) {
   }
 }
 
-constexpr std::array table = std::to_array<Warning>({
+constexpr std::array resources_table = std::to_array<Warning>({
     {.id = "WISE-26",
      .title = "The memory of a VM should be given",
      .field = "spec.template.spec.domain.memory.guest",
@@ -162,6 +162,6 @@ constexpr std::array table = std::to_array<Warning>({
 
 }  // namespace
 
-std::span<const Warning> resource_warnings() { return table; }
+std::span<const Warning> resource_warnings() { return resources_table; }
 
 }  // namespace vg::offline

@@ -60,7 +60,7 @@ void look_at_probe_delays(const Manifest& manifest, Remarks& found) {
          fmt::format("a guest that does not answer {} seconds after its start is ended while it boots", seconds));
 }
 
-constexpr std::array table = std::to_array<Warning>({
+constexpr std::array running_table = std::to_array<Warning>({
     {.id = "WISE-03",
      .title = "A guest should have time to shut down",
      .field = "spec.template.spec.terminationGracePeriodSeconds",
@@ -114,6 +114,6 @@ constexpr std::array table = std::to_array<Warning>({
 
 }  // namespace
 
-std::span<const Warning> running_warnings() { return table; }
+std::span<const Warning> running_warnings() { return running_table; }
 
 }  // namespace vg::offline

@@ -99,7 +99,7 @@ void is_one_kind(const CredentialAt& at, Causes& causes) {
     causes.invalid(at.place, "exactly one of sshPublicKey and userPassword is required");
 }
 
-constexpr RuleOn<CredentialAt> rows[] = {
+constexpr RuleOn<CredentialAt> access_credentials_rows[] = {
     {"ACR-01", "propagation by noCloud requires a cloudInitNoCloud volume",
      "accessCredentials[].sshPublicKey.propagationMethod", no_cloud_has_its_volume},
     {"ACR-02", "propagation by configDrive requires a cloudInitConfigDrive volume",
@@ -122,12 +122,13 @@ void check_credentials(const Machine& machine, Causes& causes) {
   const Place list = machine.place.field("accessCredentials");
   for (std::size_t i = 0; i < credentials.size(); ++i) {
     const Place place = list.item(i);
-    ask_all<rows>(CredentialAt{.credential = credentials[i], .cloud_init = cloud_init, .place = place}, causes);
+    ask_all<access_credentials_rows>(
+        CredentialAt{.credential = credentials[i], .cloud_init = cloud_init, .place = place}, causes);
   }
 }
 
 }  // namespace
 
-const MachineFamily access_credential_family = {.check = check_credentials, .list = list_rows<rows>};
+const MachineFamily access_credential_family = {.check = check_credentials, .list = list_rows<access_credentials_rows>};
 
 }  // namespace vg::admission

@@ -10,7 +10,7 @@ constexpr std::string_view good_key = R"({"object":{"spec":{"accessCredentials":
 constexpr std::string_view good_password = R"({"object":{"spec":{"accessCredentials":[{"userPassword":{
     "source":{"secret":{"secretName":""}},"propagationMethod":{"qemuGuestAgent":{}}}}]}}})";
 
-constexpr Example rows[] = {
+constexpr Example access_credentials_example_rows[] = {
     {"ACR-01", vmi, good_key,
      R"({"object":{"spec":{"accessCredentials":[{"sshPublicKey":{"source":{"secret":{"secretName":"s"}},
          "propagationMethod":{"noCloud":{}}}}]}}})",
@@ -45,6 +45,6 @@ constexpr Example rows[] = {
 
 }  // namespace
 
-std::span<const Example> access_credentials_examples() { return rows; }
+std::span<const Example> access_credentials_examples() { return access_credentials_example_rows; }
 
 }  // namespace vg::admission

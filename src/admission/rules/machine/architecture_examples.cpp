@@ -12,7 +12,7 @@ constexpr std::string_view good_s390x =
     R"({"object":{"spec":{"architecture":"s390x","domain":{"machine":{"type":"s390-ccw-virtio"},
         "devices":{"watchdog":{"name":"w","diag288":{}},"video":{"type":"virtio"}}}}}})";
 
-constexpr Example rows[] = {
+constexpr Example architecture_example_rows[] = {
     {"ARC-01", vmi, good_arm64, R"({"object":{"spec":{"architecture":"riscv64"}}})",
      "FieldValueInvalid spec.architecture"},
     {"AMD-01", vmi, R"({"object":{"spec":{"domain":{"devices":{"watchdog":{"name":"w","i6300esb":{}}}}}}})",
@@ -49,6 +49,6 @@ constexpr Example rows[] = {
 
 }  // namespace
 
-std::span<const Example> architecture_examples() { return rows; }
+std::span<const Example> architecture_examples() { return architecture_example_rows; }
 
 }  // namespace vg::admission

@@ -90,7 +90,7 @@ void says_something(const CloudInitAt& at, Causes& causes) {
     causes.invalid(at.place, "user data or network data is required; set one of them, or remove the volume");
 }
 
-constexpr RuleOn<CloudInitAt> rows[] = {
+constexpr RuleOn<CloudInitAt> cloud_init_rows[] = {
     {"CLI-01", "userDataBase64 must be base64", "volumes[].cloudInitNoCloud.userDataBase64",
      base64_is_readable<user_data>},
     {"CLI-02", "the sources of user data are mutually exclusive", "volumes[].cloudInitNoCloud",
@@ -110,10 +110,10 @@ void check_cloud_init(const api::kubevirt::Volume& volume, const Place& place, C
   for (const string_view kind : {string_view("cloudInitNoCloud"), string_view("cloudInitConfigDrive")})
     if (const View source(volume.get(kind)); source) {
       const Place at = place.field(kind);
-      return ask_all<rows>(CloudInitAt{.source = source, .place = at}, causes);
+      return ask_all<cloud_init_rows>(CloudInitAt{.source = source, .place = at}, causes);
     }
 }
 
-void list_cloud_init_rules(std::vector<RuleInfo>& out) { list_rows<rows>(out); }
+void list_cloud_init_rules(std::vector<RuleInfo>& out) { list_rows<cloud_init_rows>(out); }
 
 }  // namespace vg::admission

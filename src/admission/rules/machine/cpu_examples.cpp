@@ -3,7 +3,7 @@
 namespace vg::admission {
 namespace {
 
-constexpr Example rows[] = {
+constexpr Example cpu_example_rows[] = {
     {"RES-01", vmi, R"({"object":{"spec":{"domain":{"resources":{"requests":{"cpu":"500m"}}}}}})",
      R"({"object":{"spec":{"domain":{"resources":{"requests":{"cpu":"-200m"}}}}}})",
      "FieldValueInvalid spec.domain.resources.requests.cpu"},
@@ -76,6 +76,6 @@ constexpr Example rows[] = {
 
 }  // namespace
 
-std::span<const Example> cpu_examples() { return rows; }
+std::span<const Example> cpu_examples() { return cpu_example_rows; }
 
 }  // namespace vg::admission

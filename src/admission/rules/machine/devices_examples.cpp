@@ -3,7 +3,7 @@
 namespace vg::admission {
 namespace {
 
-constexpr Example rows[] = {
+constexpr Example devices_example_rows[] = {
     {"INP-01", vmi,
      R"({"object":{"spec":{"domain":{"devices":{"inputs":[{"name":"i","type":"tablet","bus":"usb"}]}}}}})",
      R"({"object":{"spec":{"domain":{"devices":{"inputs":[{"name":"i","type":"tablet","bus":"ps2"}]}}}}})",
@@ -50,6 +50,6 @@ constexpr Example rows[] = {
 
 }  // namespace
 
-std::span<const Example> devices_examples() { return rows; }
+std::span<const Example> devices_examples() { return devices_example_rows; }
 
 }  // namespace vg::admission

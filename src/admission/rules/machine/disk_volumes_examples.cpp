@@ -9,7 +9,7 @@ constexpr string_view no_declarative_hotplug =
     R"({"developerConfiguration":{"disabledFeatureGates":["DeclarativeHotplugVolumes"]}})";
 constexpr string_view downward_metrics_on = R"({"developerConfiguration":{"featureGates":["DownwardMetrics"]}})";
 
-constexpr Example rows[] = {
+constexpr Example disk_volumes_example_rows[] = {
     {"MAP-01", vmi, R"({"object":{"spec":{"domain":{"devices":{"disks":[{"name":"a","cdrom":{"bus":"sata"}}]}}}}})",
      R"({"object":{"spec":{"domain":{"devices":{"disks":[{"name":"a","disk":{"bus":"virtio"}}]}}}}})",
      "FieldValueInvalid spec.domain.devices.disks[0].name"},
@@ -80,6 +80,6 @@ constexpr Example rows[] = {
 
 }  // namespace
 
-std::span<const Example> disk_volumes_examples() { return rows; }
+std::span<const Example> disk_volumes_examples() { return disk_volumes_example_rows; }
 
 }  // namespace vg::admission

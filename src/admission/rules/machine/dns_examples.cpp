@@ -3,7 +3,7 @@
 namespace vg::admission {
 namespace {
 
-constexpr Example rows[] = {
+constexpr Example dns_example_rows[] = {
     {"DNS-02", vmi, R"({"object":{"spec":{"dnsPolicy":"None","dnsConfig":{"nameservers":["10.0.0.1"]}}}})",
      R"({"object":{"spec":{"dnsPolicy":"None"}}})", "FieldValueRequired spec.dnsConfig"},
     {"DNS-03", vmi, R"({"object":{"spec":{"dnsPolicy":"Default","dnsConfig":{}}}})",
@@ -29,6 +29,6 @@ constexpr Example rows[] = {
 
 }  // namespace
 
-std::span<const Example> dns_examples() { return rows; }
+std::span<const Example> dns_examples() { return dns_example_rows; }
 
 }  // namespace vg::admission

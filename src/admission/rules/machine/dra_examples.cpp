@@ -13,7 +13,7 @@ constexpr std::string_view good_plain =
     R"({"object":{"spec":{"domain":{"devices":{"gpus":[{"name":"g","deviceName":"d/g"}]}}}}})";
 constexpr std::string_view hosts_on = R"({"developerConfiguration":{"featureGates":["HostDevices"]}})";
 
-constexpr Example rows[] = {
+constexpr Example dra_example_rows[] = {
     {"DRA-01", vmi, good, R"({"object":{"spec":{"resourceClaims":[{"name":"","resourceClaimName":"rc"}]}}})",
      "FieldValueRequired spec.resourceClaims[0].name"},
     {"DRA-02", vmi, good,
@@ -60,6 +60,6 @@ constexpr Example rows[] = {
 
 }  // namespace
 
-std::span<const Example> dra_examples() { return rows; }
+std::span<const Example> dra_examples() { return dra_example_rows; }
 
 }  // namespace vg::admission

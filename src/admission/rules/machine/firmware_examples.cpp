@@ -3,7 +3,7 @@
 namespace vg::admission {
 namespace {
 
-constexpr Example rows[] = {
+constexpr Example firmware_example_rows[] = {
     {"MACH-01", vmi, R"({"object":{"spec":{"domain":{"machine":{"type":"pc-q35-9.0"}}}}})",
      R"({"object":{"spec":{"domain":{"machine":{"type":"test-q35"}}}}})", "FieldValueInvalid spec.domain.machine.type"},
     {"FW-01", vmi,
@@ -43,6 +43,6 @@ constexpr Example rows[] = {
 
 }  // namespace
 
-std::span<const Example> firmware_examples() { return rows; }
+std::span<const Example> firmware_examples() { return firmware_example_rows; }
 
 }  // namespace vg::admission

@@ -74,7 +74,7 @@ void features_are_named_or_passed_through(const Machine& machine, Causes& causes
   causes.invalid(inside.field("hyperv"), "hyperv is mutually exclusive with hypervPassthrough; remove one of them");
 }
 
-constexpr MachineRule rows[] = {
+constexpr MachineRule hyperv_rows[] = {
     {"HV-01", "evmcs requires vapic", "domain.features.hyperv.domain.features.hyperv.evmcs", need_is_on<evmcs_vapic>},
     {"HV-02", "ipi requires vpindex", "domain.features.hyperv.domain.features.hyperv.ipi", need_is_on<ipi_vpindex>},
     {"HV-03", "tlbflush requires vpindex", "domain.features.hyperv.domain.features.hyperv.tlbflush",
@@ -91,6 +91,6 @@ constexpr MachineRule rows[] = {
 
 }  // namespace
 
-const MachineFamily hyperv_family = family_of<rows>;
+const MachineFamily hyperv_family = family_of<hyperv_rows>;
 
 }  // namespace vg::admission

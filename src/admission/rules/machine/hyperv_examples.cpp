@@ -3,7 +3,7 @@
 namespace vg::admission {
 namespace {
 
-constexpr Example rows[] = {
+constexpr Example hyperv_example_rows[] = {
     {"HV-01", vmi,
      R"({"object":{"spec":{"domain":{"features":{"hyperv":{"evmcs":{"enabled":true},"vapic":{"enabled":true}}},
          "cpu":{"features":[{"name":"vmx","policy":"require"}]}}}}})",
@@ -36,6 +36,6 @@ constexpr Example rows[] = {
 
 }  // namespace
 
-std::span<const Example> hyperv_examples() { return rows; }
+std::span<const Example> hyperv_examples() { return hyperv_example_rows; }
 
 }  // namespace vg::admission

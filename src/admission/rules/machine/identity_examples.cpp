@@ -3,7 +3,7 @@
 namespace vg::admission {
 namespace {
 
-constexpr Example rows[] = {
+constexpr Example identity_example_rows[] = {
     {"ID-01", vmi, R"({"object":{"spec":{"hostname":"web-1"}}})", R"({"object":{"spec":{"hostname":"test+bad"}}})",
      "FieldValueInvalid spec.hostname"},
     {"ID-02", vmi, R"({"object":{"spec":{"subdomain":"db.internal"}}})",
@@ -20,6 +20,6 @@ constexpr Example rows[] = {
 
 }  // namespace
 
-std::span<const Example> identity_examples() { return rows; }
+std::span<const Example> identity_examples() { return identity_example_rows; }
 
 }  // namespace vg::admission

@@ -94,7 +94,7 @@ constexpr MachineRule kind_rows[] = {
     {"LS-02", "exactly one kind of launchSecurity is required", field, is_one_kind},
     {"LS-03", "the kind of launchSecurity requires its feature gate", field, is_switched_on},
 };
-constexpr MachineRule rows[] = {
+constexpr MachineRule launch_security_rows[] = {
     {"LS-04", "TDX and features.smm are mutually exclusive", field, tdx_goes_without_smm},
     {"LS-05", "launchSecurity requires EFI", field, boots_by_efi},
     {"LS-06", "SEV and SEV-SNP are mutually exclusive with Secure Boot", field, amd_goes_without_secure_boot},
@@ -105,11 +105,12 @@ constexpr MachineRule rows[] = {
 
 void check_launch_security(const Machine& machine, Causes& causes) {
   if (!security(machine) || machine.spec.architecture() == "s390x") return;
-  if (ask_until_broken<kind_rows>(machine, causes)) ask_all<rows>(machine, causes);
+  if (ask_until_broken<kind_rows>(machine, causes)) ask_all<launch_security_rows>(machine, causes);
 }
 
 }  // namespace
 
-const MachineFamily launch_security_family = {.check = check_launch_security, .list = list_rows<kind_rows, rows>};
+const MachineFamily launch_security_family = {.check = check_launch_security,
+                                              .list = list_rows<kind_rows, launch_security_rows>};
 
 }  // namespace vg::admission

@@ -13,7 +13,7 @@ constexpr std::string_view good_sev = R"({"object":{"spec":{"domain":{"launchSec
 constexpr std::string_view good_tdx = R"({"object":{"spec":{"domain":{"launchSecurity":{"tdx":{}},
     "firmware":{"bootloader":{"efi":{}}}}}}})";
 
-constexpr Example rows[] = {
+constexpr Example launch_security_example_rows[] = {
     {"LS-01", vmi, good_sev,
      R"({"object":{"spec":{"architecture":"arm64","domain":{"machine":{"type":"virt"},"launchSecurity":{"sev":{}}}}}})",
      "FieldValueInvalid spec.architecture"},
@@ -49,6 +49,6 @@ constexpr Example rows[] = {
 
 }  // namespace
 
-std::span<const Example> launch_security_examples() { return rows; }
+std::span<const Example> launch_security_examples() { return launch_security_example_rows; }
 
 }  // namespace vg::admission

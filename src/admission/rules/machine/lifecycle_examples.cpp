@@ -3,7 +3,7 @@
 namespace vg::admission {
 namespace {
 
-constexpr Example rows[] = {
+constexpr Example lifecycle_example_rows[] = {
     {"STR-01", vmi, R"({"object":{"spec":{"startStrategy":"Paused"}}})",
      R"({"object":{"spec":{"startStrategy":"Later"}}})", "FieldValueInvalid spec.startStrategy"},
     {"STR-02", vmi, R"({"object":{"spec":{"livenessProbe":{"guestAgentPing":{}}}}})",
@@ -18,6 +18,6 @@ constexpr Example rows[] = {
 
 }  // namespace
 
-std::span<const Example> lifecycle_examples() { return rows; }
+std::span<const Example> lifecycle_examples() { return lifecycle_example_rows; }
 
 }  // namespace vg::admission

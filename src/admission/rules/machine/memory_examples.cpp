@@ -7,7 +7,7 @@ using std::string_view;
 
 constexpr std::string_view staged = R"({"vmRolloutStrategy":"Stage"})";
 
-constexpr Example rows[] = {
+constexpr Example memory_example_rows[] = {
     {"MEM-01", vmi,
      R"({"object":{"spec":{"domain":{"memory":{"guest":"1Gi"},"resources":{"requests":{"memory":"0"}}}}}})",
      R"({"object":{"spec":{"domain":{"resources":{"requests":{"memory":"-64Mi"}}}}}})",
@@ -49,6 +49,6 @@ constexpr Example rows[] = {
 
 }  // namespace
 
-std::span<const Example> memory_examples() { return rows; }
+std::span<const Example> memory_examples() { return memory_example_rows; }
 
 }  // namespace vg::admission

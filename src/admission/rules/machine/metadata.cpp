@@ -41,7 +41,7 @@ void sidecars_are_on(const Machine& machine, Causes& causes) {
   check_gated(machine, "hooks.kubevirt.io/hookSidecars", Gate::sidecar, causes);
 }
 
-constexpr MachineRule rows[] = {
+constexpr MachineRule metadata_rows[] = {
     {"META-01", "reserved labels must be set by KubeVirt only", "metadata.labels", labels_are_free},
     MachineRule{"META-02", "ignition data require their feature gate", "metadata.annotations", ignition_is_on}.of_gate(
         Gate::experimental_ignition_support),
@@ -51,6 +51,6 @@ constexpr MachineRule rows[] = {
 
 }  // namespace
 
-const MachineFamily metadata_family = family_of<rows>;
+const MachineFamily metadata_family = family_of<metadata_rows>;
 
 }  // namespace vg::admission

@@ -3,7 +3,7 @@
 namespace vg::admission {
 namespace {
 
-constexpr Example rows[] = {
+constexpr Example metadata_example_rows[] = {
     {"META-01", vmi,
      R"({"userInfo":{"username":"system:serviceaccount:kubevirt:kubevirt-handler"},
          "object":{"metadata":{"labels":{"kubevirt.io/nodeName":"n"}}}})",
@@ -25,6 +25,6 @@ constexpr Example rows[] = {
 
 }  // namespace
 
-std::span<const Example> metadata_examples() { return rows; }
+std::span<const Example> metadata_examples() { return metadata_example_rows; }
 
 }  // namespace vg::admission

@@ -3,7 +3,7 @@
 namespace vg::admission {
 namespace {
 
-constexpr Example rows[] = {
+constexpr Example probes_example_rows[] = {
     {"PRB-01", vmi, R"({"object":{"spec":{"livenessProbe":{"exec":{"command":["true"]}}}}})",
      R"({"object":{"spec":{"livenessProbe":{"exec":{"command":["true"]},"guestAgentPing":{}}}}})",
      "FieldValueInvalid spec.livenessProbe"},
@@ -23,6 +23,6 @@ constexpr Example rows[] = {
 
 }  // namespace
 
-std::span<const Example> probes_examples() { return rows; }
+std::span<const Example> probes_examples() { return probes_example_rows; }
 
 }  // namespace vg::admission

@@ -21,7 +21,7 @@ using std::string_view;
 #define PODS "spec.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]"
 #define CONSTRAINTS "spec.topologySpreadConstraints"
 
-constexpr Example rows[] = {
+constexpr Example scheduling_example_rows[] = {
     {"AFF-01", vmi, REQUIRED_NODES("{}"), REQUIRED_NODES(""), "FieldValueInvalid " TERMS},
     {"AFF-02", vmi, REQUIRED_NODES(R"({"matchExpressions":[{"key":"a","operator":"In","values":["b"]}]})"),
      REQUIRED_NODES(R"({"matchExpressions":[{"key":"a","operator":"In"}]})"),
@@ -113,6 +113,6 @@ constexpr Example rows[] = {
 
 }  // namespace
 
-std::span<const Example> scheduling_examples() { return rows; }
+std::span<const Example> scheduling_examples() { return scheduling_example_rows; }
 
 }  // namespace vg::admission
