@@ -17,30 +17,48 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 INCLUDE_ROOT = os.path.join(SOURCE, "src")  # files are included by their names below it, so that no text has this machine's paths
 
 
-def own_names(text):
-    """Names that a file declares for itself alone. Namespaces are not indented here, so declarations begin lines."""
-    found, inside = set(), False
+def declarations(text):
+    """(namespace, name) of what a file declares for itself alone. Namespaces are not indented here, so declarations begin lines."""
+    around, inside = "", False
     for line in text.splitlines():
         if opened := re.match(r"namespace ([\w:]*) ?\{", line):
-            inside = not opened[1]
+            inside, around = not opened[1], opened[1] or around
         elif line.startswith("}  // namespace"):
             inside = False
         elif alias := re.match(r"(?:using|namespace) (\w+) =", line):
-            found.add(alias[1])
-        elif inside and re.match(r"(?!using |template|struct \w+;|class \w+;)\w", line):
+            yield around, alias[1]
+        elif not inside:
+            continue
+        elif type_name := re.match(r"(?:enum class|enum|struct|class) (\w+)\b(?! ?;)", line):
+            yield around, type_name[1]
+        elif re.match(r"(?!using |template|struct |class |[A-Z_]+\()\w", line):  # tests are macros
             if name := re.search(r"\b(\w+)\s*(?:\(|=|\{|\[|;)", line):
-                found.add(name[1])
-    return found
+                yield around, name[1]
+
+
+def own_names(text):
+    return {name for _, name in declarations(text)}
+
+
+def own_names_in_namespaces(text):
+    """The same where it matters only that two files do not declare the same. A macro has no namespace."""
+    return {f"{around}::{name}" for around, name in declarations(text)} | set(re.findall(r"^#\s*define (\w+)", text, re.MULTILINE))
+
+
+def is_library(file):
+    """What compiles a library that is made of headers sets it up in its own way."""
+    return file.endswith("_impl.cpp")
 
 
 def stays_alone(file, text):
-    """Macros reach the files behind them; what compiles a library that is made of headers sets it up in its own way."""
-    return file.endswith("_impl.cpp") or re.search(r"^#\s*define", text, re.MULTILINE) is not None
+    """Macros reach the files behind them."""
+    return is_library(file) or re.search(r"^#\s*define", text, re.MULTILINE) is not None
 
 
 def words(text):
-    """Every word of the code, comments and strings aside."""
-    return set(re.findall(r"[A-Za-z_]\w*", re.sub(r'//[^\n]*|"(?:\\.|[^"\\\n])*"', "", text)))
+    """Every word of the code, comments and strings aside, and members of objects, which are nobody's own names."""
+    code = re.sub(r'//[^\n]*|"(?:\\.|[^"\\\n])*"', "", text)
+    return set(re.findall(r"(?<![\w.])(?<!->)[A-Za-z_]\w*", code))
 
 
 class Batch:
@@ -56,22 +74,26 @@ class Batch:
         self.words |= mentioned
 
 
-def batches(files, read, files_max, mentions=words):
-    """Lists of files. None mentions a name that another one of its list has for itself. `mentions` is what counts as that: with
-    own_names they only do not declare the same, which compiles nearly always and makes fewer batches."""
-    made, alone = [], []
+def batches(files, read, files_max, own=own_names, mentions=words, alone=stays_alone):
+    """Lists of files. None mentions a name that another one of its list has for itself."""
+    made, single = [], []
     for file in files:
         text = read(file)
-        if stays_alone(file, text):
-            alone.append([file])
+        if alone(file, text):
+            single.append([file])
             continue
-        own, mentioned = own_names(text), mentions(text)
-        batch = next((batch for batch in made if batch.takes(own, mentioned, files_max)), None)
+        declared, mentioned = own(text), mentions(text)
+        batch = next((batch for batch in made if batch.takes(declared, mentioned, files_max)), None)
         if batch is None:
             batch = Batch()
             made.append(batch)
-        batch.add(file, own, mentioned)
-    return [batch.files for batch in made] + alone
+        batch.add(file, declared, mentioned)
+    return [batch.files for batch in made] + single
+
+
+def files_that_compile_together(files, read, files_max):
+    """Larger batches, which nearly always compile: their files do not declare the same, but may mention what another one declares."""
+    return batches(files, read, files_max, own_names_in_namespaces, own_names_in_namespaces, lambda file, _: is_library(file))
 
 
 def read_text(file):

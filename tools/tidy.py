@@ -16,11 +16,11 @@ import subprocess
 import sys
 import tempfile
 
-from source_batches import batches, own_names
+from source_batches import files_that_compile_together, is_library
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROGRAM = "clang-tidy-19"
-BATCH_FILES_MAX = 40
+BATCH_FILES_MAX = 60
 DROPPED_WITH_VALUE = {"-o", "-c", "-MF", "-MT", "-include-pch"}
 DROPPED = {"-MD", "-Winvalid-pch"}
 
@@ -56,7 +56,7 @@ def main():
     with open(os.path.join(options.build, "compile_commands.json"), encoding="utf-8") as file:
         commands = {os.path.relpath(entry["file"], SOURCE): arguments(entry["command"]) for entry in json.load(file)}
     wanted = [os.path.relpath(file, SOURCE) for file in options.files] or sorted(commands)
-    wanted = [file for file in wanted if file in commands and re.match(r"(src|cmd)/", file) and not file.endswith("_test.cpp")]
+    wanted = [file for file in wanted if file in commands and re.match(r"(src|cmd)/", file) and not file.endswith("_test.cpp") and not is_library(file)]
 
     def read(file):
         with open(os.path.join(SOURCE, file), encoding="utf-8") as text:
@@ -64,7 +64,7 @@ def main():
 
     said = ""
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        jobs = [pool.submit(look, batch, commands[batch[0]], folder) for batch in sorted(batches(wanted, read, BATCH_FILES_MAX, own_names), key=len, reverse=True)]
+        jobs = [pool.submit(look, batch, commands[batch[0]], folder) for batch in sorted(files_that_compile_together(wanted, read, BATCH_FILES_MAX), key=len, reverse=True)]
         for job in jobs:
             said += job.result()
     sys.stdout.write(said)
