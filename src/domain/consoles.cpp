@@ -74,10 +74,10 @@ Result<void> write_inputs(Conversion& c) {
     const auto bus = given.bus().empty() ? "usb" : given.bus();
     if (bus != "usb" && bus != "virtio")
       return refuse("DOM-INP-01", fmt::format("{}.bus", field),
-                    fmt::format("{}: supported values: usb, virtio", quoted(bus)));
+                    fmt::format("{}: supported values: usb, virtio", in_quotes(bus)));
     if (given.type() != "tablet")
       return refuse("DOM-INP-01", fmt::format("{}.type", field),
-                    fmt::format("{}: supported values: tablet", quoted(given.type())));
+                    fmt::format("{}: supported values: tablet", in_quotes(given.type())));
     Element& input = c.devices.add("input").set("type", "tablet").set("bus", bus);
     if (bus == "virtio") input.set("model", "virtio");
     set_alias(input, given.name());

@@ -187,7 +187,7 @@ Result<DomainContext> read_context(const Vmi& vmi, const json::Value& file) {
     const auto* member = std::ranges::find(table, std::string_view(key), &Member::name);
     if (member == table.end())
       return fail(Status::bad_request(
-          fmt::format("unknown member {} of the context; supported are {}", quoted(key), context_members())));
+          fmt::format("unknown member {} of the context; supported are {}", in_quotes(key), context_members())));
     if (!member->read(value, given))
       return fail(Status::bad_request(fmt::format("{} of the context must be {}", member->name, member->takes)));
   }

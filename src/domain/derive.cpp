@@ -83,7 +83,7 @@ Result<void> check_room(std::string_view name, const PersistentVolumeClaimInfo& 
   if (bytes >= mebibyte) return {};
   return refuse(
       "DOM-PRE-03", "status.volumeStatus",
-      fmt::format("persistentVolumeClaimInfo of {} must have a capacity or request of 1Mi or more", quoted(name)));
+      fmt::format("persistentVolumeClaimInfo of {} must have a capacity or request of 1Mi or more", in_quotes(name)));
 }
 
 // DOM-PRE-03: file-system claims that are no file system of the guest reach the launcher as host disks.

@@ -76,7 +76,7 @@ Result<void> DiskWriter::write_plain_disk(const Disk& given, std::string_view fi
   if (!given.shareable().value_or(false)) return {};
   if (!given.cache().empty() && given.cache() != "none")  // DOM-DISK-09
     return refuse("DOM-DISK-09", fmt::format("{}.cache", field),
-                  fmt::format("{}: must be none for a shareable disk", quoted(given.cache())));
+                  fmt::format("{}: must be none for a shareable disk", in_quotes(given.cache())));
   disk.child("driver").set("cache", "none");
   disk.child("shareable");
   return {};
@@ -148,7 +148,7 @@ Result<void> DiskWriter::write_error_policy(const Disk& given, std::string_view 
   const auto policy = given.error_policy().value_or("stop");
   if (std::ranges::find(error_policies, policy) == error_policies.end())
     return refuse("DOM-DISK-19", fmt::format("{}.errorPolicy", field),
-                  fmt::format("{}: supported values: {}", quoted(policy), "stop, ignore, report, enospace"));
+                  fmt::format("{}: supported values: {}", in_quotes(policy), "stop, ignore, report, enospace"));
   disk.child("driver").set("error_policy", policy);
   return {};
 }
@@ -190,7 +190,7 @@ Result<void> DiskWriter::write(const Disk& given, std::string field) {
   const bool empty_drive = found == volumes_.end();
   if (empty_drive && !given.cdrom())  // DOM-DISK-20
     return refuse("DOM-DISK-20", fmt::format("{}.name", field),
-                  fmt::format("{}: spec.volumes has no volume of this name", quoted(given.name())));
+                  fmt::format("{}: spec.volumes has no volume of this name", in_quotes(given.name())));
   if (auto done = write_volume(c_, empty_drive ? nullptr : &found->second, given.name(), field, disk); !done)
     return done;
   if (auto done = write_block_size(c_, given, field, disk); !done) return done;

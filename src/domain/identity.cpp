@@ -37,7 +37,7 @@ Result<void> write_cross_emulator(Conversion& c) {
   const auto* found = std::ranges::find(emulators, c.vmi.spec.architecture(), &Emulator::architecture);
   if (found == emulators.end())
     return refuse("DOM-TYPE-04", "spec.architecture",
-                  fmt::format("{}: no emulator is known for it", quoted(c.vmi.spec.architecture())));
+                  fmt::format("{}: no emulator is known for it", in_quotes(c.vmi.spec.architecture())));
   const std::string binary(found->binary);
   if (!c.context.probes.emulator_exists || !c.context.probes.emulator_exists(binary))
     return refuse("DOM-TYPE-04", fmt::format("{} is not installed on the host", binary));

@@ -104,7 +104,7 @@ Result<void> write_interfaces(Conversion& c) {
     if (given.state() == "absent") continue;
     if (!networks.contains(given.name()))  // DOM-NET-01
       return refuse("DOM-NET-01", fmt::format("{}.name", field),
-                    fmt::format("{}: spec.networks has no network of this name", quoted(given.name())));
+                    fmt::format("{}: spec.networks has no network of this name", in_quotes(given.name())));
     const auto attachment = c.context.domain_attachment.find(given.name());
     const bool tap = attachment != c.context.domain_attachment.end() && attachment->second == "tap";
     if (given.sriov() || (given.binding() && !tap)) continue;  // DOM-NET-02

@@ -20,7 +20,7 @@ Result<std::uint64_t> bytes_of(const Quantity& amount, std::string_view field) {
   const auto whole = amount.as_int64();
   const std::int64_t bytes = whole ? *whole : amount.value() - 1;
   if (bytes < 0)
-    return refuse("DOM-MEM-04", field, fmt::format("{}: must not be negative", quoted(amount.to_string())));
+    return refuse("DOM-MEM-04", field, fmt::format("{}: must not be negative", in_quotes(amount.to_string())));
   return static_cast<std::uint64_t>(bytes);
 }
 

@@ -42,7 +42,7 @@ Result<std::uint64_t> page_size(const Vmi& vmi) {
   if (!hugepages) return require("DOM-NUMA-03", field, "numa.guestMappingPassthrough is set");
   const auto amount = Quantity::parse(hugepages.page_size());
   if (!amount)
-    return refuse("DOM-NUMA-03", field, fmt::format("{}: {}", quoted(hugepages.page_size()), amount.error()));
+    return refuse("DOM-NUMA-03", field, fmt::format("{}: {}", in_quotes(hugepages.page_size()), amount.error()));
   auto bytes = bytes_of(*amount, field);
   if (bytes && *bytes == 0) return refuse("DOM-NUMA-03", field, "pageSize must not be 0");
   return bytes;

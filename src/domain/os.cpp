@@ -46,7 +46,7 @@ Result<void> write_boot_file(const Conversion& c, Element& os, Name name, std::s
                              std::string_view field) {
   if (path.empty()) return {};
   const auto file = base_name(path);
-  if (!is_file_name(file)) return refuse("DOM-OS-11", field, fmt::format("{}: must name a file", quoted(path)));
+  if (!is_file_name(file)) return refuse("DOM-OS-11", field, fmt::format("{}: must name a file", in_quotes(path)));
   os.child(name).set_text(c.context.paths.at(Path::kernel_boot, {{"file", file}, {"uid", c.vmi.metadata.uid()}}));
   return {};
 }
@@ -73,14 +73,14 @@ Result<void> write_acpi_table(const Conversion& c, Element& acpi, std::string_vi
   for (const kubevirt::Volume volume : c.vmi.spec.volumes()) {
     if (volume.name() != volume_name) continue;
     if (!volume.secret())
-      return refuse("DOM-OS-13", field, fmt::format("{}: must be a secret volume", quoted(volume_name)));
+      return refuse("DOM-OS-13", field, fmt::format("{}: must be a secret volume", in_quotes(volume_name)));
     acpi.add("table")
         .set("type", type)
         .set_text(
             c.context.paths.at(Path::acpi_table, {{"volume", volume_name}, {"file", fmt::format("{}.bin", type)}}));
     return {};
   }
-  return refuse("DOM-OS-13", field, fmt::format("{}: spec.volumes has no volume of this name", quoted(volume_name)));
+  return refuse("DOM-OS-13", field, fmt::format("{}: spec.volumes has no volume of this name", in_quotes(volume_name)));
 }
 
 // DOM-OS-13

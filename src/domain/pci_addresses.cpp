@@ -27,7 +27,7 @@ std::string_view without_0x(std::string_view text) { return text.starts_with("0x
 
 Result<Element> pci_address(std::string_view text, std::string_view rule, std::string_view field) {
   if (!is_pci_text(text))
-    return refuse(rule, field, fmt::format("{}: must be a PCI address such as 0000:81:00.0", quoted(text)));
+    return refuse(rule, field, fmt::format("{}: must be a PCI address such as 0000:81:00.0", in_quotes(text)));
   Element address("address");
   address.set("type", "pci")
       .set("domain", fmt::format("0x{}", text.substr(0, 4)))

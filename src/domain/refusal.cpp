@@ -29,7 +29,7 @@ Failed refuse_value(std::string_view reason, std::string_view rule, std::string_
 
 }  // namespace
 
-std::string quoted(std::string_view value) {
+std::string in_quotes(std::string_view value) {
   std::string text;
   append_json_string(text, value, quoted_bytes_max);
   return text;

@@ -9,7 +9,7 @@
 namespace vg::domain {
 
 // A value of the user's in a message: in quotes, with escapes for what a terminal would act on, and cut short.
-std::string quoted(std::string_view value);
+std::string in_quotes(std::string_view value);
 
 // `field` is a dotted path such as "spec.domain.devices.disks[0]"; `why` follows "Invalid value: ".
 Failed refuse(std::string_view rule, std::string_view field, std::string why);

@@ -89,7 +89,7 @@ Result<void> write_sound(Conversion& c) {
   const auto model = given.model().empty() ? "ich9" : given.model();
   if (model != "ich9" && model != "ac97")
     return refuse("DOM-SND-01", "spec.domain.devices.sound.model",
-                  fmt::format("{}: supported values: ich9, ac97", quoted(model)));
+                  fmt::format("{}: supported values: ich9, ac97", in_quotes(model)));
   set_alias(c.devices.add("sound").set("model", model), given.name());
   return {};
 }
