@@ -742,6 +742,31 @@ TEST_F(ApiTest, ListsComeInPages) {
   EXPECT_NE(everywhere.at({"metadata", "continue"}), "(absent)");
 }
 
+TEST_F(ApiTest, AListThatTakesTooLongGoesOnWithTheNewestState) {
+  for (const char* name : {"a", "b", "c"}) post(vms, vm(name));
+  const auto first = get(std::string(vms) + "?limit=1");
+  const auto none = *LabelSelector::parse("");
+  const auto any = *FieldSelector::parse("");
+  const ListScope scope{.resource = "kubevirt.io/virtualmachines", .ns = "default", .labels = none, .fields = any};
+  const ContinueTokens& tokens = api_->backend().continue_tokens;
+  const auto asked_after = [&](std::chrono::seconds time) {
+    auto token = tokens.read(first.at({"metadata", "continue"}), scope).value();
+    token.since -= time.count();
+    return get(std::string(vms) + "?limit=1&continue=" + tokens.write(token, scope));
+  };
+  post(vms, vm("aa"));
+  EXPECT_THAT(asked_after(std::chrono::minutes(5)).item_names(), ElementsAre("b"));
+  const auto refused = asked_after(std::chrono::minutes(9));
+  EXPECT_EQ(refused.status, 410);
+  EXPECT_EQ(refused.reason(), "Expired");
+  const auto rest = get(std::string(vms) + "?limit=2&continue=" + refused.at({"metadata", "continue"}));
+  EXPECT_THAT(rest.item_names(), ElementsAre("aa", "b"));
+  EXPECT_NE(rest.at({"metadata", "resourceVersion"}), first.at({"metadata", "resourceVersion"}));
+  const auto last = get(std::string(vms) + "?limit=2&continue=" + rest.at({"metadata", "continue"}));
+  EXPECT_THAT(last.item_names(), ElementsAre("c"));
+  EXPECT_EQ(last.at({"metadata", "resourceVersion"}), rest.at({"metadata", "resourceVersion"}));
+}
+
 TEST_F(ApiTest, AContinueTokenIsGoodForItsListAlone) {
   post("/api/v1/namespaces", R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"other"}})");
   const std::string others = "/api/v1/namespaces/other/configmaps";

@@ -18,8 +18,8 @@ namespace vg::resources {
 namespace {
 
 // A token is VERSION SEAL CONTENT, in base64url. Another layout takes another version, and a purpose of its own.
-constexpr char version = 2;
-constexpr std::string_view purpose = "virtgate continue token 2";
+constexpr char version = 3;
+constexpr std::string_view purpose = "virtgate continue token 3";
 constexpr std::size_t seal_bytes = 16;  // of the HMAC's 32: nobody guesses 128 bits
 
 // With its length in front, so that no two lists of texts look the same.
@@ -40,17 +40,26 @@ void add(std::string& out, const FieldSelector& selector) {
   for (const auto& term : terms) add(out, term);
 }
 
-// "REVISION NAMESPACE NAME", none of which can hold a blank.
-std::optional<ContinueToken> read_content(std::string_view content) {
-  const auto first = content.find(' ');
-  if (first == std::string_view::npos) return std::nullopt;
-  const auto second = content.find(' ', first + 1);
-  if (second == std::string_view::npos || second + 1 == content.size()) return std::nullopt;
-  ContinueToken token{.ns = std::string(content.substr(first + 1, second - first - 1)),
-                      .name = std::string(content.substr(second + 1))};
-  const char* end = content.data() + first;
-  const auto [stop, error] = std::from_chars(content.data(), end, token.revision);
-  if (error != std::errc() || stop != end) return std::nullopt;
+// Up to the next blank, which goes with it; nothing where there is none.
+std::optional<std::string_view> next_word(std::string_view& rest) {
+  const auto blank = rest.find(' ');
+  if (blank == std::string_view::npos) return std::nullopt;
+  const std::string_view word = rest.substr(0, blank);
+  rest.remove_prefix(blank + 1);
+  return word;
+}
+
+bool read_number(std::string_view text, auto& into) {
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), into);
+  return error == std::errc() && stop == text.data() + text.size();
+}
+
+// "REVISION SINCE NAMESPACE NAME", none of which can hold a blank.
+std::optional<ContinueToken> read_content(std::string_view rest) {
+  const auto revision = next_word(rest), since = next_word(rest), ns = next_word(rest);
+  if (!ns || rest.empty()) return std::nullopt;
+  ContinueToken token{.ns = std::string(*ns), .name = std::string(rest)};
+  if (!read_number(*revision, token.revision) || !read_number(*since, token.since)) return std::nullopt;
   return token;
 }
 
@@ -79,7 +88,7 @@ std::string ContinueTokens::seal(std::string_view content, const ListScope& scop
 }
 
 std::string ContinueTokens::write(const ContinueToken& token, const ListScope& scope) const {
-  const std::string content = fmt::format("{} {} {}", token.revision, token.ns, token.name);
+  const std::string content = fmt::format("{} {} {} {}", token.revision, token.since, token.ns, token.name);
   return base64_encode(version + seal(content, scope) + content, Base64::url_raw);
 }
 

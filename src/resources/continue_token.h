@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -15,7 +16,8 @@ namespace vg::resources {
 
 // The key behind which a list goes on, and the state it goes on with.
 struct ContinueToken {
-  Revision revision = 0;  // 0: whatever is newest, for a client that was told that its state is gone
+  Revision revision = 0;   // 0: whatever is newest, for a client that was told that its state is gone
+  std::int64_t since = 0;  // when the list began, in seconds since 1970; 0 with no revision
   std::string ns, name;
 };
 

@@ -23,10 +23,12 @@ const Selectors none("", "");
 
 TEST(ContinueToken, ComesBackAsItWent) {
   const ContinueTokens tokens("secret");
-  const auto text = tokens.write({.revision = 42, .ns = "default", .name = "a"}, none.scope("pods", "default"));
+  const auto text = tokens.write({.revision = 42, .since = 1'700'000'000, .ns = "default", .name = "a"},
+                                 none.scope("pods", "default"));
   const auto read = tokens.read(text, none.scope("pods", "default"));
   ASSERT_TRUE(read);
   EXPECT_EQ(read->revision, 42u);
+  EXPECT_EQ(read->since, 1'700'000'000);
   EXPECT_EQ(read->ns, "default");
   EXPECT_EQ(read->name, "a");
   const auto cluster = tokens.read(tokens.write({.revision = 0, .ns = "", .name = "n"}, none.scope("nodes", "")),

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "base/budgets.h"
 #include "base/off_loop.h"
 #include "base/phrases.h"
+#include "base/store_limits.h"
 #include "objects/change.h"
 #include "objects/turn.h"
 #include "resources/output.h"
@@ -18,21 +20,40 @@
 namespace vg::resources {
 namespace {
 
-// Where a list begins and which state it shows, from what was asked (pure but for the store's newest revision).
+constexpr std::string_view list_too_old =
+    "the continue token is too old: the list began more than 8 minutes ago; go on with the continue token of this "
+    "answer, which shows the rest as it is now, or list again without continue";
+static_assert(store_limits::list_age_max == std::chrono::minutes(8), "it is told above");
+
+// Where a list begins and which state it shows, from what was asked (pure but for the store's newest revision, and the
+// time).
 struct Plan {
   Revision at_revision = 0;  // 0: now
+  std::int64_t since = 0;    // when its first page was asked for, in seconds since 1970
   std::string after_ns, after_name;
+  bool too_old = false;  // for its clients to count on that state
 };
 
+Plan continued(ContinueToken token, std::int64_t now) {
+  Plan plan{.at_revision = token.revision,
+            .since = token.revision == 0 ? now : token.since,
+            .after_ns = std::move(token.ns),
+            .after_name = std::move(token.name)};
+  plan.too_old = std::chrono::seconds(now - plan.since) > store_limits::list_age_max;
+  return plan;
+}
+
 Result<Plan> plan_list(const ApiBackend& backend, const ListScope& scope, const ListOptions& options) {
+  const std::int64_t now =
+      std::chrono::floor<std::chrono::seconds>(backend.clock.wall_now()).time_since_epoch().count();
   Plan plan;
+  plan.since = now;
   if (!options.continue_token.empty()) {
     if (!options.resource_version.empty() && options.resource_version != "0")
       return fail(Status::bad_request("resourceVersion is mutually exclusive with continue; remove it"));
     auto token = backend.continue_tokens.read(options.continue_token, scope);
     if (!token) return fail(std::move(token.error()));
-    plan = {.at_revision = token->revision, .after_ns = std::move(token->ns), .after_name = std::move(token->name)};
-    return plan;
+    return continued(std::move(*token), now);
   }
   if (options.revision == 0) return plan;  // unset or "0": the newest is as good as any
   // A page of a stated version has always been that version exactly, since the pages that follow continue it.
@@ -103,6 +124,13 @@ Task<std::expected<Listed, ListRefusal>> list_objects(ApiBackend& backend, Core&
   const ListScope scope{.resource = resource.key, .ns = ns, .labels = options.labels, .fields = options.fields};
   const auto plan = plan_list(backend, scope, options);
   if (!plan) co_return std::unexpected(ListRefusal{plan.error(), {}});
+  // The rest of the list can still be had, only not as it was when the list began.
+  const auto without_state = [&](Status status) {
+    return std::unexpected(ListRefusal{
+        std::move(status),
+        backend.continue_tokens.write({.revision = 0, .ns = plan->after_ns, .name = plan->after_name}, scope)});
+  };
+  if (plan->too_old) co_return without_state(Status::expired(std::string(list_too_old)));
 
   const ListQuery query{.resource = resource.key,
                         .ns = ns,
@@ -116,12 +144,8 @@ Task<std::expected<Listed, ListRefusal>> list_objects(ApiBackend& backend, Core&
       co_return std::unexpected(ListRefusal{std::move(seated.error()), {}});
   auto page = co_await off_loop(core, bytes, [&] { return backend.store.list(query); });
   if (!page) {
-    ListRefusal refusal{std::move(page.error()), {}};
-    // The rest of the list can still be had, only not as it was when the list began.
-    if (refusal.status.code == 410 && !options.continue_token.empty())
-      refusal.continue_token =
-          backend.continue_tokens.write({.revision = 0, .ns = plan->after_ns, .name = plan->after_name}, scope);
-    co_return std::unexpected(std::move(refusal));
+    if (page.error().code == 410 && !options.continue_token.empty()) co_return without_state(std::move(page.error()));
+    co_return std::unexpected(ListRefusal{std::move(page.error()), {}});
   }
   if (!selection->everything()) {
     Turn turn = call ? Turn(core, backend.turns.at(core), call->payer()) : Turn(core);
@@ -132,8 +156,11 @@ Task<std::expected<Listed, ListRefusal>> list_objects(ApiBackend& backend, Core&
   const bool single = selection->exact_name() && (!ns.empty() || !resource.kind->namespaced);
   if (page->remaining > 0 && !listed.objects.empty() && !single) {
     const ObjectPtr last = listed.objects.back();
-    listed.continue_token = backend.continue_tokens.write(
-        {.revision = page->revision, .ns = std::string(last->ns()), .name = std::string(last->name())}, scope);
+    listed.continue_token = backend.continue_tokens.write({.revision = page->revision,
+                                                           .since = plan->since,
+                                                           .ns = std::string(last->ns()),
+                                                           .name = std::string(last->name())},
+                                                          scope);
     // With a selector nobody knows how many of the rest match.
     if (selection->everything()) listed.remaining = page->remaining;
   }
