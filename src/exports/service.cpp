@@ -154,7 +154,7 @@ Result<void> ExportService::Work::find(Export& exported) const {
 }
 
 Task<void> ExportService::Work::serve(Call& call) {
-  Export about;
+  Export exported;
   auto path = parse_export_path(call.rest());
   if (!path) co_return call.refuse(path.error());
   exported.path = std::move(*path);
