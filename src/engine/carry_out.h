@@ -38,8 +38,8 @@ class Carrier {
     resources::Backend& backend;
     Core& core;
     EventRecorder& events;
-    NodeLink* nodes = nullptr;  // null: no node can be asked
-    EventSink* sink = nullptr;  // takes events off this core; null: they are written here
+    NodeLink* nodes = nullptr;       // null: no node can be asked
+    EventSink* sink = nullptr;       // takes events off this core; null: they are written here
     Elsewhere* elsewhere = nullptr;  // takes every second write; null: all are made here
   };
   explicit Carrier(Parts parts);

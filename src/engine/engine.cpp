@@ -62,8 +62,7 @@ class Engine::Work {
                   .events = events_,
                   .nodes = parts.nodes,
                   .sink = parts.events,
-                  .elsewhere = parts.elsewhere}),
-        index_(parts.backend.store, parts.config, opened_) {
+                  .elsewhere = parts.elsewhere}) {
     add_loops();
     add_sources();
     if (parts.disks) parts.disks->on_change([wakeup = wakeup_] { wakeup->signal(); });
@@ -125,7 +124,7 @@ class Engine::Work {
   EventRecorder events_;
   Carrier carrier_;
   Opened opened_;
-  Index index_;
+  Index index_{parts_.backend.store, parts_.config, opened_};
   std::uint64_t nodes_then_ = 0;  // when those that wait for one were last woken
   WorkQueue::Instant may_wake_ = {};
   const NoDisks no_disks_;
@@ -207,7 +206,8 @@ void Engine::Work::look_at_all(Source& source) {
     for (Loop* loop : source.own) loop->queue.add(key);
     if (source.finds_missing) {
       const OpenedPtr opened = opened_.open(*object);
-      trigger(source, {.happened = controllers::Happened::added, .before = nullptr, .after = opened->root().if_object()},
+      trigger(source,
+              {.happened = controllers::Happened::added, .before = nullptr, .after = opened->root().if_object()},
               StoreWorld(store(), index_.kept(), disks(), opened_), true);
     }
   }

@@ -3,8 +3,9 @@
 // of it. One object has one pass at a time; failures wait longer each time; every object is looked at again now and
 // then.
 //
-// All of it runs on one core. Whoever has many objects does not keep others waiting: passes take turns with everything
-// else on the core, and objects with one another.
+// Passes run on one core; events, and every second write, are made on another one if there is one. Whoever has many
+// objects does not keep others waiting: passes take turns with everything else on the core, and objects with one
+// another.
 #pragma once
 
 #include <memory>

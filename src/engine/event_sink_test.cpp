@@ -87,8 +87,8 @@ TEST_F(EventSinkTest, WhatIsToldOnceIsNotCounted) {
 TEST_F(EventSinkTest, NothingOfThePassIsNeededLater) {
   {
     const std::string name = "short-lived", host = "node-with-a-long-name-that-is-on-the-heap";
-    EXPECT_TRUE(sink_->take({.api_version = "v1", .kind = "ConfigMap", .ns = "ns", .name = name, .uid = name},
-                            Event{.reason = "Happened", .message = "m"}, {.component = "toy", .host = host}));
+    EXPECT_TRUE(
+        sink_->take(about(name), Event{.reason = "Happened", .message = "m"}, {.component = "toy", .host = host}));
   }
   ASSERT_TRUE(await_events(1));
   EXPECT_THAT(told("short-lived"), ElementsAre("m"));
@@ -109,11 +109,13 @@ TEST_F(EventSinkTest, WhenTooManyWaitItTakesNoMore) {
 }
 
 TEST_F(EventSinkTest, WhatWaitsWhenItStopsIsNotWritten) {
-  http::test::run_on(other_core(), [](EventSinkTest& test) -> Task<void> {
-    EXPECT_TRUE(test.tell("a", "lost"));
-    test.sink_->stop();
+  http::test::run_on(other_core(), [](std::function<void()> there) -> Task<void> {
+    there();
     co_return;
-  }(*this));
+  }([this] {
+                       EXPECT_TRUE(tell("a", "lost"));
+                       sink_->stop();
+                     }));
   EXPECT_LE(store_->count("events"), 1U);
 }
 

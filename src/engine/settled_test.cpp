@@ -101,7 +101,7 @@ TEST_F(SettledTest, FailuresElsewhereComeBackToo) {
   EXPECT_EQ(thrown, "no");
   const bool there = http::test::run_on(core(), [](Elsewhere& other, Core& home) -> Task<bool> {
     const bool ran_there = co_await other.run(home, [](Core& on) -> Task<bool> { co_return on.here(); }(other.core()));
-    co_return ran_there && home.here();
+    co_return ran_there&& home.here();
   }(elsewhere, core()));
   EXPECT_TRUE(there);
   http::test::run_on(other_core(), [](Elsewhere& done) -> Task<void> {
@@ -139,7 +139,8 @@ TEST_F(SettledTest, TheLastUsedStayOpen) {
     const std::string name = fmt::format("n{}", i);
     json::Value map = config_map(name);
     map.get_object()["data"] = json::Value({{"x", std::string(limits::opened_object_bytes_max / 2, 'x')}});
-    ASSERT_FALSE(write({.verb = Verb::create, .resource = config_maps, .ns = "ns", .name = name, .document = map}).hard);
+    ASSERT_FALSE(
+        write({.verb = Verb::create, .resource = config_maps, .ns = "ns", .name = name, .document = map}).hard);
     opened.open(*store_->get(config_maps, "ns", name));
   }
   EXPECT_TRUE(kept.expired());

@@ -103,11 +103,11 @@ inline Pass toy_finish(const Turn& turn, const Pass&, const Carried& carried) {
 }
 
 inline constexpr Controller toy_row{.name = "toy",
-                             .resource = config_maps,
-                             .component = "toy-controller",
-                             .triggers = {},
-                             .sync = toy_sync,
-                             .finish = toy_finish};
+                                    .resource = config_maps,
+                                    .component = "toy-controller",
+                                    .triggers = {},
+                                    .sync = toy_sync,
+                                    .finish = toy_finish};
 
 class EngineTest : public testing::Test {
  protected:

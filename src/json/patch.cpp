@@ -1,5 +1,4 @@
 #include "json/patch.h"
-#include "json/equal.h"
 
 #include <fmt/format.h>
 
@@ -13,6 +12,7 @@
 #include "base/limits.h"
 #include "base/phrases.h"
 #include "json/access.h"
+#include "json/equal.h"
 #include "json/pointer.h"
 #include "json/write.h"
 

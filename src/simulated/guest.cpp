@@ -123,8 +123,7 @@ void run(Guest& guest) {
   if (has_agent && !holds(guest, "Paused")) connect_agent(guest);
   show_interfaces(guest);
   show_migratable(guest);
-  draft.pass.settled =
-      (has_agent || guest.settings.no_agent) && !guest.settings.crash && !guest.settings.poweroff;
+  draft.pass.settled = (has_agent || guest.settings.no_agent) && !guest.settings.crash && !guest.settings.poweroff;
   draft.tell(EventType::normal, "Created", "VirtualMachineInstance defined.");
   draft.tell(EventType::normal, "Started", "VirtualMachineInstance started.");
 }

@@ -69,9 +69,8 @@ class LinkTest : public testing::Test {
   template <class T>
   T run(Task<T> task) {
     std::optional<T> result;
-    const Background running([](Task<T> work, std::optional<T>& into) -> Task<void> {
-      into.emplace(co_await work);
-    }(std::move(task), result));
+    const Background running([](Task<T> work, std::optional<T>& into) -> Task<void> { into.emplace(co_await work); }(
+                                                                          std::move(task), result));
     for (int step = 0; step < 1000 && !result && core_.step(); ++step) {
     }
     if (!result) throw std::runtime_error("the task does not end");
@@ -95,15 +94,15 @@ class LinkTest : public testing::Test {
     }
     ASSERT_TRUE(stored);
   }
-  Result<NodeAnswer> call(std::string_view what, std::string_view name = "a", std::string_view node = "simulated:ours") {
+  Result<NodeAnswer> call(std::string_view what, std::string_view name = "a",
+                          std::string_view node = "simulated:ours") {
     const std::string target = fmt::format("/v1/namespaces/n/virtualmachineinstances/{}/{}", name, what);
     return run(link_.call(core_, {.host = std::string(node), .port = 0},
                           {.method = "PUT", .target = target, .timeout = std::chrono::seconds(1)}));
   }
   std::string condition(std::string_view type) {
     json::Document memory;
-    const json::Value vmi =
-        resources::load_object(*store_.get(controllers::kinds::vmi, "n", "a"), memory.storage());
+    const json::Value vmi = resources::load_object(*store_.get(controllers::kinds::vmi, "n", "a"), memory.storage());
     return std::string(controllers::condition_status(json::get_object(vmi, "status"), type));
   }
 
