@@ -146,8 +146,9 @@ Task<void> Carrier::tell(const controllers::EventObject& involved, const control
       print_rfc3339({.seconds = Timestamp::from(parts_.backend.clock.wall_now()).seconds, .nanoseconds = 0});
   EventWrite wanted = parts_.events.write(involved, event, source, now, ++serial_, arena.storage());
   const resources::Resource& resource = *resources::find_resource(controllers::kinds::event);
+  const std::string_view named = wanted.is_new ? std::string_view() : std::string_view(wanted.name);
   resources::ObjectRequest request(parts_.backend, parts_.core, nullptr, resource, resource.kind->storage_version(),
-                                   controller_, {.ns = wanted.ns, .name = wanted.is_new ? "" : wanted.name});
+                                   controller_, {.ns = wanted.ns, .name = named});
   request.manager = manager_of(Account::controller);
   Result<void> written;
   if (wanted.is_new) {
@@ -161,6 +162,8 @@ Task<void> Carrier::tell(const controllers::EventObject& involved, const control
   if (written) co_return;
   parts_.events.forget(wanted.ns, wanted.name);
   // Nobody waits for an event: what it is about happened all the same.
+  if (!wanted.is_new && written.error().code != 404)  // else it was old, and is gone
+    log::info("an event could not be counted", {{"reason", event.reason}, {"cause", written.error().message}});
   if (wanted.is_new)
     log::info("an event could not be stored", {{"reason", event.reason}, {"cause", written.error().message}});
   else

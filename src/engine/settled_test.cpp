@@ -111,7 +111,8 @@ TEST_F(SettledTest, FailuresElsewhereComeBackToo) {
 }
 
 TEST_F(SettledTest, ObjectsStayOpenWithoutTheirOwners) {
-  create("a");
+  create_object(config_maps, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"ns"},
+      "data":{"state":"new"}})");
   const ObjectPtr stored = store_->get(config_maps, "ns", "a");
   ASSERT_TRUE(stored->json().contains("managedFields"));
   Opened opened;
@@ -153,10 +154,12 @@ TEST_F(SettledTest, AnUpdateWithoutOwnersKeepsThem) {
     if (state_of(turn) != "done") pass.add(state(turn, "done"));
     return pass;
   };
-  create("a");
+  create_object(config_maps, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"ns"},
+      "data":{"others":"own"}})");
   start({&toy_row, 1});
   ASSERT_TRUE(await([&] { return text_at(config_maps, "a", {"data", "state"}) == "done"; }));
-  EXPECT_TRUE(store_->get(config_maps, "ns", "a")->json().contains(R"("f:state")"));
+  for (const std::string_view owned : {R"("f:state")", R"("f:others")"})
+    EXPECT_TRUE(store_->get(config_maps, "ns", "a")->json().contains(owned)) << owned;
 }
 
 }  // namespace
