@@ -39,8 +39,14 @@ class Client:
         self.connection = connect(port, state)
 
     def ask(self, method, path, body=None, **headers):
-        self.connection.request(method, path, body=None if body is None else json.dumps(body), headers={**self.headers, **headers})
-        answer = self.connection.getresponse()
+        body = None if body is None else json.dumps(body)
+        self.connection.request(method, path, body=body, headers={**self.headers, **headers})
+        try:
+            answer = self.connection.getresponse()
+        except http.client.RemoteDisconnected:  # it was idle for long
+            self.connection.close()
+            self.connection.request(method, path, body=body, headers={**self.headers, **headers})
+            answer = self.connection.getresponse()
         text = answer.read()
         if answer.status >= 300:
             raise RuntimeError(f"{method} {path}: {answer.status} {text[:300]}")
