@@ -389,6 +389,9 @@ class Storage(e2e.Scratch):
                 self.assertEqual(done["status"]["progress"], "N/A")
                 self.assertEqual(self.image(name)[:MIB], raw)
                 self.assertEqual(self.curl("/v1beta1/upload", token, *send, path), 503)
+        listed = self.good(self.ask("GET", "/apis/upload.cdi.kubevirt.io/v1beta1"))["resources"]
+        self.assertEqual([(one["kind"], one["verbs"]) for one in listed], [("UploadTokenRequest", ["create"])])
+        self.assertEqual(self.ask("GET", TOKENS)[0], 405)
         self.assertEqual(self.curl("/v1beta1/upload", None, *send, path), 400)
         self.assertEqual(self.curl("/v1beta1/upload", "x.y", *send, path), 401)
         self.assertEqual(self.curl("/v1beta1/upload", self.token("nobody"), *send, path), 503)

@@ -58,6 +58,20 @@ constexpr std::array<std::string_view, 1> create_verbs{"create"};
 constexpr std::array<std::string_view, 3> read_verbs{"get", "list", "watch"};
 constexpr std::array<std::string_view, 1> get_verbs{"get"};
 
+// Tokens for uploads (spec storage UPL-10), which src/uploads gives out: asked for, and never an object.
+constexpr std::string_view upload_group = "upload.cdi.kubevirt.io", upload_version = "v1beta1";
+constexpr std::array<std::string_view, 2> upload_short_names{"utr", "utrs"};
+
+std::vector<ApiResource> upload_entries() {
+  return {{.name = "uploadtokenrequests",
+           .singular = "uploadtokenrequest",
+           .kind = "UploadTokenRequest",
+           .namespaced = true,
+           .verbs = create_verbs,
+           .short_names = upload_short_names,
+           .categories = {}}};
+}
+
 // A kind that is never stored is either a question with a path of its own, or the body of one of the parts above.
 bool is_question(const api::Kind& kind) {
   return (kind.group == "authentication.k8s.io" || kind.group == "authorization.k8s.io") && kind.kind != "TokenRequest";
@@ -118,6 +132,7 @@ std::vector<ApiGroup> make_groups() {
   std::erase_if(groups, [](const ApiGroup& group) { return group.versions.empty(); });
   groups.push_back({.name = actions::group, .versions = {actions::versions.begin(), actions::versions.end()}});
   groups.push_back({.name = trace_group, .versions = {trace_version}});
+  groups.push_back({.name = upload_group, .versions = {upload_version}});
   for (ApiGroup& group : groups) std::ranges::sort(group.versions, {}, version_rank);
   std::ranges::sort(groups, {}, [](const ApiGroup& group) {
     return std::pair(std::ranges::find(leading_groups, group.name) - leading_groups.begin(), group.name);
@@ -201,6 +216,7 @@ std::vector<ApiResource> api_resources(std::string_view group, std::string_view 
   if (group == actions::group && std::ranges::find(actions::versions, version) != actions::versions.end())
     return subresource_entries();
   if (group == trace_group && version == trace_version) return trace_entries();
+  if (group == upload_group && version == upload_version) return upload_entries();
   std::vector<ApiResource> out;
   for (const api::Kind& kind : api::kinds()) {
     const api::KindVersion* found = kind.group == group && is_listed(kind) ? kind.version(version) : nullptr;

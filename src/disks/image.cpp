@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "base/disk_limits.h"
 #include "json/access.h"
@@ -112,14 +113,14 @@ Outcome<> check_head(ImageFormat format, std::string_view head) {
 }
 
 std::optional<std::uint64_t> claimed_size(ImageFormat format, std::string_view head, std::uint64_t file_bytes) {
-  constexpr std::uint64_t sector_bytes = 512, sectors_max = std::uint64_t{1} << 54U;
+  constexpr std::uint64_t sector_bytes = 512, everything = std::numeric_limits<std::uint64_t>::max();
   switch (format) {
     case ImageFormat::raw:
       return file_bytes;
     case ImageFormat::qcow2:
       return big_endian(head, 24, 8);
     case ImageFormat::vmdk:
-      return std::min(little_endian(head, 12, 8), sectors_max) * sector_bytes;
+      return std::min(little_endian(head, 12, 8), everything / sector_bytes) * sector_bytes;
     case ImageFormat::vdi:
       return little_endian(head, 368, 8);
     case ImageFormat::vpc:

@@ -63,7 +63,7 @@ TEST(Image, ClaimsASize) {
   EXPECT_EQ(claimed_size(ImageFormat::raw, "", 77), 77);
   EXPECT_EQ(claimed_size(ImageFormat::qcow2, with("QFI\xfb", 24, "\0\0\0\1\0\0\0\0"s), 77), 1ULL << 32U);
   EXPECT_EQ(claimed_size(ImageFormat::vmdk, with("KDMV", 12, "\2\0\0\0\0\0\0\0"s), 77), 1024);
-  EXPECT_EQ(claimed_size(ImageFormat::vmdk, with("KDMV", 12, std::string(8, '\xff')), 77), 1ULL << 63U);
+  EXPECT_EQ(claimed_size(ImageFormat::vmdk, with("KDMV", 12, std::string(8, '\xff')), 77), ~511ULL);
   EXPECT_EQ(claimed_size(ImageFormat::vdi, with("", 368, "\0\1\0\0\0\0\0\0"s), 77), 256);
   EXPECT_EQ(claimed_size(ImageFormat::vpc, with("conectix", 48, "\0\0\0\0\0\0\1\0"s), 77), 256);
   EXPECT_EQ(claimed_size(ImageFormat::vhdx, with("vhdxfile", 0, ""), 77), std::nullopt);

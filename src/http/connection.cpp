@@ -610,41 +610,6 @@ Task<Result<std::string_view>> Connection::read_chunked(std::size_t limit) {
   co_return std::string_view(body);
 }
 
-// The bytes inside the chunks, as they come.
-Task<Result<void>> Connection::take_chunks(const BodySink& take) {
-  Work& work = *work_;
-  ChunkedDecoder decoder;
-  std::size_t raw = 0;
-  for (;;) {
-    const std::size_t start = work.begin + head_bytes_ + body_used_;
-    const auto step = decoder.next({work.buffer.get() + start, work.end - start});
-    body_used_ += step.consumed;
-    raw += step.consumed;
-    switch (step.progress) {
-      case ChunkedDecoder::Progress::data:
-        if (auto taken = take(step.data); !taken) {
-          close_after_ = linger_after_ = true;
-          co_return taken;
-        }
-        break;
-      case ChunkedDecoder::Progress::done:
-        co_return Result<void>();
-      case ChunkedDecoder::Progress::failed:
-        close_after_ = linger_after_ = true;
-        co_return fail(Status::bad_request(decoder.error()));
-      case ChunkedDecoder::Progress::more: {
-        // All of it was used: the next bytes may take its place.
-        work.end = work.begin + head_bytes_;
-        body_used_ = 0;
-        std::size_t got = 0;
-        const IoError error = co_await read_more({work.buffer.get() + work.end, work.capacity - work.end}, got, raw);
-        if (error != IoError::none) co_return body_failed(error);
-        work.end += got;
-      }
-    }
-  }
-}
-
 // The rest of a body that the handler did not want, so that the next request can be found. False when it is not worth
 // it.
 Task<bool> Connection::discard_body() {

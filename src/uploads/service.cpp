@@ -274,7 +274,7 @@ Task<Result<void>> UploadService::Work::receive(Call& call, const Target& target
   co_return received;
 }
 
-// What can be said at once of the format, before an asynchronous upload is answered.
+// UPL-29, UPL-30: what can be said at once of the format, before an asynchronous upload is answered.
 Result<void> UploadService::Work::accept(const Target& target) const {
   auto disks = disks::DiskFolder::open(parts_.folder);
   const auto folder = disks ? disks->claim(target.name) : std::unexpected(disks.error());
