@@ -353,6 +353,23 @@ class Storage(e2e.Scratch):
         self.good(self.ask("DELETE", f"{VOLUMES}/copy"))
         self.until("the end of the folder", lambda: not os.path.exists(self.disk("copy")))
 
+    def test_every_class_has_a_profile(self):
+        classes, profiles = "/apis/storage.k8s.io/v1/storageclasses", "/apis/cdi.kubevirt.io/v1beta1/storageprofiles"
+        self.good(self.ask("POST", classes, {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "other"}, "provisioner": "example.com/x"}))
+
+        def reasons():
+            items = self.good(self.ask("GET", profiles))["items"]
+            return {one["metadata"]["name"]: [c["reason"] for c in one.get("status", {}).get("conditions", [])] for one in items}
+        self.until("the profile", lambda: reasons() == {"local": ["RecognizedProvisioner"], "other": ["UnrecognizedProvisioner"]})
+        sets = [{"accessModes": ["ReadWriteMany"], "volumeMode": "Filesystem"}]
+        self.good(self.ask("PATCH", f"{profiles}/local", {"spec": {"claimPropertySets": sets}}, "application/merge-patch+json"))
+        self.until("what was named", lambda: self.ask("GET", f"{profiles}/local")[1]["status"]["claimPropertySets"] == sets)
+        self.good(self.volume("shared", {"blank": {}}))
+        self.phase("shared", "Succeeded")
+        self.assertEqual(self.good(self.ask("GET", f"{CLAIMS}/shared"))["spec"]["accessModes"], ["ReadWriteMany"])
+        self.good(self.ask("DELETE", f"{classes}/other"))
+        self.until("the end of the profile", lambda: "other" not in reasons())
+
     # --- uploads
 
     def token(self, claim):
