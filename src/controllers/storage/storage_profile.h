@@ -1,4 +1,4 @@
-// Storage profiles: one for each StorageClass, with what is known of it (spec storage 10.1).
+// Storage profiles: one for each StorageClass, with what is known of it (spec storage 10).
 #pragma once
 
 #include "controllers/controller.h"

@@ -17,7 +17,7 @@ const Key key{.ns = "", .name = "fast"};
 
 TestPass pass_of(TestWorld& world) { return sync(storage_profile_controller(), world, key); }
 
-// spec storage 10.1
+// spec storage 10
 TEST(StorageProfile, IsThereAsLongAsItsClass) {
   TestWorld world;
   EXPECT_THAT(effects_of(pass_of(world)), IsEmpty());
