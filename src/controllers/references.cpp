@@ -65,15 +65,29 @@ References of_export(const json::Object& object) {
   return all;
 }
 
+References of_data_source(const json::Object& object) {
+  References all;
+  const json::Object* source = member(member(&object, "spec"), "source");
+  for (const auto& [kind, word] : {std::pair("pvc", "claim"), std::pair("dataSource", "source")}) {
+    const json::Object* named = member(source, kind);
+    std::string_view ns = text(named, "namespace");
+    if (ns.empty()) ns = metadata_text(object, "namespace");
+    if (!text(named, "name").empty()) add(all, word, fmt::format("{}/{}", ns, text(named, "name")));
+  }
+  return all;
+}
+
 struct Row {
   std::string_view resource;
   References (*of)(const json::Object& object);
+  bool elsewhere = false;
 };
 constexpr Row rows[] = {
     {.resource = kinds::snapshot, .of = of_snapshot},
     {.resource = kinds::restore, .of = of_restore},
     {.resource = kinds::clone, .of = of_clone},
     {.resource = kinds::vm_export, .of = of_export},
+    {.resource = kinds::data_source, .of = of_data_source, .elsewhere = true},
 };
 
 const Row* row_of(std::string_view resource) {
@@ -87,6 +101,11 @@ const Row* row_of(std::string_view resource) {
 std::string_view with_references(std::string_view resource) {
   const Row* row = row_of(resource);
   return row ? row->resource : std::string_view();
+}
+
+bool refers_elsewhere(std::string_view resource) {
+  const Row* row = row_of(resource);
+  return row && row->elsewhere;
 }
 
 std::vector<std::string> references_of(std::string_view resource, const json::Object& object) {

@@ -14,8 +14,11 @@ namespace vg::controllers {
 // The resource's name as it lives as long as the program; empty for a resource whose objects name none.
 std::string_view with_references(std::string_view resource);
 
-// "vm/NAME", "snapshot/NAME", "claim/NAME", "secret/NAME" and, of a clone, "target/NAME". Those that are over wait for
-// nobody.
+// Whether its objects name some of other namespaces too: they are known as "NAMESPACE/NAME", in the namespace "".
+bool refers_elsewhere(std::string_view resource);
+
+// "vm/NAME", "snapshot/NAME", "claim/NAME", "secret/NAME" and, of a clone, "target/NAME"; of a DataSource
+// "claim/NAMESPACE/NAME" and "source/NAMESPACE/NAME". Those that are over wait for nobody.
 std::vector<std::string> references_of(std::string_view resource, const json::Object& object);
 
 }  // namespace vg::controllers

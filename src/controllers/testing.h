@@ -124,8 +124,12 @@ class TestWorld final : public World {
                                      std::string_view target) const override {
     std::vector<std::string> names;
     for (const json::Object* object : list(resource, ns))
-      if (std::ranges::count(references_of(resource, *object), target) != 0)
-        names.emplace_back(json::get_string_or(*json::get_object(*object, "metadata"), "name"));
+      if (std::ranges::count(references_of(resource, *object), target) != 0) {
+        const json::Object& metadata = *json::get_object(*object, "metadata");
+        const std::string name(json::get_string_or(metadata, "name"));
+        names.push_back(
+            refers_elsewhere(resource) ? std::string(json::get_string_or(metadata, "namespace")) + "/" + name : name);
+      }
     return names;
   }
   const Nodes& nodes() const override { return nodes_; }

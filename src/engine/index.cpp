@@ -32,14 +32,24 @@ bool changes_counts(const Effect& effect) {
          !controllers::MigrationInfo::read(effect.document.get_object()).is_final();
 }
 
+// Under which name it is kept.
+struct Referrer {
+  Referrer(std::string_view resource, std::string_view of_ns, std::string_view of_name) : ns(of_ns), name(of_name) {
+    if (!controllers::refers_elsewhere(resource)) return;
+    name = std::string(of_ns) + "/" + name;
+    ns.clear();
+  }
+  std::string ns, name;
+};
+
 }  // namespace
 
 void Index::put_references(std::string_view resource, const json::Object& object) {
   const json::Object* metadata = json::get_object(object, "metadata");
   if (!metadata) return;
   const std::vector<std::string> targets = controllers::references_of(resource, object);
-  kept_.references[resource].put(json::get_string_or(*metadata, "namespace"), json::get_string_or(*metadata, "name"),
-                                 {targets.begin(), targets.end()});
+  const Referrer who(resource, json::get_string_or(*metadata, "namespace"), json::get_string_or(*metadata, "name"));
+  kept_.references[resource].put(who.ns, who.name, {targets.begin(), targets.end()});
 }
 
 void Index::put(std::string_view resource, const json::Object& object) {
@@ -71,7 +81,10 @@ void Index::put_newest(std::string_view resource, std::string_view ns, std::stri
   if (resource == kinds::node) return kept_.nodes.forget(name);
   if (resource == kinds::migration) return kept_.migrations.forget(ns, name);
   if (resource == kinds::vm) return kept_.vm_claims.forget(ns, name);
-  if (!controllers::with_references(resource).empty()) return kept_.references[resource].forget(ns, name);
+  if (!controllers::with_references(resource).empty()) {
+    const Referrer who(resource, ns, name);
+    return kept_.references[resource].forget(who.ns, who.name);
+  }
   kept_.nodes.remove_of(ns, name);
   kept_.claims.forget(ns, name);
   kept_.migrations.forget_vmi(ns, name);

@@ -129,29 +129,25 @@ Pass sync(const Turn& turn) {
   return pass;
 }
 
-// Those that name the object.
-std::vector<Key> that_name(const World& world, std::string_view member, std::string_view ns, std::string_view name) {
+// Those that name the object: `word` as in references.h.
+std::vector<Key> that_name(const World& world, std::string_view word, const json::Object& object) {
   std::vector<Key> keys;
-  for (const json::Object* one : world.list(kinds::data_source, "")) {
-    const json::Object* source = source_in(*one, "spec");
-    const json::Object* named = source ? json::get_object(*source, member) : nullptr;
-    if (!named || json::get_string_or(*named, "name") != name) continue;
-    const std::string_view own = metadata_text(*one, "namespace");
-    const std::string_view where = json::get_string_or(*named, "namespace", own);
-    if (where == ns || where.empty())
-      keys.push_back({.ns = std::string(own), .name = std::string(metadata_text(*one, "name"))});
+  const std::string target =
+      fmt::format("{}/{}/{}", word, metadata_text(object, "namespace"), metadata_text(object, "name"));
+  for (const std::string& one : world.referring(kinds::data_source, "", target)) {
+    const std::size_t slash = one.find('/');
+    keys.push_back({.ns = one.substr(0, slash), .name = one.substr(slash + 1)});
   }
   return keys;
 }
 
 std::vector<Key> of_claim(const Change& change, const World& world) {
   if (change.before && change.after && phase_of(*change.before) == phase_of(*change.after)) return {};
-  return that_name(world, "pvc", metadata_text(change.object(), "namespace"), metadata_text(change.object(), "name"));
+  return that_name(world, "claim", change.object());
 }
 
 std::vector<Key> of_source(const Change& change, const World& world) {
-  return that_name(world, "dataSource", metadata_text(change.object(), "namespace"),
-                   metadata_text(change.object(), "name"));
+  return that_name(world, "source", change.object());
 }
 
 constexpr std::array triggers =
