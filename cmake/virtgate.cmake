@@ -13,11 +13,16 @@ foreach(project kubevirt kubernetes)
 endforeach()
 configure_file(${CMAKE_SOURCE_DIR}/cmake/upstream_release.h.in ${CMAKE_BINARY_DIR}/generated/upstream_release.h @ONLY)
 
+# Functions have their names without them. With them a file takes a fifth longer to compile.
+option(VIRTGATE_LINES "Line numbers, for profiles, core files and what sanitizers find" OFF)
+# OFF is for a build that is run once, as `./dev sanitize` does: with sanitizers optimising is most of what a file costs.
+option(VIRTGATE_OPTIMISED "Optimise modules also where sanitizers look on" ON)
+
 add_library(vg_flags INTERFACE)
 target_include_directories(vg_flags INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_BINARY_DIR}/generated)
 target_compile_options(vg_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor -Werror
-  -fno-omit-frame-pointer -g1)
+  -fno-omit-frame-pointer $<IF:$<BOOL:${VIRTGATE_LINES}>,-g1,-g0>)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_options(vg_flags INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
 endif()
@@ -50,7 +55,8 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release")
   target_link_options(vg_flags INTERFACE -Wl,-z,pack-relative-relocs -Wl,--icf=safe -Wl,-z,keep-text-section-prefix)
 else()
   # With sanitizers a test takes three times as long to compile when it is optimised; what it tests is what runs long.
-  target_compile_options(vg_flags INTERFACE $<IF:$<BOOL:$<TARGET_PROPERTY:VIRTGATE_PLAIN>>,-O0,-O1>)
+  target_compile_options(vg_flags INTERFACE
+    $<IF:$<OR:$<BOOL:$<TARGET_PROPERTY:VIRTGATE_PLAIN>>,$<NOT:$<BOOL:${VIRTGATE_OPTIMISED}>>>,-O0,-O1>)
 endif()
 if(VIRTGATE_SANITIZE)
   target_compile_options(vg_flags INTERFACE -fsanitize=${VIRTGATE_SANITIZE} -fno-sanitize-recover=all)
@@ -69,9 +75,10 @@ option(VIRTGATE_PCH "Read the common headers once" ON)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -include-pch <PCH_FILE>)
 endif()
-set(VIRTGATE_COMMON_HEADERS <algorithm> <array> <chrono> <coroutine> <cstdint> <cstring> <expected> <functional> <map>
-  <memory> <mutex> <optional> <set> <span> <string> <string_view> <utility> <vector> <fmt/format.h> <boost/json/array.hpp>
-  <boost/json/object.hpp> <boost/json/string.hpp> <boost/json/value.hpp> <base/fmt_once.h>)
+set(VIRTGATE_COMMON_HEADERS <algorithm> <array> <charconv> <chrono> <coroutine> <cstdint> <cstring> <deque> <expected>
+  <filesystem> <functional> <map> <memory> <mutex> <optional> <set> <span> <string> <string_view> <thread> <utility> <variant>
+  <vector> <fmt/format.h> <boost/json/array.hpp> <boost/json/object.hpp> <boost/json/string.hpp> <boost/json/value.hpp>
+  <base/fmt_once.h>)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/base/fmt_once.h)
 file(SHA256 ${CMAKE_SOURCE_DIR}/src/base/fmt_once.h VIRTGATE_FMT_ONCE)
 
@@ -104,18 +111,19 @@ function(virtgate_use OWNER TARGET)
 endfunction()
 
 # Files of one module are compiled some at a time, which takes a third to a half of the time: headers are most of what is
-# read. A change compiles the batch of its file again, which is seconds. Tests stay apart: they have too many names in
-# common. OFF: each file for itself, which finds one that lacks an include, and tells tools that read
-# compile_commands.json about every file.
+# read. A change compiles the batch of its file again, which is seconds; tests are longer, so fewer of them are joined.
+# OFF: each file for itself, which finds one that lacks an include, and tells tools that read compile_commands.json about
+# every file.
 option(VIRTGATE_JOINED "Compile several files of a module as one" ON)
 set(VIRTGATE_JOINED_FILES_MAX 12)
+set(VIRTGATE_JOINED_TESTS_MAX 6)
 
-# virtgate_joined(SOURCES NAME FILES...): sets the variable SOURCES to what is compiled in place of the files.
-function(virtgate_joined SOURCES NAME)
+# virtgate_joined(SOURCES NAME FILES_MAX FILES...): sets the variable SOURCES to what is compiled in place of the files.
+function(virtgate_joined SOURCES NAME FILES_MAX)
   set(files ${ARGN})
   if(VIRTGATE_JOINED AND files)
     execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/source_batches.py --name ${NAME}
-      --output ${CMAKE_BINARY_DIR}/generated/joined --files-max ${VIRTGATE_JOINED_FILES_MAX} ${files}
+      --output ${CMAKE_BINARY_DIR}/generated/joined --files-max ${FILES_MAX} ${files}
       OUTPUT_VARIABLE joined OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
     string(REPLACE "\n" ";" files "${joined}")
     # A local name of one file may be that of a table in another one. Builds without joining still warn of shadows.
@@ -189,7 +197,7 @@ function(virtgate_module NAME)
     if(ARG_APART)
       list(REMOVE_ITEM all ${ARG_APART})
     endif()
-    virtgate_joined(joined ${NAME} ${all})
+    virtgate_joined(joined ${NAME} ${VIRTGATE_JOINED_FILES_MAX} ${all})
     add_library(vg_${NAME} STATIC ${joined} ${ARG_APART})
     target_link_libraries(vg_${NAME} PUBLIC vg_flags ${ARG_DEPENDS})
     set_target_properties(vg_${NAME} PROPERTIES VIRTGATE_FAST "${ARG_FAST}")
@@ -206,39 +214,40 @@ function(virtgate_module NAME)
     include(${CMAKE_SOURCE_DIR}/src/${NAME}/module.cmake)
   endif()
   if(tests AND GTest_FOUND)
-    virtgate_test(${NAME}_test ${tests})
+    virtgate_joined(joined ${NAME}_test ${VIRTGATE_JOINED_TESTS_MAX} ${tests})
+    virtgate_test(${NAME}_test ${joined})
     target_link_libraries(${NAME}_test PRIVATE vg_${NAME})
     virtgate_unit_test(${NAME}_test)
   endif()
 endfunction()
 
+# Everything but main.cpp is a library, vg_FOLDER, so that tests link what the program is made of.
 function(virtgate_program NAME FOLDER)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${FOLDER}/*.cpp)
   set(tests ${sources})
-  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cpp$")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
-  if(sources)
-    # main.cpp is compiled again after every commit (build_info.h).
-    list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
-    virtgate_joined(joined ${NAME} ${sources})
-    add_executable(${NAME} ${joined} ${CMAKE_SOURCE_DIR}/${FOLDER}/main.cpp)
-    set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
-    # main.cpp alone knows what the program is built from.
-    add_custom_target(${NAME}_build_info BYPRODUCTS ${CMAKE_BINARY_DIR}/generated/build_info.h
-      COMMAND ${CMAKE_COMMAND} -D SOURCE_DIR=${CMAKE_SOURCE_DIR} -D OUTPUT=${CMAKE_BINARY_DIR}/generated/build_info.h
-      -P ${CMAKE_SOURCE_DIR}/cmake/build_info.cmake COMMENT "" VERBATIM)
-    add_dependencies(${NAME} ${NAME}_build_info)
-    if(CMAKE_BUILD_TYPE STREQUAL "Release")  # sanitizers want the shared ones
-      target_link_options(${NAME} PRIVATE -static-libstdc++ -static-libgcc)
-    endif()
-    target_link_libraries(${NAME} PRIVATE ${ARG_DEPENDS})
-    virtgate_use(common_of_programs ${NAME})
+  virtgate_joined(joined ${FOLDER} ${VIRTGATE_JOINED_FILES_MAX} ${sources})
+  add_library(vg_${FOLDER} STATIC ${joined})
+  target_include_directories(vg_${FOLDER} PUBLIC ${CMAKE_SOURCE_DIR}/${FOLDER})
+  target_link_libraries(vg_${FOLDER} PUBLIC ${ARG_DEPENDS})
+  virtgate_use(common_of_modules vg_${FOLDER})
+  # main.cpp is compiled again after every commit: it alone knows what the program is built from (build_info.h).
+  add_executable(${NAME} ${CMAKE_SOURCE_DIR}/${FOLDER}/main.cpp)
+  set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+  add_custom_target(${NAME}_build_info BYPRODUCTS ${CMAKE_BINARY_DIR}/generated/build_info.h
+    COMMAND ${CMAKE_COMMAND} -D SOURCE_DIR=${CMAKE_SOURCE_DIR} -D OUTPUT=${CMAKE_BINARY_DIR}/generated/build_info.h
+    -P ${CMAKE_SOURCE_DIR}/cmake/build_info.cmake COMMENT "" VERBATIM)
+  add_dependencies(${NAME} ${NAME}_build_info)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release")  # sanitizers want the shared ones
+    target_link_options(${NAME} PRIVATE -static-libstdc++ -static-libgcc)
   endif()
+  target_link_libraries(${NAME} PRIVATE vg_${FOLDER})
   if(tests AND GTest_FOUND)
-    virtgate_joined(joined ${FOLDER}_test ${sources})
-    virtgate_test(${FOLDER}_test ${tests} ${joined})
-    target_link_libraries(${FOLDER}_test PRIVATE ${ARG_DEPENDS})
+    virtgate_joined(joined ${FOLDER}_test ${VIRTGATE_JOINED_TESTS_MAX} ${tests})
+    virtgate_test(${FOLDER}_test ${joined})
+    target_link_libraries(${FOLDER}_test PRIVATE vg_${FOLDER})
     virtgate_unit_test(${FOLDER}_test)
   endif()
 endfunction()
@@ -279,6 +288,11 @@ set(VIRTGATE_FUZZ_MODULES_list vg_resources)
 set(VIRTGATE_FUZZ_MODULES_apply vg_resources)
 function(virtgate_fuzzers FOLDER)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${FOLDER}/*_fuzz.cpp)
+  if(NOT VIRTGATE_FUZZ)
+    add_library(fuzz_replay_main STATIC ${CMAKE_SOURCE_DIR}/${FOLDER}/replay_main.cpp)
+    target_link_libraries(fuzz_replay_main PRIVATE vg_flags)
+    virtgate_use(common_of_modules fuzz_replay_main)
+  endif()
   foreach(source ${sources})
     get_filename_component(name ${source} NAME_WE)
     string(REGEX REPLACE "_fuzz$" "" subject ${name})
@@ -286,11 +300,16 @@ function(virtgate_fuzzers FOLDER)
       add_executable(${name} ${source})
       target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     else()
-      add_executable(${name} ${source} ${CMAKE_SOURCE_DIR}/${FOLDER}/replay_main.cpp)
+      add_executable(${name} ${source})
+      target_link_libraries(${name} PRIVATE fuzz_replay_main)
       add_test(NAME fuzz_replay.${subject} COMMAND ${name} ${CMAKE_SOURCE_DIR}/${FOLDER}/corpus/${subject})
       set_tests_properties(fuzz_replay.${subject} PROPERTIES TIMEOUT 120 ENVIRONMENT "${VIRTGATE_TEST_ENVIRONMENT}")
     endif()
     target_link_libraries(${name} PRIVATE ${VIRTGATE_FUZZ_MODULES_${subject}})
+    if(GTest_FOUND)
+      set_target_properties(${name} PROPERTIES VIRTGATE_PLAIN ON)
+      virtgate_use(common_of_tests ${name})
+    endif()
   endforeach()
 endfunction()
 
@@ -299,8 +318,8 @@ endfunction()
 function(virtgate_contracts FOLDER)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${FOLDER}/*.cpp)
-  add_executable(contract_test ${sources} ${CMAKE_SOURCE_DIR}/cmd/standalone_api.cpp)
-  target_include_directories(contract_test PRIVATE ${CMAKE_SOURCE_DIR}/cmd)
+  virtgate_joined(joined contract_test ${VIRTGATE_JOINED_TESTS_MAX} ${sources})
+  add_executable(contract_test ${joined})
   target_link_libraries(contract_test PRIVATE ${ARG_DEPENDS} GTest::gmock GTest::gtest_main)
   set_target_properties(contract_test PROPERTIES VIRTGATE_PLAIN ON)
   virtgate_use(common_of_tests contract_test)
