@@ -68,7 +68,7 @@ Result<void> check_kind(const json::Value& object) {
   if (kind == "VirtualMachineInstance" && version.starts_with("kubevirt.io/")) return {};
   return fail(Status::bad_request(
       fmt::format("kind must be VirtualMachine or VirtualMachineInstance of kubevirt.io/v1, not {} of {}",
-                  domain::quoted(kind), domain::quoted(version))));
+                  domain::in_quotes(kind), domain::in_quotes(version))));
 }
 
 Result<domain::DomainContext> context_of(const domain::Vmi& vmi, const std::string& path) {
