@@ -33,6 +33,18 @@ std::optional<User> user_of_certificate(const http::PeerCertificate& certificate
   return User{.name = certificate.common_name, .uid = {}, .groups = certificate.organizations, .extra = {}};
 }
 
+std::optional<User> user_of_node(const http::PeerCertificate& certificate, const std::string& account) {
+  std::string_view node = certificate.common_name;
+  if (account.empty() || certificate.authority != client_authority || !node.starts_with(node_user_prefix) ||
+      std::ranges::find(certificate.organizations, nodes_group) == certificate.organizations.end())
+    return std::nullopt;
+  node.remove_prefix(node_user_prefix.size());
+  return User{.name = account,
+              .uid = {},
+              .groups = {std::string(nodes_group)},
+              .extra = {{std::string(node_name_extra), {std::string(node)}}}};
+}
+
 std::optional<User> user_of_front_proxy(const http::PeerCertificate& certificate, const http::Headers& headers) {
   if (certificate.authority != front_proxy_authority) return std::nullopt;
   const auto name = headers.find("x-remote-user");
@@ -110,6 +122,7 @@ Result<User> Identifier::find_user(const http::Request& request) const {
   if (request.peer && request.peer->certificate) {
     const http::PeerCertificate& certificate = *request.peer->certificate;
     if (auto user = user_of_front_proxy(certificate, request.headers)) return with_implied_groups(std::move(*user));
+    if (auto user = user_of_node(certificate, node_account_)) return with_implied_groups(std::move(*user));
     if (auto user = user_of_certificate(certificate)) return with_implied_groups(std::move(*user));
   }
   const auto authorization = request.headers.find("authorization");

@@ -22,6 +22,12 @@ inline constexpr std::string_view authenticated_group = "system:authenticated";
 inline constexpr std::string_view unauthenticated_group = "system:unauthenticated";
 inline constexpr std::string_view anonymous_user = "system:anonymous";
 
+// Nodes of this machine (local/node_authorizer.h): the group of their certificates and users, the name of a
+// certificate without the node's own, and where a user says which node it is (as tokens of a pod do).
+inline constexpr std::string_view nodes_group = "system:nodes";
+inline constexpr std::string_view node_user_prefix = "system:node:";
+inline constexpr std::string_view node_name_extra = "authentication.kubernetes.io/node-name";
+
 User anonymous();
 
 struct Identity {
@@ -62,6 +68,10 @@ class Identifier {
   // Told of every request that did not prove who it is from, on any core. Before the first request.
   void observe_failures(AuthenticationObserver observer) { observer_ = std::move(observer); }
 
+  // Certificates of nodes stand for this service account on that node, as its token in a pod there would. Before the
+  // first request; without it they are users like others.
+  void let_nodes_be(std::string account) { node_account_ = std::move(account); }
+
   // The user with all implied groups; anonymous() when the request brings no credentials; 401 when it brings some that
   // do not hold.
   Result<User> authenticate(const http::Request& request) const;
@@ -77,6 +87,7 @@ class Identifier {
 
   std::vector<std::shared_ptr<const TokenVerifier>> verifiers_;
   AuthenticationObserver observer_;
+  std::string node_account_;
 };
 
 }  // namespace vg::auth

@@ -101,6 +101,21 @@ TEST_F(IdentifyTest, TakesACertificateOfTheUsersAuthority) {
   EXPECT_TRUE(identifier.identify(request)->is_administrator());
 }
 
+TEST_F(IdentifyTest, ACertificateOfANodeStandsForItsAccountThere) {
+  certificate("system:node:one", {"system:nodes"}, "client-ca");
+  EXPECT_EQ(identifier.authenticate(request)->name, "system:node:one");  // unless told
+  identifier.let_nodes_be("system:serviceaccount:kubevirt:kubevirt-handler");
+  const User node = identifier.authenticate(request).value();
+  EXPECT_EQ(node.name, "system:serviceaccount:kubevirt:kubevirt-handler");
+  EXPECT_TRUE(node.in_group("system:nodes"));
+  EXPECT_THAT(node.extra.at("authentication.kubernetes.io/node-name"), ElementsAre("one"));
+  // Neither the name nor the group alone makes one.
+  certificate("system:node:one", {}, "client-ca");
+  EXPECT_EQ(identifier.authenticate(request)->name, "system:node:one");
+  certificate("jane", {"system:nodes"}, "client-ca");
+  EXPECT_EQ(identifier.authenticate(request)->name, "jane");
+}
+
 TEST_F(IdentifyTest, OtherCertificatesSayNothing) {
   certificate("front-proxy", {"system:masters"}, "requestheader-ca");
   EXPECT_FALSE(identifier.identify(request)->authenticated);

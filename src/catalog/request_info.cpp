@@ -131,6 +131,7 @@ void choose_verb(RequestInfo& info, bool watch_prefix, std::string_view raw_quer
   } else if (info.verb == "delete" && info.name.empty()) {
     info.verb = "deletecollection";
   }
+  if (!raw_query.empty()) info.label_selector = query_value(raw_query, "labelSelector").value_or(std::string());
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ struct RequestInfo {
   std::string resource;     // plural
   std::string subresource;  // everything after the name, joined with '/'
   std::string name;
+  std::string label_selector = {};  // of a list, a watch, or a deletion of many
 };
 
 // 400 for a path that cannot be decoded or is not in its shortest form (empty, "." or ".." segments).

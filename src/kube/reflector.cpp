@@ -59,7 +59,10 @@ void Reflector::refresh() {
 }
 
 std::string Reflector::selector_query() const {
-  return options_.field_selector.empty() ? std::string() : "&fieldSelector=" + percent_encode(options_.field_selector);
+  std::string query;
+  if (!options_.field_selector.empty()) query += "&fieldSelector=" + percent_encode(options_.field_selector);
+  if (!options_.label_selector.empty()) query += "&labelSelector=" + percent_encode(options_.label_selector);
+  return query;
 }
 
 Task<void> Reflector::run(Core& core) {

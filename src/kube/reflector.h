@@ -43,6 +43,7 @@ class Reflector {
     std::string group, version, plural;
     std::string ns = {};              // empty: all namespaces
     std::string field_selector = {};  // "metadata.name=kubevirt-ca"; empty: all objects
+    std::string label_selector = {};  // likewise
     ReflectorTimes times = {};
   };
   using ObjectPtr = std::shared_ptr<const CachedObject>;

@@ -110,8 +110,17 @@ Result<UserDecision> decide_user(const UserQuestion& question) {
   }
   if (question.started_as != 0) return UserDecision{};
   const bool theirs = question.state_owner && account && *question.state_owner == account->uid;
-  const bool fresh = !question.state_owner && !question.state_given;
+  const bool fresh = !question.state_owner && (!question.state_given || question.runs_guests);
   if (account && account->uid != 0 && (theirs || fresh)) return UserDecision{.become = account, .advice = {}};
+  if (question.runs_guests)
+    return fail(Status::bad_request(
+        account
+            ? fmt::format("root must not run guests, and the state folder {1} belongs to user id {2}; run: chown -R "
+                          "{0} {1}, or start the server as an ordinary user",
+                          account->name, question.state, question.state_owner.value_or(0))
+            : fmt::format("root must not run guests; create a user for it: useradd --system --create-home "
+                          "--home-dir /var/lib/{0} {0}, or start the server as an ordinary user",
+                          default_user)));
   if (account)
     return UserDecision{.become = {},
                         .advice = fmt::format("running as root without capabilities because root owns the state "

@@ -83,6 +83,7 @@ struct UserQuestion {
   std::string state = {};                 // the state folder if nobody changes
   bool state_given = false;               // by a flag; otherwise it is in the home of whoever started the server
   std::optional<uid_t> state_owner = {};  // none: there is no such folder yet
+  bool runs_guests = false;               // libvirt run by root is another thing: root must become somebody else
 };
 
 struct UserDecision {

@@ -115,6 +115,19 @@ TEST(SandboxUser, RootBecomesTheDefaultUserOnlyWhereNothingIsLost) {
   }
 }
 
+TEST(SandboxUser, RootNeverRunsGuests) {
+  EXPECT_EQ(decide_user({.account = account, .state = "/s", .state_given = true, .runs_guests = true})->become,
+            account);
+  EXPECT_EQ(
+      decide_user({.account = account, .state = "/s", .state_given = true, .state_owner = 990, .runs_guests = true})
+          ->become,
+      account);
+  EXPECT_THAT(refusal({.account = account, .state = "/s", .state_given = true, .state_owner = 0, .runs_guests = true}),
+              HasSubstr("chown -R virtgate /s"));
+  EXPECT_THAT(refusal({.state = "/s", .runs_guests = true}), HasSubstr("useradd --system"));
+  EXPECT_EQ(decide_user({.started_as = 1000, .account = account, .runs_guests = true})->become, std::nullopt);
+}
+
 TEST(SandboxUser, RootWithoutTheUserIsToldHowToMakeIt) {
   const auto decision = decide_user({.state = "/s", .state_given = true, .state_owner = 0});
   ASSERT_TRUE(decision);
