@@ -1,0 +1,61 @@
+// The limits of a node's hypervisor, with their reasons. Apart from limits.h so that a change here does not build all.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/limits.h"
+
+namespace vg::limits {
+
+// --- the private libvirtd
+// Of the runtime folder's path. libvirt adds up to 64 characters for the monitor's socket of a domain, and the address
+// of a socket has 107.
+inline constexpr std::size_t runtime_folder_bytes_max = 42;
+// Between the end of a libvirtd and the start of the next one (RUN-DIR-04).
+inline constexpr std::chrono::milliseconds libvirtd_pause{1000};
+// From its start until it answers. The first one of a host probes every QEMU that is installed, but later, when asked.
+inline constexpr std::chrono::seconds libvirtd_ready_max{20};
+// After SIGTERM; then it is killed. Guests do not mind either.
+inline constexpr std::chrono::seconds libvirtd_stop_max{5};
+// Of one log of libvirtd or of a QEMU, which a guest can make it write to. A longer one is emptied.
+inline constexpr std::int64_t hypervisor_log_bytes_max = std::int64_t{4} << 20;
+// How often their length is looked at.
+inline constexpr std::chrono::seconds hypervisor_log_look{30};
+// Of a log's end, in which the reason of a panic is looked for.
+inline constexpr std::size_t hypervisor_log_tail_bytes = 8 * kib;
+
+// --- calls
+// Threads that wait for libvirt: for what changes a domain, for what its guest is asked, for what takes minutes, for
+// what became of it. One domain has one of a kind at a time. A guest may let its agent be silent for as long as we ask,
+// so there are more for questions: as many guests have to do that before another one's wait.
+inline constexpr std::size_t hypervisor_control_threads = 8;
+inline constexpr std::size_t hypervisor_question_threads = 16;
+inline constexpr std::size_t hypervisor_job_threads = 8;
+inline constexpr std::size_t hypervisor_watch_threads = 4;
+// What waits for one of them.
+inline constexpr std::size_t hypervisor_calls_waiting_max = 4096;
+// A worker that is in a call when the hypervisor is let go is waited for this long, then left behind.
+inline constexpr std::chrono::seconds hypervisor_leave_max{2};
+// Between two attempts to reach libvirt.
+inline constexpr std::chrono::milliseconds hypervisor_connect_pause{200};
+// Silence on the connection: so many seconds between questions, so many of them without an answer.
+inline constexpr int hypervisor_keepalive_seconds = 10;
+inline constexpr unsigned hypervisor_keepalive_count = 3;
+// All domains are read again, whatever events said.
+inline constexpr std::chrono::seconds hypervisor_reread{300};
+// Events of one domain that are not told yet. More of them are what a guest does in a loop, and say nothing new.
+inline constexpr std::size_t domain_events_waiting_max = 64;
+
+// --- answers
+// A domain with every device that the limits of domains allow is a few hundred KiB.
+inline constexpr std::size_t live_document_bytes_max = 4 * mib;
+inline constexpr std::size_t libvirt_message_bytes_max = 4 * kib;
+// Of the guest's agent. A list of files or a file's content comes in pieces of 48 KiB.
+inline constexpr std::size_t agent_answer_bytes_max = 4 * mib;
+// 4096 times 4096 points of three bytes, and a head.
+inline constexpr std::size_t screenshot_bytes_max = 48 * mib + 4 * kib;
+inline constexpr std::size_t screenshot_piece_bytes = 256 * kib;
+
+}  // namespace vg::limits

@@ -1,0 +1,53 @@
+// Processes that outlive the one that started them, watched by descriptor: a number may be given to another process.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+
+namespace vg::hypervisor {
+
+class File {
+ public:
+  File() = default;
+  explicit File(int fd) : fd_(fd) {}
+  File(File&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  File& operator=(File&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File();
+
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+struct Process {
+  int pid = 0;
+  File handle = {};  // readable when it has ended
+};
+
+// In a session of its own, without our descriptors, signals and environment; what it prints is appended to the log.
+Result<Process> start_apart(const std::vector<std::string>& command, const std::vector<std::string>& environment,
+                            const std::string& log);
+// The process that listens on this socket; nothing when nobody does.
+std::optional<Process> listener_of(const std::string& socket);
+// Waits until it has ended; false when it has not in that time. If it is a child of ours it is gone then.
+bool wait_for_end(const Process& process, std::chrono::milliseconds time);
+void kill_process(const Process& process);
+// Asks it to end, then makes it.
+void end_process(const Process& process);
+
+// The system's reason for what just failed: call it before anything else that may change it.
+Failed system_failed(std::string_view what);
+
+}  // namespace vg::hypervisor

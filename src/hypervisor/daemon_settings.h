@@ -1,0 +1,39 @@
+// What the private libvirtd is told: pure texts.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vg::hypervisor {
+
+// Where its files are. `kept` is what outlives a boot, `runtime` what does not.
+struct DaemonPlaces {
+  std::string kept, runtime;
+
+  // A link below the runtime folder: libvirt puts the sockets of monitors below the folder of its configuration, and
+  // the address of a socket is short.
+  std::string config_link() const { return runtime + "/c"; }
+  std::string config() const { return kept + "/config"; }
+  std::string cache() const { return kept + "/cache"; }
+  std::string data() const { return kept + "/data"; }
+  std::string drivers() const { return kept + "/drivers"; }
+  std::string identity() const { return kept + "/host_uuid"; }
+  std::string log() const { return kept + "/libvirtd.log"; }
+  std::string guest_logs() const { return cache() + "/libvirt/qemu/log"; }
+  std::string capabilities() const { return cache() + "/libvirt/qemu/cache/capabilities"; }
+  std::string daemon_config() const { return config() + "/libvirt/libvirtd.conf"; }
+  std::string qemu_config() const { return config() + "/libvirt/qemu.conf"; }
+  std::string socket() const { return runtime + "/libvirt/libvirt-sock"; }
+  std::string pid_file() const { return runtime + "/libvirtd.pid"; }
+};
+
+std::string daemon_config_text(std::string_view host_uuid);
+std::string qemu_config_text();
+// `reaper` stands in front.
+std::vector<std::string> daemon_command(std::vector<std::string> reaper, const std::string& program,
+                                        const DaemonPlaces& places);
+// Nothing of ours but these: neither a session bus nor another user's folders.
+std::vector<std::string> daemon_environment(const DaemonPlaces& places, bool own_drivers);
+
+}  // namespace vg::hypervisor

@@ -1,0 +1,156 @@
+#include "hypervisor/libvirt_calls.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include "base/hypervisor_limits.h"
+
+namespace vg::hypervisor {
+namespace {
+
+State now(virDomainPtr domain) {
+  int state = 0;
+  return virDomainGetState(domain, &state, nullptr, 0) == 0 ? state_of(state) : State::none;
+}
+
+// The running and the persistent definition, or the latter alone.
+unsigned both(virDomainPtr domain) {
+  return virDomainIsActive(domain) == 1 ? VIR_DOMAIN_AFFECT_LIVE | VIR_DOMAIN_AFFECT_CONFIG : VIR_DOMAIN_AFFECT_CONFIG;
+}
+
+bool is_alias(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-' ||
+           c == '.';
+  });
+}
+
+Result<std::string> forwarded(const PortForward& forward) {
+  in_addr address{};
+  const bool known = forward.protocol == "tcp" || forward.protocol == "udp";
+  if (!known || !is_alias(forward.nic_alias) || ::inet_pton(AF_INET, forward.address.c_str(), &address) != 1)
+    return fail(Status::bad_request(fmt::format("cannot forward {} from \"{}\" to NIC \"{}\"", forward.protocol,
+                                                forward.address, forward.nic_alias)));
+  // libvirt names the network's end of a NIC after the alias of the NIC.
+  return fmt::format("host{} {}:{}:{}", forward.nic_alias, forward.protocol, forward.address, forward.port);
+}
+
+}  // namespace
+
+Result<std::string> define_domain(virConnectPtr connection, const std::string& xml) {
+  const DomainHandle domain(virDomainDefineXMLFlags(connection, xml.c_str(), 0));
+  if (!domain) return fail(libvirt_error());
+  return bounded(Text(virDomainGetXMLDesc(domain.get(), VIR_DOMAIN_XML_INACTIVE)), limits::live_document_bytes_max,
+                 "the document of a domain");
+}
+
+Result<void> shut_down_domain(virDomainPtr domain) {
+  const State state = now(domain);
+  if (state != State::running && state != State::paused) return {};
+  return done(virDomainShutdownFlags(domain, VIR_DOMAIN_SHUTDOWN_DEFAULT));
+}
+
+Result<void> destroy_domain(virDomainPtr domain) {
+  if (virDomainIsActive(domain) != 1) return {};
+  if (virDomainDestroyFlags(domain, VIR_DOMAIN_DESTROY_GRACEFUL) == 0 || virDomainIsActive(domain) == 0) return {};
+  // A QEMU that does not end when asked is killed: whoever waits for the end of the guest must not wait for ever.
+  const auto killed = done(virDomainDestroyFlags(domain, VIR_DOMAIN_DESTROY_DEFAULT));
+  if (!killed && virDomainIsActive(domain) == 0) return {};
+  return killed;
+}
+
+Result<void> reboot_domain(virDomainPtr domain, bool agent_connected, bool acpi) {
+  if (agent_connected) {
+    if (virDomainReboot(domain, VIR_DOMAIN_REBOOT_GUEST_AGENT) == 0) return {};
+    // A guest that reboots may do so before it answers.
+    if (virGetLastErrorCode() == VIR_ERR_AGENT_UNRESPONSIVE) return {};
+    return fail(libvirt_error());
+  }
+  if (!acpi)
+    return fail(Status::internal_error(
+        "the VMI has neither a connected guest agent nor ACPI, so it cannot be asked to reboot"));
+  return done(virDomainReboot(domain, VIR_DOMAIN_REBOOT_ACPI_POWER_BTN));
+}
+
+Result<void> change_domain_device(virDomainPtr domain, Change change, const std::string& device) {
+  unsigned flags = both(domain);
+  switch (change) {
+    case Change::attach:
+      return done(virDomainAttachDeviceFlags(domain, device.c_str(), flags));
+    case Change::detach:
+      return done(virDomainDetachDeviceFlags(domain, device.c_str(), flags));
+    case Change::update:
+      break;
+  }
+  // RUN-MEM-02: what a guest is asked to take of a memory device concerns the running one alone.
+  if (device.starts_with("<memory") && (flags & VIR_DOMAIN_AFFECT_LIVE) != 0) flags = VIR_DOMAIN_AFFECT_LIVE;
+  return done(virDomainUpdateDeviceFlags(domain, device.c_str(), flags));
+}
+
+Result<void> set_domain_vcpus(virDomainPtr domain, unsigned count) {
+  return done(virDomainSetVcpusFlags(domain, count, both(domain)));
+}
+
+Result<std::string> ask_domain_agent(virDomainPtr domain, const std::string& command, std::chrono::seconds timeout) {
+  return bounded(Text(virDomainQemuAgentCommand(domain, command.c_str(), static_cast<int>(timeout.count()), 0)),
+                 limits::agent_answer_bytes_max, "the answer of the guest agent");
+}
+
+Result<void> set_domain_time(virDomainPtr domain) {
+  timespec time{};
+  ::clock_gettime(CLOCK_REALTIME, &time);
+  return done(virDomainSetTime(domain, time.tv_sec, static_cast<unsigned>(time.tv_nsec), 0));
+}
+
+Result<Screenshot> take_screenshot(virConnectPtr connection, virDomainPtr domain) {
+  const StreamHandle stream(virStreamNew(connection, 0));
+  if (!stream) return fail(libvirt_error());
+  const Text type(virDomainScreenshot(domain, stream.get(), 0, 0));
+  if (!type) return fail(libvirt_error());
+  Screenshot picture{.mime_type = type.get(), .bytes = {}};
+  std::string piece(limits::screenshot_piece_bytes, '\0');
+  while (true) {
+    const int bytes = virStreamRecv(stream.get(), piece.data(), piece.size());
+    if (bytes < 0) return fail(libvirt_error());  // libvirt has ended the stream
+    if (bytes == 0) break;
+    if (picture.bytes.size() + static_cast<std::size_t>(bytes) > limits::screenshot_bytes_max) {
+      virStreamAbort(stream.get());
+      return fail(Status::internal_error(
+          fmt::format("the picture of the screen is larger than {} bytes", limits::screenshot_bytes_max)));
+    }
+    picture.bytes.append(piece, 0, static_cast<std::size_t>(bytes));
+  }
+  virStreamFinish(stream.get());
+  return picture;
+}
+
+Result<std::string> forward_command(const PortForward& forward) {
+  auto place = forwarded(forward);
+  if (!place) return fail(place.error());
+  return fmt::format("hostfwd_add {}-:{}", *place, forward.guest_port);
+}
+
+Result<std::string> stop_forward_command(const PortForward& forward) {
+  auto place = forwarded(forward);
+  if (!place) return fail(place.error());
+  return "hostfwd_remove " + *place;
+}
+
+Result<void> run_monitor_command(virDomainPtr domain, const std::string& command, std::string_view expected) {
+  char* answer = nullptr;
+  const int code = virDomainQemuMonitorCommand(domain, command.c_str(), &answer, VIR_DOMAIN_QEMU_MONITOR_COMMAND_HMP);
+  const Text owned(answer);
+  if (code != 0) return fail(libvirt_error());
+  auto text =
+      bounded(Text(owned ? ::strdup(owned.get()) : ::strdup("")), limits::libvirt_message_bytes_max, "the answer");
+  if (!text) return fail(text.error());
+  while (!text->empty() && (text->back() == '\n' || text->back() == '\r')) text->pop_back();
+  if (expected.empty() ? text->empty() : text->contains(expected)) return {};
+  return fail(libvirt_error(VIR_ERR_OPERATION_FAILED, VIR_FROM_QEMU, *text));
+}
+
+}  // namespace vg::hypervisor

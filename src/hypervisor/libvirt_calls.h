@@ -1,0 +1,38 @@
+// Single operations on a domain, as libvirt is asked for them. All block.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "hypervisor/hypervisor.h"
+#include "hypervisor/libvirt_handles.h"
+
+namespace vg::hypervisor {
+
+Result<std::string> define_domain(virConnectPtr connection, const std::string& xml);
+Result<void> shut_down_domain(virDomainPtr domain);
+Result<void> destroy_domain(virDomainPtr domain);
+// RUN-PWR-04
+Result<void> reboot_domain(virDomainPtr domain, bool agent_connected, bool acpi);
+Result<void> change_domain_device(virDomainPtr domain, Change change, const std::string& device);
+Result<void> set_domain_vcpus(virDomainPtr domain, unsigned count);
+Result<std::string> ask_domain_agent(virDomainPtr domain, const std::string& command, std::chrono::seconds timeout);
+Result<void> set_domain_time(virDomainPtr domain);
+Result<Screenshot> take_screenshot(virConnectPtr connection, virDomainPtr domain);
+
+struct PortForward {
+  std::string nic_alias;
+  std::string_view protocol;
+  std::string address;
+  std::uint16_t port = 0, guest_port = 0;
+};
+// Commands of QEMU's monitor for people; refused when a part could be read as another command.
+Result<std::string> forward_command(const PortForward& forward);
+Result<std::string> stop_forward_command(const PortForward& forward);
+// `expected` is what the monitor prints when it did it.
+Result<void> run_monitor_command(virDomainPtr domain, const std::string& command, std::string_view expected);
+
+}  // namespace vg::hypervisor

@@ -1,0 +1,129 @@
+// What is told to libvirt and read from it, without any.
+#include <gmock/gmock.h>
+
+#include "hypervisor/daemon.h"
+#include "hypervisor/daemon_settings.h"
+#include "hypervisor/host_facts.h"
+#include "hypervisor/libvirt_calls.h"
+#include "hypervisor/migration.h"
+#include "hypervisor/panic_text.h"
+
+namespace vg::hypervisor {
+namespace {
+
+using ::testing::Contains, ::testing::ElementsAre, ::testing::HasSubstr, ::testing::IsEmpty;
+
+TEST(Daemon, SettingsOfItsOwn) {
+  const DaemonPlaces places{.kept = "/k", .runtime = "/r"};
+  EXPECT_THAT(daemon_config_text("some-uuid"), HasSubstr("host_uuid = \"some-uuid\"\n"));
+  for (const char* line : {"stdio_handler = \"file\"", "security_driver = \"none\"", "seccomp_sandbox = 1"})
+    EXPECT_THAT(qemu_config_text(), HasSubstr(line));
+  const auto environment = daemon_environment(places, true);
+  EXPECT_THAT(environment, Contains("XDG_RUNTIME_DIR=/r"));
+  EXPECT_THAT(environment, Contains("XDG_CONFIG_HOME=/r/c")) << "short: sockets of monitors are below it";
+  EXPECT_THAT(environment, Contains("LIBVIRT_DRIVER_DIR=/k/drivers"));
+  EXPECT_EQ(daemon_environment(places, false).size(), environment.size() - 1);
+  EXPECT_EQ(daemon_uri("/r"), "qemu+unix:///session?socket=/r/libvirt/libvirt-sock");
+}
+
+TEST(HostFacts, FromLibvirtsDocuments) {
+  HostFacts facts;
+  read_capabilities(
+      "<capabilities><host><cpu><arch>x86_64</arch></cpu></host>"
+      "<guest><arch name='i686'><machine>isapc</machine></arch></guest>"
+      "<guest><arch name='x86_64'><machine>pc-q35-7.2</machine><machine canonical='pc-q35-7.2'>q35</machine>"
+      "<domain type='kvm'><machine>q35</machine></domain></arch></guest></capabilities>",
+      facts);
+  EXPECT_EQ(facts.architecture, "amd64");
+  EXPECT_THAT(facts.machine_types, ElementsAre("pc-q35-7.2", "q35"));
+  read_domain_capabilities(
+      "<domainCapabilities><cpu><mode name='host-model'><model fallback='forbid'>EPYC</model><vendor>AMD</vendor>"
+      "<feature policy='require' name='x2apic'/><feature policy='disable' name='vme'/></mode><mode name='custom'>"
+      "<model usable='yes'>qemu64</model><model usable='no'>EPYC</model></mode></cpu></domainCapabilities>",
+      facts);
+  EXPECT_EQ(facts.host_model, "EPYC");
+  EXPECT_EQ(facts.vendor, "AMD");
+  EXPECT_THAT(facts.required_features, ElementsAre("x2apic"));
+  EXPECT_THAT(facts.cpu_models, ElementsAre("qemu64"));
+  EXPECT_THAT(facts.known_models, ElementsAre("qemu64", "EPYC"));
+  read_baseline("<cpu><feature policy='require' name='sse2'/><feature policy='disable' name='vme'/></cpu>", facts);
+  EXPECT_THAT(facts.cpu_features, ElementsAre("sse2"));
+  for (const char* broken : {"", "<", "<cpu>", "no document"}) {
+    read_baseline(broken, facts);
+    EXPECT_THAT(facts.cpu_features, IsEmpty()) << broken;
+  }
+}
+
+TEST(Migration, FlagsAsUpstreamSetsThem) {
+  const unsigned always = VIR_MIGRATE_LIVE | VIR_MIGRATE_PEER2PEER | VIR_MIGRATE_PERSIST_DEST;
+  const std::pair<MigrationRequest, unsigned> table[] = {
+      {{}, 0},
+      {{.non_shared_inc = true}, VIR_MIGRATE_NON_SHARED_INC},
+      {{.unsafe = true}, VIR_MIGRATE_UNSAFE},
+      {{.auto_converge = true, .postcopy = true}, VIR_MIGRATE_AUTO_CONVERGE | VIR_MIGRATE_POSTCOPY},
+      {{.paused = true}, VIR_MIGRATE_PAUSED},
+      {{.parallel = 8, .compressed = true}, VIR_MIGRATE_PARALLEL | VIR_MIGRATE_COMPRESSED},
+  };
+  for (const auto& [request, more] : table) EXPECT_EQ(migration_flags(request), always | more);
+}
+
+TEST(Migration, ParametersAreThoseThatAreGiven) {
+  ASSERT_EQ(virInitialize(), 0);
+  Parameters none, some;
+  put_migration({}, none);
+  EXPECT_EQ(none.count(), 0);
+  put_migration(
+      {.migrate_uri = "unix:///m", .destination_xml = "<domain/>", .disks = {"vda", "vdb"}, .bandwidth_mib = 64}, some);
+  EXPECT_EQ(some.value_of(VIR_MIGRATE_PARAM_URI), "unix:///m");
+  EXPECT_EQ(some.value_of(VIR_MIGRATE_PARAM_PERSIST_XML), "<domain/>");
+  EXPECT_EQ(some.value_of(VIR_MIGRATE_PARAM_MIGRATE_DISKS), "vda");
+  EXPECT_EQ(some.value_of(VIR_MIGRATE_PARAM_DISKS_URI), "");
+}
+
+TEST(Ports, CommandsOfTheMonitor) {
+  const PortForward good{
+      .nic_alias = "ua-default", .protocol = "tcp", .address = "127.1.2.3", .port = 8022, .guest_port = 22};
+  EXPECT_EQ(*forward_command(good), "hostfwd_add hostua-default tcp:127.1.2.3:8022-:22");
+  EXPECT_EQ(*stop_forward_command(good), "hostfwd_remove hostua-default tcp:127.1.2.3:8022");
+  for (const auto& [alias, protocol, address] : {std::tuple{"a b", "tcp", "127.0.0.1"},
+                                                 {"", "tcp", "127.0.0.1"},
+                                                 {"a\nquit", "udp", "127.0.0.1"},
+                                                 {"a", "tcp\nquit", "127.0.0.1"},
+                                                 {"a", "sctp", "127.0.0.1"},
+                                                 {"a", "udp", ""},
+                                                 {"a", "udp", "localhost"},
+                                                 {"a", "udp", "127.0.0.1:1-:2\nquit"}})
+    EXPECT_EQ(forward_command({.nic_alias = alias, .protocol = protocol, .address = address}).error().code, 400);
+}
+
+TEST(Panics, TheLastOneOfALog) {
+  EXPECT_EQ(last_panic("2026-11-16 15:00:00.1+0000: panic hyper-v: arg1='0x1', arg2='0x2'\nmore\n"),
+            "hyper-v: arg1='0x1', arg2='0x2'");
+  EXPECT_EQ(last_panic("x: panic a\ny: panic b"), "b");
+  EXPECT_EQ(last_panic("panic attack\n"), "");
+  EXPECT_EQ(panic_text("/nowhere"), "");
+  EXPECT_EQ(panic_text(""), "");
+}
+
+TEST(Errors, HaveLibvirtsNumber) {
+  const Status missing = libvirt_error(VIR_ERR_NO_DOMAIN, 10, "no such");
+  EXPECT_EQ(missing.code, 404);
+  EXPECT_EQ(missing.message, "LibvirtError(Code=42, Domain=10, Message='no such')");
+  EXPECT_EQ(error_code(missing), 42);
+  EXPECT_EQ(error_code(Status::unavailable("x")), std::nullopt);
+  EXPECT_LT(libvirt_error(1, 1, std::string(1 << 20, 'x')).message.size(), 8192U);
+}
+
+TEST(States, AndTheirReasons) {
+  EXPECT_EQ(state_of(VIR_DOMAIN_PMSUSPENDED), State::suspended);
+  EXPECT_EQ(state_of(99), State::none);
+  EXPECT_EQ(reason_of(VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_IOERROR), "IOError");
+  EXPECT_EQ(reason_of(VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_POSTCOPY_FAILED), "PostcopyFailed");
+  EXPECT_EQ(reason_of(VIR_DOMAIN_SHUTOFF, VIR_DOMAIN_SHUTOFF_MIGRATED), "Migrated");
+  EXPECT_EQ(reason_of(VIR_DOMAIN_CRASHED, VIR_DOMAIN_CRASHED_PANICKED), "Panicked");
+  EXPECT_EQ(reason_of(VIR_DOMAIN_RUNNING, 1), "Unknown");
+  EXPECT_EQ(reason_of(VIR_DOMAIN_PAUSED, 99), "Unknown");
+}
+
+}  // namespace
+}  // namespace vg::hypervisor
