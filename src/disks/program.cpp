@@ -49,9 +49,11 @@ std::vector<std::string> environment() {
   ::dup2(out, STDOUT_FILENO);
   ::dup2(errors, STDERR_FILENO);
   limit(RLIMIT_CORE, 0);
-  limit(RLIMIT_AS, limits::disk_program_memory_bytes_max);
-  limit(RLIMIT_CPU, limits::disk_program_cpu_seconds_min +
-                        static_cast<std::uint64_t>(program.image_bytes) / limits::disk_bytes_per_cpu_second_min);
+  limit(RLIMIT_AS, program.memory_bytes > 0 ? program.memory_bytes : limits::disk_program_memory_bytes_max);
+  limit(RLIMIT_CPU, program.cpu_seconds > 0
+                        ? program.cpu_seconds
+                        : limits::disk_program_cpu_seconds_min +
+                              static_cast<std::uint64_t>(program.image_bytes) / limits::disk_bytes_per_cpu_second_min);
   limit(RLIMIT_FSIZE, static_cast<rlim_t>(program.bytes_max));
   ::execvpe(command[0], command, variables);
   ::_exit(not_found_code);
@@ -69,12 +71,26 @@ void append_bounded(std::string& to, std::string_view text) {
       0, limits::disk_program_output_bytes_max - std::min(to.size(), limits::disk_program_output_bytes_max)));
 }
 
-// Reads both until they end. False from `take` is the end as well.
+// How long poll may wait for a program; -1: for ever.
+int wait_of(const Program& program, std::chrono::steady_clock::time_point start) {
+  if (program.time_max.count() == 0) return -1;
+  const auto left =
+      std::chrono::ceil<std::chrono::milliseconds>(start + program.time_max - std::chrono::steady_clock::now());
+  return static_cast<int>(std::max<std::int64_t>(0, left.count()));
+}
+
+// Reads both until they end. False from `take` is the end as well, and so is the end of its time.
 void listen(const Program& program, Descriptor& out, Descriptor& errors, Ended& ended) {
   std::array<char, 64 * 1024> buffer{};
+  const auto start = std::chrono::steady_clock::now();
   while (out || errors) {
     std::array<pollfd, 2> ready{{{out.get(), POLLIN, 0}, {errors.get(), POLLIN, 0}}};
-    if (::poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR) return;
+    const int events = ::poll(ready.data(), ready.size(), wait_of(program, start));
+    if (events < 0 && errno != EINTR) return;
+    if (events == 0) {
+      ended.timed_out = true;
+      return;
+    }
     for (std::size_t i = 0; i < ready.size(); ++i) {
       if (ready[i].fd < 0 || ready[i].revents == 0) continue;
       Descriptor& end = i == 0 ? out : errors;
@@ -133,7 +149,7 @@ Outcome<Ended> run(const Program& program) {
   errors->write.close();
   Ended ended;
   listen(program, out->read, errors->read, ended);
-  if (ended.cut_short) ::kill(child, SIGKILL);
+  if (ended.cut_short || ended.timed_out) ::kill(child, SIGKILL);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
@@ -144,6 +160,7 @@ Outcome<Ended> run(const Program& program) {
 }
 
 std::string complaint(const Ended& ended) {
+  if (ended.timed_out) return "it took too long";
   std::string_view text = ended.errors;
   while (text.ends_with('\n')) text.remove_suffix(1);
   text.remove_prefix(text.rfind('\n') == std::string_view::npos ? 0 : text.rfind('\n') + 1);

@@ -2,6 +2,7 @@
 // disk, within limits of memory, time and what they write.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -21,6 +22,9 @@ struct Program {
   int output_file = -1;          // its standard output; -1: it is read by us
   std::int64_t bytes_max = 0;    // the largest file that it may write
   std::int64_t image_bytes = 0;  // what it works on, for the time that it may take
+  // Less than what every program may take; 0: that.
+  std::uint64_t cpu_seconds = 0, memory_bytes = 0;
+  std::chrono::milliseconds time_max{0};  // by the clock; 0: no bound of that kind
   // Takes its output as it comes; false ends the program. Null: Ended has the beginning of it.
   std::function<bool(std::string_view)> take = nullptr;
 };
@@ -28,6 +32,7 @@ struct Program {
 struct Ended {
   int code = 0;            // 128 + the signal that ended it
   bool cut_short = false;  // because take() did not want more
+  bool timed_out = false;
   std::string output = {}, errors = {};
   bool wrote_too_much() const;
 };
