@@ -1,0 +1,265 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <array>
+#include <cmath>
+#include <filesystem>
+
+#include "base/image_limits.h"
+#include "disks/folder.h"
+#include "disks/program.h"
+#include "launch/launch.h"
+#include "launch/qcow2.h"
+
+namespace vg::launch {
+namespace {
+
+using disks::Descriptor;
+
+constexpr std::int64_t reserved_bytes = 131072, tolerance_percent = 10, image_unit = 1 << 20;
+constexpr mode_t own_folder = 0700, own_file = 0600;
+
+Failed step_failed(const Step& step, std::string_view what) {
+  const std::string whose = step.volume.empty() ? std::string() : fmt::format("volume {}: ", step.volume);
+  return fail(Status::internal_error(fmt::format("{}{}", whose, what)));
+}
+Failed system_failed(const Step& step, std::string_view what) {
+  return step_failed(step, fmt::format("{}: {}", what, std::strerror(errno)));
+}
+
+// What is not whole yet has another name, and goes when it does not become whole.
+class Part {
+ public:
+  explicit Part(std::string path) : path_(std::move(path)), part_(path_ + ".part") { ::unlink(part_.c_str()); }
+  ~Part() { ::unlink(part_.c_str()); }
+  Part(const Part&) = delete;
+  Part& operator=(const Part&) = delete;
+  const std::string& path() const { return part_; }
+  Descriptor create() const {
+    return Descriptor(::open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, own_file));
+  }
+  bool finish() const { return ::rename(part_.c_str(), path_.c_str()) == 0; }
+
+ private:
+  std::string path_, part_;
+};
+
+bool exists(const std::string& path) {
+  struct stat info{};
+  return ::lstat(path.c_str(), &info) == 0;
+}
+std::int64_t size_of(const std::string& path) {
+  struct stat info{};
+  return ::stat(path.c_str(), &info) == 0 ? info.st_size : -1;
+}
+std::int64_t free_bytes_beside(const std::string& path) {
+  struct statvfs info{};
+  const std::string folder = path.substr(0, std::max<std::size_t>(1, path.rfind('/')));
+  if (::statvfs(folder.c_str(), &info) != 0) return 0;
+  return static_cast<std::int64_t>(info.f_bavail) * static_cast<std::int64_t>(info.f_frsize);
+}
+
+bool write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t wrote = ::write(file, text.data(), text.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(wrote));
+  }
+  return true;
+}
+
+// A file of this content and length; what is beyond the content is a hole.
+Result<void> make_file(const Step& step, std::string_view content, std::int64_t bytes) {
+  const Part part(step.path);
+  const Descriptor file = part.create();
+  if (!file) return system_failed(step, "a file cannot be made");
+  if (!write_all(file.get(), content) || ::ftruncate(file.get(), bytes) != 0)
+    return system_failed(step, "a file cannot be written");
+  if (!part.finish()) return system_failed(step, "a file cannot be renamed");
+  return {};
+}
+
+Result<void> make_folder(const Step& step, Made& /*made*/) {
+  for (std::size_t end = step.path.find('/', 1);; end = step.path.find('/', end + 1)) {
+    const std::string folder = step.path.substr(0, end);
+    if (::mkdir(folder.c_str(), own_folder) != 0 && errno != EEXIST)
+      return system_failed(step, fmt::format("the folder {} cannot be made", folder));
+    if (end == step.path.npos) return {};
+  }
+}
+
+Result<void> write_file(const Step& step, Made& /*made*/) {
+  return make_file(step, step.content, static_cast<std::int64_t>(step.content.size()));
+}
+
+Result<void> make_zeros(const Step& step, Made& made) {
+  if (!exists(step.path))
+    if (auto done = make_file(step, {}, step.size); !done) return done;
+  made.iso_bytes.emplace_back(step.volume, size_of(step.path));
+  return {};
+}
+
+// What a backing file holds: raw images all that is in them, the others what their head tells.
+Result<std::int64_t> virtual_size(const Step& step) {
+  const std::int64_t bytes = size_of(step.backing);
+  if (bytes < 0) return system_failed(step, fmt::format("{} cannot be looked at", step.backing));
+  if (step.backing_format == "raw") return (bytes + 511) / 512 * 512;
+  const Descriptor file(::open(step.backing.c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 512> head{};
+  const ssize_t got = file ? ::read(file.get(), head.data(), head.size()) : -1;
+  if (got < 0) return system_failed(step, fmt::format("{} cannot be read", step.backing));
+  return qcow2_size({head.data(), static_cast<std::size_t>(got)});
+}
+
+// RUN-CD-04, RUN-IMG-01
+Result<void> make_overlay(const Step& step, Made& /*made*/) {
+  if (exists(step.path)) return {};
+  const auto size = virtual_size(step);
+  if (!size) return fail(size.error());
+  return make_file(step, qcow2_head(*size, step.backing, step.backing_format), qcow2_bytes(*size));
+}
+
+Result<void> make_empty(const Step& step, Made& /*made*/) {
+  if (exists(step.path)) return {};
+  return make_file(step, qcow2_head(step.size, {}, {}), qcow2_bytes(step.size));
+}
+
+// RUN-IMG-03
+Result<void> make_raw(const Step& step, Made& made) {
+  if (exists(step.path)) return {};
+  const std::int64_t room = free_bytes_beside(step.path) - reserved_bytes;
+  std::int64_t size = step.size;
+  if (size > room) {
+    if (size / 100 * (100 - tolerance_percent) > room)
+      return step_failed(
+          step, fmt::format("there is room for {} bytes, and the disk has {}", std::max<std::int64_t>(room, 0), size));
+    size = room;
+    made.tolerated.push_back(step.volume);
+  }
+  return make_file(step, {}, size);
+}
+
+// RUN-GRW-02, RUN-GRW-03
+Result<void> grow(const Step& step, Made& made) {
+  const Descriptor file(::open(step.path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info{};
+  if (!file || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return {};
+  const std::int64_t allocated = info.st_blocks * 512;
+  const std::int64_t most = std::min(step.size, allocated + free_bytes_beside(step.path));
+  const auto usable = static_cast<std::int64_t>(std::floor((1 - step.overhead) * static_cast<double>(most)));
+  const std::int64_t possible = usable / image_unit * image_unit;
+  if (possible <= info.st_size) return {};
+  const bool is_whole = allocated >= info.st_size && info.st_size > 0;
+  const int failed =
+      is_whole ? ::posix_fallocate(file.get(), 0, possible) : (::ftruncate(file.get(), possible) == 0 ? 0 : errno);
+  if (failed != 0)
+    made.warnings.push_back(
+        fmt::format("volume {}: the image cannot grow to {} bytes: {}", step.volume, possible, std::strerror(failed)));
+  return {};
+}
+
+Result<void> check_backing(const Step& step) {
+  struct stat info{};
+  if (::stat(step.backing.c_str(), &info) != 0) return system_failed(step, fmt::format("there is no {}", step.backing));
+  if (!S_ISREG(info.st_mode) && !S_ISBLK(info.st_mode))
+    return step_failed(step, fmt::format("{} is not a disk: neither a file nor a block device", step.backing));
+  return {};
+}
+
+Result<void> make_link(const Step& step, Made& /*made*/) {
+  if (auto there = check_backing(step); !there) return there;
+  const Part part(step.path);
+  if (::symlink(step.backing.c_str(), part.path().c_str()) != 0) return system_failed(step, "a link cannot be made");
+  if (!part.finish()) return system_failed(step, "a link cannot be renamed");
+  return {};
+}
+
+// A hard link, so that removing an image from the store takes nothing from guests that run.
+Result<void> share(const Step& step, Made& made) {
+  if (exists(step.path)) return {};
+  if (auto there = check_backing(step); !there) return there;
+  if (::link(step.backing.c_str(), step.path.c_str()) == 0) return {};
+  return make_link(step, made);
+}
+
+// The folder that an ISO is made of; goes with this.
+class Staging {
+ public:
+  explicit Staging(const std::string& path) : path_(path + ".staging.d") { remove(); }
+  ~Staging() { remove(); }
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  void remove() const { (void)disks::remove_tree(AT_FDCWD, path_); }
+  std::string path_;
+};
+
+Result<void> fill(const Step& step, const Staging& staging) {
+  Made none;
+  if (auto made = make_folder({.path = staging.path(), .volume = step.volume}, none); !made) return made;
+  for (const Step::File& file : step.files) {
+    const std::string path = fmt::format("{}/{}", staging.path(), file.name);
+    const Step one{.path = path, .volume = step.volume};
+    if (auto made = make_folder({.path = path.substr(0, path.rfind('/')), .volume = step.volume}, none); !made)
+      return made;
+    if (auto made = make_file(one, file.content, static_cast<std::int64_t>(file.content.size())); !made) return made;
+  }
+  return {};
+}
+
+// RUN-CI-15
+Result<void> make_iso(const Step& step, Made& made) {
+  if (!exists(step.path)) {
+    const Staging staging(step.path);
+    if (auto filled = fill(step, staging); !filled) return filled;
+    const Part part(step.path);
+    const auto ended = disks::run({.command = {"xorrisofs", "-quiet", "-volid", step.label, "-joliet", "-rock",
+                                               "-partition_cyl_align", "on", "-o", part.path(), staging.path()},
+                                   .bytes_max = limits::iso_bytes_max,
+                                   .time_max = limits::iso_program_time_max});
+    if (!ended) return step_failed(step, ended.error().message);
+    if (ended->code != 0)
+      return step_failed(step, fmt::format("the ISO image cannot be made: {}", disks::complaint(*ended)));
+    if (!part.finish()) return system_failed(step, "the ISO image cannot be renamed");
+  }
+  made.iso_bytes.emplace_back(step.volume, size_of(step.path));
+  return {};
+}
+
+using Act = Result<void> (*)(const Step&, Made&);
+// In the order of Step::Kind.
+constexpr std::array<Act, 10> acts{make_folder, write_file, make_iso, make_overlay, make_empty,
+                                   make_raw,    make_zeros, grow,     make_link,    share};
+
+Result<void> remove_folder(const std::string& path) {
+  if (path.empty()) return {};
+  if (auto removed = disks::remove_tree(AT_FDCWD, path); !removed)
+    return fail(Status::internal_error(removed.error().message));
+  return {};
+}
+
+}  // namespace
+
+Result<Made> carry_out(const std::vector<Step>& steps) {
+  Made made;
+  for (const Step& step : steps)
+    if (auto done = acts[static_cast<std::size_t>(step.kind)](step, made); !done) return fail(std::move(done.error()));
+  return made;
+}
+
+Result<void> clear(const Folders& folders) {
+  if (auto removed = remove_folder(folders.guest); !removed) return removed;
+  return remove_folder(folders.sockets);
+}
+
+Result<void> clear_hotplug(const Folders& folders, std::string_view volume) {
+  if (!domain::is_file_name(volume)) return {};
+  return remove_folder(fmt::format("{}/hotplug/{}.img", folders.guest, volume));
+}
+
+}  // namespace vg::launch

@@ -1,0 +1,83 @@
+// Where the files and sockets of a guest are on this node (spec domain 1.5).
+#include <fmt/format.h>
+
+#include <array>
+
+#include "launch/planned.h"
+
+namespace vg::launch {
+namespace {
+
+enum class Base : std::uint8_t { guest, sockets, persistent };
+struct Place {
+  Path path;
+  Base base;
+  std::string_view pattern;
+};
+
+// NVRAM is apart: its place depends on the VMI. Everything else that a run makes is below the guest's folder.
+constexpr std::array place_table = std::to_array<Place>({
+    {Path::vnc, Base::sockets, "virt-vnc"},
+    {Path::serial, Base::sockets, "virt-serial0"},
+    {Path::serial_log, Base::guest, "virt-serial0-log"},
+    {Path::usb_redirection, Base::sockets, "virt-usbredir-{index}"},
+    {Path::claim_image, Base::guest, "volumes/{volume}/disk.img"},
+    {Path::host_disk, Base::guest, "volumes/{volume}/{file}"},
+    {Path::block_device, Base::guest, "volumes/{volume}/disk.img"},
+    {Path::hotplug_image, Base::guest, "hotplug/{volume}.img"},
+    {Path::hotplug_device, Base::guest, "hotplug/{volume}.img"},
+    {Path::container_disk, Base::guest, "container-disks/disk_{index}.img"},
+    {Path::kernel_boot, Base::guest, "kernel-boot/{file}"},
+    {Path::overlay, Base::guest, "overlays/{volume}.qcow2"},
+    {Path::empty_disk, Base::guest, "empty-disks/{volume}.qcow2"},
+    {Path::cloud_init_no_cloud, Base::guest, "cloud-init/noCloud.iso"},
+    {Path::cloud_init_config_drive, Base::guest, "cloud-init/configdrive.iso"},
+    {Path::ignition, Base::guest, "ignition/data.ign"},
+    {Path::config_map, Base::guest, "config-map-disks/{volume}.iso"},
+    {Path::secret, Base::guest, "secret-disks/{volume}.iso"},
+    {Path::downward_api, Base::guest, "downwardapi-disks/{volume}.iso"},
+    {Path::sysprep, Base::guest, "sysprep-disks/{volume}.iso"},
+    {Path::service_account, Base::guest, "service-account-disk/service-account.iso"},
+    {Path::downward_metrics, Base::guest, "vhostmd0"},
+    {Path::downward_metrics_channel, Base::sockets, "downwardmetrics.sock"},
+    {Path::acpi_table, Base::guest, "secret/{volume}/{file}"},
+    {Path::changed_blocks, Base::persistent, "cbt/{volume}.qcow2"},
+    {Path::virtiofs, Base::sockets, "{volume}.sock"},
+    {Path::reservations, Base::sockets, "pr-helper.sock"},
+    {Path::passt_log, Base::guest, "passt.log"},
+    {Path::firmware_log, Base::guest, "firmware.log"},
+});
+
+const std::string& base_of(const Folders& folders, Base base) {
+  return base == Base::guest ? folders.guest : base == Base::sockets ? folders.sockets : folders.persistent;
+}
+
+// RUN-TPM-01
+bool keeps_variables(const domain::Vmi& vmi) {
+  return vmi.dom.firmware().bootloader().efi().persistent().value_or(false);
+}
+
+}  // namespace
+
+domain::Paths places_of(const Folders& folders, const domain::Vmi& vmi) {
+  domain::Paths paths;
+  for (const Place& place : place_table)
+    paths.set(place.path, fmt::format("{}/{}", base_of(folders, place.base), place.pattern));
+  paths.set(Path::nvram, fmt::format("{}/nvram/{{name}}_VARS.fd",
+                                     base_of(folders, keeps_variables(vmi) ? Base::persistent : Base::guest)));
+  return paths;
+}
+
+void put_paths(const Wanted& wanted, domain::DomainContext& context) {
+  context.paths = places_of(wanted.folders, domain::Vmi(wanted.vmi));
+  for (const ContainerImage& image : wanted.images)
+    if (!image.volume.empty()) context.disk_info.insert_or_assign(image.volume, image.format);
+  for (auto& [volume, overlay] : context.cbt) overlay = context.paths.at(Path::changed_blocks, {{"volume", volume}});
+  // Claims are image files on this machine, whatever their mode.
+  context.block_pvc.clear();
+  context.block_dv.clear();
+  // QEMU writes the log itself and without a bound: a guest could fill the disk by it.
+  context.serial_log = false;
+}
+
+}  // namespace vg::launch
