@@ -1,0 +1,47 @@
+// The limits of a node, with their reasons. Apart from limits.h so that a change here does not build all.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace vg::limits {
+
+// The document of a running domain. One with a thousand disks takes about a megabyte.
+inline constexpr std::size_t domain_document_bytes_max = std::size_t{16} << 20;
+// Disks, and interfaces, that are read of one.
+inline constexpr std::size_t domain_devices_max = 4096;
+// Interfaces that a guest agent names beside those of the domain and that are shown (UNET-05).
+inline constexpr std::size_t agent_interfaces_shown_max = 10;
+// Addresses that are shown of an interface, whatever the guest says.
+inline constexpr std::size_t interface_addresses_max = 64;
+
+// Guests of a node that are worked on at once: a pass waits for the API and the hypervisor most of its time.
+inline constexpr std::size_t guest_passes_max = 32;
+// Every guest is looked at again after this time (spec vmi-lifecycle 3).
+inline constexpr std::chrono::seconds guest_resync{300};
+// The longest wait after failures. Whoever waits for a guest to start looks now and then.
+inline constexpr std::chrono::seconds guest_backoff_max{30};
+// How soon something that is not ready is looked at again (spec vmi-lifecycle 3.4).
+inline constexpr std::chrono::seconds guest_look_again{1};
+// After a kill that did nothing the process itself is ended (spec vmi-lifecycle 4.1).
+inline constexpr std::chrono::seconds guest_kill_extra{15};
+// Between two attempts to go on after an I/O error (spec vmi-lifecycle 3.9).
+inline constexpr std::chrono::seconds io_error_window{30};
+inline constexpr std::chrono::seconds io_error_interval_min{10};
+inline constexpr std::chrono::seconds io_error_interval_max{180};
+// How often a migration is looked at, and how long nothing may come of it unless it says otherwise (RUN-MIG-12, 15).
+inline constexpr std::chrono::milliseconds migration_look{400};
+inline constexpr std::chrono::seconds migration_patience{150};
+// The records of a node.
+inline constexpr std::size_t node_records_bytes_max = std::size_t{64} << 20;
+// NODE-02
+inline constexpr std::chrono::seconds heartbeat_interval{60};
+// After one that failed: a server that starts anew is back within seconds.
+inline constexpr std::chrono::seconds heartbeat_retry{1};
+// Images that are fetched at once: more would only share the same line.
+inline constexpr std::size_t image_pulls_max = 4;
+// Mounted objects of one VMI: Secrets and ConfigMaps.
+inline constexpr std::size_t mounted_objects_max = 256;
+
+}  // namespace vg::limits

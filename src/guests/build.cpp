@@ -1,0 +1,92 @@
+#include "guests/build.h"
+
+#include <fmt/format.h>
+
+#include "api/view.h"
+#include "domain/convert.h"
+#include "domain/derive.h"
+#include "json/access.h"
+
+namespace vg::guests {
+namespace {
+
+using domain::Element;
+
+std::uint64_t hash(std::string_view text) {  // FNV-1a
+  std::uint64_t value = 14695981039346656037U;
+  for (const char c : text) value = (value ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  return value ^ (value >> 32);
+}
+
+domain::Settings settings_of(const Wanted& wanted) {
+  domain::Settings settings;
+  settings.serial_log_disabled = true;
+  settings.rom_folder = wanted.host.rom_folder;
+  settings.rom_exists = wanted.host.file_exists;
+  const json::Object& configuration = wanted.config.configuration();
+  if (const json::Object* options = json::get_object(configuration, "virtualMachineOptions"))
+    settings.free_page_reporting_disabled = json::find(*options, "disableFreePageReporting") != nullptr;
+  return settings;
+}
+
+// Where there is no pod there is neither tap nor bridge: the guest's network is QEMU's own.
+void put_node(const Wanted& wanted, domain::DomainContext& context) {
+  context.hypervisor_device = wanted.host.kvm;
+  context.allow_emulation = true;
+  context.tap_type = "user";
+  // What a guest prints would fill the disk: nothing bounds that file without libvirt's log daemon.
+  context.serial_log = false;
+  for (const auto& [volume, format] : wanted.disk_formats) context.disk_info.insert_or_assign(volume, format);
+  context.probes = wanted.host.more_probes;
+  wanted.put_paths(context);
+}
+
+// UNET-15, UNET-18
+void finish_interface(Element& nic, std::string_view uid) {
+  if (nic.get("type") != "user") return;
+  nic.remove("driver");
+  const Element* alias = nic.find("alias");
+  if (Element& mac = nic.child("mac"); mac.get("address").empty())
+    mac.set("address", made_mac(uid, alias ? alias->get("name") : std::string_view()));
+}
+
+void finish(Element& document, const domain::Vmi& vmi, const Host& host) {
+  document.child("metadata").child("kubevirt").child("uid").set_text(vmi.metadata.uid());
+  for (Element& device : document.child("devices").children())
+    if (device.name() == "interface") finish_interface(device, vmi.metadata.uid());
+  // Emulated CPUs are nobody's: the nearest to "all that there is" is all that the emulator has.
+  Element* cpu = document.find("cpu");
+  if (!host.kvm && cpu && cpu->get("mode") == "host-passthrough") cpu->set("mode", "maximum");
+}
+
+}  // namespace
+
+std::string made_mac(std::string_view uid, std::string_view interface) {
+  const std::uint64_t value = hash(fmt::format("{}/{}", uid, interface));
+  return fmt::format("02:{:02x}:{:02x}:{:02x}:{:02x}:{:02x}", value >> 32 & 0xff, value >> 24 & 0xff,
+                     value >> 16 & 0xff, value >> 8 & 0xff, value & 0xff);
+}
+
+std::string loopback_address(std::string_view uid) {
+  const std::uint64_t value = hash(uid);
+  // 127.0.x.y is where people and programs have their own things.
+  return fmt::format("127.{}.{}.{}", 64 + (value >> 16) % 128, value >> 8 & 0xff, 1 + (value & 0xff) % 254);
+}
+
+Result<Built> build(const Wanted& wanted) {
+  const domain::Vmi vmi(wanted.vmi);
+  auto context = domain::derive(vmi, settings_of(wanted));
+  if (!context) return fail(std::move(context.error()));
+  put_node(wanted, *context);
+  auto document = domain::convert(vmi, *context);
+  if (!document) return fail(std::move(document.error()));
+  finish(*document, vmi, wanted.host);
+  if (auto done = domain::complete_disks(*document, wanted.host.probes); !done) return fail(std::move(done.error()));
+  const auto ports = domain::spare_ports(vmi, *document);
+  if (!ports) return fail(ports.error());
+  std::string place = context->paths.at(domain::Path::hotplug_image, {{"volume", "-"}});
+  place.resize(place.rfind('/') == std::string::npos ? 0 : place.rfind('/'));
+  return Built{.document = std::move(*document), .spare_ports = *ports, .hotplug_folder = std::move(place)};
+}
+
+}  // namespace vg::guests

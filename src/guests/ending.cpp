@@ -1,0 +1,30 @@
+#include "guests/ending.h"
+
+#include <algorithm>
+
+#include "json/access.h"
+
+namespace vg::guests {
+
+using controllers::EventType;
+
+std::optional<std::int64_t> grace_of(const json::Object& vmi) {
+  const json::Object* spec = json::get_object(vmi, "spec");
+  const auto grace = spec ? json::get_int(*spec, "terminationGracePeriodSeconds") : std::nullopt;
+  return grace ? std::optional(std::max<std::int64_t>(*grace, 0)) : std::nullopt;
+}
+
+bool has_acpi(const json::Object& vmi) {
+  const json::Value* spec = json::find(vmi, "spec");
+  const json::Value* enabled = spec ? json::find_path(*spec, {"domain", "features", "acpi", "enabled"}) : nullptr;
+  return json::as_bool(enabled).value_or(true);
+}
+
+void tell_stopped(controllers::vmi::Draft& guest) {
+  if (guest.phase() == "Succeeded")
+    guest.tell(EventType::normal, "Stopped", "The VirtualMachineInstance was shut down.");
+  else
+    guest.tell(EventType::warning, "Stopped", "The VirtualMachineInstance crashed.");
+}
+
+}  // namespace vg::guests

@@ -1,0 +1,202 @@
+#include "guests/moving.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/controller_limits.h"
+#include "controllers/common/conditions.h"
+#include "controllers/common/owners.h"
+#include "controllers/nodes.h"
+#include "guests/decide.h"
+#include "json/access.h"
+
+namespace vg::guests {
+namespace {
+
+using controllers::EventType;
+using controllers::vmi::Draft;
+using json::Object;
+using std::string_view;
+using std::chrono::milliseconds;
+
+constexpr string_view target_label = "kubevirt.io/migrationTargetNodeName";
+constexpr std::int64_t usual_limit_seconds = 150;
+constexpr std::int64_t giga = 1'000'000'000;
+
+Object& moving(Draft& guest) { return json::ensure_object(guest.status(), "migrationState"); }
+
+void drop_label(Draft& guest, string_view label) {
+  if (Object* labels = json::get_object(guest.metadata(), "labels")) json::erase(*labels, label);
+}
+
+// MIG-D30 to D32: what was changed while the guest could not have it.
+void apply_live_updates(Draft& guest) {
+  const json::Value* spec = json::find(guest.stored, "spec");
+  Object& status = guest.status();
+  if (controllers::drop_condition(status, "HotVCPUChange")) {
+    const json::Value* cpu = spec ? json::find_path(*spec, {"domain", "cpu"}) : nullptr;
+    Object& topology = json::ensure_object(status, "currentCPUTopology");
+    for (const string_view part : {"cores", "sockets", "threads"})
+      if (const json::Value* count = cpu ? json::find(*cpu, part) : nullptr) topology[part] = *count;
+    drop_label(guest, "kubevirt.io/vmi-pod-cpu-resource-limits");
+  }
+  if (controllers::drop_condition(status, "HotMemoryChange")) {
+    const json::Value* memory = spec ? json::find_path(*spec, {"domain", "memory", "guest"}) : nullptr;
+    if (memory)
+      for (const string_view part : {"guestRequested", "guestCurrent"})
+        json::ensure_object(status, "memory")[part] = *memory;
+    drop_label(guest, "kubevirt.io/vmi-pod-memory-resource-requests");
+    drop_label(guest, "kubevirt.io/memory-hotplug-overhead-ratio");
+  }
+  for (const string_view condition : {"VolumesChange", "MigrationRequired"})  // MIG-D33, D11
+    controllers::drop_condition(status, condition);
+  json::erase(status, "migratedVolumes");
+}
+
+}  // namespace
+
+const Object* moving_of(const Object& vmi) {
+  const Object* status = json::get_object(vmi, "status");
+  return status ? json::get_object(*status, "migrationState") : nullptr;
+}
+
+bool is_done(const Object& state) {
+  return json::get_bool_or(state, "completed", false) || json::get_bool_or(state, "failed", false);
+}
+
+void show_target(Draft& guest, string_view address, const std::vector<std::pair<std::string, int>>& ports) {
+  Object& state = moving(guest);
+  Object shown(guest.storage());
+  for (const auto& [port, meaning] : ports) shown[port] = meaning;
+  const std::string target(json::get_string_or(state, "targetNode"));
+  state["targetNodeAddress"] = address;
+  state["targetDirectMigrationNodePorts"] = std::move(shown);
+  guest.tell(EventType::normal, "PreparingTarget", "VirtualMachineInstance Migration Target Prepared.");
+  guest.tell(EventType::normal, "PreparingTarget", fmt::format("node {} listens at {}", target, address));
+}
+
+void show_begin(Draft& guest, string_view mode) {
+  Object& state = moving(guest);
+  if (json::get_string_or(state, "startTimestamp").empty()) {
+    state["startTimestamp"] = guest.now();
+    guest.tell(EventType::normal, "Migrating", "VirtualMachineInstance is migrating.");
+  }
+  state["mode"] = mode;
+}
+
+void show_failure(Draft& guest, string_view reason, bool is_target) {
+  Object& state = moving(guest);
+  const bool is_abort = reason == migration_aborted;
+  if (is_abort) {
+    state["abortStatus"] = "Succeeded";
+    guest.tell(EventType::normal, "Migrating", "VirtualMachineInstance is aborting migration.");  // MIG-R11
+  }
+  state["failed"] = true;
+  state["completed"] = true;
+  state["failureReason"] = reason;
+  for (const string_view time : {"startTimestamp", "endTimestamp"})
+    if (json::get_string_or(state, time).empty()) state[time] = guest.now();
+  guest.tell(EventType::warning, "Migrated",
+             fmt::format("migration {} failed: {}", json::get_string_or(state, "migrationUid"), reason));
+  if (is_target) drop_label(guest, target_label);
+}
+
+void show_arrival(Draft& guest) {
+  Object& state = moving(guest);
+  const std::string target(json::get_string_or(state, "targetNode"));
+  state["targetNodeDomainDetected"] = true;
+  state["targetNodeDomainReadyTimestamp"] = guest.now();
+  state["endTimestamp"] = guest.now();
+  state["completed"] = true;
+  const std::string overhead(json::get_string_or(state, "targetMemoryOverhead"));
+  Object& status = guest.status();  // `state` moves when this changes
+  status["nodeName"] = target;
+  json::ensure_object(guest.metadata(), "labels")["kubevirt.io/nodeName"] = target;
+  for (const string_view gone : {"evacuationNodeName", "launcherContainerImageVersion"}) json::erase(status, gone);
+  status["migrationTransport"] = "Unix";
+  drop_label(guest, "kubevirt.io/outdatedLauncherImage");
+  if (Object* annotations = json::get_object(guest.metadata(), "annotations"))
+    json::erase(*annotations, "kubevirt.io/eviction-source");
+  if (!overhead.empty()) json::ensure_object(status, "memory")["memoryOverhead"] = overhead;
+  apply_live_updates(guest);
+  drop_label(guest, target_label);  // MIG-D42
+  guest.tell(EventType::normal, "Migrated", fmt::format("the VMI runs on node {} now", target));
+}
+
+const Object* options_of(const Object& vmi) {
+  const Object* moving = moving_of(vmi);
+  return moving ? json::get_object(*moving, "migrationConfiguration") : nullptr;
+}
+
+std::int64_t memory_of(const Object& vmi) {
+  const json::Value* status = json::find(vmi, "status");
+  const json::Value* memory = status ? json::find_path(*status, {"memory", "guestCurrent"}) : nullptr;
+  const json::Value* spec = json::find(vmi, "spec");
+  if (!memory && spec) memory = json::find_path(*spec, {"domain", "memory", "guest"});
+  return memory ? controllers::amount_of("memory", *memory) : 0;
+}
+
+milliseconds transfer_limit(const Object& vmi) {
+  const Object* options = options_of(vmi);
+  const std::int64_t seconds =
+      options ? json::get_int_or(*options, "completionTimeoutPerGiB", usual_limit_seconds) : usual_limit_seconds;
+  const std::int64_t units = (memory_of(vmi) + giga - 1) / giga;
+  const std::chrono::seconds most = limits::simulated_time_max;
+  if (seconds <= 0 || units <= 0) return {};
+  return std::min<milliseconds>(std::chrono::seconds(std::min(seconds, most.count()) * units), most);
+}
+
+// --- what a node of this machine does about it -----------------------------------------------------------------------
+
+namespace {
+
+bool is_active(const Case& one) {
+  return one.domain && (one.domain->state == hypervisor::State::running || one.is_paused("User"));
+}
+
+MoveDecision decide_source(const Case& one, const Move& move, const Object& state) {
+  const bool is_known = move.uid == json::get_string_or(state, "migrationUid");
+  if (is_known && move.is_over && !move.failure.empty()) return {MoveAct::tell, "MIG-R21"};
+  if (is_known && move.is_over) return {MoveAct::wait, "MIG-R24"};  // the target tells
+  if (json::get_bool_or(state, "abortRequested", false) && !move.is_aborting) return {MoveAct::abort, "MIG-R11"};
+  if (is_known && move.began)
+    return json::get_string_or(state, "mode") == move.mode ? MoveDecision{MoveAct::wait, "MIG-R12"}
+                                                           : MoveDecision{MoveAct::tell, "MIG-R20"};
+  // Begun by a process that is gone: what runs still is the domain, and it did not go.
+  if (!json::get_string_or(state, "startTimestamp").empty()) return {MoveAct::tell, "MIG-R21"};
+  if (!json::find(state, "targetDirectMigrationNodePorts")) return {MoveAct::wait, "MIG-R13"};
+  return one.domain_is_alive() ? MoveDecision{MoveAct::send, "MIG-R14"} : MoveDecision{};
+}
+
+MoveDecision decide_target(const Case& one, const Move& move, const Object& state) {
+  if (is_done(state)) return {MoveAct::clean_up, "MIG-D40"};
+  if (is_active(one)) return {MoveAct::receive, "MIG-D11"};
+  if (move.is_prepared && move.uid == json::get_string_or(state, "migrationUid")) {
+    const bool is_shown = !json::get_string_or(state, "targetNodeAddress").empty();
+    const bool is_seen = json::get_bool_or(state, "targetNodeDomainDetected", false);
+    if (!is_shown || (one.domain && !is_seen)) return {MoveAct::receive, is_shown ? "MIG-D10" : "MIG-D15"};
+    return {MoveAct::wait, "MIG-D04"};
+  }
+  // What came before this process was prepared by another one.
+  return one.domain ? MoveDecision{MoveAct::receive, "MIG-D10"} : MoveDecision{MoveAct::prepare, "MIG-D06"};
+}
+
+}  // namespace
+
+MoveDecision decide_move(const Case& one, const Move& move) {
+  const Object* state = one.vmi ? moving_of(*one.vmi) : nullptr;
+  if (!state || json::get_string_or(*state, "migrationUid").empty()) return {};
+  const Object& status = *json::get_object(*one.vmi, "status");
+  const bool is_target = controllers::label_of(*one.vmi, target_label) == one.node &&
+                         json::get_string_or(*state, "targetNode") == one.node;
+  if (is_target && (one.is_deleting() || one.is_final()) && json::get_string_or(status, "nodeName") != one.node)
+    return {MoveAct::clean_up, "MIG-D40"};
+  if (is_target) return decide_target(one, move, *state);
+  if (one.is_deleting() || one.is_final() || is_done(*state)) return {};  // MIG-R01, MIG-R02
+  if (json::get_string_or(*state, "sourceNode") != one.node || json::get_string_or(status, "nodeName") != one.node)
+    return {};  // MIG-R03
+  return decide_source(one, move, *state);
+}
+
+}  // namespace vg::guests

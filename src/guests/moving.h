@@ -1,0 +1,70 @@
+// What a VMI says about its live migration, written by the two nodes of it (spec migration-and-fleets 3, 4, 6).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "controllers/vmi/draft.h"
+#include "guests/case.h"
+
+namespace vg::guests {
+
+inline constexpr std::string_view migration_aborted = "Live migration has been aborted";
+
+// status.migrationState; null when there is none.
+const json::Object* moving_of(const json::Object& vmi);
+// What was agreed on for it; null when nothing was.
+const json::Object* options_of(const json::Object& vmi);
+// That the guest has now.
+std::int64_t memory_of(const json::Object& vmi);
+// MIG-R02, MIG-D01: nothing more comes of it.
+bool is_done(const json::Object& state);
+
+// MIG-D15: the target waits for the guest. `ports`: of the node, with what each stands for (0, 49152, 49153).
+void show_target(controllers::vmi::Draft& guest, std::string_view address,
+                 const std::vector<std::pair<std::string, int>>& ports);
+// MIG-R20, MIG-X02
+void show_begin(controllers::vmi::Draft& guest, std::string_view mode);
+// MIG-R21, MIG-D40, D42, MIG-X30, X31. The label that wakes the target goes with it if `is_target`.
+void show_failure(controllers::vmi::Draft& guest, std::string_view reason, bool is_target);
+// MIG-D10 to D12, D20, D21, D30 to D33, D42: the guest runs on the target now.
+void show_arrival(controllers::vmi::Draft& guest);
+
+// MIG-X15, RUN-MIG-09: after this the source gives up, or goes on by other means. 0: never.
+std::chrono::milliseconds transfer_limit(const json::Object& vmi);
+
+// --- what a node of this machine does about it -----------------------------------------------------------------------
+
+// What a node knows of a migration beside the VMI; gone when its process ends.
+struct Move {
+  std::string uid = {};            // of the migration
+  std::optional<Time> began = {};  // source: the engine runs, or ran
+  std::string mode = "PreCopy";
+  bool is_over = false;      // source: the engine has ended
+  std::string failure = {};  // why; empty: it succeeded
+  bool is_aborting = false;
+  bool is_prepared = false;  // target
+};
+
+enum class MoveAct : std::uint8_t {
+  none,      // this node has nothing to do with it now
+  wait,      // something is still to come from the other side
+  abort,     // MIG-R11
+  send,      // MIG-R14
+  tell,      // source: what became of it
+  prepare,   // MIG-D06
+  receive,   // target: the domain is there, or to come
+  clean_up,  // MIG-D40, MIG-D42
+};
+struct MoveDecision {
+  MoveAct act = MoveAct::none;
+  std::string_view rule = {};
+};
+MoveDecision decide_move(const Case& one, const Move& move);
+
+}  // namespace vg::guests

@@ -1,0 +1,35 @@
+// The Node object of a node (spec vmi-lifecycle 5.1, 5.2).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "config/cluster_config.h"
+#include "controllers/world.h"
+#include "hypervisor/hypervisor.h"
+#include "json/value.h"
+
+namespace vg::guests {
+
+struct NodeFacts {
+  std::string_view name;
+  const hypervisor::HostFacts& host;
+  const config::ClusterConfig& config;
+  unsigned sharers = 1;  // nodes of this machine, which share its CPUs and memory
+  std::string_view address = {};
+  bool is_schedulable = true;
+};
+
+json::Value node_object(const NodeFacts& facts, controllers::Time now, const json::StoragePtr& storage);
+
+// What makes the stored object say the same, as JSON patches of it and of its status: labels that are the node's own
+// and true no more go, what others wrote stays.
+struct NodePatches {
+  json::Array object, status;
+};
+NodePatches node_patches(const json::Object& stored, const NodeFacts& facts, controllers::Time now,
+                         const json::StoragePtr& storage);
+
+}  // namespace vg::guests
