@@ -1,0 +1,256 @@
+#include "handler/server/service.h"
+
+#include <gmock/gmock.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <future>
+#include <thread>
+
+#include "http/client.h"
+#include "http/core.h"
+#include "http/server.h"
+#include "http/websocket.h"
+#include "hypervisor/testing.h"
+
+namespace vg::handler {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// As if every caller had shown the certificate of the link: TLS is the server's, and tested there.
+class Known final : public http::Handler {
+ public:
+  explicit Known(Service& service) : service_(service) {}
+  Task<void> handle(http::Exchange& exchange) override {
+    const_cast<http::Peer*>(exchange.request().peer)->certificate.emplace();  // NOLINT: of this test's own connection
+    return service_.handle(exchange);
+  }
+
+ private:
+  Service& service_;
+};
+
+// A guest's socket, which says what it is told.
+class GuestSocket {
+ public:
+  explicit GuestSocket(const std::string& path) : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path.data(), path.size());
+    EXPECT_EQ(::bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(::listen(fd_, 4), 0);
+  }
+  ~GuestSocket() { ::close(fd_); }
+  int accept() const { return ::accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC); }
+
+ private:
+  int fd_;
+};
+
+class ServiceTest : public ::testing::Test {
+ protected:
+  ServiceTest() {
+    std::string name = "/tmp/vg-handler-XXXXXX";
+    if (!::mkdtemp(name.data())) std::abort();
+    folder_ = name;
+    put(hypervisor::State::running);
+    http::ServerConfig config;
+    config.host = "127.0.0.1";
+    config.plain = true;
+    config.cores = 1;
+    service_.emplace(Service::Parts{
+        .hypervisor = hypervisor_,
+        .place = {.name = "node01", .state = {}, .sockets = folder_, .disks = {}, .images = {}, .handler_address = {}},
+        .metrics = metrics_,
+        .hooks = {
+            .note_pause = [this](std::string_view, std::string_view name,
+                                 bool on) { pauses_.push_back(fmt::format("{} {}", name, on)); },
+            .wake = {},
+            .guest_address = [](std::string_view, std::string_view) { return std::string("127.0.0.1"); },
+            .agent_document = [](std::string_view domain,
+                                 std::string_view what) { return fmt::format(R"({{"of":"{} {}"}})", domain, what); }},
+        .problem = {}});
+    known_.emplace(*service_);
+    server_ = std::move(*http::Server::create(std::move(config), *known_));
+    EXPECT_TRUE(server_->listen());
+    serving_ = std::thread([this] { server_->run(); });
+  }
+  ~ServiceTest() override {
+    server_->stop();
+    serving_.join();
+    service_->stop();
+    std::filesystem::remove_all(folder_);
+  }
+
+  void put(hypervisor::State state) {
+    hypervisor_.put({.name = "ns_a",
+                     .uuid = "u",
+                     .state = state,
+                     .reason = "Unknown",
+                     .xml = std::make_shared<const std::string>(
+                         fmt::format("<source mode='bind' path='{0}/virt-serial0'/><graphics socket='{0}/virt-vnc'/>"
+                                     "<interface type='user'><alias name='ua-default'/></interface>",
+                                     folder_)),
+                     .agent_connected = false});
+  }
+
+  // On a core of its own, to the end.
+  template <class F>
+  void on_core(F work) {
+    http::CoreThreads cores(1);
+    std::promise<void> done;
+    cores[0].post([&] {
+      spawn([](F inner, Core& core, std::promise<void>& over) -> Task<void> {
+        co_await inner(core);
+        over.set_value();
+      }(work, cores[0], done));
+    });
+    done.get_future().wait();
+  }
+
+  http::Origin origin() const {
+    return {.host = "127.0.0.1", .port = server_->port(), .tls = false, .server_name = {}};
+  }
+
+  std::pair<int, std::string> ask(std::string method, std::string what, std::string body = {}) {
+    std::pair<int, std::string> result;
+    on_core([&](Core& core) -> Task<void> {
+      http::Client client(core, {});
+      const std::string target = path(what);
+      auto answer = co_await client.fetch(origin(), {.method = method, .target = target, .headers = {}, .body = body});
+      if (answer) result = {answer->head.status, answer->body};
+    });
+    return result;
+  }
+  static std::string path(const std::string& what) {
+    return what.starts_with('/') ? what : "/v1/namespaces/ns/virtualmachineinstances/a/" + what;
+  }
+
+  std::string folder_;
+  hypervisor::FakeHypervisor hypervisor_;
+  metrics::Registry metrics_;
+  std::vector<std::string> pauses_;
+  std::optional<Service> service_;
+  std::optional<Known> known_;
+  std::unique_ptr<http::Server> server_;
+  std::thread serving_;
+};
+
+TEST_F(ServiceTest, ChangesWhetherAGuestRuns) {
+  EXPECT_EQ(ask("PUT", "pause").first, 202);
+  EXPECT_EQ(hypervisor_.find("ns_a")->state, hypervisor::State::paused);
+  EXPECT_EQ(ask("PUT", "pause").first, 202);  // RUN-PWR-01: of one that is paused nothing is asked
+  EXPECT_EQ(ask("PUT", "unpause").first, 202);
+  EXPECT_EQ(ask("PUT", "softreboot").first, 202);
+  EXPECT_EQ(ask("PUT", "reset").first, 202);
+  EXPECT_THAT(hypervisor_.calls(), ElementsAre("suspend ns_a", "resume ns_a", "reboot ns_a", "reset ns_a"));
+  EXPECT_THAT(pauses_, ElementsAre("a true", "a false"));
+}
+
+TEST_F(ServiceTest, SaysWhatWentWrong) {
+  hypervisor_.fail_next("suspend", Status::internal_error("no"));
+  EXPECT_EQ(ask("PUT", "pause").first, 500);
+  EXPECT_THAT(pauses_, ElementsAre("a true", "a false"));  // it is not paused after all
+  hypervisor_.fail_next("reboot", Status::internal_error("no"));
+  EXPECT_EQ(ask("PUT", "softreboot").first, 500);
+  EXPECT_EQ(ask("GET", "pause").first, 405);
+  EXPECT_EQ(ask("PUT", "backup").first, 501);
+  EXPECT_EQ(ask("GET", "nothing").first, 404);
+  const auto missing = ask("PUT", "/v1/namespaces/ns/virtualmachineinstances/b/pause");
+  EXPECT_EQ(missing.first, 404);
+  EXPECT_THAT(missing.second, HasSubstr("ns/b"));
+  EXPECT_EQ(ask("GET", "/healthz").second, "ok");
+}
+
+TEST_F(ServiceTest, FreezesThroughTheAgent) {
+  hypervisor_.answer_agent("guest-fsfreeze-status", R"({"return":"thawed"})");
+  hypervisor_.answer_agent("guest-fsfreeze-freeze", R"({"return":1})");
+  EXPECT_EQ(ask("PUT", "freeze", R"({})").first, 400);
+  EXPECT_EQ(ask("PUT", "freeze", R"({"unfreezeTimeout":"0s"})").first, 202);
+  EXPECT_EQ(hypervisor_.calls().size(), 2u);
+  hypervisor_.answer_agent("guest-fsfreeze-status", R"({"return":"frozen"})");
+  hypervisor_.forget_calls();
+  EXPECT_EQ(ask("PUT", "freeze", R"({"unfreezeTimeout":"0s"})").first, 202);
+  EXPECT_EQ(hypervisor_.calls().size(), 1u);  // RUN-FRZ-01: it was asked how it is, and no more
+}
+
+TEST_F(ServiceTest, TellsOfGuests) {
+  EXPECT_EQ(ask("GET", "vnc/screenshot").second, hypervisor_.picture.bytes);
+  EXPECT_EQ(ask("GET", "guestosinfo").second, R"({"of":"ns_a guestosinfo"})");
+}
+
+// One at a time at a console: who comes later ends who was there.
+TEST_F(ServiceTest, HandsAConsoleToTheLastWhoCame) {
+  const GuestSocket guest(folder_ + "/virt-serial0");
+  std::thread side([&] {
+    for (int i = 0; i < 2; ++i) {
+      const int one = guest.accept();
+      std::array<char, 16> bytes{};
+      const auto got = ::read(one, bytes.data(), bytes.size());
+      if (got > 0) (void)::write(one, bytes.data(), static_cast<std::size_t>(got));
+      while (::read(one, bytes.data(), bytes.size()) > 0) {
+      }
+      ::close(one);
+    }
+  });
+  on_core([&](Core& core) -> Task<void> {
+    http::Client client(core, {});
+    const std::string target = path("console");
+    const auto open = [&]() -> Task<http::WebSocket> {
+      auto opened = co_await client.dial_upgrade(origin(), {.method = "GET", .target = target}, {"plain.kubevirt.io"});
+      EXPECT_TRUE(opened && opened->stream);
+      http::WebSocketOptions options;
+      options.role = http::ws::Role::client;
+      co_return http::WebSocket(std::move(opened->stream), options);
+    };
+    auto first = co_await open();
+    std::string text;
+    co_await first.write(http::MessageKind::binary, std::string_view("hello"));
+    co_await first.read_message(text);
+    EXPECT_EQ(text, "hello");
+    auto second = co_await open();
+    EXPECT_FALSE(co_await first.read_message(text));
+    EXPECT_EQ(first.end().code, http::ws::close_code::going_away);
+    co_await second.write(http::MessageKind::binary, std::string_view("again"));
+    co_await second.read_message(text);
+    EXPECT_EQ(text, "again");
+    co_await second.close(http::ws::close_code::normal, "");
+  });
+  side.join();
+}
+
+TEST_F(ServiceTest, KeepsASessionThatWasAskedToBeKept) {
+  const GuestSocket guest(folder_ + "/virt-vnc");
+  on_core([&](Core& core) -> Task<void> {
+    http::Client client(core, {});
+    const std::string target = path("vnc"), keep = path("vnc?preserveSession=true");
+    auto first = co_await client.dial_upgrade(origin(), {.method = "GET", .target = target}, {"plain.kubevirt.io"});
+    EXPECT_TRUE(first && first->stream);
+    auto second = co_await client.dial_upgrade(origin(), {.method = "GET", .target = keep}, {"plain.kubevirt.io"});
+    EXPECT_TRUE(second && !second->stream);
+    EXPECT_EQ(second->refusal.head.status, 503);
+  });
+}
+
+TEST_F(ServiceTest, SaysThatThereIsNoConsole) {
+  on_core([&](Core& core) -> Task<void> {
+    http::Client client(core, {});
+    const std::string target = path("console"), usb = path("usbredir");
+    auto opened = co_await client.dial_upgrade(origin(), {.method = "GET", .target = target}, {"plain.kubevirt.io"});
+    EXPECT_TRUE(opened && !opened->stream);
+    EXPECT_EQ(opened->refusal.head.status, 400);
+    opened = co_await client.dial_upgrade(origin(), {.method = "GET", .target = usb}, {"plain.kubevirt.io"});
+    EXPECT_EQ(opened->refusal.head.status, 503);
+    EXPECT_THAT(opened->refusal.body, IsEmpty());
+  });
+}
+
+}  // namespace
+}  // namespace vg::handler

@@ -1,0 +1,77 @@
+#include "handler/server/target.h"
+
+#include <gtest/gtest.h>
+
+#include "handler/server/live_domain.h"
+
+namespace vg::handler {
+namespace {
+
+TEST(Target, ReadsWhatHandlersAreAskedFor) {
+  const auto target = read_target("/v1/namespaces/ns/virtualmachineinstances/a.b/vnc/screenshot", "x=1");
+  ASSERT_TRUE(target);
+  EXPECT_EQ(target->ns, "ns");
+  EXPECT_EQ(target->name, "a.b");
+  EXPECT_EQ(target->what, "vnc/screenshot");
+  EXPECT_EQ(target->query, "x=1");
+  EXPECT_EQ(target->domain(), "ns_a.b");
+}
+
+TEST(Target, RefusesOtherPaths) {
+  for (const std::string_view path :
+       {"", "/", "/v1", "/v1/namespaces/ns/virtualmachineinstances/a", "/v1/namespaces/ns/virtualmachineinstances/a/",
+        "/v2/namespaces/ns/virtualmachineinstances/a/pause", "/v1/namespaces//virtualmachineinstances/a/pause",
+        "/v1/namespaces/ns/virtualmachineinstances//pause", "/v1/namespaces/n_s/virtualmachineinstances/a/pause",
+        "/v1/namespaces/../virtualmachineinstances/a/pause", "/v1/namespaces/ns/virtualmachineinstances/%61/pause",
+        "/v1/namespaces/ns/virtualmachines/a/pause"})
+    EXPECT_FALSE(read_target(path, "")) << path;
+}
+
+TEST(Target, ReadsPorts) {
+  EXPECT_EQ(read_forward("portforward/22")->port, 22);
+  EXPECT_EQ(read_forward("portforward/22")->protocol, "tcp");
+  EXPECT_EQ(read_forward("portforward/53/udp")->protocol, "udp");
+  for (const std::string_view what : {"portforward", "portforward/", "portforward/0", "portforward/65536",
+                                      "portforward/22/", "portforward/22/sctp", "portforward/x/tcp", "console"})
+    EXPECT_FALSE(read_forward(what)) << what;
+}
+
+TEST(Target, ReadsFlags) {
+  EXPECT_TRUE(is_true_value("a=1&preserveSession=true", "preserveSession"));
+  EXPECT_FALSE(is_true_value("preserveSession=yes", "preserveSession"));
+  EXPECT_FALSE(is_true_value("preserveSession", "preserveSession"));
+  EXPECT_FALSE(is_true_value("", "preserveSession"));
+}
+
+constexpr std::string_view xml = R"(<domain type='qemu' id='1'>
+  <devices>
+    <interface type='bridge'><alias name='ua-other'/></interface>
+    <interface type='user'>
+      <mac address='02:00:00:00:00:01'/>
+      <alias name='ua-default'/>
+    </interface>
+    <serial type='unix'>
+      <source mode='bind' path='/run/n/guests/u/virt-serial0'/>
+    </serial>
+    <channel type='unix'><source mode='bind' path='/elsewhere/virt-usbredir-0'/></channel>
+    <channel type='unix'><source mode='bind' path='/run/n/../x/virt-usbredir-1'/></channel>
+    <graphics type='vnc' socket='/run/n/guests/u/virt-vnc'/>
+  </devices>
+</domain>)";
+
+TEST(LiveDomain, FindsSocketsOfTheNodeAlone) {
+  EXPECT_EQ(find_socket(xml, "/run/n", "virt-serial0"), "/run/n/guests/u/virt-serial0");
+  EXPECT_EQ(find_socket(xml, "/run/n", "virt-vnc"), "/run/n/guests/u/virt-vnc");
+  EXPECT_EQ(find_socket(xml, "/run/n", "virt-usbredir-0"), std::nullopt);
+  EXPECT_EQ(find_socket(xml, "/run/n", "virt-usbredir-1"), std::nullopt);
+  EXPECT_EQ(find_socket(xml, "/run/m", "virt-vnc"), std::nullopt);
+}
+
+TEST(LiveDomain, FindsTheNicOfTheUserModeNetwork) {
+  EXPECT_EQ(user_nic_alias(xml), "ua-default");
+  EXPECT_EQ(user_nic_alias("<interface type='bridge'><alias name='x'/></interface>"), "");
+  EXPECT_EQ(user_nic_alias("<interface type='user'"), "");
+}
+
+}  // namespace
+}  // namespace vg::handler

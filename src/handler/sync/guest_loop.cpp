@@ -1,0 +1,455 @@
+#include "handler/sync/guest_loop.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "api/canonical.h"
+#include "api/schema.h"
+#include "base/log.h"
+#include "base/node_limits.h"
+#include "base/random.h"
+#include "controllers/common/owners.h"
+#include "engine/carry_out.h"
+#include "handler/sync/no_world.h"
+#include "json/access.h"
+#include "json/arena_pool.h"
+#include "json/parse.h"
+#include "json/write.h"
+
+namespace vg::handler {
+namespace {
+
+using controllers::EventType;
+using controllers::vmi::Draft;
+using guests::Action;
+using guests::Case;
+using guests::Decision;
+using hypervisor::Event;
+
+constexpr std::chrono::milliseconds first_look{20};
+
+bool has_left(const Case& one) {
+  return one.domain && one.domain->state == hypervisor::State::shutoff && one.domain->reason == "Migrated";
+}
+bool is_final(std::string_view phase) { return phase == "Succeeded" || phase == "Failed"; }
+
+}  // namespace
+
+std::string domain_name(const Key& key) { return fmt::format("{}_{}", key.ns, key.name); }
+
+std::optional<Key> key_of_domain(std::string_view name) {
+  const auto at = name.find('_');
+  if (at == std::string_view::npos || at == 0 || at + 1 == name.size()) return std::nullopt;
+  return Key{.ns = std::string(name.substr(0, at)), .name = std::string(name.substr(at + 1))};
+}
+
+GuestLoop::GuestLoop(LoopParts parts)
+    : parts_(std::move(parts)),
+      events_(parts_.core, parts_.api, parts_.clock, parts_.node),
+      starter_(parts_, [this](const Key& key) { wake(key); }),
+      updater_(parts_, starter_),
+      mover_(parts_, starter_, passes_, [this](const Key& key) { wake(key); }) {
+  parts_.api.on_change([this](const Key& key) { wake(key); });
+  parts_.hypervisor.on_event([this](const Event& event) { parts_.core.post([this, event] { heard(event); }); });
+}
+
+// --- what makes it look ----------------------------------------------------------------------------------------------
+
+void GuestLoop::start() { beginning_ = Background(begin()); }
+
+Task<void> GuestLoop::begin() {
+  while (!parts_.api.synced()) co_await parts_.core.sleep(first_look);
+  ready_ = true;
+  wake_all();
+  for (;;) {
+    co_await parts_.core.sleep(limits::guest_resync);
+    wake_all();
+  }
+}
+
+void GuestLoop::stop() {
+  beginning_ = Background();
+  alarm_ = Background();
+  passes_.clear();
+  events_.stop();
+}
+
+void GuestLoop::wake(const Key& key) {
+  queue_.add(key);
+  pump();
+}
+
+void GuestLoop::wake_all() {
+  for (const Key& key : parts_.api.vmis()) queue_.add(key);
+  for (const Key& key : parts_.records.keys()) queue_.add(key);
+  for (const auto& domain : parts_.hypervisor.domains())
+    if (const auto key = key_of_domain(domain->name)) queue_.add(*key);
+  pump();
+}
+
+void GuestLoop::note_pause(const Key& key, bool paused) {
+  parts_.records.of(key).paused_by_user = paused;
+  wake(key);
+}
+
+void GuestLoop::set_host(bool kvm, controllers::NodeInfo info) {
+  parts_.host.kvm = kvm;
+  parts_.info = std::move(info);
+}
+
+void GuestLoop::heard(const Event& event) {
+  if (event.kind == Event::Kind::connection) {
+    if (connection_told_) connection_told_();
+    return wake_all();
+  }
+  const auto key = key_of_domain(event.name);
+  if (!key) return;
+  Guest& guest = guests_[*key];
+  if (event.kind == Event::Kind::io_error && guest.disk_failures.size() < limits::domain_devices_max) {
+    std::string volume = event.detail;
+    if (volume.starts_with("ua-")) volume.erase(0, 3);
+    guest.disk_failures.push_back({.volume = std::move(volume), .no_space = event.reason == "enospc"});
+  }
+  if (event.kind == Event::Kind::panicked && guest.panics.empty()) guest.panics.push_back(event.detail);
+  wake(*key);
+}
+
+// Passes run as tasks of their own; a key that is worked on is not taken again before it is done.
+void GuestLoop::pump() {
+  if (!ready_) return;
+  while (running_ < limits::guest_passes_max) {
+    const auto key = queue_.take(parts_.clock.steady_now());
+    if (!key) break;
+    ++running_;
+    passes_.start(parts_.core, run(*key));
+  }
+  set_alarm();
+}
+
+void GuestLoop::set_alarm() {
+  const auto next = queue_.next_instant();
+  if (!next || (alarm_at_ && *alarm_at_ <= *next)) return;
+  alarm_at_ = *next;
+  alarm_ = Background(ring(*next - parts_.clock.steady_now()));
+}
+
+// It must not end itself, which setting another alarm would.
+Task<void> GuestLoop::ring(std::chrono::steady_clock::duration after) {
+  co_await parts_.core.sleep(
+      std::max(std::chrono::ceil<std::chrono::milliseconds>(after), std::chrono::milliseconds(0)));
+  parts_.core.post([this] {
+    alarm_at_.reset();
+    pump();
+  });
+}
+
+// --- a pass ----------------------------------------------------------------------------------------------------------
+
+Task<void> GuestLoop::run(Key key) {
+  {
+    json::LeasedArena arena;
+    auto outcome = co_await pass(key, guests_[key], arena.storage());
+    const auto now = parts_.clock.steady_now();
+    if (!outcome || outcome->error) {
+      const Status& why = outcome ? *outcome->error : outcome.error();
+      if (!engine::is_lost_race(why))
+        log::warning("a VMI is not as it should be", {{"vmi", domain_name(key)}, {"reason", why.message}});
+      queue_.failed(key, now);
+      queue_.add_at(key, now + limits::guest_backoff_max);
+    } else {
+      queue_.succeeded(key);
+    }
+    if (outcome && outcome->again) queue_.add_at(key, now + *outcome->again);
+  }
+  --running_;
+  queue_.done(key);
+  pump();
+}
+
+GuestLoop::Looked GuestLoop::look(const Key& key, Guest& guest) const {
+  hypervisor::DomainPtr domain = parts_.hypervisor.find(domain_name(key));
+  if (!domain || !domain->xml) {
+    guest.facts = nullptr;
+    guest.xml = nullptr;
+  } else if (guest.xml != domain->xml) {
+    auto facts = guests::read_facts(*domain->xml);
+    if (!facts)
+      log::warning("the document of a domain cannot be read",
+                   {{"domain", domain->name}, {"reason", facts.error().message}});
+    guest.facts = facts ? std::make_shared<const guests::DomainFacts>(std::move(*facts)) : nullptr;
+    guest.xml = domain->xml;
+  }
+  return {.domain = std::move(domain), .facts = guest.facts};
+}
+
+// What was written here counts until the copy has moved on. A VMI that the copy has not may be another node's now, so
+// whether it is gone is asked of the server; nothing when it is.
+Task<Result<std::optional<json::Value>>> GuestLoop::load(const Key& key, Guest& guest,
+                                                         const json::StoragePtr& storage) {
+  static const api::Type& type = *api::find_kind("kubevirt.io", "v1", "VirtualMachineInstance")->type;
+  const NodeApi::ObjectPtr copy = parts_.api.vmi(key);
+  Result<json::Value> read;
+  if (copy) {
+    if (!guest.older.contains(copy->resource_version)) guest.older.clear();
+    read = json::parse(guest.older.empty() ? copy->json : guest.written, storage);
+  } else {
+    read = co_await parts_.api.get(parts_.core, {vmi_resource, key.ns, key.name}, storage);
+    if (!read && read.error().code == 404) co_return std::optional<json::Value>();
+  }
+  if (!read) co_return fail(std::move(read.error()));
+  if (auto done = api::canonicalize(*read, type); !done) co_return fail(std::move(done.error()));
+  co_return std::optional(std::move(*read));
+}
+
+Task<Result<Outcome>> GuestLoop::pass(const Key& key, Guest& guest, json::StoragePtr storage) {
+  const Looked looked = look(key, guest);
+  const guests::Remembered* remembered = parts_.records.find(key);
+  if (!looked.domain && !remembered && !parts_.api.vmi(key)) {
+    guests_.erase(key);
+    co_return Outcome();
+  }
+  const guests::Remembered nothing;
+  Case one{.domain = looked.domain.get(),
+           .facts = looked.facts.get(),
+           .remembered = remembered ? *remembered : nothing,
+           .node = parts_.node,
+           .now = parts_.clock.wall_now()};
+  if (has_left(one) && parts_.hypervisor.connected()) {  // VMI-H02, also when the VMI may not be read any more
+    *guest.move = {};
+    co_return co_await remove(key, guest, one);
+  }
+  auto vmi = co_await load(key, guest, storage);
+  // Another node's now, and nothing of it is here any more.
+  if (!vmi && vmi.error().code == 403 && !looked.domain) vmi = std::optional<json::Value>();
+  if (!vmi) co_return fail(std::move(vmi.error()));
+  one.vmi = *vmi ? (*vmi)->if_object() : nullptr;
+  // While a guest moves the two loops of its migration have the word; a source that waits for the other goes on.
+  const guests::MoveDecision moving = guests::decide_move(one, *guest.move);
+  if (parts_.hypervisor.connected() && moving.act != guests::MoveAct::none && moving.rule != "MIG-R13")
+    co_return co_await move(moving, key, guest, one, **vmi, storage);
+  const Decision decision = guests::decide(one, parts_.hypervisor.connected());
+  if (decision.action == Action::nothing) {
+    Outcome idle;
+    idle.again = decision.again;
+    co_return idle;
+  }
+  co_return co_await follow(decision, key, guest, one, *vmi ? &**vmi : nullptr, storage);
+}
+
+// Acts, and writes what is true then.
+Task<Result<Outcome>> GuestLoop::follow(const Decision& decision, const Key& key, Guest& guest, const Case& one,
+                                        const json::Value* vmi, const json::StoragePtr& storage) {
+  // The end is written before anything of the guest goes: whoever is killed in between says the same again.
+  const bool ends = decision.action == Action::remove && !decision.is_of_another && one.vmi && !one.is_final() &&
+                    is_final(guests::phase_of(one));
+  Outcome outcome;
+  if (ends)
+    outcome.tell(EventType::normal, "Deleted", "Signaled Deletion");  // STP-08
+  else
+    outcome = co_await act(key, guest, decision, one, vmi, storage);
+  if (decision.again) outcome.look_again(*decision.again);
+  if (decision.is_of_another && decision.action == Action::remove && !outcome.error) queue_.add(key);
+  if (!one.vmi || decision.is_of_another) co_return outcome;
+  tell(*one.vmi, guest, outcome);
+  if (one.is_final()) co_return outcome;
+  if (outcome.error && !engine::is_lost_race(*outcome.error))
+    events_.tell(*one.vmi, {.type = EventType::warning, .reason = "SyncFailed", .message = outcome.error->message});
+  const Looked looked = look(key, guest);
+  const guests::Remembered nothing;
+  const guests::Remembered* remembered = parts_.records.find(key);
+  const bool acted = decision.action == Action::synchronise;  // what was started shows at once
+  const Case now{.vmi = one.vmi,
+                 .domain = acted ? looked.domain.get() : one.domain,
+                 .facts = acted ? looked.facts.get() : one.facts,
+                 .remembered = remembered ? *remembered : nothing,
+                 .node = parts_.node,
+                 .now = one.now};
+  if (auto done = co_await write(key, guest, now, outcome, storage); !done) co_return fail(std::move(done.error()));
+  if (ends) queue_.add(key);  // VMI-D05
+  co_return outcome;
+}
+
+void GuestLoop::tell(const json::Object& vmi, Guest& guest, const Outcome& outcome) {
+  for (const std::string& panic : std::exchange(guest.panics, {}))  // STP-23
+    events_.tell(vmi, {.type = EventType::warning, .reason = "GuestPanicked", .message = panic});
+  for (const controllers::Event& event : outcome.events) events_.tell(vmi, event);
+}
+
+// --- acting ----------------------------------------------------------------------------------------------------------
+
+Task<Outcome> GuestLoop::act(const Key& key, Guest& guest, const Decision& decision, const Case& one,
+                             const json::Value* vmi, const json::StoragePtr& storage) {
+  switch (decision.action) {
+    case Action::synchronise: {
+      const Work work = work_of(key, one, *vmi, storage);
+      co_return co_await synchronise(work, one, guest);
+    }
+    case Action::shut_down:
+      co_return co_await shut_down(key, one);
+    case Action::kill:
+      co_return co_await kill(key);
+    case Action::remove:
+      co_return co_await remove(key, guest, one);
+    case Action::nothing:
+    case Action::only_report:
+    case Action::await_end:
+      break;
+  }
+  co_return Outcome();
+}
+
+Work GuestLoop::work_of(const Key& key, const Case& one, const json::Value& vmi, const json::StoragePtr& storage) {
+  return {.key = key,
+          .vmi = vmi,
+          .uid = std::string(controllers::metadata_text(*one.vmi, "uid")),
+          .domain = domain_name(key),
+          .remembered = parts_.records.of(key),
+          .storage = storage};
+}
+
+Task<Outcome> GuestLoop::move(const guests::MoveDecision& decision, const Key& key, Guest& guest, const Case& one,
+                              const json::Value& vmi, const json::StoragePtr& storage) {
+  const Work work = work_of(key, one, vmi, storage);
+  const std::shared_ptr<guests::Move> known = guest.move;
+  Outcome outcome = co_await mover_.act(decision, work, one, known, [&](const Mover::Change& change) {
+    return commit(key, guest, one, change, storage);
+  });
+  tell(*one.vmi, guest, outcome);
+  co_return outcome;
+}
+
+Task<Outcome> GuestLoop::synchronise(const Work& work, const Case& one, Guest& guest) {
+  if (one.domain) co_return co_await updater_.update(work, one, guest.volumes);
+  Outcome outcome;
+  const auto mounted = co_await updater_.mount_all(work, guest.volumes);
+  if (!mounted) {
+    outcome.error = mounted.error();
+    outcome.tell(EventType::warning, "HotplugFailed", mounted.error().message);
+  } else if (!*mounted) {
+    outcome.look_again(limits::guest_look_again);
+  } else {
+    co_return co_await starter_.start(work);
+  }
+  co_return outcome;
+}
+
+Task<Outcome> GuestLoop::shut_down(const Key& key, const Case& one) {
+  Outcome outcome;
+  guests::Remembered& remembered = parts_.records.of(key);
+  const bool is_first = !remembered.shutdown_since;
+  if (is_first) {
+    remembered.shutdown_since = one.now;
+    (void)co_await parts_.records.save(parts_.core);
+    outcome.tell(EventType::normal, "ShuttingDown", "Signaled Graceful Shutdown");  // STP-03
+  }
+  auto done = co_await parts_.hypervisor.shut_down(parts_.core, domain_name(key));
+  // A guest that does not take it may still end by itself, and is killed at the end of its time (STP-04).
+  if (!done)
+    log::warning("a guest was not asked to end", {{"domain", domain_name(key)}, {"reason", done.error().message}});
+  co_return outcome;
+}
+
+Task<Outcome> GuestLoop::kill(const Key& key) {
+  Outcome outcome;
+  auto done = co_await parts_.hypervisor.destroy(parts_.core, domain_name(key));
+  if (done)
+    outcome.tell(EventType::normal, "Deleted", "VirtualMachineInstance stopping");  // STP-07
+  else
+    outcome.error = std::move(done.error());
+  co_return outcome;
+}
+
+// STP-08
+Task<Outcome> GuestLoop::remove(const Key& key, Guest& guest, const Case& one) {
+  Outcome outcome;
+  const guests::Remembered* remembered = parts_.records.find(key);
+  std::string uid = one.facts && !one.facts->uid.empty() ? one.facts->uid
+                    : remembered                         ? remembered->uid
+                                                         : std::string();
+  if (one.domain) {
+    auto done = co_await parts_.hypervisor.undefine(parts_.core, domain_name(key));
+    if (!done) {
+      outcome.error = std::move(done.error());
+      co_return outcome;
+    }
+    if (!one.is_final()) outcome.tell(EventType::normal, "Deleted", "Signaled Deletion");
+  }
+  if (!uid.empty()) {
+    auto cleared = co_await parts_.files.clear(parts_.core, parts_.files.folders(key.ns, key.name, uid));
+    if (!cleared) {
+      outcome.error = std::move(cleared.error());
+      co_return outcome;
+    }
+    parts_.files.forget(uid);
+  }
+  guest.volumes = {};
+  parts_.records.forget(key);
+  auto saved = co_await parts_.records.save(parts_.core);
+  if (!saved) outcome.error = std::move(saved.error());
+  co_return outcome;
+}
+
+// --- telling ---------------------------------------------------------------------------------------------------------
+
+guests::VolumeFacts GuestLoop::volume_facts(const Guest& guest, const Case& one, std::string_view volume) const {
+  guests::VolumeFacts facts;
+  const guests::DiskFact* disk = one.facts && one.domain_is_alive() ? one.facts->disk(volume) : nullptr;
+  if (disk && !disk->source.empty()) facts.target = disk->target;
+  facts.mounted = guest.volumes.mounted.contains(volume);
+  const auto iso = std::ranges::find(one.remembered.iso_bytes, volume, [](const auto& pair) { return pair.first; });
+  if (iso != one.remembered.iso_bytes.end()) facts.iso_size = iso->second;
+  const json::Value* status = json::find(*one.vmi, "status");
+  const json::Array* entries = status ? json::get_array(*status, "volumeStatus") : nullptr;
+  if (!entries || guest.volumes.dumps.empty()) return facts;
+  for (const json::Value& entry : *entries) {
+    const json::Object* dump = json::get_object(entry, "memoryDumpVolume");
+    if (!dump || json::get_string_or(entry, "name") != volume) continue;
+    const auto done = guest.volumes.dumps.find(json::get_string_or(*dump, "targetFileName"));
+    facts.dumped = done != guest.volumes.dumps.end();
+    if (facts.dumped) facts.dump_failure = done->second;
+  }
+  return facts;
+}
+
+Task<Result<void>> GuestLoop::write(const Key& key, Guest& guest, const Case& one, const Outcome& outcome,
+                                    const json::StoragePtr& storage) {
+  const std::string name = domain_name(key);
+  const std::shared_ptr<const guests::AgentFacts> agent = parts_.agent ? parts_.agent(name) : nullptr;
+  guests::Seen seen{.node = parts_.info, .agent = agent.get()};
+  seen.volumes = [&](std::string_view volume, std::string_view, bool) { return volume_facts(guest, one, volume); };
+  seen.disk_failures = std::exchange(guest.disk_failures, {});
+  if (outcome.error) {
+    seen.error = outcome.error->message;
+    const auto& causes = outcome.error->details.causes;
+    seen.is_hopeless = !causes.empty() && causes.front().rule == "DOM-CTX-06a";  // no firmware for it here
+  }
+  const std::vector<guests::DiskFailure> failures = seen.disk_failures;
+  auto done = co_await commit(key, guest, one, [&](Draft& draft) { guests::report(draft, one, seen); }, storage);
+  if (!done) guest.disk_failures = failures;
+  co_return done;
+}
+
+// What differs is written, conditional on what was read; what is told is told once it is.
+Task<Result<void>> GuestLoop::commit(const Key& key, Guest& guest, const Case& one, const Mover::Change& change,
+                                     const json::StoragePtr& storage) {
+  const NoWorld world;
+  const config::ConfigPtr config = parts_.api.config();
+  const controllers::Turn turn{
+      .world = world, .key = key, .config = *config, .now = one.now, .random = random_u64(), .storage = storage};
+  Draft draft(turn, *one.vmi);
+  change(draft);
+  controllers::Pass pass = draft.take();
+  const auto update = std::ranges::find(pass.effects, controllers::Verb::update, &controllers::Effect::verb);
+  if (update != pass.effects.end()) {
+    auto done = co_await parts_.api.update(parts_.core, {vmi_resource, key.ns, key.name}, update->document, storage);
+    if (!done) co_return fail(std::move(done.error()));
+    guest.older.emplace(controllers::metadata_text(*one.vmi, "resourceVersion"));
+    guest.written = json::to_text(*done);
+  }
+  for (const controllers::Told& told : pass.events) events_.tell(*one.vmi, told.event);
+  co_return Result<void>();
+}
+
+}  // namespace vg::handler

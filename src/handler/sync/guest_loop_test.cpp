@@ -1,0 +1,513 @@
+#include "handler/sync/guest_loop.h"
+
+#include <gmock/gmock.h>
+
+#include "handler/sync/testing.h"
+#include "hypervisor/testing.h"
+#include "simulated/testing.h"
+
+namespace vg::handler {
+namespace {
+
+using hypervisor::State;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr std::string_view vmi_text = R"({
+  "apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance",
+  "metadata": {"name": "vm1", "namespace": "default", "uid": "u-1", "labels": {"kubevirt.io/nodeName": "node01"}},
+  "spec": {
+    "architecture": "amd64", "terminationGracePeriodSeconds": 10,
+    "domain": {
+      "cpu": {"cores": 1, "sockets": 1, "threads": 1, "model": "host-model"},
+      "memory": {"guest": "128Mi"}, "machine": {"type": "q35"}, "features": {"acpi": {"enabled": true}},
+      "firmware": {"uuid": "5d307ca9-b3ef-428c-8861-06e72d69f223"}, "resources": {},
+      "devices": {"disks": [{"name": "root", "disk": {"bus": "virtio"}}],
+                  "interfaces": [{"name": "default", "masquerade": {}, "ports": [{"port": 2222}]}]}},
+    "networks": [{"name": "default", "pod": {}}],
+    "volumes": [{"name": "root", "containerDisk": {"image": "i"}}]},
+  "status": {"phase": "Scheduled", "nodeName": "node01", "runtimeUser": 107,
+             "volumeStatus": [{"name": "root", "target": ""}]}
+})";
+
+const Key key{.ns = "default", .name = "vm1"};
+
+class GuestLoopTest : public ::testing::Test {
+ protected:
+  GuestLoopTest() { begin(); }
+  ~GuestLoopTest() override { loop->stop(); }
+
+  // As a process that was just started.
+  void begin() {
+    records.emplace(kept, [this](Core&, std::string text) -> Task<Result<void>> {
+      kept = std::move(text);
+      co_return Result<void>();
+    });
+    loop.emplace(LoopParts{.core = core,
+                           .api = api,
+                           .hypervisor = hypervisor,
+                           .files = files,
+                           .records = *records,
+                           .clock = clock,
+                           .node = "node01",
+                           .paths = {.state = "/state/nodes/node01", .sockets = "/run/node01"},
+                           .address = "127.0.0.1",
+                           .other_node = [](std::string_view node) -> OtherNode {
+                             return {.uri = fmt::format("to-{}", node),
+                                     .paths = {.state = fmt::format("/state/nodes/{}", node),
+                                               .sockets = fmt::format("/run/{}", node)}};
+                           }});
+    controllers::NodeInfo info;
+    info.labels.emplace("host-model-cpu.node.kubevirt.io/Nehalem", "true");
+    loop->set_host(false, std::move(info));
+    loop->start();
+  }
+  void start_anew() {
+    loop->stop();
+    loop.reset();
+    core.forget();
+    begin();
+    settle();
+  }
+  void settle(std::chrono::nanoseconds time = milliseconds(200)) { core.advance(time); }
+  void run_guest(std::string_view text = vmi_text) {
+    api.put_vmi(text);
+    settle();
+    ASSERT_EQ(api.phase(key), "Running");
+    api.events.clear();
+    hypervisor.forget_calls();
+  }
+  void remove_vmi_object() {
+    api.change_vmi(key, [](json::Object& vmi) {
+      (*json::get_object(vmi, "metadata"))["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+    });
+    settle();
+  }
+
+  ManualClock clock{Clock::Wall(seconds(1'700'000'000)), Clock::Steady(seconds(1000))};
+  simulated::ModelCore core{clock};
+  testing::FakeApi api{core};
+  hypervisor::FakeHypervisor hypervisor;
+  testing::FakeFiles files;
+  std::string kept;
+  std::optional<Records> records;
+  std::optional<GuestLoop> loop;
+};
+
+TEST_F(GuestLoopTest, StartsWhatIsScheduledHere) {
+  api.put_vmi(vmi_text);
+  settle();
+  EXPECT_EQ(api.phase(key), "Running");
+  EXPECT_THAT(api.events, ElementsAre("Created", "Started"));
+  EXPECT_THAT(hypervisor.calls(), Contains("start default_vm1"));
+  EXPECT_THAT(hypervisor.calls(), Contains(HasSubstr("forward_port default_vm1 ua-default tcp 127.")));
+  EXPECT_THAT(*hypervisor.find("default_vm1")->xml, HasSubstr("<uid>u-1</uid>"));
+  EXPECT_EQ(api.condition(key, "LiveMigratable"), "True/");
+  EXPECT_EQ(api.condition(key, "Ready"), "True/");
+  EXPECT_THAT(kept, HasSubstr(R"("uid":"u-1")"));
+  EXPECT_EQ(api.text_at(key, {"status", "machine", "type"}), "q35");
+}
+
+TEST_F(GuestLoopTest, WritesNothingOnceAllIsSaid) {
+  run_guest();
+  const int before = api.updates;
+  settle(seconds(900));
+  EXPECT_EQ(api.updates, before);
+  EXPECT_THAT(hypervisor.calls(), IsEmpty());
+}
+
+TEST_F(GuestLoopTest, WaitsForImagesAndGoesOnWhenTheyCome) {
+  files.images_are_there = false;
+  api.put_vmi(vmi_text);
+  settle();
+  EXPECT_EQ(api.phase(key), "Scheduled");
+  files.images_are_there = true;
+  files.came();
+  settle();
+  EXPECT_EQ(api.phase(key), "Running");
+}
+
+TEST_F(GuestLoopTest, SaysThatAnImageCannotBeHad) {
+  files.images_fail = Status::internal_error("no such image");
+  api.put_vmi(vmi_text);
+  settle(seconds(1));
+  EXPECT_EQ(api.phase(key), "Scheduled");
+  EXPECT_EQ(api.condition(key, "Synchronized"), "False/Synchronizing with the Domain failed.");
+  EXPECT_THAT(api.events, Contains("SyncFailed"));
+  files.images_fail.reset();
+  settle(seconds(60));
+  EXPECT_EQ(api.phase(key), "Running");
+  EXPECT_EQ(api.condition(key, "Synchronized"), "");
+}
+
+TEST_F(GuestLoopTest, WaitsForASecretThatIsMissing) {
+  files.secrets_wanted = {"keys"};
+  api.put_vmi(vmi_text);
+  settle(seconds(1));
+  EXPECT_EQ(api.phase(key), "Scheduled");
+  EXPECT_EQ(api.condition(key, "Synchronized"), "False/Synchronizing with the Domain failed.");
+  api.objects["secrets/keys"] = R"({"kind":"Secret"})";
+  settle(seconds(60));
+  EXPECT_EQ(api.phase(key), "Running");
+}
+
+TEST_F(GuestLoopTest, AStartThatFailsLeavesNoDomain) {
+  hypervisor.fail_next("start", Status::internal_error("LibvirtError(Code=1, Domain=10, Message='x')"));
+  api.put_vmi(vmi_text);
+  settle(milliseconds(1));
+  EXPECT_THAT(hypervisor.calls(), Contains("undefine default_vm1"));
+  settle(seconds(60));
+  EXPECT_EQ(api.phase(key), "Running");
+}
+
+TEST_F(GuestLoopTest, APowerOffInTheGuestEndsIt) {  // STP-20
+  run_guest();
+  hypervisor.set_state("default_vm1", State::shutoff, "Shutdown");
+  settle();
+  EXPECT_EQ(api.phase(key), "Succeeded");
+  EXPECT_THAT(api.events, ElementsAre("Deleted", "Stopped"));
+  EXPECT_EQ(hypervisor.find("default_vm1"), nullptr);
+  EXPECT_THAT(files.cleared, ElementsAre("/guests/u-1"));
+  EXPECT_THAT(kept, Not(HasSubstr("u-1")));
+}
+
+TEST_F(GuestLoopTest, ACrashFailsIt) {  // STP-24
+  run_guest();
+  hypervisor.emit({.kind = hypervisor::Event::Kind::panicked, .name = "default_vm1", .detail = "0x1 0x2"});
+  hypervisor.set_state("default_vm1", State::shutoff, "Crashed");
+  settle();
+  EXPECT_EQ(api.phase(key), "Failed");
+  EXPECT_THAT(api.events, ElementsAre("GuestPanicked", "Deleted", "Stopped"));
+}
+
+TEST_F(GuestLoopTest, AVanishedDomainFailsIt) {  // VMI-F04
+  run_guest();
+  hypervisor.remove("default_vm1");
+  settle();
+  EXPECT_EQ(api.phase(key), "Failed");
+}
+
+TEST_F(GuestLoopTest, ADeletedVmiIsShutDown) {
+  run_guest();
+  remove_vmi_object();
+  EXPECT_EQ(api.phase(key), "Succeeded");
+  EXPECT_THAT(api.events, ElementsAre("ShuttingDown", "Deleted", "Stopped"));
+  EXPECT_THAT(hypervisor.calls(), ElementsAre("shut_down default_vm1", "undefine default_vm1"));
+}
+
+TEST_F(GuestLoopTest, AGuestThatIgnoresItIsKilledInTheEnd) {
+  run_guest();
+  for (int i = 0; i < 8; ++i) hypervisor.fail_next("shut_down", Status::internal_error("it does not listen"));
+  remove_vmi_object();
+  settle(seconds(6));
+  EXPECT_THAT(hypervisor.calls(), ElementsAre("shut_down default_vm1", "shut_down default_vm1"));
+  EXPECT_EQ(api.phase(key), "Running");
+  settle(seconds(5));
+  EXPECT_THAT(hypervisor.calls(), Contains("destroy default_vm1"));
+  EXPECT_EQ(api.phase(key), "Failed");
+}
+
+TEST_F(GuestLoopTest, ANodeThatWasKilledTakesItsGuestsOver) {
+  run_guest();
+  start_anew();
+  EXPECT_EQ(api.phase(key), "Running");
+  EXPECT_THAT(hypervisor.calls(), IsEmpty());
+  hypervisor.set_state("default_vm1", State::shutoff, "Shutdown");
+  settle();
+  EXPECT_EQ(api.phase(key), "Succeeded");
+}
+
+TEST_F(GuestLoopTest, ANodeThatWasAwayLearnsWhatHappened) {
+  run_guest();
+  loop->stop();
+  loop.reset();
+  core.forget();
+  hypervisor.on_event({});
+  hypervisor.set_state("default_vm1", State::shutoff, "Crashed");
+  begin();
+  settle();
+  EXPECT_EQ(api.phase(key), "Failed");
+}
+
+TEST_F(GuestLoopTest, ALostRaceIsRunAgain) {
+  api.copies_follow = false;
+  api.put_vmi(vmi_text);
+  api.catch_up();
+  settle(milliseconds(0));
+  api.change_vmi(key, [](json::Object& vmi) { json::ensure_path(vmi, {"metadata", "annotations"})["a"] = "b"; });
+  settle(milliseconds(100));
+  api.copies_follow = true;
+  api.catch_up();
+  settle(seconds(1));
+  EXPECT_EQ(api.phase(key), "Running");
+  EXPECT_EQ(api.text_at(key, {"metadata", "annotations", "a"}), "b");
+  EXPECT_EQ(std::ranges::count(hypervisor.calls(), "start default_vm1"), 1);
+}
+
+TEST_F(GuestLoopTest, AnOldCopyIsNotBelievedOverWhatWasWritten) {
+  api.put_vmi(vmi_text);
+  settle(milliseconds(0));
+  api.copies_follow = false;
+  settle();
+  ASSERT_EQ(api.phase(key), "Running");
+  hypervisor.set_state("default_vm1", State::paused, "User");
+  loop->note_pause(key, true);
+  settle();
+  EXPECT_EQ(api.condition(key, "Paused"), "True/PausedByUser");
+  EXPECT_EQ(api.conflicts, 0);
+}
+
+TEST_F(GuestLoopTest, NothingIsConcludedWithoutTheHypervisor) {  // VMI-H07
+  run_guest();
+  hypervisor.set_connected(false);
+  hypervisor.remove("default_vm1");
+  settle(seconds(30));
+  EXPECT_EQ(api.phase(key), "Running");
+  hypervisor.set_connected(true);
+  settle();
+  EXPECT_EQ(api.phase(key), "Failed");
+}
+
+TEST_F(GuestLoopTest, AUsersPauseStaysAlsoWhenTheNodeStartsAnew) {  // RUN-SYN-02
+  run_guest();
+  loop->note_pause(key, true);
+  hypervisor.set_state("default_vm1", State::paused, "User");
+  settle();
+  EXPECT_EQ(api.condition(key, "Paused"), "True/PausedByUser");
+  start_anew();
+  EXPECT_THAT(hypervisor.calls(), Not(Contains("resume default_vm1")));
+  loop->note_pause(key, false);
+  settle();
+  EXPECT_EQ(api.condition(key, "Paused"), "");
+}
+
+TEST_F(GuestLoopTest, ADiskThatFailsIsTriedAgainWithBackOff) {  // spec vmi-lifecycle 3.9
+  run_guest();
+  const auto fail_disk = [&] {
+    hypervisor.emit(
+        {.kind = hypervisor::Event::Kind::io_error, .name = "default_vm1", .detail = "ua-root", .reason = "enospc"});
+    hypervisor.set_state("default_vm1", State::paused, "IOError");
+    settle();
+  };
+  fail_disk();
+  EXPECT_THAT(hypervisor.calls(), ElementsAre("resume default_vm1"));
+  fail_disk();
+  EXPECT_THAT(hypervisor.calls(), ElementsAre("resume default_vm1"));
+  EXPECT_EQ(api.condition(key, "Paused"), "True/PausedIOError");
+  EXPECT_THAT(api.events, Contains("IOerror"));
+  settle(seconds(10));
+  EXPECT_THAT(hypervisor.calls(), ElementsAre("resume default_vm1", "resume default_vm1"));
+  EXPECT_EQ(api.condition(key, "Paused"), "");
+}
+
+TEST_F(GuestLoopTest, AVmiOfTheSameNameWaitsForTheEndOfTheOther) {  // VMI-H01
+  run_guest();
+  std::string other(vmi_text);
+  other.replace(other.find("u-1"), 3, "u-2");
+  api.put_vmi(other);
+  settle(seconds(5));
+  EXPECT_EQ(api.phase(key), "Running");
+  EXPECT_THAT(*hypervisor.find("default_vm1")->xml, HasSubstr("<uid>u-2</uid>"));
+  EXPECT_THAT(files.cleared, ElementsAre("/guests/u-1"));
+}
+
+TEST_F(GuestLoopTest, AVmiThatIsGoneTakesItsGuestWithIt) {  // VMI-D02
+  run_guest();
+  api.remove_vmi(key);
+  settle(seconds(1));
+  EXPECT_EQ(hypervisor.find("default_vm1"), nullptr);
+  EXPECT_THAT(files.cleared, ElementsAre("/guests/u-1"));
+}
+
+TEST_F(GuestLoopTest, AVmiThatIsAnothersNowIsLeftAlone) {
+  run_guest();
+  api.refuse_reads = Status::forbidden("kubevirt.io", "virtualmachineinstances", "vm1", "it is not placed here");
+  api.remove_vmi(key);
+  settle(seconds(40));
+  EXPECT_NE(hypervisor.find("default_vm1"), nullptr);
+  EXPECT_THAT(hypervisor.calls(), IsEmpty());
+}
+
+TEST_F(GuestLoopTest, NothingIsDoneBeforeTheCopiesAreWhole) {
+  loop->stop();
+  loop.reset();
+  core.forget();
+  api.is_synced = false;
+  hypervisor.put({.name = "default_vm1", .uuid = "", .state = State::running});
+  begin();
+  settle(seconds(2));
+  EXPECT_NE(hypervisor.find("default_vm1"), nullptr);
+  api.is_synced = true;
+  settle(seconds(40));
+  EXPECT_EQ(hypervisor.find("default_vm1"), nullptr);
+}
+
+TEST_F(GuestLoopTest, StartsPausedWhereItShould) {  // RUN-STA-03
+  std::string text(vmi_text);
+  text.replace(text.find("\"architecture\""), 0, "\"startStrategy\": \"Paused\", ");
+  api.put_vmi(text);
+  settle();
+  EXPECT_THAT(hypervisor.calls(), Contains("start_paused default_vm1"));
+  EXPECT_THAT(hypervisor.calls(), Not(Contains("resume default_vm1")));
+  EXPECT_EQ(api.condition(key, "Paused"), "True/PausedByUser");
+}
+
+// --- live migration (spec migration-and-fleets 3, 4)
+// --------------------------------------------------------------------
+
+class MoveTest : public GuestLoopTest {
+ protected:
+  void hand_over(std::string_view source, std::string_view target) {
+    api.change_vmi(key, [&](json::Object& vmi) {
+      json::ensure_path(vmi, {"metadata", "labels"})["kubevirt.io/migrationTargetNodeName"] = target;
+      json::ensure_path(vmi, {"status"})["migrationState"] =
+          json::Object({{"migrationUid", "m-1"}, {"sourceNode", source}, {"targetNode", target}});
+    });
+    settle();
+  }
+  void target_is_ready() {
+    api.change_vmi(key, [](json::Object& vmi) {
+      json::Object& state = json::ensure_path(vmi, {"status", "migrationState"});
+      state["targetNodeAddress"] = "127.0.0.1";
+      json::ensure_object(state, "targetDirectMigrationNodePorts")["49152"] = 0;
+    });
+    settle();
+  }
+  std::string state(std::string_view member) { return api.text_at(key, {"status", "migrationState", member}); }
+  bool flag(std::string_view member) {
+    const json::Document document = api.read(key);
+    return json::as_bool(json::find_path(document.root(), {"status", "migrationState", member})).value_or(false);
+  }
+};
+
+TEST_F(MoveTest, TheSourceWaitsForTheTargetAndSends) {  // MIG-R13, MIG-R14
+  run_guest();
+  hypervisor.hold("migrate");
+  hand_over("node01", "node02");
+  EXPECT_THAT(hypervisor.calls(), Not(Contains(HasSubstr("migrate"))));
+  target_is_ready();
+  EXPECT_THAT(hypervisor.calls(), Contains(HasSubstr("migrate default_vm1 to-node02")));
+  EXPECT_NE(state("startTimestamp"), "");
+  EXPECT_EQ(state("mode"), "PreCopy");
+  EXPECT_THAT(api.events, Contains("Migrating"));
+  hypervisor.release("migrate");
+  settle(seconds(2));
+  EXPECT_EQ(api.phase(key), "Running");  // what the source says; the rest is the target's to write
+  EXPECT_FALSE(flag("failed"));
+}
+
+TEST_F(MoveTest, AFailureIsTold) {  // MIG-R21
+  run_guest();
+  hypervisor.fail_next("migrate", Status::internal_error("LibvirtError(Code=1, Domain=10, Message='no')"));
+  hand_over("node01", "node02");
+  target_is_ready();
+  settle(seconds(2));
+  EXPECT_TRUE(flag("failed"));
+  EXPECT_TRUE(flag("completed"));
+  EXPECT_THAT(state("failureReason"), HasSubstr("Message='no'"));
+  EXPECT_THAT(api.events, Contains("Migrated"));
+  EXPECT_EQ(api.phase(key), "Running");
+}
+
+TEST_F(MoveTest, AnAbortEndsIt) {  // MIG-R11
+  run_guest();
+  hypervisor.hold("migrate");
+  hand_over("node01", "node02");
+  target_is_ready();
+  api.change_vmi(
+      key, [](json::Object& vmi) { json::ensure_path(vmi, {"status", "migrationState"})["abortRequested"] = true; });
+  settle(seconds(2));
+  EXPECT_THAT(hypervisor.calls(), Contains("abort_job default_vm1"));
+  EXPECT_EQ(state("failureReason"), "Live migration has been aborted");
+  EXPECT_EQ(state("abortStatus"), "Succeeded");
+}
+
+TEST_F(MoveTest, OneThatTakesTooLongIsEnded) {  // MIG-X15
+  run_guest();
+  hypervisor.hold("migrate");
+  hand_over("node01", "node02");
+  target_is_ready();
+  settle(seconds(149));
+  EXPECT_FALSE(flag("failed"));
+  settle(seconds(5));
+  EXPECT_TRUE(flag("failed"));
+}
+
+TEST_F(MoveTest, ASourceThatWasKilledSaysThatItFailed) {
+  run_guest();
+  hypervisor.hold("migrate");
+  hand_over("node01", "node02");
+  target_is_ready();
+  ASSERT_NE(state("startTimestamp"), "");
+  start_anew();
+  settle(seconds(2));
+  EXPECT_TRUE(flag("failed"));
+  EXPECT_EQ(api.phase(key), "Running");
+}
+
+TEST_F(MoveTest, TheTargetPreparesAndTakesTheGuest) {  // MIG-D06, MIG-D11, MIG-D20
+  std::string text(vmi_text);
+  for (std::size_t at = text.find("node01"); at != text.npos; at = text.find("node01", at))
+    text.replace(at, 6, "node00");
+  text.replace(text.find("Scheduled"), 9, "Running");
+  api.put_vmi(text);
+  settle();
+  hand_over("node00", "node01");
+  EXPECT_EQ(state("targetNodeAddress"), "127.0.0.1");
+  EXPECT_THAT(hypervisor.calls(), Not(Contains("define default_vm1")));
+  const auto incoming = [&](State state, std::string_view reason) {
+    hypervisor.put(
+        {.name = "default_vm1",
+         .uuid = "",
+         .state = state,
+         .reason = reason,
+         .xml = std::make_shared<const std::string>(
+             "<domain><metadata><kubevirt><uid>u-1</uid></kubevirt></metadata><os><type machine='m'/></os></domain>")});
+    settle();
+  };
+  incoming(State::paused, "Migration");
+  EXPECT_TRUE(flag("targetNodeDomainDetected"));
+  EXPECT_EQ(api.text_at(key, {"status", "nodeName"}), "node00");
+  incoming(State::running, "Unknown");
+  EXPECT_EQ(api.text_at(key, {"status", "nodeName"}), "node01");
+  EXPECT_EQ(api.text_at(key, {"metadata", "labels", "kubevirt.io/nodeName"}), "node01");
+  EXPECT_EQ(api.text_at(key, {"metadata", "labels", "kubevirt.io/migrationTargetNodeName"}), "");
+  EXPECT_TRUE(flag("completed"));
+  EXPECT_EQ(api.text_at(key, {"status", "machine", "type"}), "m");  // from here on it is this node's
+  EXPECT_THAT(hypervisor.calls(), Contains(HasSubstr("forward_port default_vm1 ua-default tcp 127.")));
+}
+
+TEST_F(MoveTest, TheTargetCleansUpAfterAFailure) {  // MIG-D40, MIG-D42
+  std::string text(vmi_text);
+  for (std::size_t at = text.find("node01"); at != text.npos; at = text.find("node01", at))
+    text.replace(at, 6, "node00");
+  api.put_vmi(text);
+  hand_over("node00", "node01");
+  api.change_vmi(key, [](json::Object& vmi) {
+    json::Object& state = json::ensure_path(vmi, {"status", "migrationState"});
+    state["failed"] = true;
+    state["completed"] = true;
+  });
+  settle();
+  EXPECT_THAT(files.cleared, ElementsAre("/guests/u-1"));
+  EXPECT_EQ(api.text_at(key, {"metadata", "labels", "kubevirt.io/migrationTargetNodeName"}), "");
+  EXPECT_THAT(kept, Not(HasSubstr("u-1")));
+}
+
+TEST_F(MoveTest, WhatWentAwayLeavesNothingHere) {  // VMI-H02
+  run_guest();
+  api.refuse_reads = Status::forbidden("kubevirt.io", "virtualmachineinstances", "vm1", "it is not placed here");
+  api.remove_vmi(key);
+  hypervisor.set_state("default_vm1", State::shutoff, "Migrated");
+  settle(seconds(1));
+  EXPECT_EQ(hypervisor.find("default_vm1"), nullptr);
+  EXPECT_THAT(files.cleared, ElementsAre("/guests/u-1"));
+}
+
+}  // namespace
+}  // namespace vg::handler

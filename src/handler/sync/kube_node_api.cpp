@@ -1,0 +1,100 @@
+#include "handler/sync/kube_node_api.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "json/write.h"
+
+namespace vg::handler {
+namespace {
+
+constexpr std::string_view own_namespace = "kubevirt";
+
+kube::Reflector::Options vmis_labelled(std::string_view name, std::string_view label, std::string_view node) {
+  return {.name = std::string(name),
+          .group = "kubevirt.io",
+          .version = "v1",
+          .plural = "virtualmachineinstances",
+          .label_selector = fmt::format("{}={}", label, node)};
+}
+
+kube::Reflector::Options kubevirt_objects() {
+  return {.name = "kubevirts",
+          .group = "kubevirt.io",
+          .version = "v1",
+          .plural = "kubevirts",
+          .ns = std::string(own_namespace)};
+}
+
+}  // namespace
+
+KubeNodeApi::KubeNodeApi(kube::Client& client, const std::string& node, std::string_view architecture,
+                         metrics::Registry& metrics, const Clock& clock)
+    : client_(client),
+      owned_(client, vmis_labelled("guests", "kubevirt.io/nodeName", node), metrics, clock),
+      coming_(client, vmis_labelled("coming-guests", "kubevirt.io/migrationTargetNodeName", node), metrics, clock),
+      kubevirts_(client, kubevirt_objects(), metrics, clock),
+      config_(std::string(own_namespace), architecture) {
+  owned_.on_change([this] { look(owned_, seen_owned_); });
+  coming_.on_change([this] { look(coming_, seen_coming_); });
+  kubevirts_.on_change([this] { config_.update(kubevirts_); });
+}
+
+void KubeNodeApi::start(Core& core) {
+  kubevirts_.start(core);
+  owned_.start(core);
+  coming_.start(core);
+}
+
+bool KubeNodeApi::synced() const { return owned_.synced() && coming_.synced() && kubevirts_.synced(); }
+
+// A copy says that something changed, not what. A node has some hundred VMIs at most.
+void KubeNodeApi::look(const kube::Reflector& copy, Versions& seen) {
+  Versions now;
+  for (const auto& object : copy.list(""))
+    now.emplace(Key{.ns = object->ns, .name = object->name}, object->resource_version);
+  std::set<Key> changed;
+  for (const auto& [key, version] : now)
+    if (const auto before = seen.find(key); before == seen.end() || before->second != version) changed.insert(key);
+  for (const auto& [key, version] : seen)
+    if (!now.contains(key)) changed.insert(key);
+  seen = std::move(now);
+  if (changed_)
+    for (const Key& key : changed) changed_(key);
+}
+
+NodeApi::ObjectPtr KubeNodeApi::vmi(const Key& key) const {
+  auto found = owned_.find(key.ns, key.name);
+  return found ? found : coming_.find(key.ns, key.name);
+}
+
+std::vector<Key> KubeNodeApi::vmis() const {
+  std::set<Key> keys;
+  for (const kube::Reflector* copy : {&owned_, &coming_})
+    for (const auto& object : copy->list("")) keys.insert({.ns = object->ns, .name = object->name});
+  return {keys.begin(), keys.end()};
+}
+
+Task<Result<json::Value>> KubeNodeApi::get(Core& core, ObjectName object, json::StoragePtr storage) {
+  return client_.get(core, object, std::move(storage));
+}
+
+Task<Result<json::Value>> KubeNodeApi::create(Core& core, ResourceName resource, std::string_view ns,
+                                              const json::Value& object, json::StoragePtr storage) {
+  const std::string text = json::to_text(object);
+  co_return co_await client_.create(core, resource, ns, text, false, std::move(storage));
+}
+
+Task<Result<json::Value>> KubeNodeApi::update(Core& core, ObjectName object, const json::Value& value,
+                                              json::StoragePtr storage) {
+  return client_.update(core, object, "", value, false, std::move(storage));
+}
+
+Task<Result<json::Value>> KubeNodeApi::patch(Core& core, ObjectName object, std::string_view subresource,
+                                             const json::Array& operations, json::StoragePtr storage) {
+  const std::string text = json::to_text(json::Value(operations, storage));
+  co_return co_await client_.patch(core, object, subresource, text, false, storage);
+}
+
+}  // namespace vg::handler

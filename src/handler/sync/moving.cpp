@@ -1,0 +1,282 @@
+#include "handler/sync/moving.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/node_limits.h"
+#include "controllers/common/conditions.h"
+#include "controllers/nodes.h"
+#include "guests/decide.h"
+#include "guests/hotplug.h"
+#include "json/access.h"
+#include "json/document.h"
+#include "json/write.h"
+
+namespace vg::handler {
+namespace {
+
+using controllers::EventType;
+using controllers::vmi::Draft;
+using guests::Case;
+using guests::Move;
+using guests::MoveAct;
+
+// What was decided is written by the next pass.
+constexpr std::chrono::milliseconds soon{1};
+
+std::string text_of(const json::Object* state, std::string_view name) {
+  return std::string(state ? json::get_string_or(*state, name) : std::string_view());
+}
+
+// The path of a socket is short, and so is this part of it.
+std::string socket_of(const guests::NodePaths& paths, std::string_view uid, std::string_view what) {
+  return fmt::format("unix://{}/{}-{}.sock", paths.sockets, uid.substr(0, 8), what);
+}
+
+// MIG-X30
+std::string failure_of(const Status& status, const Move& move) {
+  const bool is_abort = move.is_aborting || status.message.contains("canceled by client");
+  return is_abort ? std::string(guests::migration_aborted) : status.message;
+}
+
+// Ports that nobody listens on: what is sent goes through sockets of this machine. Clients see the usual shape.
+std::vector<std::pair<std::string, int>> ports_of(const Case& one) {
+  std::vector<std::pair<std::string, int>> ports{{"49152", 0}, {"49153", 49152}};
+  const json::Object* status = json::get_object(*one.vmi, "status");
+  if (status && json::get_string_or(*status, "migrationMethod") == "BlockMigration") ports.emplace_back("49154", 49153);
+  return ports;
+}
+
+}  // namespace
+
+Task<Outcome> Mover::act(const guests::MoveDecision& decision, const Work& work, const Case& one, const MovePtr& move,
+                         const Write& write) {
+  Outcome outcome;
+  Result<void> done;
+  switch (decision.act) {
+    case MoveAct::none:
+      break;
+    case MoveAct::wait:
+      outcome.look_again(limits::guest_look_again);
+      break;
+    case MoveAct::abort:
+      abort(work, one, move);
+      outcome.look_again(soon);
+      break;
+    case MoveAct::send:
+      co_await send(work, one, move);
+      outcome.look_again(soon);
+      break;
+    case MoveAct::tell:
+      done = co_await tell(decision, one, *move, write);
+      break;
+    case MoveAct::prepare:
+      done = co_await prepare(work, one, move, outcome);
+      break;
+    case MoveAct::receive:
+      done = co_await receive(work, one, write);
+      break;
+    case MoveAct::clean_up:
+      done = co_await clean_up(work, one, write);
+      break;
+  }
+  if (!done) outcome.error = done.error();
+  co_return outcome;
+}
+
+// --- source ----------------------------------------------------------------------------------------------------------
+
+// MIG-R11
+void Mover::abort(const Work& work, const Case& one, const MovePtr& move) {
+  const std::string uid = text_of(guests::moving_of(*one.vmi), "migrationUid");
+  if (!move->began || move->uid != uid) {  // nothing was sent yet
+    *move = {.uid = uid, .began = one.now, .is_over = true, .failure = std::string(guests::migration_aborted)};
+    return;
+  }
+  move->is_aborting = true;
+  tasks_.start(parts_.core, cancel(work.domain, move));
+}
+
+Task<Result<void>> Mover::tell(const guests::MoveDecision& decision, const Case& one, const Move& move,
+                               const Write& write) {
+  if (decision.rule == "MIG-R20") co_return co_await write([&](Draft& draft) { guests::show_begin(draft, move.mode); });
+  const bool is_known = move.uid == text_of(guests::moving_of(*one.vmi), "migrationUid") && !move.failure.empty();
+  const std::string why = is_known ? move.failure : "the process that sent the guest has ended";
+  co_return co_await write([&](Draft& draft) { guests::show_failure(draft, why, false); });
+}
+
+// Whatever goes wrong from here on is how the migration ended.
+Task<void> Mover::send(const Work& work, const Case& one, const MovePtr& move) {
+  *move = {.uid = text_of(guests::moving_of(*one.vmi), "migrationUid"), .began = one.now};
+  const auto done = co_await start_engine(work, one, move);
+  if (done) co_return;
+  move->is_over = true;
+  move->failure = failure_of(done.error(), *move);
+}
+
+Task<Result<void>> Mover::start_engine(const Work& work, const Case& one, const MovePtr& move) {
+  const json::Object* state = guests::moving_of(*one.vmi);
+  const OtherNode other = parts_.other_node(text_of(state, "targetNode"));
+  hypervisor::MigrationRequest request = guests::migration_request(one);
+  auto document = co_await parts_.hypervisor.migratable(parts_.core, work.domain);
+  if (!document) co_return fail(std::move(document.error()));
+  request.destination_uri = other.uri;
+  request.migrate_uri = socket_of(other.paths, move->uid, "ram");
+  if (!request.disks.empty()) request.disks_uri = socket_of(other.paths, move->uid, "disk");
+  request.destination_name = work.domain;
+  request.destination_xml = guests::moved_document(std::move(*document), parts_.paths, other.paths);
+  tasks_.start(parts_.core, engine(work.key, work.domain, std::move(request), move));
+  tasks_.start(parts_.core,
+               monitor(work.key, work.domain, std::make_shared<const std::string>(json::to_text(work.vmi)), move));
+  co_return Result<void>();
+}
+
+Task<void> Mover::engine(Key key, std::string domain, hypervisor::MigrationRequest request, MovePtr move) {
+  const auto done = co_await parts_.hypervisor.migrate(parts_.core, domain, std::move(request));
+  move->is_over = true;
+  if (!done) move->failure = failure_of(done.error(), *move);
+  wake_(key);
+}
+
+// MIG-X31
+Task<void> Mover::cancel(std::string domain, MovePtr move) {
+  const auto done = co_await parts_.hypervisor.abort_job(parts_.core, domain);
+  if (!done) {
+    log::warning("a migration was not ended", {{"domain", domain}, {"reason", done.error().message}});
+    move->is_aborting = false;
+  }
+}
+
+// MIG-X11, X13. False: there is no other way.
+Task<bool> Mover::go_on_otherwise(const std::string& domain, const json::Object& options, MovePtr move) {
+  if (!json::get_bool_or(options, "allowWorkloadDisruption", json::get_bool_or(options, "allowPostCopy", false)) ||
+      move->mode != "PreCopy")
+    co_return false;
+  if (json::get_bool_or(options, "allowPostCopy", false)) {
+    const auto done = co_await parts_.hypervisor.start_postcopy(parts_.core, domain);
+    if (done) move->mode = "PostCopy";
+    co_return done.has_value();
+  }
+  const auto done = co_await parts_.hypervisor.suspend(parts_.core, domain);
+  if (done) move->mode = "Paused";
+  co_return done.has_value();
+}
+
+// spec migration-and-fleets 5.2
+Task<void> Mover::monitor(Key key, std::string domain, std::shared_ptr<const std::string> vmi, MovePtr move) {
+  const auto document = json::Document::parse(*vmi);
+  if (!document) co_return;
+  const json::Object& object = document->root().get_object();
+  const json::Object none;
+  const json::Object* given = guests::options_of(object);
+  const json::Object& options = given ? *given : none;
+  const std::chrono::seconds patience(json::get_int_or(options, "progressTimeout", limits::migration_patience.count()));
+  auto limit = guests::transfer_limit(object);
+  const auto began = parts_.clock.steady_now();
+  auto fell_at = began;
+  std::optional<std::uint64_t> least;
+  for (;;) {
+    co_await parts_.core.sleep(limits::migration_look);
+    if (move->is_over || move->mode == "PostCopy") co_return;  // MIG-X10
+    const auto now = parts_.clock.steady_now();
+    const auto progress = co_await parts_.hypervisor.job(parts_.core, domain);
+    // Without numbers disks are being copied, which libvirt does not count.
+    if (progress && (progress->total == 0 || !least || progress->remaining < *least)) {
+      if (progress->total > 0) least = progress->remaining;
+      fell_at = now;
+    }
+    if (move->is_over || move->is_aborting) continue;
+    const bool is_late = limit.count() > 0 && now - began > limit;
+    const bool is_stuck = patience.count() > 0 && now - fell_at > patience;
+    if (is_late && co_await go_on_otherwise(domain, options, move)) {
+      limit *= 2;
+      wake_(key);
+    } else if (is_late || is_stuck) {  // MIG-X14, X15
+      move->is_aborting = true;
+      co_await cancel(domain, move);
+    }
+  }
+}
+
+// --- target ----------------------------------------------------------------------------------------------------------
+
+// MIG-D06, D07
+Task<Result<void>> Mover::prepare(const Work& work, const Case& one, const MovePtr& move, Outcome& outcome) {
+  const auto prepared = co_await starter_.prepare_target(work);
+  if (!prepared) {
+    outcome.tell(EventType::warning, "SyncFailed", prepared.error().message);
+    co_return fail(prepared.error());
+  }
+  if (*prepared) *move = {.uid = text_of(guests::moving_of(*one.vmi), "migrationUid"), .is_prepared = true};
+  outcome.look_again(*prepared ? soon : std::chrono::milliseconds(limits::guest_look_again));
+  co_return Result<void>();
+}
+
+// MIG-D30, RUN-CPU-01; MIG-D31, RUN-MEM-01, RUN-MEM-02. What fails is tried by the next migration; it is only told.
+Task<void> Mover::apply_live_updates(const Work& work, const Case& one) {
+  const json::Object* status = json::get_object(*one.vmi, "status");
+  if (controllers::find_condition(status, "HotVCPUChange")) {
+    const json::Value* cpu = json::find_path(work.vmi, {"spec", "domain", "cpu"});
+    const auto part = [&](std::string_view name) {
+      return static_cast<unsigned>(std::clamp<std::int64_t>(cpu ? json::get_int_or(*cpu, name, 1) : 1, 1, UINT16_MAX));
+    };
+    const auto done = co_await parts_.hypervisor.set_vcpus(parts_.core, work.domain,
+                                                           part("sockets") * part("cores") * part("threads"));
+    if (!done) log::warning("CPUs were not added", {{"domain", work.domain}, {"reason", done.error().message}});
+  }
+  const auto bytes = [&](std::initializer_list<std::string_view> path) {
+    const json::Value* amount = json::find_path(work.vmi, path);
+    return amount ? controllers::amount_of("memory", *amount) : 0;
+  };
+  if (!controllers::find_condition(status, "HotMemoryChange")) co_return;
+  const std::int64_t at_boot = bytes({"status", "memory", "guestAtBoot"});
+  const auto xml = guests::memory_device(*one.facts, bytes({"spec", "domain", "memory", "maxGuest"}) - at_boot,
+                                         bytes({"spec", "domain", "memory", "guest"}) - at_boot);
+  const bool is_there = !one.facts->memory_device.empty();
+  const auto done = co_await parts_.hypervisor.change_device(
+      parts_.core, work.domain, is_there ? hypervisor::Change::update : hypervisor::Change::attach, xml);
+  if (!done) log::warning("memory was not added", {{"domain", work.domain}, {"reason", done.error().message}});
+}
+
+Task<Result<void>> Mover::receive(const Work& work, const Case& one, const Write& write) {
+  const json::Object* state = guests::moving_of(*one.vmi);
+  if (text_of(state, "targetNodeAddress").empty())
+    co_return co_await write([&](Draft& draft) { guests::show_target(draft, parts_.address, ports_of(one)); });
+  const bool is_active = one.domain && (one.domain->state == hypervisor::State::running || one.is_paused("User"));
+  if (!is_active)  // MIG-D10
+    co_return co_await write(
+        [](Draft& draft) { json::ensure_object(draft.status(), "migrationState")["targetNodeDomainDetected"] = true; });
+  work.remembered.paused_by_user = one.is_paused("User");  // RUN-MIT-04
+  if (auto saved = co_await parts_.records.save(parts_.core); !saved) co_return saved;
+  if (one.facts) co_await apply_live_updates(work, one);
+  (void)co_await parts_.hypervisor.set_guest_time(parts_.core, work.domain);  // RUN-MIT-05
+  auto done = co_await write([](Draft& draft) { guests::show_arrival(draft); });
+  if (done) co_await starter_.forward_ports(work);
+  co_return done;
+}
+
+// MIG-D40, D42
+Task<Result<void>> Mover::clean_up(const Work& work, const Case& one, const Write& write) {
+  const json::Object* state = guests::moving_of(*one.vmi);
+  const json::Object* status = json::get_object(*one.vmi, "status");
+  const bool is_here = status && json::get_string_or(*status, "nodeName") == parts_.node;
+  if (!is_here && state) {
+    if (one.domain_is_alive())
+      if (auto done = co_await parts_.hypervisor.destroy(parts_.core, work.domain); !done) co_return done;
+    if (one.domain)
+      if (auto done = co_await parts_.hypervisor.undefine(parts_.core, work.domain); !done) co_return done;
+    const launch::Folders folders = parts_.files.folders(work.key.ns, work.key.name, work.uid);
+    if (auto done = co_await parts_.files.clear(parts_.core, folders); !done) co_return done;
+    parts_.files.forget(work.uid);
+    parts_.records.forget(work.key);
+    if (auto saved = co_await parts_.records.save(parts_.core); !saved) co_return saved;
+  }
+  co_return co_await write([](Draft& draft) {
+    if (json::Object* labels = json::get_object(draft.metadata(), "labels"))
+      json::erase(*labels, "kubevirt.io/migrationTargetNodeName");
+  });
+}
+
+}  // namespace vg::handler

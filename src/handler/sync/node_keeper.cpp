@@ -1,0 +1,62 @@
+#include "handler/sync/node_keeper.h"
+
+#include "base/log.h"
+#include "base/node_limits.h"
+#include "guests/node_object.h"
+#include "json/arena_pool.h"
+
+namespace vg::handler {
+
+void NodeKeeper::start() { running_ = Background(run()); }
+
+void NodeKeeper::beat() {
+  if (!running_.done()) start();
+}
+
+Task<void> NodeKeeper::run() {
+  for (;;) {
+    const auto facts = co_await parts_.hypervisor.host(parts_.core);
+    Result<void> done;
+    if (facts)
+      done = co_await write(*facts);
+    else
+      done = fail(facts.error());
+    if (!done)
+      log::warning("the node gives no sign of life", {{"node", parts_.node}, {"reason", done.error().message}});
+    co_await parts_.core.sleep(done ? limits::heartbeat_interval : limits::heartbeat_retry);
+  }
+}
+
+Task<Result<void>> NodeKeeper::write(const hypervisor::HostFacts& facts) {
+  json::LeasedArena arena;
+  auto stored = co_await put(facts, arena.storage());
+  if (!stored) co_return fail(std::move(stored.error()));
+  if (parts_.written && stored->if_object()) parts_.written(facts, controllers::NodeInfo::read(stored->get_object()));
+  co_return Result<void>();
+}
+
+// As it is stored then.
+Task<Result<json::Value>> NodeKeeper::put(const hypervisor::HostFacts& facts, const json::StoragePtr& storage) {
+  const config::ConfigPtr config = parts_.api.config();
+  const guests::NodeFacts wanted{.name = parts_.node,
+                                 .host = facts,
+                                 .config = *config,
+                                 .sharers = parts_.sharers,
+                                 .address = parts_.address,
+                                 .is_schedulable = parts_.hypervisor.connected()};
+  const ObjectName name{node_resource, "", parts_.node};
+  auto stored = co_await parts_.api.get(parts_.core, name, storage);
+  const auto now = parts_.clock.wall_now();
+  if (!stored && stored.error().code == 404)
+    co_return co_await parts_.api.create(parts_.core, node_resource, "", guests::node_object(wanted, now, storage),
+                                         storage);
+  if (!stored || !stored->if_object()) co_return stored;
+  const guests::NodePatches patches = guests::node_patches(stored->get_object(), wanted, now, storage);
+  if (!patches.status.empty()) {
+    auto done = co_await parts_.api.patch(parts_.core, name, "status", patches.status, storage);
+    if (!done) co_return done;
+  }
+  co_return co_await parts_.api.patch(parts_.core, name, "", patches.object, storage);
+}
+
+}  // namespace vg::handler

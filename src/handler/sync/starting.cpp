@@ -1,0 +1,235 @@
+#include "handler/sync/starting.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/log.h"
+#include "base/node_limits.h"
+#include "domain/prepare.h"
+#include "domain/xml.h"
+#include "guests/ending.h"
+#include "json/access.h"
+
+namespace vg::handler {
+namespace {
+
+using controllers::EventType;
+using launch::Wanted;
+using Names = std::vector<std::pair<std::string, std::string>>;
+
+// Image pull secrets, which must be at hand before images are asked for.
+Names pull_secrets(const json::Value& vmi) {
+  Names names;
+  const auto add = [&](const json::Value* container) {
+    const std::string_view name = container ? json::get_string_or(*container, "imagePullSecret") : std::string_view();
+    if (!name.empty() && names.size() < limits::mounted_objects_max) names.emplace_back("Secret", name);
+  };
+  const json::Array* volumes = json::as_array(json::find_path(vmi, {"spec", "volumes"}));
+  if (volumes)
+    for (const json::Value& volume : *volumes) add(json::find(volume, "containerDisk"));
+  add(json::find_path(vmi, {"spec", "domain", "firmware", "kernelBoot", "container"}));
+  return names;
+}
+
+bool starts_paused(const json::Value& vmi) {
+  return json::as_string(json::find_path(vmi, {"spec", "startStrategy"})) == "Paused";
+}
+
+}  // namespace
+
+Wanted Starter::wanted(const Work& work, std::shared_ptr<const Objects> objects,
+                       std::vector<launch::ContainerImage> images) const {
+  return {.vmi = work.vmi,
+          .folders = parts_.files.folders(work.key.ns, work.key.name, work.uid),
+          .mounted = look_in(objects),
+          .images = std::move(images)};
+}
+
+Task<Result<void>> Starter::fetch(const Work& work, const Names& names, Objects& objects) {
+  for (const auto& name : names) {
+    if (objects.contains(name)) continue;
+    if (objects.size() >= limits::mounted_objects_max)
+      co_return fail(Status::bad_request(fmt::format("the VMI mounts more than {} objects", objects.size())));
+    auto document = std::make_shared<json::Document>();
+    const ResourceName resource = name.first == "Secret" ? secret_resource : config_map_resource;
+    auto found = co_await parts_.api.get(parts_.core, {resource, work.key.ns, name.second}, document->storage());
+    if (!found && found.error().code != 404) co_return fail(std::move(found.error()));
+    if (found) document->root() = std::move(*found);
+    objects.emplace(name, found ? std::move(document) : nullptr);
+  }
+  co_return Result<void>();
+}
+
+// The plan is asked what it wants until it wants nothing new: what a VMI mounts is known there alone.
+Task<Result<std::shared_ptr<const Objects>>> Starter::fetch_mounted(const Work& work,
+                                                                    const GuestFiles::Images& images) {
+  auto objects = std::make_shared<Objects>();
+  Names missing;
+  do {
+    if (auto done = co_await fetch(work, missing, *objects); !done) co_return fail(std::move(done.error()));
+    missing.clear();
+    Wanted asked = wanted(work, objects, images);
+    asked.mounted = [&](std::string_view kind, std::string_view name) -> const json::Object* {
+      const auto found = objects->find({std::string(kind), std::string(name)});
+      if (found == objects->end()) missing.emplace_back(kind, name);
+      return found == objects->end() || !found->second ? nullptr : found->second->root().if_object();
+    };
+    (void)parts_.files.plan(asked);
+  } while (!missing.empty());
+  co_return std::shared_ptr<const Objects>(std::move(objects));
+}
+
+// Nothing: they are on their way.
+Task<Result<std::optional<GuestFiles::Images>>> Starter::fetch_images(const Work& work) {
+  auto secrets = std::make_shared<Objects>();
+  if (auto done = co_await fetch(work, pull_secrets(work.vmi), *secrets); !done)
+    co_return fail(std::move(done.error()));
+  co_return parts_.files.images(work.uid, work.vmi, std::move(secrets), [wake = wake_, key = work.key] { wake(key); });
+}
+
+Result<guests::Built> Starter::build(const Work& work, const Wanted& wanted) const {
+  const config::ConfigPtr config = parts_.api.config();
+  guests::Wanted asked{.vmi = work.vmi,
+                       .config = *config,
+                       .host = parts_.host,
+                       .put_paths = [&](domain::DomainContext& context) { parts_.files.put_paths(wanted, context); },
+                       .disk_formats = {}};
+  for (const launch::ContainerImage& image : wanted.images)
+    if (!image.volume.empty()) asked.disk_formats.emplace(image.volume, image.format);
+  return guests::build(asked);
+}
+
+Task<Outcome> Starter::start(const Work& work) {
+  Outcome outcome;
+  const auto failed = [&](Status status) {
+    outcome.error = std::move(status);
+    return outcome;
+  };
+  auto images = co_await fetch_images(work);
+  if (!images) co_return failed(std::move(images.error()));
+  if (!*images) {
+    outcome.look_again(limits::guest_look_again);
+    co_return outcome;
+  }
+  auto objects = co_await fetch_mounted(work, **images);
+  if (!objects) co_return failed(std::move(objects.error()));
+  const Wanted wanted = this->wanted(work, std::move(*objects), std::move(**images));
+  auto started = co_await define_and_start(work, wanted, outcome);
+  if (!started) co_return failed(std::move(started.error()));
+  parts_.files.forget(work.uid);
+  co_return outcome;
+}
+
+// DOM-HPP-06a: defined once to learn the addresses, and again with ports to spare.
+Task<Result<std::string>> Starter::define(const guests::Built& built) {
+  auto completed = co_await parts_.hypervisor.define(parts_.core, domain::to_xml(built.document));
+  if (!completed || built.spare_ports == 0) co_return completed;
+  const auto facts = guests::read_facts(*completed);
+  if (!facts) co_return fail(facts.error());
+  co_return co_await parts_.hypervisor.define(
+      parts_.core, domain::with_spare_ports(std::move(*completed), facts->pci_index_max, built.spare_ports));
+}
+
+// RUN-STA-04
+void Starter::remember(const Work& work) const {
+  work.remembered.uid = work.uid;
+  work.remembered.grace_seconds = guests::grace_of(work.vmi.get_object()).value_or(guests::usual_grace_seconds);
+  work.remembered.address = guests::loopback_address(work.uid);
+  work.remembered.shutdown_since.reset();
+}
+
+// RUN-MIT-01: the files, and no definition, which comes with the guest.
+Task<Result<bool>> Starter::prepare_target(const Work& work) {
+  auto images = co_await fetch_images(work);
+  if (!images) co_return fail(std::move(images.error()));
+  if (!*images) co_return false;
+  auto objects = co_await fetch_mounted(work, **images);
+  if (!objects) co_return fail(std::move(objects.error()));
+  Wanted wanted = this->wanted(work, std::move(*objects), std::move(**images));
+  wanted.is_migration_target = true;
+  const auto plan = parts_.files.plan(wanted);
+  if (!plan) co_return fail(plan.error());
+  auto before_start = parts_.files.plan_before_start(wanted, "");
+  if (!before_start) co_return fail(std::move(before_start.error()));
+  std::vector<launch::Step> steps = plan->before_define;
+  std::ranges::move(*before_start, std::back_inserter(steps));
+  auto made = co_await parts_.files.carry_out(parts_.core, std::move(steps));
+  if (!made) co_return fail(std::move(made.error()));
+  remember(work);
+  if (auto saved = co_await parts_.records.save(parts_.core); !saved) co_return fail(std::move(saved.error()));
+  parts_.files.forget(work.uid);
+  co_return true;
+}
+
+// RUN-STA-01 to RUN-STA-03. A domain that did not start goes: its next attempt begins anew.
+Task<Result<void>> Starter::define_and_start(const Work& work, const Wanted& wanted, Outcome& outcome) {
+  const auto plan = parts_.files.plan(wanted);
+  if (!plan) co_return fail(plan.error());
+  auto made = co_await parts_.files.carry_out(parts_.core, plan->before_define);
+  if (!made) co_return fail(std::move(made.error()));
+  const auto built = build(work, wanted);
+  if (!built) co_return fail(built.error());
+  guests::Remembered& remembered = work.remembered;
+  remember(work);
+  remembered.paused_by_user = starts_paused(work.vmi);  // RUN-STA-03
+  if (auto saved = co_await parts_.records.save(parts_.core); !saved) co_return saved;
+  auto defined = co_await define(*built);
+  if (!defined) co_return fail(std::move(defined.error()));
+  const auto before_start = parts_.files.plan_before_start(wanted, *defined);
+  if (!before_start) co_return fail(before_start.error());
+  auto last = co_await parts_.files.carry_out(parts_.core, *before_start);
+  Result<void> started;
+  if (!last)
+    started = fail(std::move(last.error()));
+  else
+    started = co_await parts_.hypervisor.start(parts_.core, work.domain, remembered.paused_by_user);
+  if (!started) {
+    (void)co_await parts_.hypervisor.undefine(parts_.core, work.domain);
+    co_return started;
+  }
+  remembered.iso_bytes = std::move(made->iso_bytes);
+  remembered.iso_bytes.insert(remembered.iso_bytes.end(), last->iso_bytes.begin(), last->iso_bytes.end());
+  for (const std::string& volume : made->tolerated)
+    outcome.tell(EventType::normal, "ToleratedSmallPV",
+                 fmt::format("the disk of volume {} is smaller than was asked for, within the tolerance", volume));
+  outcome.tell(EventType::normal, "Created", "VirtualMachineInstance defined.");
+  co_await forward_ports(work);
+  co_return Result<void>();
+}
+
+Task<void> Starter::forward_ports(const Work& work) {
+  const json::Array* interfaces =
+      json::as_array(json::find_path(work.vmi, {"spec", "domain", "devices", "interfaces"}));
+  if (!interfaces) co_return;
+  for (const json::Value& interface : *interfaces) {
+    const json::Array* ports = json::get_array(interface, "ports");
+    if (!ports || !json::find(interface, "masquerade")) continue;
+    for (const json::Value& port : *ports) {
+      const std::int64_t number = json::get_int_or(port, "port", 0);
+      if (number <= 0 || number > UINT16_MAX) continue;
+      const bool udp = json::get_string_or(port, "protocol") == "UDP";
+      const auto done = co_await parts_.hypervisor.forward_port(
+          parts_.core, work.domain, fmt::format("ua-{}", json::get_string_or(interface, "name")), udp ? "udp" : "tcp",
+          work.remembered.address, static_cast<std::uint16_t>(number), static_cast<std::uint16_t>(number));
+      if (!done)  // UNET-13: a port below 1024 may not be ours to take; port-forward reaches it all the same
+        log::warning("a port of a guest is not reachable at its address",
+                     {{"domain", work.domain}, {"port", fmt::to_string(number)}, {"reason", done.error().message}});
+    }
+  }
+}
+
+Task<Result<void>> Starter::mount(const Work& work, std::string_view volume) {
+  const auto steps = parts_.files.plan_hotplug(wanted(work, std::make_shared<Objects>(), {}), volume);
+  if (!steps) co_return fail(steps.error());
+  auto made = co_await parts_.files.carry_out(parts_.core, *steps);
+  if (!made) co_return fail(std::move(made.error()));
+  co_return Result<void>();
+}
+
+Result<guests::Built> Starter::build_again(const Work& work) const {
+  return build(work, wanted(work, std::make_shared<Objects>(), {}));
+}
+
+}  // namespace vg::handler

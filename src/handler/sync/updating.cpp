@@ -1,0 +1,150 @@
+#include "handler/sync/updating.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/node_limits.h"
+#include "domain/paths.h"
+#include "guests/decide.h"
+#include "guests/ending.h"
+#include "guests/hotplug.h"
+#include "json/access.h"
+
+namespace vg::handler {
+namespace {
+
+using controllers::EventType;
+using hypervisor::State;
+
+const json::Value* volume_of(const json::Value& vmi, std::string_view name) {
+  for (const std::string_view list : {"volumes", "utilityVolumes"}) {
+    const json::Array* volumes = json::as_array(json::find_path(vmi, {"spec", list}));
+    if (!volumes) continue;
+    const auto* found = std::ranges::find_if(
+        *volumes, [&](const json::Value& one) { return json::get_string_or(one, "name") == name; });
+    if (found != volumes->end()) return found;
+  }
+  return nullptr;
+}
+
+const json::Object* status_entry(const json::Value& vmi, std::string_view volume) {
+  const json::Array* entries = json::as_array(json::find_path(vmi, {"status", "volumeStatus"}));
+  if (entries)
+    for (const json::Value& entry : *entries)
+      if (json::get_string_or(entry, "name") == volume) return entry.if_object();
+  return nullptr;
+}
+
+bool is_attached_to_node(std::string_view phase) {
+  return phase == "AttachedToNode" || phase == "MountedToPod" || phase == "Ready" || phase.starts_with("MemoryDump");
+}
+
+}  // namespace
+
+// The way in: a claim is mounted once the controller says that it may be used.
+Task<Result<void>> Updater::mount_wanted(const Work& work, Volumes& volumes, Outcome& outcome) {
+  for (const std::string& name : guests::hotplugged_volumes(work.vmi.get_object())) {
+    const json::Object* entry = status_entry(work.vmi, name);
+    if (!volume_of(work.vmi, name) || volumes.mounted.contains(name)) continue;
+    if (!entry || !is_attached_to_node(json::get_string_or(*entry, "phase"))) continue;
+    auto done = co_await starter_.mount(work, name);
+    if (!done) {
+      outcome.tell(EventType::warning, "HotplugFailed", done.error().message);
+      co_return done;
+    }
+    volumes.mounted.insert(name);
+  }
+  co_return Result<void>();
+}
+
+// RUN-HPD-08
+Task<Result<void>> Updater::change_disks(const Work& work, const guests::DomainFacts& live, Volumes& volumes,
+                                         Outcome& outcome) {
+  if (guests::hotplugged_volumes(work.vmi.get_object()).empty()) co_return Result<void>();
+  if (auto done = co_await mount_wanted(work, volumes, outcome); !done) co_return done;
+  const auto built = starter_.build_again(work);
+  if (!built) co_return fail(built.error());
+  for (const auto& change : guests::disk_changes(live, built->document, built->hotplug_folder)) {
+    auto done = co_await parts_.hypervisor.change_device(parts_.core, work.domain, change.change, change.xml);
+    if (!done) co_return done;
+  }
+  co_return Result<void>();
+}
+
+// After the guest let go of a disk its place is cleared, which VMI-V22 waits for.
+Task<Result<void>> Updater::unmount_unwanted(const Work& work, Volumes& volumes) {
+  const hypervisor::DomainPtr domain = parts_.hypervisor.find(work.domain);
+  if (!domain || !domain->xml) co_return Result<void>();
+  const auto facts = guests::read_facts(*domain->xml);
+  if (!facts) co_return fail(facts.error());
+  const launch::Folders folders = parts_.files.folders(work.key.ns, work.key.name, work.uid);
+  for (const std::string& name : guests::hotplugged_volumes(work.vmi.get_object())) {
+    const guests::DiskFact* disk = facts->disk(name);
+    if (volume_of(work.vmi, name) || (disk && !disk->source.empty())) continue;
+    auto done = co_await parts_.files.clear_hotplug(parts_.core, folders, name);
+    if (!done) co_return done;
+    volumes.mounted.erase(name);
+  }
+  co_return Result<void>();
+}
+
+// RUN-SYN-02. What the user paused stays so; what a failed disk paused is tried again with back-off.
+Task<Result<void>> Updater::resume(const Work& work, const guests::Case& one, Outcome& outcome) {
+  if (one.domain->state != State::paused || work.remembered.paused_by_user) co_return Result<void>();
+  if (one.domain->reason == "IOError")
+    if (const auto wait = guests::io_error_wait(work.remembered.io, one.now)) {
+      outcome.look_again(*wait);
+      co_return Result<void>();
+    }
+  co_return co_await parts_.hypervisor.resume(parts_.core, work.domain);
+}
+
+// VMI-V23: the file is told by the status; written once.
+Task<void> Updater::dump_memory(const Work& work, Volumes& volumes) {
+  for (const std::string& name : guests::hotplugged_volumes(work.vmi.get_object())) {
+    const json::Object* entry = status_entry(work.vmi, name);
+    const json::Value* volume = volume_of(work.vmi, name);
+    const json::Object* dump = volume ? json::get_object(*volume, "memoryDump") : nullptr;
+    if (!dump || !entry || json::get_string_or(*entry, "phase") != "MemoryDumpInProgress") continue;
+    const json::Object* shown = json::get_object(*entry, "memoryDumpVolume");
+    const std::string file(shown ? json::get_string_or(*shown, "targetFileName") : std::string_view());
+    const std::string claim(json::get_string_or(*dump, "claimName"));
+    if (!domain::is_file_name(file) || !domain::is_file_name(claim) || volumes.dumps.contains(file)) continue;
+    const launch::Folders folders = parts_.files.folders(work.key.ns, work.key.name, work.uid);
+    auto done = co_await parts_.hypervisor.dump_memory(
+        parts_.core, work.domain, fmt::format("{}/{}/{}/{}", folders.disks, work.key.ns, claim, file));
+    volumes.dumps.emplace(file, done ? std::string() : done.error().message);
+  }
+}
+
+Task<Outcome> Updater::update(const Work& work, const guests::Case& one, Volumes& volumes) {
+  Outcome outcome;
+  const auto failed = [&](const Result<void>& done) {
+    if (!done) outcome.error = done.error();
+    return !done;
+  };
+  work.remembered.grace_seconds = guests::grace_of(work.vmi.get_object()).value_or(guests::usual_grace_seconds);
+  if (failed(co_await resume(work, one, outcome)) || !one.facts) co_return outcome;
+  if (failed(co_await change_disks(work, *one.facts, volumes, outcome))) co_return outcome;
+  for (const auto& change : guests::link_changes(*one.facts, work.vmi.get_object())) {
+    auto done = co_await parts_.hypervisor.change_device(parts_.core, work.domain, change.change, change.xml);
+    if (!done) outcome.tell(EventType::warning, "NicHotplug", done.error().message);
+  }
+  co_await dump_memory(work, volumes);
+  if (failed(co_await unmount_unwanted(work, volumes))) co_return outcome;
+  if (auto saved = co_await parts_.records.save(parts_.core); !saved) outcome.error = saved.error();
+  co_return outcome;
+}
+
+Task<Result<bool>> Updater::mount_all(const Work& work, Volumes& volumes) {
+  Outcome unused;
+  if (auto done = co_await mount_wanted(work, volumes, unused); !done) co_return fail(std::move(done.error()));
+  co_return std::ranges::all_of(guests::hotplugged_volumes(work.vmi.get_object()), [&](const std::string& name) {
+    const json::Object* entry = status_entry(work.vmi, name);
+    const std::string_view phase = entry ? json::get_string_or(*entry, "phase") : std::string_view();
+    return phase == "MountedToPod" || phase == "Ready" || !volume_of(work.vmi, name);
+  });
+}
+
+}  // namespace vg::handler
