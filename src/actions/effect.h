@@ -68,7 +68,7 @@ struct OpenStream {
     guest,  // messages to and from a socket of the guest
   };
   Kind kind = Kind::node;
-  // Whose handler is asked, and for what, with its query; of a guest stream only where the node has the ports.
+  // Whose handler is asked, and for what, with its query. Of a guest stream only where guests are reached so.
   std::string node = {};
   std::string target = {};
   // Of a guest stream: where the guest listens.

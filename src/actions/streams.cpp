@@ -102,12 +102,13 @@ Decision decide_port_forward(const ActionCase& asked) {
   const std::string_view protocol = asked.protocol.empty() ? "tcp" : asked.protocol;
   if (protocol != "tcp" && protocol != "udp")
     return fail(Status::internal_error(fmt::format("the protocol must be tcp or udp, not \"{}\"", protocol)));
-  return effects(OpenStream{.kind = OpenStream::Kind::guest,
-                            .node = std::string(asked.vmi().status().node_name()),
-                            .target = node_target(asked, "portforward"),
-                            .address = std::string(address),
-                            .port = std::string(asked.port),
-                            .protocol = std::string(protocol)});
+  return effects(OpenStream{
+      .kind = OpenStream::Kind::guest,
+      .node = std::string(asked.vmi().status().node_name()),
+      .target = node_target(asked, fmt::format("portforward/{}/{}", server::percent_encode(asked.port), protocol)),
+      .address = std::string(address),
+      .port = std::string(asked.port),
+      .protocol = std::string(protocol)});
 }
 
 }  // namespace vg::actions

@@ -36,8 +36,9 @@ inline constexpr std::size_t window_changes_max = 50'000;
 inline constexpr std::size_t window_bytes_max = 64 * mib;
 // 49 days is the most that is told apart.
 inline constexpr std::chrono::hours window_age_max{1};
-// A list whose pages are asked for longer than this goes on with the newest state, and its client is told so. The window
-// may reach further back, but kube-apiserver forgets after 5 to 10 minutes: who never met it here would meet it there.
+// A list whose pages are asked for longer than this goes on with the newest state, and its client is told so. The
+// window may reach further back, but kube-apiserver forgets after 5 to 10 minutes: who never met it here would meet it
+// there.
 inline constexpr std::chrono::minutes list_age_max{8};
 // The newest changes of each resource that stay open: enough for watches that are woken by every batch and get to run
 // some milliseconds later.

@@ -78,6 +78,8 @@ class SystemController final : public Controller {
       followed_.push_back(
           {.query = {.resource = std::string(row.resource), .ns = std::string(row.ns), .name = std::string(row.name)}});
     }
+    for (const HandlerPlace& place : facts_.handlers)
+      followed_.push_back({.query = {.resource = "pods", .ns = "kubevirt", .name = handler_pod_name(place.node)}});
     for (Followed& followed : followed_) follow(followed);
   }
 

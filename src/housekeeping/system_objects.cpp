@@ -18,6 +18,7 @@
 namespace vg::resources {
 namespace {
 
+constexpr std::string_view handlers_namespace = "kubevirt";
 constexpr std::string_view description_key = "kubernetes.io/description";
 constexpr std::string_view root_certificate_description =
     "Authorities of this server's certificate, for clients inside of the cluster.";
@@ -175,6 +176,32 @@ bool mend_authentication(json::Object& object, const SystemFacts& facts) {
   return changed;
 }
 
+// --- handlers of nodes -----------------------------------------------------------------------------------------------
+
+json::Object make_handler_pod(const HandlerPlace& place) {
+  json::Object container{{"name", "virt-handler"}, {"image", "virtgate-node"}};
+  return {
+      {"metadata", labelled({{"kubevirt.io", "virt-handler"}})},
+      {"spec", json::Object{{"nodeName", place.node},
+                            {"hostNetwork", true},
+                            {"restartPolicy", "Always"},
+                            {"terminationGracePeriodSeconds", 30},
+                            {"containers", json::Array{std::move(container)}}}},
+      {"status", json::Object{{"phase", "Running"},
+                              {"podIP", place.address},
+                              {"podIPs", json::Array{json::Object{{"ip", place.address}}}}}},
+  };
+}
+
+bool mend_handler_pod(json::Object& object, const HandlerPlace& place) {
+  const json::Object wanted = make_handler_pod(place);
+  bool changed = settle(json::ensure_object(object, "spec"), "nodeName", json::Value(place.node));
+  if (settle(object, "status", wanted.at("status"))) changed = true;
+  json::Object& labels = json::ensure_object(json::ensure_object(object, "metadata"), "labels");
+  if (settle(labels, "kubevirt.io", "virt-handler")) changed = true;
+  return changed;
+}
+
 using own_writers::controller_manager;
 using own_writers::kube_apiserver;
 constexpr std::array<SystemObject, 6> table = {{
@@ -192,7 +219,29 @@ constexpr std::array<SystemObject, 6> table = {{
 
 std::span<const SystemObject> system_objects() { return table; }
 
+std::string handler_pod_name(std::string_view node) { return fmt::format("virt-handler-{}", node); }
+
+namespace {
+
+void plan_handler_pods(PlannedWrites& writes, std::string_view ns, const SystemFacts& facts) {
+  for (const HandlerPlace& place : facts.handlers) {
+    const std::string name = handler_pod_name(place.node);
+    const auto current = writes.store().get("pods", ns, name);
+    if (!current) {
+      writes.create("pods", ns, name, make_handler_pod(place), controller_manager, controller_manager);
+      continue;
+    }
+    if (current->deleting()) continue;
+    json::Document memory;
+    json::Value object = load_object(*current, memory.storage());
+    if (mend_handler_pod(object.get_object(), place)) writes.update(*current, std::move(object), controller_manager);
+  }
+}
+
+}  // namespace
+
 void plan_system_objects(PlannedWrites& writes, std::string_view ns, const SystemFacts& facts) {
+  if (ns == handlers_namespace) plan_handler_pods(writes, ns, facts);
   for (const SystemObject& row : table) {
     if (facts.own_place_only && !row.own_place) continue;
     if ((!row.ns.empty() && row.ns != ns) || !find_resource(row.resource)) continue;

@@ -15,6 +15,11 @@
 
 namespace vg::resources {
 
+// Where the handler of a node of this machine serves.
+struct HandlerPlace {
+  std::string node, address;
+};
+
 struct SystemFacts {
   std::string ca_bundle;   // PEM: who signed this server's certificate and those of its clients
   std::string address;     // of this server, numeric
@@ -22,6 +27,9 @@ struct SystemFacts {
   // Front proxies that are believed; no authorities: none are, and nothing is said of them.
   std::string proxy_ca_bundle = {};
   std::vector<std::string> proxy_names = {};
+  // Actions find a node by the pod of its handler. Not the node's own to write: one that was taken over would answer
+  // for others.
+  std::vector<HandlerPlace> handlers = {};
   bool own_place_only = false;  // another control plane keeps all but what says where this server is
 };
 
@@ -37,6 +45,8 @@ struct SystemObject {
   bool own_place = false;  // says where this server is, which nobody else can know
 };
 std::span<const SystemObject> system_objects();
+
+std::string handler_pod_name(std::string_view node);
 
 // What is to be written in this namespace, which is there and not on its way out.
 void plan_system_objects(PlannedWrites& writes, std::string_view ns, const SystemFacts& facts);

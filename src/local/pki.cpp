@@ -81,6 +81,13 @@ LeafRequest admin_leaf(Time now) {
   return request;
 }
 
+LeafRequest kept_leaf(const LeafPlace& place, Time now) {
+  LeafRequest request = leaf(place.common_name, place.usage, now);
+  request.organizations = place.organizations;
+  request.hosts = place.hosts;
+  return request;
+}
+
 // A leaf that outlives its authority would be refused by clients on a day when we believe it is good.
 LeafRequest within(LeafRequest request, const Certificate& authority) {
   request.not_after = std::min(request.not_after, authority.not_after());
@@ -338,15 +345,14 @@ Result<Pki::Pair> Pki::load_leaf(const fs::path& folder, std::string_view name, 
   return Pair{std::move(*key), std::move(*certificate)};
 }
 
-Result<bool> Pki::renew_leaf(Pair& leaf, std::string_view name, const LeafRequest& fresh, Time now) {
+Result<bool> Pki::renew_leaf(Pair& leaf, const fs::path& file, const LeafRequest& fresh, Time now) {
   if (!needs_renewal(leaf.certificate, fresh, authority_.certificate, now)) return false;
   auto certificate = Certificate::issue(authority_.certificate, authority_.key, leaf.key, fresh);
   if (!certificate) return fail(certificate.error());
-  if (auto done = write(file(fmt::format("{}.crt", name)), certificate->to_pem(), public_mode, Durability::now);
-      !done) {
+  if (auto done = write(file, certificate->to_pem(), public_mode, Durability::now); !done) {
     if (!is_valid_at(leaf.certificate, now) || !covers_all(leaf.certificate, fresh)) return fail(done.error());
     log::warning("a certificate cannot be renewed; the present one is used as long as it is valid",
-                 {{"certificate", name}, {"error", done.error().message}});
+                 {{"certificate", file.native()}, {"error", done.error().message}});
     return false;
   }
   leaf.certificate = std::move(*certificate);
@@ -355,20 +361,37 @@ Result<bool> Pki::renew_leaf(Pair& leaf, std::string_view name, const LeafReques
 
 Result<std::vector<std::string>> Pki::renew(Time now) {
   std::vector<std::string> renewed;
-  auto server = renew_leaf(server_, "server", within(server_leaf(options_, now), authority_.certificate), now);
+  auto server =
+      renew_leaf(server_, file("server.crt"), within(server_leaf(options_, now), authority_.certificate), now);
   if (!server) return fail(server.error());
   if (*server) renewed.emplace_back("server.crt");
   server_expires_ = server_.certificate.not_after();
-  auto admin = renew_leaf(admin_, "admin", within(admin_leaf(now), authority_.certificate), now);
+  auto admin = renew_leaf(admin_, file("admin.crt"), within(admin_leaf(now), authority_.certificate), now);
   if (!admin) return fail(admin.error());
   if (*admin) renewed.emplace_back("admin.crt");
   admin_expires_ = admin_.certificate.not_after();
+  for (Kept& kept : kept_) {
+    const fs::path certificate = kept.place.folder / fmt::format("{}.crt", kept.place.name);
+    auto again = renew_leaf(kept.pair, certificate, within(kept_leaf(kept.place, now), authority_.certificate), now);
+    if (!again) return fail(again.error());
+    if (*again) renewed.push_back(certificate.native());
+  }
   if (auto done = write_kubeconfig(); !done) {
     if (!has_usable_kubeconfig(now)) return fail(done.error());
     log::warning("admin.kubeconfig cannot be brought up to date; the present one still lets the administrator in",
                  {{"error", done.error().message}, {"server", options_.server_url}});
   }
   return renewed;
+}
+
+Result<void> Pki::keep(LeafPlace place, Time now) {
+  const LeafRequest fresh = within(kept_leaf(place, now), authority_.certificate);
+  auto pair = load_leaf(place.folder, place.name, authority_, fresh, Durability::now);
+  if (!pair) return fail(pair.error());
+  const fs::path certificate = place.folder / fmt::format("{}.crt", place.name);
+  if (auto renewed = renew_leaf(*pair, certificate, fresh, now); !renewed) return fail(renewed.error());
+  kept_.push_back({.place = std::move(place), .pair = std::move(*pair)});
+  return {};
 }
 
 // Whether the kubeconfig that is there, and perhaps names another address of this server, can be used with it.

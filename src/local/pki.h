@@ -22,6 +22,16 @@ struct PkiOptions {
   std::string server_url;          // where the administrator's kubeconfig points to
 };
 
+// A certificate that is made beside the fixed ones: of a node, or for talking to one.
+struct LeafPlace {
+  std::filesystem::path folder;  // exists
+  std::string name;              // NAME.crt and NAME.key
+  std::string common_name;
+  std::vector<std::string> organizations = {};
+  std::vector<std::string> hosts = {};
+  Usage usage = Usage::client;
+};
+
 // Who the administrator's certificate and token stand for. The group may do everything, as in every Kubernetes.
 inline constexpr std::string_view admin_user = "kubernetes-admin";
 inline constexpr std::string_view admin_group = "system:masters";
@@ -44,6 +54,9 @@ class Pki {
   // To be called from one thread at a time.
   Result<std::vector<std::string>> renew(Time now);
 
+  // From here on there is such a certificate, and renew() looks after it. Not beside renew().
+  Result<void> keep(LeafPlace place, Time now);
+
   std::filesystem::path file(std::string_view name) const { return folder_ / name; }  // "ca.crt", "server.key", ...
   std::filesystem::path kubeconfig() const { return options_.state / "admin.kubeconfig"; }
   const std::string& admin_token() const { return token_; }
@@ -59,6 +72,10 @@ class Pki {
     PrivateKey key;
     Certificate certificate;
   };
+  struct Kept {
+    LeafPlace place;
+    Pair pair;
+  };
   Pki(PkiOptions options, std::filesystem::path folder, Pair authority, Pair server, Pair admin, std::string token);
   enum class Durability { now, later };
   static Result<std::unique_ptr<Pki>> load(PkiOptions options, std::filesystem::path folder, Durability durability,
@@ -70,7 +87,7 @@ class Pki {
   static Result<std::string> load_token(const std::filesystem::path& path, Durability durability);
   static Result<void> write(const std::filesystem::path& path, std::string_view text, unsigned mode,
                             Durability durability);
-  Result<bool> renew_leaf(Pair& leaf, std::string_view name, const LeafRequest& fresh, Time now);
+  Result<bool> renew_leaf(Pair& leaf, const std::filesystem::path& certificate, const LeafRequest& fresh, Time now);
   Result<void> write_kubeconfig();
   bool has_usable_kubeconfig(Time now) const;
   std::vector<std::filesystem::path> files() const;
@@ -79,6 +96,7 @@ class Pki {
   std::filesystem::path folder_;
   bool made_now_ = false;
   Pair authority_, server_, admin_;
+  std::vector<Kept> kept_;
   std::string token_;
   std::atomic<Time> authority_expires_, server_expires_, admin_expires_;
 };

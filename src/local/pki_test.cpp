@@ -361,5 +361,36 @@ TEST(CertificateTest, AHostCannotBringFurtherNames) {
   EXPECT_FALSE(leaf.covers("b.example"));
 }
 
+TEST_F(PkiTest, KeepsCertificatesOfNodes) {
+  auto pki = open();
+  ASSERT_TRUE(pki) << pki.error().message;
+  const fs::path folder = state / "node";
+  fs::create_directory(folder);
+  const LeafPlace place{.folder = folder,
+                        .name = "api",
+                        .common_name = "system:node:node01",
+                        .organizations = {"system:nodes"},
+                        .usage = Usage::client};
+  ASSERT_TRUE((*pki)->keep(place, now));
+  const auto authority = Certificate::from_pem(slurp(in_pki("ca.crt"))).value();
+  const std::string made = slurp(folder / "api.crt");
+  auto certificate = Certificate::from_pem(made).value();
+  EXPECT_TRUE(certificate.signed_by(authority));
+  EXPECT_EQ(certificate.common_name(), "system:node:node01");
+  EXPECT_EQ(mode_of(folder / "api.key"), 0600u);
+  // A later start finds it; shortly before its end it is renewed, with the same key.
+  auto again = open();
+  ASSERT_TRUE(again);
+  ASSERT_TRUE((*again)->keep(place, now));
+  EXPECT_EQ(slurp(folder / "api.crt"), made);
+  const std::string key = slurp(folder / "api.key");
+  now = certificate.not_after() - days(10);
+  const auto renewed = (*again)->renew(now);
+  ASSERT_TRUE(renewed);
+  EXPECT_THAT(*renewed, ::testing::Contains((folder / "api.crt").native()));
+  EXPECT_NE(slurp(folder / "api.crt"), made);
+  EXPECT_EQ(slurp(folder / "api.key"), key);
+}
+
 }  // namespace
 }  // namespace vg::local

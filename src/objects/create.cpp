@@ -73,6 +73,14 @@ AdmissionRequest admission_request(ObjectRequest& request, Stage stage, std::str
           .refused_by = &request.refused_by};
 }
 
+// A node makes its own Node: who may create one is asked before its name is known (local/node_authorizer.h).
+std::optional<Status> find_foreign_node(const ObjectRequest& request, std::string_view name) {
+  if (request.resource.key != "nodes" || !request.user.in_group(auth::nodes_group)) return std::nullopt;
+  const auto own = request.user.extra.find(std::string(auth::node_name_extra));
+  if (own == request.user.extra.end() || (own->second.size() == 1 && own->second.front() == name)) return std::nullopt;
+  return Status::forbidden("", "nodes", std::string(name), "a node may create only its own Node");
+}
+
 // Decoding done: what the object says about itself must fit the request.
 Result<void> settle(ObjectRequest& request, json::Object& object) {
   if (auto settled = settle_namespace(object, request.resource, request.ns); !settled) return settled;
@@ -82,6 +90,7 @@ Result<void> settle(ObjectRequest& request, json::Object& object) {
     return fail(Status::bad_request("resourceVersion must not be set on a new object; remove it"));
   const std::string_view name = json::get_string_or(metadata, "name");
   if (auto problem = find_namespace_problem(request, name)) return fail(std::move(*problem));
+  if (auto problem = find_foreign_node(request, name)) return fail(std::move(*problem));
   // Nothing is born dying, not even in the eyes of the admission rules.
   for (const std::string_view member : {"deletionTimestamp", "deletionGracePeriodSeconds"})
     json::erase(metadata, member);

@@ -53,8 +53,8 @@ struct Deed {
   std::string name = {};  // of the object, when the server made it up
   std::string uid = {};   // of the object that was written, and its version
   Revision revision = 0;
-  bool dry_run = false;   // it changed nothing on purpose
-  bool changed = false;   // it changed something, even if it was refused in the end
+  bool dry_run = false;  // it changed nothing on purpose
+  bool changed = false;  // it changed something, even if it was refused in the end
   std::vector<std::pair<std::string, std::string>> annotations = {};  // what admission policies have to say of it
 };
 

@@ -30,7 +30,8 @@ struct AccessAttributes {
   bool resource_request = true;
   std::string_view path;  // of a request that is for no resource
   std::string_view group, version, resource, subresource;
-  std::string_view ns, name;  // empty: none, that is all
+  std::string_view ns, name;             // empty: none, that is all
+  std::string_view label_selector = {};  // of a list, a watch, or a deletion of many; as it was asked for
 };
 
 struct AccessDecision {

@@ -22,6 +22,7 @@ AccessAttributes access_attributes(const RequestInfo& info) {
       info.group == actions::group ? actions::permitted_part(info.subresource) : std::string_view(info.subresource);
   attributes.ns = info.ns;
   attributes.name = info.name;
+  attributes.label_selector = info.label_selector;
   return attributes;
 }
 

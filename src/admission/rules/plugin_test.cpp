@@ -29,9 +29,9 @@ TEST(PluginTest, AllCausesAreToldInTheirOrderWithoutACode) {
   EXPECT_EQ(verdict.refusal().reason, "Invalid");
   std::vector<std::string> fields;
   for (const StatusCause& cause : verdict.refusal().details.causes) fields.push_back(cause.field);
-  EXPECT_THAT(fields, testing::ElementsAre("spec.condition", "spec.domainHooks[0].cel.expression",
-                                           "spec.domainHooks[0].condition", "spec.nodeHooks[0].condition",
-                                           "spec.domainHooks[1].sidecar.socketPath"));
+  EXPECT_THAT(fields, ::testing::ElementsAre("spec.condition", "spec.domainHooks[0].cel.expression",
+                                             "spec.domainHooks[0].condition", "spec.nodeHooks[0].condition",
+                                             "spec.domainHooks[1].sidecar.socketPath"));
   EXPECT_EQ(verdict.refusal().message, "spec.condition: " + verdict.refusal().details.causes[0].message);
 }
 

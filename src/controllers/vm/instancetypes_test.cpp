@@ -8,7 +8,7 @@ namespace vg::controllers::vm {
 namespace {
 
 using testing::conditions_of;
-using testing::effects_of;
+using testing::effects_text;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::merged;
@@ -38,7 +38,7 @@ std::string in(const Effect* effect, string_view pointer) {
 TEST(VmInstancetypes, AreWrittenDownAtFirstSight) {
   Scene scene = scene_of();
   const json::Value status = scene.status_after();
-  EXPECT_EQ(effects_of(scene.last),
+  EXPECT_EQ(effects_text(scene.last),
             "create controllerrevisions, create controllerrevisions, patch_status virtualmachines, "
             "create controllerrevisions, create virtualmachineinstances");
   const Effect& revision = scene.last.pass.effects[0];  // VMC-95
@@ -61,7 +61,7 @@ TEST(VmInstancetypes, AreWrittenDownAtFirstSight) {
   EXPECT_EQ(in(vmi, "/spec/domain/devices/inputs/0/name"), R"("default-0")");  // row 15
   const Effect& start = scene.last.pass.effects[3];                            // VMC-72
   EXPECT_EQ(in(&start, "/data/spec/instancetype/revisionName"), R"("a-small-v1beta1-it-uid-1")");
-  EXPECT_EQ(effects_of(scene.pass()), "");
+  EXPECT_EQ(effects_text(scene.pass()), "");
 }
 
 TEST(VmInstancetypes, MissingOnesKeepTheVmAsItIs) {  // VMC-90, spec vm-controller Q-19
@@ -116,7 +116,7 @@ TEST(VmInstancetypes, CanBeExpanded) {  // VMC-92, VMC-93, VMC-98
     Scene scene = scene_of();
     scene.configure(fmt::format(R"({{"instancetype":{{"referencePolicy":"{}"}}}})", policy));
     scene.status_after();
-    EXPECT_EQ(effects_of(scene.last), "patch virtualmachines") << policy;
+    EXPECT_EQ(effects_text(scene.last), "patch virtualmachines") << policy;
     const json::Value vm(*scene.world.get(kinds::vm, "n", "a"));
     EXPECT_EQ(json::find_path(vm, {"spec", "instancetype"}), nullptr);
     EXPECT_EQ(json::to_text(*json::find_path(vm, {"spec", "template", "spec", "domain", "cpu", "cores"})), "2");
@@ -128,7 +128,7 @@ TEST(VmInstancetypes, ExpandLeavesAReferenceAlone) {  // VMC-92, VMC-93
     Scene scene = scene_of();
     scene.status_after();
     scene.configure(fmt::format(R"({{"instancetype":{{"referencePolicy":"{}"}}}})", policy));
-    return effects_of(scene.pass());
+    return effects_text(scene.pass());
   };
   EXPECT_EQ(effects("expand"), "");
   EXPECT_EQ(effects("expandAll"),

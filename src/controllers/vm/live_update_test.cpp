@@ -8,7 +8,7 @@ namespace vg::controllers::vm {
 namespace {
 
 using testing::conditions_of;
-using testing::effects_of;
+using testing::effects_text;
 using testing::merged;
 using testing::Scene;
 
@@ -162,7 +162,7 @@ TEST(LiveUpdate, NothingIsWrittenWhereNothingDiffers) {
   Scene scene;
   scene.started_as().vm().vmi();
   scene.status_after();
-  EXPECT_EQ(effects_of(scene.pass()), "");
+  EXPECT_EQ(effects_text(scene.pass()), "");
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace vg::controllers::vm {
 namespace {
 
 using testing::conditions_of;
-using testing::effects_of;
+using testing::effects_text;
 using testing::merged;
 using testing::parsed;
 using testing::Scene;

@@ -150,7 +150,7 @@ class Scene {
 };
 
 // "verb resource" of each effect.
-inline std::string effects_of(const TestPass& made) {
+inline std::string effects_text(const TestPass& made) {
   static constexpr std::string_view verbs[] = {"create", "update", "update_status", "patch", "patch_status", "remove"};
   std::string text;
   for (const Effect& effect : made.pass.effects)

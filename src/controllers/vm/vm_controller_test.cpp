@@ -9,7 +9,7 @@ namespace vg::controllers::vm {
 namespace {
 
 using testing::conditions_of;
-using testing::effects_of;
+using testing::effects_text;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::merged;
@@ -29,10 +29,10 @@ TEST(VmController, StartsANewVm) {
   Scene scene;
   scene.vm(R"({"metadata":{"annotations":null,"finalizers":null}})");
   const json::Value status = scene.status_after();
-  EXPECT_EQ(effects_of(scene.last),
+  EXPECT_EQ(effects_text(scene.last),
             "patch virtualmachines, create controllerrevisions, create virtualmachineinstances");
   EXPECT_THAT(scene.last.events(), ElementsAre("SuccessfulCreate Normal"));
-  EXPECT_EQ(effects_of(scene.ending), "patch_status virtualmachines");
+  EXPECT_EQ(effects_text(scene.ending), "patch_status virtualmachines");
   const json::Value vm(*scene.world.get(kinds::vm, "n", "a"));
   EXPECT_EQ(
       json::to_text(*json::find_path(vm, {"metadata", "annotations"})),
@@ -45,7 +45,7 @@ TEST(VmController, StartsANewVm) {
   EXPECT_EQ(json::get_int_or(status, "observedGeneration", 0), 1);  // VMC-77
   EXPECT_EQ(json::get_int_or(status, "desiredGeneration", 0), 1);
   EXPECT_EQ(conditions_of(status), "Ready=False/VMIConditionMissing");
-  EXPECT_EQ(effects_of(scene.pass()), "");  // at rest
+  EXPECT_EQ(effects_text(scene.pass()), "");  // at rest
 }
 
 TEST(VmController, TheVmiItMakes) {
@@ -97,11 +97,11 @@ TEST(VmController, AFinishedDumpIsNotMountedAgain) {  // row 7
 TEST(VmController, OldRevisionsGo) {  // VMC-71
   Scene scene;
   scene.started_as("{}", 1).vm(R"({"metadata":{"generation":2}})");
-  EXPECT_EQ(effects_of(scene.pass()),
+  EXPECT_EQ(effects_text(scene.pass()),
             "remove controllerrevisions, create controllerrevisions, create virtualmachineinstances");
   Scene same;
   same.started_as("{}", 1).vm();
-  EXPECT_EQ(effects_of(same.pass()), "create virtualmachineinstances");
+  EXPECT_EQ(effects_text(same.pass()), "create virtualmachineinstances");
 }
 
 TEST(VmController, TellsWhenTheVmiIsRefused) {  // VMC-64
@@ -159,7 +159,7 @@ TEST(VmController, ContradictionsStopThePass) {  // VMC-30
   Scene scene;
   scene.vm(R"({"spec":{"running":true}})");
   scene.pass();
-  EXPECT_EQ(effects_of(scene.last), "");
+  EXPECT_EQ(effects_text(scene.last), "");
   EXPECT_TRUE(scene.last.pass.try_again);
 }
 
@@ -169,13 +169,13 @@ TEST(VmController, StopsAHaltedVm) {
   Scene scene;
   scene.vm(R"({"spec":{"runStrategy":"Halted"},"status":{"runStrategy":"Always"}})").vmi();
   const json::Value status = scene.status_after();
-  EXPECT_EQ(effects_of(scene.last), "remove virtualmachineinstances");
+  EXPECT_EQ(effects_text(scene.last), "remove virtualmachineinstances");
   EXPECT_EQ(scene.last.find(Verb::remove, kinds::vmi)->uid, "vmi-uid");
   EXPECT_THAT(scene.last.events(), ElementsAre("SuccessfulDelete Normal"));
   EXPECT_EQ(printable(status), "Stopping");
   EXPECT_EQ(json::get_string_or(status, "runStrategy"), "Halted");
   scene.pass();
-  EXPECT_EQ(effects_of(scene.last), "");  // VMC-65
+  EXPECT_EQ(effects_text(scene.last), "");  // VMC-65
 }
 
 TEST(VmController, AStopDropsTheMark) {  // VMC-66, VMC-67
@@ -197,10 +197,10 @@ TEST(VmController, ACrashedVmIsStartedAgain) {  // VMC-33a
   Scene scene;
   scene.vm(R"({"spec":{"runStrategy":"RerunOnFailure"}})").vmi(R"({"status":{"phase":"Failed"}})");
   const json::Value status = scene.status_after();
-  EXPECT_EQ(effects_of(scene.last), "patch_status virtualmachines, remove virtualmachineinstances");
+  EXPECT_EQ(effects_text(scene.last), "patch_status virtualmachines, remove virtualmachineinstances");
   EXPECT_EQ(json::to_text(*json::find(status, "stateChangeRequests")), R"([{"action":"Start"}])");
   scene.status_after();
-  EXPECT_EQ(effects_of(scene.last), "");
+  EXPECT_EQ(effects_text(scene.last), "");
 }
 
 TEST(VmController, AFinishedVmiIsLetGo) {  // VMC-19
@@ -208,11 +208,11 @@ TEST(VmController, AFinishedVmiIsLetGo) {  // VMC-19
     Scene scene;
     scene.vm(fmt::format(R"({{"spec":{{"runStrategy":"{}"}}}})", strategy)).vmi(R"({"status":{"phase":"Failed"}})");
     EXPECT_EQ(printable(scene.status_after()), "Stopped");
-    EXPECT_EQ(effects_of(scene.last), "patch_status virtualmachines, patch virtualmachineinstances");
+    EXPECT_EQ(effects_text(scene.last), "patch_status virtualmachines, patch virtualmachineinstances");
     const json::Value vmi(*scene.world.get(kinds::vmi, "n", "a"));
     EXPECT_EQ(json::to_text(*json::find_path(vmi, {"metadata", "finalizers"})),
               R"(["kubevirt.io/foregroundDeleteVirtualMachine"])");
-    EXPECT_EQ(effects_of(scene.pass()), "");
+    EXPECT_EQ(effects_text(scene.pass()), "");
   }
 }
 
@@ -222,7 +222,7 @@ TEST(VmController, AdoptsWhatNobodyOwns) {  // VMC-11
   Scene scene;
   scene.vm(R"({"spec":{"runStrategy":"Manual"}})").vmi(R"({"metadata":{"ownerReferences":null}})");
   EXPECT_EQ(printable(scene.status_after()), "Running");
-  EXPECT_EQ(effects_of(scene.last), "patch virtualmachineinstances");
+  EXPECT_EQ(effects_text(scene.last), "patch virtualmachineinstances");
 }
 
 TEST(VmController, LeavesWhatIsOfOthers) {  // VMC-12
@@ -243,10 +243,10 @@ TEST(VmController, ADeletedVmGoesAfterItsVmi) {
   Scene scene;  // VMC-17
   scene.vm(deleted).vmi();
   EXPECT_EQ(printable(scene.status_after()), "Terminating");
-  EXPECT_EQ(effects_of(scene.last), "remove virtualmachineinstances");
-  EXPECT_EQ(effects_of(scene.pass()), "");
+  EXPECT_EQ(effects_text(scene.last), "remove virtualmachineinstances");
+  EXPECT_EQ(effects_text(scene.pass()), "");
   scene.world.remove(kinds::vmi, "n", "a");  // VMC-16
-  EXPECT_EQ(effects_of(scene.pass()), "patch virtualmachines");
+  EXPECT_EQ(effects_text(scene.pass()), "patch virtualmachines");
   EXPECT_THAT(json::to_text(scene.last.pass.effects[0].document), HasSubstr(R"("value":[])"));
 }
 
@@ -254,7 +254,7 @@ TEST(VmController, AnOrphanedVmiRunsOn) {  // VMC-18
   Scene scene;
   scene.vm(merged(deleted, R"({"metadata":{"finalizers":["orphan","kubevirt.io/virtualMachineControllerFinalize"]}})"))
       .vmi();
-  EXPECT_EQ(effects_of(scene.pass()), "patch virtualmachines");
+  EXPECT_EQ(effects_text(scene.pass()), "patch virtualmachines");
 }
 
 // --- generations -----------------------------------------------------------------------------------------------------
@@ -323,7 +323,7 @@ TEST(VmController, MakesDataVolumes) {
   Scene scene;
   scene.vm(with_template);
   const json::Value status = scene.status_after();  // VMC-80, VMC-84a, VMC-86
-  EXPECT_EQ(effects_of(scene.last), "create datavolumes");
+  EXPECT_EQ(effects_text(scene.last), "create datavolumes");
   EXPECT_THAT(scene.last.events(), ElementsAre("SourcePVCNotAvailabe Warning", "SuccessfulDataVolumeCreate Normal"));
   const Effect* made = scene.last.find(Verb::create, kinds::data_volume);
   EXPECT_EQ(in(made, "/metadata/labels"), R"({"kubevirt.io/created-by":"vm-uid"})");
@@ -365,7 +365,8 @@ TEST(VmController, WaitsForDataVolumes) {
 TEST(VmController, AdoptsDataVolumes) {  // VMC-13
   Scene scene;
   scene.vm(with_template).put(kinds::data_volume, data_volume(R"({"phase":"Succeeded"})"));
-  EXPECT_EQ(effects_of(scene.pass()), "patch datavolumes, create controllerrevisions, create virtualmachineinstances");
+  EXPECT_EQ(effects_text(scene.pass()),
+            "patch datavolumes, create controllerrevisions, create virtualmachineinstances");
 }
 
 TEST(VmController, DataVolumesCanWaitForTheStart) {
@@ -377,7 +378,7 @@ TEST(VmController, DataVolumesCanWaitForTheStart) {
   EXPECT_EQ(halted.last.find(Verb::create, kinds::data_volume), nullptr);
   Scene running;
   running.vm(later);
-  EXPECT_EQ(effects_of(running.pass()), "create datavolumes");
+  EXPECT_EQ(effects_text(running.pass()), "create datavolumes");
 }
 
 TEST(VmController, DataSourcesAreResolved) {  // VMC-84b, VMC-85
