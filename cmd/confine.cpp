@@ -44,7 +44,7 @@ Result<std::filesystem::path> settle_user(const ConfineOptions& options, const s
   auto place = place_of(flag, local::process_environment());
   if (!place) return fail(std::move(place.error()));
   const bool off = sandbox::parse_mode(options.sandbox) == sandbox::Mode::off;
-  if (options.user.empty() && (off || ::geteuid() != 0)) return place;
+  if (options.user.empty() && ((off && !options.runs_guests) || ::geteuid() != 0)) return place;
   auto decision =
       sandbox::decide_user({.started_as = ::geteuid(),
                             .asked = options.user,
@@ -52,7 +52,8 @@ Result<std::filesystem::path> settle_user(const ConfineOptions& options, const s
                                                             : sandbox::find_account(options.user),
                             .state = place->native(),
                             .state_given = !flag.empty(),
-                            .state_owner = owner_of(*place)});
+                            .state_owner = owner_of(*place),
+                            .runs_guests = options.runs_guests});
   if (!decision) return fail(std::move(decision.error()));
   if (!decision->advice.empty()) log::info(decision->advice);
   if (!decision->become) return place;

@@ -15,7 +15,8 @@ namespace vg::cmd {
 
 struct ConfineOptions {
   std::string sandbox = "on";
-  std::string user;  // empty: virtgate, where that is possible
+  std::string user;          // empty: virtgate, where that is possible
+  bool runs_guests = false;  // no flag: follows from --node
 
   // What is wrong with the values of flags.
   std::optional<std::string_view> problem() const;

@@ -16,6 +16,8 @@
 #include "completion.h"
 #include "disk_worker.h"
 #include "explain.h"
+#include "image.h"
+#include "node_keeper.h"
 #include "render.h"
 #include "rules.h"
 #include "serve.h"
@@ -53,6 +55,10 @@ constexpr std::array table = std::to_array<Command>({
      [](Arguments arguments, Output output) { return run_cluster("virtgate", arguments, output); }},
     {"backup", keeping, "backs up the state of a server to a file, while it runs", run_backup},
     {"restore", keeping, "restores a state folder from a backup", run_restore},
+    {"image", keeping, "loads, lists and removes container disks of a server", nullptr},
+    {"image load", "", "puts a container disk into the image store", run_image_load},
+    {"image list", "", "lists the images of the store", run_image_list},
+    {"image remove", "", "removes an image from the store", run_image_remove},
     {"state", keeping, "checks and repairs the state of a stopped server", nullptr},
     {"state check", "", "checks that everything is there and unchanged", run_state_check},
     {"state export", "", "writes all objects that can be read as JSON", run_state_export},
@@ -181,6 +187,7 @@ int run(std::string_view program, Arguments arguments, Output output) {
   const std::string_view name = arguments.front();
   if (asks_for_help(name)) return run_help(arguments.subspan(1), output);
   if (name == disk_worker_command) return run_disk_worker(arguments.subspan(1));  // of a server, not of people
+  if (name == node_keeper_command) return run_node_keeper(arguments.subspan(1));  // likewise
   return run_named(name == "--version" ? "version" : name, arguments.subspan(1), output);
 }
 

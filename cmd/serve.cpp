@@ -26,6 +26,7 @@
 #include "base/cpus.h"
 #include "base/files.h"
 #include "base/guest_address.h"
+#include "base/handler_limits.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -42,6 +43,7 @@
 #include "listen_address.h"
 #include "local/pki.h"
 #include "local/state_folder.h"
+#include "local_nodes.h"
 #include "log_format.h"
 #include "memory.h"
 #include "server/fairness.h"
@@ -69,7 +71,8 @@ struct ServeOptions {
   std::string listen = "127.0.0.1:6443";
   bool api_only = false;
   std::string node_kind = {};              // empty: there is no node, and no controllers of VMs
-  std::int64_t nodes = 1;                  // simulated ones
+  std::int64_t nodes = 1;                  // of this machine, or simulated ones
+  std::string libvirt = {};                // URI; empty: each node has a libvirt of its own
   std::string default_instancetypes = {};  // "true", "false", or empty: true unless api_only
   // Where clouds tell their machines secrets.
   std::string import_blocked_networks = "169.254.0.0/16,fe80::/10";
@@ -95,10 +98,11 @@ struct ServeOptions {
          "seal Secrets in the store with the first key of this file (base64, 32 bytes, a line each); the others open "
          "what they sealed"},
         {"api-only", '\0', &api_only, "", "runs no controllers and no node: objects change only by requests"},
-        {"node", '\0', &node_kind, "external|simulated",
-         "runs the controllers of VMs; external: whoever writes Node objects and the status of VMIs is the nodes; "
-         "simulated: nodes whose guests are made up"},
-        {"nodes", '\0', &nodes, "N", "how many simulated nodes there are"},
+        {"node", '\0', &node_kind, "libvirt|external|simulated",
+         "runs the controllers of VMs; libvirt: this host runs their guests, with QEMU; external: whoever writes Node "
+         "objects and the status of VMIs is the nodes; simulated: nodes whose guests are made up"},
+        {"nodes", '\0', &nodes, "N", "how many nodes there are, with libvirt or simulated"},
+        {"libvirt", '\0', &libvirt, "URI", "libvirt that --node libvirt uses (default one that it starts for itself)"},
         {"default-instancetypes", '\0', &default_instancetypes, "true|false",
          "create the common cluster instance types and preferences once; those that are deleted or changed later stay "
          "so (default true; false with --api-only)"},
@@ -223,6 +227,13 @@ std::string own_address(const ListenAddress& listen, const std::string& resolved
   return loopback;
 }
 
+// Under which this machine's own processes reach the server; the certificate is for it in any case.
+std::string local_url(const ListenAddress& listen, const std::string& resolved) {
+  const std::string host = !listen.is_wildcard() ? resolved : listen.is_ipv6() ? "::1" : "127.0.0.1";
+  return host.contains(':') ? fmt::format("https://[{}]:{}", host, listen.port)
+                            : fmt::format("https://{}:{}", host, listen.port);
+}
+
 // What the control plane keeps that this server is by itself.
 Result<resources::SystemFacts> system_facts(const FrontProxies& proxies, const local::Pki& pki, std::string address,
                                             std::uint16_t port) {
@@ -267,6 +278,7 @@ std::string quoted(const std::filesystem::path& path) {
 // What becomes of a VM that is started.
 std::string_view running_text(const ServeOptions& options) {
   if (options.api_only) return ", without controllers and node";
+  if (options.node_kind == "libvirt") return " (VMs run on this host)";
   if (options.node_kind == "simulated") return " (VMs run on simulated nodes: their guests are made up)";
   if (options.node_kind == "external") return " (controllers run; nodes are whoever writes the status of VMIs)";
   return " (VMs are stored and validated, but nothing runs them; see --node)";
@@ -340,6 +352,7 @@ class Standalone {
                               .options = server::fair::default_options(allowed_cpus()),
                               .own_namespace = std::string(resources::kubevirt_namespace),
                               .holds_max = {limits::watches_max, limits::streams_max}}};
+  std::unique_ptr<LocalNodes> nodes_;          // null without --node libvirt
   std::unique_ptr<disks::WorkerAgent> disks_;  // null with --api-only
   std::unique_ptr<StandaloneApi> api_;
   std::unique_ptr<Subresources> subresources_;
@@ -349,6 +362,7 @@ class Standalone {
   std::unique_ptr<server::Router> router_;
   std::unique_ptr<http::Server> server_;
   std::optional<http::CertificateWatcher> certificates_;  // lives on a core of the server, so it goes first
+  std::string node_url_;                                  // under which nodes of this machine reach the server
   std::atomic<bool> stopping_{false};
 };
 
@@ -372,6 +386,29 @@ Result<disks::Descriptor> start_disk_worker(const ServeOptions& options, const s
   auto worker = disks::start_worker("virtgate", (state / disks_folder).native());
   if (!worker) return fail(Status::internal_error(worker.error().message));
   return std::move(*worker);
+}
+
+// Likewise: guests need more than the server.
+Result<std::unique_ptr<LocalNodes>> start_nodes(const ServeOptions& options, const std::filesystem::path& state,
+                                                disks::Descriptor program) {
+  if (!program) return nullptr;
+  return LocalNodes::start({.state = state.native(),
+                            .count = options.nodes,
+                            .port = handler_port(options.node),
+                            .libvirt = options.libvirt,
+                            .verbosity = options.verbosity,
+                            .log_format = options.log_format},
+                           std::move(program));
+}
+
+// The link between the server and its own nodes is made here, and so are its keys.
+NodeOptions node_options(const ServeOptions& options, const local::Pki& pki) {
+  NodeOptions node = options.node;
+  if (options.node_kind != "libvirt") return node;
+  node.ports_through_nodes = true;
+  node.handler_cert_file = pki.file(fmt::format("{}.crt", handler_client_name)).native();
+  node.handler_key_file = pki.file(fmt::format("{}.key", handler_client_name)).native();
+  return node;
 }
 
 // Where nodes are others, their storage may be others' too: `local` is there for who names it.
@@ -404,6 +441,8 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
   }
   const auto bound = bind_privileged(*address, listen.port);
   if (!bound) return fail(bound.error());
+  auto program = options.node_kind == "libvirt" ? open_node_program() : Result<disks::Descriptor>();
+  if (!program) return fail(program.error());
   const auto state = settle_user(options.confine, options.state);
   if (!state) return fail(state.error());
   auto folder = local::StateFolder::open(*state);
@@ -411,7 +450,8 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
   if (cipher && is_below(options.secrets_key_file, folder->path()))
     log::warning("the key of Secrets is in the state folder, next to what it encrypts; store it elsewhere",
                  {{"file", options.secrets_key_file}});
-  // A process that runs guests (virtgate-node) will need more than this one: it is to be started here.
+  auto nodes = start_nodes(options, folder->path(), std::move(*program));
+  if (!nodes) return fail(nodes.error());
   auto worker = start_disk_worker(options, folder->path());
   if (!worker) return fail(worker.error());
   if (auto confined = confine(options.confine, needs_of(options, listen, folder->path())); !confined)
@@ -422,12 +462,16 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
   if (!pki) return fail(pki.error());
 
   std::unique_ptr<Standalone> made(new Standalone(std::move(*folder), std::move(*pki), options));
+  made->nodes_ = std::move(*nodes);
+  if (made->nodes_)
+    if (auto kept = made->nodes_->keep_certificates(*made->pki_, now(made->clock_)); !kept) return fail(kept.error());
   if (*worker)
     made->disks_ =
         std::make_unique<disks::WorkerAgent>(std::move(*worker), made->clock_, options.import_blocked_networks);
+  made->node_url_ = local_url(listen, *address);
   made->place_ = {.url = listen.url(), .authority = std::string(made->pki_->authority_pem())};
   if (auto opened = made->open_api(options, listen, *address, std::move(cipher)); !opened) return fail(opened.error());
-  made->subresources_ = std::make_unique<Subresources>(*made->api_, options.node, made->metrics_);
+  made->subresources_ = std::make_unique<Subresources>(*made->api_, node_options(options, *made->pki_), made->metrics_);
   made->add_routes();
   made->show_expiry();
   http::ServerConfig config;
@@ -453,6 +497,7 @@ Result<void> Standalone::open_api(const ServeOptions& options, const ListenAddre
   if (!system) return fail(std::move(system.error()));
   // Behind --api-only may be a kube-controller-manager, which is not to be fought with.
   system->own_place_only = options.api_only;
+  if (nodes_) system->handlers = nodes_->handlers();
   auto api = StandaloneApi::open(
       {.state = folder_.path(),
        .admin_token = {},
@@ -467,6 +512,7 @@ Result<void> Standalone::open_api(const ServeOptions& options, const ListenAddre
        .cipher = std::move(cipher),
        // Where others are the controllers, theirs counts.
        .quota_usages = api_only_ ? resources::QuotaKeeper::Usages::reported : resources::QuotaKeeper::Usages::kept,
+       .local_nodes = nodes_ ? nodes_->names() : std::vector<std::string>(),
        .simulated_nodes = simulated_nodes(options)},
       clock_);
   if (!api) return fail(std::move(api.error()));
@@ -482,6 +528,7 @@ void Standalone::add_routes() {
     if (!certificates_->expired(clock_.wall_now())) return std::nullopt;
     return "the serving certificate is not valid now";
   });
+  if (nodes_) health_.add("nodes", server::HealthScope::degraded, [this] { return nodes_->problem(); });
   if (disks_) health_.add("disks", server::HealthScope::degraded, [this] { return disks_->problem(); });
   server::add_health_routes(*router_, health_, [this] {
     return std::string(api_->config().current()->resource_version());  // never ahead of what rules go by
@@ -544,6 +591,7 @@ void Standalone::run(std::function<void()> started) {
   api_->start(server_->core(0), server_->core(allowed_cpus() - 1), runs_,
               {.disks = disks_.get(), .nodes = &subresources_->nodes(), .place = place_});
   server_->core(0).post(std::move(started));  // behind what the parts have posted
+  if (nodes_) nodes_->begin(node_url_);
   ProcessSignals::Watch watch(
       signals_, renewal_interval, [this](int signal) { on_signal(signal); }, [this] { renew(); });
   server_->run();
@@ -650,11 +698,15 @@ int run_serve(std::span<const std::string_view> arguments, Output output) {
   if (const auto problem = options.confine.problem()) return refuse(*problem);
   if (!parse_networks(options.import_blocked_networks))
     return refuse("--import-blocked-networks must be networks, such as 169.254.0.0/16,fe80::/10");
-  if (options.node_kind == "libvirt") return refuse("--node libvirt is not supported yet; use external or simulated");
-  if (!options.node_kind.empty() && options.node_kind != "external" && options.node_kind != "simulated")
-    return refuse("--node must be external or simulated");
-  if (options.nodes < 1 || options.nodes > limits::simulated_nodes_max)
-    return refuse(fmt::format("--nodes must be from 1 to {}", limits::simulated_nodes_max));
+  const bool on_this_host = options.node_kind == "libvirt";
+  if (!options.node_kind.empty() && !on_this_host && options.node_kind != "external" &&
+      options.node_kind != "simulated")
+    return refuse("--node must be libvirt, external or simulated");
+  const std::int64_t nodes_max = on_this_host ? limits::local_nodes_max : limits::simulated_nodes_max;
+  if (options.nodes < 1 || options.nodes > nodes_max)
+    return refuse(fmt::format("--nodes must be from 1 to {}", nodes_max));
+  if (!options.libvirt.empty() && !on_this_host) return refuse("--libvirt requires --node libvirt");
+  options.confine.runs_guests = on_this_host;
   if (!options.node_kind.empty() && options.api_only) return refuse("--node is mutually exclusive with --api-only");
   const auto listen = parse_listen_address(options.listen);
   if (!listen) return refuse(listen.error());

@@ -1,5 +1,7 @@
 #include "standalone_api.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <utility>
 
@@ -20,6 +22,7 @@
 #include "objects/draft.h"
 #include "objects/own_writes.h"
 #include "resources/tables/table_call.h"
+#include "returning_nodes.h"
 #include "server/kubernetes_checks.h"
 #include "store/state_files.h"
 
@@ -110,7 +113,8 @@ StandaloneApi::StandaloneApi(std::unique_ptr<resources::QuotaKeeper> quotas,
       tokens_(std::move(tokens)),
       identifier_(std::move(verifiers)),
       rbac_(*store_),
-      reviews_{.authorizer = rbac_,
+      authorizer_(rbac_, *store_),
+      reviews_{.authorizer = authorizer_,
                .rules = rbac_,
                .identifier = identifier_,
                .issuer = *tokens_,
@@ -118,9 +122,10 @@ StandaloneApi::StandaloneApi(std::unique_ptr<resources::QuotaKeeper> quotas,
                .clock = clock_},
       requests_({.journal = *journal_, .store = *store_, .authorizer = rbac_, .clock = clock_}) {
   identifier_.observe_failures(recorded_in(*audit_));
+  identifier_.let_nodes_be(fmt::format("system:serviceaccount:{}:kubevirt-handler", resources::kubevirt_namespace));
   api_ = std::make_unique<resources::ResourceApi>(resources::ApiParts{.store = *store_,
                                                                       .commits = commits_,
-                                                                      .authorizer = rbac_,
+                                                                      .authorizer = authorizer_,
                                                                       .identifier = identifier_,
                                                                       .clock = clock_,
                                                                       .rules = rbac_,
@@ -210,6 +215,7 @@ Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOp
   made->metrics_ = options.metrics;
   made->system_ = options.system;
   made->simulated_nodes_ = options.simulated_nodes;
+  made->local_nodes_ = options.local_nodes;
   made->api_->backend().fills_data_volumes = options.storage.has_value();
   made->add_token_documents(options.server_url);
   made->api_->add_group(std::string(journal::api_group),
@@ -262,6 +268,7 @@ Task<void> StandaloneApi::keep_showing_health(Core& core) {
 // Nodes give a sign of life before anybody looks whether they are lost.
 Task<void> StandaloneApi::run_controllers(Core& core) {
   if (simulated_nodes_) co_await simulated::start_nodes(api_->backend(), core, *simulated_nodes_);
+  if (!local_nodes_.empty()) co_await expect_nodes(api_->backend(), core, local_nodes_);
   co_await engine_->run();
 }
 

@@ -26,6 +26,7 @@
 #include "http/core.h"
 #include "journal/journal.h"
 #include "journal/service.h"
+#include "local/node_authorizer.h"
 #include "local/rbac.h"
 #include "local/service_account_tokens.h"
 #include "objects/quota_keeper.h"
@@ -53,6 +54,7 @@ struct StandaloneApiOptions {
   metrics::Registry* metrics = nullptr;                        // outlives the API; null: not counted
   std::shared_ptr<const store::ValueCipher> cipher = nullptr;  // for Secrets in the store's file
   resources::QuotaKeeper::Usages quota_usages = resources::QuotaKeeper::Usages::kept;
+  std::vector<std::string> local_nodes = {};                    // that will report, with controllers
   std::optional<simulated::NodesOptions> simulated_nodes = {};  // with controllers; absent: others are the nodes
 };
 
@@ -78,7 +80,7 @@ class StandaloneApi {
 
   const auth::Identifier& identifier() const { return identifier_; }
   ObjectStore& store() { return *store_; }
-  Authorizer& authorizer() { return rbac_; }
+  Authorizer& authorizer() { return authorizer_; }
   resources::ResourceApi& api() { return *api_; }
   const config::ConfigSource& config() const { return config_; }
   const admission::Environment& admission() const { return admission_; }
@@ -116,12 +118,14 @@ class StandaloneApi {
   std::unique_ptr<local::ServiceAccountTokens> tokens_;
   auth::Identifier identifier_;
   local::Rbac rbac_;
+  local::NodeAuthorizer authorizer_;
   auth::ReviewParts reviews_;
   journal::Service requests_;
   std::unique_ptr<resources::ResourceApi> api_;
   std::optional<resources::SystemFacts> system_;
   std::vector<std::unique_ptr<resources::Controller>> controllers_;
   std::optional<simulated::NodesOptions> simulated_nodes_;
+  std::vector<std::string> local_nodes_;
   std::vector<controllers::Controller> rows_;  // those of the engine
   std::shared_ptr<engine::EventSink> events_;
   std::unique_ptr<engine::Elsewhere> elsewhere_;

@@ -31,14 +31,18 @@ Result<std::string> node_authorities(const ObjectStore& store) {
 
 node::HandlerLinkOptions link_options(const NodeOptions& options, const ObjectStore& store) {
   return {.ns = std::string(resources::kubevirt_namespace),
-          .port = options.console_server_port == 0 ? port_without_a_flag
-                                                   : static_cast<std::uint16_t>(options.console_server_port),
+          .port = handler_port(options),
           .certificate_file = options.handler_cert_file,
           .key_file = options.handler_key_file,
           .authorities = [&store] { return node_authorities(store); }};
 }
 
 }  // namespace
+
+std::uint16_t handler_port(const NodeOptions& options) {
+  return options.console_server_port == 0 ? port_without_a_flag
+                                          : static_cast<std::uint16_t>(options.console_server_port);
+}
 
 Subresources::Subresources(StandaloneApi& api, const NodeOptions& options, metrics::Registry& metrics)
     : api_(api),
@@ -53,7 +57,8 @@ Subresources::Subresources(StandaloneApi& api, const NodeOptions& options, metri
                 .environment = api.admission(),
                 .streams = {.ledger = streams_,
                             .ping_interval = std::chrono::seconds(options.stream_ping_seconds),
-                            .guest_networks = parse_networks(options.guest_networks).value_or(std::vector<Cidr>())},
+                            .guest_networks = parse_networks(options.guest_networks).value_or(std::vector<Cidr>()),
+                            .ports_through_nodes = options.ports_through_nodes},
                 .components = components_}) {
   api.api().add_group(std::string(actions::group), [this](resources::SpecialRequest& request) {
     const resources::RequestInfo& info = request.info;

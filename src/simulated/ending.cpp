@@ -1,11 +1,9 @@
 #include "simulated/ending.h"
 
-#include <algorithm>
-
 #include "base/time_rfc3339.h"
 #include "controllers/common/conditions.h"
 #include "controllers/common/owners.h"
-#include "json/access.h"
+#include "guests/ending.h"
 #include "simulated/waiting.h"
 
 namespace vg::simulated {
@@ -15,27 +13,14 @@ using controllers::EventType;
 using controllers::vmi::Draft;
 using std::chrono::seconds;
 
-constexpr std::int64_t usual_grace_seconds = 30;
-
 std::int64_t grace_of(const Draft& guest) {
-  const json::Object* spec = json::get_object(guest.stored, "spec");
-  return std::max<std::int64_t>(
-      spec ? json::get_int_or(*spec, "terminationGracePeriodSeconds", usual_grace_seconds) : usual_grace_seconds, 0);
-}
-
-bool has_acpi(const Draft& guest) {
-  const json::Value* spec = json::find(guest.stored, "spec");
-  const json::Value* enabled = spec ? json::find_path(*spec, {"domain", "features", "acpi", "enabled"}) : nullptr;
-  return json::as_bool(enabled).value_or(true);
+  return guests::grace_of(guest.stored).value_or(guests::usual_grace_seconds);
 }
 
 void tell_end(Draft& guest, End how) {
   guest.tell(EventType::normal, "Deleted",
              how == End::killed ? "VirtualMachineInstance stopping" : "Signaled Deletion");  // STP-07, STP-08
-  if (guest.phase() == "Succeeded")
-    guest.tell(EventType::normal, "Stopped", "The VirtualMachineInstance was shut down.");
-  else
-    guest.tell(EventType::warning, "Stopped", "The VirtualMachineInstance crashed.");
+  guests::tell_stopped(guest);
 }
 
 }  // namespace
@@ -54,7 +39,7 @@ std::string_view phase_after(End end, bool has_acpi, std::int64_t grace_seconds)
 }
 
 void end(Draft& guest, End how) {
-  guest.set_phase(phase_after(how, has_acpi(guest), grace_of(guest)));
+  guest.set_phase(phase_after(how, guests::has_acpi(guest.stored), grace_of(guest)));
   controllers::drop_condition(guest.status(), "AgentConnected");
   controllers::drop_condition(guest.status(), "Paused");
   tell_end(guest, how);
@@ -69,7 +54,8 @@ void stop(Draft& guest, const Settings& settings) {
                                          .message = "Signaled Graceful Shutdown",
                                          .once = true}});  // STP-03
   const bool is_paused = controllers::is_true(guest.read_status().object(), "Paused");
-  const bool obeys = !settings.ignores_shutdown && !is_paused && has_acpi(guest) && settings.shutdown < grace;
+  const bool obeys =
+      !settings.ignores_shutdown && !is_paused && guests::has_acpi(guest.stored) && settings.shutdown < grace;
   const milliseconds takes = obeys ? settings.shutdown : milliseconds(grace);
   const auto since = parse_rfc3339(controllers::metadata_text(guest.stored, "deletionTimestamp"));
   const milliseconds left = left_of(guest.turn, since ? since->seconds : 0, takes);

@@ -9,9 +9,9 @@
 #include "controllers/common/conditions.h"
 #include "controllers/common/owners.h"
 #include "controllers/vmi/draft.h"
+#include "guests/live_migratable.h"
 #include "json/access.h"
 #include "simulated/ending.h"
-#include "simulated/live_migratable.h"
 #include "simulated/made_up.h"
 #include "simulated/moving.h"
 #include "simulated/settings.h"
@@ -65,20 +65,6 @@ void show_interfaces(Guest& guest) {
   if (!shown.empty()) status["interfaces"] = std::move(shown);
 }
 
-void show_migratable(Guest& guest) {
-  const Migratable verdict = judge_migration(guest.draft.object(), guest.node, guest.draft.turn.config);
-  Object& status = guest.draft.status();
-  const auto show = [&](string_view type, string_view reason, string_view message) {
-    controllers::set_condition(status, {.type = type,
-                                        .status = reason.empty() ? "True" : "False",
-                                        .reason = reason,
-                                        .message = reason.empty() ? string_view() : message});
-  };
-  show("LiveMigratable", verdict.reason, verdict.message);  // LM-09
-  show("StorageLiveMigratable", verdict.storage_reasons.empty() ? "" : "NotMigratable", verdict.storage_reasons);
-  status["migrationMethod"] = verdict.block ? "BlockMigration" : "LiveMigration";
-}
-
 void connect_agent(Guest& guest) {
   const std::string now = guest.draft.now();
   Object& status = guest.draft.status();
@@ -122,7 +108,7 @@ void run(Guest& guest) {
   const bool has_agent = !guest.settings.no_agent && guest.settings.agent == milliseconds::zero();
   if (has_agent && !holds(guest, "Paused")) connect_agent(guest);
   show_interfaces(guest);
-  show_migratable(guest);
+  guests::show_migratable(guest.draft, guest.node);
   draft.pass.settled = (has_agent || guest.settings.no_agent) && !guest.settings.crash && !guest.settings.poweroff;
   draft.tell(EventType::normal, "Created", "VirtualMachineInstance defined.");
   draft.tell(EventType::normal, "Started", "VirtualMachineInstance started.");
@@ -253,7 +239,7 @@ void keep_up(Guest& guest) {
   wait_for_agent(guest);
   update_volumes(guest.draft);
   show_interfaces(guest);
-  show_migratable(guest);
+  guests::show_migratable(guest.draft, guest.node);
 }
 
 // --- a pass ----------------------------------------------------------------------------------------------------------

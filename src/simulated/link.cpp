@@ -108,7 +108,7 @@ Task<Result<NodeStream>> SimulatedLink::open(Core& core, const NodeAddress& addr
   NodeStream opened;
   if (!find_vmi(backend_.store, asked, node_of(address), arena.storage())) {
     opened.refusal = not_found(asked);
-  } else if (asked.what == "portforward") {
+  } else if (asked.what.starts_with("portforward/")) {
     opened.stream = open_console(core, "");
   } else if (asked.what != "console") {
     opened.refusal = {.status = 501,

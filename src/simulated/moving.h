@@ -13,7 +13,4 @@ void move(controllers::vmi::Draft& guest, const Settings& settings);
 
 // How long the memory takes to be sent: at its bandwidth, or as the settings have it without one.
 milliseconds transfer_time(const json::Object& vmi, const Settings& settings);
-// After this the source gives up (MIG-X15), or sends the rest while the guest runs on the target (MIG-X11). 0: never.
-milliseconds transfer_limit(const json::Object& vmi);
-
 }  // namespace vg::simulated

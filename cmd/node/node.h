@@ -1,0 +1,22 @@
+// A node of this machine: libvirt on one side, the API and the handler's paths on the other.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/status.h"
+
+namespace vg::cmd {
+
+struct NodeProgramOptions {
+  std::string state;           // of the server
+  std::string node;            // its name
+  std::string server;          // URL of the API
+  std::string libvirt;         // URI; empty: one of its own
+  std::int64_t listener = -1;  // a socket that listens already, from the server
+};
+
+// Until a signal.
+Result<void> run_node(const NodeProgramOptions& options);
+
+}  // namespace vg::cmd

@@ -1,0 +1,95 @@
+#include "parts.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "handler/agent/agent_data.h"
+#include "handler/sync/sync.h"
+#include "hypervisor/daemon.h"
+#include "hypervisor/libvirt.h"
+#include "images/image_store.h"
+
+namespace vg::cmd {
+namespace {
+
+class Parts final : public NodeParts {
+ public:
+  Parts(handler::NodePlace place, images::ImageStore images, std::unique_ptr<hypervisor::LibvirtDaemon> daemon,
+        const std::string& uri)
+      : place_(std::move(place)),
+        images_(std::move(images)),
+        daemon_(std::move(daemon)),
+        hypervisor_(hypervisor::LibvirtHypervisor::create(
+            {.uri = uri, .log_of = [this](const std::string& domain) { return log_of(domain); }})),
+        agents_(*hypervisor_) {}
+
+  hypervisor::Hypervisor& hypervisor() override { return *hypervisor_; }
+  // Asked only while requests are served, which is after follow().
+  handler::SyncHooks hooks() override {
+    using std::string_view;
+    return {.note_pause = [this](string_view ns, string_view name, bool on) { sync_->note_pause(ns, name, on); },
+            .wake = [this](string_view ns, string_view name) { sync_->wake(ns, name); },
+            .guest_address = [this](string_view ns, string_view name) { return sync_->guest_address(ns, name); },
+            .agent_document = [this](string_view domain, string_view what) { return agents_.document(domain, what); }};
+  }
+  std::optional<std::string> problem() const override {
+    if (hypervisor_->connected()) return std::nullopt;
+    return "there is no connection to libvirt";
+  }
+  void follow(const Surroundings& around) override {
+    sync_ = std::make_unique<handler::Sync>(
+        handler::SyncParts{.core = around.core,
+                           .api = around.api,
+                           .hypervisor = *hypervisor_,
+                           .images = images_,
+                           .clock = around.clock,
+                           .metrics = around.metrics,
+                           .place = place_,
+                           .agent = [this](std::string_view domain) { return agents_.facts(domain); },
+                           .other_uri = hypervisor::daemon_uri});
+    agents_.start(around.core, around.clock, around.metrics, [this](std::string_view domain) { wake(domain); });
+    sync_->start();
+    hypervisor_->begin();
+  }
+  void stop() override {
+    agents_.stop();
+    if (sync_) sync_->stop();
+  }
+
+ private:
+  std::string log_of(const std::string& domain) const { return daemon_ ? daemon_->log_of(domain) : std::string(); }
+
+  void wake(std::string_view domain) {
+    const auto at = domain.find('_');
+    if (at != std::string_view::npos) sync_->wake(domain.substr(0, at), domain.substr(at + 1));
+  }
+
+  const handler::NodePlace place_;
+  images::ImageStore images_;
+  std::unique_ptr<hypervisor::LibvirtDaemon> daemon_;  // null: another libvirt is used
+  std::unique_ptr<hypervisor::LibvirtHypervisor> hypervisor_;
+  handler::AgentData agents_;
+  std::unique_ptr<handler::Sync> sync_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<NodeParts>> NodeParts::open(const Options& options) {
+  auto images = images::ImageStore::open(options.place.images);
+  if (!images) return fail(images.error());
+  std::unique_ptr<hypervisor::LibvirtDaemon> daemon;
+  if (options.libvirt.empty()) {
+    auto run = hypervisor::LibvirtDaemon::run({.folder = options.place.state + "/libvirt",
+                                               .runtime = options.place.sockets,
+                                               .capabilities = options.state + "/nodes/capabilities",
+                                               // This program, whether or not this user can reach it by its path.
+                                               .reaper = {"/proc/self/exe", std::string(reaper_word)}});
+    if (!run) return fail(run.error());
+    daemon = std::move(*run);
+  }
+  const std::string uri = daemon ? daemon->uri() : options.libvirt;
+  return std::make_unique<Parts>(options.place, std::move(*images), std::move(daemon), uri);
+}
+
+}  // namespace vg::cmd

@@ -1,0 +1,27 @@
+#include "runtime_folder.h"
+
+#include <gmock/gmock.h>
+
+namespace vg::cmd {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(RuntimeFolder, IsShortAndOfTheStateFolder) {
+  const auto with = runtime_candidates("/var/lib/virtgate", "node01", "/run/user/1000", 1000);
+  ASSERT_EQ(with.size(), 3u);
+  EXPECT_TRUE(with[0].starts_with("/run/user/1000/virtgate-"));
+  EXPECT_EQ(with[1], "/var/lib/virtgate/run/node01");
+  EXPECT_TRUE(with[2].starts_with("/tmp/virtgate-1000-"));
+  // Another server's is another one.
+  EXPECT_NE(runtime_candidates("/other", "node01", "/run/user/1000", 1000)[0], with[0]);
+}
+
+TEST(RuntimeFolder, LeavesOutWhatIsTooLong) {
+  const std::string state(60, 'x');
+  EXPECT_THAT(runtime_candidates("/" + state, "node01", "", 7), ElementsAre(::testing::StartsWith("/tmp/virtgate-7-")));
+  EXPECT_EQ(runtime_candidates("/" + state, "node01", "relative", 7).size(), 1u);
+}
+
+}  // namespace
+}  // namespace vg::cmd

@@ -1,0 +1,17 @@
+// Nodes of this machine were away for as long as the server was: that they were silent says nothing about their guests.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/core.h"
+#include "base/task.h"
+#include "objects/object_request.h"
+
+namespace vg::cmd {
+
+// Those that are known count as heard of now, before anybody gives up what runs on them. They say themselves what is
+// true a moment later; one that does not is lost after the usual time.
+Task<void> expect_nodes(resources::Backend& backend, Core& core, std::vector<std::string> names);
+
+}  // namespace vg::cmd
