@@ -34,7 +34,7 @@ OFFERED = {
     "virtgate state ": ["accept-loss", "check", "export"],
     "virtgate state ac": ["accept-loss"],
     "virtgate state check --": ["--help", "--state"],
-    "virtgate serve --li": ["--listen"],
+    "virtgate serve --li": ["--libvirt", "--listen"],
     "virtgate serve --sandbox ": ["off", "on", "required"],
     "virtgate serve --sandbox re": ["required"],
     "virtgate serve --sandbox=re": ["required"],

@@ -6,7 +6,7 @@ VIRTGATE_BINARY names the program. Every wait is for an event, with a deadline.
 import json
 import unittest
 
-import simulated_e2e_test as simulated
+from support import simulated
 
 MANY = 5000
 NEVER, BEFORE_ALL = "9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z"

@@ -156,12 +156,16 @@ class Server:
     def connect(self, certificate=None):
         return http.client.HTTPSConnection(self.host, self.port, context=self.context(certificate), timeout=DEADLINE_S)
 
-    def ask(self, method, path, body=None, headers=None, certificate=None):
+    def ask(self, *arguments, **more):
+        code, headers, body = self.ask_bytes(*arguments, **more)
+        return code, headers, body.decode()
+
+    def ask_bytes(self, method, path, body=None, headers=None, certificate=None):
         connection = self.connect(certificate)
         try:
             connection.request(method, path, body=body, headers=headers or {})
             answer = connection.getresponse()
-            return answer.status, answer.headers, answer.read().decode()
+            return answer.status, answer.headers, answer.read()
         finally:
             connection.close()
 
