@@ -66,11 +66,11 @@ class Libvirt final : public LibvirtHypervisor {
   }
   Task<Result<void>> suspend(Core& core, std::string name) override {
     return control(core, std::move(name),
-                   [](virDomainPtr domain, const ConnectionHandle&) { return done(virDomainSuspend(domain)); });
+                   [](virDomainPtr domain, const ConnectionHandle&) { return suspend_domain(domain); });
   }
   Task<Result<void>> resume(Core& core, std::string name) override {
     return control(core, std::move(name),
-                   [](virDomainPtr domain, const ConnectionHandle&) { return done(virDomainResume(domain)); });
+                   [](virDomainPtr domain, const ConnectionHandle&) { return resume_domain(domain); });
   }
   Task<Result<void>> shut_down(Core& core, std::string name) override {
     return forgiving(core, std::move(name),

@@ -48,6 +48,16 @@ Result<std::string> define_domain(virConnectPtr connection, const std::string& x
                  "the document of a domain");
 }
 
+Result<void> suspend_domain(virDomainPtr domain) {
+  if (now(domain) == State::paused) return {};
+  return done(virDomainSuspend(domain));
+}
+
+Result<void> resume_domain(virDomainPtr domain) {
+  if (now(domain) == State::running) return {};
+  return done(virDomainResume(domain));
+}
+
 Result<void> shut_down_domain(virDomainPtr domain) {
   const State state = now(domain);
   if (state != State::running && state != State::paused) return {};

@@ -13,6 +13,9 @@
 namespace vg::hypervisor {
 
 Result<std::string> define_domain(virConnectPtr connection, const std::string& xml);
+// RUN-PWR-01 and RUN-PWR-02: nothing when there is nothing to do. Two may ask at once: a user and the node's loop.
+Result<void> suspend_domain(virDomainPtr domain);
+Result<void> resume_domain(virDomainPtr domain);
 Result<void> shut_down_domain(virDomainPtr domain);
 Result<void> destroy_domain(virDomainPtr domain);
 // RUN-PWR-04

@@ -61,7 +61,9 @@ TEST_F(LibvirtLive, AGuestFromItsDefinitionToItsEnd) {
   EXPECT_EQ(node.state("ns_a"), State::running);
   EXPECT_THAT(*node.find("ns_a")->xml, StartsWith("<domain type='qemu' id='"));
   EXPECT_FALSE(node.find("ns_a")->agent_connected);
+  ASSERT_TRUE(core.run(hypervisor.resume(core, "ns_a"))) << "it runs already";
   ASSERT_TRUE(core.run(hypervisor.suspend(core, "ns_a")));
+  ASSERT_TRUE(core.run(hypervisor.suspend(core, "ns_a"))) << "it is paused already";
   EXPECT_EQ(node.find("ns_a")->reason, "User");
   ASSERT_TRUE(core.run(hypervisor.resume(core, "ns_a")));
 
