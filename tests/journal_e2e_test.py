@@ -106,6 +106,12 @@ class Stories(Journal):
         self.one = self.run_server()
         self.assertEqual([one["metadata"]["name"] for one in self.requests()], [one["metadata"]["name"] for one in before])
 
+    def test_what_components_write_is_not_a_request_of_a_user(self):
+        self.vm("demo", strategy="Halted")
+        component = {"Impersonate-User": "system:serviceaccount:kubevirt:kubevirt-controller", "Impersonate-Group": "system:masters", **MERGE}
+        self.good("PATCH", f"{VMS}/demo", {"metadata": {"labels": {"by": "controller"}}}, headers=component)
+        self.assertEqual([one["spec"]["verb"] for one in self.requests()], ["create"])
+
     def test_only_reading(self):
         self.vm("demo", strategy="Halted")
         name = self.requests()[0]["metadata"]["name"]
