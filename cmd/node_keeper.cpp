@@ -56,8 +56,19 @@ class Keeper {
 
  private:
   void begin(Node& node) {
-    std::vector<std::string> words{"virtgate-node", "--state",     common_[0], "--node",  node.name, "--server", url_,
-                                   "--listener",    node.listener, "-v",       common_[2]};
+    std::vector<std::string> words{"virtgate-node",
+                                   "--state",
+                                   common_[0],
+                                   "--node",
+                                   node.name,
+                                   "--server",
+                                   url_,
+                                   "--listener",
+                                   node.listener,
+                                   "-v",
+                                   common_[2],
+                                   "--nodes",
+                                   std::to_string(nodes_.size())};
     if (!common_[1].empty()) words.insert(words.end(), {"--libvirt", common_[1]});
     if (!common_[3].empty()) words.insert(words.end(), {"--log-format", common_[3]});
     std::vector<char*> raw;

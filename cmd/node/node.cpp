@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -43,7 +44,8 @@ Result<handler::NodePlace> place_of(const NodeProgramOptions& options) {
                             .sockets = std::move(*sockets),
                             .disks = options.state + "/disks",
                             .images = options.state + "/images",
-                            .handler_address = {}};
+                            .handler_address = {},
+                            .nodes = static_cast<unsigned>(std::max<std::int64_t>(options.nodes, 1))};
 }
 
 Result<kube::ClusterAccess> access_of(const NodeProgramOptions& options, const handler::NodePlace& place) {

@@ -14,6 +14,7 @@ struct NodeProgramOptions {
   std::string server;          // URL of the API
   std::string libvirt;         // URI; empty: one of its own
   std::int64_t listener = -1;  // a socket that listens already, from the server
+  std::int64_t nodes = 1;      // of this machine, which share its CPUs and memory
 };
 
 // Until a signal.

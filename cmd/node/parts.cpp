@@ -21,7 +21,9 @@ class Parts final : public NodeParts {
         images_(std::move(images)),
         daemon_(std::move(daemon)),
         hypervisor_(hypervisor::LibvirtHypervisor::create(
-            {.uri = uri, .log_of = [this](const std::string& domain) { return log_of(domain); }})),
+            {.uri = uri,
+             .log_of = [this](const std::string& domain) { return log_of(domain); },
+             .unresponsive = [this] { replace_daemon(); }})),
         agents_(*hypervisor_) {}
 
   hypervisor::Hypervisor& hypervisor() override { return *hypervisor_; }
@@ -59,6 +61,11 @@ class Parts final : public NodeParts {
 
  private:
   std::string log_of(const std::string& domain) const { return daemon_ ? daemon_->log_of(domain) : std::string(); }
+
+  // A libvirt of somebody else is theirs to look after.
+  void replace_daemon() const {
+    if (daemon_) daemon_->restart();
+  }
 
   void wake(std::string_view domain) {
     const auto at = domain.find('_');
