@@ -34,7 +34,8 @@ node::HandlerLinkOptions link_options(const NodeOptions& options, const ObjectSt
           .port = handler_port(options),
           .certificate_file = options.handler_cert_file,
           .key_file = options.handler_key_file,
-          .authorities = [&store] { return node_authorities(store); }};
+          .authorities = [&store] { return node_authorities(store); },
+          .guest_ports = options.guest_ports};
 }
 
 }  // namespace
@@ -57,8 +58,7 @@ Subresources::Subresources(StandaloneApi& api, const NodeOptions& options, metri
                 .environment = api.admission(),
                 .streams = {.ledger = streams_,
                             .ping_interval = std::chrono::seconds(options.stream_ping_seconds),
-                            .guest_networks = parse_networks(options.guest_networks).value_or(std::vector<Cidr>()),
-                            .ports_through_nodes = options.ports_through_nodes},
+                            .guest_networks = parse_networks(options.guest_networks).value_or(std::vector<Cidr>())},
                 .components = components_}) {
   api.api().add_group(std::string(actions::group), [this](resources::SpecialRequest& request) {
     const resources::RequestInfo& info = request.info;

@@ -26,8 +26,8 @@ struct NodeOptions {
   std::int64_t stream_ping_seconds = std::chrono::seconds(limits::websocket_ping_interval).count();
   std::string guest_networks = {};  // as base/guest_address.h reads them
   resources::CdiAccess cdi = resources::CdiAccess::forbidden;
-  bool ports_through_nodes = false;  // actions::StreamSupport
-  bool simulated = false;            // there are nodes whose guests are made up
+  bool guest_ports = false;  // node::HandlerLinkOptions
+  bool simulated = false;    // there are nodes whose guests are made up
 };
 
 std::uint16_t handler_port(const NodeOptions& options);

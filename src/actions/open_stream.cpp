@@ -115,8 +115,7 @@ Task<void> open_stream(const OpenStream& stream, const StreamLedger::Stream& ask
   if (!counted) co_return call.refuse(too_many_streams());
   auto held = call.hold(server::Hold::stream);
   if (!held) co_return call.refuse(held.error());
-  const bool by_node =
-      stream.kind == OpenStream::Kind::node || support.ports_through_nodes || nodes.has_guest_ports(stream.node);
+  const bool by_node = stream.kind == OpenStream::Kind::node || nodes.has_guest_ports(stream.node);
   auto other = by_node ? co_await open_node(stream, nodes, call.core())
                        : co_await open_guest(stream, support.guest_networks, call.core());
   if (!other) co_return call.refuse(other.error());

@@ -89,8 +89,6 @@ struct StreamSupport {
   std::chrono::milliseconds ping_interval = limits::websocket_ping_interval;
   // Where guests are, as the operator says; none: wherever guests can be (base/guest_address.h).
   std::vector<Cidr> guest_networks = {};
-  // Ports of guests are asked of their nodes: their addresses mean something there alone.
-  bool ports_through_nodes = false;
 };
 
 }  // namespace vg::actions

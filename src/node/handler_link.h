@@ -27,6 +27,8 @@ struct HandlerLinkOptions {
   std::function<Result<std::string>()> authorities = {};
   // Certificates that somebody else makes: intermediates count, and the common name says nothing.
   bool externally_managed = false;
+  // Addresses of guests mean something on their nodes alone (NodeLink::has_guest_ports).
+  bool guest_ports = false;
 };
 
 class HandlerLink final : public NodeLink {
@@ -35,6 +37,7 @@ class HandlerLink final : public NodeLink {
   HandlerLink(ObjectApi& objects, HandlerLinkOptions options);
   ~HandlerLink() override;
 
+  bool has_guest_ports(std::string_view) const override { return options_.guest_ports; }
   Task<Result<NodeAddress>> find(Core& core, std::string_view node) override;
   Task<Result<NodeAnswer>> call(Core& core, const NodeAddress& address, NodeRequest request) override;
   Task<Result<NodeStream>> open(Core& core, const NodeAddress& address, std::string_view target) override;
