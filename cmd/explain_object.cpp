@@ -157,10 +157,8 @@ constexpr ResourceName requests{"trace.virtgate.io", "v1", "requests"};
 // The object that tells what became of a request; nothing for kinds that have no story.
 std::optional<Reference> subject_of(story::Object request) {
   for (const json::Value& entry : request.list({"status", "objects"})) {
-    const string_view object = story::Object(&entry).text({"object"});
-    constexpr string_view part = "/virtualmachineinstancemigrations/";
-    if (const auto at = object.find(part); at != object.npos)
-      return Reference{Subject::migration, std::string(object.substr(at + part.size()))};
+    const string_view name = story::migration_in(story::Object(&entry).text({"object"}));
+    if (!name.empty()) return Reference{Subject::migration, std::string(name)};
   }
   const auto* word = std::ranges::find(words, request.text({"spec", "resource"}), &Word::word);
   const string_view name = request.text({"spec", "name"});

@@ -11,6 +11,14 @@
 #include "json/access.h"
 
 namespace vg::guests {
+
+const json::Array& list_in_spec(const json::Object& vmi, std::initializer_list<std::string_view> path) {
+  static const json::Array none;
+  const json::Value* spec = json::find(vmi, "spec");
+  const json::Array* found = spec ? json::as_array(json::find_path(*spec, path)) : nullptr;
+  return found ? *found : none;
+}
+
 namespace {
 
 using controllers::EventType;
@@ -20,25 +28,18 @@ using json::Object;
 using json::Value;
 using std::string_view;
 
-const Array& list_at(const Object& vmi, std::initializer_list<string_view> path) {
-  static const Array none;
-  const Value* spec = json::find(vmi, "spec");
-  const Array* found = spec ? json::as_array(json::find_path(*spec, path)) : nullptr;
-  return found ? *found : none;
-}
-
 struct Listed {
   std::set<string_view> volumes, dumps;
 };
 
 Listed listed_in(const Object& vmi) {
   Listed listed;
-  for (const Value& volume : list_at(vmi, {"volumes"})) {
+  for (const Value& volume : list_in_spec(vmi, {"volumes"})) {
     const string_view name = json::get_string_or(volume, "name");
     listed.volumes.insert(name);
     if (json::find(volume, "memoryDump")) listed.dumps.insert(name);
   }
-  for (const Value& volume : list_at(vmi, {"utilityVolumes"}))
+  for (const Value& volume : list_in_spec(vmi, {"utilityVolumes"}))
     listed.volumes.insert(json::get_string_or(volume, "name"));
   return listed;
 }

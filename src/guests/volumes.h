@@ -3,12 +3,16 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
 #include "controllers/vmi/draft.h"
 
 namespace vg::guests {
+
+// Of nothing: empty.
+const json::Array& list_in_spec(const json::Object& vmi, std::initializer_list<std::string_view> path);
 
 // What the node knows of a volume.
 struct VolumeFacts {

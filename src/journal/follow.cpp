@@ -23,12 +23,10 @@ struct Target {
   std::string ns, name;
 };
 
-// "kubevirt.io/v1/namespaces/NS/virtualmachineinstancemigrations/NAME"
 std::optional<Target> created_migration(const Entry& entry) {
-  constexpr string_view part = "/virtualmachineinstancemigrations/";
   for (const Touched& touched : entry.touched)
-    if (const auto at = touched.object.find(part); at != std::string::npos)
-      return Target{Subject::migration, entry.ns, touched.object.substr(at + part.size())};
+    if (const string_view name = story::migration_in(touched.object); !name.empty())
+      return Target{Subject::migration, entry.ns, std::string(name)};
   return std::nullopt;
 }
 

@@ -230,6 +230,7 @@ ResourceApi::ResourceApi(ApiParts parts)
                 .policies = policies_},
                parts_.table,
                parts_.continue_tokens},
+      component_prefix_(fmt::format("system:serviceaccount:{}:", parts_.admission.own_namespace)),
       gate_(parts_.identifier, parts_.authorizer, flows_) {}
 
 ResourceApi::~ResourceApi() = default;
@@ -359,8 +360,7 @@ void ResourceApi::record(const Recorded& request, bool allowed, const Asker& ask
   const bool is_review = info.group == "authorization.k8s.io" || info.group == "authentication.k8s.io";
   if (!info.resource_request || is_review || (!is_write(info.verb) && info.group != actions::group)) return;
   // What controllers and nodes write is what becomes of requests, and is told there.
-  const std::string component = fmt::format("system:serviceaccount:{}:", parts_.admission.own_namespace);
-  if (call.identity().user.starts_with(component)) return;
+  if (call.identity().user.starts_with(component_prefix_)) return;
   const auto took = std::chrono::duration_cast<std::chrono::microseconds>(parts_.clock.steady_now() - request.began);
   journal::Entry entry{.id = std::string(call.request().id),
                        .time = Timestamp::from(parts_.clock.wall_now()),

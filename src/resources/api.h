@@ -108,6 +108,7 @@ class ResourceApi {
   ApiParts parts_;
   AdmissionPolicies policies_;
   ApiBackend backend_;
+  const std::string component_prefix_;  // of the names of KubeVirt's own accounts
   flowcontrol::Classification flows_;
   Gate gate_;
   std::map<std::string, SpecialHandler, std::less<>> groups_;

@@ -17,13 +17,6 @@ using json::Object;
 using json::Value;
 using std::string_view;
 
-const Array& list_at(const Object& vmi, std::initializer_list<string_view> path) {
-  static const Array none;
-  const Value* spec = json::find(vmi, "spec");
-  const Array* found = spec ? json::as_array(json::find_path(*spec, path)) : nullptr;
-  return found ? *found : none;
-}
-
 string_view bus_of(const Value& disk) {
   for (const string_view kind : {"disk", "lun", "cdrom"})
     if (const Object* device = json::get_object(disk, kind)) {
@@ -38,7 +31,7 @@ using Targets = std::map<string_view, std::string>;
 Targets targets_of(const Object& vmi) {
   Targets targets;
   std::map<string_view, std::uint64_t> counts;
-  for (const Value& disk : list_at(vmi, {"domain", "devices", "disks"})) {
+  for (const Value& disk : guests::list_in_spec(vmi, {"domain", "devices", "disks"})) {
     const string_view prefix = domain::name_prefix(bus_of(disk));
     targets.emplace(json::get_string_or(disk, "name"),
                     fmt::format("{}{}", prefix, domain::letters_of(counts[prefix]++)));

@@ -93,4 +93,10 @@ bool is_over(Object migration) {
   return phase == "Succeeded" || phase == "Failed";
 }
 
+std::string_view migration_in(std::string_view object) {
+  constexpr std::string_view part = "/virtualmachineinstancemigrations/";
+  const std::size_t at = object.find(part);
+  return at == object.npos ? std::string_view() : object.substr(at + part.size());
+}
+
 }  // namespace vg::story

@@ -74,5 +74,8 @@ std::string_view run_strategy(Object vm);
 // A configuration value of KubeVirt's migrations.
 std::int64_t migration_setting(const Facts& facts, std::string_view name, std::int64_t otherwise);
 bool is_over(Object migration);
+// The name of the migration in "kubevirt.io/v1/namespaces/NS/virtualmachineinstancemigrations/NAME", which is how
+// actions name what they made; empty for another object.
+std::string_view migration_in(std::string_view object);
 
 }  // namespace vg::story
