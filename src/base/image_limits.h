@@ -17,9 +17,7 @@ inline constexpr std::size_t launch_files_bytes_max = 16 * mib;
 // The name of a file: what file systems take.
 inline constexpr std::size_t launch_name_bytes_max = 255;
 inline constexpr std::size_t launch_path_bytes_max = 4096;
-// RUN-CI-15
-inline constexpr std::chrono::seconds iso_program_time_max{10};
-// An ISO has tables beside the files; a program that writes more than that has gone wrong.
+// An ISO: its files, and what is copied of one (RUN-CI-15, RUN-CI-17).
 inline constexpr std::int64_t iso_bytes_max = std::int64_t{64} << 20;
 // RUN-CD-03
 inline constexpr std::uint64_t image_info_cpu_seconds_max = 10;

@@ -7,9 +7,8 @@
 #include <cmath>
 #include <filesystem>
 
-#include "base/image_limits.h"
 #include "disks/folder.h"
-#include "disks/program.h"
+#include "launch/iso.h"
 #include "launch/launch.h"
 #include "launch/qcow2.h"
 
@@ -38,7 +37,7 @@ class Part {
   Part& operator=(const Part&) = delete;
   const std::string& path() const { return part_; }
   Descriptor create() const {
-    return Descriptor(::open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, own_file));
+    return Descriptor(::open(part_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, own_file));
   }
   bool finish() const { return ::rename(part_.c_str(), path_.c_str()) == 0; }
 
@@ -185,46 +184,14 @@ Result<void> share(const Step& step, Made& made) {
   return make_link(step, made);
 }
 
-// The folder that an ISO is made of; goes with this.
-class Staging {
- public:
-  explicit Staging(const std::string& path) : path_(path + ".staging.d") { remove(); }
-  ~Staging() { remove(); }
-  Staging(const Staging&) = delete;
-  Staging& operator=(const Staging&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  void remove() const { (void)disks::remove_tree(AT_FDCWD, path_); }
-  std::string path_;
-};
-
-Result<void> fill(const Step& step, const Staging& staging) {
-  Made none;
-  if (auto made = make_folder({.path = staging.path(), .volume = step.volume}, none); !made) return made;
-  for (const Step::File& file : step.files) {
-    const std::string path = fmt::format("{}/{}", staging.path(), file.name);
-    const Step one{.path = path, .volume = step.volume};
-    if (auto made = make_folder({.path = path.substr(0, path.rfind('/')), .volume = step.volume}, none); !made)
-      return made;
-    if (auto made = make_file(one, file.content, static_cast<std::int64_t>(file.content.size())); !made) return made;
-  }
-  return {};
-}
-
 // RUN-CI-15
 Result<void> make_iso(const Step& step, Made& made) {
   if (!exists(step.path)) {
-    const Staging staging(step.path);
-    if (auto filled = fill(step, staging); !filled) return filled;
     const Part part(step.path);
-    const auto ended = disks::run({.command = {"xorrisofs", "-quiet", "-volid", step.label, "-joliet", "-rock",
-                                               "-partition_cyl_align", "on", "-o", part.path(), staging.path()},
-                                   .bytes_max = limits::iso_bytes_max,
-                                   .time_max = limits::iso_program_time_max});
-    if (!ended) return step_failed(step, ended.error().message);
-    if (ended->code != 0)
-      return step_failed(step, fmt::format("the ISO image cannot be made: {}", disks::complaint(*ended)));
+    const Descriptor file = part.create();
+    if (!file) return system_failed(step, "a file cannot be made");
+    if (auto written = write_iso(file.get(), step.label, step.files); !written)
+      return step_failed(step, written.error().message);
     if (!part.finish()) return system_failed(step, "the ISO image cannot be renamed");
   }
   made.iso_bytes.emplace_back(step.volume, size_of(step.path));

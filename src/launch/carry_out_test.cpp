@@ -154,12 +154,25 @@ TEST_F(CarryOutTest, Iso) {  // RUN-CI-15
   EXPECT_EQ(made->iso_bytes, (std::vector<std::pair<std::string, std::int64_t>>{
                                  {"ci", static_cast<std::int64_t>(fs::file_size(at("ci.iso")))}}));
   EXPECT_EQ(names(), std::set<std::string>{"ci.iso"});  // nothing is left
-  EXPECT_EQ(text_of("ci.iso").substr(32768 + 40, 6), "cidata");
+  EXPECT_EQ(text_of("ci.iso").substr(32768 + 40, 7), "cidata ");
+  EXPECT_EQ(text_of("ci.iso").substr(34816 + 40, 6), std::string("\0c\0i\0d", 6));  // Joliet
+  EXPECT_EQ(made->iso_bytes.front().second, 1 << 20);
   EXPECT_THAT(tool({"xorriso", "-indev", at("ci.iso"), "-find", "/", "-type", "f"}),
               AllOf(HasSubstr("'/user-data'"), HasSubstr("'/openstack/latest/meta_data.json'")));
   const auto before = fs::last_write_time(at("ci.iso"));
   ASSERT_TRUE(carry_out(steps));
   EXPECT_EQ(fs::last_write_time(at("ci.iso")), before);
+}
+
+TEST_F(CarryOutTest, LabelsOfIsosAreKeptAsTheyAre) {
+  const auto with = [&](std::string label) {
+    fs::remove(at("i"));
+    return carry_out({{.kind = Kind::make_iso, .path = at("i"), .files = {{"a", "x"}}, .label = std::move(label)}});
+  };
+  ASSERT_TRUE(with("config-2"));
+  EXPECT_EQ(text_of("i").substr(32768 + 40, 9), "config-2 ");
+  ASSERT_TRUE(with(std::string(32, 'l')));
+  EXPECT_FALSE(with(std::string(33, 'l')));
 }
 
 // A file of more than so many bytes cannot be written: as if the disk were full.
