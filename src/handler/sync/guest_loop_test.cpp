@@ -509,5 +509,23 @@ TEST_F(MoveTest, WhatWentAwayLeavesNothingHere) {  // VMI-H02
   EXPECT_THAT(files.cleared, ElementsAre("/guests/u-1"));
 }
 
+// Whether libvirt's event or the end of the call comes first.
+TEST_F(MoveTest, NobodyWatchesAGuestThatHasLeft) {
+  for (const bool event_is_first : {true, false}) {
+    run_guest();
+    hypervisor.hold("migrate");
+    hand_over("node01", "node02");
+    target_is_ready();
+    if (!event_is_first) hypervisor.release("migrate");
+    hypervisor.set_state("default_vm1", State::shutoff, "Migrated");
+    settle(seconds(1));
+    hypervisor.release("migrate");
+    settle(seconds(400));
+    EXPECT_THAT(hypervisor.calls(), Not(Contains(HasSubstr("abort_job")))) << event_is_first;
+    api.remove_vmi(key);
+    settle(seconds(1));
+  }
+}
+
 }  // namespace
 }  // namespace vg::handler

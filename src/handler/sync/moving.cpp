@@ -134,7 +134,9 @@ Task<Result<void>> Mover::start_engine(const Work& work, const Case& one, const 
 }
 
 Task<void> Mover::engine(Key key, std::string domain, hypervisor::MigrationRequest request, MovePtr move) {
+  const std::string uid = move->uid;
   const auto done = co_await parts_.hypervisor.migrate(parts_.core, domain, std::move(request));
+  if (move->uid != uid) co_return wake_(key);
   move->is_over = true;
   if (!done) move->failure = failure_of(done.error(), *move);
   wake_(key);
@@ -173,13 +175,15 @@ Task<void> Mover::monitor(Key key, std::string domain, std::shared_ptr<const std
   const json::Object* given = guests::options_of(object);
   const json::Object& options = given ? *given : none;
   const std::chrono::seconds patience(json::get_int_or(options, "progressTimeout", limits::migration_patience.count()));
+  const std::string uid = move->uid;
   auto limit = guests::transfer_limit(object);
   const auto began = parts_.clock.steady_now();
   auto fell_at = began;
   std::optional<std::uint64_t> least;
   for (;;) {
     co_await parts_.core.sleep(limits::migration_look);
-    if (move->is_over || move->mode == "PostCopy") co_return;  // MIG-X10
+    // Whoever has left is forgotten, and may be sent again (MIG-X10).
+    if (move->uid != uid || move->is_over || move->mode == "PostCopy") co_return;
     const auto now = parts_.clock.steady_now();
     const auto progress = co_await parts_.hypervisor.job(parts_.core, domain);
     // Without numbers disks are being copied, which libvirt does not count.
@@ -187,7 +191,7 @@ Task<void> Mover::monitor(Key key, std::string domain, std::shared_ptr<const std
       if (progress->total > 0) least = progress->remaining;
       fell_at = now;
     }
-    if (move->is_over || move->is_aborting) continue;
+    if (move->uid != uid || move->is_over || move->is_aborting) continue;
     const bool is_late = limit.count() > 0 && now - began > limit;
     const bool is_stuck = patience.count() > 0 && now - fell_at > patience;
     if (is_late && co_await go_on_otherwise(domain, options, move)) {
