@@ -28,6 +28,7 @@
 #include "base/random.h"
 #include "hypervisor/daemon_process.h"
 #include "hypervisor/daemon_settings.h"
+#include "hypervisor/host_facts.h"
 
 namespace vg::hypervisor {
 namespace {
@@ -99,7 +100,7 @@ Result<void> write_settings(const DaemonPlaces& places) {
   if (!identity) return fail(identity.error());
   if (auto linked = link_to(places.config(), places.config_link()); !linked) return linked;
   if (auto written = write_file(places.daemon_config(), daemon_config_text(*identity), 0600); !written) return written;
-  return write_file(places.qemu_config(), qemu_config_text(), 0600);
+  return write_file(places.qemu_config(), qemu_config_text(!why_no_kvm().empty()), 0600);
 }
 
 // One process looks after a runtime folder. The lock also keeps those away who tidy /tmp.

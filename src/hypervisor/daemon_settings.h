@@ -29,7 +29,7 @@ struct DaemonPlaces {
 };
 
 std::string daemon_config_text(std::string_view host_uuid);
-std::string qemu_config_text();
+std::string qemu_config_text(bool emulated);
 // `reaper` stands in front.
 std::vector<std::string> daemon_command(std::vector<std::string> reaper, const std::string& program,
                                         const DaemonPlaces& places);

@@ -76,7 +76,16 @@ void memory_device(virConnectPtr, virDomainPtr domain, const char* /*alias*/, un
                    void* opaque) {
   note(opaque, domain, Event::Kind::memory);
 }
-void job_completed(virConnectPtr, virDomainPtr domain, virTypedParameterPtr, int, void* opaque) {
+// How long a guest stood still while it moved is told here and nowhere else.
+void job_completed(virConnectPtr, virDomainPtr domain, virTypedParameterPtr list, int count, void* opaque) {
+  const auto number = [&](const char* name) {
+    unsigned long long value = 0;
+    return virTypedParamsGetULLong(list, count, name, &value) == 1 ? value : 0;
+  };
+  log::info("a job of a domain is over", {{"domain", virDomainGetName(domain)},
+                                          {"elapsedMs", number(VIR_DOMAIN_JOB_TIME_ELAPSED)},
+                                          {"downtimeMs", number(VIR_DOMAIN_JOB_DOWNTIME)},
+                                          {"bytes", number(VIR_DOMAIN_JOB_DATA_PROCESSED)}});
   note(opaque, domain, Event::Kind::job_completed);
 }
 
