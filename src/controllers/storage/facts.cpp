@@ -1,6 +1,7 @@
 #include "controllers/storage/facts.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/controller_limits.h"
 #include "base/quantity.h"
@@ -62,10 +63,36 @@ bool is_local_class(const World& world, std::string_view name) {
   return found && json::get_string_or(*found, "provisioner") == local_provisioner;
 }
 
+namespace {
+
+// A claim that is to be plugged into a guest that runs: before it is attached the guest waits for it.
+bool is_awaited(const json::Object& vmi, std::string_view claim) {
+  const json::Value* status = json::find(vmi, "status");
+  const json::Array* entries = status ? json::get_array(*status, "volumeStatus") : nullptr;
+  if (!entries) return false;
+  return std::ranges::any_of(*entries, [&](const json::Value& entry) {
+    const json::Object* info = json::get_object(entry, "persistentVolumeClaimInfo");
+    const std::string_view phase = json::get_string_or(entry, "phase");
+    return info && json::get_string_or(*info, "claimName") == claim && json::find(entry, "hotplugVolume") &&
+           (phase == "Pending" || phase == "Bound");
+  });
+}
+
+}  // namespace
+
 bool used_by_vmi(const World& world, std::string_view ns, std::string_view claim) {
   return std::ranges::any_of(world.vmis_with_claim(ns, claim), [&](const std::string& name) {
     const json::Object* vmi = world.get(kinds::vmi, ns, name);
     return vmi && phase_of(*vmi) != "Succeeded" && phase_of(*vmi) != "Failed";
+  });
+}
+
+bool used_by_placed_vmi(const World& world, std::string_view ns, std::string_view claim) {
+  return std::ranges::any_of(world.vmis_with_claim(ns, claim), [&](const std::string& name) {
+    const json::Object* vmi = world.get(kinds::vmi, ns, name);
+    if (!vmi || is_awaited(*vmi, claim)) return false;
+    constexpr std::array<std::string_view, 4> without_guest{"", "Pending", "Succeeded", "Failed"};
+    return std::ranges::find(without_guest, phase_of(*vmi)) == without_guest.end();
   });
 }
 

@@ -33,6 +33,8 @@ bool is_local_class(const World& world, std::string_view name);
 
 // STO-04: a VMI that is not over has it.
 bool used_by_vmi(const World& world, std::string_view ns, std::string_view claim);
+// One that is placed has it: those that wait may wait for the claim to be filled.
+bool used_by_placed_vmi(const World& world, std::string_view ns, std::string_view claim);
 // Claims that a change of a VMI concerns.
 std::vector<Key> claims_of_vmi(const Change& change, const World& world);
 

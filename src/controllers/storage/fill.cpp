@@ -155,7 +155,7 @@ void ask_for(Work& work, DiskWork what) {
 
 // In use by a VMI: the job waits, and is tried again (4.7).
 bool waits_for_vmi(Work& work, std::string_view ns, std::string_view claim) {
-  if (!used_by_vmi(work.turn.world, ns, claim)) return false;
+  if (!used_by_placed_vmi(work.turn.world, ns, claim)) return false;
   work.pass.tell(EventType::warning, work.word().in_use_event, fmt::format("PVC \"{}\" is in use by a VMI", claim));
   work.pass.look_again(look_interval);
   return true;

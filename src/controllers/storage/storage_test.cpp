@@ -293,6 +293,28 @@ TEST(Fill, DV81ASecretThatIsMissingIsWaitedFor) {
   EXPECT_EQ(std::get<ImportHttp>(world.fake_disks.asked.at("import-u").work).password, "p");
 }
 
+// A VM and its DataVolume that are made together must not wait for each other.
+TEST(Fill, AVmiThatWaitsForTheClaimDoesNotHoldItUp) {
+  World world;
+  world.claim(R"({"cdi.kubevirt.io/storage.upload.target":""})", "Bound").disk().vmi("Pending");
+  EXPECT_THAT(carried(world, upload_controller()).events(), IsEmpty());
+  EXPECT_EQ(world.mark(mark::pod_ready), "true");
+}
+
+TEST(Fill, AClaimThatIsToBePluggedInIsFilledFirst) {
+  for (const auto& [phase, is_used] : {std::pair("Bound", false), std::pair("Ready", true)}) {
+    World world;
+    world.claim(R"({"cdi.kubevirt.io/storage.upload.target":""})", "Bound").disk();
+    world.put(
+        kinds::vmi,
+        fmt::format(R"({{"metadata":{{"name":"vm","namespace":"ns"}},"spec":{{"domain":{{}},"volumes":[{{"name":"d",
+                "dataVolume":{{"name":"a"}}}}]}},"status":{{"phase":"Running","volumeStatus":[{{"name":"d","phase":"{}",
+                "hotplugVolume":{{}},"persistentVolumeClaimInfo":{{"claimName":"a"}}}}]}}}})",
+                    phase));
+    EXPECT_EQ(carried(world, upload_controller()).events().empty(), !is_used) << phase;
+  }
+}
+
 TEST(Fill, UPL01AnUploadIsReadyOnceTheClaimIsBound) {
   World world;
   world.claim(R"({"cdi.kubevirt.io/storage.upload.target":""})", "Bound").disk().vmi("Running");
