@@ -4,13 +4,16 @@ VIRTGATE_BINARY names the server; virtgate-node is beside it. The server is star
 machine without libvirt, QEMU or the guest's image is said in why_not().
 """
 import asyncio
+import contextlib
 import json
 import os
 import pwd
+import re
 import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 import types
 import unittest
@@ -24,6 +27,7 @@ ACTIONS = "/apis/subresources.kubevirt.io/v1/namespaces/default"
 IMAGE = "virtgate.local/demo:1"
 USER, PASSWORD = "demo", "demo"
 DEADLINE_S = 180  # guests are emulated, on machines that have other things to do
+ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")  # the guest's shell asks where the cursor is
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
@@ -80,6 +84,81 @@ def resident_kib(pid):
         return next(int(line.split()[1]) for line in file if line.startswith("VmRSS:"))
 
 
+class Screen:
+    """A console of a guest that may not listen yet: whoever waits for a prompt asks again now and then, since getty throws away what came too early."""
+
+    def __init__(self, client):
+        self.client, self.seen, self.read, self.coming = client, b"", 0, None
+
+    async def say(self, text):
+        self.read = len(self.seen)
+        await self.client.send(text.encode())
+
+    def fresh(self):
+        return ESCAPES.sub("", self.seen[self.read:].decode(errors="replace"))
+
+    async def until(self, *prompts, word=None):
+        """The prompt that came last since something was said, or the word once it came."""
+        while True:
+            fresh = self.fresh()
+            found = word if word and word in fresh else next((one for one in prompts if fresh.endswith(one)), None)
+            if found:
+                return found
+            self.coming = self.coming or asyncio.ensure_future(self.client.receive())  # cancelling it would tear a frame apart
+            if (await asyncio.wait({self.coming}, timeout=5))[0]:
+                self.seen, self.coming = self.seen + self.coming.result(), None
+            else:
+                await self.client.send(b"\n")
+
+
+class Ports:
+    """A port of the guest as a port of this machine, as `virtctl port-forward` has it."""
+
+    def __init__(self, world, path):
+        self.world, self.path, self.loop = world, path, asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+
+    def __enter__(self):
+        self.thread.start()
+        self.server = asyncio.run_coroutine_threadsafe(asyncio.start_server(self.serve, "127.0.0.1", 0), self.loop).result()
+        return self.server.sockets[0].getsockname()[1]
+
+    def __exit__(self, *_):
+        asyncio.run_coroutine_threadsafe(self.end(), self.loop).result()
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join()
+        self.loop.close()
+
+    async def end(self):
+        self.server.close()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for one in others:
+            one.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    async def serve(self, reader, writer):
+        try:
+            client = await streams.Client.open(self.world, self.path)
+        except streams.Refused:
+            return writer.close()
+        outwards = asyncio.create_task(self.pump(reader, client))
+        try:
+            while True:
+                writer.write(await client.receive())
+                await writer.drain()
+        except (streams.Ended, ConnectionError):
+            pass
+        finally:
+            outwards.cancel()
+            client.abort()
+            writer.close()
+
+    @staticmethod
+    async def pump(reader, client):
+        while data := await reader.read(65536):
+            await client.send(data)
+
+
 class Node(unittest.TestCase):
     """One server with its nodes for all tests of a class."""
 
@@ -90,7 +169,8 @@ class Node(unittest.TestCase):
         reason = why_not()
         if reason:
             raise unittest.SkipTest(reason)
-        cls.folder = tempfile.mkdtemp(prefix="vg-")  # short: sockets are below it
+        cls.folder, cls.one = tempfile.mkdtemp(prefix="vg-"), None  # short: sockets are below it
+        cls.addClassCleanup(cls.end)
         os.chmod(cls.folder, 0o755)
         cls.state = os.path.join(cls.folder, "s")
         os.mkdir(cls.state, 0o700)
@@ -101,7 +181,6 @@ class Node(unittest.TestCase):
         shutil.copy(archive(), copy)
         os.chmod(copy, 0o644)
         subprocess.run(as_server([e2e.BINARY, "image", "load", "--state", cls.state, *(["--disk"] if copy.endswith(".qcow2") else []), copy, IMAGE]), check=True, capture_output=True)
-        cls.one = None
         cls.start_server()
 
     @classmethod
@@ -113,11 +192,20 @@ class Node(unittest.TestCase):
 
     @classmethod
     def tearDownClass(cls):
+        cls.end()
+
+    @classmethod
+    def end(cls):
+        """Also after a setUpClass that failed; a second time does nothing."""
+        if not os.path.exists(cls.folder):
+            return
         try:
-            cls.one.clean_up()
+            if cls.one:
+                cls.one.clean_up()
             for program in ("virtgate-node", "qemu-system", "libvirtd", "virtgate"):
                 for pid in children(program, cls.state):
-                    os.kill(pid, signal.SIGKILL)
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
         finally:
             shutil.rmtree(cls.folder, ignore_errors=True)
 
@@ -192,9 +280,15 @@ class Node(unittest.TestCase):
         self.ask("DELETE", f"{VMS}/{name}")
         self.until(f"{name} is gone", lambda: self.get(f"{VMIS}/{name}") is None and self.get(f"{VMS}/{name}") is None)
 
+    def world(self):
+        return types.SimpleNamespace(server=self.one, tls=self.one.context(), admin=self.one.as_admin())
+
+    def ports(self, name, port):
+        return Ports(self.world(), f"{ACTIONS}/virtualmachineinstances/{name}/portforward/{port}/tcp")
+
     def run_stream(self, path, talk):
         """Opens a WebSocket and lets `talk(client)` use it."""
-        world = types.SimpleNamespace(server=self.one, tls=self.one.context(), admin=self.one.as_admin())
+        world = self.world()
 
         async def run():
             client = await streams.Client.open(world, f"{ACTIONS}/virtualmachineinstances/{path}")
@@ -216,6 +310,24 @@ class Node(unittest.TestCase):
             return self.run_stream(f"{name}/portforward/{port}/{protocol}", talk)
         except streams.Ended:
             return None
+
+    def action(self, name, what, kind="virtualmachineinstances", body=None):
+        return self.good("PUT", f"{ACTIONS}/{kind}/{name}/{what}", body)
+
+    def shell(self, name, command, user="root"):
+        """What a command inside the guest prints, on its console; logs in where nobody has."""
+        async def talk(client):
+            screen = Screen(client)
+            await screen.say("\n")
+            while True:
+                while await screen.until("login: ", "# ", "$ ") == "login: ":
+                    await screen.say(f"{user}\n")
+                    if await screen.until("assword: ", "login: ") == "assword: ":
+                        await screen.say(f"{PASSWORD}\n")
+                await screen.say(f"echo begin-$((40 + 1)); {command}; echo end-$((40 + 2))\n")
+                if await screen.until("login: ", word="end-42") == "end-42":  # else it has booted meanwhile
+                    return screen.fresh().partition("begin-41")[2].rpartition("end-42")[0].replace("\r", "").strip()
+        return self.run_stream(f"{name}/console", talk)
 
     def on_console(self, name, *steps):
         """Sends and awaits texts in turn: (awaited, then sent), ...; the last one may send nothing. All that was seen."""
