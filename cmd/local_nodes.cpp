@@ -111,7 +111,8 @@ Result<void> LocalNodes::start_keeper(const disks::Descriptor& program) {
                                      options_.state,
                                      options_.libvirt,
                                      fmt::to_string(options_.verbosity),
-                                     options_.log_format};
+                                     options_.log_format,
+                                     options_.sandbox};
   for (const Node& node : nodes_) {
     arguments.push_back(node.name);
     arguments.push_back(fmt::to_string(node.listener.get()));

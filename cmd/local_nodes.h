@@ -27,6 +27,7 @@ struct LocalNodesOptions {
   std::string libvirt;     // URI of a libvirt that is there; empty: each node has one of its own
   std::int64_t verbosity = 0;
   std::string log_format;
+  std::string sandbox = {};  // --sandbox
 };
 
 // virtgate-node, open to be executed: beside this program, else on the PATH; the error says what to do when it is

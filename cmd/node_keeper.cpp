@@ -71,6 +71,7 @@ class Keeper {
                                    std::to_string(nodes_.size())};
     if (!common_[1].empty()) words.insert(words.end(), {"--libvirt", common_[1]});
     if (!common_[3].empty()) words.insert(words.end(), {"--log-format", common_[3]});
+    if (!common_[4].empty()) words.insert(words.end(), {"--sandbox", common_[4]});
     std::vector<char*> raw;
     for (std::string& word : words) raw.push_back(word.data());
     raw.push_back(nullptr);
@@ -142,7 +143,7 @@ class Keeper {
   }
 
   int socket_, program_;
-  std::vector<std::string> common_;  // STATE LIBVIRT VERBOSITY LOG-FORMAT
+  std::vector<std::string> common_;  // STATE LIBVIRT VERBOSITY LOG-FORMAT SANDBOX
   std::vector<Node> nodes_;
   std::string url_;
 };
@@ -159,8 +160,8 @@ std::optional<int> read_descriptor(std::string_view number) {
 }  // namespace
 
 int run_node_keeper(std::span<const std::string_view> arguments) {
-  constexpr std::size_t fixed = 6;
-  if (arguments.size() < fixed || arguments.size() % 2 != 0) return exit_usage;
+  constexpr std::size_t fixed = 7;
+  if (arguments.size() < fixed || (arguments.size() - fixed) % 2 != 0) return exit_usage;
   const auto socket = read_descriptor(arguments[0]), program = read_descriptor(arguments[1]);
   if (!socket || !program) return exit_usage;
   // A terminal's Ctrl-C is for the server; guests and their libvirt are to live on.

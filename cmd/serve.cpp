@@ -397,7 +397,8 @@ Result<std::unique_ptr<LocalNodes>> start_nodes(const ServeOptions& options, con
                             .port = handler_port(options.node),
                             .libvirt = options.libvirt,
                             .verbosity = options.verbosity,
-                            .log_format = options.log_format},
+                            .log_format = options.log_format,
+                            .sandbox = options.confine.sandbox},
                            std::move(program));
 }
 

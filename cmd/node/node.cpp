@@ -91,7 +91,8 @@ Result<std::unique_ptr<Node>> Node::create(const NodeProgramOptions& options) {
   auto access = access_of(options, *place);
   if (!access) return fail(access.error());
   std::unique_ptr<Node> node(new Node(std::move(*place), std::move(*access)));
-  auto parts = NodeParts::open({.place = node->place_, .libvirt = options.libvirt, .state = options.state});
+  auto parts = NodeParts::open(
+      {.place = node->place_, .libvirt = options.libvirt, .state = options.state, .sandbox = options.sandbox});
   if (!parts) return fail(parts.error());
   node->parts_ = std::move(*parts);
   node->service_ = std::make_unique<handler::Service>(

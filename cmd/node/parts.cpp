@@ -1,14 +1,23 @@
 #include "parts.h"
 
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
+#include "base/log.h"
 #include "handler/agent/agent_data.h"
 #include "handler/sync/sync.h"
+#include "hypervisor/confinement.h"
 #include "hypervisor/daemon.h"
+#include "hypervisor/host_bridges.h"
 #include "hypervisor/libvirt.h"
 #include "images/image_store.h"
+#include "sandbox/landlock.h"
 
 namespace vg::cmd {
 namespace {
@@ -20,6 +29,7 @@ class Parts final : public NodeParts {
       : place_(std::move(place)),
         images_(std::move(images)),
         daemon_(std::move(daemon)),
+        ending_(daemon_.get()),
         hypervisor_(hypervisor::LibvirtHypervisor::create(
             {.uri = uri,
              .log_of = [this](const std::string& domain) { return log_of(domain); },
@@ -54,12 +64,26 @@ class Parts final : public NodeParts {
     sync_->start();
     hypervisor_->begin();
   }
+  // A libvirtd without guests is ended with the node: the next one starts another.
   void stop() override {
     agents_.stop();
     if (sync_) sync_->stop();
+    ending_.is_wanted = hypervisor_->connected() && hypervisor_->domains().empty();
   }
 
  private:
+  // Ends libvirtd when the connection to it is gone already.
+  struct Ending {
+    explicit Ending(hypervisor::LibvirtDaemon* daemon) : daemon(daemon) {}
+    ~Ending() {
+      if (daemon && is_wanted) daemon->stop();
+    }
+    Ending(const Ending&) = delete;
+    Ending& operator=(const Ending&) = delete;
+    hypervisor::LibvirtDaemon* daemon;
+    bool is_wanted = false;
+  };
+
   std::string log_of(const std::string& domain) const { return daemon_ ? daemon_->log_of(domain) : std::string(); }
 
   // A libvirt of somebody else is theirs to look after.
@@ -75,10 +99,40 @@ class Parts final : public NodeParts {
   const handler::NodePlace place_;
   images::ImageStore images_;
   std::unique_ptr<hypervisor::LibvirtDaemon> daemon_;  // null: another libvirt is used
+  Ending ending_;
   std::unique_ptr<hypervisor::LibvirtHypervisor> hypervisor_;
   handler::AgentData agents_;
   std::unique_ptr<handler::Sync> sync_;
 };
+
+// Rules are about what exists: the folders are made before.
+Result<hypervisor::GuestFolders> guest_folders(const NodeParts::Options& options) {
+  const handler::NodePlace& place = options.place;
+  hypervisor::GuestFolders folders{.write = {place.state + "/libvirt", place.state + "/guests", place.state + "/vms",
+                                             options.state + "/nodes/capabilities", place.disks, place.sockets},
+                                   .read = {place.images}};
+  for (const std::string& path : folders.write) {
+    if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) continue;
+    return fail(Status::internal_error(fmt::format("cannot create {}: {}", path, std::strerror(errno))));
+  }
+  return folders;
+}
+
+// This program as reaper, whether or not this user can reach it by its path, and what confines those below it.
+Result<std::vector<std::string>> reaper_words(const NodeParts::Options& options) {
+  const auto folders = guest_folders(options);
+  if (!folders) return fail(folders.error());
+  const auto mode = sandbox::parse_mode(options.sandbox);
+  if (!mode) return fail(Status::bad_request("--sandbox: must be on, off or required"));
+  auto made = hypervisor::confine_guests(*mode, *folders, sandbox::landlock_abi(), hypervisor::bridges_allowed());
+  if (!made) return fail(made.error());
+  if (!made->missing.empty())
+    log::warning("libvirtd and QEMU are not confined: a guest that takes over its QEMU reaches all files of this user",
+                 {{"reason", made->missing}});
+  std::vector<std::string> words{"/proc/self/exe", std::string(reaper_word)};
+  words.insert(words.end(), made->words.begin(), made->words.end());
+  return words;
+}
 
 }  // namespace
 
@@ -87,11 +141,12 @@ Result<std::unique_ptr<NodeParts>> NodeParts::open(const Options& options) {
   if (!images) return fail(images.error());
   std::unique_ptr<hypervisor::LibvirtDaemon> daemon;
   if (options.libvirt.empty()) {
+    auto reaper = reaper_words(options);
+    if (!reaper) return fail(reaper.error());
     auto run = hypervisor::LibvirtDaemon::run({.folder = options.place.state + "/libvirt",
                                                .runtime = options.place.sockets,
                                                .capabilities = options.state + "/nodes/capabilities",
-                                               // This program, whether or not this user can reach it by its path.
-                                               .reaper = {"/proc/self/exe", std::string(reaper_word)}});
+                                               .reaper = std::move(*reaper)});
     if (!run) return fail(run.error());
     daemon = std::move(*run);
   }

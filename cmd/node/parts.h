@@ -26,6 +26,7 @@ class NodeParts {
     const handler::NodePlace& place;
     std::string libvirt;  // URI; empty: one of the node's own
     std::string state;    // of the server
+    std::string sandbox;  // on, off, required: for libvirtd and QEMU
   };
   // Finds or starts the node's libvirt, and connects to it.
   static Result<std::unique_ptr<NodeParts>> open(const Options& options);

@@ -54,6 +54,7 @@ std::vector<std::string> daemon_environment(const DaemonPlaces& places, bool own
       "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
       "LANG=C",
       "HOME=" + places.kept,
+      "TMPDIR=" + places.data(),
       "XDG_RUNTIME_DIR=" + places.runtime,
       "XDG_CONFIG_HOME=" + places.config_link(),
       "XDG_CACHE_HOME=" + places.cache(),

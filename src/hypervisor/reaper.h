@@ -5,8 +5,9 @@
 
 namespace vg::hypervisor {
 
-// Starts the command (a null behind it) and waits until nothing is left of what it started. Calls nothing but the
-// system, so that it may be the first thing that a program does. The exit code.
+// Starts the command (a null behind it) and waits until nothing is left of what it started. Rules in front of it
+// (confinement.h) say which files it and all that it starts may reach; nothing is started where that cannot be had. Has
+// no thread and no log, so that it may be the first thing that a program does. The exit code.
 int run_reaper(char* const* command);
 
 }  // namespace vg::hypervisor

@@ -80,13 +80,18 @@ std::uint64_t rights_of(PathRule::Access access) {
     case PathRule::Access::program:
       return right::read_file | right::read_dir | right::execute;
     case PathRule::Access::write:
+      return rights_of(PathRule::Access::data) | right::make_sym;
+    case PathRule::Access::data:
       return right::read_file | right::read_dir | right::write_file | right::remove_dir | right::remove_file |
-             right::make_dir | right::make_reg | right::make_sock | right::make_sym | right::refer | right::truncate;
+             right::make_dir | right::make_reg | right::make_sock | right::refer | right::truncate;
+    case PathRule::Access::hardware:
+      return right::read_file | right::read_dir | right::write_file | right::ioctl_dev;
   }
   return 0;
 }
 
-constexpr std::uint64_t rights_of_files = right::read_file | right::write_file | right::truncate | right::execute;
+constexpr std::uint64_t rights_of_files =
+    right::read_file | right::write_file | right::truncate | right::execute | right::ioctl_dev;
 
 long call(long number, auto... arguments) { return ::syscall(number, arguments...); }
 
@@ -114,11 +119,18 @@ int landlock_abi() {
 
 std::expected<void, std::string> apply_landlock(std::span<const PathRule> paths, std::optional<std::uint16_t> bind_port,
                                                 int abi) {
-  const Ruleset all = all_of(abi);
+  return apply_landlock({.paths = paths, .bind_port = bind_port}, abi);
+}
+
+std::expected<void, std::string> apply_landlock(const Restriction& wanted, int abi) {
+  Ruleset all = all_of(abi);
+  if (wanted.binds_all_ports) all.net = 0;
+  if (wanted.signals_all) all.scoped &= ~scope_signal;
+  const std::optional<std::uint16_t> bind_port = wanted.bind_port;
   const std::size_t size = abi >= 6 ? sizeof all : abi >= 4 ? 2 * sizeof(std::uint64_t) : sizeof(std::uint64_t);
   const Descriptor ruleset{static_cast<int>(call(create_ruleset_call, &all, size, 0U))};
   if (ruleset.fd < 0) return std::unexpected(std::strerror(errno));
-  for (const auto& rule : paths)
+  for (const auto& rule : wanted.paths)
     if (auto allowed = allow(ruleset.fd, rule, all.files); !allowed) return allowed;
   if (bind_port && all.net != 0) {
     const NetPort port{.allowed = bind_tcp, .port = *bind_port};

@@ -14,7 +14,15 @@ namespace vg::sandbox {
 // What the kernel offers: 0 for nothing, else the version of its interface.
 int landlock_abi();
 
+struct Restriction {
+  std::span<const PathRule> paths;
+  std::optional<std::uint16_t> bind_port = {};
+  bool binds_all_ports = false;
+  bool signals_all = false;  // also processes outside
+};
+
 // For the calling thread and those that it starts. Needs no_new_privs.
+std::expected<void, std::string> apply_landlock(const Restriction& wanted, int abi);
 std::expected<void, std::string> apply_landlock(std::span<const PathRule> paths, std::optional<std::uint16_t> bind_port,
                                                 int abi);
 

@@ -46,7 +46,9 @@ struct Machine {
 };
 
 struct PathRule {
-  enum class Access { read, write, device, program };  // program: read and executed
+  // program: read and executed; data: as write, but no symbolic links are made, which others would follow; hardware:
+  // devices that are told what to do.
+  enum class Access { read, write, device, program, data, hardware };
   std::string path;
   Access access = Access::read;
   bool operator==(const PathRule&) const = default;

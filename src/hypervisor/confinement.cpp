@@ -1,0 +1,74 @@
+#include "hypervisor/confinement.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <optional>
+#include <utility>
+
+namespace vg::hypervisor {
+namespace {
+
+using sandbox::PathRule;
+using Access = PathRule::Access;
+
+struct Letter {
+  char letter;
+  Access access;
+};
+constexpr std::array letters{Letter{'r', Access::read}, Letter{'x', Access::program}, Letter{'d', Access::device},
+                             Letter{'w', Access::data}, Letter{'h', Access::hardware}};
+
+// Modes keep an ordinary user out of what is secret in /etc. Nothing of /run but names and devices: a user's own folder
+// is there.
+constexpr std::array readable{"/etc", "/proc", "/sys", "/run/systemd/resolve", "/run/resolvconf", "/run/udev"};
+constexpr std::array programs{"/usr", "/lib", "/lib64", "/bin", "/sbin"};
+// Where administrators keep disks of the host (hostDisk); modes say which of them are for this user.
+constexpr std::array disks_of_the_host{"/data", "/mnt", "/media", "/srv"};
+// Huge pages are files; a delegated group of processes is a folder.
+constexpr std::array writable{"/dev/hugepages", "/sys/fs/cgroup"};
+
+}  // namespace
+
+std::vector<PathRule> visible_to_guests(const GuestFolders& folders) {
+  std::vector<PathRule> rules;
+  for (const char* path : programs) rules.push_back({path, Access::program});
+  for (const char* path : readable) rules.push_back({path, Access::read});
+  for (const char* path : writable) rules.push_back({path, Access::data});
+  for (const char* path : disks_of_the_host) rules.push_back({path, Access::data});
+  rules.push_back({"/dev", Access::hardware});
+  for (const std::string& path : folders.read) rules.push_back({path, Access::read});
+  for (const std::string& path : folders.write) rules.push_back({path, Access::data});
+  return rules;
+}
+
+std::string word_of(const PathRule& rule) {
+  for (const auto& [letter, access] : letters)
+    if (access == rule.access) return fmt::format("@{}{}", letter, rule.path);
+  return {};
+}
+
+std::optional<PathRule> rule_of(std::string_view word) {
+  if (word.size() < 3 || word[0] != '@' || word[2] != '/') return std::nullopt;
+  for (const auto& [letter, access] : letters)
+    if (letter == word[1]) return PathRule{.path = std::string(word.substr(2)), .access = access};
+  return std::nullopt;
+}
+
+Result<Confinement> confine_guests(sandbox::Mode mode, const GuestFolders& folders, int landlock_abi, bool bridges) {
+  Confinement made;
+  if (mode == sandbox::Mode::off)
+    made.missing = "--sandbox=off";
+  else if (landlock_abi == 0)
+    made.missing = "Landlock (not supported by the kernel, or not permitted by the container runtime)";
+  else if (bridges)
+    made.missing = "this host allows guests on its bridges, for which qemu-bridge-helper must become root";
+  if (mode == sandbox::Mode::required && !made.missing.empty())
+    return fail(Status::internal_error(
+        fmt::format("--sandbox=required, but libvirtd and QEMU cannot be confined: {}", made.missing)));
+  if (made.missing.empty())
+    for (const PathRule& rule : visible_to_guests(folders)) made.words.push_back(word_of(rule));
+  return made;
+}
+
+}  // namespace vg::hypervisor
