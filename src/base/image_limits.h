@@ -32,6 +32,9 @@ inline constexpr std::size_t image_reference_bytes_max = 1024;
 inline constexpr std::size_t image_record_bytes_max = 64 * kib;
 // A pull that takes longer has stopped: at 2 MiB/s an image of 14 GiB comes in this time.
 inline constexpr std::chrono::hours image_pull_time_max{2};
+// Between two attempts to have an image that could not be had, doubling from the one to the other; as a kubelet does.
+inline constexpr std::chrono::seconds image_pull_pause_min{10};
+inline constexpr std::chrono::seconds image_pull_pause_max{300};
 // Before a pull there should be room for an image; with less, images that nothing uses go until there is the other.
 inline constexpr std::int64_t image_room_min = std::int64_t{4} << 30;
 inline constexpr std::int64_t image_room_wanted = std::int64_t{8} << 30;

@@ -124,30 +124,31 @@ void show_agent(Draft& draft, bool is_connected, const AgentFacts* agent) {
     controllers::drop_condition(draft.status(), "AgentVersionNotSupported");
 }
 
-void show_error(Draft& draft, const std::optional<std::string>& error) {
-  if (!error) {
+void show_error(Draft& draft, const Seen& seen) {
+  if (!seen.error) {
     if (controllers::find_condition(draft.read_status().object(), synchronized))
       controllers::drop_condition(draft.status(), synchronized);
     return;
   }
   const std::string now = draft.now();
-  controllers::set_condition_and_message(draft.status(), {.type = synchronized,
-                                                          .status = "False",
-                                                          .reason = not_synchronized,
-                                                          .message = *error,
-                                                          .last_probe = now,
-                                                          .last_transition = now});
+  controllers::set_condition_and_message(draft.status(),
+                                         {.type = synchronized,
+                                          .status = "False",
+                                          .reason = seen.error_reason.empty() ? not_synchronized : seen.error_reason,
+                                          .message = *seen.error,
+                                          .last_probe = now,
+                                          .last_transition = now});
 }
 
 // --- phase -----------------------------------------------------------------------------------------------------------
 
-void show_phase(Draft& draft, string_view phase) {
+void show_phase(Draft& draft, const Case& one, string_view phase) {
   if (phase == draft.phase()) return;
   draft.set_phase(phase);
   if (phase == "Running")
     draft.tell(EventType::normal, "Started", "VirtualMachineInstance started.");
   else if (phase == "Succeeded" || phase == "Failed")
-    tell_stopped(draft);
+    tell_stopped(draft, draft.is_deleting() && one.domain && one.domain->reason == "Destroyed");
 }
 
 // RDY-04, as the VMI controller judges it afterwards: one write less for each guest that starts.
@@ -177,11 +178,11 @@ void report(Draft& draft, const Case& one, const Seen& seen) {
   draft.status()["selinuxContext"] = "none";
   if (seen.volumes) update_volumes(draft, seen.volumes);
   if (alive) show_guest(draft, one, seen);
-  show_phase(draft, seen.is_hopeless ? "Failed" : phase_of(one));
+  show_phase(draft, one, seen.is_hopeless ? "Failed" : phase_of(one));
   show_paused(draft, one, seen);
   show_agent(draft, alive && (one.domain->agent_connected || one.facts->agent_connected), seen.agent);
   show_migratable(draft, seen.node);
-  show_error(draft, seen.error);
+  show_error(draft, seen);
   show_ready(draft);
 }
 

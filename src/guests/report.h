@@ -26,6 +26,7 @@ struct Seen {
   VolumeLook volumes = {};
   std::vector<DiskFailure> disk_failures = {};
   std::optional<std::string> error = {};  // of what was done in this pass
+  std::string error_reason = {};          // where it has one of its own: ErrImagePull
   bool is_hopeless = false;               // it will never succeed: the VMI has failed
 };
 

@@ -50,19 +50,29 @@ void LaunchFiles::begin(const std::string& uid, const json::Value& vmi, std::sha
 Result<std::optional<GuestFiles::Images>> LaunchFiles::images(const std::string& uid, const json::Value& vmi,
                                                               std::shared_ptr<const Objects> objects,
                                                               std::function<void()> came) {
+  const auto now = std::chrono::steady_clock::now();
   const auto found = fetches_.find(uid);
   if (found == fetches_.end()) {
+    if (auto waits = back_off_.wait(uid, now)) return fail(std::move(*waits));
     if (running_ < limits::image_pulls_max) begin(uid, vmi, std::move(objects), std::move(came));
-    return std::optional<Images>();
+    return on_its_way(uid);
   }
-  if (!found->second.result) return std::optional<Images>();
+  if (!found->second.result) return on_its_way(uid);
   Result<Images> result = *found->second.result;
   if (result) return std::optional(std::move(*result));
-  fetches_.erase(found);  // tried again by the next pass
-  return fail(std::move(result.error()));
+  fetches_.erase(found);
+  back_off_.failed(uid, std::move(result.error()), now);
+  return fail(*back_off_.last(uid));
+}
+
+// What failed before is said until it comes.
+Result<std::optional<GuestFiles::Images>> LaunchFiles::on_its_way(const std::string& uid) const {
+  if (auto failed = back_off_.last(uid)) return fail(std::move(*failed));
+  return std::optional<Images>();
 }
 
 void LaunchFiles::forget(const std::string& uid) {
+  back_off_.forget(uid);
   const auto found = fetches_.find(uid);
   if (found != fetches_.end() && found->second.result) fetches_.erase(found);
 }

@@ -9,6 +9,7 @@
 
 #include "handler/place.h"
 #include "handler/sync/guest_files.h"
+#include "images/pull_backoff.h"
 
 namespace vg::images {
 class ImageStore;
@@ -44,11 +45,13 @@ class LaunchFiles final : public GuestFiles {
   };
   void begin(const std::string& uid, const json::Value& vmi, std::shared_ptr<const Objects> objects,
              std::function<void()> came);
+  Result<std::optional<Images>> on_its_way(const std::string& uid) const;
 
   Core& core_;
   const NodePlace place_;
   images::ImageStore& store_;
   std::map<std::string, Fetch> fetches_;
+  images::PullBackOff back_off_;
   std::size_t running_ = 0;
   std::shared_ptr<LaunchFiles*> alive_ = std::make_shared<LaunchFiles*>(this);  // what was posted looks here first
 };
