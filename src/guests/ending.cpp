@@ -20,9 +20,11 @@ bool has_acpi(const json::Object& vmi) {
   return json::as_bool(enabled).value_or(true);
 }
 
-void tell_stopped(controllers::vmi::Draft& guest) {
+void tell_stopped(controllers::vmi::Draft& guest, bool was_killed) {
   if (guest.phase() == "Succeeded")
     guest.tell(EventType::normal, "Stopped", "The VirtualMachineInstance was shut down.");
+  else if (was_killed)
+    guest.tell(EventType::warning, "Stopped", "The VirtualMachineInstance was killed at the end of its grace period.");
   else
     guest.tell(EventType::warning, "Stopped", "The VirtualMachineInstance crashed.");
 }

@@ -16,6 +16,6 @@ std::optional<std::int64_t> grace_of(const json::Object& vmi);
 bool has_acpi(const json::Object& vmi);
 
 // By the phase that the draft has now.
-void tell_stopped(controllers::vmi::Draft& guest);
+void tell_stopped(controllers::vmi::Draft& guest, bool was_killed = false);
 
 }  // namespace vg::guests

@@ -34,10 +34,13 @@ Returned read(string_view answer) {
   return returned;
 }
 
-// A text that is too long is none: cut, it would be another one.
+bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
+
+// A text that is too long is none: cut, it would be another one. Nor is one that would talk to a terminal.
 std::string text_of(const Value& object, string_view name) {
   const auto text = json::get_string(object, name);
-  return text && text->size() <= limits::agent_text_bytes_max ? std::string(*text) : std::string();
+  if (!text || text->size() > limits::agent_text_bytes_max || std::ranges::any_of(*text, is_control)) return {};
+  return std::string(*text);
 }
 
 template <class Take>

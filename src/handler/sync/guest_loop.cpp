@@ -13,6 +13,7 @@
 #include "controllers/common/owners.h"
 #include "engine/carry_out.h"
 #include "handler/sync/no_world.h"
+#include "images/pull_backoff.h"
 #include "json/access.h"
 #include "json/arena_pool.h"
 #include "json/parse.h"
@@ -184,6 +185,15 @@ GuestLoop::Looked GuestLoop::look(const Key& key, Guest& guest) const {
   return {.domain = std::move(domain), .facts = guest.facts};
 }
 
+// A process that was killed may have paused a guest, and not have written down that a user asked for it: what is paused
+// in that way when it is first seen stays so.
+void GuestLoop::recall_pause(const Key& key, Guest& guest, const Looked& looked) {
+  if (guest.seen || !parts_.hypervisor.connected()) return;
+  guest.seen = true;
+  if (looked.domain && looked.domain->state == hypervisor::State::paused && looked.domain->reason == "User")
+    parts_.records.of(key).paused_by_user = true;
+}
+
 // What was written here counts until the copy has moved on. A VMI that the copy has not may be another node's now, so
 // whether it is gone is asked of the server; nothing when it is.
 Task<Result<std::optional<json::Value>>> GuestLoop::load(const Key& key, Guest& guest,
@@ -205,6 +215,7 @@ Task<Result<std::optional<json::Value>>> GuestLoop::load(const Key& key, Guest& 
 
 Task<Result<Outcome>> GuestLoop::pass(const Key& key, Guest& guest, json::StoragePtr storage) {
   const Looked looked = look(key, guest);
+  recall_pause(key, guest, looked);
   const guests::Remembered* remembered = parts_.records.find(key);
   if (!looked.domain && !remembered && !parts_.api.vmi(key)) {
     guests_.erase(key);
@@ -422,6 +433,8 @@ Task<Result<void>> GuestLoop::write(const Key& key, Guest& guest, const Case& on
   seen.disk_failures = std::exchange(guest.disk_failures, {});
   if (outcome.error) {
     seen.error = outcome.error->message;
+    if (outcome.error->reason == images::pull_failed_reason || outcome.error->reason == images::pull_waits_reason)
+      seen.error_reason = outcome.error->reason;
     const auto& causes = outcome.error->details.causes;
     seen.is_hopeless = !causes.empty() && causes.front().rule == "DOM-CTX-06a";  // no firmware for it here
   }

@@ -52,6 +52,7 @@ class GuestLoop {
     std::shared_ptr<guests::Move> move = std::make_shared<guests::Move>();
     std::shared_ptr<const std::string> xml;  // that `facts` were read from
     std::shared_ptr<const guests::DomainFacts> facts;
+    bool seen = false;  // by this process
   };
   struct Looked {
     hypervisor::DomainPtr domain;
@@ -67,6 +68,7 @@ class GuestLoop {
   Task<Result<Outcome>> pass(const Key& key, Guest& guest, json::StoragePtr storage);
   Task<Result<std::optional<json::Value>>> load(const Key& key, Guest& guest, const json::StoragePtr& storage);
   Looked look(const Key& key, Guest& guest) const;
+  void recall_pause(const Key& key, Guest& guest, const Looked& looked);
   Task<Result<Outcome>> follow(const guests::Decision& decision, const Key& key, Guest& guest, const guests::Case& one,
                                const json::Value* vmi, const json::StoragePtr& storage);
   void tell(const json::Object& vmi, Guest& guest, const Outcome& outcome);

@@ -286,6 +286,19 @@ TEST_F(GuestLoopTest, AUsersPauseStaysAlsoWhenTheNodeStartsAnew) {  // RUN-SYN-0
   EXPECT_EQ(api.condition(key, "Paused"), "");
 }
 
+TEST_F(GuestLoopTest, APauseThatAKilledNodeCouldNotWriteDownStays) {  // RUN-SYN-02
+  run_guest();
+  loop->stop();
+  loop.reset();
+  core.forget();
+  hypervisor.on_event({});
+  hypervisor.set_state("default_vm1", State::paused, "User");
+  begin();
+  settle();
+  EXPECT_THAT(hypervisor.calls(), Not(Contains("resume default_vm1")));
+  EXPECT_EQ(api.condition(key, "Paused"), "True/PausedByUser");
+}
+
 TEST_F(GuestLoopTest, ADiskThatFailsIsTriedAgainWithBackOff) {  // spec vmi-lifecycle 3.9
   run_guest();
   const auto fail_disk = [&] {

@@ -14,6 +14,7 @@ void NodeKeeper::beat() {
 }
 
 Task<void> NodeKeeper::run() {
+  while (!parts_.hypervisor.connected()) co_await parts_.core.sleep(limits::heartbeat_retry);
   for (;;) {
     const auto facts = co_await parts_.hypervisor.host(parts_.core);
     Result<void> done;
