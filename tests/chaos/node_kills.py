@@ -35,6 +35,7 @@ def words_of(pid):
 class Kills(node.Node):
     nodes = 2
     kills, guests, seed = 10, 2, 1
+    verbosity = "2"
     log_file = None
 
     # --- what is there ------------------------------------------------------------------------------------------------

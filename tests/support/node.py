@@ -163,6 +163,7 @@ class Node(unittest.TestCase):
     """One server with its nodes for all tests of a class."""
 
     nodes = 1
+    verbosity = "3"
 
     @classmethod
     def setUpClass(cls):
@@ -187,7 +188,7 @@ class Node(unittest.TestCase):
     def start_server(cls, port=None):
         if cls.one:
             cls.one.clean_up()
-        cls.one = e2e.Server(cls.state, "-v", "3", port=port, role=("--node", "libvirt", "--nodes", str(cls.nodes)))
+        cls.one = e2e.Server(cls.state, "-v", cls.verbosity, port=port, role=("--node", "libvirt", "--nodes", str(cls.nodes)))
         cls.one.start()
 
     @classmethod
