@@ -64,11 +64,14 @@ class Parts final : public NodeParts {
     sync_->start();
     hypervisor_->begin();
   }
-  // A libvirtd without guests is ended with the node: the next one starts another.
+  // A libvirtd without guests is ended with the node: the next one starts another. What waits on cores goes while these
+  // are there, after whoever would tell it something.
   void stop() override {
+    ending_.is_wanted = hypervisor_->connected() && hypervisor_->domains().empty();
+    hypervisor_->stop();
     agents_.stop();
     if (sync_) sync_->stop();
-    ending_.is_wanted = hypervisor_->connected() && hypervisor_->domains().empty();
+    sync_.reset();
   }
 
  private:

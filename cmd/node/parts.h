@@ -45,7 +45,7 @@ class NodeParts {
   };
   // Follows the VMIs of the node from here on, on that core; all outlive this.
   virtual void follow(const Surroundings& surroundings) = 0;
-  // After the cores have stopped.
+  // After the cores have stopped, and before they are gone.
   virtual void stop() = 0;
 };
 

@@ -31,6 +31,7 @@ class Libvirt final : public LibvirtHypervisor {
   Libvirt& operator=(const Libvirt&) = delete;
 
   void begin() override { session_->begin(); }
+  void stop() override { session_->stop(); }
   DomainPtr find(std::string_view name) const override { return session_->find(name); }
   std::vector<DomainPtr> domains() const override { return session_->domains(); }
   bool connected() const override { return session_->connected(); }

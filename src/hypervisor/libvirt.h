@@ -27,6 +27,8 @@ class LibvirtHypervisor : public Hypervisor {
   static std::unique_ptr<LibvirtHypervisor> create(LibvirtOptions options);
   // After on_event(): connects, and again whenever the connection is lost. Returns at once; Event::connection tells.
   virtual void begin() = 0;
+  // No event is told from here on, and calls that wait are given up; what was known of domains stays.
+  virtual void stop() = 0;
 };
 
 }  // namespace vg::hypervisor

@@ -46,8 +46,12 @@ class Reach(node.Node):
         return sorted(os.path.dirname(os.path.dirname(path)) for path in paths if os.path.dirname(os.path.dirname(path)) in logged)
 
     def sockets(self):
-        return [path for place in self.runtime() for path in glob.glob(place + "/**", recursive=True)
-                if stat.S_ISSOCK(os.lstat(path).st_mode)]
+        def is_socket(path):
+            try:
+                return stat.S_ISSOCK(os.lstat(path).st_mode)
+            except FileNotFoundError:  # of a guest that ends
+                return False
+        return [path for place in self.runtime() for path in glob.glob(place + "/**", recursive=True) if is_socket(path)]
 
     def shows(self, file, readonly=True):
         """Whether that file can be made a guest's disk; what was said otherwise."""
@@ -63,8 +67,8 @@ class Reach(node.Node):
     def test_a_taken_over_libvirt_sees_no_files_of_the_server(self):
         if not self.landlock():
             self.skipTest("the kernel has no Landlock")
-        self.start("demo")
-        for pid in [self.qemu("demo"), *node.children("libvirtd", self.state, "--config")]:
+        self.start("confined")
+        for pid in [self.qemu("confined"), *node.children("libvirtd", self.state, "--config")]:
             with open(f"/proc/{pid}/status") as file:
                 self.assertIn("NoNewPrivs:\t1", file.read())
         own = os.path.join(self.state, "nodes/node01/guests/probe.img")
@@ -84,14 +88,14 @@ class Reach(node.Node):
             self.assertTrue(os.path.exists(file), file)
             for readonly in (True, False):
                 self.assertIn("Permission denied", self.shows(file, readonly), file)
-        self.remove("demo")
+        self.remove("confined")
 
     def owner(self):
         info = os.stat(self.state)
         return info.st_uid, info.st_gid
 
     def test_sockets_and_folders_are_of_one_user(self):
-        self.start("demo")
+        self.start("owned")
         places = [self.state, *self.runtime(), f"{self.state}/nodes", *glob.glob(f"{self.state}/nodes/*/*")]
         self.assertTrue(self.sockets())
         for path in places:
@@ -99,7 +103,7 @@ class Reach(node.Node):
             self.assertEqual(info.st_uid, self.owner()[0], path)
             if stat.S_ISDIR(info.st_mode):
                 self.assertEqual(stat.S_IMODE(info.st_mode) & 0o077, 0, path)
-        self.remove("demo")
+        self.remove("owned")
 
     # --- the handler's port -------------------------------------------------------------------------------------------
 
@@ -121,7 +125,7 @@ class Reach(node.Node):
             context.load_cert_chain(*certificate)
         connection = http.client.HTTPSConnection(*place, context=context, timeout=20)
         try:
-            connection.request("PUT", "/v1/namespaces/default/virtualmachineinstances/demo/pause")
+            connection.request("PUT", "/v1/namespaces/default/virtualmachineinstances/guarded/pause")
             return connection.getresponse().status
         except (OSError, http.client.HTTPException):
             return 0
@@ -132,7 +136,7 @@ class Reach(node.Node):
         return tuple(os.path.join(self.state, *parts[:-1], f"{parts[-1]}.{kind}") for kind in ("crt", "key"))
 
     def test_the_port_of_a_handler_is_the_servers_alone(self):
-        self.start("demo")
+        self.start("guarded")
         place = self.handler()
         if place[1] is None:
             self.skipTest("the handler's port is not among the usual ones")
@@ -141,8 +145,8 @@ class Reach(node.Node):
         strangers += [admin] if os.path.exists(admin[0]) else []
         for certificate in strangers:
             self.assertIn(self.ask_handler(place, certificate), (0, 401, 403), certificate)
-        self.assertIsNone(self.condition("demo", "Paused"))
-        self.remove("demo")
+        self.assertIsNone(self.condition("guarded", "Paused"))
+        self.remove("guarded")
 
     # --- a node's certificate -----------------------------------------------------------------------------------------
 

@@ -59,6 +59,7 @@ struct Outcome {
   std::optional<Status> error = {};
   std::optional<std::chrono::milliseconds> again = {};
   std::vector<controllers::Event> events = {};  // told whatever comes
+  bool is_known = false;                        // the error is the last attempt's, and was told then
 
   void look_again(std::chrono::milliseconds after) { again = again ? std::min(*again, after) : after; }
   void tell(controllers::EventType type, std::string_view reason, std::string message) {

@@ -265,7 +265,7 @@ Task<Result<Outcome>> GuestLoop::follow(const Decision& decision, const Key& key
   if (!one.vmi || decision.is_of_another) co_return outcome;
   tell(*one.vmi, guest, outcome);
   if (one.is_final()) co_return outcome;
-  if (outcome.error && !engine::is_lost_race(*outcome.error))
+  if (outcome.error && !outcome.is_known && !engine::is_lost_race(*outcome.error))
     events_.tell(*one.vmi, {.type = EventType::warning, .reason = "SyncFailed", .message = outcome.error->message});
   const Looked looked = look(key, guest);
   const guests::Remembered nothing;
@@ -332,7 +332,11 @@ Task<Outcome> GuestLoop::move(const guests::MoveDecision& decision, const Key& k
 }
 
 Task<Outcome> GuestLoop::synchronise(const Work& work, const Case& one, Guest& guest) {
-  if (one.domain) co_return co_await updater_.update(work, one, guest.volumes);
+  if (one.domain) {
+    guest.start_error.reset();
+    guest.start_pause = {};
+    co_return co_await updater_.update(work, one, guest.volumes);
+  }
   Outcome outcome;
   const auto mounted = co_await updater_.mount_all(work, guest.volumes);
   if (!mounted) {
@@ -341,8 +345,27 @@ Task<Outcome> GuestLoop::synchronise(const Work& work, const Case& one, Guest& g
   } else if (!*mounted) {
     outcome.look_again(limits::guest_look_again);
   } else {
-    co_return co_await starter_.start(work);
+    co_return co_await start(work, guest);
   }
+  co_return outcome;
+}
+
+// An attempt makes and removes a definition, and both are news that lead to the next pass: those would never end.
+Task<Outcome> GuestLoop::start(const Work& work, Guest& guest) {
+  Outcome outcome;
+  const auto now = parts_.clock.steady_now();
+  if (guest.start_error && now < guest.start_due) {
+    outcome.error = guest.start_error;
+    outcome.is_known = true;
+    outcome.look_again(std::chrono::ceil<std::chrono::milliseconds>(guest.start_due - now));
+    co_return outcome;
+  }
+  outcome = co_await starter_.start(work);
+  guest.start_error = outcome.error;
+  if (!outcome.error) co_return outcome;
+  guest.start_pause =
+      std::clamp<std::chrono::milliseconds>(guest.start_pause * 2, limits::guest_look_again, limits::guest_backoff_max);
+  guest.start_due = now + guest.start_pause;
   co_return outcome;
 }
 

@@ -53,6 +53,9 @@ class GuestLoop {
     std::shared_ptr<const std::string> xml;  // that `facts` were read from
     std::shared_ptr<const guests::DomainFacts> facts;
     bool seen = false;  // by this process
+    std::optional<Status> start_error;
+    std::chrono::steady_clock::time_point start_due;  // before it, another start is not tried
+    std::chrono::milliseconds start_pause{0};
   };
   struct Looked {
     hypervisor::DomainPtr domain;
@@ -68,6 +71,7 @@ class GuestLoop {
   Task<Result<Outcome>> pass(const Key& key, Guest& guest, json::StoragePtr storage);
   Task<Result<std::optional<json::Value>>> load(const Key& key, Guest& guest, const json::StoragePtr& storage);
   Looked look(const Key& key, Guest& guest) const;
+  Task<Outcome> start(const Work& work, Guest& guest);
   void recall_pause(const Key& key, Guest& guest, const Looked& looked);
   Task<Result<Outcome>> follow(const guests::Decision& decision, const Key& key, Guest& guest, const guests::Case& one,
                                const json::Value* vmi, const json::StoragePtr& storage);
