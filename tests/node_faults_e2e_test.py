@@ -32,7 +32,7 @@ def qcow2(backing=b"", features=0, data_file=b""):
     return (head + extensions + backing).ljust(4 << 16, b"\0")
 
 
-class Faults(node.Node):
+class Told(node.Node):
     def synchronized(self, name):
         conditions = (self.get(f"{VMIS}/{name}") or {}).get("status", {}).get("conditions", [])
         return next((one for one in conditions if one["type"] == "Synchronized"), {"reason": "", "message": ""})
@@ -57,6 +57,8 @@ class Faults(node.Node):
         os.chmod(path, 0o644)
         subprocess.run(node.as_server([e2e.BINARY, "image", "load", "--state", self.state, path, reference]), check=True, capture_output=True)
 
+
+class Faults(Told):
     def test_images_that_are_no_disks_or_name_other_files(self):
         whole = qcow2()
         self.load("virtgate.local/truncated:1", whole[:100])
@@ -135,7 +137,7 @@ class Faults(node.Node):
 
 
 @unittest.skipUnless(os.geteuid() == 0, "mounting a small file system needs root")
-class FullDisk(Faults):
+class FullDisk(Told):
     """The guests' folder is a file system of 64 MiB."""
 
     @classmethod

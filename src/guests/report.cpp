@@ -94,7 +94,9 @@ void show_paused(Draft& draft, const Case& one, const Seen& seen) {
     return;
   }
   if (controllers::find_condition(draft.read_status().object(), "Paused")) return;
-  const auto* row = std::ranges::find(pauses, one.domain->reason, &PauseRow::reason);
+  // A libvirtd that was killed while it paused a guest does not know why it is paused.
+  const bool by_user = one.domain->reason == "Unknown" && one.remembered.paused_by_user;
+  const auto* row = std::ranges::find(pauses, by_user ? "User" : string_view(one.domain->reason), &PauseRow::reason);
   if (row == pauses.end()) return;
   const std::string now = draft.now();
   controllers::set_condition(draft.status(), {.type = "Paused",
