@@ -172,6 +172,12 @@ Result<BothData> read_both(const Planned& planned, const Source& source) {
   if (!network) return fail(std::move(network.error()));
   if (user->is_missing && network->is_missing)
     return domain::refuse("RUN-CI-04", source.field, "neither of its two Secrets has the data");
+  if (user->content.empty() && network->content.empty() && (user->is_missing || network->is_missing)) {
+    const std::string_view field = user->is_missing ? "secretRef" : "networkDataSecretRef";
+    return domain::refuse("RUN-CI-04", fmt::format("{}.{}", source.field, field),
+                          fmt::format("the Secret {} does not exist, or has no such data",
+                                      domain::in_quotes(secret_of(given.get(field)))));
+  }
   if (user->content.empty() && network->content.empty())
     return domain::require("RUN-CI-04", source.field, "userData or networkData");
   return BothData{.user = std::move(user->content), .network = std::move(network->content)};
