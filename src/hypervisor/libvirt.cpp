@@ -53,12 +53,14 @@ class Libvirt final : public LibvirtHypervisor {
         });
   }
   Task<Result<void>> undefine(Core& core, std::string name) override {
-    return forgiving(core, name, [session = session_, name](virDomainPtr domain, const ConnectionHandle&) {
-      auto gone = done(
+    // Also of one that libvirt removed itself, because the guest moved away.
+    const std::string log = session_->log_of(name);
+    auto gone = co_await forgiving(core, std::move(name), [](virDomainPtr domain, const ConnectionHandle&) {
+      return done(
           virDomainUndefineFlags(domain, VIR_DOMAIN_UNDEFINE_KEEP_NVRAM | VIR_DOMAIN_UNDEFINE_CHECKPOINTS_METADATA));
-      if (const std::string log = session->log_of(name); gone && !log.empty()) ::unlink(log.c_str());
-      return gone;
     });
+    if (gone && !log.empty()) ::unlink(log.c_str());
+    co_return gone;
   }
   Task<Result<void>> start(Core& core, std::string name, bool paused) override {
     return control(core, std::move(name), [paused](virDomainPtr domain, const ConnectionHandle&) {

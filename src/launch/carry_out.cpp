@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <array>
 #include <cmath>
@@ -221,6 +222,7 @@ Result<Made> carry_out(const std::vector<Step>& steps) {
 
 Result<void> clear(const Folders& folders) {
   if (auto removed = remove_folder(folders.guest); !removed) return removed;
+  if (!folders.persistent.empty()) ::rmdir(folders.persistent.c_str());  // stays while something is kept in it
   return remove_folder(folders.sockets);
 }
 

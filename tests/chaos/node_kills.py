@@ -187,11 +187,11 @@ class Kills(node.Node):
         """Files, links and sockets that could be a guest's."""
         found = set()
         places = [os.path.join(self.state, name) for name in ("nodes", "run")]
-        places += [os.path.join("/tmp", name) for name in os.listdir("/tmp") if name.startswith("virtgate-")]
         for place in places:
             for folder, folders, names in os.walk(place):
                 found |= {os.path.join(folder, name) for name in folders + names}
-        return {path for path in found if "/capabilities" not in path}
+        kept = ("/capabilities", "/node.json", "/qemu/log/")  # of the node, not of a guest
+        return {path for path in found if not any(part in path + ("/" if os.path.isdir(path) else "") for part in kept) or path.endswith(".log")}
 
     def test_kills(self):
         self.random = random.Random(self.seed)
