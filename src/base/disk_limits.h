@@ -14,6 +14,8 @@ namespace vg::limits {
 inline constexpr std::size_t disk_message_bytes_max = 128 * kib;
 // Jobs that fetch, copy or convert at once. Each keeps a processor or the disk busy; more only make each other slower.
 inline constexpr std::size_t disk_jobs_running_max = 4;
+// Of one namespace, those that fetch: its slow server must not keep everybody else waiting.
+inline constexpr std::size_t disk_fetches_each_max = 2;
 // Jobs that are over and are remembered, for those who ask how they ended. What they made is known without them.
 inline constexpr std::size_t disk_jobs_remembered_max = 4096;
 // Left free on the disk whatever is asked for: the store of the server is on the same one.
@@ -38,6 +40,18 @@ inline constexpr std::size_t download_head_bytes_max = 64 * kib;
 inline constexpr int download_resumes_max = 20;
 // spec storage DV-80: an attempt without progress ends.
 inline constexpr std::chrono::minutes download_silence_max{10};
+// Less than this for as long is no progress: a server that sends a byte now and then would hold a place for ever.
+inline constexpr std::int64_t download_bytes_per_second_min = kib;
+// How often the room that is left is looked at while others write, and how much is written by ourselves between two
+// looks: the fastest disks write some gigabytes a second, and the reserve must be enough for what comes in between.
+inline constexpr std::chrono::milliseconds disk_room_interval{20};
+inline constexpr std::int64_t disk_room_interval_bytes = std::int64_t{16} << 20;
+// A copy of a running guest's disk is made by its node: how often a job looks how far it is, and when it is given up
+// because the node has said nothing.
+inline constexpr std::chrono::milliseconds live_copy_look_interval{100};
+inline constexpr std::chrono::seconds live_copy_silence_max{60};
+// Of what went wrong, in notes.
+inline constexpr std::size_t disk_message_text_max = 1024;
 // Parts of an archive or a layer of a container image.
 inline constexpr std::int64_t archive_entries_max = 1'000'000;
 inline constexpr std::size_t archive_name_bytes_max = 4096;
@@ -46,6 +60,11 @@ inline constexpr std::size_t archive_depth_max = 128;
 // What each entry of an archive takes of its claim, however little is in it: files are not for nothing.
 inline constexpr std::int64_t archive_entry_bytes = 4096;
 inline constexpr std::size_t image_layers_max = 256;
+// A registry is asked which version of an image it has: what it may send, and how long it may take.
+inline constexpr std::size_t image_manifest_bytes_max = 4 * mib;
+inline constexpr std::chrono::seconds digest_deadline{60};
+// A DataImportCron whose source is not there looks again after this.
+inline constexpr std::chrono::seconds import_cron_retry{60};
 // How long a worker that ended waits for the next one, doubling from the one to the other.
 inline constexpr std::chrono::milliseconds disk_worker_pause_min{100};
 inline constexpr std::chrono::milliseconds disk_worker_pause_max{5000};

@@ -59,6 +59,7 @@ void WorkerAgent::start(DiskJob job) {
   const std::lock_guard lock(mutex_);
   if (auto* import = std::get_if<ImportHttp>(&job.work)) import->blocked = blocked_;
   if (auto* import = std::get_if<ImportRegistry>(&job.work)) import->blocked = blocked_;
+  if (auto* wish = std::get_if<ReadDigest>(&job.work)) wish->from.blocked = blocked_;
   if (!board_.ask(std::move(job), clock_.wall_now())) return;
   start_what_may();
 }

@@ -7,6 +7,7 @@
 
 #include "base/disk_limits.h"
 #include "disks/folder.h"
+#include "disks/room.h"
 #include "disks/tar.h"
 
 namespace vg::disks {
@@ -36,7 +37,7 @@ Outcome<> check_link(const TarEntry& entry, std::size_t depth) {
 
 class Unpacker {
  public:
-  Unpacker(int root, std::int64_t bytes_max) : root_(root), left_(bytes_max) {}
+  Unpacker(int root, std::int64_t bytes_max) : root_(root), left_(bytes_max), room_(root) {}
 
   Outcome<> put(TarReader& reader, const TarEntry& entry) {
     const auto steps = steps_of(entry.name);
@@ -107,11 +108,12 @@ class Unpacker {
   Outcome<> take(std::int64_t bytes) {
     left_ -= bytes;
     if (left_ < 0) return failed(DiskError::too_small, "DataVolume too small to contain image");
-    return {};
+    return room_.before(bytes);
   }
 
   int root_;
   std::int64_t left_;
+  RoomWatch room_;
 };
 
 }  // namespace

@@ -21,6 +21,12 @@ std::vector<DiskClaimName> read_by(const DiskJob& job) {
 // The one that it writes; an empty name for none.
 DiskClaimName written_by(const DiskJob& job) { return reads_its_claim(job) ? DiskClaimName() : job.claim; }
 
+// How long it takes is up to somebody else.
+bool fetches(const DiskJob& job) {
+  return std::holds_alternative<ImportHttp>(job.work) || std::holds_alternative<ImportRegistry>(job.work) ||
+         std::holds_alternative<ReadDigest>(job.work);
+}
+
 }  // namespace
 
 bool JobBoard::ask(DiskJob job, Time now) {
@@ -51,6 +57,8 @@ bool JobBoard::cancel(std::string_view id) {
 
 bool JobBoard::may_start(const DiskJob& job) const {
   if (!is_quick(job.work) && running_slow_ >= limits::disk_jobs_running_max) return false;
+  const auto own = fetches(job) ? fetches_of_.find(job.claim.ns) : fetches_of_.end();
+  if (own != fetches_of_.end() && own->second >= limits::disk_fetches_each_max) return false;
   const auto free = [&](const DiskClaimName& claim, bool to_write) {
     const auto found = busy_.find(claim);
     return found == busy_.end() || (found->second.writer.empty() && (!to_write || found->second.readers == 0));
@@ -61,12 +69,14 @@ bool JobBoard::may_start(const DiskJob& job) const {
 
 void JobBoard::take_hold(const DiskJob& job) {
   if (!is_quick(job.work)) ++running_slow_;
+  if (fetches(job)) ++fetches_of_[job.claim.ns];
   if (const DiskClaimName claim = written_by(job); !claim.name.empty()) busy_[claim].writer = job.id;
   for (const DiskClaimName& claim : read_by(job)) ++busy_[claim].readers;
 }
 
 void JobBoard::drop_hold(const DiskJob& job) {
   if (!is_quick(job.work)) --running_slow_;
+  if (fetches(job) && --fetches_of_[job.claim.ns] == 0) fetches_of_.erase(job.claim.ns);
   const auto settle = [&](const DiskClaimName& claim, auto change) {
     const auto found = busy_.find(claim);
     if (found == busy_.end()) return;

@@ -55,6 +55,7 @@ class JobBoard {
   std::deque<std::string> over_;     // the oldest first
   std::map<DiskClaimName, Busy> busy_;
   std::size_t running_slow_ = 0;
+  std::map<std::string, std::size_t, std::less<>> fetches_of_;  // running, by namespace
 };
 
 }  // namespace vg::disks

@@ -50,11 +50,24 @@ TEST(JobBoard, AWriterHasAClaimForItselfAndReadersShareIt) {
   EXPECT_EQ(board.hold({.ns = "ns", .name = "source"}).writer, "");
 }
 
+TEST(JobBoard, TheSlowServersOfOneNamespaceDoNotKeepOthersWaiting) {
+  JobBoard board;
+  for (const char* id : {"a", "b", "c"}) board.ask(job(id, id, ImportHttp{}), now);
+  DiskJob other = job("other", "x", ImportRegistry{});
+  other.claim.ns = "elsewhere";
+  board.ask(std::move(other), now);
+  EXPECT_THAT(ids(board.start(now)), ElementsAre("a", "b", "other"));
+  board.ended("other", std::nullopt, {}, now);
+  EXPECT_THAT(ids(board.start(now)), ElementsAre()) << "a third one waits, although there is a place";
+  board.ended("a", Failure{.message = "no"}, {}, now);
+  EXPECT_THAT(ids(board.start(now)), ElementsAre("c"));
+}
+
 TEST(JobBoard, OnlySoManyRunAtOnceAndQuickOnesDoNotWaitForThem) {
   JobBoard board;
   const std::size_t most = limits::disk_jobs_running_max;
   for (std::size_t i = 0; i <= most; ++i)
-    board.ask(job(fmt::format("slow{}", i), fmt::format("c{}", i), ImportHttp{}), now);
+    board.ask(job(fmt::format("slow{}", i), fmt::format("c{}", i), ConvertUpload{}), now);
   board.ask(job("quick", "q", CreateClaim{}), now);
   EXPECT_EQ(board.start(now).size(), most + 1);
   board.ended("slow0", std::nullopt, {}, now);

@@ -11,6 +11,7 @@
 
 #include "base/disk_limits.h"
 #include "disks/folder.h"
+#include "disks/room.h"
 
 namespace vg::disks {
 namespace {
@@ -135,16 +136,54 @@ Outcome<std::int64_t> data_bytes(int file) {
   return sum;
 }
 
+namespace {
+
+constexpr std::int64_t hole_bytes = 64 * 1024;
+
+void punch(int file, std::int64_t begin, std::int64_t end) {
+  // Not every file system can; the copy is as good without.
+  if (end > begin) (void)::fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, begin, end - begin);
+}
+
+Outcome<> punch_zeros(int file, const Piece& piece) {
+  std::vector<char> buffer(static_cast<std::size_t>(hole_bytes));
+  for (std::int64_t at = piece.begin; at < piece.end;) {
+    const auto bytes = std::min(hole_bytes - at % hole_bytes, piece.end - at);
+    const ssize_t got = ::pread(file, buffer.data(), static_cast<std::size_t>(bytes), at);
+    if (got <= 0) return system_failed("a copy cannot be read");
+    if (std::all_of(buffer.begin(), buffer.begin() + got, [](char c) { return c == 0; })) punch(file, at, at + got);
+    at += got;
+  }
+  return {};
+}
+
+}  // namespace
+
+Outcome<> punch_holes(int file) {
+  const auto size = size_of(file);
+  if (!size) return std::unexpected(size.error());
+  for (std::int64_t at = 0; at < *size;) {
+    const auto piece = next_piece(file, at, *size);
+    if (!piece) return std::unexpected(piece.error());
+    punch(file, at, piece->begin);
+    if (auto punched = punch_zeros(file, *piece); !punched) return punched;
+    at = piece->end;
+  }
+  return {};
+}
+
 Outcome<> copy_image(int from, int to, const std::function<void(std::int64_t)>& copied) {
   if (::ioctl(to, FICLONE, from) == 0) return {};
   const auto size = size_of(from);
   if (!size) return std::unexpected(size.error());
   if (::ftruncate(to, *size) != 0) return system_failed("an image cannot be made");
   std::int64_t sum = 0;
+  RoomWatch room(to);
   for (std::int64_t at = 0; at < *size;) {
     const auto piece = next_piece(from, at, *size);
     if (!piece) return std::unexpected(piece.error());
     for (at = piece->begin; at < piece->end;) {
+      if (auto left = room.before(std::min(step_bytes, piece->end - at)); !left) return left;
       const auto done = copy_some(from, to, at, piece->end - at);
       if (!done) return std::unexpected(done.error());
       if (*done == 0) return failed(DiskError::other, "an image became shorter while it was copied");

@@ -13,6 +13,7 @@
 #include "disks/address.h"
 #include "disks/folder.h"
 #include "disks/program.h"
+#include "disks/room.h"
 #include "json/access.h"
 #include "json/document.h"
 #include "json/write.h"
@@ -97,7 +98,13 @@ class Request {
  public:
   Request(int folder, int file, const ImportHttp& from, std::string url, std::int64_t free_bytes,
           const Progress& progress)
-      : folder_(folder), file_(file), from_(from), url_(std::move(url)), free_(free_bytes), progress_(progress) {}
+      : folder_(folder),
+        file_(file),
+        from_(from),
+        url_(std::move(url)),
+        free_(free_bytes),
+        room_(file),
+        progress_(progress) {}
 
   // Whether bytes behind `have` were asked for.
   Outcome<Ended> send(std::int64_t have, const Known& known);
@@ -119,6 +126,7 @@ class Request {
   const ImportHttp& from_;
   std::string url_, addresses_;
   std::int64_t free_;
+  RoomWatch room_;
   const Progress& progress_;
   HeadReader reader_;
   bool began_ = false, kept_ = false;  // kept: the body is what was asked for
@@ -133,7 +141,7 @@ std::string Request::configuration(std::int64_t have, const Known& known) const 
   text += "silent\nshow-error\ninclude\nsuppress-connect-headers\ngloboff\ndisallow-username-in-url\n";
   add("proto", "=http,https");
   add("user-agent", "cdi-golang-importer");
-  add("speed-limit", "1");
+  add("speed-limit", fmt::to_string(limits::download_bytes_per_second_min));
   add("speed-time", fmt::to_string(std::chrono::seconds(limits::download_silence_max).count()));
   add("connect-timeout", "60");
   if (!addresses_.empty()) add("resolve", addresses_);
@@ -190,6 +198,10 @@ bool Request::put(std::string_view bytes) {
   if (!kept_) return true;  // the text of an error
   const auto length = static_cast<std::int64_t>(bytes.size());
   free_ -= length;
+  if (auto room = room_.before(length); !room) {
+    failure_ = room.error();
+    return false;
+  }
   if (free_ < 0 || at_ + length > 2 * from_.target.size + limits::disk_format_bytes_max) {
     failure_ = Failure{.error = free_ < 0 ? DiskError::no_space : DiskError::too_small,
                        .message = "DataVolume too small to contain image"};

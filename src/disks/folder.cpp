@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -11,6 +10,8 @@
 
 #include "base/disk_limits.h"
 #include "base/names.h"
+#include "disks/live_copy.h"
+#include "disks/room.h"
 #include "json/access.h"
 #include "json/document.h"
 #include "json/write.h"
@@ -160,6 +161,9 @@ Outcome<DiskFolder> DiskFolder::open(const std::string& path) {
     return system_failed(fmt::format("{} cannot be made", path));
   Descriptor root(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root) return system_failed(fmt::format("{} cannot be opened", path));
+  // Here, since a job that is confined to it cannot make it.
+  if (::mkdirat(root.get(), scratch_folder, folder_mode) != 0 && errno != EEXIST)
+    return system_failed(fmt::format("{} cannot be made", scratch_folder));
   return DiskFolder(std::move(root));
 }
 
@@ -229,6 +233,18 @@ Outcome<> DiskFolder::remove_record(const std::string& name) const {
   return remove_tree(records->get(), part);
 }
 
+Outcome<Descriptor> DiskFolder::make_scratch(const std::string& name) const {
+  if (auto good = check_name(name); !good) return std::unexpected(good.error());
+  auto all = pass_through(root_.get(), scratch_folder);
+  return all ? make_below(all->get(), name) : std::move(all);
+}
+
+Outcome<> DiskFolder::remove_scratch(const std::string& name) const {
+  if (auto good = check_name(name); !good) return good;
+  const auto all = pass_through(root_.get(), scratch_folder);
+  return all ? remove_tree(all->get(), name) : Outcome<>();
+}
+
 std::vector<std::pair<DiskClaimName, DiskClaim>> DiskFolder::claims() const {
   std::vector<std::pair<DiskClaimName, DiskClaim>> found;
   for (const std::string& ns : names_in(root_.get())) {
@@ -252,11 +268,18 @@ std::vector<std::pair<std::string, ImageRecord>> DiskFolder::records() const {
 
 namespace {
 
+// A node may still be writing it, and says when it is done or has failed.
+bool is_copied_by_node(int folder) {
+  const auto copy = read_live(folder);
+  return copy && copy->state != LiveCopy::State::failed && copy->silent <= limits::live_copy_silence_max;
+}
+
 // Below a folder of folders: parts of the folders themselves, and what is not whole in each. A folder without a note
 // was never finished either.
 void clear_parts(int parent, bool needs_note) {
   for (const std::string& name : names_in(parent)) {
     const auto folder = open_below(parent, name);
+    if (folder && !read_note(folder->get()) && is_copied_by_node(folder->get())) continue;
     if (name.starts_with(part_prefix) || (needs_note && folder && !read_note(folder->get()))) {
       (void)remove_tree(parent, name);  // what cannot be removed now is tried at the next start
       continue;
@@ -280,11 +303,6 @@ void DiskFolder::clear_unfinished() const {
   }
 }
 
-std::int64_t DiskFolder::free_bytes() const {
-  struct statvfs info{};
-  if (::fstatvfs(root_.get(), &info) != 0) return 0;
-  const auto free = static_cast<std::int64_t>(info.f_bavail) * static_cast<std::int64_t>(info.f_frsize);
-  return std::max<std::int64_t>(0, free - limits::disk_reserve_bytes);
-}
+std::int64_t DiskFolder::free_bytes() const { return room_on(root_.get()); }
 
 }  // namespace vg::disks

@@ -23,6 +23,7 @@ inline constexpr const char* note_file = "note.json";
 inline constexpr const char* part_prefix = ".part";
 inline constexpr const char* download_file = ".download";  // stays after a failure: the next attempt goes on there
 inline constexpr const char* download_note_file = ".download.json";
+inline constexpr const char* scratch_folder = ".scratch";  // of jobs that are about no claim
 inline constexpr const char* upload_file = ".part-upload";
 
 struct Note {
@@ -55,6 +56,10 @@ class DiskFolder {
   Outcome<Descriptor> record(const std::string& name) const;
   Outcome<Descriptor> make_record(const std::string& name) const;
   Outcome<> remove_record(const std::string& name) const;
+
+  // For a job that is about no claim; gone at the next start.
+  Outcome<Descriptor> make_scratch(const std::string& name) const;
+  Outcome<> remove_scratch(const std::string& name) const;
 
   std::vector<std::pair<DiskClaimName, DiskClaim>> claims() const;
   std::vector<std::pair<std::string, ImageRecord>> records() const;

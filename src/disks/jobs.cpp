@@ -4,10 +4,12 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "base/disk_limits.h"
 #include "disks/copy.h"
 #include "disks/fetch.h"
+#include "disks/live_copy.h"
 #include "disks/program.h"
 
 namespace vg::disks {
@@ -193,8 +195,26 @@ Outcome<Labels> carry(const Context& at, const CopyClaim& work) {
   return source ? copy_to_claim(at, source->get(), work.size) : std::unexpected(source.error());
 }
 
+// RST-71: what was staged becomes the image in one step.
+Outcome<Labels> adopt_record(const Context& at, int source, const CopyFromRecord& work) {
+  const auto folder = own_claim(at);
+  if (!folder) return std::unexpected(folder.error());
+  if (!read_note(source)) return failed(DiskError::other, "the copy is not whole");
+  // One step for each: whatever is killed in between finds it here or there.
+  for (const char* name : {image_file, unpacked_folder})
+    if (::renameat(source, name, folder->get(), name) != 0 && errno != ENOENT)
+      return system_failed("the copy cannot be put in its place");
+  if (auto synced = sync(folder->get(), "the folder of a claim"); !synced) return std::unexpected(synced.error());
+  if (const Descriptor image(::openat(folder->get(), image_file, O_RDWR | O_NOFOLLOW | O_CLOEXEC)); image)
+    if (auto done = finish_image(image.get(), work.size, false); !done) return std::unexpected(done.error());
+  if (auto done = note_filled(at, folder->get()); !done) return std::unexpected(done.error());
+  (void)at.disks.remove_record(work.record);  // an empty folder, else looked at again at the next start
+  return Labels();
+}
+
 Outcome<Labels> carry(const Context& at, const CopyFromRecord& work) {
   const auto source = at.disks.record(work.record);
+  if (source && work.adopt) return adopt_record(at, source->get(), work);
   return source ? copy_to_claim(at, source->get(), work.size) : std::unexpected(source.error());
 }
 
@@ -243,6 +263,36 @@ Outcome<Labels> carry(const Context& at, const ConvertUpload& work) {
   return Labels();
 }
 
+// STO-03 (b): what the guest's node writes. The point in time that it is of; nothing when no guest has the disk.
+Outcome<std::optional<std::int64_t>> await_live_copy(const Context& at, int folder) {
+  while (true) {
+    const auto copy = read_live(folder);
+    if (!copy || copy->state == LiveCopy::State::unused) return std::nullopt;
+    if (copy->state == LiveCopy::State::failed) return failed(DiskError::other, copy->message);
+    if (copy->state == LiveCopy::State::done) return copy->at_ms;
+    if (copy->silent > limits::live_copy_silence_max)  // SNAP-73
+      return failed(DiskError::other, "the node that copied the disk of the running VMI does not answer");
+    if (copy->progress >= 0) at.progress(copy->progress);
+    std::this_thread::sleep_for(limits::live_copy_look_interval);
+  }
+}
+
+Outcome<> settle_live_copy(int folder) {
+  const Descriptor image(::openat(folder, live_image_file, O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  if (!image) return system_failed("the copy of the disk cannot be opened");
+  if (auto sparse = punch_holes(image.get()); !sparse) return sparse;
+  if (auto synced = sync(image.get(), "the copy of the disk"); !synced) return synced;
+  return put_in_place(folder, live_image_file, image_file);
+}
+
+Outcome<std::int64_t> make_copy(const Context& at, int source, int folder) {
+  const auto point = await_live_copy(at, folder);
+  if (!point) return std::unexpected(point.error());
+  auto done = *point ? settle_live_copy(folder) : copy_content(at, source, folder, 0, 0);
+  if (!done) return std::unexpected(done.error());
+  return point->value_or(std::chrono::duration_cast<std::chrono::milliseconds>(at.now.time_since_epoch()).count());
+}
+
 // The note comes last: a record without one is none.
 Outcome<Labels> carry(const Context& at, const TakeRecord& work) {
   const auto source = at.disks.claim(at.job.claim);
@@ -250,10 +300,24 @@ Outcome<Labels> carry(const Context& at, const TakeRecord& work) {
   const auto folder = at.disks.make_record(work.record);
   if (!folder) return std::unexpected(folder.error());
   if (read_note(folder->get())) return Labels();  // it was taken before, and records do not change
-  if (auto done = copy_content(at, source->get(), folder->get(), 0, 0); !done) return std::unexpected(done.error());
-  const auto made = std::chrono::duration_cast<std::chrono::milliseconds>(at.now.time_since_epoch()).count();
-  if (auto noted = write_note(folder->get(), {.uid = at.job.claim_uid, .created_ms = made}); !noted)
+  const auto made = make_copy(at, source->get(), folder->get());
+  if (!made) return std::unexpected(made.error());
+  if (auto noted = write_note(folder->get(), {.uid = at.job.claim_uid, .created_ms = *made}); !noted)
     return std::unexpected(noted.error());
+  ::unlinkat(folder->get(), live_note_file, 0);
+  return Labels();
+}
+
+Outcome<Labels> carry(const Context& at, const StageRecord& work) {
+  const auto source = at.disks.record(work.record);
+  if (!source) return std::unexpected(source.error());
+  auto note = read_note(source->get());
+  if (!note) return std::unexpected(note.error());
+  const auto folder = at.disks.make_record(work.as);
+  if (!folder) return std::unexpected(folder.error());
+  if (read_note(folder->get())) return Labels();
+  if (auto done = copy_content(at, source->get(), folder->get(), 0, 0); !done) return std::unexpected(done.error());
+  if (auto noted = write_note(folder->get(), *note); !noted) return std::unexpected(noted.error());
   return Labels();
 }
 
@@ -262,10 +326,21 @@ Outcome<Labels> carry(const Context& at, const RemoveRecord& work) {
   return Labels();
 }
 
+// DIC-01
+Outcome<Labels> carry(const Context& at, const ReadDigest& work) {
+  const auto folder = at.disks.make_scratch(at.job.claim_uid);
+  if (!folder) return std::unexpected(folder.error());
+  auto digest = digest_in_registry(folder->get(), work.from);
+  (void)at.disks.remove_scratch(at.job.claim_uid);  // else at the next start
+  if (!digest) return std::unexpected(digest.error());
+  return Labels{{"digest", std::move(*digest)}};
+}
+
 }  // namespace
 
 bool is_quick(const DiskWork& work) {
   if (const auto* blank = std::get_if<MakeBlankImage>(&work)) return !blank->preallocate;
+  if (const auto* copy = std::get_if<CopyFromRecord>(&work)) return copy->adopt;
   return std::holds_alternative<CreateClaim>(work) || std::holds_alternative<ResizeClaim>(work) ||
          std::holds_alternative<RemoveClaim>(work) || std::holds_alternative<RemoveRecord>(work);
 }
@@ -280,6 +355,11 @@ void clean_up(const DiskFolder& disks, const DiskJob& job) {
   if (const auto* take = std::get_if<TakeRecord>(&job.work)) {
     const auto record = disks.record(take->record);
     if (record && !read_note(record->get())) (void)disks.remove_record(take->record);
+    return;
+  }
+  if (const auto* stage = std::get_if<StageRecord>(&job.work)) {
+    const auto record = disks.record(stage->as);
+    if (record && !read_note(record->get())) (void)disks.remove_record(stage->as);
     return;
   }
   if (const auto folder = disks.claim(job.claim)) clear_parts_of(folder->get());

@@ -8,6 +8,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "disks/copy.h"
+#include "disks/live_copy.h"
+#include "disks/program.h"
+
 namespace vg::disks {
 namespace {
 
@@ -288,6 +292,99 @@ TEST_F(ImageJobsTest, ArchivesAndNothingAreCopied) {
   ASSERT_TRUE(carry("other", CreateClaim{.capacity = mib}));
   ASSERT_TRUE(carry("other", CopyFromRecord{.record = "nothing", .size = mib}));
   EXPECT_EQ(claim("other"), (DiskClaim{.uid = "u1", .capacity = mib, .filled_by = "job"}));
+}
+
+// STO-03, SNAP-71, SNAP-73: what a guest's node copies is waited for.
+TEST_F(JobsTest, TheCopyOfARunningGuestsDiskIsMadeByItsNode) {
+  ASSERT_TRUE(carry("c", CreateClaim{.capacity = mib}));
+  put("c/disk.img", "torn");
+  const auto folder = disks_.make_record("r").value();
+  std::ofstream(folder_ / "disks/.records/r/.part-live") << "as it was";
+  ASSERT_TRUE(write_live(folder.get(), {.state = LiveCopy::State::done, .at_ms = 5000}));
+  ASSERT_TRUE(carry("c", TakeRecord{.record = "r"}));
+  const ImageRecord made = describe_record(folder.get());
+  EXPECT_TRUE(made.ready);
+  EXPECT_EQ(made.created_at.time_since_epoch(), std::chrono::milliseconds(5000)) << "the point in time, not the end";
+  EXPECT_EQ(made.virtual_size, 9);
+  EXPECT_FALSE(fs::exists(folder_ / "disks/.records/r/.live.json"));
+}
+
+TEST_F(JobsTest, ACopyThatTheNodeCouldNotMakeLeavesNothing) {
+  ASSERT_TRUE(carry("c", CreateClaim{.capacity = mib}));
+  const auto folder = disks_.make_record("r").value();
+  ASSERT_TRUE(write_live(folder.get(), {.state = LiveCopy::State::failed, .message = "the guest stopped"}));
+  const auto done = carry("c", TakeRecord{.record = "r"});
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().message, "the guest stopped");
+  EXPECT_FALSE(disks_.record("r"));
+}
+
+TEST_F(JobsTest, ADiskThatNoGuestHasOpenIsCopiedByTheJob) {
+  ASSERT_TRUE(carry("c", CreateClaim{.capacity = mib}));
+  put("c/disk.img", "as it is");
+  ASSERT_TRUE(write_live(disks_.make_record("r")->get(), {.state = LiveCopy::State::unused}));
+  ASSERT_TRUE(carry("c", TakeRecord{.record = "r"}));
+  EXPECT_EQ(describe_record(disks_.record("r")->get()).virtual_size, 8);
+}
+
+// A worker that was killed goes on waiting for a copy that is still made.
+TEST_F(JobsTest, AStartLeavesWhatANodeIsCopying) {
+  ASSERT_TRUE(write_live(disks_.make_record("made")->get(), {.state = LiveCopy::State::copying}));
+  ASSERT_TRUE(write_live(disks_.make_record("over")->get(), {.state = LiveCopy::State::failed}));
+  disks_.clear_unfinished();
+  EXPECT_TRUE(disks_.record("made"));
+  EXPECT_FALSE(disks_.record("over"));
+}
+
+// RST-71
+TEST_F(JobsTest, AStagedCopyIsAdoptedInOneStep) {
+  ASSERT_TRUE(carry("old", CreateClaim{.capacity = mib}));
+  put("old/disk.img", "saved");
+  ASSERT_TRUE(carry("old", TakeRecord{.record = "r"}));
+  ASSERT_TRUE(carry("", StageRecord{.record = "r", .as = "r.staged"}));
+  ASSERT_TRUE(carry("new", CreateClaim{.capacity = mib}));
+  ASSERT_TRUE(carry("new", CopyFromRecord{.record = "r.staged", .size = mib, .adopt = true}));
+  EXPECT_EQ(content("new/disk.img", 0, 5), "saved");
+  EXPECT_EQ(claim("new").image_size, mib);
+  EXPECT_EQ(claim("new").filled_by, "job");
+  EXPECT_FALSE(disks_.record("r.staged"));
+  EXPECT_TRUE(disks_.record("r")) << "the snapshot keeps its own";
+  EXPECT_FALSE(carry("new", CopyFromRecord{.record = "r.staged", .adopt = true}));
+}
+
+TEST(Holes, ZerosTakeNoRoom) {
+  TestFolder folder;
+  const std::string path = (folder.path() / "f").native();
+  {
+    std::ofstream out(path, std::ios::binary);
+    out << "x" << std::string(4 * mib, '\0') << "y";
+  }
+  const Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(::fsync(file.get()), 0);
+  ASSERT_TRUE(punch_holes(file.get()));
+  struct stat info{};
+  ASSERT_EQ(::fstat(file.get(), &info), 0);
+  EXPECT_EQ(info.st_size, 4 * mib + 2);
+  EXPECT_LT(info.st_blocks * 512, mib);
+  char first = 0, last = 0;
+  ASSERT_EQ(::pread(file.get(), &first, 1, 0), 1);
+  ASSERT_EQ(::pread(file.get(), &last, 1, 4 * mib + 1), 1);
+  EXPECT_EQ(first, 'x');
+  EXPECT_EQ(last, 'y');
+}
+
+TEST(Room, AProgramIsEndedWhenItsOverseerSaysSo) {
+  TestFolder folder;
+  const Descriptor open(::open(folder.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const auto ended = run({.command = {"sleep", "600"}, .folder = open.get(), .bytes_max = 1, .look = [] {
+                            return failed(DiskError::too_small, "enough");
+                          }});
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().message, "enough");
+  const auto late = run(
+      {.command = {"sleep", "600"}, .folder = open.get(), .bytes_max = 1, .time_max = std::chrono::milliseconds(50)});
+  ASSERT_TRUE(late);
+  EXPECT_TRUE(late->timed_out);
 }
 
 }  // namespace

@@ -49,6 +49,7 @@ void put(json::Object& to, const CopyClaim& work) {
 void put(json::Object& to, const CopyFromRecord& work) {
   to["record"] = work.record;
   to["size"] = work.size;
+  to["adopt"] = work.adopt;
 }
 void put(json::Object& to, const ImportHttp& work) {
   put(to, work.target);
@@ -74,6 +75,11 @@ void put(json::Object& to, const ImportRegistry& work) {
 void put(json::Object& to, const ConvertUpload& work) { put(to, work.target); }
 void put(json::Object& to, const TakeRecord& work) { to["record"] = work.record; }
 void put(json::Object& to, const RemoveRecord& work) { to["record"] = work.record; }
+void put(json::Object& to, const ReadDigest& work) { put(to, work.from); }
+void put(json::Object& to, const StageRecord& work) {
+  to["record"] = work.record;
+  to["as"] = work.as;
+}
 
 DiskWork read_create(const json::Value& from) { return CreateClaim{.capacity = json::get_int_or(from, "capacity", 0)}; }
 DiskWork read_resize(const json::Value& from) { return ResizeClaim{.capacity = json::get_int_or(from, "capacity", 0)}; }
@@ -87,7 +93,9 @@ DiskWork read_copy(const json::Value& from) {
                    .size = json::get_int_or(from, "size", 0)};
 }
 DiskWork read_copy_record(const json::Value& from) {
-  return CopyFromRecord{.record = text_of(from, "record"), .size = json::get_int_or(from, "size", 0)};
+  return CopyFromRecord{.record = text_of(from, "record"),
+                        .size = json::get_int_or(from, "size", 0),
+                        .adopt = json::get_bool_or(from, "adopt", false)};
 }
 DiskWork read_http(const json::Value& from) {
   ImportHttp work{.target = read_target(from),
@@ -116,6 +124,14 @@ DiskWork read_upload(const json::Value& from) { return ConvertUpload{.target = r
 DiskWork read_take(const json::Value& from) { return TakeRecord{.record = text_of(from, "record")}; }
 DiskWork read_remove_record(const json::Value& from) { return RemoveRecord{.record = text_of(from, "record")}; }
 
+DiskWork read_digest_wish(const json::Value& from) {
+  return ReadDigest{.from = std::get<ImportRegistry>(read_registry(from))};
+}
+
+DiskWork read_stage(const json::Value& from) {
+  return StageRecord{.record = text_of(from, "record"), .as = text_of(from, "as")};
+}
+
 struct Kind {
   std::string_view name;
   DiskWork (*read)(const json::Value&);
@@ -131,7 +147,9 @@ constexpr std::array<Kind, std::variant_size_v<DiskWork>> kinds{{{"create", read
                                                                  {"registry", read_registry},
                                                                  {"upload", read_upload},
                                                                  {"takeRecord", read_take},
-                                                                 {"removeRecord", read_remove_record}}};
+                                                                 {"removeRecord", read_remove_record},
+                                                                 {"digest", read_digest_wish},
+                                                                 {"stageRecord", read_stage}}};
 
 std::optional<DiskJob> read_job(const json::Value& from) {
   const std::string_view kind = json::get_string_or(from, "work");

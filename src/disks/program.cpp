@@ -12,6 +12,7 @@
 #include <cstdlib>
 
 #include "base/disk_limits.h"
+#include "disks/room.h"
 
 namespace vg::disks {
 namespace {
@@ -71,26 +72,50 @@ void append_bounded(std::string& to, std::string_view text) {
       0, limits::disk_program_output_bytes_max - std::min(to.size(), limits::disk_program_output_bytes_max)));
 }
 
+bool writes(const Program& program) { return program.folder >= 0 && program.bytes_max > 0; }
+
 // How long poll may wait for a program; -1: for ever.
 int wait_of(const Program& program, std::chrono::steady_clock::time_point start) {
+  if (writes(program)) return static_cast<int>(limits::disk_room_interval.count());
   if (program.time_max.count() == 0) return -1;
   const auto left =
       std::chrono::ceil<std::chrono::milliseconds>(start + program.time_max - std::chrono::steady_clock::now());
   return static_cast<int>(std::max<std::int64_t>(0, left.count()));
 }
 
+// Looks at what others could not: whether the program may go on. Now and then, however often it is called.
+class Overseer {
+ public:
+  explicit Overseer(const Program& program) : program_(program) {}
+  Outcome<> look() {
+    const auto now = std::chrono::steady_clock::now();
+    if (program_.time_max.count() > 0 && now - start_ > program_.time_max) timed_out = true;
+    if (!writes(program_) || now < next_) return {};
+    next_ = now + limits::disk_room_interval;
+    if (room_on(program_.folder) == 0) return no_room();
+    return program_.look && ++looks_ % 8 == 0 ? program_.look() : Outcome<>();
+  }
+  std::chrono::steady_clock::time_point start() const { return start_; }
+  bool timed_out = false;
+
+ private:
+  const Program& program_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now(), next_ = start_;
+  int looks_ = 0;
+};
+
 // Reads both until they end. False from `take` is the end as well, and so is the end of its time.
 void listen(const Program& program, Descriptor& out, Descriptor& errors, Ended& ended) {
   std::array<char, 64 * 1024> buffer{};
-  const auto start = std::chrono::steady_clock::now();
+  Overseer overseer(program);
   while (out || errors) {
     std::array<pollfd, 2> ready{{{out.get(), POLLIN, 0}, {errors.get(), POLLIN, 0}}};
-    const int events = ::poll(ready.data(), ready.size(), wait_of(program, start));
+    const int events = ::poll(ready.data(), ready.size(), wait_of(program, overseer.start()));
     if (events < 0 && errno != EINTR) return;
-    if (events == 0) {
-      ended.timed_out = true;
-      return;
-    }
+    if (auto may_go_on = overseer.look(); !may_go_on) ended.stopped = may_go_on.error();
+    ended.timed_out = overseer.timed_out;
+    if (ended.stopped || ended.timed_out) return;
+    if (events <= 0) continue;
     for (std::size_t i = 0; i < ready.size(); ++i) {
       if (ready[i].fd < 0 || ready[i].revents == 0) continue;
       Descriptor& end = i == 0 ? out : errors;
@@ -149,11 +174,12 @@ Outcome<Ended> run(const Program& program) {
   errors->write.close();
   Ended ended;
   listen(program, out->read, errors->read, ended);
-  if (ended.cut_short || ended.timed_out) ::kill(child, SIGKILL);
+  if (ended.cut_short || ended.timed_out || ended.stopped) ::kill(child, SIGKILL);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (ended.stopped) return std::unexpected(*ended.stopped);
   if (ended.code == not_found_code)
     return failed(DiskError::not_installed, fmt::format("the program {} is not installed on this host", command[0]));
   return ended;

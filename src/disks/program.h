@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,12 +28,15 @@ struct Program {
   std::chrono::milliseconds time_max{0};  // by the clock; 0: no bound of that kind
   // Takes its output as it comes; false ends the program. Null: Ended has the beginning of it.
   std::function<bool(std::string_view)> take = nullptr;
+  // Asked now and then while it runs; an error ends it. The room on the disk of its folder is looked at anyway.
+  std::function<Outcome<>()> look = nullptr;
 };
 
 struct Ended {
   int code = 0;            // 128 + the signal that ended it
   bool cut_short = false;  // because take() did not want more
   bool timed_out = false;
+  std::optional<Failure> stopped = {};  // by look, or because the disk is nearly full
   std::string output = {}, errors = {};
   bool wrote_too_much() const;
 };

@@ -1,10 +1,12 @@
 #include "disks/registry.h"
 
 #include <fcntl.h>
+#include <openssl/evp.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
+#include <memory>
 
 #include "base/base64.h"
 #include "base/disk_limits.h"
@@ -13,6 +15,7 @@
 #include "disks/folder.h"
 #include "disks/image.h"
 #include "disks/program.h"
+#include "disks/room.h"
 #include "disks/tar.h"
 #include "json/access.h"
 #include "json/document.h"
@@ -56,39 +59,81 @@ std::string_view host_of(std::string_view url) {
   return url.substr(0, url.find('/'));
 }
 
-Outcome<std::vector<std::string>> command_of(int folder, const ImportRegistry& from) {
-  // Who signed an image is not asked here; what skopeo keeps meanwhile stays in the folder of the claim.
-  std::vector<std::string> command{"skopeo", "--insecure-policy", "--tmpdir", ".", "copy", "--quiet"};
-  if (!from.architecture.empty()) command.insert(command.begin() + 2, {"--override-arch", from.architecture});
-  if (from.insecure) command.emplace_back("--src-tls-verify=false");
+// How skopeo is told whom it talks to. Its options for a source have another name where there is a target, too.
+Outcome<> add_access(int folder, const ImportRegistry& from, std::string_view of_source,
+                     std::vector<std::string>& command) {
+  if (from.insecure) command.push_back(fmt::format("--{}tls-verify=false", of_source));
   if (!from.authorities.empty()) {
     if (::mkdirat(folder, authorities_folder, 0700) != 0 && errno != EEXIST)
       return system_failed("a folder cannot be made");
     if (auto put = write_text(folder, fmt::format("{}/ca.crt", authorities_folder).c_str(), from.authorities); !put)
-      return std::unexpected(put.error());
-    command.insert(command.end(), {"--src-cert-dir", authorities_folder});
+      return put;
+    command.insert(command.end(), {fmt::format("--{}cert-dir", of_source), authorities_folder});
   }
   if (!from.user.empty()) {
     json::Object account{{"auth", base64_encode(fmt::format("{}:{}", from.user, from.password))}};
     json::Object accounts{{"auths", json::Object{{host_of(from.url), std::move(account)}}}};
     std::string text;
     json::write(accounts, text);
-    if (auto put = write_text(folder, accounts_file, text); !put) return std::unexpected(put.error());
-    command.insert(command.end(), {"--src-authfile", accounts_file});
+    if (auto put = write_text(folder, accounts_file, text); !put) return put;
+    command.insert(command.end(), {fmt::format("--{}authfile", of_source), accounts_file});
   }
+  return {};
+}
+
+Outcome<std::vector<std::string>> command_of(int folder, const ImportRegistry& from) {
+  // Who signed an image is not asked here; what skopeo keeps meanwhile stays in the folder of the claim.
+  std::vector<std::string> command{"skopeo", "--insecure-policy", "--tmpdir", ".", "copy", "--quiet"};
+  if (!from.architecture.empty()) command.insert(command.begin() + 2, {"--override-arch", from.architecture});
+  if (auto added = add_access(folder, from, "src-", command); !added) return std::unexpected(added.error());
   command.push_back(from.url);
   command.push_back(fmt::format("dir:{}", image_folder));
   return command;
 }
 
+// What skopeo has fetched so far. The layers together are bounded, too, since there may be any number of them; and a
+// registry that sends nothing any more is given up (DV-80).
+class PullWatch {
+ public:
+  PullWatch(int folder, std::int64_t bytes_max) : folder_(folder), bytes_max_(bytes_max) {}
+
+  Outcome<> look() {
+    const std::int64_t bytes = fetched();
+    const auto now = std::chrono::steady_clock::now();
+    if (bytes > bytes_max_) return failed(DiskError::too_small, "DataVolume too small to contain image");
+    if (bytes != std::exchange(bytes_, bytes)) moved_ = now;
+    if (now - moved_ > limits::download_silence_max)
+      return failed(DiskError::pull, "failed to pull image: the registry sends nothing any more");
+    return {};
+  }
+
+ private:
+  std::int64_t fetched() const {
+    const Descriptor image(::openat(folder_, image_folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    std::int64_t sum = 0;
+    if (!image) return sum;
+    for (const std::string& name : names_in(image.get())) {
+      struct stat info{};
+      if (::fstatat(image.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) sum += info.st_size;
+    }
+    return sum;
+  }
+
+  int folder_;
+  std::int64_t bytes_max_, bytes_ = 0;
+  std::chrono::steady_clock::time_point moved_ = std::chrono::steady_clock::now();
+};
+
 Outcome<> pull(int folder, const ImportRegistry& from) {
   if (auto removed = remove_tree(folder, image_folder); !removed) return removed;
   const auto command = command_of(folder, from);
   if (!command) return std::unexpected(command.error());
-  const auto ended = run({.command = *command,
-                          .folder = folder,
-                          .bytes_max = 2 * from.target.size + limits::disk_format_bytes_max,
-                          .image_bytes = 2 * from.target.size});
+  const std::int64_t most = 2 * from.target.size + limits::disk_format_bytes_max;
+  PullWatch watch(folder, most);
+  const auto ended =
+      run({.command = *command, .folder = folder, .bytes_max = most, .image_bytes = 2 * from.target.size, .look = [&] {
+             return watch.look();
+           }});
   if (!ended) return std::unexpected(ended.error());
   if (ended->code != 0)
     return failed(DiskError::pull, fmt::format("failed to pull image {}: {}", from.url, complaint(*ended)));
@@ -108,12 +153,14 @@ Outcome<> save_entry(TarReader& reader, int folder, const std::string& file, std
   const Descriptor out(::openat(folder, file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!out) return system_failed("the disk of an image cannot be written");
   std::array<char, 64 * 1024> buffer{};
+  RoomWatch room(out.get());
   while (true) {
     const auto got = reader.read(buffer.data(), buffer.size());
     if (!got) return std::unexpected(got.error());
     if (*got == 0) return {};
     bytes_max -= static_cast<std::int64_t>(*got);
     if (bytes_max < 0) return failed(DiskError::too_small, "DataVolume too small to contain image");
+    if (auto left = room.before(static_cast<std::int64_t>(*got)); !left) return left;
     if (::write(out.get(), buffer.data(), *got) != static_cast<ssize_t>(*got))
       return system_failed("the disk of an image cannot be written");
   }
@@ -214,12 +261,65 @@ Outcome<Manifest> read_manifest(std::string_view text) {
   return manifest;
 }
 
-Outcome<Labels> fetch_from_registry(int folder, const ImportRegistry& from, const std::string& file) {
+namespace {
+
+Outcome<> check_url(const ImportRegistry& from) {
   if (!from.url.starts_with(scheme) || from.url.size() > 1024)
     return failed(DiskError::pull, "failed to pull image: the URL must begin with docker://");
   if (!from.blocked.empty())
     if (auto allowed = allowed_addresses(split_host(host_of(from.url), "443"), from.blocked); !allowed)
       return failed(DiskError::pull, fmt::format("failed to pull image: {}", allowed.error().message));
+  return {};
+}
+
+// As it comes: a manifest is known by the digest of its bytes.
+class ManifestDigest {
+ public:
+  ManifestDigest() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
+    good_ = context_ && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1;
+  }
+  bool take(std::string_view text) {
+    bytes_ += text.size();
+    return good_ && bytes_ <= limits::image_manifest_bytes_max &&
+           EVP_DigestUpdate(context_.get(), text.data(), text.size()) == 1;
+  }
+  std::string text() {
+    std::array<unsigned char, EVP_MAX_MD_SIZE> sum{};
+    unsigned length = 0;
+    if (bytes_ == 0 || !good_ || EVP_DigestFinal_ex(context_.get(), sum.data(), &length) != 1) return {};
+    std::string made = "sha256:";
+    for (unsigned i = 0; i < length; ++i) made += fmt::format("{:02x}", sum[i]);
+    return made;
+  }
+
+ private:
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
+  std::size_t bytes_ = 0;
+  bool good_ = false;
+};
+
+}  // namespace
+
+Outcome<std::string> digest_in_registry(int folder, const ImportRegistry& from) {
+  if (auto good = check_url(from); !good) return std::unexpected(good.error());
+  std::vector<std::string> command{"skopeo", "--insecure-policy", "--tmpdir", ".", "inspect", "--raw"};
+  if (auto added = add_access(folder, from, "", command); !added) return std::unexpected(added.error());
+  command.push_back(from.url);
+  ManifestDigest digest;
+  const auto ended = run({.command = std::move(command),
+                          .folder = folder,
+                          .bytes_max = static_cast<std::int64_t>(limits::mib),
+                          .time_max = limits::digest_deadline,
+                          .take = [&](std::string_view text) { return digest.take(text); }});
+  if (!ended) return std::unexpected(ended.error());
+  std::string made = ended->code == 0 && !ended->cut_short ? digest.text() : std::string();
+  if (made.empty())
+    return failed(DiskError::pull, fmt::format("failed to pull image {}: {}", from.url, complaint(*ended)));
+  return made;
+}
+
+Outcome<Labels> fetch_from_registry(int folder, const ImportRegistry& from, const std::string& file) {
+  if (auto good = check_url(from); !good) return std::unexpected(good.error());
   if (auto pulled = pull(folder, from); !pulled) return std::unexpected(pulled.error());
   const auto text = read_text(folder, fmt::format("{}/manifest.json", image_folder));
   if (!text) return std::unexpected(text.error());

@@ -26,4 +26,7 @@ Outcome<Manifest> read_manifest(std::string_view text);
 // DV-95..97: the disk of the image, as `file` of the folder.
 Outcome<Labels> fetch_from_registry(int folder, const ImportRegistry& from, const std::string& file);
 
+// Which version the registry has now: "sha256:..." of the manifest, or of the index that leads to several.
+Outcome<std::string> digest_in_registry(int folder, const ImportRegistry& from);
+
 }  // namespace vg::disks

@@ -50,8 +50,12 @@ std::vector<sandbox::PathRule> visible(const std::string& folder, const DiskJob&
                            "/run/systemd/resolve", "/run/resolvconf", "/proc/self", "/sys/devices/system/cpu"})
     rules.push_back({path, Access::read});
   for (const char* path : {"/dev/null", "/dev/urandom", "/dev/zero"}) rules.push_back({path, Access::device});
+  if (std::holds_alternative<ReadDigest>(job.work)) {
+    rules.push_back({fmt::format("{}/{}", folder, scratch_folder), Access::write});
+    return rules;
+  }
   const bool copies = std::holds_alternative<CopyClaim>(job.work) || std::holds_alternative<CopyFromRecord>(job.work) ||
-                      std::holds_alternative<TakeRecord>(job.work);
+                      std::holds_alternative<TakeRecord>(job.work) || std::holds_alternative<StageRecord>(job.work);
   rules.push_back({copies ? folder : fmt::format("{}/{}/{}", folder, job.claim.ns, job.claim.name), Access::write});
   return rules;
 }
@@ -178,6 +182,8 @@ class Worker {
       send_message(socket_, is);
     }
     if (const auto* take = std::get_if<TakeRecord>(&job.work)) tell_record(take->record);
+    if (const auto* stage = std::get_if<StageRecord>(&job.work)) tell_record(stage->as);
+    if (const auto* copy = std::get_if<CopyFromRecord>(&job.work); copy && copy->adopt) tell_record(copy->record);
     if (const auto* removal = std::get_if<RemoveRecord>(&job.work)) tell_record(removal->record);
     send_message(socket_, ended);
   }

@@ -120,6 +120,11 @@ struct CopyClaim {
 struct CopyFromRecord {
   std::string record;
   std::int64_t size = 0;
+  bool adopt = false;  // it becomes the image and is no record any more: done at once
+};
+// A copy of a record beside it, which can be adopted. About no claim.
+struct StageRecord {
+  std::string record, as;
 };
 // What becomes of bytes that were fetched or sent.
 struct ImageTarget {
@@ -146,6 +151,11 @@ struct ImportRegistry {
   bool insecure = false;
   std::string blocked = {};
 };
+// Which version of an image a registry has now: a label "digest" of the job. About no claim; `claim_uid` names its
+// folder meanwhile.
+struct ReadDigest {
+  ImportRegistry from;
+};
 // The bytes are in the claim's folder under the name of an upload (DiskAgent::upload_file).
 struct ConvertUpload {
   ImageTarget target;
@@ -158,12 +168,13 @@ struct RemoveRecord {
   std::string record;
 };
 
-using DiskWork = std::variant<CreateClaim, ResizeClaim, RemoveClaim, MakeBlankImage, CopyClaim, CopyFromRecord,
-                              ImportHttp, ImportRegistry, ConvertUpload, TakeRecord, RemoveRecord>;
+using DiskWork =
+    std::variant<CreateClaim, ResizeClaim, RemoveClaim, MakeBlankImage, CopyClaim, CopyFromRecord, ImportHttp,
+                 ImportRegistry, ConvertUpload, TakeRecord, RemoveRecord, ReadDigest, StageRecord>;
 
 struct DiskJob {
   std::string id;
-  DiskClaimName claim = {};    // empty for RemoveRecord
+  DiskClaimName claim = {};    // empty for RemoveRecord; a namespace alone for ReadDigest and StageRecord
   std::string claim_uid = {};  // jobs for a claim that was replaced meanwhile fail
   DiskWork work;
 };

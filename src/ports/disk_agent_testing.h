@@ -66,6 +66,7 @@ class FakeDisks final : public DiskAgent {
   std::map<std::string, ImageRecord> records = {};
   std::map<std::string, DiskJobStatus> jobs = {};
   std::map<std::string, DiskJob> asked = {};
+  std::map<std::string, std::string> digests = {};  // of registries, by URL
 
  private:
   template <class Map>
@@ -97,6 +98,7 @@ class FakeDisks final : public DiskAgent {
   }
   void apply(const DiskJob& job, const CopyFromRecord& work) {
     fill(job, std::max(work.size, records[work.record].virtual_size));
+    if (work.adopt) records.erase(work.record);
   }
   void apply(const DiskJob& job, const ImportHttp& work) { fill(job, work.target.size); }
   void apply(const DiskJob& job, const ImportRegistry& work) { fill(job, work.target.size); }
@@ -105,6 +107,8 @@ class FakeDisks final : public DiskAgent {
     records[work.record] = {.virtual_size = claims[job.claim].image_size, .ready = true};
   }
   void apply(const DiskJob&, const RemoveRecord& work) { records.erase(work.record); }
+  void apply(const DiskJob&, const StageRecord& work) { records[work.as] = records[work.record]; }
+  void apply(const DiskJob& job, const ReadDigest& work) { jobs[job.id].labels = {{"digest", digests[work.from.url]}}; }
 
   std::vector<DiskChange> changes_ = {};
   std::function<void()> changed_ = nullptr;

@@ -1,0 +1,28 @@
+// The room on the disk while something is written: what was free at the start may be gone, since others write as well.
+// The store of the server is on the same disk, so whoever fills it is stopped before that.
+#pragma once
+
+#include <cstdint>
+
+#include "disks/outcome.h"
+
+namespace vg::disks {
+
+// What may still be written on the disk of an open file or folder, the reserve left aside; never negative.
+std::int64_t room_on(int descriptor);
+// DV-90
+std::unexpected<Failure> no_room();
+
+// Of one who writes by himself.
+class RoomWatch {
+ public:
+  explicit RoomWatch(int descriptor) : descriptor_(descriptor) {}
+  // Before so many bytes are written. Looks now and then.
+  Outcome<> before(std::int64_t bytes);
+
+ private:
+  int descriptor_;
+  std::int64_t until_look_ = 0;
+};
+
+}  // namespace vg::disks
