@@ -40,6 +40,9 @@ inline constexpr std::size_t agent_answer_bytes_max = 256 * kib;
 inline constexpr std::size_t agent_text_bytes_max = kib;
 inline constexpr std::size_t agent_list_max = 256;
 inline constexpr std::size_t agent_told_max = 10;
+// Disks that are copied at once, and how often it is looked at how far a copy is.
+inline constexpr std::size_t disk_copies_max = 256;
+inline constexpr std::chrono::milliseconds disk_copy_look_interval{200};
 // The longest freeze that ends by itself.
 inline constexpr std::chrono::hours freeze_max{24};
 

@@ -11,6 +11,7 @@
 #include "base/quantity.h"
 #include "controllers/common/conditions.h"
 #include "controllers/common/patch.h"
+#include "controllers/copies/names.h"
 #include "json/access.h"
 #include "upstream_release.h"
 
@@ -93,6 +94,7 @@ Value ready_condition(const NodeFacts& facts, string_view now, const json::Stora
 
 Object annotations_of(const NodeFacts& facts, string_view now, const json::StoragePtr& storage) {
   Object annotations({{heartbeat_annotation, now}}, storage);
+  annotations[controllers::copies::copies_disks_annotation] = "true";
   if (!facts.host.kvm) annotations[emulation_annotation] = facts.host.why_no_kvm;
   return annotations;
 }

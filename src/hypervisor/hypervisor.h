@@ -75,6 +75,11 @@ struct MigrationRequest {
        compressed = false;
 };
 
+// A disk of a running domain, by its target, and the new file that its content is written to.
+struct DiskCopy {
+  std::string target, file;
+};
+
 struct JobProgress {
   bool active = false;  // a job runs. libvirt knows no numbers of one that has just begun
   std::uint64_t total = 0, processed = 0, remaining = 0, memory_bps = 0, dirty_rate_pages = 0, page_bytes = 0;
@@ -137,6 +142,10 @@ class Hypervisor {
   virtual Task<Result<void>> set_guest_time(Core& core, std::string name) = 0;
   virtual Task<Result<Screenshot>> screenshot(Core& core, std::string name) = 0;
   virtual Task<Result<void>> dump_memory(Core& core, std::string name, std::string file) = 0;
+  // All disks as they are at one point in time, while the guest runs on (spec copies STO-03). Answers when that has
+  // begun; job() tells how far it is, and copy_result(), once it is over, how it ended.
+  virtual Task<Result<void>> begin_copy(Core& core, std::string name, std::vector<DiskCopy> disks) = 0;
+  virtual Task<Result<void>> copy_result(Core& core, std::string name) = 0;
   // A port of the guest behind its user-mode network, from an address of this host (spec launch UNET-12).
   virtual Task<Result<void>> forward_port(Core& core, std::string name, std::string nic_alias,
                                           std::string_view protocol, std::string address, std::uint16_t port,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/hypervisor_limits.h"
+#include "hypervisor/disk_copy.h"
 #include "hypervisor/host_facts.h"
 #include "hypervisor/libvirt_calls.h"
 #include "hypervisor/migration.h"
@@ -135,6 +136,16 @@ class Libvirt final : public LibvirtHypervisor {
           return done(
               virDomainCoreDumpWithFormat(domain, file.c_str(), VIR_DOMAIN_CORE_DUMP_FORMAT_RAW, VIR_DUMP_MEMORY_ONLY));
         });
+  }
+  Task<Result<void>> begin_copy(Core& core, std::string name, std::vector<DiskCopy> disks) override {
+    return on_domain<void>(core, Lane::control, std::move(name),
+                           [disks = std::move(disks)](virDomainPtr domain, const ConnectionHandle&) {
+                             return begin_disk_copy(domain, disks);
+                           });
+  }
+  Task<Result<void>> copy_result(Core& core, std::string name) override {
+    return on_domain<void>(core, Lane::urgent, std::move(name),
+                           [](virDomainPtr domain, const ConnectionHandle&) { return disk_copy_result(domain); });
   }
   Task<Result<void>> forward_port(Core& core, std::string name, std::string nic_alias, std::string_view protocol,
                                   std::string address, std::uint16_t port, std::uint16_t guest_port) override {

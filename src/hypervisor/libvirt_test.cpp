@@ -134,6 +134,36 @@ TEST_F(LibvirtLive, DevicesAndPorts) {
   EXPECT_TRUE(events.await([&] { return events.has(Kind::rebooted); }));
 }
 
+// spec copies STO-03
+TEST_F(LibvirtLive, DisksAreCopiedWhileTheGuestRuns) {
+  TestNode node;
+  const auto [core, hypervisor, events] = std::tie(node.core, *node.hypervisor, *node.events);
+  const auto disk = [&](const std::string& name, const std::string& target) {
+    return "<disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='" +
+           node.make_disk(name, 3 << 20) + "'/><target dev='" + target + "' bus='virtio'/></disk>";
+  };
+  ASSERT_TRUE(core.run(hypervisor.define(core, small_domain("ns_a", disk("one", "vda") + disk("two", "vdb")))));
+  ASSERT_TRUE(core.run(hypervisor.start(core, "ns_a", false)));
+  EXPECT_FALSE(core.run(hypervisor.copy_result(core, "ns_a"))) << "there was none";
+
+  events.forget();
+  ASSERT_TRUE(core.run(hypervisor.begin_copy(
+      core, "ns_a",
+      {{.target = "vda", .file = node.file("it's <one>")}, {.target = "vdb", .file = node.file("copy2")}})));
+  EXPECT_TRUE(events.await([&] { return events.has(Kind::job_completed); }));
+  const auto ended = core.run(hypervisor.copy_result(core, "ns_a"));
+  ASSERT_TRUE(ended) << ended.error().message;
+  for (const char* copy : {"it's <one>", "copy2"}) {
+    EXPECT_EQ(std::filesystem::file_size(node.file(copy)), 3U << 20);
+    std::ifstream in(node.file(copy), std::ios::binary);
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), std::string(3U << 20, 'x'));
+  }
+  EXPECT_EQ(node.state("ns_a"), State::running);
+  EXPECT_FALSE(core.run(hypervisor.begin_copy(core, "ns_a", {{.target = "vdz", .file = node.file("none")}})));
+  EXPECT_FALSE(core.run(hypervisor.begin_copy(core, "ns_a", {{.target = "vda", .file = "/nonexistent/copy"}})));
+  EXPECT_FALSE(core.run(hypervisor.copy_result(core, "ns_a"))) << "the result before is not that of this one";
+}
+
 TEST_F(LibvirtLive, WhatTheHostGives) {
   TestNode node;
   const auto host = node.core.run(node.hypervisor->host(node.core));

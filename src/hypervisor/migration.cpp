@@ -66,6 +66,10 @@ Result<JobProgress> job_progress(virDomainPtr domain) {
   read(VIR_DOMAIN_JOB_DATA_TOTAL, progress.total);
   read(VIR_DOMAIN_JOB_DATA_PROCESSED, progress.processed);
   read(VIR_DOMAIN_JOB_DATA_REMAINING, progress.remaining);
+  if (progress.total == 0) {  // a copy of disks has no memory to tell of
+    read(VIR_DOMAIN_JOB_DISK_TOTAL, progress.total);
+    read(VIR_DOMAIN_JOB_DISK_PROCESSED, progress.processed);
+  }
   read(VIR_DOMAIN_JOB_MEMORY_BPS, progress.memory_bps);
   read(VIR_DOMAIN_JOB_MEMORY_DIRTY_RATE, progress.dirty_rate_pages);
   read(VIR_DOMAIN_JOB_MEMORY_PAGE_SIZE, progress.page_bytes);

@@ -201,6 +201,14 @@ class FakeHypervisor final : public Hypervisor {
   Task<Result<void>> dump_memory(Core& core, std::string name, std::string file) override {
     return simple(core, "dump_memory", std::move(name), std::move(file));
   }
+  Task<Result<void>> begin_copy(Core& core, std::string name, std::vector<DiskCopy> disks) override {
+    std::string all;
+    for (const DiskCopy& disk : disks) all += (all.empty() ? "" : ",") + disk.target;
+    return simple(core, "begin_copy", std::move(name), std::move(all));
+  }
+  Task<Result<void>> copy_result(Core& core, std::string name) override {
+    return simple(core, "copy_result", std::move(name));
+  }
   Task<Result<void>> forward_port(Core& core, std::string name, std::string nic_alias, std::string_view protocol,
                                   std::string address, std::uint16_t port, std::uint16_t guest_port) override {
     return simple(core, "forward_port", std::move(name),

@@ -34,6 +34,7 @@ const Service::Row* Service::find_row(const Target& target) {
       {"PUT", "reset", &Service::reset},
       {"PUT", "freeze", &Service::freeze},
       {"PUT", "unfreeze", &Service::unfreeze},
+      {"PUT", "copydisks", &Service::copy_disks},
       {"GET", "vnc/screenshot", &Service::screenshot},
       {"GET", "guestosinfo", &Service::agent_document},
       {"GET", "userlist", &Service::agent_document},
@@ -51,6 +52,7 @@ const Service::Row* Service::find_row(const Target& target) {
 
 Service::Service(Parts parts)
     : parts_(std::move(parts)),
+      copies_(parts_.hypervisor, parts_.place.disks, tasks_),
       requests_(parts_.metrics.counters("virtgate_handler_requests_total",
                                         "Requests to the handler, by what was asked.", {"what", "code"})) {}
 
@@ -199,6 +201,10 @@ Service::Answer Service::unfreeze(Core& core, const Target& target, string_view)
       co_await parts_.hypervisor.ask_agent(core, target.domain(), std::string(thaw_all), limits::agent_freeze_deadline);
   wake(target);
   co_return done ? accepted() : text(400, done.error().message);
+}
+
+Service::Answer Service::copy_disks(Core& core, const Target& target, string_view body) {
+  co_return answer_of(co_await copies_.begin(core, target, std::string(body)), 400);
 }
 
 // --- what is told ----------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "handler/place.h"
+#include "handler/server/disk_copies.h"
 #include "handler/server/sessions.h"
 #include "handler/server/target.h"
 #include "http/exchange.h"
@@ -61,6 +62,7 @@ class Service final : public http::Handler {
   Answer reset(Core& core, const Target& target, std::string_view body);
   Answer freeze(Core& core, const Target& target, std::string_view body);
   Answer unfreeze(Core& core, const Target& target, std::string_view body);
+  Answer copy_disks(Core& core, const Target& target, std::string_view body);
   Answer screenshot(Core& core, const Target& target, std::string_view body);
   Answer agent_document(Core& core, const Target& target, std::string_view body);
   Answer unsupported(Core& core, const Target& target, std::string_view body);
@@ -90,6 +92,7 @@ class Service final : public http::Handler {
   Parts parts_;
   Sessions sessions_;
   http::TaskSet tasks_;
+  DiskCopies copies_;
   metrics::Family<metrics::Counter>& requests_;
   std::mutex freezes_mutex_;
   std::map<std::string, std::uint64_t, std::less<>>
