@@ -64,8 +64,8 @@ struct Effect {
   std::string soft_reason = {};
   // With a soft_reason: a failure does not keep the effects behind this one from happening.
   bool others_follow = false;
-  // A failure of this effect is for finish() to judge: what is behind it does not happen, no job is asked for, and
-  // nothing is tried again unless finish() says so.
+  // A failure of this effect is for finish() to judge: what is behind it does not happen (unless others_follow), no job
+  // is asked for, and nothing is tried again unless finish() says so.
   bool finish_decides = false;
   // A failure is only logged.
   bool may_fail = false;

@@ -186,9 +186,11 @@ Task<Done> Carrier::carry_out(const controllers::Pass& pass, const controllers::
         continue;
       }
       if (effect.finish_decides) {
-        done.carried.error = {.reason = effect.soft_reason, .message = written.error().message};
+        if (!done.carried.error)
+          done.carried.error = {.reason = effect.soft_reason, .message = written.error().message};
         done.left_to_finish = true;
-        co_return done;
+        if (!effect.others_follow) co_return done;
+        continue;
       }
       if (effect.soft_reason.empty()) {
         done.hard = written.error();

@@ -37,6 +37,9 @@ std::string record_name(std::string_view ns, std::string_view volume_snapshot) {
   return fmt::format("{}.{}", ns, volume_snapshot);
 }
 
+std::string staged_name(std::string_view record) { return fmt::format("{}.staged", record); }
+bool is_staged_name(std::string_view record) { return record.ends_with(".staged"); }
+
 std::string state_volume_name(std::string_view vm) { return joined_name("persistent-state-for", vm); }
 
 std::string label_value(std::string_view name) {

@@ -97,6 +97,7 @@ class Stage {
         const auto failing = failing_calls.find(std::string(effect.path));
         if (failing == failing_calls.end() || effect.may_fail) continue;
         carried.error = {.reason = effect.soft_reason, .message = failing->second};
+        if (effect.others_follow) continue;
         return changed;
       }
       if (effect.verb == Verb::create && world.get(effect.resource, effect.ns, effect.name)) {
@@ -106,6 +107,7 @@ class Stage {
       carry_out(world, effect);
       changed = true;
     }
+    if (carried.error) return changed;
     for (const std::string& id : made.pass.unwanted_jobs) world.fake_disks.cancel(id);
     for (const DiskJob& job : made.pass.jobs) world.fake_disks.start(job);
     return changed;

@@ -85,7 +85,7 @@ Content read(const Turn& turn) {
 
 // --- the guest -------------------------------------------------------------------------------------------------------
 
-constexpr string_view freeze_failed = "freeze", unfreeze_failed = "unfreeze";
+constexpr string_view freeze_failed = "freeze", unfreeze_failed = "unfreeze", copy_failed = "copydisks";
 
 Effect guest_call(const Turn& turn, const State& state, string_view path, string_view failure) {
   return {.verb = Verb::call,
@@ -120,6 +120,8 @@ void drop_records(Pass& pass, const Turn& turn, const Content& content) {
   bool left = false;
   for (const Backup& backup : content.backups) {
     if (backup.is_underway()) pass.unwanted_jobs.push_back(backup.job);
+    if (const std::string staged = staged_name(backup.record); turn.world.disks().record(staged))
+      pass.jobs.push_back({.id = drop_job(staged), .work = RemoveRecord{.record = staged}});
     if (!backup.taken) continue;
     left = true;
     pass.jobs.push_back({.id = drop_job(backup.record), .work = RemoveRecord{.record = backup.record}});
@@ -129,10 +131,26 @@ void drop_records(Pass& pass, const Turn& turn, const Content& content) {
   if (left || !known) pass.look_again(limits::snapshot_retry);
 }
 
-bool is_name_fit(string_view name) { return dns1123_subdomain_defects(name).empty(); }
+bool is_name_fit(string_view name) { return dns1123_subdomain_defects(name).empty() && !is_staged_name(name); }
 
 bool may_try_again(const Backup& backup, Time now) {
   return !backup.is_failed() || now >= backup.work->changed + limits::snapshot_retry;
+}
+
+// SNAP-71: the node of a guest that runs writes the copies, all of one point in time, and the guest is thawed at once.
+// Claims that the guest does not have open are left to the jobs, which find that out.
+void copy_live(Pass& pass, const Turn& turn, const Content& content) {
+  if (!content.state->source.is_copied_by_node()) return;
+  Effect& effect = pass.add(guest_call(turn, *content.state, "copydisks", copy_failed));
+  effect.others_follow = true;  // the guest is thawed whatever became of it
+  Array copies(turn.storage);
+  for (const Backup& backup : content.backups)
+    if (!backup.taken) copies.emplace_back(Value({{"claim", backup.claim}, {"record", backup.record}}, turn.storage));
+  effect.document = Value({{"copies", std::move(copies)}}, turn.storage);
+  if (Effect* thaw = unfreeze(pass, turn, *content.state)) {
+    thaw->finish_decides = false;
+    thaw->may_fail = true;
+  }
 }
 
 // SNAP-44, SNAP-71, SNAP-73, SNAP-75
@@ -147,6 +165,7 @@ void take_records(Pass& pass, const Turn& turn, const Content& content) {
     if (first) {
       add_finalizer(pass, turn, kinds::snapshot_content, content.object, records_finalizer);
       freeze(pass, turn, *content.state);
+      copy_live(pass, turn, content);
       first = false;
     }
     pass.jobs.push_back({.id = backup.job,

@@ -30,6 +30,7 @@ Stage stage(std::string_view vm = stopped_vm, std::string_view snapshot = wanted
 Stage online(std::string_view conditions, std::string_view more = "{}") {
   Stage made = stage();
   made.put(kinds::revision, start_revision);
+  made.put(kinds::node, R"({"metadata":{"name":"node1","annotations":{"virtgate.io/copies-disks":"true"}}})");
   made.put(kinds::vmi,
            merged(merged(running_vmi, fmt::format(R"({{"status":{{"conditions":{}}}}})", conditions)), more));
   return made;
@@ -230,13 +231,16 @@ TEST(Snapshot, FreezesTheGuestIfThereIsAnAgent) {
     std::vector<std::string> calls;
   };
   const Row rows[] = {
-      {agent, "{}", R"(["GuestAgent","Online"])", {"freeze a", "unfreeze a"}},
-      {agent, R"({"status":{"fsFreezeStatus":"frozen"}})", R"(["GuestAgent","Online"])", {"unfreeze a"}},
-      {"[]", "{}", R"(["NoGuestAgent","Online"])", {}},
+      {agent, "{}", R"(["GuestAgent","Online"])", {"freeze a", "copydisks a", "unfreeze a", "unfreeze a"}},
+      {agent,
+       R"({"status":{"fsFreezeStatus":"frozen"}})",
+       R"(["GuestAgent","Online"])",
+       {"copydisks a", "unfreeze a", "unfreeze a"}},
+      {"[]", "{}", R"(["NoGuestAgent","Online"])", {"copydisks a"}},
       {R"([{"type":"AgentConnected","status":"True"},{"type":"Paused","status":"True"}])",
        "{}",
        R"(["Online","Paused"])",
-       {}},
+       {"copydisks a"}},
   };
   for (const Row& row : rows) {
     Stage s = online(row.conditions, row.more);
@@ -267,6 +271,31 @@ TEST(Snapshot, TellsWhyTheGuestCannotBeFrozen) {
   settle(s);
   EXPECT_EQ(phase(s), "Succeeded");
   EXPECT_EQ(s.text(kinds::snapshot, "s", "/status/error"), "");
+}
+
+// SNAP-71: one call for all disks, before any job; the guest is thawed whatever comes of it.
+TEST(Snapshot, OfARunningVmIsCopiedByItsNode) {
+  Stage s = online(agent);
+  s.failing_calls["copydisks"] = "another job of the VMI is running";
+  settle(s);
+  EXPECT_THAT(s.calls, ::testing::Contains("unfreeze a"));
+  EXPECT_EQ(s.text(kinds::snapshot, "s", "/status/error/message"), "another job of the VMI is running");
+  EXPECT_EQ(s.again, std::chrono::seconds(5));
+  EXPECT_THAT(s.world.fake_disks.asked, IsEmpty()) << "nobody copies a disk that is written to";
+  s.failing_calls.clear();
+  settle(s);
+  s.finish_jobs();
+  settle(s);
+  EXPECT_EQ(phase(s), "Succeeded");
+  // Nobody has it yet, or nobody has it any more: the jobs copy it, and the guest does not start meanwhile.
+  for (const std::string_view status :
+       {R"({"status":{"phase":"Pending","nodeName":null}})", R"({"status":{"phase":"Succeeded"}})",
+        R"({"status":{"phase":"Failed"}})", R"({"status":{"nodeName":"elsewhere"}})"}) {
+    Stage other = online("[]", status);
+    settle(other);
+    EXPECT_THAT(other.calls, IsEmpty()) << status;
+    EXPECT_FALSE(other.world.fake_disks.asked.empty()) << status;
+  }
 }
 
 // SNAP-48

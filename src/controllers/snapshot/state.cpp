@@ -23,6 +23,8 @@ Source source_of(const World& world, const Object& snapshot) {
   Source source{.name = text(vm::at(&snapshot, {"spec", "source"}), "name")};
   source.vm = world.get(kinds::vm, ns, source.name);
   source.vmi = world.get(kinds::vmi, ns, source.name);
+  if (const string_view node = text(source.vmi ? vm::status_of(*source.vmi) : nullptr, "nodeName"); !node.empty())
+    source.node = world.get(kinds::node, "", node);
   if (source.vm)
     source.locked = text(vm::status_of(*source.vm), "snapshotInProgress") == metadata_text(snapshot, "name") &&
                     has_finalizer(*source.vm, source_finalizer);
@@ -48,6 +50,10 @@ std::optional<Time> deadline_of(const Object& snapshot) {
 
 }  // namespace
 
+bool Source::is_copied_by_node() const {
+  const string_view phase = text(vmi ? vm::status_of(*vmi) : nullptr, "phase");
+  return node && annotation_of(*node, copies_disks_annotation) == "true" && phase != "Succeeded" && phase != "Failed";
+}
 bool Source::paused() const { return vmi && is_true(vm::status_of(*vmi), "Paused"); }
 bool Source::has_agent() const { return vmi && find_condition(vm::status_of(*vmi), "AgentConnected"); }
 bool Source::is_frozen() const { return vmi && text(vm::status_of(*vmi), "fsFreezeStatus") == "frozen"; }

@@ -22,9 +22,11 @@ struct Source {
   string_view name;
   const Object* vm = nullptr;
   const Object* vmi = nullptr;
-  bool locked = false;  // by this snapshot
+  const Object* node = nullptr;  // of the VMI
+  bool locked = false;           // by this snapshot
 
   bool online() const { return vmi != nullptr; }
+  bool is_copied_by_node() const;  // which has it, and may be writing its disks
   bool paused() const;
   bool has_agent() const;
   bool is_frozen() const;

@@ -109,9 +109,10 @@ ClaimState claim_state(const World& world, std::string_view ns, std::string_view
     if (phase == "WaitForFirstConsumer") return ClaimState::first_use;
     if (phase != "Succeeded" && phase != "PendingPopulation") return ClaimState::waiting;
   }
-  // STO-04: while somebody writes it, the guest waits.
-  const bool is_written = !world.disks().hold(ns, name).writer.empty();
-  return is_bound(*claim) && !is_written ? ClaimState::ready : ClaimState::waiting;
+  // STO-04: while somebody writes it, the guest waits; and while it is copied, since the guest would write to it.
+  const DiskHold hold = world.disks().hold(ns, name);
+  const bool is_free = hold.writer.empty() && hold.readers == 0;
+  return is_bound(*claim) && is_free ? ClaimState::ready : ClaimState::waiting;
 }
 
 std::vector<const json::Object*> data_volumes(const Draft& draft) {
