@@ -35,6 +35,7 @@ void end(Work& work) {
       remove_finalizer(work.pass, work.turn, kinds::restore, work.object, finalizer);
     return;
   }
+  drop_staged(work);
   release_target(work);
   work.show(false, words, false, words);
 }
@@ -95,6 +96,7 @@ void clean_up(Work& work) {
 // RST-14
 void complete(Work& work) {
   clean_up(work);
+  drop_staged(work);
   release_target(work);
   work.status["complete"] = true;
   vm::edit::set_text(work.status, "restoreTime", time_text(work.turn.now));

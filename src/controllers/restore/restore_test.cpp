@@ -166,10 +166,28 @@ TEST(Restore, InPlaceReplacesTheClaim) {
   EXPECT_EQ(s.text(kinds::claim, "c", "/metadata/uid"), "claim-uid") << "not before the data is there";
   s.world.fake_disks.records["n.v"].ready = true;
   settle(s);
+  EXPECT_EQ(s.text(kinds::claim, "c", "/metadata/uid"), "claim-uid") << "not before it is copied beside the old one";
+  s.finish_jobs();
+  settle(s);
   EXPECT_EQ(s.text(kinds::claim, "c", "/metadata/uid"), "uid-of-c");
   bind_claim(s, "c");
   settle(s);
   EXPECT_EQ(at(s, "/status/complete"), "true");
+}
+
+// RST-71
+TEST(Restore, InPlaceLeavesTheClaimAloneWhenTheCopyFails) {
+  Stage s = stage(merged(wanted, R"({"spec":{"volumeRestorePolicy":"InPlace"}})"));
+  settle(s);
+  s.world.fake_disks.fail("stage-record/n.v.staged", DiskError::no_space, "the disk of this host has no room");
+  settle(s);
+  EXPECT_EQ(s.text(kinds::claim, "c", "/metadata/uid"), "claim-uid");
+  EXPECT_THAT(progress(s), HasSubstr("no room"));
+  s.now += std::chrono::hours(1);
+  settle(s);
+  s.finish_jobs();
+  settle(s);
+  EXPECT_EQ(s.text(kinds::claim, "c", "/metadata/uid"), "uid-of-c") << "it is tried again";
 }
 
 TEST(Restore, TakesNoClaimThatIsNotItsOwn) {

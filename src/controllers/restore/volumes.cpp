@@ -160,9 +160,7 @@ Step create_claim(Work& work, const Object& entry, const Object& saved_claim) {
 Step replace_claim(Work& work, Object& entry, const Object& claim) {
   if (is_being_deleted(claim)) return Step::waits();
   const string_view name = metadata_text(claim, "name");
-  const auto record = find_record(work.turn, json::get_string_or(entry, "volumeSnapshotName"));
-  if (!record || !record->ready) return Step::wrong(fmt::format("the data for PVC {} is not there", name));  // RST-71
-  if (is_busy(work.world(), work.ns(), name, work.target)) {                                                 // RST-73
+  if (is_busy(work.world(), work.ns(), name, work.target)) {  // RST-73
     work.pass.look_again(limits::snapshot_retry);
     return Step::waits();
   }
@@ -200,6 +198,46 @@ Step wait_for_claim(const Work& work, const Object& claim) {
   return Step::wrong(fmt::format("PVC {} is in phase {}", metadata_text(claim, "name"), phase));
 }
 
+std::string stage_job(const std::string& staged) { return "stage-record/" + staged; }
+
+// RST-71: all data is copied beside what is there before the first claim goes, so that a copy that fails (a full disk,
+// say) leaves the VM as it was. What is left is quick, and is gone on with after a crash.
+Step stage_volume(Work& work, const Object& entry) {
+  const Object* claim = work.claim(json::get_string_or(entry, "persistentVolumeClaim"));
+  if (!claim || work.is_marked(*claim) || is_being_deleted(*claim)) return {};
+  const std::string record = record_name(work.ns(), json::get_string_or(entry, "volumeSnapshotName"));
+  const auto source = work.world().disks().record(record);
+  if (!source || !source->ready)
+    return Step::wrong(fmt::format("the data for PVC {} is not there", metadata_text(*claim, "name")));
+  const std::string staged = staged_name(record), id = stage_job(staged);
+  const auto there = work.world().disks().record(staged);
+  if (there && there->ready) return {};
+  const auto job = work.world().disks().job(id);
+  const bool is_failed = job && job->state == DiskJobState::failed;
+  if (!is_failed || work.turn.now >= job->changed + limits::snapshot_retry)
+    work.pass.jobs.push_back(
+        {.id = id, .claim = {.ns = work.ns(), .name = {}}, .work = StageRecord{.record = record, .as = staged}});
+  else
+    work.pass.look_again(limits::snapshot_retry);
+  return is_failed ? Step::wrong(job->message) : Step::waits();
+}
+
+Step stage_all(Work& work, const Array& restores) {
+  if (work.option("volumeRestorePolicy") != "InPlace") return {};
+  if (!work.world().disks().ready()) {
+    work.pass.look_again(limits::snapshot_retry);
+    return Step::waits();
+  }
+  Step all;
+  for (const Value& entry : restores) {
+    const Object* one = entry.if_object();
+    Step step = one ? stage_volume(work, *one) : Step();
+    if (step.state == Step::State::wrong) return step;
+    if (!step.is_done()) all = std::move(step);
+  }
+  return all;
+}
+
 Step restore_volume(Work& work, Object& entry) {
   const Object* backup = vm::named(backups_of(work.content), json::get_string_or(entry, "volumeName"), "volumeName");
   const Object* saved_claim = backup ? json::get_object(*backup, "persistentVolumeClaim") : nullptr;
@@ -214,11 +252,22 @@ Step restore_volume(Work& work, Object& entry) {
 
 }  // namespace
 
+void drop_staged(Work& work) {
+  Array* restores = json::get_array(work.status, "restores");
+  for (const Value& entry : restores ? *restores : Array()) {
+    const std::string staged = staged_name(record_name(work.ns(), json::get_string_or(entry, "volumeSnapshotName")));
+    if (work.world().disks().job(stage_job(staged))) work.pass.unwanted_jobs.push_back(stage_job(staged));
+    if (work.world().disks().record(staged))
+      work.pass.jobs.push_back({.id = "drop-record/" + staged, .work = RemoveRecord{.record = staged}});
+  }
+}
+
 Step restore_volumes(Work& work) {
   if (list_restores(work)) return Step::waits();
   Array* restores = json::get_array(work.status, "restores");
   Step all;
   if (!restores) return all;
+  if (Step staged = stage_all(work, *restores); !staged.is_done()) return staged;
   for (Value& entry : *restores) {
     Object* one = entry.if_object();
     const Step step = one ? restore_volume(work, *one) : Step::wrong("the status is damaged");

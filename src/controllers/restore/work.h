@@ -67,6 +67,8 @@ struct Work {
 
 // RST-11: claims of the snapshot's data.
 Step restore_volumes(Work& work);
+// Copies that nobody will be given any more.
+void drop_staged(Work& work);
 // RST-12: the VM.
 Step restore_target(Work& work);
 // RST-60

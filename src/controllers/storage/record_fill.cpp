@@ -34,18 +34,24 @@ bool waits_for_record(Pass& pass, const Turn& turn, const json::Object& claim, c
   const std::string id = fmt::format("restore-{}", metadata_text(claim, "uid"));
   if (disk.filled_by == id) return false;
   const std::string record = copies::record_name(turn.key.ns, source);
-  const auto found = dns1123_subdomain_defects(source).empty() ? turn.world.disks().record(record) : std::nullopt;
+  const auto found = dns1123_subdomain_defects(source).empty() && !copies::is_staged_name(source)
+                         ? turn.world.disks().record(record)
+                         : std::nullopt;
   if (!found || !found->ready) {
     pass.look_again(limits::snapshot_retry);
     return true;
   }
   if (const auto status = turn.world.disks().job(id); status && status->state == DiskJobState::failed)
     pass.tell(EventType::warning, "ProvisioningFailed", status->message);
+  // RST-71: a copy that was made beforehand is only moved.
+  const std::string staged = copies::staged_name(record);
+  const auto ready = turn.world.disks().record(staged);
+  const bool adopt = ready && ready->ready;
   ask(pass, turn,
       {.id = id,
        .claim = {.ns = turn.key.ns, .name = turn.key.name},
        .claim_uid = std::string(metadata_text(claim, "uid")),
-       .work = CopyFromRecord{.record = record, .size = disk.capacity}});
+       .work = CopyFromRecord{.record = adopt ? staged : record, .size = disk.capacity, .adopt = adopt}});
   return true;
 }
 
