@@ -14,6 +14,7 @@
 #include "base/base64.h"
 #include "base/disk_limits.h"
 #include "base/off_loop.h"
+#include "controllers/common/conditions.h"
 #include "controllers/copies/names.h"
 #include "controllers/exports/links.h"
 #include "controllers/vm/machine.h"
@@ -58,6 +59,10 @@ bool has_volume(const Object& exported, string_view name) {
   return link && controllers::vm::named(json::get_array(*link, "volumes"), name);
 }
 
+string_view ready_since(const Object* status) {
+  return text(controllers::find_condition(status, "Ready"), "lastTransitionTime");
+}
+
 // A download that cannot go on: the connection ends, so that nobody takes what came for the whole.
 [[noreturn]] void break_off(const std::string& why) { throw std::runtime_error("a download was broken off: " + why); }
 
@@ -75,7 +80,7 @@ class ExportService::Work {
     json::Document memory = json::Document();
     std::deque<json::Value> objects = {};  // stay where they are
     ExportPath path;
-    std::string uid, token;
+    std::string uid, token, ready_since;
     const Object* object = nullptr;
   };
   // One of a few downloads, and of fewer of one export.
@@ -110,7 +115,13 @@ class ExportService::Work {
   Result<void> find(Export& exported) const;
   Result<disks::Descriptor> open_volume(Export& exported) const;
   Result<std::string> record_of(Export& exported) const;
-  bool is_served(const Export& exported, Revision& seen) const;
+  // What the last look found; revision 0: there was none.
+  struct Seen {
+    std::string vm = {};  // whose disks they are; empty: of no VM
+    Revision revision = 0, vmi = 0;
+  };
+  bool is_running(const Export& exported, Seen& seen) const;
+  bool is_served(const Export& exported, Seen& seen) const;
   Task<void> answer(Call& call, Export& exported);
   Task<void> send(Call& call, const Export& exported, http::Response head, std::unique_ptr<ByteSource> bytes) const;
   Task<void> send_file(Call& call, const Export& exported, disks::Descriptor file) const;
@@ -144,6 +155,7 @@ Result<void> ExportService::Work::find(Export& exported) const {
     return fail(Status::not_found("export.kubevirt.io", "virtualmachineexports", exported.path.name));
   const Object* status = at(exported.object, {"status"});
   if (text(status, "phase") != "Ready") return fail(Status::unavailable("the export is not ready"));
+  exported.ready_since = ready_since(status);
   exported.uid = text(at(exported.object, {"metadata"}), "uid");
   const Object* secret = load(exported, kinds::secret, text(status, "tokenSecretRef"));
   const auto token = base64_decode(text(at(secret, {"data"}), "token"));
@@ -225,15 +237,28 @@ Result<disks::Descriptor> ExportService::Work::open_volume(Export& exported) con
   return std::move(*folder);
 }
 
-// EXP-84. `seen`: the revision at which it was; 0: none.
-bool ExportService::Work::is_served(const Export& exported, Revision& seen) const {
+// A VMI that is over does not write any more.
+bool ExportService::Work::is_running(const Export& exported, Seen& seen) const {
+  const ObjectPtr vmi = seen.vm.empty() ? nullptr : parts_.store.get(kinds::vmi, exported.path.ns, seen.vm);
+  if (!vmi || vmi->revision() == seen.vmi) return false;
+  seen.vmi = vmi->revision();
+  json::Document memory;
+  const json::Value now = resources::load_object(*vmi, memory.storage());
+  const string_view phase = text(at(now.if_object(), {"status"}), "phase");
+  return phase != "Succeeded" && phase != "Failed";
+}
+
+// EXP-84. The VMI is looked for here as well, since the export says only a moment later that its VM was started.
+bool ExportService::Work::is_served(const Export& exported, Seen& seen) const {
   const ObjectPtr stored = parts_.store.get(kinds::vm_export, exported.path.ns, exported.path.name);
-  if (!stored || stored->uid() != exported.uid) return false;
-  if (stored->revision() == seen) return true;
-  seen = stored->revision();
+  if (!stored || stored->uid() != exported.uid || is_running(exported, seen)) return false;
+  if (stored->revision() == seen.revision) return true;
+  seen.revision = stored->revision();
   json::Document memory;
   const json::Value now = resources::load_object(*stored, memory.storage());
-  return text(at(now.if_object(), {"status"}), "phase") == "Ready";
+  const Object* status = at(now.if_object(), {"status"});
+  // What was paused meanwhile may have been written to, so that what came and what would follow are two disks.
+  return text(status, "phase") == "Ready" && ready_since(status) == exported.ready_since;
 }
 
 // One piece at a time: read by a worker, written, and on with the next while the export is served.
@@ -241,15 +266,17 @@ Task<void> ExportService::Work::send(Call& call, const Export& exported, http::R
                                      std::unique_ptr<ByteSource> bytes) const {
   if (!co_await call.begin_stream(std::move(head))) co_return;
   std::vector<char> piece(limits::export_piece_bytes);
-  Revision seen = 0;
+  const Object* source = at(exported.object, {"spec", "source"});
+  Seen seen{.vm = text(source, "kind") == "VirtualMachine" ? std::string(text(source, "name")) : std::string()};
   while (!call.cancelled()) {
-    if (!is_served(exported, seen)) break_off("the export is not served any more");
     const auto got = co_await off_loop(call.core(), piece.size(), [&] { return bytes->read(piece); });
     if (!got && got.error().code == 429) {
       co_await call.core().sleep(limits::export_worker_wait);
       continue;
     }
     if (!got) break_off(got.error().message);
+    // After it was read: if nobody may write now, nobody did meanwhile.
+    if (!is_served(exported, seen)) break_off("the export is not served any more");
     if (*got == 0) co_return;
     if (!co_await call.write({piece.data(), *got})) co_return;
   }

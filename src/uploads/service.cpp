@@ -341,6 +341,12 @@ Task<Result<void>> UploadService::Work::carry_out(Call& call, const Endpoint& en
   const bool works = job && (job->state == DiskJobState::running || job->state == DiskJobState::waiting);
   if (!lease.taken() || works) co_return refuse(503, "another upload into this PVC is in progress");  // UPL-28
   if (auto received = co_await receive(call, *target, endpoint.form); !received) co_return received;
+  // UPL-02: bytes may have come for hours.
+  const auto still = look_at(*right);
+  if (!still || !still->ready || still->target.uid != target->uid) {
+    forget(*target);
+    co_return refuse(503, "the PVC is not ready for an upload any more: it was deleted, or a VMI uses it");
+  }
   co_return co_await convert(call, *target, async);
 }
 

@@ -178,7 +178,11 @@ void import(Work& work) {
 void upload(Work& work) {
   const auto status = work.turn.world.disks().job(work.id());
   if (status && status->state == DiskJobState::failed) return show_failure(work, *status);
-  if (waits_for_vmi(work, work.turn.key.ns, work.turn.key.name)) return;
+  if (waits_for_vmi(work, work.turn.key.ns, work.turn.key.name)) {
+    // It may have been ready before the VMI was there: nothing is received while a guest writes to it.
+    if (annotation_of(work.claim, mark::pod_ready) == "true") work.marks.annotate(mark::pod_ready, "false");
+    return;
+  }
   work.marks.annotate(mark::upload_pod, pod_name(work));
   work.marks.annotate(mark::pod_phase, "Running");
   work.marks.annotate(mark::pod_ready, "true");
@@ -225,7 +229,9 @@ void clone(Work& work) {
   const auto status = work.turn.world.disks().job(work.id());
   const json::Object* source = work.turn.world.get(kinds::claim, ns, name);
   const auto disk = source ? disk_of(work.turn.world, *source) : std::nullopt;
-  if (!status && (!is_populated(source, disk) || waits_for_vmi(work, ns, name))) {
+  const bool begun = status && status->state != DiskJobState::waiting;
+  if (!begun && (!is_populated(source, disk) || waits_for_vmi(work, ns, name))) {
+    if (status) work.pass.unwanted_jobs.push_back(work.id());  // the source was taken while it waited for its turn
     work.pass.look_again(look_interval);
     return show_waiting(work, "ContainerCreating", "");
   }
