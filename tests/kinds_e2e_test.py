@@ -123,6 +123,8 @@ CUSTOM = [
     ("cdi.kubevirt.io/v1beta1", "cdiconfigs", False, {"kind": "CDIConfig", "spec": {"filesystemOverhead": {"global": "0.06"}}}, None),
     ("cdi.kubevirt.io/v1beta1", "storageprofiles", False, {"kind": "StorageProfile", "spec": {
         "claimPropertySets": [{"accessModes": ["ReadWriteMany"], "volumeMode": "Block"}]}}, None),
+    ("cdi.kubevirt.io/v1beta1", "dataimportcrons", True, {"kind": "DataImportCron", "spec": {"schedule": "@daily", "managedDataSource": "os", "template": {
+        "spec": {"source": {"registry": {"url": "docker://quay.io/os"}}, "storage": {"resources": {"requests": {"storage": "1Gi"}}}}}}}, None),
 ]
 
 

@@ -13,6 +13,7 @@
 #include "controllers/storage/data_source.h"
 #include "controllers/storage/data_volume.h"
 #include "controllers/storage/fill.h"
+#include "controllers/storage/import_cron.h"
 #include "controllers/storage/storage_profile.h"
 #include "controllers/vm/vm_controller.h"
 #include "controllers/vmi/vmi.h"
@@ -37,6 +38,7 @@ std::span<const Controller> all() {
                                            upload_controller(),
                                            clone_controller(),
                                            data_source_controller(),
+                                           import_cron_controller(),
                                            storage_profile_controller(),
                                            snapshot_controller(),
                                            snapshot_content_controller(),
@@ -47,9 +49,9 @@ std::span<const Controller> all() {
 }
 
 std::span<const Controller> of_storage() {
-  static const Controller controllers[] = {data_volume_controller(),    claim_controller(), import_controller(),
-                                           upload_controller(),         clone_controller(), data_source_controller(),
-                                           storage_profile_controller()};
+  static const Controller controllers[] = {
+      data_volume_controller(), claim_controller(),       import_controller(),      upload_controller(),
+      clone_controller(),       data_source_controller(), import_cron_controller(), storage_profile_controller()};
   return controllers;
 }
 

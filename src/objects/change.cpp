@@ -14,6 +14,7 @@
 #include "json/access.h"
 #include "objects/admission_stage.h"
 #include "objects/commit.h"
+#include "objects/data_import_crons.h"
 #include "objects/data_volumes.h"
 #include "objects/decode.h"
 #include "objects/deletion.h"
@@ -85,6 +86,9 @@ Result<std::optional<ObjectDraft>> judge(ObjectRequest& request, const json::Val
   const auto judged = run_admission(admission_request(request, Stage::validate, wanted, old), request.backend.admission,
                                     request.storage(), request.warnings);
   if (!judged) return fail(judged.error());
+  if (request.resource.key == data_import_crons_key)
+    if (auto checked = check_changed_import_cron(request, old.get_object(), wanted.get_object()); !checked)
+      return fail(std::move(checked.error()));
   if (request.resource.key == data_volumes_key && request.subresource.empty())
     if (auto checked = check_changed_data_volume(request, old.get_object(), wanted.get_object()); !checked)
       return fail(std::move(checked.error()));

@@ -16,6 +16,7 @@
 #include "objects/admission_stage.h"
 #include "objects/change.h"
 #include "objects/commit.h"
+#include "objects/data_import_crons.h"
 #include "objects/data_volumes.h"
 #include "objects/decode.h"
 #include "objects/draft.h"
@@ -271,6 +272,9 @@ Task<Result<ObjectPtr>> create_object(ObjectRequest& request, json::Value object
   if (auto judged = co_await off_loop_with_lookups(request, bytes, [&] { return judge(request, named->name, object); });
       !judged)
     co_return fail(std::move(judged.error()));
+  if (request.resource.key == data_import_crons_key)
+    if (auto checked = co_await check_new_import_cron(request, named->name, members); !checked)
+      co_return fail(std::move(checked.error()));
   if (request.resource.key == data_volumes_key)
     if (auto checked = co_await check_new_data_volume(request, named->name, members); !checked)
       co_return fail(std::move(checked.error()));

@@ -307,6 +307,8 @@ Task<Result<void>> may_clone_from(ObjectRequest& request, std::string_view ns) {
        .rule = "DV-25"});
 }
 
+}  // namespace
+
 Task<Result<void>> may_clone(ObjectRequest& request, const json::Object& object) {
   const auto others = cloned_namespaces(request, object);
   if (!others) co_return fail(others.error());
@@ -314,8 +316,6 @@ Task<Result<void>> may_clone(ObjectRequest& request, const json::Object& object)
     if (auto allowed = co_await may_clone_from(request, ns); !allowed) co_return fail(std::move(allowed.error()));
   co_return Result<void>();
 }
-
-}  // namespace
 
 std::optional<StatusCause> find_data_volume_defect(const json::Object& object) {
   const json::Object* all = inside(&object, "spec");

@@ -18,6 +18,8 @@ std::optional<StatusCause> find_data_volume_defect(const json::Object& data_volu
 
 // The same, and what other objects and roles say (DV-19, DV-25).
 Task<Result<void>> check_new_data_volume(ObjectRequest& request, std::string_view name, const json::Object& object);
+// DV-25 alone: whether the user may have the data that a DataVolume like this names.
+Task<Result<void>> may_clone(ObjectRequest& request, const json::Object& object);
 // DV-20
 Result<void> check_changed_data_volume(const ObjectRequest& request, const json::Object& old,
                                        const json::Object& wanted);

@@ -111,4 +111,19 @@ std::expected<DiskWork, std::string> import_work(const World& world, const json:
                     .insecure = annotation_of(claim, mark::import_insecure) == "true"};
 }
 
+std::expected<ReadDigest, std::string> digest_work(const World& world, std::string_view ns,
+                                                   const json::Object& registry) {
+  auto account = read_account(world, ns, json::get_string_or(registry, "secretRef"));
+  if (!account) return std::unexpected(account.error());
+  auto authorities = read_authorities(world, ns, json::get_string_or(registry, "certConfigMap"));
+  if (!authorities) return std::unexpected(authorities.error());
+  const std::string url(json::get_string_or(registry, "url"));
+  return ReadDigest{.from = {.target = {},
+                             .url = url,
+                             .user = std::move(account->user),
+                             .password = std::move(account->password),
+                             .authorities = std::move(*authorities),
+                             .insecure = is_insecure_registry(world, url)}};
+}
+
 }  // namespace vg::controllers::storage

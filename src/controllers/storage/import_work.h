@@ -12,4 +12,8 @@ namespace vg::controllers::storage {
 std::expected<DiskWork, std::string> import_work(const World& world, const json::Object& claim,
                                                  const ImageTarget& target);
 
+// The same of the source of a DataVolume, where there is no claim yet: which version does the registry have?
+std::expected<ReadDigest, std::string> digest_work(const World& world, std::string_view ns,
+                                                   const json::Object& registry);
+
 }  // namespace vg::controllers::storage

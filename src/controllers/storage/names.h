@@ -43,6 +43,11 @@ inline constexpr std::string_view adoption = "cdi.kubevirt.io/allowClaimAdoption
 inline constexpr std::string_view clone_type = "cdi.kubevirt.io/cloneType";
 inline constexpr std::string_view clone_fallback = "cdi.kubevirt.io/cloneFallbackReason";
 inline constexpr std::string_view permissive_clone = "cdi.kubevirt.io/permissiveClone";
+inline constexpr std::string_view bind_at_once = "cdi.kubevirt.io/storage.bind.immediate.requested";
+inline constexpr std::string_view wanted_digest = "cdi.kubevirt.io/storage.import.sourceDesiredDigest";
+inline constexpr std::string_view last_cron_time = "cdi.kubevirt.io/storage.import.lastCronTime";
+inline constexpr std::string_view next_cron_time = "cdi.kubevirt.io/storage.import.nextCronTime";
+inline constexpr std::string_view last_use_time = "cdi.kubevirt.io/storage.import.lastUseTime";
 inline constexpr std::string_view clone_request = "k8s.io/CloneRequest";
 inline constexpr std::string_view clone_of = "k8s.io/CloneOf";
 // Ours: which failure of the job was counted last.
