@@ -280,7 +280,7 @@ class Storage(e2e.Scratch):
         for claim, words in (("backing", "backing file"), ("huge", "too small"), ("bomb", "too small"), ("missing", "expected status code 200, got 404"), ("to", "redirects"), ("cloud", "nothing is imported from")):
             self.until(f"the refusal of {claim}", lambda: self.condition(claim, "Running").get("reason") == "Error")
             self.assertIn(words, self.condition(claim, "Running")["message"])
-            self.assertEqual(self.show(claim)["status"]["restartCount"], 1)
+            self.assertGreaterEqual(self.show(claim)["status"]["restartCount"], 1)  # it may have been tried again by now
             self.assertFalse(os.path.exists(os.path.join(self.disk(claim), "disk.img")))
             self.assertEqual([name for name in os.listdir(self.disk(claim)) if name.startswith(".part")], [])
 

@@ -155,9 +155,9 @@ class More(base.Storage):
             self.until("no file left", lambda: os.listdir(self.disk(claim)) in (["note.json"], [".download", "note.json"], ["note.json", ".download"]))
 
     def mount_small_disk(self):
-        """A disk of 192 MiB for the claims; 64 of them are the reserve."""
+        """A disk of 112 MiB for the claims; 64 of them are the reserve."""
         folder = os.path.join(self.state, "disks")
-        if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=192m", "tmpfs", folder], capture_output=True).returncode != 0:
+        if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=112m", "tmpfs", folder], capture_output=True).returncode != 0:
             self.skipTest("a small disk cannot be mounted here")
         self.addCleanup(subprocess.run, ["umount", "-l", folder], capture_output=True)
 
@@ -178,15 +178,15 @@ class More(base.Storage):
                 least[0] = min(least[0], room.f_bavail * room.f_frsize)
         threading.Thread(target=watch, daemon=True).start()
         self.addCleanup(over.set)
-        bomb = subprocess.run(["sh", "-c", "head -c 110000000 /dev/urandom | gzip -1"], capture_output=True, check=True).stdout
+        bomb = subprocess.run(["sh", "-c", "head -c 42000000 /dev/urandom | gzip -1"], capture_output=True, check=True).stdout
         Files.files["bomb.gz"] = bomb
-        self.good(self.volume("endless", {"http": {"url": self.url + "endless"}}, size="100Mi"))
+        self.good(self.volume("endless", {"http": {"url": self.url + "endless"}}, size="40Mi"))
         self.until("the end of the download", lambda: self.condition("endless", "Running").get("reason") == "Error")
         self.assertRegex(self.condition("endless", "Running")["message"], "too small to contain image|no room")
         self.good(self.ask("DELETE", f"{VOLUMES}/endless"))
         self.until("room", lambda: not os.path.exists(self.disk("endless")))
         # The packed file fits, and what is in it fits its claim; both together do not fit the disk.
-        self.good(self.volume("bomb", {"http": {"url": self.url + "bomb.gz"}}, size="110Mi"))
+        self.good(self.volume("bomb", {"http": {"url": self.url + "bomb.gz"}}, size="42Mi"))
         self.until("the end of the unpacking", lambda: self.condition("bomb", "Running").get("reason") == "Error")
         self.assertIn("no room", self.condition("bomb", "Running")["message"])
         self.assertGreater(least[0], 8 * MIB, "the store of the server is on such a disk")
