@@ -8,12 +8,15 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/phrases.h"
+#include "base/random.h"
 #include "base/time_rfc3339.h"
 #include "catalog/catalog.h"
 #include "engine/elsewhere.h"
 #include "engine/event_sink.h"
+#include "engine/event_text.h"
 #include "json/access.h"
 #include "json/write.h"
+#include "objects/commit.h"
 #include "objects/draft.h"
 #include "objects/object_writes.h"
 
@@ -137,34 +140,64 @@ Task<Result<Revision>> Carrier::write_somewhere(const Effect& effect, std::strin
   co_return co_await write(parts_.core, effect, host);
 }
 
-Task<void> Carrier::tell(const controllers::EventObject& involved, const controllers::Event& event,
-                         EventSource source) {
-  if (parts_.sink && parts_.sink->take(involved, event, source)) co_return;
-  if (event.once && parts_.events.knows(involved, event, source)) co_return;
-  json::LeasedArena arena;
+// A new event without a word of judgement, for there is nothing to judge: its text is known (event_text.h), quotas are
+// counted by the store, and no policy is there to be asked. Absent when it has to go the ordinary way.
+Task<std::optional<Result<void>>> Carrier::store_plain(const EventPlace& place,
+                                                       const controllers::EventObject& involved,
+                                                       const controllers::Event& event, EventSource source,
+                                                       std::string_view now) {
+  if (!place.is_new || parts_.backend.policies.current()) co_return std::nullopt;
+  auto draft = plain_event({.ns = place.ns,
+                            .name = place.name,
+                            .uid = uuid_v4(),
+                            .involved = involved,
+                            .event = event,
+                            .source = source,
+                            .manager = manager_of(Account::controller),
+                            .now = now});
+  if (!draft) co_return std::nullopt;
+  Transaction transaction;
+  transaction.writes.push_back({.kind = WriteKind::create,
+                                .key = {std::string(controllers::kinds::event), place.ns, place.name},
+                                .object = std::move(*draft)});
+  transaction.preconditions.push_back({.key = {"namespaces", "", place.ns}, .not_deleting = true});
+  const auto outcome = co_await commit(parts_.backend.commits, parts_.core, std::move(transaction));
+  co_return outcome ? Result<void>() : Result<void>(fail(outcome.error()));
+}
+
+Task<Result<void>> Carrier::store(const EventPlace& place, const controllers::EventObject& involved,
+                                  const controllers::Event& event, EventSource source) {
   const std::string now =
       print_rfc3339({.seconds = Timestamp::from(parts_.backend.clock.wall_now()).seconds, .nanoseconds = 0});
-  EventWrite wanted = parts_.events.write(involved, event, source, now, ++serial_, arena.storage());
+  if (auto stored = co_await store_plain(place, involved, event, source, now)) co_return std::move(*stored);
+  json::LeasedArena arena;
+  EventWrite wanted = event_write(place, involved, event, source, now, arena.storage());
   const resources::Resource& resource = *resources::find_resource(controllers::kinds::event);
   const std::string_view named = wanted.is_new ? std::string_view() : std::string_view(wanted.name);
   resources::ObjectRequest request(parts_.backend, parts_.core, nullptr, resource, resource.kind->storage_version(),
                                    controller_, {.ns = wanted.ns, .name = named});
   request.manager = manager_of(Account::controller);
-  Result<void> written;
   if (wanted.is_new) {
     const auto made = co_await create(request, {.object = std::move(wanted.document)});
-    if (!made) written = fail(made.error());
-  } else {
-    const resources::Patch counted{.format = resources::PatchFormat::merge_patch, .document = wanted.document};
-    const auto patched = co_await patch(request, counted);
-    if (!patched) written = fail(patched.error());
+    co_return made ? Result<void>() : Result<void>(fail(made.error()));
   }
+  const resources::Patch counted{.format = resources::PatchFormat::merge_patch, .document = wanted.document};
+  const auto patched = co_await patch(request, counted);
+  co_return patched ? Result<void>() : Result<void>(fail(patched.error()));
+}
+
+Task<void> Carrier::tell(const controllers::EventObject& involved, const controllers::Event& event,
+                         EventSource source) {
+  if (parts_.sink && parts_.sink->take(involved, event, source)) co_return;
+  if (event.once && parts_.events.knows(involved, event, source)) co_return;
+  const EventPlace place = parts_.events.place(involved, event, source, ++serial_);
+  const Result<void> written = co_await store(place, involved, event, source);
   if (written) co_return;
-  parts_.events.forget(wanted.ns, wanted.name);
+  parts_.events.forget(place.ns, place.name);
   // Nobody waits for an event: what it is about happened all the same.
-  if (!wanted.is_new && written.error().code != 404)  // else it was old, and is gone
+  if (!place.is_new && written.error().code != 404)  // else it was old, and is gone
     log::info("an event could not be counted", {{"reason", event.reason}, {"cause", written.error().message}});
-  if (wanted.is_new)
+  if (place.is_new)
     log::info("an event could not be stored", {{"reason", event.reason}, {"cause", written.error().message}});
   else
     co_await tell(involved, event, source);

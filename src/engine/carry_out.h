@@ -52,6 +52,11 @@ class Carrier {
   Task<Result<Revision>> write_somewhere(const controllers::Effect& effect, std::string_view host);
   Task<Result<Revision>> call(const controllers::Effect& effect);
   User writer(const controllers::Effect& effect, std::string_view host) const;
+  Task<std::optional<Result<void>>> store_plain(const EventPlace& place, const controllers::EventObject& involved,
+                                                const controllers::Event& event, EventSource source,
+                                                std::string_view now);
+  Task<Result<void>> store(const EventPlace& place, const controllers::EventObject& involved,
+                           const controllers::Event& event, EventSource source);
   Task<void> tell(const controllers::EventObject& involved, const controllers::Event& event, EventSource source);
 
   Parts parts_;

@@ -9,17 +9,13 @@ namespace {
 
 constexpr std::string_view cluster_events_namespace = "default";  // as Kubernetes has it for objects without one
 
-std::string_view type_name(controllers::EventType type) {
-  return type == controllers::EventType::normal ? "Normal" : "Warning";
-}
-
 std::string key_of(const controllers::EventObject& involved, const controllers::Event& event,
                    const EventSource& source) {
   return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", involved.uid, involved.name, involved.kind, event.reason,
                      type_name(event.type), source.component, event.message);
 }
 
-json::Value new_event(const EventWrite& to, const controllers::EventObject& involved, const controllers::Event& event,
+json::Value new_event(const EventPlace& to, const controllers::EventObject& involved, const controllers::Event& event,
                       const EventSource& source, std::string_view now, const json::StoragePtr& storage) {
   json::Object from({{"component", source.component}}, storage);
   if (!source.host.empty()) from["host"] = source.host;
@@ -48,24 +44,22 @@ json::Value new_event(const EventWrite& to, const controllers::EventObject& invo
 
 }  // namespace
 
-EventWrite EventRecorder::write(const controllers::EventObject& involved, const controllers::Event& event,
-                                const EventSource& source, std::string_view now, std::uint64_t serial,
-                                const json::StoragePtr& storage) {
+std::string_view type_name(controllers::EventType type) {
+  return type == controllers::EventType::normal ? "Normal" : "Warning";
+}
+
+EventPlace EventRecorder::place(const controllers::EventObject& involved, const controllers::Event& event,
+                                const EventSource& source, std::uint64_t serial) {
   std::string key = key_of(involved, event, source);
   if (const auto found = by_key_.find(key); found != by_key_.end()) {
     recent_.splice(recent_.begin(), recent_, found->second);
     Known& known = *found->second;
     ++known.count;
-    return {.is_new = false,
-            .ns = known.ns,
-            .name = known.name,
-            .document = json::Value({{"count", known.count}, {"lastTimestamp", now}}, storage)};
+    return {.is_new = false, .ns = known.ns, .name = known.name, .count = known.count};
   }
-  EventWrite made{.is_new = true,
+  EventPlace made{.is_new = true,
                   .ns = std::string(involved.ns.empty() ? cluster_events_namespace : involved.ns),
-                  .name = fmt::format("{}.{:016x}", involved.name, serial),
-                  .document = {}};
-  made.document = new_event(made, involved, event, source, now, storage);
+                  .name = fmt::format("{}.{:016x}", involved.name, serial)};
   recent_.push_front({.key = key, .ns = made.ns, .name = made.name, .count = 1});
   by_key_.emplace(std::move(key), recent_.begin());
   if (recent_.size() > limits::remembered_events_max) {
@@ -73,6 +67,16 @@ EventWrite EventRecorder::write(const controllers::EventObject& involved, const 
     recent_.pop_back();
   }
   return made;
+}
+
+EventWrite event_write(const EventPlace& place, const controllers::EventObject& involved,
+                       const controllers::Event& event, const EventSource& source, std::string_view now,
+                       const json::StoragePtr& storage) {
+  return {.is_new = place.is_new,
+          .ns = place.ns,
+          .name = place.name,
+          .document = place.is_new ? new_event(place, involved, event, source, now, storage)
+                                   : json::Value({{"count", place.count}, {"lastTimestamp", now}}, storage)};
 }
 
 bool EventRecorder::knows(const controllers::EventObject& involved, const controllers::Event& event,

@@ -18,6 +18,15 @@ struct EventSource {
   std::string_view host = {};
 };
 
+std::string_view type_name(controllers::EventType type);
+
+// Where an event belongs: into a new object, or on the count of the one that is there.
+struct EventPlace {
+  bool is_new = true;
+  std::string ns, name;
+  std::uint32_t count = 1;
+};
+
 // What is to be written for an event: a new object, or a patch of the one that is there.
 struct EventWrite {
   bool is_new = true;
@@ -25,12 +34,21 @@ struct EventWrite {
   json::Value document;  // the event, or a merge patch
 };
 
+EventWrite event_write(const EventPlace& place, const controllers::EventObject& involved,
+                       const controllers::Event& event, const EventSource& source, std::string_view now,
+                       const json::StoragePtr& storage);
+
 // Remembers the last events, so that a repetition becomes a higher count. One thread.
 class EventRecorder {
  public:
-  // `now`: RFC 3339 with whole seconds. `serial`: something that no other event has, for its name.
+  // `serial`: something that no other event has, for its name.
+  EventPlace place(const controllers::EventObject& involved, const controllers::Event& event, const EventSource& source,
+                   std::uint64_t serial);
+  // The same, and what is to be written. `now`: RFC 3339 with whole seconds.
   EventWrite write(const controllers::EventObject& involved, const controllers::Event& event, const EventSource& source,
-                   std::string_view now, std::uint64_t serial, const json::StoragePtr& storage);
+                   std::string_view now, std::uint64_t serial, const json::StoragePtr& storage) {
+    return event_write(place(involved, event, source, serial), involved, event, source, now, storage);
+  }
   // The same was told before, and is remembered.
   bool knows(const controllers::EventObject& involved, const controllers::Event& event,
              const EventSource& source) const;
