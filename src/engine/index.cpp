@@ -1,5 +1,6 @@
 #include "engine/index.h"
 
+#include <cstring>
 #include <set>
 #include <vector>
 
@@ -67,8 +68,10 @@ void Index::put(std::string_view resource, const json::Object& object) {
 
 // A VM that names no claim is not opened: most have none, and VMs change often while they start.
 void Index::put_vm(const StoredObject& vm) {
-  if (!vm.json().contains(R"("claimName")") && !vm.json().contains(R"("dataVolume")"))
-    return kept_.vm_claims.forget(vm.ns(), vm.name());
+  const auto names = [text = vm.json()](std::string_view member) {
+    return ::memmem(text.data(), text.size(), member.data(), member.size()) != nullptr;
+  };
+  if (!names(R"("claimName")") && !names(R"("dataVolume")")) return kept_.vm_claims.forget(vm.ns(), vm.name());
   const OpenedPtr opened = opened_.open(vm);
   kept_.vm_claims.put(vm.ns(), vm.name(), controllers::template_claims_of(opened->root().get_object()));
 }

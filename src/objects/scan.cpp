@@ -1,5 +1,6 @@
 #include "objects/scan.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "json/arena.h"
@@ -45,7 +46,9 @@ std::size_t skip_value(std::string_view json, std::size_t at) {
   return depth == 0 ? at : npos;
 }
 
-std::optional<std::string_view> member(std::string_view json, std::string_view name) {
+// Where the value of the member begins, and all that comes behind that: whoever goes on inside of it need not know
+// where it ends.
+std::optional<std::string_view> from_member(std::string_view json, std::string_view name) {
   if (!json.starts_with('{')) return std::nullopt;
   std::size_t at = 1;
   while (at < json.size() && json[at] == '"') {
@@ -53,10 +56,9 @@ std::optional<std::string_view> member(std::string_view json, std::string_view n
     if (key_end == npos || key_end >= json.size() || json[key_end] != ':') return std::nullopt;
     const std::string_view key = json.substr(at + 1, key_end - at - 2);
     const std::size_t value = key_end + 1;
+    if (key == name) return json.substr(value);
     const std::size_t end = skip_value(json, value);
-    if (end == npos) return std::nullopt;
-    if (key == name) return json.substr(value, end - value);
-    if (end >= json.size() || json[end] != ',') return std::nullopt;
+    if (end == npos || end >= json.size() || json[end] != ',') return std::nullopt;
     at = end + 1;
   }
   return std::nullopt;
@@ -67,11 +69,16 @@ std::optional<std::string_view> member(std::string_view json, std::string_view n
 std::optional<std::string_view> scan_value(std::string_view json, std::span<const std::string_view> path) {
   std::optional<std::string_view> at = json;
   for (const std::string_view name : path) {
-    at = member(*at, name);
+    at = from_member(*at, name);
     if (!at) return std::nullopt;
   }
-  return at;
+  if (path.empty()) return at;
+  const std::size_t end = skip_value(*at, 0);
+  if (end == npos) return std::nullopt;
+  return at->substr(0, end);
 }
+
+std::size_t end_of_value(std::string_view json, std::size_t at) { return std::min(skip_value(json, at), json.size()); }
 
 std::string scan_text(std::string_view json, std::span<const std::string_view> path) {
   const auto value = scan_value(json, path);
