@@ -314,18 +314,23 @@ void merge(Object& target, const Object& patch) {
 }  // namespace
 
 Result<void> apply_json_patch(Value& document, const Value& patch) {
+  Value work(document, document.storage());
+  auto applied = apply_json_patch_in_place(work, patch);
+  if (applied) document = std::move(work);
+  return applied;
+}
+
+Result<void> apply_json_patch_in_place(Value& document, const Value& patch) {
   const Array* list = patch.if_array();
   if (!list) return fail(Status::bad_request("a JSON patch must be a list of objects with \"op\" and \"path\""));
   const auto operations = read_operations(*list);
   if (!operations) return fail(operations.error());
-  Value work(document, document.storage());
-  Run run(work);
+  Run run(document);
   for (std::size_t i = 0; i < operations->size(); ++i) {
     if (const auto refusal = run.execute((*operations)[i])) {
       return fail(failed_operation(i, (*list)[i].if_object(), *refusal));
     }
   }
-  document = std::move(work);
   return {};
 }
 

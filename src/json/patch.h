@@ -1,8 +1,8 @@
 // JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7386), with the semantics that kube-apiserver gives them, so that a
 // patch does the same in both modes.
 //
-// All functions change the document completely or, when they refuse, not at all. What they put into it is copied to
-// the document's own storage.
+// Functions change the document completely or, when they refuse, not at all, unless they say otherwise. What they put
+// into it is copied to the document's own storage.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +23,8 @@ namespace vg::json {
 // Refusals: 400 when the patch is no list of operations, 413 when it has too many, 422 Invalid when an operation is
 // malformed or fails; the message then names the operation.
 Result<void> apply_json_patch(Value& document, const Value& patch);
+// The same for whoever throws the document away after a refusal, which may leave it half-changed.
+Result<void> apply_json_patch_in_place(Value& document, const Value& patch);
 
 // A null removes a member. What the patch adds loses its nulls first, also those of objects in lists, which the RFC
 // would keep. Refusals: 400 when the patch is no object.

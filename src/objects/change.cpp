@@ -66,6 +66,8 @@ Result<void> prepare(ObjectRequest& request, const StoredObject& current, const 
   if (large && request.subresource.empty())
     if (auto fits = check_size_early(current.name(), wanted.get_object()); !fits) return fits;
   if (!managed_fields) managed_fields = track(request, old, wanted, write);
+  // Put there again below; until then they are only copied.
+  if (managed_fields) json::erase(metadata_of(wanted.get_object()), "managedFields");
   const auto mutated = run_admission(admission_request(request, Stage::mutate, wanted, old), request.backend.admission,
                                      request.storage(), request.warnings);
   if (!mutated) return fail(mutated.error());

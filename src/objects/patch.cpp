@@ -129,7 +129,7 @@ Result<void> judge_patch(ObjectRequest& request, const FieldProblems& problems) 
 Result<void> apply_patch(json::Value& object, const Patch& patch, const api::Type& type) {
   switch (patch.format) {
     case PatchFormat::json_patch:
-      return json::apply_json_patch(object, patch.document);
+      return json::apply_json_patch_in_place(object, patch.document);
     case PatchFormat::strategic_merge_patch:
       return json::apply_strategic_patch(object, patch.document, merge_rules(type));
     default:

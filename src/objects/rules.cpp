@@ -38,10 +38,19 @@ void take_member(json::Object& to, const json::Object& from, std::string_view na
     json::erase(to, name);
 }
 
+bool same_but_status(const json::Object& object, const json::Object& old) {
+  const auto others = [](const json::Object& of) { return of.size() - (of.contains("status") ? 1 : 0); };
+  return others(object) == others(old) && std::ranges::all_of(old, [&](const auto& member) {
+           const json::Value* value = json::find(object, member.key());
+           return member.key() == "status" || (value && json::equal(*value, member.value()));
+         });
+}
+
 // A custom kind's status subresource changes nothing else; one of Kubernetes' own also takes labels, annotations and
 // finalizers.
 void keep_all_but_status(json::Value& object, const json::Value& old, bool custom) {
   json::Object& wanted = object.get_object();
+  if (custom && same_but_status(wanted, old.get_object())) return;  // as after a patch of the status
   json::Object kept(old.get_object(), object.storage());
   take_member(kept, wanted, "status");
   if (!custom) {
