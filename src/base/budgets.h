@@ -155,8 +155,9 @@ inline constexpr std::size_t kept_fields_max = 128;
 inline constexpr std::size_t requests_together_max = 16;
 // Enough for a burst of busy streams (2 MiB on each core); more go back to the allocator.
 inline constexpr std::size_t kept_stream_buffers_max = 64;
-// Requests that wait for something hold theirs meanwhile; more than a few at once are rare, and each costs 64 KiB.
-inline constexpr std::size_t kept_arenas_max = 4;
+// Requests and passes of controllers that wait for the store hold theirs meanwhile. Each costs 64 KiB, and giving one
+// back makes the allocator go through all that is free.
+inline constexpr std::size_t kept_arenas_max = 16;
 // More service accounts than a machine has. When it is full it starts anew.
 inline constexpr std::size_t checked_tokens_max = 4096;
 // Quotas that are kept as they were read, of all namespaces.
