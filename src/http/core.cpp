@@ -140,7 +140,7 @@ class Loop final : public EventLoop {
       coroutine_ = coroutine;
       position_ = loop_.sleepers_.emplace(until_, this);
       queued_ = true;
-      loop_.arm_timer();
+      loop_.see_to(until_);
     }
     void await_resume() const {}
     void wake() {
@@ -157,6 +157,21 @@ class Loop final : public EventLoop {
     std::coroutine_handle<> coroutine_;
   };
 
+  // Whoever only lets others go first does so a thousand times a second: going to the end of the line takes no timer,
+  // which would be two system calls.
+  void see_to(Clock::time_point until) {
+    if (until > Clock::now()) return arm_timer();
+    if (std::exchange(waking_, true)) return;
+    asio::post(context_, [this] {
+      waking_ = false;
+      wake_sleepers(Clock::now());
+    });
+  }
+
+  void wake_sleepers(Clock::time_point now) {
+    while (!sleepers_.empty() && sleepers_.begin()->first <= now) sleepers_.begin()->second->wake();
+  }
+
   // One timer of the reactor serves all sleepers and the sweep.
   void arm_timer() {
     Clock::time_point due = next_sweep_;
@@ -172,7 +187,7 @@ class Loop final : public EventLoop {
   void on_timer() {
     armed_until_ = Clock::time_point::max();
     const auto now = Clock::now();
-    while (!sleepers_.empty() && sleepers_.begin()->first <= now) sleepers_.begin()->second->wake();
+    wake_sleepers(now);
     if (next_sweep_ <= now) sweep(now);
     arm_timer();
   }
@@ -197,6 +212,7 @@ class Loop final : public EventLoop {
   Options options_;
   Clock::time_point next_sweep_ = Clock::time_point::max();
   Clock::time_point armed_until_ = Clock::time_point::max();
+  bool waking_ = false;  // wake_sleepers is on its way
 };
 
 }  // namespace
