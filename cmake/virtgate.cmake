@@ -243,7 +243,9 @@ function(virtgate_program NAME FOLDER)
   if(CMAKE_BUILD_TYPE STREQUAL "Release")  # sanitizers want the shared ones
     target_link_options(${NAME} PRIVATE -static-libstdc++ -static-libgcc)
   endif()
-  target_link_libraries(${NAME} PRIVATE vg_${parts})
+  # Libraries of files that it does not call are not loaded: those that read XML are several megabytes.
+  target_link_options(${NAME} PRIVATE -Wl,--as-needed)
+  target_link_libraries(${NAME} PRIVATE vg_${FOLDER})
   if(tests AND GTest_FOUND)
     virtgate_joined(joined ${parts}_test ${VIRTGATE_JOINED_TESTS_MAX} ${tests})
     virtgate_test(${parts}_test ${joined})
