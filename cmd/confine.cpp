@@ -33,6 +33,24 @@ local::Environment home_of(const sandbox::Account& account) {
   };
 }
 
+// Nothing: whoever we are.
+Result<std::optional<sandbox::UserDecision>> decide_user(const ConfineOptions& options, const std::string& flag,
+                                                         const std::filesystem::path& place) {
+  const bool off = sandbox::parse_mode(options.sandbox) == sandbox::Mode::off;
+  if (options.user.empty() && ((off && !options.runs_guests) || ::geteuid() != 0)) return std::nullopt;
+  auto decision =
+      sandbox::decide_user({.started_as = ::geteuid(),
+                            .asked = options.user,
+                            .account = options.user.empty() ? sandbox::find_local_account(sandbox::default_user)
+                                                            : sandbox::find_account(options.user),
+                            .state = place.native(),
+                            .state_given = !flag.empty(),
+                            .state_owner = owner_of(place),
+                            .runs_guests = options.runs_guests});
+  if (!decision) return fail(std::move(decision.error()));
+  return std::move(*decision);
+}
+
 }  // namespace
 
 std::optional<std::string_view> ConfineOptions::problem() const {
@@ -43,24 +61,25 @@ std::optional<std::string_view> ConfineOptions::problem() const {
 Result<std::filesystem::path> settle_user(const ConfineOptions& options, const std::string& flag) {
   auto place = place_of(flag, local::process_environment());
   if (!place) return fail(std::move(place.error()));
-  const bool off = sandbox::parse_mode(options.sandbox) == sandbox::Mode::off;
-  if (options.user.empty() && ((off && !options.runs_guests) || ::geteuid() != 0)) return place;
-  auto decision =
-      sandbox::decide_user({.started_as = ::geteuid(),
-                            .asked = options.user,
-                            .account = options.user.empty() ? sandbox::find_local_account(sandbox::default_user)
-                                                            : sandbox::find_account(options.user),
-                            .state = place->native(),
-                            .state_given = !flag.empty(),
-                            .state_owner = owner_of(*place),
-                            .runs_guests = options.runs_guests});
-  if (!decision) return fail(std::move(decision.error()));
-  if (!decision->advice.empty()) log::info(decision->advice);
-  if (!decision->become) return place;
-  place = place_of(flag, home_of(*decision->become));
+  const auto decided = decide_user(options, flag, *place);
+  if (!decided) return fail(decided.error());
+  if (!*decided) return place;
+  const sandbox::UserDecision& decision = **decided;
+  if (!decision.advice.empty()) log::info(decision.advice);
+  if (!decision.become) return place;
+  place = place_of(flag, home_of(*decision.become));
   if (!place) return fail(std::move(place.error()));
-  if (auto became = sandbox::become(*decision->become, *place); !became) return fail(std::move(became.error()));
+  if (auto became = sandbox::become(*decision.become, *place); !became) return fail(std::move(became.error()));
   return place;
+}
+
+std::optional<std::string> why_no_user_for_guests(ConfineOptions options, const std::string& flag) {
+  options.runs_guests = true;
+  const auto place = place_of(flag, local::process_environment());
+  if (!place) return place.error().message;
+  const auto decided = decide_user(options, flag, *place);
+  if (!decided) return decided.error().message;
+  return std::nullopt;
 }
 
 Result<int> bind_privileged(const std::string& host, std::int64_t port) {

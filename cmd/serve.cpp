@@ -32,6 +32,7 @@
 #include "base/metrics.h"
 #include "command.h"
 #include "confine.h"
+#include "default_node.h"
 #include "disks/agent.h"
 #include "disks/worker.h"
 #include "exports/service.h"
@@ -70,7 +71,8 @@ struct ServeOptions {
   std::string state;  // empty = the default place
   std::string listen = "127.0.0.1:6443";
   bool api_only = false;
-  std::string node_kind = {};              // empty: there is no node, and no controllers of VMs
+  std::string node_kind = {};              // empty: not told; later: there is no node, and no controllers of VMs
+  std::string why_no_node = {};            // where this host should have run guests
   std::int64_t nodes = 1;                  // of this machine, or simulated ones
   std::string libvirt = {};                // URI; empty: each node has a libvirt of its own
   std::string default_instancetypes = {};  // "true", "false", or empty: true unless api_only
@@ -98,9 +100,9 @@ struct ServeOptions {
          "seal Secrets in the store with the first key of this file (base64, 32 bytes, a line each); the others open "
          "what they sealed"},
         {"api-only", '\0', &api_only, "", "runs no controllers and no node: objects change only by requests"},
-        {"node", '\0', &node_kind, "libvirt|external|simulated",
-         "runs the controllers of VMs; libvirt: this host runs their guests, with QEMU; external: whoever writes Node "
-         "objects and the status of VMIs is the nodes; simulated: nodes whose guests are made up"},
+        {"node", '\0', &node_kind, "libvirt|external|simulated|none",
+         "what runs VMs; libvirt: this host, with QEMU (default where it can); external: whoever writes Node objects "
+         "and the status of VMIs; simulated: nodes whose guests are made up; none: nothing, and no controllers of VMs"},
         {"nodes", '\0', &nodes, "N", "how many nodes there are, with libvirt or simulated"},
         {"libvirt", '\0', &libvirt, "URI", "libvirt that --node libvirt uses (default one that it starts for itself)"},
         {"default-instancetypes", '\0', &default_instancetypes, "true|false",
@@ -666,9 +668,22 @@ int serve(const ServeOptions& options, const ListenAddress& listen, Output outpu
   if (!server) return failed(server.error());
   if (auto listening = (*server)->listen(); !listening) return failed(listening.error());
   log::info("serving", {{"address", listen.text()}, {"apiOnly", options.api_only}});
+  if (!options.why_no_node.empty())
+    log::warning("VMs are stored and nothing runs them: this host cannot run guests; see --node",
+                 {{"reason", options.why_no_node}});
   return_start_up_memory();
   (*server)->run([&] { print_welcome(output.out, options, listen, (*server)->pki()); });
   return exit_ok;
+}
+
+void settle_node(ServeOptions& options) {
+  const bool is_told = options.api_only || !options.node_kind.empty();
+  if (options.node_kind == "none") options.node_kind.clear();
+  if (is_told) return;
+  if (auto why = why_no_guests(options.confine, options.state, options.libvirt))
+    options.why_no_node = std::move(*why);
+  else
+    options.node_kind = "libvirt";
 }
 
 }  // namespace
@@ -699,10 +714,11 @@ int run_serve(std::span<const std::string_view> arguments, Output output) {
   if (const auto problem = options.confine.problem()) return refuse(*problem);
   if (!parse_networks(options.import_blocked_networks))
     return refuse("--import-blocked-networks must be networks, such as 169.254.0.0/16,fe80::/10");
+  settle_node(options);
   const bool on_this_host = options.node_kind == "libvirt";
   if (!options.node_kind.empty() && !on_this_host && options.node_kind != "external" &&
       options.node_kind != "simulated")
-    return refuse("--node must be libvirt, external or simulated");
+    return refuse("--node must be libvirt, external, simulated or none");
   const std::int64_t nodes_max = on_this_host ? limits::local_nodes_max : limits::simulated_nodes_max;
   if (options.nodes < 1 || options.nodes > nodes_max)
     return refuse(fmt::format("--nodes must be from 1 to {}", nodes_max));

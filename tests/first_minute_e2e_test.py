@@ -31,7 +31,7 @@ class Whole(e2e.Server):
 
     def launch(self):
         self.log = tempfile.TemporaryFile()
-        self.process = subprocess.Popen([e2e.BINARY, "serve", "--state", self.state, "--listen", self.listen, *self.flags],
+        self.process = subprocess.Popen([e2e.BINARY, "serve", "--node", "none", "--state", self.state, "--listen", self.listen, *self.flags],
                                         stdout=subprocess.PIPE, stderr=self.log)
         return self
 

@@ -21,7 +21,7 @@ LEVELS_MAX = 128  # of what a client may send
 class WithControllers(Server):
     def launch(self):
         self.log = tempfile.TemporaryFile()
-        self.process = subprocess.Popen([BINARY, "serve", "--state", self.state, "--listen", self.listen, *self.flags],
+        self.process = subprocess.Popen([BINARY, "serve", "--node", "none", "--state", self.state, "--listen", self.listen, *self.flags],
                                         stdout=subprocess.PIPE, stderr=self.log)
         return self
 

@@ -85,7 +85,7 @@ class FullServer(e2e.Server):
 
     def launch(self):
         self.log = tempfile.TemporaryFile()
-        self.process = subprocess.Popen([e2e.BINARY, "serve", "--state", self.state, "--listen", self.listen],
+        self.process = subprocess.Popen([e2e.BINARY, "serve", "--node", "none", "--state", self.state, "--listen", self.listen],
                                         stdout=subprocess.PIPE, stderr=self.log)
         return self
 
