@@ -154,7 +154,9 @@ Result<std::unique_ptr<NodeParts>> NodeParts::open(const Options& options) {
     daemon = std::move(*run);
   }
   const std::string uri = daemon ? daemon->uri() : options.libvirt;
-  return std::make_unique<Parts>(options.place, std::move(*images), std::move(daemon), uri);
+  handler::NodePlace place = options.place;
+  if (daemon) place.tpm = place.state + "/libvirt/config/libvirt/qemu/swtpm";
+  return std::make_unique<Parts>(std::move(place), std::move(*images), std::move(daemon), uri);
 }
 
 }  // namespace vg::cmd

@@ -125,6 +125,18 @@ std::string memory_device(const DomainFacts& live, std::int64_t size, std::int64
       size, block, requested);
 }
 
+std::vector<std::pair<std::string, std::string>> claim_capacities(const json::Object& vmi) {
+  std::vector<std::pair<std::string, std::string>> found;
+  const json::Object* status = json::get_object(vmi, "status");
+  const json::Array* entries = status ? json::get_array(*status, "volumeStatus") : nullptr;
+  if (!entries) return found;
+  for (const json::Value& entry : *entries) {
+    const auto amount = json::as_string(json::find_path(entry, {"persistentVolumeClaimInfo", "capacity", "storage"}));
+    if (amount) found.emplace_back(json::get_string_or(entry, "name"), *amount);
+  }
+  return found;
+}
+
 std::vector<std::string> hotplugged_volumes(const json::Object& vmi) {
   std::vector<std::string> names;
   const json::Object* status = json::get_object(vmi, "status");

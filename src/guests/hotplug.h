@@ -29,6 +29,9 @@ std::vector<DeviceChange> link_changes(const DomainFacts& live, const json::Obje
 // RUN-MEM-01, RUN-MEM-02: the device that gives the guest so much more memory than it began with, in bytes.
 std::string memory_device(const DomainFacts& live, std::int64_t size, std::int64_t requested);
 
+// What the claims behind its volumes hold, as the VMI's status has it: volume and amount.
+std::vector<std::pair<std::string, std::string>> claim_capacities(const json::Object& vmi);
+
 // Volumes that the VMI says are hotplugged, whether its spec still has them or not.
 std::vector<std::string> hotplugged_volumes(const json::Object& vmi);
 

@@ -12,6 +12,7 @@ struct NodePlace {
   std::string disks;            // STATE/disks: claims
   std::string images;           // STATE/images: container disks, shared by the nodes of a machine
   std::string handler_address;  // where the handler's paths are served
+  std::string tpm = {};         // where its own libvirt keeps the state of TPMs; empty: another libvirt is used
   unsigned nodes = 1;           // of this machine: they share its CPUs and memory
 };
 

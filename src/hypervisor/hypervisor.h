@@ -134,6 +134,7 @@ class Hypervisor {
 
   virtual Task<Result<void>> change_device(Core& core, std::string name, Change change, std::string device_xml) = 0;
   virtual Task<Result<void>> set_vcpus(Core& core, std::string name, unsigned count) = 0;
+  // One that is as large or larger stays as it is (RUN-GRW-04).
   virtual Task<Result<void>> resize_disk(Core& core, std::string name, std::string target, std::uint64_t bytes) = 0;
 
   // One command of the guest agent's protocol; the answer is at most so long, and comes within the time-out.

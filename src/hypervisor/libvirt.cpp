@@ -109,7 +109,7 @@ class Libvirt final : public LibvirtHypervisor {
   Task<Result<void>> resize_disk(Core& core, std::string name, std::string target, std::uint64_t bytes) override {
     return control(core, std::move(name),
                    [target = std::move(target), bytes](virDomainPtr domain, const ConnectionHandle&) {
-                     return done(virDomainBlockResize(domain, target.c_str(), bytes, VIR_DOMAIN_BLOCK_RESIZE_BYTES));
+                     return grow_domain_disk(domain, target, bytes);
                    });
   }
 

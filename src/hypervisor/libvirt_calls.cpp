@@ -105,6 +105,13 @@ Result<void> set_domain_vcpus(virDomainPtr domain, unsigned count) {
   return done(virDomainSetVcpusFlags(domain, count, both(domain)));
 }
 
+Result<void> grow_domain_disk(virDomainPtr domain, const std::string& target, std::uint64_t bytes) {
+  virDomainBlockInfo info{};
+  if (virDomainGetBlockInfo(domain, target.c_str(), &info, 0) != 0) return fail(libvirt_error());
+  if (info.capacity >= bytes) return {};
+  return done(virDomainBlockResize(domain, target.c_str(), bytes, VIR_DOMAIN_BLOCK_RESIZE_BYTES));
+}
+
 Result<std::string> ask_domain_agent(virDomainPtr domain, const std::string& command, std::chrono::seconds timeout) {
   return bounded(Text(virDomainQemuAgentCommand(domain, command.c_str(), static_cast<int>(timeout.count()), 0)),
                  limits::agent_answer_bytes_max, "the answer of the guest agent");

@@ -22,6 +22,7 @@ Result<void> destroy_domain(virDomainPtr domain);
 Result<void> reboot_domain(virDomainPtr domain, bool agent_connected, bool acpi);
 Result<void> change_domain_device(virDomainPtr domain, Change change, const std::string& device);
 Result<void> set_domain_vcpus(virDomainPtr domain, unsigned count);
+Result<void> grow_domain_disk(virDomainPtr domain, const std::string& target, std::uint64_t bytes);
 Result<std::string> ask_domain_agent(virDomainPtr domain, const std::string& command, std::chrono::seconds timeout);
 Result<void> set_domain_time(virDomainPtr domain);
 Result<Screenshot> take_screenshot(virConnectPtr connection, virDomainPtr domain);

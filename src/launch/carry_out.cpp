@@ -11,6 +11,7 @@
 #include "disks/folder.h"
 #include "launch/iso.h"
 #include "launch/launch.h"
+#include "launch/planned.h"
 #include "launch/qcow2.h"
 
 namespace vg::launch {
@@ -95,9 +96,24 @@ Result<void> write_file(const Step& step, Made& /*made*/) {
   return make_file(step, step.content, static_cast<std::int64_t>(step.content.size()));
 }
 
-Result<void> make_zeros(const Step& step, Made& made) {
-  if (!exists(step.path))
-    if (auto done = make_file(step, {}, step.size); !done) return done;
+// RUN-CI-17. Upstream leaves zeros and has the migration copy disks over them, but no CD-ROMs; on one machine the file
+// is at hand, and what the guest has read of it stays true.
+Result<void> copy(const Step& step, Made& made) {
+  if (!exists(step.path)) {
+    std::string content;
+    const Descriptor source(::open(step.backing.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    struct stat info{};
+    if (source && ::fstat(source.get(), &info) == 0 && S_ISREG(info.st_mode) && info.st_size <= limits::iso_bytes_max)
+      content.resize(static_cast<std::size_t>(info.st_size));
+    for (std::size_t have = 0; have < content.size();) {
+      const ssize_t got = ::read(source.get(), content.data() + have, content.size() - have);
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) return system_failed(step, fmt::format("{} cannot be read", step.backing));
+      have += static_cast<std::size_t>(got);
+    }
+    const auto bytes = content.empty() ? step.size : static_cast<std::int64_t>(content.size());
+    if (auto done = make_file(step, content, bytes); !done) return done;
+  }
   made.iso_bytes.emplace_back(step.volume, size_of(step.path));
   return {};
 }
@@ -143,7 +159,7 @@ Result<void> make_raw(const Step& step, Made& made) {
 }
 
 // RUN-GRW-02, RUN-GRW-03
-Result<void> grow(const Step& step, Made& made) {
+Result<void> grow_file(const Step& step, Made& made) {
   const Descriptor file(::open(step.path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
   struct stat info{};
   if (!file || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return {};
@@ -169,12 +185,21 @@ Result<void> check_backing(const Step& step) {
   return {};
 }
 
-Result<void> make_link(const Step& step, Made& /*made*/) {
-  if (auto there = check_backing(step); !there) return there;
+Result<void> put_link(const Step& step) {
   const Part part(step.path);
   if (::symlink(step.backing.c_str(), part.path().c_str()) != 0) return system_failed(step, "a link cannot be made");
   if (!part.finish()) return system_failed(step, "a link cannot be renamed");
   return {};
+}
+
+Result<void> make_link(const Step& step, Made& /*made*/) {
+  if (auto there = check_backing(step); !there) return there;
+  return put_link(step);
+}
+
+Result<void> link_folder(const Step& step, Made& made) {
+  if (auto there = make_folder({.path = step.backing}, made); !there) return there;
+  return put_link(step);
 }
 
 // A hard link, so that removing an image from the store takes nothing from guests that run.
@@ -199,10 +224,16 @@ Result<void> make_iso(const Step& step, Made& made) {
   return {};
 }
 
+Result<void> grow(const Step& step, Made& made) {
+  auto done = grow_file(step, made);
+  if (const std::int64_t bytes = size_of(step.path); bytes > 0) made.grown.emplace_back(step.volume, bytes);
+  return done;
+}
+
 using Act = Result<void> (*)(const Step&, Made&);
 // In the order of Step::Kind.
-constexpr std::array<Act, 10> acts{make_folder, write_file, make_iso, make_overlay, make_empty,
-                                   make_raw,    make_zeros, grow,     make_link,    share};
+constexpr std::array<Act, 11> acts{make_folder, write_file, make_iso,  make_overlay, make_empty, make_raw,
+                                   copy,        grow,       make_link, share,        link_folder};
 
 Result<void> remove_folder(const std::string& path) {
   if (path.empty()) return {};
@@ -220,7 +251,16 @@ Result<Made> carry_out(const std::vector<Step>& steps) {
   return made;
 }
 
+// The state itself is the claim's.
+void unlink_tpm(const Folders& folders) {
+  std::error_code unknown;
+  const auto place = std::filesystem::read_symlink(fmt::format("{}/{}", folders.guest, tpm_link), unknown);
+  if (!unknown && place.parent_path() == folders.tpm && std::filesystem::is_symlink(place, unknown))
+    std::filesystem::remove(place, unknown);
+}
+
 Result<void> clear(const Folders& folders) {
+  unlink_tpm(folders);
   if (auto removed = remove_folder(folders.guest); !removed) return removed;
   if (!folders.persistent.empty()) ::rmdir(folders.persistent.c_str());  // stays while something is kept in it
   return remove_folder(folders.sockets);

@@ -58,9 +58,11 @@ TEST_F(CarryOutTest, FoldersAndFiles) {
                          {.kind = Kind::make_folder, .path = at("a/b/c")},
                          {.kind = Kind::write_file, .path = at("a/b/f"), .content = "one"},
                          {.kind = Kind::write_file, .path = at("a/b/f"), .content = "two"},
-                         {.kind = Kind::make_zeros, .path = at("a/z"), .volume = "v", .size = 5000}}));
+                         {.kind = Kind::copy, .path = at("a/z"), .volume = "v", .backing = at("no"), .size = 5000},
+                         {.kind = Kind::copy, .path = at("a/t"), .backing = at("a/b/f"), .size = 5000}}));
   EXPECT_EQ(text_of("a/b/f"), "two");
   EXPECT_EQ(fs::file_size(at("a/z")), 5000U);
+  EXPECT_EQ(text_of("a/t"), "two");
   struct stat info{};
   ::stat(at("a/b/f").c_str(), &info);
   EXPECT_EQ(info.st_mode & 0777U, 0600U);
@@ -219,7 +221,7 @@ TEST_F(CarryOutTest, ALinkInThePlaceOfAPartIsNotFollowed) {
 
 TEST_F(CarryOutTest, AfterTheRun) {
   const Folders folders{
-      .guest = at("guest"), .sockets = at("run"), .disks = at("disks"), .images = at("images"), .persistent = at("vm")};
+      .guest = at("guest"), .sockets = at("run"), .disks = at("disks"), .images = at("images"), .tpm = at("swtpm")};
   for (const std::string_view name : {"guest/hotplug", "run", "disks", "vm"})
     fs::create_directories(at(std::string(name)));
   put("guest/overlay", "x");
@@ -231,9 +233,14 @@ TEST_F(CarryOutTest, AfterTheRun) {
   ASSERT_TRUE(clear_hotplug(folders, "../../disks"));
   EXPECT_FALSE(fs::exists(fs::symlink_status(at("guest/hotplug/v.img"))));
   fs::create_symlink(at("disks"), at("guest/link"));
+  ASSERT_TRUE(carry_out({{.kind = Kind::make_folder, .path = at("swtpm")},
+                         {.kind = Kind::link_folder, .path = at("swtpm/uuid"), .backing = at("vm/tpm")},
+                         {.kind = Kind::link_folder, .path = at("guest/tpm"), .backing = at("swtpm/uuid")}}));
+  put("swtpm/uuid/state", "x");
   ASSERT_TRUE(clear(folders));
   ASSERT_TRUE(clear(folders));
-  EXPECT_EQ(names(), (std::set<std::string>{"disks", "disks/claim", "vm", "vm/nvram"}));
+  EXPECT_EQ(names(),
+            (std::set<std::string>{"disks", "disks/claim", "swtpm", "vm", "vm/nvram", "vm/tpm", "vm/tpm/state"}));
 }
 
 TEST_F(CarryOutTest, ImagesThatGuestsUse) {

@@ -29,11 +29,11 @@ namespace vg::launch {
 
 // The folders of one VMI. All below the node's own; `sockets` is apart because the path of a socket must be short.
 struct Folders {
-  std::string guest;       // of this VMI: overlays, ISOs, empty disks, NVRAM; removed with it
-  std::string sockets;     // serial, VNC, agent, ...
-  std::string disks;       // of claims: NAMESPACE/CLAIM/disk.img (src/disks/folder.h)
-  std::string images;      // of the image store
-  std::string persistent;  // NVRAM and TPM state that outlive a run: of the VM
+  std::string guest;    // of this VMI: overlays, ISOs, empty disks, NVRAM; removed with it
+  std::string sockets;  // serial, VNC, agent, ...
+  std::string disks;    // of claims: NAMESPACE/CLAIM/disk.img (src/disks/folder.h)
+  std::string images;   // of the image store
+  std::string tpm;      // where the hypervisor keeps the state of TPMs, by UUID; empty: it is not known
 };
 
 // Objects that the VMI mounts, by kind ("Secret", "ConfigMap") and name, as the API has them. Null: there is none.
@@ -54,7 +54,8 @@ struct Wanted {
   Mounted mounted;
   std::vector<ContainerImage> images;
   std::string service_account_token = {}, authority = {};
-  bool is_migration_target = false;  // RUN-CI-17
+  // RUN-CI-17: the guest's folder on the node that it comes from; empty: it comes from nowhere.
+  std::string source_guest = {};
 };
 
 struct Step {
@@ -65,10 +66,11 @@ struct Step {
     make_overlay,  // qcow2 over `backing`
     make_empty,    // qcow2 of `size`
     make_raw,      // sparse raw file of `size`, with the tolerance of RUN-IMG-03
-    make_zeros,    // RUN-CI-17
+    copy,          // of `backing`; zeros of `size` when that is gone (RUN-CI-17)
     grow,          // to `size` at most, `overhead` of it left to the file system (RUN-GRW-03)
     link,          // to `backing`, which must exist: symbolic
     share,         // the same, but what is linked to stays there as long as the link
+    link_folder,   // to `backing`, which is made where it is missing
   };
   struct File {
     std::string name, content;  // a name may have folders before it
@@ -94,6 +96,8 @@ struct Plan {
 Result<Plan> plan(const Wanted& wanted);
 // The cloud-init part again, with the document that the hypervisor completed. Empty: without addresses.
 Result<std::vector<Step>> plan_before_start(const Wanted& wanted, std::string_view defined_xml);
+// RUN-GRW-01: images of claims that have become larger, of those volumes.
+Result<std::vector<Step>> plan_growth(const Wanted& wanted, const std::set<std::string, std::less<>>& volumes);
 // Puts a claim into the place that a hot-plugged volume has, before it is attached.
 Result<std::vector<Step>> plan_hotplug(const Wanted& wanted, std::string_view volume);
 
@@ -102,6 +106,7 @@ void put_paths(const Wanted& wanted, domain::DomainContext& context);
 
 struct Made {
   std::vector<std::pair<std::string, std::int64_t>> iso_bytes;  // volume, size: status.volumeStatus[].size
+  std::vector<std::pair<std::string, std::int64_t>> grown;      // volume, size of its image after a grow
   std::vector<std::string> tolerated;                           // volumes for the event ToleratedSmallPV
   std::vector<std::string> warnings;                            // what went wrong and stops nothing (RUN-GRW-03)
 };
@@ -120,7 +125,7 @@ std::set<std::string, std::less<>> images_in_use(const std::string& nodes_folder
 // none. `root` is put before the places where distributions have it, for tests.
 Result<std::string> provide_firmware(const std::string& folder, const std::string& root = {});
 
-// After the run: everything of the VMI but claims, host disks and persistent state.
+// After the run: everything of the VMI but claims and host disks.
 Result<void> clear(const Folders& folders);
 // After a volume was detached.
 Result<void> clear_hotplug(const Folders& folders, std::string_view volume);

@@ -8,7 +8,7 @@
 namespace vg::launch {
 namespace {
 
-enum class Base : std::uint8_t { guest, sockets, persistent };
+enum class Base : std::uint8_t { guest, sockets, state };
 struct Place {
   Path path;
   Base base;
@@ -41,15 +41,16 @@ constexpr std::array place_table = std::to_array<Place>({
     {Path::downward_metrics, Base::guest, "vhostmd0"},
     {Path::downward_metrics_channel, Base::sockets, "downwardmetrics.sock"},
     {Path::acpi_table, Base::guest, "secret/{volume}/{file}"},
-    {Path::changed_blocks, Base::persistent, "cbt/{volume}.qcow2"},
+    {Path::changed_blocks, Base::state, "cbt/{volume}.qcow2"},
     {Path::virtiofs, Base::sockets, "{volume}.sock"},
     {Path::reservations, Base::sockets, "pr-helper.sock"},
     {Path::passt_log, Base::guest, "passt.log"},
     {Path::firmware_log, Base::guest, "firmware.log"},
 });
 
-const std::string& base_of(const Folders& folders, Base base) {
-  return base == Base::guest ? folders.guest : base == Base::sockets ? folders.sockets : folders.persistent;
+std::string base_of(const Folders& folders, const domain::Vmi& vmi, Base base) {
+  if (base == Base::state) return state_folder(folders, vmi);
+  return base == Base::guest ? folders.guest : folders.sockets;
 }
 
 // RUN-TPM-01
@@ -59,12 +60,23 @@ bool keeps_variables(const domain::Vmi& vmi) {
 
 }  // namespace
 
+// RUN-TPM-01, VMI-U07: a claim of its own keeps what outlives a run, on whichever node the next one is.
+std::string state_folder(const Folders& folders, const domain::Vmi& vmi) {
+  const std::string_view ns = vmi.metadata.namespace_();
+  for (const domain::kubevirt::VolumeStatus status : vmi.status.volume_status()) {
+    const std::string_view claim = status.persistent_volume_claim_info().claim_name();
+    if (status.name() == "persistent-state-for-this-vm" && domain::is_file_name(claim) && domain::is_file_name(ns))
+      return fmt::format("{}/{}/{}", folders.disks, ns, claim);
+  }
+  return fmt::format("{}/state", folders.guest);
+}
+
 domain::Paths places_of(const Folders& folders, const domain::Vmi& vmi) {
   domain::Paths paths;
   for (const Place& place : place_table)
-    paths.set(place.path, fmt::format("{}/{}", base_of(folders, place.base), place.pattern));
+    paths.set(place.path, fmt::format("{}/{}", base_of(folders, vmi, place.base), place.pattern));
   paths.set(Path::nvram, fmt::format("{}/nvram/{{name}}_VARS.fd",
-                                     base_of(folders, keeps_variables(vmi) ? Base::persistent : Base::guest)));
+                                     base_of(folders, vmi, keeps_variables(vmi) ? Base::state : Base::guest)));
   return paths;
 }
 

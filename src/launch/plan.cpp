@@ -14,17 +14,19 @@ namespace {
 
 using Part = Result<void> (*)(const Planned&, Steps&);
 // Spec launch 2; host disks and claims are what the node has made before the launcher begins.
-constexpr std::array<Part, 7> parts{plan_host_disks,  plan_other_files,  plan_container_disks, plan_ephemeral,
-                                    plan_empty_disks, plan_config_disks, plan_growth};
+constexpr std::array<Part, 9> parts{plan_filesystems, plan_host_disks,      plan_other_files,
+                                    plan_tpm,         plan_container_disks, plan_ephemeral,
+                                    plan_empty_disks, plan_config_disks,    plan_image_growth};
 
 // The folders that the steps put something into, each once, before them.
 Steps with_folders(const Planned& planned, Steps steps) {
   const Folders& folders = planned.wanted.folders;
-  std::set<std::string> made{folders.guest, folders.sockets, folders.persistent,
+  std::set<std::string> made{folders.guest, folders.sockets,
                              planned.at(Path::nvram).substr(0, planned.at(Path::nvram).rfind('/'))};
   for (const Step& step : steps)
     if (step.path.starts_with(folders.guest)) made.insert(step.path.substr(0, step.path.rfind('/')));
-  if (planned.vmi.status.changed_block_tracking().state() != "") made.insert(fmt::format("{}/cbt", folders.persistent));
+  if (planned.vmi.status.changed_block_tracking().state() != "")
+    made.insert(fmt::format("{}/cbt", state_folder(folders, planned.vmi)));
   Steps all;
   for (const std::string& folder : made)
     if (!folder.empty()) all.push_back({.kind = Step::Kind::make_folder, .path = folder});
@@ -88,11 +90,15 @@ Result<Files> files_of(std::string_view kind, const json::Object& object, std::s
 }
 
 Step iso_step(const Planned& planned, std::string_view volume, std::string path, std::string_view label, Files files) {
-  if (planned.wanted.is_migration_target)
-    return {.kind = Step::Kind::make_zeros,
+  const Wanted& wanted = planned.wanted;
+  if (!wanted.source_guest.empty()) {
+    std::string source = wanted.source_guest + path.substr(std::min(wanted.folders.guest.size(), path.size()));
+    return {.kind = Step::Kind::copy,
             .path = std::move(path),
             .volume = std::string(volume),
+            .backing = std::move(source),
             .size = planned.status_of(volume).size()};
+  }
   return {.kind = Step::Kind::make_iso,
           .path = std::move(path),
           .volume = std::string(volume),

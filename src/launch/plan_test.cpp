@@ -47,7 +47,7 @@ const Folders folders{.guest = "/s/nodes/n/guests/U",
                       .sockets = "/run/n/U",
                       .disks = "/s/disks",
                       .images = "/s/images",
-                      .persistent = "/s/nodes/n/vms/default_vm1"};
+                      .tpm = "/s/nodes/n/swtpm"};
 
 class PlanTest : public testing::Test {
  protected:
@@ -68,7 +68,7 @@ class PlanTest : public testing::Test {
             .images = images,
             .service_account_token = "token",
             .authority = "ca",
-            .is_migration_target = is_target};
+            .source_guest = is_target ? "/s/nodes/other/guests/U" : ""};
   }
   Result<Plan> planned(std::string_view patch) const {
     const auto vmi = vmi_with(patch);
@@ -224,13 +224,14 @@ TEST_F(PlanTest, AddressesOfTaggedNicsAreTold) {  // RUN-CI-12, RUN-CI-13
           R"("devices":[{"type":"nic","bus":"pci","address":"0000:01:02.3","mac":"52:54:00:00:00:01","tags":["t"]}])"));
 }
 
-TEST_F(PlanTest, AMigrationTargetHasRoomInstead) {  // RUN-CI-17, RUN-ISO-07
+TEST_F(PlanTest, AMigrationTargetHasACopyInstead) {  // RUN-CI-17, RUN-ISO-07
   is_target = true;
   std::string patch = no_cloud(R"("userData":"u")");
   patch.insert(1, R"("status":{"volumeStatus":[{"name":"ci","size":374784,"target":""}]},)");
-  const Step step = only(planned(patch), Kind::make_zeros);
+  const Step step = only(planned(patch), Kind::copy);
   EXPECT_EQ(step.size, 374784);
   EXPECT_EQ(step.path, "/s/nodes/n/guests/U/cloud-init/noCloud.iso");
+  EXPECT_EQ(step.backing, "/s/nodes/other/guests/U/cloud-init/noCloud.iso");
 }
 
 struct IsoRow {
@@ -367,6 +368,9 @@ TEST_F(PlanTest, AHotpluggedClaimComesLater) {
   const auto steps = plan_hotplug(wanted(vmi), "d");
   ASSERT_TRUE(steps);
   EXPECT_THAT(*steps, ElementsAre(Field(&Step::path, "/s/nodes/n/guests/U/hotplug"),
+                                  AllOf(Field(&Step::kind, Kind::make_raw),  // RUN-IMG-05: where it is missing
+                                        Field(&Step::path, "/s/disks/default/c/disk.img"),
+                                        Field(&Step::size, std::int64_t{2} << 30)),
                                   AllOf(Field(&Step::path, "/s/nodes/n/guests/U/hotplug/d.img"),
                                         Field(&Step::backing, "/s/disks/default/c/disk.img"))));
   EXPECT_FALSE(plan_hotplug(wanted(vmi), "other"));
@@ -502,15 +506,51 @@ TEST_F(PlanTest, PathsOfTheDomainAreThoseOfThePlan) {
   EXPECT_EQ(domain::testing::at(*made, "devices/graphics/listen@socket"), "/run/n/U/virt-vnc");
 }
 
-TEST_F(PlanTest, VariablesThatAreKeptAreOfTheVm) {  // RUN-TPM-01
+constexpr std::string_view state_claim =
+    R"("status":{"volumeStatus":[{"name":"persistent-state-for-this-vm","target":"",)"
+    R"("persistentVolumeClaimInfo":{"claimName":"persistent-state-for-vm1-x"}}]},)";
+
+TEST_F(PlanTest, VariablesThatAreKeptAreInAClaim) {  // RUN-TPM-01
   for (const bool kept : {false, true}) {
-    const auto vmi = vmi_with(domain::testing::dom(
-        fmt::format(R"({{"firmware":{{"bootloader":{{"efi":{{"secureBoot":false,"persistent":{}}}}}}}}})", kept)));
+    std::string patch = domain::testing::dom(
+        fmt::format(R"({{"firmware":{{"bootloader":{{"efi":{{"secureBoot":false,"persistent":{}}}}}}}}})", kept));
+    patch.insert(1, state_claim);
+    const auto vmi = vmi_with(patch);
     domain::DomainContext context;
     put_paths(wanted(vmi), context);
-    EXPECT_EQ(context.paths.at(domain::Path::nvram, {{"name", "vm1"}}),
-              fmt::format("{}/nvram/vm1_VARS.fd", kept ? folders.persistent : folders.guest));
+    EXPECT_EQ(
+        context.paths.at(domain::Path::nvram, {{"name", "vm1"}}),
+        fmt::format("{}/nvram/vm1_VARS.fd", kept ? "/s/disks/default/persistent-state-for-vm1-x" : folders.guest));
   }
+}
+
+TEST_F(PlanTest, AMemoryDumpHasNoImage) {  // RUN-DMP-02
+  const auto vmi =
+      vmi_with(R"({"spec":{"volumes":[{"name":"d","memoryDump":{"claimName":"c","hotpluggable":true}}]}})");
+  const auto steps = plan_hotplug(wanted(vmi), "d");
+  ASSERT_TRUE(steps) << steps.error().message;
+  EXPECT_THAT(*steps, testing::IsEmpty());
+}
+
+TEST_F(PlanTest, FileSystemsAreRefused) {  // DOM-FS-01
+  const auto made = planned(domain::testing::dom(R"({"devices":{"filesystems":[{"name":"f","virtiofs":{}}]}})"));
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.error().message, HasSubstr("virtiofsd"));
+}
+
+TEST_F(PlanTest, ATpmThatIsKeptIsInAClaim) {  // RUN-TPM-01
+  std::string patch = domain::testing::dom(R"({"firmware":{"uuid":"u-1"},"devices":{"tpm":{"persistent":true}}})");
+  patch.insert(1, state_claim);
+  const auto made = planned(patch);
+  ASSERT_TRUE(made);
+  std::map<std::string, std::string> links;
+  for (const Step& step : made->before_define)
+    if (step.kind == Kind::link_folder) links.emplace(step.path, step.backing);
+  EXPECT_THAT(links, testing::ElementsAre(
+                         testing::Pair("/s/nodes/n/guests/U/tpm", "/s/nodes/n/swtpm/u-1"),
+                         testing::Pair("/s/nodes/n/swtpm/u-1", "/s/disks/default/persistent-state-for-vm1-x/tpm")));
+  is_target = true;
+  EXPECT_FALSE(planned(patch));
 }
 
 struct AccountRow {

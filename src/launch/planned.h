@@ -12,6 +12,7 @@
 namespace vg::launch {
 
 using domain::Path;
+inline constexpr std::string_view tpm_link = "tpm";  // of a guest's folder: where its TPM's state is linked from
 inline constexpr std::string_view used_images_file = "images";  // of a guest's folder: digests, one a line
 using Files = std::vector<Step::File>;
 using Steps = std::vector<Step>;
@@ -31,6 +32,9 @@ struct Planned {
 // The places of a guest on this node (spec domain 1.5).
 domain::Paths places_of(const Folders& folders, const domain::Vmi& vmi);
 
+// Where what outlives a run is: in the claim for it, or with the rest when there is none.
+std::string state_folder(const Folders& folders, const domain::Vmi& vmi);
+
 // The files of a Secret or ConfigMap: its keys, sorted (RUN-ISO-01, RUN-ISO-02).
 Result<Files> files_of(std::string_view kind, const json::Object& object, std::string_view field);
 // An ISO, or on a migration target room for the one that comes (RUN-CI-17, RUN-ISO-07).
@@ -41,13 +45,15 @@ std::string field_of(std::size_t index, std::string_view member);
 Result<void> check_name(std::string_view name, std::string_view field);
 
 // The parts, in the order of spec launch 2. Each adds to the steps.
+Result<void> plan_filesystems(const Planned& planned, Steps& steps);
 Result<void> plan_host_disks(const Planned& planned, Steps& steps);
 Result<void> plan_other_files(const Planned& planned, Steps& steps);
 Result<void> plan_container_disks(const Planned& planned, Steps& steps);
 Result<void> plan_ephemeral(const Planned& planned, Steps& steps);
 Result<void> plan_empty_disks(const Planned& planned, Steps& steps);
 Result<void> plan_config_disks(const Planned& planned, Steps& steps);
-Result<void> plan_growth(const Planned& planned, Steps& steps);
+Result<void> plan_tpm(const Planned& planned, Steps& steps);
+Result<void> plan_image_growth(const Planned& planned, Steps& steps);
 Result<void> plan_cloud_init(const Planned& planned, std::string_view defined_xml, Steps& steps);
 
 // RUN-CI-13: what the defined document tells of tagged devices, as a JSON array; empty when there are none.

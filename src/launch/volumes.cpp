@@ -77,8 +77,8 @@ Result<void> check_host_path(const Planned& planned, std::string_view path, std:
   if (!is_plain || !domain::is_file_name(domain::base_name(path)))
     return domain::refuse("RUN-IMG-04", field,
                           fmt::format("{}: must be an absolute path of a file", domain::in_quotes(path)));
-  for (const std::string_view folder : {state, std::string_view(own.images), std::string_view(own.guest),
-                                        std::string_view(own.persistent), std::string_view(own.sockets)})
+  for (const std::string_view folder :
+       {state, std::string_view(own.images), std::string_view(own.guest), std::string_view(own.sockets)})
     if (is_below(path, folder))
       return domain::refuse("RUN-IMG-04", field,
                             fmt::format("{}: is in a folder of the node itself", domain::in_quotes(path)));
@@ -183,6 +183,13 @@ Result<void> plan_acpi_tables(const Planned& planned, Steps& steps) {
 
 }  // namespace
 
+// DOM-FS-01: said before QEMU waits for a socket that nobody listens on.
+Result<void> plan_filesystems(const Planned& planned, Steps& /*steps*/) {
+  if (planned.vmi.dev.filesystems().size() == 0) return {};
+  return domain::refuse("DOM-FS-01", "spec.domain.devices.filesystems",
+                        "this node has no virtiofsd that runs without root; use a disk for the volume instead");
+}
+
 Result<void> plan_host_disks(const Planned& planned, Steps& steps) {
   const auto volumes = planned.vmi.spec.volumes();
   for (std::size_t i = 0; i < volumes.size(); ++i) {
@@ -216,6 +223,26 @@ Result<void> plan_other_files(const Planned& planned, Steps& steps) {
                      .path = fmt::format("{}/{}", planned.wanted.folders.guest, used_images_file),
                      .content = std::move(digests)});
   return plan_acpi_tables(planned, steps);
+}
+
+// RUN-TPM-01: the hypervisor has a place for it that belongs to the node; what is persistent is linked from there.
+Result<void> plan_tpm(const Planned& planned, Steps& steps) {
+  const auto tpm = planned.vmi.dev.tpm();
+  const Folders& folders = planned.wanted.folders;
+  const std::string_view uuid = planned.vmi.dom.firmware().uuid();
+  if (!tpm || !tpm.enabled().value_or(true) || !tpm.persistent().value_or(false)) return {};
+  if (folders.tpm.empty() || !domain::is_file_name(uuid)) return {};
+  // Its emulator locks the state, and libvirt takes the folder for one that both sides have of their own.
+  if (!planned.wanted.source_guest.empty())
+    return domain::refuse("RUN-TPM-01", "spec.domain.devices.tpm",
+                          "a VM with a persistent TPM cannot be migrated on this machine; stop it, and start it again");
+  const std::string place = fmt::format("{}/{}", folders.tpm, uuid);
+  steps.push_back({.kind = Kind::make_folder, .path = folders.tpm});
+  steps.push_back(
+      {.kind = Kind::link_folder, .path = place, .backing = fmt::format("{}/tpm", state_folder(folders, planned.vmi))});
+  steps.push_back({.kind = Kind::make_folder, .path = folders.guest});
+  steps.push_back({.kind = Kind::link_folder, .path = fmt::format("{}/{}", folders.guest, tpm_link), .backing = place});
+  return {};
 }
 
 // RUN-CD-02, RUN-CD-04
@@ -259,29 +286,53 @@ Result<void> plan_empty_disks(const Planned& planned, Steps& steps) {
   return {};
 }
 
-// RUN-GRW-01..03
-Result<void> plan_growth(const Planned& planned, Steps& steps) {
+namespace {
+
+// RUN-GRW-01, RUN-GRW-02: nothing when this disk cannot grow.
+Result<std::optional<Step>> growth_of(const Planned& planned, const domain::kubevirt::Disk& disk) {
+  if (disk.cdrom() || disk.disk().readonly() || disk.lun().readonly()) return std::nullopt;
+  const auto info = planned.status_of(disk.name()).persistent_volume_claim_info();
+  const auto capacity = storage_of(info.capacity());
+  double overhead = -1;
+  if (const auto text = info.filesystem_overhead())
+    std::from_chars(text->data(), text->data() + text->size(), overhead);
+  if (!info || !capacity || !(overhead >= 0 && overhead < 1)) return std::nullopt;
+  for (const Volume volume : planned.vmi.spec.volumes()) {
+    if (volume.name() != disk.name() || volume.ephemeral() || claim_of(volume).empty()) continue;
+    auto image = image_of_claim(planned, claim_of(volume), "spec.volumes");
+    if (!image) return fail(std::move(image.error()));
+    return Step{.kind = Kind::grow,
+                .path = std::move(*image),
+                .volume = std::string(volume.name()),
+                .size = capacity->value(),
+                .overhead = overhead};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+// RUN-GRW-03
+Result<void> plan_image_growth(const Planned& planned, Steps& steps) {
   for (const domain::kubevirt::Disk disk : planned.vmi.dev.disks()) {
-    if (disk.cdrom() || disk.disk().readonly() || disk.lun().readonly()) continue;
-    const auto info = planned.status_of(disk.name()).persistent_volume_claim_info();
-    const auto capacity = storage_of(info.capacity());
-    double overhead = -1;
-    if (const auto text = info.filesystem_overhead())
-      std::from_chars(text->data(), text->data() + text->size(), overhead);
-    if (!info || !capacity || !(overhead >= 0 && overhead < 1)) continue;
-    for (const Volume volume : planned.vmi.spec.volumes()) {
-      if (volume.name() != disk.name() || volume.ephemeral() || claim_of(volume).empty()) continue;
-      if (is_hotplugged(planned, volume.name())) continue;
-      auto image = image_of_claim(planned, claim_of(volume), "spec.volumes");
-      if (!image) return fail(std::move(image.error()));
-      steps.push_back({.kind = Kind::grow,
-                       .path = std::move(*image),
-                       .volume = std::string(volume.name()),
-                       .size = capacity->value(),
-                       .overhead = overhead});
-    }
+    if (is_hotplugged(planned, disk.name())) continue;
+    auto step = growth_of(planned, disk);
+    if (!step) return fail(std::move(step.error()));
+    if (*step) steps.push_back(std::move(**step));
   }
   return {};
+}
+
+Result<std::vector<Step>> plan_growth(const Wanted& wanted, const std::set<std::string, std::less<>>& volumes) {
+  const Planned planned(wanted);
+  Steps steps;
+  for (const domain::kubevirt::Disk disk : planned.vmi.dev.disks()) {
+    if (!volumes.contains(disk.name())) continue;
+    auto step = growth_of(planned, disk);
+    if (!step) return fail(std::move(step.error()));
+    if (*step) steps.push_back(std::move(**step));
+  }
+  return steps;
 }
 
 Result<std::vector<Step>> plan_hotplug(const Wanted& wanted, std::string_view name) {
@@ -292,14 +343,18 @@ Result<std::vector<Step>> plan_hotplug(const Wanted& wanted, std::string_view na
     if (volume.name() != name) continue;
     const std::string field = fmt::format("spec.volumes[{}]", i);
     if (auto named = check_name(name, field); !named) return fail(std::move(named.error()));
+    if (volume.memory_dump()) return std::vector<Step>();  // written beside the claim's image, which it may not have
     if (claim_of(volume).empty() || volume.ephemeral())
       return domain::refuse("DOM-VOL-18", field, "only claims and data volumes can be hot-plugged");
     auto image = image_of_claim(planned, claim_of(volume), field);
     if (!image) return fail(std::move(image.error()));
     const std::string place = planned.at(Path::hotplug_image, name);
-    return std::vector<Step>{
-        {.kind = Kind::make_folder, .path = place.substr(0, place.rfind('/'))},
-        {.kind = Kind::link, .path = place, .volume = std::string(name), .backing = std::move(*image)}};
+    Steps steps{{.kind = Kind::make_folder, .path = place.substr(0, place.rfind('/'))}};
+    const std::int64_t size = size_of_claim(planned.status_of(name).persistent_volume_claim_info());
+    if (size > 0)  // RUN-IMG-05, for a claim that nobody has put anything into
+      steps.push_back({.kind = Kind::make_raw, .path = *image, .volume = std::string(name), .size = size});
+    steps.push_back({.kind = Kind::link, .path = place, .volume = std::string(name), .backing = std::move(*image)});
+    return steps;
   }
   return domain::refuse("", "spec.volumes", fmt::format("there is no volume {}", domain::in_quotes(name)));
 }

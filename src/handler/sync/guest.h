@@ -45,7 +45,8 @@ struct LoopParts {
   AgentLook agent = {};
   controllers::NodeInfo info = {};  // what the Node object says
   guests::NodePaths paths = {};
-  std::string address = {};  // that a migration's target shows
+  std::string address = {};    // that a migration's target shows
+  std::string authority = {};  // certificates of the API server's, for disks of service accounts
   std::function<OtherNode(std::string_view node)> other_node = {};
 };
 

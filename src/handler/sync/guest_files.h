@@ -41,6 +41,8 @@ class GuestFiles {
                                                               std::string_view defined_xml) const = 0;
   virtual Result<std::vector<launch::Step>> plan_hotplug(const launch::Wanted& wanted,
                                                          std::string_view volume) const = 0;
+  virtual Result<std::vector<launch::Step>> plan_growth(const launch::Wanted& wanted,
+                                                        const std::set<std::string, std::less<>>& volumes) const = 0;
   virtual void put_paths(const launch::Wanted& wanted, domain::DomainContext& context) const = 0;
 
   virtual Task<Result<launch::Made>> carry_out(Core& core, std::vector<launch::Step> steps) = 0;

@@ -4,7 +4,10 @@
 
 #include <set>
 
+#include "json/access.h"
+#include "json/document.h"
 #include "json/write.h"
+#include "kube/paths.h"
 
 namespace vg::handler {
 namespace {
@@ -89,6 +92,20 @@ Task<Result<json::Value>> KubeNodeApi::create(Core& core, ResourceName resource,
 Task<Result<json::Value>> KubeNodeApi::update(Core& core, ObjectName object, const json::Value& value,
                                               json::StoragePtr storage) {
   return client_.update(core, object, "", value, false, std::move(storage));
+}
+
+Task<Result<std::string>> KubeNodeApi::token(Core& core, std::string_view ns, std::string_view account) {
+  kube::Question question{.method = "POST",
+                          .target = kube::object_path({service_account_resource, ns, account}, "token"),
+                          .subject = {"CREATE", service_account_resource.plural},
+                          .content_type = "application/json",
+                          .body = R"({"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}})"};
+  const auto answer = co_await client_.ask(core, std::move(question));
+  if (!answer) co_return fail(answer.error());
+  const auto document = json::Document::parse(answer->body);
+  if (!document) co_return fail(document.error());
+  const json::Object* status = json::get_object(document->root(), "status");
+  co_return std::string(status ? json::get_string_or(*status, "token") : std::string_view());
 }
 
 Task<Result<json::Value>> KubeNodeApi::patch(Core& core, ObjectName object, std::string_view subresource,

@@ -33,6 +33,7 @@ class KubeNodeApi final : public NodeApi {
                                    json::StoragePtr storage) override;
   Task<Result<json::Value>> update(Core& core, ObjectName object, const json::Value& value,
                                    json::StoragePtr storage) override;
+  Task<Result<std::string>> token(Core& core, std::string_view ns, std::string_view account) override;
   Task<Result<json::Value>> patch(Core& core, ObjectName object, std::string_view subresource,
                                   const json::Array& operations, json::StoragePtr storage) override;
 

@@ -20,12 +20,12 @@ LaunchFiles::LaunchFiles(Core& core, NodePlace place, images::ImageStore& store)
 
 LaunchFiles::~LaunchFiles() { *alive_ = nullptr; }
 
-launch::Folders LaunchFiles::folders(std::string_view ns, std::string_view name, std::string_view uid) const {
+launch::Folders LaunchFiles::folders(std::string_view /*ns*/, std::string_view /*name*/, std::string_view uid) const {
   return {.guest = fmt::format("{}/guests/{}", place_.state, uid),
           .sockets = fmt::format("{}/{}", place_.sockets, uid),
           .disks = place_.disks,
           .images = place_.images,
-          .persistent = fmt::format("{}/vms/{}_{}", place_.state, ns, name)};
+          .tpm = place_.tpm};
 }
 
 void LaunchFiles::begin(const std::string& uid, const json::Value& vmi, std::shared_ptr<const Objects> objects,
@@ -87,6 +87,11 @@ Result<std::vector<launch::Step>> LaunchFiles::plan_before_start(const launch::W
 Result<std::vector<launch::Step>> LaunchFiles::plan_hotplug(const launch::Wanted& wanted,
                                                             std::string_view volume) const {
   return launch::plan_hotplug(wanted, volume);
+}
+
+Result<std::vector<launch::Step>> LaunchFiles::plan_growth(const launch::Wanted& wanted,
+                                                           const std::set<std::string, std::less<>>& volumes) const {
+  return launch::plan_growth(wanted, volumes);
 }
 
 void LaunchFiles::put_paths(const launch::Wanted& wanted, domain::DomainContext& context) const {

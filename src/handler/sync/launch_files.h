@@ -32,6 +32,8 @@ class LaunchFiles final : public GuestFiles {
   Result<std::vector<launch::Step>> plan_before_start(const launch::Wanted& wanted,
                                                       std::string_view defined_xml) const override;
   Result<std::vector<launch::Step>> plan_hotplug(const launch::Wanted& wanted, std::string_view volume) const override;
+  Result<std::vector<launch::Step>> plan_growth(const launch::Wanted& wanted,
+                                                const std::set<std::string, std::less<>>& volumes) const override;
   void put_paths(const launch::Wanted& wanted, domain::DomainContext& context) const override;
   Task<Result<launch::Made>> carry_out(Core& core, std::vector<launch::Step> steps) override;
   Task<Result<void>> clear(Core& core, launch::Folders folders) override;

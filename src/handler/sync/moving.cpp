@@ -122,6 +122,8 @@ Task<Result<void>> Mover::start_engine(const Work& work, const Case& one, const 
   hypervisor::MigrationRequest request = guests::migration_request(one);
   auto document = co_await parts_.hypervisor.migratable(parts_.core, work.domain);
   if (!document) co_return fail(std::move(document.error()));
+  // Claims are files of this machine, which both nodes are on; libvirt knows only network file systems as shared.
+  request.unsafe = true;
   request.destination_uri = other.uri;
   request.migrate_uri = socket_of(other.paths, move->uid, "ram");
   if (!request.disks.empty()) request.disks_uri = socket_of(other.paths, move->uid, "disk");

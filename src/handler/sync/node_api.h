@@ -26,6 +26,7 @@ inline constexpr ResourceName node_resource{"", "v1", "nodes"};
 inline constexpr ResourceName event_resource{"", "v1", "events"};
 inline constexpr ResourceName secret_resource{"", "v1", "secrets"};
 inline constexpr ResourceName config_map_resource{"", "v1", "configmaps"};
+inline constexpr ResourceName service_account_resource{"", "v1", "serviceaccounts"};
 
 class NodeApi {
  public:
@@ -47,6 +48,8 @@ class NodeApi {
   // Its resource version must be the newest: 409.
   virtual Task<Result<json::Value>> update(Core& core, ObjectName object, const json::Value& value,
                                            json::StoragePtr storage) = 0;
+  // A token of that account, as kubelets project it (RUN-ISO-04).
+  virtual Task<Result<std::string>> token(Core& core, std::string_view ns, std::string_view account) = 0;
   // A JSON patch.
   virtual Task<Result<json::Value>> patch(Core& core, ObjectName object, std::string_view subresource,
                                           const json::Array& operations, json::StoragePtr storage) = 0;

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/node_limits.h"
+#include "domain/paths.h"
 #include "domain/prepare.h"
 #include "domain/xml.h"
 #include "guests/ending.h"
@@ -33,6 +34,32 @@ Names pull_secrets(const json::Value& vmi) {
   return names;
 }
 
+// RUN-ISO-04: one file, so the first.
+std::string service_account_of(const json::Value& vmi) {
+  const json::Array* volumes = json::as_array(json::find_path(vmi, {"spec", "volumes"}));
+  if (volumes)
+    for (const json::Value& volume : *volumes)
+      if (const json::Object* account = json::get_object(volume, "serviceAccount"))
+        return std::string(json::get_string_or(*account, "serviceAccountName"));
+  return {};
+}
+
+bool is_in_place(const json::Value& entry) {
+  const std::string_view phase = json::get_string_or(entry, "phase");
+  return phase == "MountedToPod" || phase == "Ready";
+}
+
+// Volumes whose claims a guest that comes has plugged in.
+Names plugged_volumes(const json::Value& vmi) {
+  Names names;
+  const json::Array* entries = json::as_array(json::find_path(vmi, {"status", "volumeStatus"}));
+  if (entries)
+    for (const json::Value& entry : *entries)
+      if (json::find(entry, "hotplugVolume") && is_in_place(entry))
+        names.emplace_back("", json::get_string_or(entry, "name"));
+  return names;
+}
+
 bool starts_paused(const json::Value& vmi) {
   return json::as_string(json::find_path(vmi, {"spec", "startStrategy"})) == "Paused";
 }
@@ -44,7 +71,8 @@ Wanted Starter::wanted(const Work& work, std::shared_ptr<const Objects> objects,
   return {.vmi = work.vmi,
           .folders = parts_.files.folders(work.key.ns, work.key.name, work.uid),
           .mounted = look_in(objects),
-          .images = std::move(images)};
+          .images = std::move(images),
+          .authority = parts_.authority};
 }
 
 Task<Result<void>> Starter::fetch(const Work& work, const Names& names, Objects& objects) {
@@ -115,7 +143,12 @@ Task<Outcome> Starter::start(const Work& work) {
   }
   auto objects = co_await fetch_mounted(work, **images);
   if (!objects) co_return failed(std::move(objects.error()));
-  const Wanted wanted = this->wanted(work, std::move(*objects), std::move(**images));
+  Wanted wanted = this->wanted(work, std::move(*objects), std::move(**images));
+  if (const std::string account = service_account_of(work.vmi); !account.empty()) {
+    auto token = co_await parts_.api.token(parts_.core, work.key.ns, account);
+    if (!token) co_return failed(std::move(token.error()));
+    wanted.service_account_token = std::move(*token);
+  }
   auto started = co_await define_and_start(work, wanted, outcome);
   if (!started) co_return failed(std::move(started.error()));
   parts_.files.forget(work.uid);
@@ -140,6 +173,14 @@ void Starter::remember(const Work& work) const {
   work.remembered.shutdown_since.reset();
 }
 
+// Where the files are that the guest has now, on the node beside this one.
+std::string Starter::source_guest(const Work& work) const {
+  const std::string node(json::as_string(json::find_path(work.vmi, {"status", "nodeName"})).value_or(""));
+  std::string folder = parts_.files.folders(work.key.ns, work.key.name, work.uid).guest;
+  if (!domain::is_file_name(node) || !parts_.other_node || !folder.starts_with(parts_.paths.state)) return folder;
+  return folder.replace(0, parts_.paths.state.size(), parts_.other_node(node).paths.state);
+}
+
 // RUN-MIT-01: the files, and no definition, which comes with the guest.
 Task<Result<bool>> Starter::prepare_target(const Work& work) {
   auto images = co_await fetch_images(work);
@@ -148,13 +189,17 @@ Task<Result<bool>> Starter::prepare_target(const Work& work) {
   auto objects = co_await fetch_mounted(work, **images);
   if (!objects) co_return fail(std::move(objects.error()));
   Wanted wanted = this->wanted(work, std::move(*objects), std::move(**images));
-  wanted.is_migration_target = true;
+  wanted.source_guest = source_guest(work);
   const auto plan = parts_.files.plan(wanted);
   if (!plan) co_return fail(plan.error());
   auto before_start = parts_.files.plan_before_start(wanted, "");
   if (!before_start) co_return fail(std::move(before_start.error()));
   std::vector<launch::Step> steps = plan->before_define;
   std::ranges::move(*before_start, std::back_inserter(steps));
+  for (const auto& [kind, volume] : plugged_volumes(work.vmi)) {
+    auto mounting = parts_.files.plan_hotplug(wanted, volume);
+    if (mounting) std::ranges::move(*mounting, std::back_inserter(steps));
+  }
   auto made = co_await parts_.files.carry_out(parts_.core, std::move(steps));
   if (!made) co_return fail(std::move(made.error()));
   remember(work);

@@ -7,6 +7,8 @@
 
 #include <cerrno>
 
+#include "base/files.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "guests/facts.h"
 #include "handler/sync/guest_loop.h"
@@ -99,6 +101,7 @@ class Sync::Body {
                .agent = parts_.agent,
                .paths = {.state = parts_.place.state, .sockets = parts_.place.sockets},
                .address = parts_.place.handler_address.empty() ? "127.0.0.1" : parts_.place.handler_address,
+               .authority = read_file(parts_.place.state + "/pki/ca.crt", limits::config_file_bytes_max).value_or(""),
                .other_node = [this](std::string_view node) { return beside(parts_, node); }}),
         keeper_({.core = parts_.core,
                  .api = api_,
@@ -133,6 +136,9 @@ class Sync::Body {
     started_ = true;
     if (!facts.kvm)
       log::warning("guests are emulated, which is slow: /dev/kvm cannot be used", {{"reason", facts.why_no_kvm}});
+    log::info(
+        "limits of CPU and memory count where VMs are placed; the kernel does not enforce them: guests have no "
+        "cgroup of their own");
     loop_.start();
   }
 

@@ -118,6 +118,9 @@ class FakeApi final : public NodeApi {
     put(key, value);
     co_return json::parse(vmis_.at(key)->json, storage);
   }
+  Task<Result<std::string>> token(Core&, std::string_view ns, std::string_view account) override {
+    co_return fmt::format("token of {}/{}", ns, account);
+  }
   Task<Result<json::Value>> patch(Core&, ObjectName object, std::string_view, const json::Array& operations,
                                   json::StoragePtr storage) override {
     if (object.resource.plural == event_resource.plural) {
@@ -179,8 +182,7 @@ class FakeFiles final : public GuestFiles {
   std::function<void()> came;
 
   launch::Folders folders(std::string_view, std::string_view, std::string_view uid) const override {
-    return {
-        .guest = fmt::format("/guests/{}", uid), .sockets = "/s", .disks = "/d", .images = "/i", .persistent = "/p"};
+    return {.guest = fmt::format("/guests/{}", uid), .sockets = "/s", .disks = "/d", .images = "/i", .tpm = "/t"};
   }
   Result<std::optional<Images>> images(const std::string&, const json::Value&, std::shared_ptr<const Objects>,
                                        std::function<void()> told) override {
@@ -202,11 +204,23 @@ class FakeFiles final : public GuestFiles {
   Result<std::vector<launch::Step>> plan_hotplug(const launch::Wanted&, std::string_view volume) const override {
     return std::vector<launch::Step>{{.kind = launch::Step::Kind::link, .path = std::string(volume)}};
   }
+  Result<std::vector<launch::Step>> plan_growth(const launch::Wanted&,
+                                                const std::set<std::string, std::less<>>& volumes) const override {
+    std::vector<launch::Step> steps;
+    for (const std::string& volume : volumes)
+      steps.push_back({.kind = launch::Step::Kind::grow, .volume = volume, .size = 64 << 20});
+    return steps;
+  }
   void put_paths(const launch::Wanted&, domain::DomainContext&) const override {}
   Task<Result<launch::Made>> carry_out(Core&, std::vector<launch::Step> steps) override {
     if (carry_out_fails) co_return fail(*carry_out_fails);
-    for (const launch::Step& step : steps) mounted.push_back(step.path);
-    co_return launch::Made{};
+    launch::Made made;
+    for (const launch::Step& step : steps)
+      if (step.kind == launch::Step::Kind::grow)
+        made.grown.emplace_back(step.volume, step.size);
+      else
+        mounted.push_back(step.path);
+    co_return made;
   }
   Task<Result<void>> clear(Core&, launch::Folders folders) override {
     cleared.push_back(folders.guest);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "base/node_limits.h"
 #include "domain/paths.h"
 #include "guests/decide.h"
@@ -72,6 +73,27 @@ Task<Result<void>> Updater::change_disks(const Work& work, const guests::DomainF
   co_return Result<void>();
 }
 
+// RUN-GRW-04: looked at when the capacity of a claim is another than last time. What fails is tried with the next one.
+Task<void> Updater::grow_disks(const Work& work, const guests::DomainFacts& live, Volumes& volumes) {
+  std::set<std::string, std::less<>> changed;
+  for (auto& [volume, capacity] : guests::claim_capacities(work.vmi.get_object())) {
+    std::string& known = volumes.sizes[volume];
+    if (live.disk(volume) && std::exchange(known, capacity) != capacity) changed.insert(volume);
+  }
+  if (changed.empty()) co_return;
+  const auto steps = parts_.files.plan_growth(starter_.wanted(work, std::make_shared<Objects>(), {}), changed);
+  if (!steps) co_return;
+  const auto made = co_await parts_.files.carry_out(parts_.core, *steps);
+  if (!made) co_return;
+  for (const auto& [volume, bytes] : made->grown) {
+    const auto done = co_await parts_.hypervisor.resize_disk(parts_.core, work.domain, live.disk(volume)->target,
+                                                             static_cast<std::uint64_t>(bytes));
+    if (!done)
+      log::warning("a disk was not grown",
+                   {{"domain", work.domain}, {"volume", volume}, {"reason", done.error().message}});
+  }
+}
+
 // After the guest let go of a disk its place is cleared, which VMI-V22 waits for.
 Task<Result<void>> Updater::unmount_unwanted(const Work& work, Volumes& volumes) {
   const hypervisor::DomainPtr domain = parts_.hypervisor.find(work.domain);
@@ -131,6 +153,7 @@ Task<Outcome> Updater::update(const Work& work, const guests::Case& one, Volumes
     auto done = co_await parts_.hypervisor.change_device(parts_.core, work.domain, change.change, change.xml);
     if (!done) outcome.tell(EventType::warning, "NicHotplug", done.error().message);
   }
+  co_await grow_disks(work, *one.facts, volumes);
   co_await dump_memory(work, volumes);
   if (failed(co_await unmount_unwanted(work, volumes))) co_return outcome;
   if (auto saved = co_await parts_.records.save(parts_.core); !saved) outcome.error = saved.error();

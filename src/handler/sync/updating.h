@@ -14,6 +14,7 @@ namespace vg::handler {
 struct Volumes {
   std::set<std::string, std::less<>> mounted;
   std::map<std::string, std::string, std::less<>> dumps;  // files that were written, with why they were not
+  std::map<std::string, std::string, std::less<>> sizes;  // capacities of claims that guests know of, by volume
 };
 
 class Updater {
@@ -31,6 +32,7 @@ class Updater {
   Task<Result<void>> mount_wanted(const Work& work, Volumes& volumes, Outcome& outcome);
   Task<Result<void>> unmount_unwanted(const Work& work, Volumes& volumes);
   Task<void> dump_memory(const Work& work, Volumes& volumes);
+  Task<void> grow_disks(const Work& work, const guests::DomainFacts& live, Volumes& volumes);
 
   LoopParts& parts_;
   Starter& starter_;
