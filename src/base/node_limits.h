@@ -41,6 +41,11 @@ inline constexpr std::chrono::seconds heartbeat_interval{60};
 inline constexpr std::chrono::seconds heartbeat_retry{1};
 // Images that are fetched at once: more would only share the same line.
 inline constexpr std::size_t image_pulls_max = 4;
+// How often Secrets of access credentials are looked at, and told to the agent again (RUN-ACC-02).
+inline constexpr std::chrono::seconds credential_look{15};
+inline constexpr std::chrono::seconds credential_resync{300};
+// What an agent is told of one user at once; the same as a Secret may be.
+inline constexpr std::size_t credential_command_bytes_max = std::size_t{1} << 20;
 // Mounted objects of one VMI: Secrets and ConfigMaps.
 inline constexpr std::size_t mounted_objects_max = 256;
 

@@ -126,8 +126,29 @@ void show_agent(Draft& draft, bool is_connected, const AgentFacts* agent) {
     controllers::drop_condition(draft.status(), "AgentVersionNotSupported");
 }
 
-void show_error(Draft& draft, const Seen& seen) {
-  if (!seen.error) {
+// RUN-ACC-06
+void show_credentials(Draft& draft, const std::optional<CredentialResult>& result) {
+  constexpr string_view type = "AccessCredentialsSynchronized";
+  if (!result) return;
+  const string_view status = result->succeeded ? "True" : "False";
+  const Object* shown = controllers::find_condition(draft.read_status().object(), type);
+  if (shown && json::get_string_or(*shown, "status") == status &&
+      json::get_string_or(*shown, "message") == result->message)
+    return;
+  const std::string now = draft.now();
+  controllers::drop_condition(draft.status(), type);
+  controllers::set_condition(
+      draft.status(),
+      {.type = type, .status = status, .message = result->message, .last_probe = now, .last_transition = now});
+  if (result->succeeded)
+    draft.tell(EventType::normal, "AccessCredentialsSyncSuccess", "the access credentials are in the guest");
+  else
+    draft.tell(EventType::warning, "AccessCredentialsSyncFailed",
+               fmt::format("the access credentials are not in the guest: {}", result->message));
+}
+
+void show_error(Draft& draft, const std::optional<std::string>& error) {
+  if (!error) {
     if (controllers::find_condition(draft.read_status().object(), synchronized))
       controllers::drop_condition(draft.status(), synchronized);
     return;
@@ -182,6 +203,7 @@ void report(Draft& draft, const Case& one, const Seen& seen) {
   if (alive) show_guest(draft, one, seen);
   show_phase(draft, one, seen.is_hopeless ? "Failed" : phase_of(one));
   show_paused(draft, one, seen);
+  if (alive) show_credentials(draft, seen.credentials);
   show_agent(draft, alive && (one.domain->agent_connected || one.facts->agent_connected), seen.agent);
   show_migratable(draft, seen.node);
   show_error(draft, seen);

@@ -7,6 +7,7 @@
 
 #include "controllers/nodes.h"
 #include "controllers/vmi/draft.h"
+#include "guests/access_credentials.h"
 #include "guests/agent_facts.h"
 #include "guests/case.h"
 #include "guests/volumes.h"
@@ -25,9 +26,9 @@ struct Seen {
   const AgentFacts* agent = nullptr;  // null: nothing was told
   VolumeLook volumes = {};
   std::vector<DiskFailure> disk_failures = {};
-  std::optional<std::string> error = {};  // of what was done in this pass
-  std::string error_reason = {};          // where it has one of its own: ErrImagePull
-  bool is_hopeless = false;               // it will never succeed: the VMI has failed
+  std::optional<std::string> error = {};             // of what was done in this pass
+  std::optional<CredentialResult> credentials = {};  // nothing: the agent is given none
+  bool is_hopeless = false;                          // it will never succeed: the VMI has failed
 };
 
 // Changes the draft of `one.vmi`, and tells what changed. Not for a VMI that is over.

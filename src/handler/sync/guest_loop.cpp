@@ -51,6 +51,7 @@ GuestLoop::GuestLoop(LoopParts parts)
       events_(parts_.core, parts_.api, parts_.clock, parts_.node),
       starter_(parts_, [this](const Key& key) { wake(key); }),
       updater_(parts_, starter_),
+      credentials_(parts_),
       mover_(parts_, starter_, passes_, [this](const Key& key) { wake(key); }) {
   parts_.api.on_change([this](const Key& key) { wake(key); });
   parts_.hypervisor.on_event([this](const Event& event) { parts_.core.post([this, event] { heard(event); }); });
@@ -332,12 +333,12 @@ Task<Outcome> GuestLoop::move(const guests::MoveDecision& decision, const Key& k
 }
 
 Task<Outcome> GuestLoop::synchronise(const Work& work, const Case& one, Guest& guest) {
-  if (one.domain) {
-    guest.start_error.reset();
-    guest.start_pause = {};
-    co_return co_await updater_.update(work, one, guest.volumes);
-  }
   Outcome outcome;
+  if (one.domain) {
+    outcome = co_await updater_.update(work, one, guest.volumes);
+    co_await credentials_.keep(work, one, guest.credentials, outcome);
+    co_return outcome;
+  }
   const auto mounted = co_await updater_.mount_all(work, guest.volumes);
   if (!mounted) {
     outcome.error = mounted.error();
@@ -419,6 +420,7 @@ Task<Outcome> GuestLoop::remove(const Key& key, Guest& guest, const Case& one) {
     parts_.files.forget(uid);
   }
   guest.volumes = {};
+  guest.credentials = {};
   parts_.records.forget(key);
   auto saved = co_await parts_.records.save(parts_.core);
   if (!saved) outcome.error = std::move(saved.error());
@@ -454,6 +456,7 @@ Task<Result<void>> GuestLoop::write(const Key& key, Guest& guest, const Case& on
   guests::Seen seen{.node = parts_.info, .agent = agent.get()};
   seen.volumes = [&](std::string_view volume, std::string_view, bool) { return volume_facts(guest, one, volume); };
   seen.disk_failures = std::exchange(guest.disk_failures, {});
+  seen.credentials = guest.credentials.result;
   if (outcome.error) {
     seen.error = outcome.error->message;
     if (outcome.error->reason == images::pull_failed_reason || outcome.error->reason == images::pull_waits_reason)

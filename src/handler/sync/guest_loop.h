@@ -13,6 +13,7 @@
 #include "engine/work_queue.h"
 #include "guests/decide.h"
 #include "guests/report.h"
+#include "handler/sync/access_credentials.h"
 #include "handler/sync/event_writer.h"
 #include "handler/sync/guest.h"
 #include "handler/sync/moving.h"
@@ -49,6 +50,7 @@ class GuestLoop {
     std::vector<guests::DiskFailure> disk_failures;
     std::vector<std::string> panics;
     Volumes volumes;
+    KeptCredentials credentials;
     std::shared_ptr<guests::Move> move = std::make_shared<guests::Move>();
     std::shared_ptr<const std::string> xml;  // that `facts` were read from
     std::shared_ptr<const guests::DomainFacts> facts;
@@ -96,6 +98,7 @@ class GuestLoop {
   EventWriter events_;
   Starter starter_;
   Updater updater_;
+  CredentialKeeper credentials_;
   Mover mover_;
   engine::WorkQueue queue_;
   std::map<Key, Guest> guests_;

@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include "base/base64.h"
 #include "handler/sync/testing.h"
 #include "hypervisor/testing.h"
+#include "json/access.h"
 #include "simulated/testing.h"
 
 namespace vg::handler {
@@ -358,6 +360,51 @@ TEST_F(GuestLoopTest, NothingIsDoneBeforeTheCopiesAreWhole) {
   api.is_synced = true;
   settle(seconds(40));
   EXPECT_EQ(hypervisor.find("default_vm1"), nullptr);
+}
+
+TEST_F(GuestLoopTest, AClaimThatGrowsIsADiskThatGrows) {  // RUN-GRW-04
+  run_guest();
+  const auto show = [&](std::string_view capacity) {
+    api.change_vmi(key, [&](json::Object& vmi) {
+      json::Value& entry = json::get_object(vmi, "status")->at("volumeStatus").as_array().front();
+      json::ensure_object(json::ensure_object(entry.as_object(), "persistentVolumeClaimInfo"), "capacity")["storage"] =
+          capacity;
+    });
+    settle();
+  };
+  show("64Mi");
+  EXPECT_THAT(hypervisor.calls(), Contains("resize_disk default_vm1 vda 67108864"));
+  hypervisor.forget_calls();
+  show("64Mi");
+  loop->wake(key);
+  settle();
+  EXPECT_THAT(hypervisor.calls(), Not(Contains(HasSubstr("resize_disk"))));
+}
+
+TEST_F(GuestLoopTest, AccessCredentialsFollowTheirSecrets) {  // RUN-ACC-02, RUN-ACC-03, RUN-ACC-06
+  std::string text(vmi_text);
+  text.insert(text.find("\"architecture\""), R"("accessCredentials": [{"sshPublicKey": {
+    "source": {"secret": {"secretName": "keys"}}, "propagationMethod": {"qemuGuestAgent": {"users": ["ann"]}}}}], )");
+  const auto put = [&](std::string_view key_text) {
+    api.objects["secrets/keys"] = fmt::format(R"({{"data":{{"one":"{}"}}}})", base64_encode(key_text));
+  };
+  put("first");
+  hypervisor.answer_agent("guest-ssh-add-authorized-keys", R"({"return":{}})");
+  run_guest(text);
+  loop->wake(key);
+  settle();
+  EXPECT_EQ(api.condition(key, "AccessCredentialsSynchronized"), "False/");
+  hypervisor.connect_agent("default_vm1", true);
+  settle();
+  EXPECT_EQ(api.condition(key, "AccessCredentialsSynchronized"), "True/");
+  EXPECT_THAT(api.events, Contains("AccessCredentialsSyncSuccess"));
+  EXPECT_THAT(hypervisor.calls(), Contains(HasSubstr("first")));
+  hypervisor.forget_calls();
+  settle(seconds(40));
+  EXPECT_THAT(hypervisor.calls(), Not(Contains(HasSubstr("guest-ssh"))));
+  put("second");
+  settle(seconds(20));
+  EXPECT_THAT(hypervisor.calls(), Contains(HasSubstr("second")));
 }
 
 TEST_F(GuestLoopTest, StartsPausedWhereItShould) {  // RUN-STA-03
