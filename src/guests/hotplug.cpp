@@ -48,12 +48,20 @@ std::vector<WantedDisk> disks_of(const Element& document) {
   return disks;
 }
 
-std::string empty_drive(const DiskFact& disk) {
-  Element drive("disk");
-  drive.set("type", "file").set("device", "cdrom");
-  drive.child("target").set("dev", disk.target).set("bus", disk.bus);
-  drive.child("readonly");
-  return domain::to_xml(drive);
+// The drive as it is, with another medium or none: libvirt lets nothing else of it change.
+std::string with_medium(const DiskFact& disk, string_view file) {
+  std::string xml = disk.xml;
+  if (const auto at = xml.find("<source"); at != std::string::npos) {
+    const auto end = xml.find('>', at);
+    const bool is_empty = end != std::string::npos && xml[end - 1] == '/';
+    const auto close = is_empty ? end : xml.find("</source>", at);
+    if (close != std::string::npos) xml.erase(at, close + (is_empty ? 1 : string_view("</source>").size()) - at);
+  }
+  const auto begin = xml.find('>');
+  if (file.empty() || begin == std::string::npos) return xml;
+  Element source("source");
+  source.set("file", file);
+  return xml.insert(begin + 1, domain::to_xml(source));
 }
 
 // RUN-HPD-03
@@ -64,9 +72,7 @@ void add_media_changes(const DomainFacts& live, const std::vector<WantedDisk>& w
     const auto found = std::ranges::find(wanted, disk.target, &WantedDisk::target);
     const string_view source = found == wanted.end() ? string_view() : found->source;
     if (source == disk.source || (!source.empty() && !is_below(source, folder))) continue;
-    changes.push_back({.change = Change::update,
-                       .name = disk.alias,
-                       .xml = source.empty() ? empty_drive(disk) : domain::to_xml(*found->element)});
+    changes.push_back({.change = Change::update, .name = disk.alias, .xml = with_medium(disk, source)});
   }
 }
 

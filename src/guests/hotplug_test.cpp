@@ -58,6 +58,18 @@ TEST(Hotplug, AMediumIsPutIntoADrive) {  // RUN-HPD-03
   const auto wanted =
       document({{"vda", "virtio", "/g"}, {"sda", "scsi", "/hot/more.img"}, {"sdb", "sata", "/hot/iso.img"}});
   EXPECT_THAT(changes(wanted), ElementsAre(std::pair(Change::update, "tray")));
+  const testing::Made made(testing::Given{});
+  const std::string inserted = disk_changes(made.facts, wanted, "/hot").at(0).xml;
+  EXPECT_THAT(inserted, HasSubstr("<source file=\"/hot/iso.img\">"));
+  EXPECT_THAT(inserted, HasSubstr("ua-tray"));  // the drive that is there, and nothing of the conversion
+
+  DomainFacts full = made.facts;
+  full.disks[2].source = "/hot/iso.img";
+  full.disks[2].xml = inserted;
+  const auto out = disk_changes(full, document({{"vda", "virtio", "/g"}, {"sda", "scsi", "/hot/more.img"}}), "/hot");
+  ASSERT_EQ(out.size(), 1U);
+  EXPECT_EQ(out[0].change, Change::update);
+  EXPECT_THAT(out[0].xml, ::testing::Not(HasSubstr("source")));
 }
 
 TEST(Hotplug, LinksFollowTheSpec) {  // RUN-NIC-03
