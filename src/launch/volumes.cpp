@@ -235,7 +235,7 @@ Result<void> plan_tpm(const Planned& planned, Steps& steps) {
   // Its emulator locks the state, and libvirt takes the folder for one that both sides have of their own.
   if (!planned.wanted.source_guest.empty())
     return domain::refuse("RUN-TPM-01", "spec.domain.devices.tpm",
-                          "a VM with a persistent TPM cannot be migrated on this machine; stop it, and start it again");
+                          "a VM with a persistent TPM cannot be migrated on this host; stop it, and start it again");
   const std::string place = fmt::format("{}/{}", folders.tpm, uuid);
   steps.push_back({.kind = Kind::make_folder, .path = folders.tpm});
   steps.push_back(
