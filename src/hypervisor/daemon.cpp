@@ -28,7 +28,7 @@
 #include "base/random.h"
 #include "hypervisor/daemon_process.h"
 #include "hypervisor/daemon_settings.h"
-#include "hypervisor/host_facts.h"
+#include "hypervisor/guard.h"
 
 namespace vg::hypervisor {
 namespace {
@@ -128,10 +128,10 @@ void shorten(const std::string& log) {
 
 class RunningDaemon final : public LibvirtDaemon {
  public:
-  RunningDaemon(DaemonPlaces places, std::vector<std::string> command, bool own_drivers, File lock)
+  RunningDaemon(DaemonPlaces places, std::vector<std::string> command, std::vector<std::string> environment, File lock)
       : places_(std::move(places)),
         command_(std::move(command)),
-        own_drivers_(own_drivers),
+        environment_(std::move(environment)),
         lock_(std::move(lock)),
         wake_(::eventfd(0, EFD_CLOEXEC)) {}
   ~RunningDaemon() override { leave(); }
@@ -168,7 +168,7 @@ class RunningDaemon final : public LibvirtDaemon {
   }
 
   Result<void> start() {
-    auto started = start_apart(command_, daemon_environment(places_, own_drivers_), places_.log());
+    auto started = start_apart(command_, environment_, places_.log());
     if (!started) return fail(started.error());
     const auto deadline = steady_clock::now() + limits::libvirtd_ready_max;
     while (true) {
@@ -234,8 +234,7 @@ class RunningDaemon final : public LibvirtDaemon {
   }
 
   const DaemonPlaces places_;
-  const std::vector<std::string> command_;
-  const bool own_drivers_;
+  const std::vector<std::string> command_, environment_;
   const File lock_, wake_;
   Process process_;                // of the watcher while it runs, like the next
   std::vector<Process> children_;  // that are to be reaped: libvirtd, or what started it
@@ -269,8 +268,11 @@ Result<std::unique_ptr<LibvirtDaemon>> LibvirtDaemon::run(const DaemonOptions& o
   if (!lock) return fail(lock.error());
   if (auto written = write_settings(places); !written) return fail(written.error());
   share_capabilities(options.capabilities, places);
-  auto daemon = std::make_unique<RunningDaemon>(places, daemon_command(options.reaper, *program, places),
-                                                link_drivers(places), std::move(*lock));
+  const auto guard = install_guard({places.kept, places.runtime});
+  if (!guard) return fail(guard.error());
+  auto daemon =
+      std::make_unique<RunningDaemon>(places, daemon_command(options.reaper, *program, places),
+                                      daemon_environment(places, link_drivers(places), *guard), std::move(*lock));
   if (auto begun = daemon->find_or_start(); !begun) return fail(begun.error());
   return daemon;
 }

@@ -49,7 +49,7 @@ std::vector<std::string> daemon_command(std::vector<std::string> reaper, const s
   return reaper;
 }
 
-std::vector<std::string> daemon_environment(const DaemonPlaces& places, bool own_drivers) {
+std::vector<std::string> daemon_environment(const DaemonPlaces& places, bool own_drivers, const std::string& guard) {
   std::vector<std::string> all = {
       "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
       "LANG=C",
@@ -61,6 +61,7 @@ std::vector<std::string> daemon_environment(const DaemonPlaces& places, bool own
       "XDG_DATA_HOME=" + places.data(),
   };
   if (own_drivers) all.push_back("LIBVIRT_DRIVER_DIR=" + places.drivers());
+  if (!guard.empty()) all.push_back("LD_PRELOAD=" + guard);
   return all;
 }
 

@@ -33,7 +33,8 @@ std::string qemu_config_text(bool emulated);
 // `reaper` stands in front.
 std::vector<std::string> daemon_command(std::vector<std::string> reaper, const std::string& program,
                                         const DaemonPlaces& places);
-// Nothing of ours but these: neither a session bus nor another user's folders.
-std::vector<std::string> daemon_environment(const DaemonPlaces& places, bool own_drivers);
+// Nothing of ours but these: neither a session bus nor another user's folders. `guard`: what QEMU is to load first,
+// which libvirt hands on to it.
+std::vector<std::string> daemon_environment(const DaemonPlaces& places, bool own_drivers, const std::string& guard);
 
 }  // namespace vg::hypervisor

@@ -17,14 +17,13 @@ TEST(Daemon, SettingsOfItsOwn) {
   const DaemonPlaces places{.kept = "/k", .runtime = "/r"};
   EXPECT_THAT(daemon_config_text("some-uuid"), HasSubstr("host_uuid = \"some-uuid\"\n"));
   for (const char* line : {"stdio_handler = \"file\"", "security_driver = \"none\"", "seccomp_sandbox = 1"})
-    EXPECT_THAT(qemu_config_text(false), HasSubstr(line));
-  EXPECT_THAT(qemu_config_text(false), Not(HasSubstr("capability_filters")));
-  EXPECT_THAT(qemu_config_text(true), HasSubstr("capability_filters = [ \"cpu-unavailable-features\" ]\n"));
-  const auto environment = daemon_environment(places, true);
+    EXPECT_THAT(qemu_config_text(), HasSubstr(line));
+  const auto environment = daemon_environment(places, true, "/k/guard.so");
   EXPECT_THAT(environment, Contains("XDG_RUNTIME_DIR=/r"));
   EXPECT_THAT(environment, Contains("XDG_CONFIG_HOME=/r/c")) << "short: sockets of monitors are below it";
   EXPECT_THAT(environment, Contains("LIBVIRT_DRIVER_DIR=/k/drivers"));
-  EXPECT_EQ(daemon_environment(places, false).size(), environment.size() - 1);
+  EXPECT_THAT(environment, Contains("LD_PRELOAD=/k/guard.so"));
+  EXPECT_EQ(daemon_environment(places, false, "").size(), environment.size() - 2);
   EXPECT_EQ(daemon_uri("/r"), "qemu+unix:///session?socket=/r/libvirt/libvirt-sock");
 }
 
@@ -96,6 +95,24 @@ TEST(Ports, CommandsOfTheMonitor) {
                                                  {"a", "udp", "localhost"},
                                                  {"a", "udp", "127.0.0.1:1-:2\nquit"}})
     EXPECT_EQ(forward_command({.nic_alias = alias, .protocol = protocol, .address = address}).error().code, 400);
+}
+
+TEST(Ports, ThoseThatAreOpen) {
+  const auto ports = read_forwarded_ports(
+      "Hub -1 (hostua-default):\r\n"
+      "  Protocol[State]    FD  Source Address  Port   Dest. Address  Port RecvQ SendQ\r\n"
+      "  TCP[ESTABLISHED]   30       10.0.2.15 41000     192.0.2.7    80     0     0\r\n"
+      "  TCP[HOST_FORWARD]  13      127.70.1.2  8022       10.0.2.15    22     0     0\r\n"
+      "  UDP[HOST_FORWARD]  14      127.70.1.2  5353       10.0.2.15  5353     0     0\r\n"
+      "  TCP[HOST_FORWARD]  13      127.70.1.2 80222       10.0.2.15    22     0     0\r\n"
+      "  TCP[HOST_FORWARD]");
+  ASSERT_EQ(ports.size(), 2u);
+  EXPECT_EQ(ports[0].protocol, "tcp");
+  EXPECT_EQ(ports[0].address, "127.70.1.2");
+  EXPECT_EQ(ports[0].port, 8022);
+  EXPECT_EQ(ports[0].guest_port, 22);
+  EXPECT_EQ(ports[1].protocol, "udp");
+  EXPECT_TRUE(read_forwarded_ports("").empty());
 }
 
 TEST(Panics, TheLastOneOfALog) {
