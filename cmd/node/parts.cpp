@@ -59,7 +59,8 @@ class Parts final : public NodeParts {
                            .metrics = around.metrics,
                            .place = place_,
                            .agent = [this](std::string_view domain) { return agents_.facts(domain); },
-                           .other_uri = hypervisor::daemon_uri});
+                           .other_uri = hypervisor::daemon_uri,
+                           .bridge_problem = hypervisor::bridge_problem});
     agents_.start(around.core, around.clock, around.metrics, [this](std::string_view domain) { wake(domain); });
     sync_->start();
     hypervisor_->begin();

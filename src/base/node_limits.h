@@ -16,6 +16,12 @@ inline constexpr std::size_t agent_interfaces_shown_max = 10;
 // Addresses that are shown of an interface, whatever the guest says.
 inline constexpr std::size_t interface_addresses_max = 64;
 
+// The configuration of a NetworkAttachmentDefinition. Longer ones are not written by people, and it is read at each
+// start.
+inline constexpr std::size_t network_config_bytes_max = std::size_t{64} << 10;
+// Ports of one guest that are forwarded, each of which is a socket of its QEMU and a question to its monitor.
+inline constexpr std::size_t declared_ports_max = 256;
+
 // Guests of a node that are worked on at once: a pass waits for the API and the hypervisor most of its time.
 inline constexpr std::size_t guest_passes_max = 32;
 // Every guest is looked at again after this time (spec vmi-lifecycle 3).

@@ -10,6 +10,7 @@
 #include "config/cluster_config.h"
 #include "domain/context.h"
 #include "domain/prepare.h"
+#include "guests/networks.h"
 #include "json/value.h"
 
 namespace vg::guests {
@@ -19,6 +20,8 @@ struct Host {
   bool kvm = false;
   std::string rom_folder = {};                               // firmware for EFI
   std::function<bool(const std::string&)> file_exists = {};  // empty: every file is there
+  // Why guests cannot be attached to that bridge; empty: they can, as far as is known before it is tried.
+  std::function<std::string(const std::string& bridge)> bridge_problem = {};
   domain::DiskProbes probes = {};
   domain::Probes more_probes = {};
 };
@@ -29,6 +32,7 @@ struct Wanted {
   const Host& host;
   std::function<void(domain::DomainContext&)> put_paths;
   std::map<std::string, std::string, std::less<>> disk_formats;  // of container disks, by volume
+  Bridges bridges = {};                                          // of secondary networks
 };
 
 struct Built {

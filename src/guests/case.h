@@ -32,6 +32,8 @@ struct Remembered {
   bool paused_by_user = false;              // RUN-SYN-02
   bool stop_wanted = false;                 // VMI-D01
   std::string address = {};                 // where the guest is reached (UNET-11)
+  bool ports_forwarded = false;             // UNET-12
+  bool ports_tidied = false;                // of a process that ended; not kept over a restart
   std::vector<std::pair<std::string, std::int64_t>> iso_bytes = {};  // by volume
   IoRetry io = {};                                                   // not kept over a restart
 };

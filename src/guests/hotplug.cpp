@@ -85,6 +85,28 @@ std::string with_link(const NicFact& nic, string_view state) {
   return xml.insert(end, fmt::format("<link state=\"{}\"/>", state));
 }
 
+const json::Array& list_in(const json::Object& vmi, std::initializer_list<string_view> path) {
+  static const json::Array none;
+  const json::Value* spec = json::find(vmi, "spec");
+  const json::Array* found = spec ? json::as_array(json::find_path(*spec, path)) : nullptr;
+  return found ? *found : none;
+}
+
+const json::Array& interfaces_in(const json::Object& vmi) { return list_in(vmi, {"domain", "devices", "interfaces"}); }
+
+bool is_secondary(const json::Object& vmi, string_view name) {
+  return std::ranges::any_of(list_in(vmi, {"networks"}), [&](const json::Value& network) {
+    const json::Object* multus = json::get_object(network, "multus");
+    return multus && json::get_string_or(network, "name") == name && !json::get_bool_or(*multus, "default", false);
+  });
+}
+
+bool is_to_plug(const DomainFacts& live, const json::Object& vmi, const json::Value& given) {
+  const string_view name = json::get_string_or(given, "name");
+  return json::find(given, "bridge") && json::get_string_or(given, "state") != "absent" && !live.nic(name) &&
+         is_secondary(vmi, name);
+}
+
 }  // namespace
 
 std::vector<DeviceChange> disk_changes(const DomainFacts& live, const Element& wanted, string_view folder) {
@@ -103,13 +125,39 @@ std::vector<DeviceChange> disk_changes(const DomainFacts& live, const Element& w
   return changes;
 }
 
+bool has_nics_to_plug(const DomainFacts& live, const json::Object& vmi) {
+  return std::ranges::any_of(interfaces_in(vmi),
+                             [&](const json::Value& given) { return is_to_plug(live, vmi, given); });
+}
+
+std::vector<DeviceChange> plugged_nics(const DomainFacts& live, const json::Object& vmi, const Element& wanted) {
+  std::vector<DeviceChange> changes;
+  const Element* devices = wanted.find("devices");
+  for (const json::Value& given : interfaces_in(vmi)) {
+    if (!devices || !is_to_plug(live, vmi, given)) continue;
+    const string_view name = json::get_string_or(given, "name");
+    for (const Element& device : devices->children()) {
+      const Element* alias = device.find("alias");
+      if (device.name() == "interface" && alias && alias->get("name") == fmt::format("ua-{}", name))
+        changes.push_back({.change = Change::attach, .name = std::string(name), .xml = domain::to_xml(device)});
+    }
+  }
+  return changes;
+}
+
+std::vector<DeviceChange> unplugged_nics(const DomainFacts& live, const json::Object& vmi) {
+  std::vector<DeviceChange> changes;
+  for (const json::Value& given : interfaces_in(vmi)) {
+    const NicFact* nic = live.nic(json::get_string_or(given, "name"));
+    if (nic && json::get_string_or(given, "state") == "absent" && is_secondary(vmi, nic->alias))
+      changes.push_back({.change = Change::detach, .name = nic->alias, .xml = nic->xml});
+  }
+  return changes;
+}
+
 std::vector<DeviceChange> link_changes(const DomainFacts& live, const json::Object& vmi) {
   std::vector<DeviceChange> changes;
-  const json::Value* spec = json::find(vmi, "spec");
-  const json::Array* interfaces =
-      spec ? json::as_array(json::find_path(*spec, {"domain", "devices", "interfaces"})) : nullptr;
-  if (!interfaces) return changes;
-  for (const json::Value& given : *interfaces) {
+  for (const json::Value& given : interfaces_in(vmi)) {
     const NicFact* nic = live.nic(json::get_string_or(given, "name"));
     const string_view state = json::get_string_or(given, "state"), wanted = state == "down" ? "down" : "up";
     if (!nic || state == "absent" || nic->link == wanted) continue;

@@ -23,6 +23,11 @@ struct DeviceChange {
 // hotplugged ones.
 std::vector<DeviceChange> disk_changes(const DomainFacts& live, const domain::Element& wanted, std::string_view folder);
 
+// RUN-NIC-01: bridged NICs of secondary networks that the spec has and the domain has not. `wanted`: as above.
+bool has_nics_to_plug(const DomainFacts& live, const json::Object& vmi);
+std::vector<DeviceChange> plugged_nics(const DomainFacts& live, const json::Object& vmi, const domain::Element& wanted);
+// RUN-NIC-02: those of secondary networks alone; the first one stays.
+std::vector<DeviceChange> unplugged_nics(const DomainFacts& live, const json::Object& vmi);
 // RUN-NIC-03
 std::vector<DeviceChange> link_changes(const DomainFacts& live, const json::Object& vmi);
 

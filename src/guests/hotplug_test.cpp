@@ -5,6 +5,7 @@
 #include "guests/node_object.h"
 #include "guests/testing.h"
 #include "json/access.h"
+#include "json/write.h"
 
 namespace vg::guests {
 namespace {
@@ -87,6 +88,7 @@ TEST(Hotplug, LinksFollowTheSpec) {  // RUN-NIC-03
 TEST(NodeObject, SaysWhatTheHostGives) {
   const hypervisor::HostFacts host{.architecture = "amd64",
                                    .why_no_kvm = "no device",
+                                   .why_no_vsock = "no vsock",
                                    .machine_types = {"q35"},
                                    .cpu_models = {"Haswell", "486"},
                                    .known_models = {"Haswell"},
@@ -114,9 +116,14 @@ TEST(NodeObject, SaysWhatTheHostGives) {
   EXPECT_EQ(at({"metadata", "labels", "cpu-feature.node.kubevirt.io/sse4.2"}), "true");
   EXPECT_EQ(at({"metadata", "labels", "cpu-feature.node.kubevirt.io/a b"}), "-");
   EXPECT_EQ(at({"metadata", "annotations", "node.virtgate.io/emulation"}), "no device");
+  EXPECT_EQ(at({"metadata", "annotations", "node.virtgate.io/no-vsock"}), "no vsock");
+  EXPECT_EQ(at({"metadata", "annotations", "node.virtgate.io/pod-network"}), "slirp");
+  EXPECT_EQ(at({"status", "capacity", "devices.kubevirt.io/kvm"}), "1k");
+  EXPECT_EQ(at({"status", "capacity", "devices.kubevirt.io/vhost-vsock"}), "-");
   EXPECT_EQ(at({"metadata", "annotations", "kubevirt.io/heartbeat"}), "2023-11-14T22:13:20Z");
 
   json::ensure_path(document.root().get_object(), {"metadata", "labels"})["cpu-model.node.kubevirt.io/Old"] = "true";
+  json::ensure_path(document.root().get_object(), {"metadata", "annotations"})["node.virtgate.io/emulation"] = "old";
   facts.is_schedulable = false;
   const NodePatches patches = node_patches(document.root().get_object(), facts, testing::noon, document.storage());
   std::vector<std::string> paths;
@@ -124,7 +131,14 @@ TEST(NodeObject, SaysWhatTheHostGives) {
     for (const json::Value& one : *list)
       paths.push_back(fmt::format("{} {}", json::get_string_or(one, "op"), json::get_string_or(one, "path")));
   EXPECT_THAT(paths, ElementsAre("add /metadata/labels/kubevirt.io~1schedulable",
-                                 "remove /metadata/labels/cpu-model.node.kubevirt.io~1Old", "add /status/conditions"));
+                                 "remove /metadata/labels/cpu-model.node.kubevirt.io~1Old",
+                                 "add /metadata/annotations/node.virtgate.io~1emulation", "add /status/conditions"));
+  hypervisor::HostFacts better;
+  better.kvm = true;
+  const NodeFacts later{.name = "node01", .host = better, .config = **config};
+  const NodePatches now = node_patches(document.root().get_object(), later, testing::noon, document.storage());
+  EXPECT_THAT(json::to_text(json::Value(now.object)),
+              HasSubstr(R"({"op":"remove","path":"/metadata/annotations/node.virtgate.io~1no-vsock"})"));
 }
 
 }  // namespace

@@ -25,6 +25,8 @@ using Labels = std::map<std::string, std::string, std::less<>>;
 
 constexpr string_view heartbeat_annotation = "kubevirt.io/heartbeat";
 constexpr string_view emulation_annotation = "node.virtgate.io/emulation";
+constexpr string_view no_vsock_annotation = "node.virtgate.io/no-vsock";
+constexpr string_view pod_network_annotation = "node.virtgate.io/pod-network";
 // Those of the labeller: one that is not true any more goes.
 constexpr std::array own_prefixes = std::to_array<string_view>(
     {"cpu-feature.node.kubevirt.io/", "cpu-model.node.kubevirt.io/", "cpu-model-migration.node.kubevirt.io/",
@@ -77,8 +79,9 @@ Object room_of(const NodeFacts& facts, const json::StoragePtr& storage) {
                {"pods", "110"},
                {"ephemeral-storage", "1Ti"}},
               storage);
-  for (const string_view device : {"kvm", "tun", "vhost-net", "vhost-vsock"})
+  for (const string_view device : {"kvm", "tun", "vhost-net"})
     room[fmt::format("devices.kubevirt.io/{}", device)] = "1k";
+  if (facts.host.why_no_vsock.empty()) room["devices.kubevirt.io/vhost-vsock"] = "1k";  // NODE-05b
   return room;
 }
 
@@ -93,8 +96,8 @@ Value ready_condition(const NodeFacts& facts, string_view now, const json::Stora
 }
 
 Object annotations_of(const NodeFacts& facts, string_view now, const json::StoragePtr& storage) {
-  Object annotations({{heartbeat_annotation, now}}, storage);
-  annotations[controllers::copies::copies_disks_annotation] = "true";
+  Object annotations({{heartbeat_annotation, now}, {pod_network_annotation, "slirp"}}, storage);
+  if (!facts.host.why_no_vsock.empty()) annotations[no_vsock_annotation] = facts.host.why_no_vsock;
   if (!facts.host.kvm) annotations[emulation_annotation] = facts.host.why_no_kvm;
   return annotations;
 }
@@ -124,8 +127,9 @@ Object status_of(const NodeFacts& facts, string_view now, const json::StoragePtr
                 storage);
 }
 
-bool is_own(string_view label) {
-  return std::ranges::any_of(own_prefixes, [&](string_view prefix) { return label.starts_with(prefix); });
+bool is_own(string_view map, string_view name) {
+  if (map == "annotations") return name == emulation_annotation || name == no_vsock_annotation;
+  return std::ranges::any_of(own_prefixes, [&](string_view prefix) { return name.starts_with(prefix); });
 }
 
 // The members of a map of the metadata as they should be: ours over those that are there.
@@ -137,9 +141,9 @@ void patch_map(json::PatchBuilder& patch, const Object& stored, string_view map,
   for (const auto& [name, value] : wanted)
     if (!old || json::get_string(*old, name) != value)
       patch.add(controllers::patch_path("/metadata", {map, name}), Value(value, storage));
-  if (old && map == "labels")
+  if (old)
     for (const auto& member : *old)
-      if (is_own(member.key()) && !wanted.contains(string_view(member.key())))
+      if (is_own(map, member.key()) && !wanted.contains(string_view(member.key())))
         patch.remove(controllers::patch_path("/metadata", {map, member.key()}));
 }
 

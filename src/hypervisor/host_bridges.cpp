@@ -38,9 +38,10 @@ std::string bridge_problem(const std::string& bridge) {
   const char* helper = installed_helper();
   if (!helper) return "qemu-bridge-helper is not installed on this host (Debian: qemu-system-common)";
   if (bridges_allowed()) return {};
-  return fmt::format("the administrator of this host must allow it first: `chmod u+s {}`, a line \"allow {}\" in {}, "
-                     "then a restart of virtgate",
-                     helper, bridge, list_of_bridges);
+  return fmt::format(
+      "the administrator of this host must allow it first: `chmod u+s {}`, a line \"allow {}\" in {}, "
+      "then a restart of virtgate",
+      helper, bridge, list_of_bridges);
 }
 
 }  // namespace vg::hypervisor

@@ -122,19 +122,20 @@ void read_baseline(std::string_view text, HostFacts& facts) {
   facts.cpu_features = Document(text).all("/cpu/feature[@policy='require']/@name");
 }
 
-std::string why_no_kvm() {
-  const int device = ::open("/dev/kvm", O_RDWR | O_CLOEXEC);
+std::string why_no_device(const char* path) {
+  const int device = ::open(path, O_RDWR | O_CLOEXEC);
   if (device >= 0) {
     ::close(device);
     return "";
   }
-  if (errno == ENOENT) return "this host has no /dev/kvm";
-  return fmt::format("user {} cannot open /dev/kvm: {}", ::geteuid(), std::generic_category().message(errno));
+  if (errno == ENOENT) return fmt::format("this host has no {}", path);
+  return fmt::format("user {} cannot open {}: {}", ::geteuid(), path, std::generic_category().message(errno));
 }
 
 Result<HostFacts> host_facts(virConnectPtr connection) {
   HostFacts facts;
-  facts.why_no_kvm = why_no_kvm();
+  facts.why_no_kvm = why_no_device("/dev/kvm");
+  facts.why_no_vsock = why_no_device("/dev/vhost-vsock");
   facts.kvm = facts.why_no_kvm.empty();
   const char* kind = facts.kvm ? "kvm" : "qemu";
   auto host =

@@ -90,11 +90,19 @@ struct JobProgress {
 struct HostFacts {
   std::string architecture;  // as Kubernetes names it
   bool kvm = false;
-  std::string why_no_kvm;  // for people
+  std::string why_no_kvm;    // for people
+  std::string why_no_vsock;  // likewise; empty: guests can have a vsock
   std::vector<std::string> machine_types, cpu_models, known_models, cpu_features, required_features;
   std::string host_model, vendor;
   std::uint64_t cpus = 0, memory_bytes = 0;
   std::string hypervisor_version;  // "QEMU 7.2.22, libvirt 9.0.0"
+};
+
+// A port of this host that leads to one of a guest.
+struct ForwardedPort {
+  std::string_view protocol;  // "tcp", "udp" (static text)
+  std::string address;
+  std::uint16_t port = 0, guest_port = 0;
 };
 
 // The number of libvirt's error in a status that came from it (RUN-SYN-06): 42 is "no domain", 55 "not in this state",
@@ -153,6 +161,8 @@ class Hypervisor {
                                           std::uint16_t guest_port) = 0;
   virtual Task<Result<void>> stop_forwarding(Core& core, std::string name, std::string nic_alias,
                                              std::string_view protocol, std::string address, std::uint16_t port) = 0;
+  // Those of all its NICs, whoever opened them.
+  virtual Task<Result<std::vector<ForwardedPort>>> forwarded_ports(Core& core, std::string name) = 0;
 
   // Answers when it is over.
   virtual Task<Result<void>> migrate(Core& core, std::string name, MigrationRequest request) = 0;

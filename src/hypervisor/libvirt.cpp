@@ -166,6 +166,12 @@ class Libvirt final : public LibvirtHypervisor {
         "removed");
   }
 
+  Task<Result<std::vector<ForwardedPort>>> forwarded_ports(Core& core, std::string name) override {
+    return on_domain<std::vector<ForwardedPort>>(
+        core, Lane::control, std::move(name),
+        [](virDomainPtr domain, const ConnectionHandle&) { return forwarded_ports_of(domain); });
+  }
+
   Task<Result<void>> migrate(Core& core, std::string name, MigrationRequest request) override {
     return on_domain<void>(core, Lane::jobs, name,
                            [session = session_, name, request = std::move(request)](

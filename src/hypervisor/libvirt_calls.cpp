@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <sstream>
 #include <utility>
 
 #include "base/hypervisor_limits.h"
@@ -37,6 +38,14 @@ Result<std::string> forwarded(const PortForward& forward) {
                                                 forward.address, forward.nic_alias)));
   // libvirt names the network's end of a NIC after the alias of the NIC.
   return fmt::format("host{} {}:{}:{}", forward.nic_alias, forward.protocol, forward.address, forward.port);
+}
+
+Result<std::string> ask_monitor(virDomainPtr domain, const std::string& command, std::size_t bytes_max) {
+  char* answer = nullptr;
+  const int code = virDomainQemuMonitorCommand(domain, command.c_str(), &answer, VIR_DOMAIN_QEMU_MONITOR_COMMAND_HMP);
+  const Text owned(answer);
+  if (code != 0) return fail(libvirt_error());
+  return bounded(Text(owned ? ::strdup(owned.get()) : ::strdup("")), bytes_max, "the answer");
 }
 
 }  // namespace
@@ -157,13 +166,34 @@ Result<std::string> stop_forward_command(const PortForward& forward) {
   return "hostfwd_remove " + *place;
 }
 
+std::vector<ForwardedPort> read_forwarded_ports(std::string_view text) {
+  std::vector<ForwardedPort> ports;
+  while (!text.empty()) {
+    const std::string line(text.substr(0, text.find('\n')));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    std::istringstream words(line);
+    std::string kind, descriptor, address, guest_address;
+    unsigned port = 0, guest_port = 0;
+    words >> kind >> descriptor >> address >> port >> guest_address >> guest_port;
+    if (!words || port > UINT16_MAX || guest_port > UINT16_MAX) continue;
+    const bool tcp = kind == "TCP[HOST_FORWARD]", udp = kind == "UDP[HOST_FORWARD]";
+    if (!tcp && !udp) continue;
+    ports.push_back({.protocol = tcp ? "tcp" : "udp",
+                     .address = std::move(address),
+                     .port = static_cast<std::uint16_t>(port),
+                     .guest_port = static_cast<std::uint16_t>(guest_port)});
+  }
+  return ports;
+}
+
+Result<std::vector<ForwardedPort>> forwarded_ports_of(virDomainPtr domain) {
+  const auto text = ask_monitor(domain, "info usernet", limits::live_document_bytes_max);
+  if (!text) return fail(text.error());
+  return read_forwarded_ports(*text);
+}
+
 Result<void> run_monitor_command(virDomainPtr domain, const std::string& command, std::string_view expected) {
-  char* answer = nullptr;
-  const int code = virDomainQemuMonitorCommand(domain, command.c_str(), &answer, VIR_DOMAIN_QEMU_MONITOR_COMMAND_HMP);
-  const Text owned(answer);
-  if (code != 0) return fail(libvirt_error());
-  auto text =
-      bounded(Text(owned ? ::strdup(owned.get()) : ::strdup("")), limits::libvirt_message_bytes_max, "the answer");
+  auto text = ask_monitor(domain, command, limits::libvirt_message_bytes_max);
   if (!text) return fail(text.error());
   while (!text->empty() && (text->back() == '\n' || text->back() == '\r')) text->pop_back();
   if (expected.empty() ? text->empty() : text->contains(expected)) return {};

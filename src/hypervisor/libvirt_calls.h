@@ -36,6 +36,9 @@ struct PortForward {
 // Commands of QEMU's monitor for people; refused when a part could be read as another command.
 Result<std::string> forward_command(const PortForward& forward);
 Result<std::string> stop_forward_command(const PortForward& forward);
+// What "info usernet" prints, which has a line for each connection as well.
+std::vector<ForwardedPort> read_forwarded_ports(std::string_view text);
+Result<std::vector<ForwardedPort>> forwarded_ports_of(virDomainPtr domain);
 // `expected` is what the monitor prints when it did it.
 Result<void> run_monitor_command(virDomainPtr domain, const std::string& command, std::string_view expected);
 

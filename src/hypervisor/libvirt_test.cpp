@@ -122,6 +122,10 @@ TEST_F(LibvirtLive, DevicesAndPorts) {
   ASSERT_TRUE(forward("ua-default"));
   EXPECT_TRUE(can_connect("127.77.1.2", port));
   EXPECT_FALSE(can_connect("127.0.0.1", port));
+  const auto open = core.run(hypervisor.forwarded_ports(core, "ns_a"));
+  ASSERT_TRUE(open && open->size() == 1);
+  EXPECT_EQ(open->front().port, port);
+  EXPECT_EQ(open->front().guest_port, 22);
   EXPECT_FALSE(forward("ua-default")) << "it is forwarded already";
   EXPECT_FALSE(forward("ua-other"));
   EXPECT_EQ(forward("x\nquit").error().code, 400);

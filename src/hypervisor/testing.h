@@ -100,6 +100,7 @@ class FakeHypervisor final : public Hypervisor {
   HostFacts facts = {.architecture = "amd64",
                      .kvm = false,
                      .why_no_kvm = "a test",
+                     .why_no_vsock = {},
                      .machine_types = {"pc-q35-7.2", "q35"},
                      .cpu_models = {"qemu64", "Nehalem"},
                      .known_models = {"qemu64", "Nehalem", "EPYC"},
@@ -219,6 +220,11 @@ class FakeHypervisor final : public Hypervisor {
                                      std::string address, std::uint16_t port) override {
     return simple(core, "stop_forwarding", std::move(name),
                   nic_alias + " " + std::string(protocol) + " " + address + ":" + std::to_string(port));
+  }
+  std::vector<ForwardedPort> open_ports = {};
+  Task<Result<std::vector<ForwardedPort>>> forwarded_ports(Core& core, std::string name) override {
+    if (auto begun = co_await begin(core, "forwarded_ports", name); !begun) co_return fail(begun.error());
+    co_return open_ports;
   }
   // The domain is gone from here afterwards.
   Task<Result<void>> migrate(Core& core, std::string name, MigrationRequest request) override {

@@ -41,6 +41,9 @@ constexpr std::array volume_references = std::to_array<Reference>({
     {"persistentvolumeclaims", {"memoryDump", "claimName"}},
     {"serviceaccounts", {"serviceAccount", "serviceAccountName"}},
 });
+constexpr string_view attachments_resource = "network-attachment-definitions";
+// Whose attachments VMIs of every namespace may name.
+constexpr string_view everybodys_namespace = "default";
 constexpr std::array<string_view, 2> credential_kinds{"sshPublicKey", "userPassword"};
 
 bool names(const json::Value& holder, const Reference& reference, string_view name) {
@@ -51,6 +54,12 @@ bool names(const json::Value& holder, const Reference& reference, string_view na
     if (!at) return false;
   }
   return json::as_string(at) == name;
+}
+
+// NAME, or NAMESPACE/NAME, in the VMI's own namespace.
+bool network_names(const json::Value& network, string_view ns, string_view name) {
+  const auto wanted = json::as_string(json::find_path(network, {"multus", "networkName"}));
+  return wanted && (*wanted == name || *wanted == fmt::format("{}/{}", ns, name));
 }
 
 bool volume_names(const json::Value& volume, string_view resource, string_view name) {
@@ -102,6 +111,9 @@ bool is_mounted(const Question& question) {
   return !question.asked.name.empty() &&
          question.graph.mounts(question.asked.resource, question.asked.ns, question.asked.name);
 }
+bool is_attached(const Question& question) {
+  return is_mounted(question) || (!question.asked.name.empty() && question.asked.ns == everybodys_namespace);
+}
 bool always(const Question&) { return true; }
 
 struct Row {
@@ -119,6 +131,7 @@ constexpr std::array table = std::to_array<Row>({
     {"get", "", "configmaps", "", is_mounted},
     {"get", "", "persistentvolumeclaims", "", is_mounted},
     {"create", "", "serviceaccounts", "token", is_mounted},
+    {"get", "k8s.cni.cncf.io", attachments_resource, "", is_attached},
     {"get list watch", "", "configmaps", "", is_in_own_namespace},
     {"create patch update", "", "events", "", always},
     {"create patch update", "events.k8s.io", "events", "", always},
@@ -176,6 +189,11 @@ bool mounts(const json::Object& vmi, string_view resource, string_view name) {
   if (!spec) return false;
   if (any_of(*spec, "volumes", [&](const json::Value& volume) { return volume_names(volume, resource, name); }))
     return true;
+  if (resource == attachments_resource) {
+    const json::Object* metadata = json::get_object(vmi, "metadata");
+    const string_view ns = metadata ? json::get_string_or(*metadata, "namespace") : string_view();
+    return any_of(*spec, "networks", [&](const json::Value& network) { return network_names(network, ns, name); });
+  }
   if (resource != "secrets") return false;
   const json::Value whole(*spec);
   if (json::as_string(json::find_path(whole, {"domain", "firmware", "kernelBoot", "container", "imagePullSecret"})) ==

@@ -24,7 +24,7 @@ struct NodeGraph {
   // The VMI moved away from the node, which looks where it went before it clears up.
   std::function<bool(std::string_view ns, std::string_view name)> had_vmi;
   // A VMI of the node in that namespace mounts such an object ("secrets", "configmaps", "persistentvolumeclaims",
-  // "serviceaccounts").
+  // "serviceaccounts", "network-attachment-definitions").
   std::function<bool(std::string_view resource, std::string_view ns, std::string_view name)> mounts;
 };
 AccessDecision decide_node(std::string_view node, const AccessAttributes& attributes, const NodeGraph& graph);

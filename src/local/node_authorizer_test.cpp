@@ -131,6 +131,23 @@ TEST_F(NodeAuthorizerTest, ReadsWhatItsVmisMount) {
   }
 }
 
+TEST_F(NodeAuthorizerTest, ReadsTheNetworksOfItsVmis) {
+  put("ns", "wired", "one", R"("networks":[{"name":"a","multus":{"networkName":"blue"}},
+      {"name":"b","multus":{"networkName":"ns/red"}},{"name":"c","multus":{"networkName":"other/green"}}])",
+      "");
+  constexpr std::string_view attachments = "k8s.cni.cncf.io/network-attachment-definitions";
+  for (const std::string_view name : {"blue", "red"}) {
+    EXPECT_TRUE(may("get", attachments, "ns", name)) << name;
+    EXPECT_FALSE(may("get", attachments, "ns", name, {}, "two")) << name;
+    EXPECT_FALSE(may("get", attachments, "other", name)) << name;
+    EXPECT_FALSE(may("list", attachments, "ns", name)) << name;
+  }
+  EXPECT_FALSE(may("get", attachments, "ns", "green"));
+  EXPECT_FALSE(may("get", attachments, "other", "green")) << "of another namespace";
+  EXPECT_TRUE(may("get", attachments, "default", "any")) << "everybody's";
+  EXPECT_FALSE(may("get", attachments, "default", ""));
+}
+
 TEST_F(NodeAuthorizerTest, WritesItsOwnNode) {
   for (const std::string_view verb : {"get", "list", "watch", "update", "patch"}) {
     EXPECT_TRUE(may(verb, "nodes", "", "one")) << verb;

@@ -76,7 +76,7 @@ Task<Outcome> Mover::act(const guests::MoveDecision& decision, const Work& work,
       done = co_await prepare(work, one, move, outcome);
       break;
     case MoveAct::receive:
-      done = co_await receive(work, one, write);
+      done = co_await receive(work, one, write, outcome);
       break;
     case MoveAct::clean_up:
       done = co_await clean_up(work, one, write);
@@ -246,7 +246,7 @@ Task<void> Mover::apply_live_updates(const Work& work, const Case& one) {
   if (!done) log::warning("memory was not added", {{"domain", work.domain}, {"reason", done.error().message}});
 }
 
-Task<Result<void>> Mover::receive(const Work& work, const Case& one, const Write& write) {
+Task<Result<void>> Mover::receive(const Work& work, const Case& one, const Write& write, Outcome& outcome) {
   const json::Object* state = guests::moving_of(*one.vmi);
   if (text_of(state, "targetNodeAddress").empty())
     co_return co_await write([&](Draft& draft) { guests::show_target(draft, parts_.address, ports_of(one)); });
@@ -259,7 +259,7 @@ Task<Result<void>> Mover::receive(const Work& work, const Case& one, const Write
   if (one.facts) co_await apply_live_updates(work, one);
   (void)co_await parts_.hypervisor.set_guest_time(parts_.core, work.domain);  // RUN-MIT-05
   auto done = co_await write([](Draft& draft) { guests::show_arrival(draft); });
-  if (done) co_await starter_.forward_ports(work);
+  if (done) co_await starter_.networking().forward_ports(work, outcome);
   co_return done;
 }
 

@@ -29,6 +29,7 @@ json::Value written(const Key& key, const Remembered& one, const json::StoragePt
                      {"pausedByUser", one.paused_by_user},
                      {"stopWanted", one.stop_wanted},
                      {"address", one.address},
+                     {"portsForwarded", one.ports_forwarded},
                      {"isos", std::move(isos)}},
                     storage);
   if (one.shutdown_since) made["shutdownSince"] = controllers::time_text(*one.shutdown_since);
@@ -40,7 +41,8 @@ Remembered read_one(const json::Value& value) {
                  .grace_seconds = json::get_int_or(value, "graceSeconds", 30),
                  .paused_by_user = json::get_bool_or(value, "pausedByUser", false),
                  .stop_wanted = json::get_bool_or(value, "stopWanted", false),
-                 .address = std::string(json::get_string_or(value, "address"))};
+                 .address = std::string(json::get_string_or(value, "address")),
+                 .ports_forwarded = json::get_bool_or(value, "portsForwarded", true)};
   if (const auto since = parse_rfc3339(json::get_string_or(value, "shutdownSince")))
     one.shutdown_since = guests::Time(std::chrono::seconds(since->seconds));
   if (const json::Array* isos = json::get_array(value, "isos"))

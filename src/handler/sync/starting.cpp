@@ -117,13 +117,14 @@ Task<Result<std::optional<GuestFiles::Images>>> Starter::fetch_images(const Work
   co_return parts_.files.images(work.uid, work.vmi, std::move(secrets), [wake = wake_, key = work.key] { wake(key); });
 }
 
-Result<guests::Built> Starter::build(const Work& work, const Wanted& wanted) const {
+Result<guests::Built> Starter::build(const Work& work, const Wanted& wanted, guests::Bridges bridges) const {
   const config::ConfigPtr config = parts_.api.config();
   guests::Wanted asked{.vmi = work.vmi,
                        .config = *config,
                        .host = parts_.host,
                        .put_paths = [&](domain::DomainContext& context) { parts_.files.put_paths(wanted, context); },
-                       .disk_formats = {}};
+                       .disk_formats = {},
+                       .bridges = std::move(bridges)};
   for (const launch::ContainerImage& image : wanted.images)
     if (!image.volume.empty()) asked.disk_formats.emplace(image.volume, image.format);
   return guests::build(asked);
@@ -170,6 +171,7 @@ void Starter::remember(const Work& work) const {
   work.remembered.uid = work.uid;
   work.remembered.grace_seconds = guests::grace_of(work.vmi.get_object()).value_or(guests::usual_grace_seconds);
   work.remembered.address = guests::loopback_address(work.uid);
+  work.remembered.ports_forwarded = false;
   work.remembered.shutdown_since.reset();
 }
 
@@ -212,9 +214,11 @@ Task<Result<bool>> Starter::prepare_target(const Work& work) {
 Task<Result<void>> Starter::define_and_start(const Work& work, const Wanted& wanted, Outcome& outcome) {
   const auto plan = parts_.files.plan(wanted);
   if (!plan) co_return fail(plan.error());
+  auto bridges = co_await networking_.bridges(work);
+  if (!bridges) co_return fail(std::move(bridges.error()));
   auto made = co_await parts_.files.carry_out(parts_.core, plan->before_define);
   if (!made) co_return fail(std::move(made.error()));
-  const auto built = build(work, wanted);
+  const auto built = build(work, wanted, std::move(*bridges));
   if (!built) co_return fail(built.error());
   guests::Remembered& remembered = work.remembered;
   remember(work);
@@ -240,29 +244,10 @@ Task<Result<void>> Starter::define_and_start(const Work& work, const Wanted& wan
     outcome.tell(EventType::normal, "ToleratedSmallPV",
                  fmt::format("the disk of volume {} is smaller than was asked for, within the tolerance", volume));
   outcome.tell(EventType::normal, "Created", "VirtualMachineInstance defined.");
-  co_await forward_ports(work);
+  if (std::string other = guests::other_than_asked(work.vmi.get_object()); !other.empty())  // UNET-16
+    outcome.tell(EventType::warning, "NetworkNotAsAsked", std::move(other));
+  co_await networking_.forward_ports(work, outcome);  // the next pass writes down that it was done
   co_return Result<void>();
-}
-
-Task<void> Starter::forward_ports(const Work& work) {
-  const json::Array* interfaces =
-      json::as_array(json::find_path(work.vmi, {"spec", "domain", "devices", "interfaces"}));
-  if (!interfaces) co_return;
-  for (const json::Value& interface : *interfaces) {
-    const json::Array* ports = json::get_array(interface, "ports");
-    if (!ports || !json::find(interface, "masquerade")) continue;
-    for (const json::Value& port : *ports) {
-      const std::int64_t number = json::get_int_or(port, "port", 0);
-      if (number <= 0 || number > UINT16_MAX) continue;
-      const bool udp = json::get_string_or(port, "protocol") == "UDP";
-      const auto done = co_await parts_.hypervisor.forward_port(
-          parts_.core, work.domain, fmt::format("ua-{}", json::get_string_or(interface, "name")), udp ? "udp" : "tcp",
-          work.remembered.address, static_cast<std::uint16_t>(number), static_cast<std::uint16_t>(number));
-      if (!done)  // UNET-13: a port below 1024 may not be ours to take; port-forward reaches it all the same
-        log::warning("a port of a guest is not reachable at its address",
-                     {{"domain", work.domain}, {"port", fmt::to_string(number)}, {"reason", done.error().message}});
-    }
-  }
 }
 
 Task<Result<void>> Starter::mount(const Work& work, std::string_view volume) {
@@ -273,8 +258,8 @@ Task<Result<void>> Starter::mount(const Work& work, std::string_view volume) {
   co_return Result<void>();
 }
 
-Result<guests::Built> Starter::build_again(const Work& work) const {
-  return build(work, wanted(work, std::make_shared<Objects>(), {}));
+Result<guests::Built> Starter::build_again(const Work& work, guests::Bridges bridges) const {
+  return build(work, wanted(work, std::make_shared<Objects>(), {}), std::move(bridges));
 }
 
 }  // namespace vg::handler

@@ -5,24 +5,25 @@
 #include <string>
 
 #include "handler/sync/guest.h"
+#include "handler/sync/networking.h"
 
 namespace vg::handler {
 
 class Starter {
  public:
   // `wake`: has a VMI looked at again. On the core.
-  Starter(LoopParts& parts, std::function<void(const Key&)> wake) : parts_(parts), wake_(std::move(wake)) {}
+  Starter(LoopParts& parts, std::function<void(const Key&)> wake)
+      : parts_(parts), wake_(std::move(wake)), networking_(parts) {}
 
   // Defines and starts it, or says what is not ready.
   Task<Outcome> start(const Work& work);
 
   // MIG-D06: what must be here before the guest comes. False: something is on its way.
   Task<Result<bool>> prepare_target(const Work& work);
-  // UNET-12: exactly the ports that are declared; others are forwarded when somebody asks for them.
-  Task<void> forward_ports(const Work& work);
+  Networking& networking() { return networking_; }
 
   // What the domain should be now, for what is changed while it runs: nothing is made.
-  Result<guests::Built> build_again(const Work& work) const;
+  Result<guests::Built> build_again(const Work& work, guests::Bridges bridges = {}) const;
   // Links claims of hotplugged volumes to where the hypervisor looks for them.
   Task<Result<void>> mount(const Work& work, std::string_view volume);
   launch::Wanted wanted(const Work& work, std::shared_ptr<const Objects> objects,
@@ -36,11 +37,11 @@ class Starter {
   Task<Result<void>> define_and_start(const Work& work, const launch::Wanted& wanted, Outcome& outcome);
   Task<Result<std::string>> define(const guests::Built& built);
   void remember(const Work& work) const;
-  std::string source_guest(const Work& work) const;
-  Result<guests::Built> build(const Work& work, const launch::Wanted& wanted) const;
+  Result<guests::Built> build(const Work& work, const launch::Wanted& wanted, guests::Bridges bridges) const;
 
   LoopParts& parts_;
   const std::function<void(const Key&)> wake_;
+  Networking networking_;
 };
 
 }  // namespace vg::handler

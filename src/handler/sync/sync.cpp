@@ -58,8 +58,9 @@ Result<domain::BlockSizes> block_sizes(const std::string& path, bool /*is_block*
   return domain::BlockSizes{.logical = 512, .physical = std::max<std::uint64_t>(size, 512), .discard = 0};
 }
 
-guests::Host this_host(const NodePlace& place) {
+guests::Host this_host(const NodePlace& place, std::function<std::string(const std::string&)> bridge_problem) {
   guests::Host host;
+  host.bridge_problem = std::move(bridge_problem);
   if (auto firmware = launch::provide_firmware(place.state + "/firmware"))
     host.rom_folder = std::move(*firmware);
   else
@@ -97,7 +98,7 @@ class Sync::Body {
                .records = records_,
                .clock = parts_.clock,
                .node = parts_.place.name,
-               .host = this_host(parts_.place),
+               .host = this_host(parts_.place, parts_.bridge_problem),
                .agent = parts_.agent,
                .paths = {.state = parts_.place.state, .sockets = parts_.place.sockets},
                .address = parts_.place.handler_address.empty() ? "127.0.0.1" : parts_.place.handler_address,

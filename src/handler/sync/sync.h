@@ -32,6 +32,8 @@ struct SyncParts {
   std::function<std::shared_ptr<const guests::AgentFacts>(std::string_view domain)> agent = {};
   // The hypervisor of another node of this machine, by its folder of sockets; empty: guests go nowhere.
   std::function<std::string(const std::string& sockets)> other_uri = {};
+  // Why guests cannot be attached to that bridge of the host; empty: they can.
+  std::function<std::string(const std::string& bridge)> bridge_problem = {};
 };
 
 class Sync {

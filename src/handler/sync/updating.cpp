@@ -149,11 +149,11 @@ Task<Outcome> Updater::update(const Work& work, const guests::Case& one, Volumes
   work.remembered.grace_seconds = guests::grace_of(work.vmi.get_object()).value_or(guests::usual_grace_seconds);
   if (failed(co_await resume(work, one, outcome)) || !one.facts) co_return outcome;
   if (failed(co_await change_disks(work, *one.facts, volumes, outcome))) co_return outcome;
-  for (const auto& change : guests::link_changes(*one.facts, work.vmi.get_object())) {
-    auto done = co_await parts_.hypervisor.change_device(parts_.core, work.domain, change.change, change.xml);
-    if (!done) outcome.tell(EventType::warning, "NicHotplug", done.error().message);
-  }
-  co_await grow_disks(work, *one.facts, volumes);
+  // A process that ended between a start or an arrival and this.
+  if (!work.remembered.ports_forwarded) co_await starter_.networking().forward_ports(work, outcome);
+  if (!work.remembered.ports_tidied) co_await starter_.networking().tidy_ports(work);
+  const Networking::Build build = [&](const guests::Bridges& bridges) { return starter_.build_again(work, bridges); };
+  if (failed(co_await starter_.networking().change_nics(work, *one.facts, build, outcome))) co_return outcome;
   co_await dump_memory(work, volumes);
   if (failed(co_await unmount_unwanted(work, volumes))) co_return outcome;
   if (auto saved = co_await parts_.records.save(parts_.core); !saved) outcome.error = saved.error();
