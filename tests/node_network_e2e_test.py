@@ -285,6 +285,7 @@ BRIDGE, HOST, GUEST = "br-vg", "192.168.77.1", "192.168.77.2"
 INSIDE = "VIRTGATE_TEST_HAS_BRIDGE"
 # In namespaces of its own the test is the administrator: it makes a bridge, lets QEMU's helper become root and lists the bridge. The host sees nothing of it.
 ADMINISTER = f"""set -e
+mount -t sysfs sysfs /sys
 ip link set lo up
 ip link add {BRIDGE} type bridge
 ip addr add {HOST}/24 dev {BRIDGE}

@@ -22,9 +22,9 @@ using json::Value;
 using std::string_view;
 
 constexpr string_view everybodys_namespace = "default";  // as Multus has it where namespaces are kept apart
-constexpr std::size_t interface_name_bytes_max = 15;     // of the kernel
+constexpr std::size_t kernel_name_bytes = 15;            // of the kernel
 // QEMU puts its gateway, its name server and the guest's address (.2, .3, .15) into the network.
-constexpr unsigned user_prefix_max = 27, user_prefix_min = 8;
+constexpr unsigned user_prefix_longest = 27, user_prefix_shortest = 8;
 
 const json::Array& list_in(const Object& vmi, std::initializer_list<string_view> path) {
   static const json::Array none;
@@ -47,7 +47,7 @@ Failed refuse(string_view network, string_view why) {
 }
 
 bool is_bridge_name(string_view name) {
-  return !name.empty() && name.size() <= interface_name_bytes_max && name != "." && name != ".." &&
+  return !name.empty() && name.size() <= kernel_name_bytes && name != "." && name != ".." &&
          std::ranges::all_of(name, [](unsigned char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-' ||
                   c == '.';
@@ -90,8 +90,8 @@ std::optional<Range> user_range(string_view cidr) {
   Range range{.address = std::string(cidr.substr(0, slash))};
   const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), range.prefix);
   in_addr address{};
-  if (read.ec != std::errc() || read.ptr != digits.data() + digits.size() || range.prefix < user_prefix_min ||
-      range.prefix > user_prefix_max || ::inet_pton(AF_INET, range.address.c_str(), &address) != 1)
+  if (read.ec != std::errc() || read.ptr != digits.data() + digits.size() || range.prefix < user_prefix_shortest ||
+      range.prefix > user_prefix_longest || ::inet_pton(AF_INET, range.address.c_str(), &address) != 1)
     return std::nullopt;
   address.s_addr = htonl(ntohl(address.s_addr) & (UINT32_MAX << (32 - range.prefix)));
   std::array<char, INET_ADDRSTRLEN> text{};
@@ -213,7 +213,7 @@ std::string other_than_asked(const Object& vmi) {
       return fmt::format(
           "network {} cannot have the range {} on this node: it must be an IPv4 range of a prefix from {} "
           "to {}; 10.0.2.0/24 is used",
-          name, range, user_prefix_min, user_prefix_max);
+          name, range, user_prefix_shortest, user_prefix_longest);
   }
   return {};
 }
