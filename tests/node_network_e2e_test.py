@@ -81,7 +81,13 @@ class Networks(node.Node):
         vm["spec"]["template"]["spec"]["domain"]["devices"].update(devices or {})
         self.good("POST", node.VMS, vm)
         self.until_phase(name, "Running")
-        self.on_console(name, ("login:", "root\n"), ("assword:", "demo\n"), ("#", None))
+        for attempt in range(3):  # getty forgets what comes while it begins, and a busy machine boots slowly
+            try:
+                self.on_console(name, ("login:", "root\n"), ("assword:", "demo\n"), ("#", None))
+                return
+            except TimeoutError:
+                print(f"no shell on the console of {name} yet ({attempt})")
+        self.fail(f"no shell on the console of {name}")
 
     def shell(self, name, command):
         """What a command prints on the guest's console, which also shows what is typed."""
@@ -299,6 +305,8 @@ echo "allow {BRIDGE}" >/etc/qemu/bridge.conf
 cp /usr/lib/qemu/qemu-bridge-helper "$folder/helper"
 chmod u+s "$folder/helper"
 mount --bind "$folder/helper" /usr/lib/qemu/qemu-bridge-helper
+mknod -m 666 "$folder/tun" c 10 200
+mount --bind "$folder/tun" /dev/net/tun
 """
 
 

@@ -13,6 +13,7 @@ namespace {
 constexpr std::array<const char*, 3> bridge_helpers{"/usr/lib/qemu/qemu-bridge-helper",
                                                     "/usr/libexec/qemu-bridge-helper", "/usr/lib/qemu-bridge-helper"};
 constexpr const char* list_of_bridges = "/etc/qemu/bridge.conf";
+constexpr const char* tunnel_device = "/dev/net/tun";
 
 const char* installed_helper() {
   for (const char* helper : bridge_helpers)
@@ -37,6 +38,9 @@ std::string bridge_problem(const std::string& bridge) {
     return fmt::format("this host has no bridge {}", bridge);
   const char* helper = installed_helper();
   if (!helper) return "qemu-bridge-helper is not installed on this host (Debian: qemu-system-common)";
+  // The helper opens it as the user who asks.
+  if (::access(tunnel_device, R_OK | W_OK) != 0)
+    return fmt::format("user {} cannot open {}; its usual mode is 0666", ::geteuid(), tunnel_device);
   if (bridges_allowed()) return {};
   return fmt::format(
       "the administrator of this host must allow it first: `chmod u+s {}`, a line \"allow {}\" in {}, "
