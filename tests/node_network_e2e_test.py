@@ -117,6 +117,8 @@ class KeepsGuestsApart(Networks):
         self.boot("other", devices=self.ports((8080, "TCP")))
         other = self.address("other")
         self.boot("guest")
+        with open(f"/proc/{self.qemu('guest')}/maps") as file:
+            self.assertIn("loopback_guard.so", file.read())
         self.until_network("guest")
         own, second, six = Listener("127.0.0.1"), Listener("127.0.0.2"), Listener("::1")
         self.addCleanup(lambda: [one.close() for one in (own, second, six)])
