@@ -31,6 +31,8 @@ inline constexpr std::chrono::seconds guest_socket_deadline{5};
 inline constexpr int usb_slots_max = 4;
 // Ports of this host that are tried for one of a guest.
 inline constexpr int forward_attempts_max = 3;
+// Attempts to listen on a declared port, a second apart: the QEMU that a guest comes from has it until it ends.
+inline constexpr unsigned port_attempts_max = 15;
 // How long an agent may take for an answer, and for freezing every file system. virt-api waits 10 s for the latter.
 inline constexpr std::chrono::seconds agent_answer_deadline{3};
 inline constexpr std::chrono::seconds agent_freeze_deadline{8};

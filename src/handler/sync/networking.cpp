@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
+#include "base/handler_limits.h"
 #include "base/log.h"
+#include "base/node_limits.h"
 #include "guests/hotplug.h"
 #include "json/access.h"
 
@@ -30,6 +32,12 @@ std::string cannot_forward(const std::vector<guests::DeclaredPort>& ports, std::
       "reach them all the same",
       address, fmt::join(names, ", "),
       is_low ? "Ports below 1024 need root or the setting net.ipv4.ip_unprivileged_port_start; " : "");
+}
+
+bool is_open(const std::vector<hypervisor::ForwardedPort>& open, const guests::DeclaredPort& port) {
+  return std::ranges::any_of(open, [&](const hypervisor::ForwardedPort& one) {
+    return one.port == port.port && one.guest_port == port.port && one.protocol == port.protocol;
+  });
 }
 
 }  // namespace
@@ -64,12 +72,25 @@ Task<Result<guests::Bridges>> Networking::bridges(const Work& work) {
 
 Task<void> Networking::forward_ports(const Work& work, Outcome& outcome) {
   std::vector<guests::DeclaredPort> failed;
+  const bool again = attempts_.contains(work.uid);
+  std::vector<hypervisor::ForwardedPort> open;
+  if (again)
+    if (auto found = co_await parts_.hypervisor.forwarded_ports(parts_.core, work.domain)) open = std::move(*found);
   for (const guests::DeclaredPort& one : guests::declared_ports(work.vmi.get_object())) {
+    if (is_open(open, one)) continue;
     const auto done =
         co_await parts_.hypervisor.forward_port(parts_.core, work.domain, fmt::format("ua-{}", one.network),
                                                 one.protocol, work.remembered.address, one.port, one.port);
     if (!done) failed.push_back(one);
   }
+  const bool may_come =
+      std::ranges::any_of(failed, [](const auto& one) { return one.port >= first_port_of_everybody; });
+  if (may_come && ++attempts_[work.uid] < limits::port_attempts_max) {  // after a migration the other node has them
+    work.remembered.ports_forwarded = false;
+    outcome.look_again(limits::guest_look_again);
+    co_return;
+  }
+  attempts_.erase(work.uid);
   if (!failed.empty())
     outcome.tell(EventType::warning, "PortsNotForwarded", cannot_forward(failed, work.remembered.address));
   work.remembered.ports_forwarded = work.remembered.ports_tidied = true;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <string>
 
 #include "guests/networks.h"
 #include "handler/sync/guest.h"
@@ -17,7 +19,7 @@ class Networking {
   Task<Result<guests::Bridges>> bridges(const Work& work);
 
   // UNET-12: exactly the ports that are declared; others are forwarded when somebody asks for them. What cannot be
-  // forwarded is told, once for each start and each migration, and is no failure. Done once; remembered.
+  // forwarded after some attempts is told, once for each start and each migration, and is no failure. Remembered.
   Task<void> forward_ports(const Work& work, Outcome& outcome);
 
   // Ports that were open for streams of a node's process that was killed are closed by the next one, once.
@@ -32,6 +34,7 @@ class Networking {
   Task<Result<std::string>> bridge(const Work& work, guests::SecondaryNetwork network);
 
   LoopParts& parts_;
+  std::map<std::string, unsigned, std::less<>> attempts_;  // to forward ports, of guests that wait for some; by uid
 };
 
 }  // namespace vg::handler

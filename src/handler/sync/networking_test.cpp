@@ -28,6 +28,13 @@ class NetworkingTest : public ::testing::Test {
   void set_vmi(string_view interfaces = "", string_view networks = "") {
     vmi = *json::Document::parse(fmt::format(fmt::runtime(vmi_of), interfaces, networks));
   }
+  void set_vmi_ports(string_view ports) {
+    vmi = *json::Document::parse(
+        fmt::format(R"({{"metadata":{{"uid":"u-1"}},"spec":{{"domain":{{"devices":{{"interfaces":[{{"name":"default",
+        "masquerade":{{}},"ports":[{}]}}]}}}},"networks":[{{"name":"default","pod":{{}}}}]}}}})",
+                    ports));
+    remembered.ports_forwarded = false;
+  }
   Work work() {
     return {.key = key,
             .vmi = vmi.root(),
@@ -82,6 +89,35 @@ TEST_F(NetworkingTest, PortsThatCannotBeHadAreTold) {  // UNET-12, UNET-13
                                                           ::testing::Not(HasSubstr("8080"))));
   EXPECT_FALSE(outcome.error);
   EXPECT_TRUE(remembered.ports_forwarded);
+}
+
+TEST_F(NetworkingTest, PortsThatAnotherNodeStillHasAreAwaited) {
+  const auto attempt = [&] {
+    Outcome outcome;
+    run(networking.forward_ports(work(), outcome));
+    return outcome;
+  };
+  const auto refuse = [&] { hypervisor.fail_next("forward_port", Status::internal_error("taken")); };
+  set_vmi_ports(R"({"port":8080})");
+  refuse();
+  Outcome first = attempt();
+  EXPECT_FALSE(remembered.ports_forwarded);
+  EXPECT_TRUE(first.again);
+  EXPECT_THAT(first.events, ::testing::IsEmpty());
+  hypervisor.forget_calls();
+  const Outcome second = attempt();
+  EXPECT_THAT(hypervisor.calls(),
+              ElementsAre("forwarded_ports ns_vm1", "forward_port ns_vm1 ua-default tcp 127.70.1.1:8080 8080"));
+  EXPECT_TRUE(remembered.ports_forwarded);
+  EXPECT_THAT(second.events, ::testing::IsEmpty());
+  unsigned attempts = 0;
+  remembered.ports_forwarded = false;
+  do {
+    refuse();
+    first = attempt();
+  } while (!remembered.ports_forwarded && ++attempts < 100);
+  EXPECT_LT(attempts, 100u);
+  ASSERT_EQ(first.events.size(), 1u) << "told in the end";
 }
 
 TEST_F(NetworkingTest, PortsOfAnEndedProcessAreClosed) {
