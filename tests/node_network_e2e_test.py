@@ -358,6 +358,8 @@ class AttachesGuests(Bridges):
         return {one.get("name"): one for one in self.get(f"{VMIS}/{name}")["status"].get("interfaces", [])}
 
     def answers(self):
+        # The guest's own DHCP client takes addresses away when it begins.
+        self.shell("wired", f"ip addr add {GUEST}/24 dev eth1 2>/dev/null; ip link set eth1 up")
         try:
             with socket.create_connection((GUEST, 80), timeout=5) as client:
                 client.sendall(b"GET / HTTP/1.0\r\n\r\n")
@@ -377,7 +379,6 @@ class AttachesGuests(Bridges):
                     {"op": "add", "path": f"{template}/networks/-", "value": {"name": "blue", "multus": {"networkName": "office"}}})
         self.until("it has the NIC", lambda: self.interfaces("wired").get("blue", {}).get("mac") == "02:00:00:00:77:02")
         self.until("the guest sees it", lambda: "eth1" in self.shell("wired", "ls /sys/class/net"))
-        self.shell("wired", f"ip addr add {GUEST}/24 dev eth1; ip link set eth1 up")
         self.until("it is reached over the bridge", self.answers)
         # its cable
         where = f"{template}/domain/devices/interfaces/1/state"
