@@ -48,6 +48,8 @@ std::vector<Flag> flags_of(ClusterOptions& options) {
        "call them (default: anybody may)"},
       {"webhook-allowed-names", '\0', &options.webhook_allowed_names, "NAMES",
        "common names of that certificate, separated by commas (default any)"},
+      {"mark-objects", '\0', &options.marks, "",
+       "what actions create names the request and the user that it comes from, in annotations of trace.virtgate.io/"},
       {"sandbox", '\0', &options.confine.sandbox, "on|off|required", sandbox_help},
       {"log-format", '\0', &options.log_format, "json|text", log_format_help},
   };

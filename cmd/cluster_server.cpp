@@ -29,6 +29,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "cluster_journal.h"
 #include "housekeeping/first_start.h"
 #include "http/certificates.h"
 #include "http/descriptors.h"
@@ -174,6 +175,7 @@ class ClusterServer {
   std::optional<actions::Service> service_;
   kube::AccessReviews reviews_;
   kube::ApiServerHealth api_health_;
+  std::optional<ClusterJournal> journal_;
   std::optional<kube::AggregatedApi> api_;
   auth::Identifier identifier_{std::vector<std::shared_ptr<const auth::TokenVerifier>>()};
   std::unique_ptr<server::Router> router_;
@@ -192,7 +194,7 @@ class ClusterServer {
   std::atomic<kube::Reflector::ObjectPtr> last_node_ca_;
 
   std::atomic<bool> serving_{false}, stopping_{false};
-  Background draining_, probing_;  // on the background core
+  Background draining_, probing_, recording_;  // on the background core
 };
 
 ClusterServer::ClusterServer(const ClusterOptions& options, kube::ClusterAccess access, std::string own_namespace)
@@ -222,13 +224,20 @@ ClusterServer::ClusterServer(const ClusterOptions& options, kube::ClusterAccess 
       .streams = {.ledger = *streams_,
                   .ping_interval = std::chrono::seconds(options.stream_ping_seconds),
                   .guest_networks = parse_networks(options.guest_networks).value_or(std::vector<Cidr>())},
-      .components = components_});
-  api_.emplace(kube::AggregatedApi::Parts{.actions = *service_,
-                                          .authorizer = reviews_,
-                                          .health = api_health_,
-                                          .config = config_,
-                                          .profiler = profiler_,
-                                          .front_proxy = [this] { return front_proxy_.load(); }});
+      .components = components_,
+      .marks = options.marks});
+  journal_.emplace(
+      ClusterJournal::Parts{.client = client_, .authorizer = reviews_, .clock = clock_, .metrics = metrics_});
+  api_.emplace(kube::AggregatedApi::Parts{
+      .actions = *service_,
+      .authorizer = reviews_,
+      .health = api_health_,
+      .config = config_,
+      .profiler = profiler_,
+      .front_proxy = [this] { return front_proxy_.load(); },
+      .observe = [this](const server::Call& call,
+                        const kube::ObservedAction& action) { journal_->observe(call, action); },
+      .clock = &clock_});
 }
 
 // Nothing runs any more when members go: their order is that of their making, reversed.
@@ -420,7 +429,9 @@ void ClusterServer::add_routes() {
   // kube-apiserver calls webhooks without credentials unless it is told to show some (spec server Q19).
   server::add_webhook_routes(
       *router_, server::Access::anyone, metrics_, *environment_, kube::effects_through(client_),
-      options_.webhook_client_ca_file.empty() ? server::refuse_nobody() : server::RefuseCaller(kube::refuse_stranger));
+      options_.webhook_client_ca_file.empty() ? server::refuse_nobody() : server::RefuseCaller(kube::refuse_stranger),
+      [this](const server::Call& call, const server::ObservedReview& observed) { journal_->observe(call, observed); });
+  journal_->add_routes(*router_, *api_);
   api_->add_routes(*router_);
 }
 
@@ -481,6 +492,7 @@ Result<void> ClusterServer::run(int bound) {
   ProcessSignals::Watch watch(signals_, std::chrono::hours(1), [this](int signal) { on_signal(signal); }, [] {});
   background_.core().post([this] {
     for (const auto& reflector : reflectors_) reflector->start(background_.core());
+    recording_ = Background(journal_->keep(background_.core()));
     probing_ =
         Background(api_health_.keep_asking(background_.core(), [this] { doubt_all(); }, [this] { refresh_all(); }));
   });

@@ -214,9 +214,39 @@ std::string asked_text(story::Object request) {
                      request.text({"metadata", "namespace"}));
 }
 
+// What it was decided from.
+void print_decision(story::Object request, std::FILE* out) {
+  if (const string_view by = request.text({"status", "decidedBy"}); !by.empty())
+    fmt::print(out, "   decided by {}\n", by);
+  for (const json::Value& entry : request.list({"status", "rules"}))
+    fmt::print(out, "   rule {} at {}\n", story::Object(&entry).text({"id"}), story::Object(&entry).text({"field"}));
+  for (const json::Value& entry : request.list({"status", "seen"})) {
+    const story::Object seen(&entry);
+    const std::int64_t age = seen.number({"ageMilliseconds"});
+    fmt::print(out, "   saw {}: {}{}\n", seen.text({"object"}), seen.text({"state"}),
+               age > 0 ? fmt::format(" (as of {} ms before)", age) : std::string());
+  }
+}
+
+void print_effects(story::Object request, std::FILE* out) {
+  for (const json::Value& entry : request.list({"status", "objects"})) {
+    const story::Object touched(&entry);
+    const string_view uid = touched.text({"uid"}), version = touched.text({"resourceVersion"});
+    fmt::print(out, "   {} {}{}{}{}{}\n", touched.text({"object"}), touched.text({"action"}),
+               uid.empty() ? "" : ", uid ", uid, version.empty() ? "" : ", resource version ", version);
+  }
+  if (const string_view uid = request.text({"status", "uid"}); !uid.empty())
+    fmt::print(out, "   uid {}, resource version {}\n", uid, request.text({"status", "resourceVersion"}));
+  for (const json::Value& entry : request.list({"status", "changes"})) {
+    const string_view value = story::Object(&entry).text({"value"});
+    fmt::print(out, "   changed {}{}{}\n", story::Object(&entry).text({"field"}), value.empty() ? "" : ": ", value);
+  }
+}
+
 // The four questions of an operator, in their order.
 void print_request(story::Object request, std::FILE* out) {
-  const string_view user = request.text({"spec", "user"}), by = request.text({"status", "allowedBy"});
+  const string_view user = request.text({"spec", "user"}), by = request.text({"status", "allowedBy"}),
+                    credential = request.text({"spec", "credential"});
   fmt::print(out, "request {}, {}\n\n", request.name(), request.text({"metadata", "creationTimestamp"}));
   fmt::print(out, "1. What was asked for\n");
   fmt::print(out, "{}",
@@ -224,15 +254,14 @@ void print_request(story::Object request, std::FILE* out) {
                                  request.flag({"spec", "dryRun"}) ? " (dry run)" : ""),
                      "   "));
   fmt::print(out, "2. Was it let in\n");
-  fmt::print(out, "{}",
-             wrapped(fmt::format("{} {}{}{}", request.number({"status", "code"}), request.text({"status", "reason"}),
-                                 by.empty() ? "" : "allowed by: ", by),
-                     "   "));
+  fmt::print(
+      out, "{}",
+      wrapped(fmt::format("{} {}{}{}{}{}", request.number({"status", "code"}), request.text({"status", "reason"}),
+                          by.empty() ? "" : "allowed by: ", by, credential.empty() ? "" : "; known by: ", credential),
+              "   "));
+  print_decision(request, out);
   fmt::print(out, "3. What it touched\n");
-  for (const json::Value& entry : request.list({"status", "objects"}))
-    fmt::print(out, "   {} {}\n", story::Object(&entry).text({"object"}), story::Object(&entry).text({"action"}));
-  if (const string_view uid = request.text({"status", "uid"}); !uid.empty())
-    fmt::print(out, "   uid {}, resource version {}\n", uid, request.text({"status", "resourceVersion"}));
+  print_effects(request, out);
   fmt::print(out, "4. What became of it\n");
   fmt::print(out, "{}", wrapped(fmt::format("{}.", request.text({"status", "verdict"})), "   "));
   if (const string_view next = request.text({"status", "next"}); !next.empty())

@@ -127,6 +127,9 @@ struct ServeOptions {
          "room for the audit log, of which changes, reads of Secrets and refused requests have a share each"},
         {"audit-required", '\0', &audit_required, "",
          "refuse changes (503) while the audit log cannot be written; a change is recorded before it is answered"},
+        {"mark-objects", '\0', &node.marks, "",
+         "VMIs, migrations and other work objects name the request and the user that they come from, in annotations of "
+         "trace.virtgate.io/"},
         {"v", 'v', &verbosity, "LEVEL", "how much to log: 3 adds a line a request, 4 also webhooks"},
         {"log-format", '\0', &log_format, "json|text", log_format_help},
     };
@@ -511,6 +514,7 @@ Result<void> Standalone::open_api(const ServeOptions& options, const ListenAddre
        .storage = storage_facts(options, listen, *pki_),
        .audit_bytes_max = static_cast<std::size_t>(options.audit_log_mib) * limits::mib,
        .audit_required = options.audit_required,
+       .marks = options.node.marks,
        .metrics = &metrics_,
        .cipher = std::move(cipher),
        // Where others are the controllers, theirs counts.

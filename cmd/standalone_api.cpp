@@ -120,7 +120,8 @@ StandaloneApi::StandaloneApi(std::unique_ptr<resources::QuotaKeeper> quotas,
                .issuer = *tokens_,
                .store = *store_,
                .clock = clock_},
-      requests_({.journal = *journal_, .store = *store_, .authorizer = rbac_, .clock = clock_}) {
+      requests_(
+          {.journal = *journal_, .follow = journal::follow_in(*store_, clock_), .authorizer = rbac_, .clock = clock_}) {
   identifier_.observe_failures(recorded_in(*audit_));
   identifier_.let_nodes_be(fmt::format("system:serviceaccount:{}:kubevirt-handler", resources::kubevirt_namespace));
   api_ = std::make_unique<resources::ResourceApi>(resources::ApiParts{.store = *store_,
@@ -216,6 +217,7 @@ Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOp
   made->system_ = options.system;
   made->simulated_nodes_ = options.simulated_nodes;
   made->local_nodes_ = options.local_nodes;
+  made->api_->backend().marks = options.marks;
   made->api_->backend().fills_data_volumes = options.storage.has_value();
   made->add_token_documents(options.server_url);
   made->api_->add_group(std::string(journal::api_group),

@@ -59,7 +59,8 @@ Subresources::Subresources(StandaloneApi& api, const NodeOptions& options, metri
                 .streams = {.ledger = streams_,
                             .ping_interval = std::chrono::seconds(options.stream_ping_seconds),
                             .guest_networks = parse_networks(options.guest_networks).value_or(std::vector<Cidr>())},
-                .components = components_}) {
+                .components = components_,
+                .marks = options.marks}) {
   api.api().add_group(std::string(actions::group), [this](resources::SpecialRequest& request) {
     const resources::RequestInfo& info = request.info;
     return service_.serve(request.call, {.version = info.version,

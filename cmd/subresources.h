@@ -27,6 +27,7 @@ struct NodeOptions {
   std::string guest_networks = {};  // as base/guest_address.h reads them
   resources::CdiAccess cdi = resources::CdiAccess::forbidden;
   bool guest_ports = false;  // node::HandlerLinkOptions
+  bool marks = false;        // actions::Parts
   bool simulated = false;    // there are nodes whose guests are made up
 };
 

@@ -12,6 +12,7 @@
 #include "actions/node_calls.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/request_marks.h"
 #include "json/access.h"
 #include "json/parse.h"
 #include "json/write.h"
@@ -61,6 +62,11 @@ Status map_refusal(const PatchObject& patch, const ActionCase& asked, Status sta
       fmt::format("{} \"{}\" was not changed: {}", patch.resource.plural, asked.name, status.message));
 }
 
+// As kubectl asks for tables: clients that do not know of plans are answered as ever.
+bool wants_plan(std::string_view accept) {
+  return accept.contains("as=Status") && accept.contains("g=virtgate.io") && accept.contains("v=v1");
+}
+
 void prefix(Status& status, std::string_view text) {
   if (text.empty()) return;
   status.message.insert(0, text);
@@ -70,7 +76,11 @@ void prefix(Status& status, std::string_view text) {
 class Executor {
  public:
   Executor(const ActionCase& asked, const Parts& parts, server::Call& call)
-      : asked_(asked), parts_(parts), call_(call) {}
+      : asked_(asked),
+        parts_(parts),
+        call_(call),
+        wants_plan_(wants_plan(call.request().headers.find("accept").value_or(""))),
+        would_(asked.storage) {}
 
   // True once the call is answered.
   Task<Result<bool>> carry_out(Effect& effect) {
@@ -110,12 +120,24 @@ class Executor {
     auto done =
         co_await parts_.objects.patch(call_.core(), name(patch.resource), patch.part, patch.operations, patch.dry_run);
     if (!done) co_return fail(map_refusal(patch, asked_, std::move(done.error())));
-    note(patch.dry_run ? "would be changed" : "was changed", print_object(patch.resource, asked_.name));
+    note(patch.dry_run ? "would be changed" : "was changed", patch.resource, *done);
+    if (patch.dry_run) tell_would("patch", patch.resource, patch.part, json::Value(patch.operations, asked_.storage));
     if (!patch.undo.empty() && !patch.dry_run) undoable_.push_back(&patch);
     co_return false;
   }
 
-  Task<Result<bool>> make(const CreateObject& create) {
+  // In a cluster as on one machine it is our own account that makes the object, so these stay as they are.
+  void mark(json::Value& object) {
+    json::Object* metadata = parts_.marks ? json::get_object(object, "metadata") : nullptr;
+    if (!metadata) return;
+    json::Value& annotations = (*metadata)["annotations"];
+    json::Object& marks = annotations.is_object() ? annotations.get_object() : annotations.emplace_object();
+    marks[marks::request] = call_.request().id;
+    marks[marks::user] = call_.identity().user;
+  }
+
+  Task<Result<bool>> make(CreateObject& create) {
+    mark(create.object);
     const auto made =
         co_await parts_.objects.create(call_.core(), create.resource, asked_.ns, create.object, create.dry_run);
     if (!made) {
@@ -128,7 +150,8 @@ class Executor {
       co_return fail(Status::internal_error(
           fmt::format("{} could not be created: {}", create.resource.plural, made.error().message)));
     }
-    note(create.dry_run ? "would be created" : "was created", print_object(create.resource, *made));
+    note(create.dry_run ? "would be created" : "was created", create.resource, *made);
+    if (create.dry_run) tell_would("create", create.resource, {}, json::Value(create.object, asked_.storage));
     co_return false;
   }
 
@@ -170,7 +193,12 @@ class Executor {
   Task<Result<std::optional<NodeAnswer>>> ask_node(const CallNode& node) {
     const auto address = co_await parts_.nodes.find(call_.core(), asked_.vmi().status().node_name());
     if (!address) co_return fail(address.error());
-    if (node.dry_run) co_return std::nullopt;
+    if (node.dry_run) {
+      if (wants_plan_)
+        would_.push_back(
+            json::Value({{"call", node.method}, {"path", node_target(asked_, node.suffix)}}, asked_.storage));
+      co_return std::nullopt;
+    }
     std::string_view body;
     if (node.forward_body) {
       const auto read = co_await call_.read_body(limits::object_body_bytes_max);
@@ -187,7 +215,7 @@ class Executor {
     if (!answer) co_return fail(Status::internal_error(std::move(answer.error().message)));
     if (answer->status < 200 || answer->status > 299)
       co_return fail(Status::internal_error(print_node_refusal(*answer)));
-    call_.note_touched("called the node", target);
+    call_.note_touched({.what = "called the node", .object = target});
     co_return std::optional(std::move(*answer));
   }
 
@@ -206,7 +234,32 @@ class Executor {
     return respond(asked_.action.success, *document);
   }
 
+  void tell_would(std::string_view verb, ResourceName resource, std::string_view part, json::Value value) {
+    if (!wants_plan_) return;
+    json::Object row(asked_.storage);
+    row["object"] = print_object(resource, asked_.name);
+    if (!part.empty()) row["subresource"] = part;
+    row[verb] = std::move(value);
+    would_.push_back(json::Value(std::move(row)));
+  }
+
+  // A Status with what a dry run would do, for whoever asked for that form.
+  json::Value plan(int code) const {
+    return json::Value({{"kind", "Status"},
+                        {"apiVersion", "v1"},
+                        {"metadata", json::Object(asked_.storage)},
+                        {"status", "Success"},
+                        {"details",
+                         {{"name", asked_.name},
+                          {"group", kubevirt_group},
+                          {"kind", asked_.action.resource},
+                          {"virtgate.io", {{"would", would_}}}}},
+                        {"code", code}},
+                       asked_.storage);
+  }
+
   bool respond(int code, const json::Value& document, std::string text = {}) {
+    if (!would_.empty() && document.is_null() && text.empty()) return respond(code, plan(code));
     http::Response response = answer(code);
     if (!text.empty()) response.content_type = text_type;
     response.body = std::move(text);
@@ -220,8 +273,9 @@ class Executor {
     return true;
   }
 
-  void note(std::string_view what, std::string object) {
-    call_.note_touched(what, object);
+  void note(std::string_view what, ResourceName resource, const WrittenObject& written) {
+    std::string object = print_object(resource, written.name.empty() ? asked_.name : written.name);
+    call_.note_touched({.what = std::string(what), .object = object, .uid = written.uid, .version = written.version});
     if (call_.may_log())
       log::info(fmt::format("an object {} by an action", what), {{"requestId", call_.request().id},
                                                                  {"username", call_.identity().user},
@@ -233,6 +287,8 @@ class Executor {
   const ActionCase& asked_;
   const Parts& parts_;
   server::Call& call_;
+  const bool wants_plan_;
+  json::Array would_;  // what a dry run would do
   std::vector<const PatchObject*> undoable_;
   std::string touched_;  // the last object that was made or changed
 };

@@ -23,6 +23,7 @@ struct Parts {
   const admission::Environment& environment;
   StreamSupport streams;
   ComponentLink& components;
+  bool marks = false;  // what is made names the request that it comes from (base/request_marks.h)
 };
 
 // The objects that were read. An ActionCase points into it, so it must not move.

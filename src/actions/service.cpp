@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "actions/execute.h"
 #include "actions/negotiation.h"
 #include "actions/open_stream.h"
+#include "actions/seen.h"
 #include "admission/admit.h"
 #include "admission/lookup_allowance.h"
 #include "base/off_loop.h"
@@ -80,6 +82,20 @@ Task<Decision> decide(server::Call& call, const ActionCase& asked, admission::Lo
   }
 }
 
+// Where the journal wants to know.
+class ActionTimes {
+ public:
+  ActionTimes(const Clock& clock, record::Details* details) {
+    if (details) watch_.emplace(clock, details->times);
+  }
+  void lap(record::Part part) {
+    if (watch_) watch_->lap(part);
+  }
+
+ private:
+  std::optional<record::Stopwatch> watch_;
+};
+
 }  // namespace
 
 Task<std::optional<OpenStream>> Service::act(server::Call& call, const Target& target, const Found& found) const {
@@ -103,9 +119,17 @@ Task<std::optional<OpenStream>> Service::act(server::Call& call, const Target& t
   asked.protocol = found.protocol;
   asked.storage = arena.storage();
   Gathered values;
+  ActionTimes times(parts_.environment.clock, call.details());
   const auto gathered = co_await gather(asked, values, parts_, call);
+  times.lap(record::Part::look_ups);
   auto decision = gathered ? co_await decide(call, asked, *session) : Decision(fail(gathered.error()));
-  if (decision) co_return co_await execute(std::move(*decision), asked, parts_, call);
+  if (record::Details* details = call.details()) tell_decision(asked, *details);
+  times.lap(record::Part::decision);
+  if (decision) {
+    auto stream = co_await execute(std::move(*decision), asked, parts_, call);
+    times.lap(record::Part::write);
+    co_return stream;
+  }
   refuse(call, action, decision.error());
   co_return std::nullopt;
 }

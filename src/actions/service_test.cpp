@@ -43,17 +43,18 @@ class FakeObjects final : public ObjectApi {
   Task<Result<ObjectPage>> list_page(Core&, ResourceName, std::string_view, PageRequest, json::StoragePtr) override {
     co_return ObjectPage();
   }
-  Task<Result<void>> patch(Core&, ObjectName object, std::string_view subresource, const json::Array& operations,
-                           bool dry_run) override {
+  Task<Result<WrittenObject>> patch(Core&, ObjectName object, std::string_view subresource,
+                                    const json::Array& operations, bool dry_run) override {
     writes.push_back(fmt::format("{}/{}{}", object.resource.plural, subresource, dry_run ? " dry" : ""));
     last_operations = json::to_text(json::Value(operations));
     if (auto refusal = next_refusal()) co_return fail(std::move(*refusal));
-    co_return Result<void>();
+    co_return WrittenObject{.name = std::string(object.name), .uid = "uid-1", .version = "7"};
   }
-  Task<Result<std::string>> create(Core&, ResourceName resource, std::string_view, const json::Value&, bool) override {
+  Task<Result<WrittenObject>> create(Core&, ResourceName resource, std::string_view, const json::Value&,
+                                     bool) override {
     writes.push_back(fmt::format("create {}", resource.plural));
     if (auto refusal = next_refusal()) co_return fail(std::move(*refusal));
-    co_return std::string("made-1");
+    co_return WrittenObject{.name = "made-1", .uid = "uid-2", .version = "8"};
   }
   std::string last_operations;
 
@@ -147,6 +148,22 @@ TEST_F(ServiceTest, PatchesAndNamesTheObject) {
   EXPECT_THAT(objects.writes, ElementsAre("virtualmachines/"));
   EXPECT_EQ(on_machine("start", R"({"dryRun":["All"]})").status(), 202);
   EXPECT_EQ(objects.writes.back(), "virtualmachines/ dry");
+}
+
+TEST_F(ServiceTest, ADryRunTellsWhatItWouldDoToWhoAsksForThat) {
+  constexpr std::string_view dry = R"({"dryRun":["All"]})", plan = "application/json;as=Status;g=virtgate.io;v=v1";
+  objects.objects["virtualmachines/demo"] = R"({"spec":{"runStrategy":"Halted"}})";
+  auto started = ask("PUT", "virtualmachines", "start", dry, plan);
+  EXPECT_EQ(started.status(), 202);
+  EXPECT_THAT(started.body(), AllOf(HasSubstr(R"("status":"Success")"), HasSubstr(R"("virtgate.io":{"would":[{)"),
+                                    HasSubstr(R"("path":"/spec/runStrategy")")));
+  objects.objects["virtualmachineinstances/demo"] = running;
+  EXPECT_THAT(ask("PUT", "virtualmachineinstances", "pause", dry, plan).body(),
+              HasSubstr(R"({"call":"PUT","path":"/v1/namespaces/ns/virtualmachineinstances/demo/pause"})"));
+  EXPECT_THAT(ask("PUT", "virtualmachines", "migrate", dry, plan).body(), HasSubstr(R"("vmiName":"demo")"));
+  // Others are answered as ever, and so is what is done.
+  EXPECT_THAT(ask("PUT", "virtualmachineinstances", "pause", dry, "application/json").body(), IsEmpty());
+  EXPECT_THAT(ask("PUT", "virtualmachineinstances", "pause", "", plan).body(), IsEmpty());
 }
 
 TEST_F(ServiceTest, SaysWhatIsMissing) {

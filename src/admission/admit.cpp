@@ -41,9 +41,12 @@ Verdict admit(const Webhook& webhook, const Review& review, const Environment& e
 }
 
 Verdict admit(const Webhook& webhook, const Review& review, const Environment& environment,
-              const json::StoragePtr& storage) {
+              const json::StoragePtr& storage, std::vector<record::Seen>* seen) {
   const auto session = environment.lookups.open(review.user.username);
-  return admit(webhook, review, environment, session->lookups(), storage);
+  Judgement judgement(webhook, review, environment, session->lookups(), storage);
+  judgement.tell_lookups(seen);
+  judgement.ask();
+  return std::move(judgement.verdict());
 }
 
 }  // namespace vg::admission

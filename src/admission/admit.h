@@ -41,6 +41,8 @@ class Judgement {
   // May be asked again: where look-ups were missed, once they were fetched; where they were too many for where it was
   // asked (lookup_allowance.h), elsewhere. What needs none is done once.
   const Verdict& ask();
+  // What rules look up is written down there; null: nobody wants to know.
+  void tell_lookups(std::vector<record::Seen>* seen) { watched_.tell_in(seen); }
   // Of the last time.
   Verdict& verdict() { return verdict_; }
 
@@ -55,8 +57,8 @@ class Judgement {
 // The verdict of who has everything at hand; elsewhere what was missed is refused.
 Verdict admit(const Webhook& webhook, const Review& review, const Environment& environment, const Lookups& lookups,
               const json::StoragePtr& storage);
-// The same in a session of its own.
+// The same in a session of its own. `seen` receives what was looked up.
 Verdict admit(const Webhook& webhook, const Review& review, const Environment& environment,
-              const json::StoragePtr& storage);
+              const json::StoragePtr& storage, std::vector<record::Seen>* seen = nullptr);
 
 }  // namespace vg::admission

@@ -2,6 +2,7 @@
 // here, so that they stay pure: the same case gives the same verdict.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -35,6 +36,11 @@ class Lookups {
   // Whether something was asked for that has to be fetched first (lookup_session.h). What came of it is not to be used,
   // and whoever asked is asked again: so nothing is changed before it is known that nothing is missing.
   virtual bool missed() const = 0;
+  // How old answers about that resource may be: 0 where they are read when they are asked for.
+  virtual std::chrono::milliseconds age(std::string_view resource) const {
+    (void)resource;
+    return {};
+  }
 };
 
 // What is new in every object: a test gives fixed ones.

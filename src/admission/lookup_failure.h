@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "admission/context.h"
+#include "base/request_record.h"
 #include "base/status.h"
 
 namespace vg::admission {
@@ -25,18 +26,31 @@ class WatchedLookups final : public Lookups {
 
   Result<json::Value*> get(std::string_view resource, std::string_view ns, std::string_view name,
                            const json::StoragePtr& storage) const override {
-    return watched(resource, lookups_.get(resource, ns, name, storage));
+    auto found = watched(resource, lookups_.get(resource, ns, name, storage));
+    if (seen_) [[unlikely]]
+      tell(resource, ns, name, !found ? std::string_view("unknown") : *found ? "found" : "not found");
+    return found;
   }
   Result<std::vector<json::Value*>> list(std::string_view resource, std::string_view ns,
                                          const json::StoragePtr& storage) const override {
-    return watched(resource, lookups_.list(resource, ns, storage));
+    auto found = watched(resource, lookups_.list(resource, ns, storage));
+    if (seen_) [[unlikely]]
+      tell(resource, ns, "*", found ? "listed" : "unknown");
+    return found;
   }
   Result<std::vector<json::Value*>> list_labelled(std::string_view resource, std::string_view ns,
                                                   std::string_view label, std::string_view value,
                                                   const json::StoragePtr& storage) const override {
-    return watched(resource, lookups_.list_labelled(resource, ns, label, value, storage));
+    auto found = watched(resource, lookups_.list_labelled(resource, ns, label, value, storage));
+    if (seen_) [[unlikely]]
+      tell(resource, ns, "*", found ? "listed" : "unknown");
+    return found;
   }
   bool missed() const override { return lookups_.missed(); }
+  std::chrono::milliseconds age(std::string_view resource) const override { return lookups_.age(resource); }
+
+  // From here on what is looked up is written down there, each once.
+  void tell_in(std::vector<record::Seen>* seen) { seen_ = seen; }
 
   // What was unknown before may be known now.
   void begin_again() { failure_.reset(); }
@@ -56,10 +70,13 @@ class WatchedLookups final : public Lookups {
     if (!found && !failure_ && leaves_unknown(found.error().code)) note(resource, found.error());
     return found;
   }
+  [[gnu::cold]] void tell(std::string_view resource, std::string_view ns, std::string_view name,
+                          std::string_view state) const;
   [[gnu::cold]] void note(std::string_view resource, const Status& why) const;
   [[gnu::cold]] Verdict settle_unknown(Verdict verdict, const Webhook& webhook);
 
   const Lookups& lookups_;
+  std::vector<record::Seen>* seen_ = nullptr;
   mutable std::optional<Status> failure_;
   mutable bool may_pass_ = true;
 };

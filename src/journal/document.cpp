@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "story/facts.h"
 
 namespace vg::journal {
@@ -10,6 +12,11 @@ namespace {
 using json::Object;
 using json::Value;
 using std::string_view;
+
+json::Array& list_in(Object& object, string_view key) {
+  Value& list = object[key];
+  return list.is_array() ? list.get_array() : list.emplace_array();
+}
 
 void put(Object& object, string_view key, string_view text) {
   if (!text.empty()) object[key] = text;
@@ -31,6 +38,8 @@ Object spec_of(const View& view, const json::StoragePtr& storage) {
     put(spec, "user", entry.user);
     put(spec, "impersonatedBy", entry.impersonated_by);
     put(spec, "client", entry.agent);
+    put(spec, "credential", entry.credential);
+    for (const std::string& group : entry.groups) list_in(spec, "groups").push_back(Value(group, storage));
   }
   put(spec, "verb", entry.verb);
   put(spec, "group", entry.group);
@@ -40,6 +49,43 @@ Object spec_of(const View& view, const json::StoragePtr& storage) {
   put(spec, "name", entry.name);
   if (entry.dry_run) spec["dryRun"] = true;
   return spec;
+}
+
+Value row_of(std::initializer_list<std::pair<string_view, string_view>> cells, const json::StoragePtr& storage) {
+  Object row(storage);
+  for (const auto& [key, text] : cells) put(row, key, text);
+  return row;
+}
+
+Object times_of(const record::Times& times, const json::StoragePtr& storage) {
+  static constexpr std::array<string_view, std::tuple_size_v<record::Times>> names = {"access", "lookUps", "decision",
+                                                                                      "write"};
+  Object found(storage);
+  for (std::size_t i = 0; i < times.size(); ++i)
+    if (times[i]) found[names[i]] = static_cast<double>(times[i]) / 1000;
+  return found;
+}
+
+// What the decision was made from, what it changed, and where the time went.
+void put_details(Object& status, const Entry& entry, const json::StoragePtr& storage) {
+  put(status, "decidedBy", entry.decided_by);
+  for (const Cause& cause : entry.causes)
+    list_in(status, "rules").push_back(row_of({{"id", cause.rule}, {"field", cause.field}}, storage));
+  for (const Seen& seen : entry.seen) {
+    Value row = row_of({{"object", seen.object}, {"state", seen.state}}, storage);
+    row.get_object()["ageMilliseconds"] = seen.age_ms;
+    list_in(status, "seen").push_back(std::move(row));
+  }
+  for (const Change& change : entry.changes)
+    list_in(status, "changes").push_back(row_of({{"field", change.field}, {"value", change.value}}, storage));
+  for (const Touched& touched : entry.touched)
+    list_in(status, "objects")
+        .push_back(row_of({{"action", touched.what},
+                           {"object", touched.object},
+                           {"uid", touched.uid},
+                           {"resourceVersion", touched.version}},
+                          storage));
+  if (entry.times != record::Times()) status["timesMilliseconds"] = times_of(entry.times, storage);
 }
 
 Object status_of(const View& view, const json::StoragePtr& storage) {
@@ -53,16 +99,7 @@ Object status_of(const View& view, const json::StoragePtr& storage) {
     put(status, entry.allowed ? "allowedBy" : "forbiddenBecause", entry.allowed_by);
   put(status, "uid", entry.uid);
   put(status, "resourceVersion", entry.resource_version);
-  for (const Cause& cause : entry.causes) {
-    Value& rules = status["rules"];
-    if (!rules.is_array()) rules.emplace_array();
-    rules.get_array().push_back(Value({{"id", cause.rule}, {"field", cause.field}}, storage));
-  }
-  for (const Touched& touched : entry.touched) {
-    Value& objects = status["objects"];
-    if (!objects.is_array()) objects.emplace_array();
-    objects.get_array().push_back(Value({{"action", touched.what}, {"object", touched.object}}, storage));
-  }
+  put_details(status, entry, storage);
   status["milliseconds"] = static_cast<double>(entry.microseconds) / 1000;
   status["verdict"] = view.outcome.says;
   put(status, "next", view.outcome.next);

@@ -3,6 +3,9 @@
 #include <fmt/compile.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <charconv>
 #include <iterator>
 
 #include "base/journal_limits.h"
@@ -38,6 +41,7 @@ constexpr TextMember texts[] = {
     {"w", &Entry::allowed_by},
     {"re", &Entry::reason},
     {"m", &Entry::message},
+    {"cr", &Entry::credential},
 };
 
 void add_text(std::string& out, string_view key, string_view text, std::size_t bytes_max) {
@@ -46,32 +50,78 @@ void add_text(std::string& out, string_view key, string_view text, std::size_t b
   append_json_string(out, text, bytes_max);
 }
 
-// Pairs of texts: [["MEM-01","spec.domain"],...].
-template <class Pair>
-void add_pairs(std::string& out, string_view key, const std::vector<Pair>& pairs, std::string Pair::* first,
-               std::string Pair::* second, std::size_t max) {
-  if (pairs.empty()) return;
+// Rows of texts: [["MEM-01","spec.domain"],...]. Empty ones at the end of a row are left out.
+using Cells = std::array<string_view, 4>;
+
+template <class Row, class ToCells>
+void add_rows(std::string& out, string_view key, const std::vector<Row>& rows, std::size_t max, ToCells to_cells) {
+  if (rows.empty()) return;
   fmt::format_to(std::back_inserter(out), FMT_COMPILE(R"(,"{}":[)"), key);
-  for (std::size_t i = 0; i < std::min(pairs.size(), max); ++i) {
+  for (std::size_t i = 0; i < std::min(rows.size(), max); ++i) {
+    const Cells cells = to_cells(rows[i]);
+    std::size_t count = cells.size();
+    while (count > 1 && cells[count - 1].empty()) --count;
     out += i ? ",[" : "[";
-    append_json_string(out, pairs[i].*first, limits::journal_text_bytes_max);
-    out += ',';
-    append_json_string(out, pairs[i].*second, limits::journal_text_bytes_max);
+    for (std::size_t cell = 0; cell < count; ++cell) {
+      if (cell) out += ',';
+      append_json_string(out, cells[cell], limits::journal_text_bytes_max);
+    }
     out += ']';
   }
   out += ']';
 }
 
-template <class Pair>
-void read_pairs(const json::Value& line, string_view key, std::vector<Pair>& pairs, std::size_t max) {
+template <class Row, class FromCells>
+void read_rows(const json::Value& line, string_view key, std::vector<Row>& rows, std::size_t max,
+               FromCells from_cells) {
   const json::Array* found = json::get_array(line, key);
   if (!found) return;
   for (const json::Value& one : *found) {
-    const json::Array* pair = one.if_array();
-    if (!pair || pair->size() != 2 || pairs.size() == max) continue;
-    pairs.push_back({std::string(json::as_string(&(*pair)[0]).value_or("")),
-                     std::string(json::as_string(&(*pair)[1]).value_or(""))});
+    const json::Array* row = one.if_array();
+    if (!row || row->size() > Cells().size() || rows.size() == max) continue;
+    Cells cells;
+    for (std::size_t i = 0; i < row->size(); ++i) cells[i] = json::as_string(&(*row)[i]).value_or("");
+    rows.push_back(from_cells(cells));
   }
+}
+
+std::uint32_t number_of(string_view text) {
+  std::uint32_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+void add_details(std::string& out, const Entry& entry) {
+  add_rows(out, "ca", entry.causes, limits::journal_causes_max,
+           [](const Cause& one) { return Cells{one.rule, one.field}; });
+  add_rows(out, "o", entry.touched, limits::journal_touched_max,
+           [](const Touched& one) { return Cells{one.what, one.object, one.uid, one.version}; });
+  add_rows(out, "ch", entry.changes, limits::record_changes_max,
+           [](const Change& one) { return Cells{one.field, one.value}; });
+  std::string age;
+  add_rows(out, "se", entry.seen, limits::record_seen_max, [&](const Seen& one) {
+    age = one.age_ms ? fmt::format("{}", one.age_ms) : std::string();
+    return Cells{one.object, one.state, age};
+  });
+  add_rows(out, "gr", entry.groups, limits::journal_groups_max, [](const std::string& one) { return Cells{one}; });
+  if (entry.times != record::Times())
+    fmt::format_to(std::back_inserter(out), FMT_COMPILE(R"(,"ts":[{}])"), fmt::join(entry.times, ","));
+}
+
+void read_details(const json::Value& line, Entry& entry) {
+  const auto text = [](string_view cell) { return std::string(cell); };
+  read_rows(line, "ca", entry.causes, limits::journal_causes_max,
+            [&](const Cells& row) { return Cause{text(row[0]), text(row[1])}; });
+  read_rows(line, "o", entry.touched, limits::journal_touched_max,
+            [&](const Cells& row) { return Touched{text(row[0]), text(row[1]), text(row[2]), text(row[3])}; });
+  read_rows(line, "ch", entry.changes, limits::record_changes_max,
+            [&](const Cells& row) { return Change{text(row[0]), text(row[1])}; });
+  read_rows(line, "se", entry.seen, limits::record_seen_max,
+            [&](const Cells& row) { return Seen{text(row[0]), text(row[1]), number_of(row[2])}; });
+  read_rows(line, "gr", entry.groups, limits::journal_groups_max, [&](const Cells& row) { return text(row[0]); });
+  if (const json::Array* times = json::get_array(line, "ts"))
+    for (std::size_t i = 0; i < std::min(times->size(), entry.times.size()); ++i)
+      entry.times[i] = static_cast<std::uint32_t>(json::as_int(&(*times)[i]).value_or(0));
 }
 
 // FNV-1a: the index needs no defence, because a match is compared with the entry itself.
@@ -87,10 +137,10 @@ std::string to_text(const Entry& entry) {
   std::string out = fmt::format(FMT_COMPILE(R"({{"t":{},"tn":{},"us":{},"c":{})"), entry.time.seconds,
                                 entry.time.nanoseconds, entry.microseconds, entry.code);
   for (const TextMember& member : texts) add_text(out, member.key, entry.*member.text, member.bytes_max);
+  add_text(out, "de", entry.decided_by, limits::journal_text_bytes_max);
   if (entry.dry_run) out += R"(,"d":true)";
   if (!entry.allowed) out += R"(,"f":true)";
-  add_pairs(out, "ca", entry.causes, &Cause::rule, &Cause::field, limits::journal_causes_max);
-  add_pairs(out, "o", entry.touched, &Touched::what, &Touched::object, limits::journal_touched_max);
+  add_details(out, entry);
   out += '}';
   return out;
 }
@@ -105,10 +155,10 @@ std::optional<Entry> from_text(string_view text) {
   entry.microseconds = static_cast<std::uint64_t>(json::get_int_or(line, "us", 0));
   entry.code = static_cast<int>(json::get_int_or(line, "c", 0));
   for (const TextMember& member : texts) entry.*member.text = json::get_string_or(line, member.key);
+  entry.decided_by = json::get_string_or(line, "de");
   entry.dry_run = json::get_bool_or(line, "d", false);
   entry.allowed = !json::get_bool_or(line, "f", false);
-  read_pairs(line, "ca", entry.causes, limits::journal_causes_max);
-  read_pairs(line, "o", entry.touched, limits::journal_touched_max);
+  read_details(line, entry);
   if (entry.id.empty()) return std::nullopt;
   return entry;
 }

@@ -8,28 +8,25 @@
 #include <string_view>
 #include <vector>
 
+#include "base/request_record.h"
 #include "base/time_rfc3339.h"
 
 namespace vg::journal {
 
-struct Cause {
-  std::string rule;   // its id, for virtgate explain
-  std::string field;  // which field it found fault with
-  bool operator==(const Cause&) const = default;
-};
+using record::Cause;
+using record::Change;
+using record::Seen;
+using record::Touched;
 
-struct Touched {
-  std::string what;    // "created", "patched", "called", "opened"
-  std::string object;  // GROUP/VERSION/namespaces/NS/PLURAL/NAME, or the node that was called
-  bool operator==(const Touched&) const = default;
-};
-
-struct Entry {
+// With what the parts of the program noted on the way.
+struct Entry : record::Details {
   std::string id;  // of the request, as its answer and the log have it
   Timestamp time = {};
   std::uint64_t microseconds = 0;  // from the first byte to the answer
   std::string user, impersonated_by;
-  std::string agent;  // the client, as it says itself
+  std::string credential;           // how it was known who asks: "certificate", "token", "front proxy"
+  std::vector<std::string> groups;  // of the user
+  std::string agent;                // the client, as it says itself
   std::string verb, group, version, resource, subresource, ns, name;
   std::string uid, resource_version;  // of the object that was written
   bool dry_run = false;
@@ -38,8 +35,6 @@ struct Entry {
   int code = 0;            // 0: nobody waited for the answer
   std::string reason;      // of a refusal: "Conflict"
   std::string message;     // of a refusal that speaks of states and names alone
-  std::vector<Cause> causes = {};
-  std::vector<Touched> touched = {};
 
   bool was_refused() const { return code >= 400 || !allowed; }
   bool operator==(const Entry&) const = default;

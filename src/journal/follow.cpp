@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <optional>
 
+#include "base/journal_limits.h"
 #include "json/document.h"
 #include "objects/draft.h"
 #include "story/verdict.h"
@@ -17,26 +19,10 @@ using story::Subject;
 constexpr string_view vms = "kubevirt.io/virtualmachines", vmis = "kubevirt.io/virtualmachineinstances",
                       migrations = "kubevirt.io/virtualmachineinstancemigrations";
 
-// The object whose state tells what became of the request.
-struct Target {
-  Subject subject;
-  std::string ns, name;
-};
-
 std::optional<Target> created_migration(const Entry& entry) {
   for (const Touched& touched : entry.touched)
     if (const string_view name = story::migration_in(touched.object); !name.empty())
       return Target{Subject::migration, entry.ns, std::string(name)};
-  return std::nullopt;
-}
-
-std::optional<Target> target_of(const Entry& entry) {
-  if (auto migration = created_migration(entry)) return migration;
-  if (entry.name.empty() || (entry.group != "kubevirt.io" && entry.group != "subresources.kubevirt.io"))
-    return std::nullopt;
-  if (entry.resource == "virtualmachines") return Target{Subject::vm, entry.ns, entry.name};
-  if (entry.resource == "virtualmachineinstances") return Target{Subject::vmi, entry.ns, entry.name};
-  if (entry.resource == "virtualmachineinstancemigrations") return Target{Subject::migration, entry.ns, entry.name};
   return std::nullopt;
 }
 
@@ -68,6 +54,7 @@ class Gatherer {
   json::Document document_;
 };
 
+// False: there is none.
 bool gather(Gatherer& facts, const Target& target) {
   if (target.subject == Subject::vm) {
     facts.object("vmi", vmis, target.ns, target.name);
@@ -102,15 +89,36 @@ Outcome refusal(const Entry& entry) {
 
 }  // namespace
 
-Outcome follow(const Entry& entry, const ObjectStore& store, Timestamp now, Depth depth) {
+std::optional<Target> target_of(const Entry& entry) {
+  if (auto migration = created_migration(entry)) return migration;
+  if (entry.name.empty() || (entry.group != "kubevirt.io" && entry.group != "subresources.kubevirt.io"))
+    return std::nullopt;
+  if (entry.resource == "virtualmachines") return Target{Subject::vm, entry.ns, entry.name};
+  if (entry.resource == "virtualmachineinstances") return Target{Subject::vmi, entry.ns, entry.name};
+  if (entry.resource == "virtualmachineinstancemigrations") return Target{Subject::migration, entry.ns, entry.name};
+  return std::nullopt;
+}
+
+std::optional<Outcome> told_at_once(const Entry& entry) {
   if (entry.was_refused()) return refusal(entry);
-  if (entry.dry_run) return {"dry run: nothing was changed", {}};
+  if (entry.dry_run) return Outcome{"dry run: nothing was changed", {}};
+  if (target_of(entry)) return std::nullopt;
+  return Outcome{entry.code == 0 ? "nobody waited for the answer" : "done", {}};
+}
+
+Outcome follow(const Entry& entry, const ObjectStore& store, Timestamp now, Depth depth) {
+  if (auto told = told_at_once(entry)) return std::move(*told);
   const auto target = target_of(entry);
-  if (!target) return {entry.code == 0 ? "nobody waited for the answer" : "done", {}};
   Gatherer facts(store);
-  if (!gather(facts, *target)) return {"accepted; the object is gone since", {}};
-  if (depth == Depth::whole) gather_more(facts, *target);
-  auto verdict = std::move(story::judge(target->subject, story::Facts(facts.root(), now)).front());
+  if (gather(facts, *target) && depth == Depth::whole) gather_more(facts, *target);
+  return told_by(*target, facts.root(), now);
+}
+
+Outcome told_by(const Target& target, const json::Value& facts, Timestamp now) {
+  static constexpr std::array<string_view, 3> keys = {"vm", "vmi", "migration"};  // by Subject
+  if (!story::Object(&facts).at({keys[static_cast<std::size_t>(target.subject)]}))
+    return {"accepted; the object is gone since", {}};
+  auto verdict = std::move(story::judge(target.subject, story::Facts(facts, now)).front());
   return {fmt::format("accepted; {}", verdict.telling.says), std::move(verdict.telling.next)};
 }
 

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/log.h"
 #include "journal/lane.h"
+#include "journal/words.h"
 
 namespace vg::journal {
 namespace {
@@ -27,6 +29,13 @@ Record record_of(const Entry& entry, std::uint64_t sequence) {
           .seconds = entry.time.seconds,
           .id = id_hash(entry.id),
           .object = object_hash(entry.resource, entry.ns, entry.name)};
+}
+
+// Nobody gets around the journal by making their request too long for it.
+Entry without_details(Entry entry) {
+  static_cast<record::Details&>(entry) = {};
+  entry.groups.clear();
+  return entry;
 }
 
 // Goes through a lane from its newest record to its oldest.
@@ -113,12 +122,13 @@ Journal::LaneName Journal::lane_of(const Entry& entry) {
 }
 
 void Journal::record(const Entry& entry) {
-  const std::string text = to_text(entry);
-  if (text.size() > limits::journal_line_bytes_max) return;
+  std::string text = to_text(entry);
+  if (text.size() > limits::journal_line_bytes_max) text = to_text(without_details(entry));
+  const std::string shortened = shorten(text);
   if (recorded_) recorded_->add();
   const std::lock_guard lock(mutex_);
   Lane& lane = *lanes_[static_cast<std::size_t>(lane_of(entry))];
-  lane.append(record_of(entry, ++sequence_), text);
+  lane.append(record_of(entry, ++sequence_), shortened);
   make_room();
 }
 
@@ -145,7 +155,7 @@ std::optional<Kept> Journal::find(std::string_view id) const {
   for (const auto& lane : lanes_)
     for (Backwards at(lane->segments()); at.record(); at.next()) {
       if (at.record()->id != wanted) continue;
-      auto entry = from_text(at.text());
+      auto entry = from_text(restore(at.text()));
       if (entry && entry->id == id) return Kept{.sequence = at.record()->sequence, .entry = std::move(*entry)};
     }
   return std::nullopt;
@@ -167,7 +177,7 @@ std::vector<Kept> Journal::before(std::uint64_t sequence, std::size_t max) const
   }
   std::vector<Kept> found;
   for (const auto& [place, text] : texts)
-    if (auto entry = from_text(text)) found.push_back({.sequence = place, .entry = std::move(*entry)});
+    if (auto entry = from_text(restore(text))) found.push_back({.sequence = place, .entry = std::move(*entry)});
   return found;
 }
 
@@ -180,7 +190,7 @@ std::vector<Kept> Journal::of_object(std::string_view resource, std::string_view
     std::size_t taken = 0;
     for (Backwards at(lane->segments()); at.record() && taken < max; at.next()) {
       if (at.record()->object != wanted) continue;
-      auto entry = from_text(at.text());
+      auto entry = from_text(restore(at.text()));
       if (!entry || entry->resource != resource || entry->ns != ns || entry->name != name) continue;
       found.push_back({.sequence = at.record()->sequence, .entry = std::move(*entry)});
       ++taken;
@@ -211,10 +221,27 @@ void Journal::flush() {
   }
 }
 
+std::shared_ptr<resources::Wakeup> Journal::subscribe(Core& core) {
+  auto wakeup = std::make_shared<resources::Wakeup>(core);
+  const std::lock_guard lock(watches_mutex_);
+  watches_.push_back(wakeup);
+  return wakeup;
+}
+
+void Journal::tell_watches() {
+  const std::uint64_t newest_entry = newest();
+  const std::lock_guard lock(watches_mutex_);
+  std::erase_if(watches_, [](const auto& watch) { return watch.expired(); });
+  if (newest_entry == std::exchange(told_, newest_entry)) return;
+  for (const auto& watch : watches_)
+    if (const auto wakeup = watch.lock()) wakeup->signal();
+}
+
 Task<void> Journal::keep_flushing(Core& core) {
   while (true) {
     co_await core.sleep(limits::journal_flush_interval);
     flush();
+    tell_watches();
   }
 }
 

@@ -7,6 +7,8 @@
 //
 //   SEQUENCE SECONDS ID OBJECT {"t":...}
 //
+// in which frequent words are shortened (words.h).
+//
 // In memory is the index alone. Lines are collected and written together, at the latest after journal_flush_interval:
 // what a crash loses is the last moment of a record, never of an object.
 #pragma once
@@ -29,6 +31,7 @@
 #include "base/status.h"
 #include "base/task.h"
 #include "journal/entry.h"
+#include "objects/wakeup.h"
 
 namespace vg::journal {
 
@@ -80,8 +83,12 @@ class Journal final : public Recorder {
   std::uint64_t newest() const;
   std::size_t size() const;
 
+  // Signalled when there is more than before, at most once every journal_flush_interval: while nothing comes, any
+  // number of watches costs nothing.
+  std::shared_ptr<resources::Wakeup> subscribe(Core& core);
+
   void flush();
-  // Flushes every journal_flush_interval, for ever.
+  // Flushes, and tells who watches, every journal_flush_interval, for ever.
   Task<void> keep_flushing(Core& core);
 
  private:
@@ -91,6 +98,7 @@ class Journal final : public Recorder {
   LaneName lane_of(const Entry& entry);
   bool is_busy(const std::string& user);
   void make_room();
+  void tell_watches();
 
   struct Bucket {
     double tokens = 0;
@@ -102,6 +110,9 @@ class Journal final : public Recorder {
   std::uint64_t sequence_ = 0;
   std::array<std::unique_ptr<Lane>, static_cast<std::size_t>(LaneName::count)> lanes_;
   std::unordered_map<std::string, Bucket> users_;
+  std::mutex watches_mutex_;
+  std::vector<std::weak_ptr<resources::Wakeup>> watches_;
+  std::uint64_t told_ = 0;  // the newest entry that watches know of
   metrics::Counter* recorded_ = nullptr;
   metrics::Counter* dropped_ = nullptr;
 };

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "journal/words.h"
+
 namespace vg::journal {
 namespace {
 
@@ -79,7 +81,14 @@ TEST(JournalEntry, SurvivesItsText) {
   entry.reason = "Conflict";
   entry.message = "the VM is \"stopped\"\n";
   entry.causes = {{"MEM-01", "spec.domain"}};
-  entry.touched = {{"patched", "kubevirt.io/v1/namespaces/default/virtualmachines/demo"}};
+  entry.touched = {{"was changed", "kubevirt.io/v1/namespaces/default/virtualmachines/demo", "uid-1", "42"}};
+  entry.seen = {{"kubevirt.io/virtualmachines default/demo", "Stopped, run strategy Manual", 0},
+                {"kubevirt.io/kubevirts", "listed", 1500}};
+  entry.changes = {{"spec.runStrategy", "Always"}, {"metadata.annotations", ""}};
+  entry.times = {10, 20, 30, 40};
+  entry.decided_by = "virtualmachines/start";
+  entry.credential = "certificate";
+  entry.groups = {"system:masters", "dev"};
   EXPECT_EQ(from_text(to_text(entry)), entry);
 }
 
@@ -91,6 +100,32 @@ TEST(JournalEntry, TextsAreCut) {
   const std::string text = to_text(entry);
   EXPECT_LT(text.size(), limits::journal_line_bytes_max);
   EXPECT_EQ(from_text(text)->causes.size(), limits::journal_causes_max);
+}
+
+// Whoever may make their request long does not get around being recorded.
+TEST_F(JournalTest, ARequestThatIsTooLongIsKeptWithoutItsDetails) {
+  const auto journal = open();
+  Entry entry = entry_of("0000000a-1");
+  entry.causes.assign(limits::journal_causes_max, {std::string(600, 'r'), std::string(600, 'f')});
+  entry.seen.assign(limits::record_seen_max, {std::string(600, 'o'), std::string(600, 's'), 1});
+  entry.groups.assign(limits::journal_groups_max, std::string(600, 'g'));
+  journal->record(entry);
+  const auto kept = journal->find("0000000a-1");
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->entry.name, "demo");
+  EXPECT_TRUE(kept->entry.causes.empty());
+}
+
+TEST(JournalWords, AreRestored) {
+  for (const std::string& text : {to_text(entry_of("1")), std::string(), std::string("virtualmachinesvirtualmachine"),
+                                  std::string(R"({"t":17,"us":1,"ns":"default","n":"ü","v":"update","g":"x"})")}) {
+    EXPECT_EQ(restore(shorten(text)), text);
+    EXPECT_LE(shorten(text).size(), text.size());
+  }
+  EXPECT_LT(shorten(to_text(entry_of("1"))).size(), to_text(entry_of("1")).size() / 2);
+  EXPECT_EQ(shorten(to_text(entry_of("1"))).find('\n'), std::string::npos);
+  EXPECT_EQ(restore("\1"), "\1");
+  EXPECT_EQ(restore("a\1\1z"), "az");
 }
 
 TEST(JournalEntry, DamagedTextsAreNone) {
@@ -202,7 +237,16 @@ TEST_F(JournalTest, AHundredThousandRequestsTakeLessThan40MiB) {
     entry.user = fmt::format("user-{}", i % 2000);
     entry.agent = "kubectl/v1.32.0 (linux/amd64) kubernetes/70d3cc9";
     entry.allowed_by = "ClusterRoleBinding \"admins\" of ClusterRole \"admin\"";
-    entry.touched = {{"patched", fmt::format("kubevirt.io/v1/namespaces/default/virtualmachines/vm-{:05}", i)}};
+    entry.time.nanoseconds = 123'456'789;
+    entry.microseconds = 2345;
+    entry.credential = "certificate";
+    entry.groups = {"dev"};
+    entry.decided_by = "virtualmachines/start";
+    entry.touched = {{"was changed", fmt::format("kubevirt.io/v1/namespaces/default/virtualmachines/vm-{:05}", i),
+                      "8f1d7a52-53f6-4c0b-9d3e-0a3b6b1c2d4e", "1234567"}};
+    entry.seen = {{fmt::format("kubevirt.io/virtualmachines default/vm-{:05}", i),
+                   "Stopped, run strategy Manual, version 1234560"}};
+    entry.times = {123, 234, 45, 1678};
     journal->record(entry);
     if (i % 1000 == 0) journal->flush();
   }

@@ -170,13 +170,15 @@ class Reading {
                         arena.storage()));
   }
 
-  // Looks again and again: requests come in at any moment, and nobody needs to hear of one at once.
+  // Nobody needs to hear of a request at once: what came since the last time is told together.
   Task<void> watch(std::uint64_t from) {
     const auto held = call_.hold(server::Hold::watch);
     if (!held) co_return call_.refuse(held.error());
     if (!co_await call_.begin_stream({.status = 200, .content_type = answer_.content_type, .headers = {}, .body = {}}))
       co_return;
     call_.leave_seat();
+    const auto wakeup = parts_.journal.subscribe(call_.core());
+    call_.on_cancel([wakeup] { wakeup->signal(); });
     while (!call_.cancelled()) {
       const std::uint64_t newest = parts_.journal.newest();
       if (newest > from) {
@@ -184,7 +186,7 @@ class Reading {
         if (!events.empty() && !co_await call_.write(events)) co_return;
         from = newest;
       }
-      co_await call_.core().sleep(limits::journal_watch_interval);
+      co_await wakeup->wait();
     }
   }
 
@@ -198,7 +200,7 @@ class Reading {
 
   Task<Shown> show(Kept kept, Depth depth) {
     const bool shows_user = co_await viewer_.sees_user(kept.entry);
-    Outcome outcome = follow(kept.entry, parts_.store, now(parts_.clock), depth);
+    Outcome outcome = co_await parts_.follow(call_.core(), kept.entry, depth);
     co_return Shown{.kept = std::move(kept), .outcome = std::move(outcome), .shows_user = shows_user};
   }
 
@@ -274,6 +276,13 @@ std::uint64_t start_of(string_view query, std::uint64_t newest) {
 }
 
 }  // namespace
+
+Follow follow_in(const ObjectStore& store, const Clock& clock) {
+  return [&store, &clock](Core&, const Entry& entry, Depth depth) -> Task<Outcome> {
+    // NOLINTNEXTLINE(cppcoreguidelines-avoid-capturing-lambda-coroutines): the service outlives its requests
+    co_return follow(entry, store, Timestamp::from(clock.wall_now()), depth);
+  };
+}
 
 Task<void> Service::serve(server::Call& call, const RequestInfo& info, const User& user) const {
   if (info.version != "v1" || info.resource != plural || !info.subresource.empty())

@@ -100,39 +100,70 @@ Task<void> AggregatedApi::serve(server::Call& call) {
   if (request.method == "OPTIONS") co_return answer_preflight(call);
   const AccessQuestion question = access_question(request.method, call.path(), request.path);
   if (question.need == AccessNeed::none) co_return co_await serve_open(call);
-  if (!co_await pass(call, question)) co_return;
-  co_await parts_.actions.serve(call, target_of(question.attributes, call.path()));
+  const Clock* clock = parts_.observe ? parts_.clock : nullptr;
+  const auto began = clock ? clock->steady_now() : Clock::Steady();
+  if (clock) call.expect_record();
+  std::optional<record::Stopwatch> watch;
+  if (clock) watch.emplace(*clock, call.details()->times);
+  const auto passed = co_await pass(call, question);
+  if (watch) watch->lap(record::Part::access);
+  if (!passed) co_return;
+  const actions::Target target = target_of(question.attributes, call.path());
+  if (passed->allowed) co_await parts_.actions.serve(call, target);
+  if (clock)
+    parts_.observe(call, {.attributes = question.attributes,
+                          .subresource = target.subresource,
+                          .user = passed->user,
+                          .allowed = passed->allowed,
+                          .reason = passed->reason,
+                          .began = began});
 }
 
-Task<bool> AggregatedApi::pass(server::Call& call, const AccessQuestion& question) {
+Task<std::optional<User>> AggregatedApi::identify(server::Call& call) const {
   const auto proxy = parts_.front_proxy();
-  const auto refuse = [&](std::string why) {
-    respond_text(call, 401, std::move(why));
-    return false;
-  };
-  if (!proxy || !is_front_proxy(call.request()))
-    co_return refuse(
-        "requests must come through kube-apiserver with its front-proxy certificate; this one did "
-        "not");
+  if (!proxy || !is_front_proxy(call.request())) {
+    respond_text(call, 401,
+                 "requests must come through kube-apiserver with its front-proxy certificate; this one did "
+                 "not");
+    co_return std::nullopt;
+  }
   auto user = user_of_headers(*proxy, call.request().headers);
-  if (!user) co_return refuse(std::move(user.error().message));
+  if (!user) {
+    respond_text(call, 401, std::move(user.error().message));
+    co_return std::nullopt;
+  }
   call.set_user_name(user->name);
   auto seat = co_await call.turn(*user, server::fair::with_body(server::fair::Kind::waits, call.request()));
   if (!seat) {
     call.refuse(seat.error());
-    co_return false;
+    co_return std::nullopt;
   }
   call.sit(std::move(*seat));
+  co_return std::move(*user);
+}
+
+Task<std::optional<AggregatedApi::Passed>> AggregatedApi::pass(server::Call& call,
+                                                               const AccessQuestion& question) const {
+  auto user = co_await identify(call);
+  if (!user) co_return std::nullopt;
+  Passed passed{.user = std::move(*user), .allowed = false, .reason = {}};
+  const auto refuse = [&](std::string why) {
+    passed.reason = why;
+    respond_text(call, 401, std::move(why));
+    return std::move(passed);
+  };
   if (question.need == AccessNeed::refused) co_return refuse(question.problem);
-  auto decision = co_await parts_.authorizer.authorize(call.core(), *user, question.attributes);
+  auto decision = co_await parts_.authorizer.authorize(call.core(), passed.user, question.attributes);
   if (!decision) {
     if (call.may_log())
       log::error("the access review failed", {{"requestId", call.request().id}, {"reason", decision.error().message}});
     respond_text(call, 500, {});
-    co_return false;
+    co_return std::nullopt;
   }
   if (!decision->allowed) co_return refuse(std::move(decision->reason));
-  co_return true;
+  passed.allowed = true;
+  passed.reason = std::move(decision->reason);
+  co_return passed;
 }
 
 Task<void> AggregatedApi::serve_open(server::Call& call) {

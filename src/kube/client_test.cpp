@@ -122,7 +122,7 @@ TEST(KubeObjectsTest, ListsBySelectorsAndPatches) {
   EXPECT_TRUE(is_failed_patch(patched.error()));
   bench.api.answer(fmt::format("POST {}?dryRun=All", vm_path),
                    {.status = 201, .body = R"({"metadata":{"name":"made"}})"});
-  EXPECT_EQ(bench.run(objects.create(*bench.loop, vms, "ns", json::Value(json::Object{}), true)).value(), "made");
+  EXPECT_EQ(bench.run(objects.create(*bench.loop, vms, "ns", json::Value(json::Object{}), true)).value().name, "made");
 }
 
 TEST(KubeObjectsTest, ResourcesOfRules) {

@@ -101,6 +101,11 @@ class Session final : public admission::LookupSession, public admission::Lookups
 
   bool missed() const override { return !missing_.empty(); }
 
+  std::chrono::milliseconds age(std::string_view resource) const override {
+    const Reflector* copy = copy_of(resource);
+    return copy ? copy->age() : std::chrono::milliseconds(0);
+  }
+
   Task<void> fetch(Core& core) override {
     ++rounds_;
     const std::vector<Missing> missing(missing_.begin(), missing_.end());

@@ -41,6 +41,14 @@ Result<void> check_size(std::size_t bytes) {
                                     bytes, limits::object_body_bytes_max)));
 }
 
+WrittenObject written(const json::Value& answer) {
+  const json::Object* metadata = json::get_object(answer, "metadata");
+  const auto text = [&](std::string_view member) {
+    return std::string(metadata ? json::get_string_or(*metadata, member) : std::string_view());
+  };
+  return {.name = text("name"), .uid = text("uid"), .version = text("resourceVersion")};
+}
+
 Task<Result<void>> carry_out(Client& client, Core& core, const admission::SideEffect& effect) {
   const auto resource = resource_of_key(effect.resource);
   if (!resource) co_return fail(Status::internal_error(fmt::format("{} are not served", effect.resource)));
@@ -85,27 +93,26 @@ Task<Result<ObjectPage>> KubeObjects::list_page(Core& core, ResourceName resourc
   co_return made;
 }
 
-Task<Result<void>> KubeObjects::patch(Core& core, ObjectName object, std::string_view subresource,
-                                      const json::Array& operations, bool dry_run) {
+Task<Result<WrittenObject>> KubeObjects::patch(Core& core, ObjectName object, std::string_view subresource,
+                                               const json::Array& operations, bool dry_run) {
   if (auto nameable = check_name(object); !nameable) co_return fail(std::move(nameable.error()));
   std::string body;
   json::write(operations, body);
   if (auto fits = check_size(body.size()); !fits) co_return fail(std::move(fits.error()));
   json::Arena arena;
-  auto patched = co_await client_.patch(core, object, subresource, body, dry_run, arena.storage());
-  if (!patched) co_return fail(std::move(patched.error()));
-  co_return Result<void>();
+  const auto patched = co_await client_.patch(core, object, subresource, body, dry_run, arena.storage());
+  if (!patched) co_return fail(patched.error());
+  co_return written(*patched);
 }
 
-Task<Result<std::string>> KubeObjects::create(Core& core, ResourceName resource, std::string_view ns,
-                                              const json::Value& object, bool dry_run) {
+Task<Result<WrittenObject>> KubeObjects::create(Core& core, ResourceName resource, std::string_view ns,
+                                                const json::Value& object, bool dry_run) {
   json::Arena arena;
   const std::string body = json::to_text(object);
   if (auto fits = check_size(body.size()); !fits) co_return fail(std::move(fits.error()));
   const auto created = co_await client_.create(core, resource, ns, body, dry_run, arena.storage());
   if (!created) co_return fail(created.error());
-  const json::Object* metadata = json::get_object(*created, "metadata");
-  co_return std::string(metadata ? json::get_string_or(*metadata, "name") : std::string_view());
+  co_return written(*created);
 }
 
 admission::CarryOut effects_through(Client& client) {

@@ -161,6 +161,7 @@ Task<Result<Reflector::Ended>> Reflector::read_events(http::AnswerStream& stream
     const auto piece = co_await stream.read();
     if (!piece) co_return fail(piece.error());
     if (piece->empty()) co_return Ended::orderly;
+    heard_.store(clock_.steady_now(), std::memory_order_relaxed);
     auto taken = lines.add(*piece) ? take_lines(lines) : fail(Status::internal_error("a watch event is too large"));
     if (!taken) {
       // Asked again from the same place, the server would send the same again.
@@ -208,6 +209,7 @@ Result<Reflector::Ended> Reflector::take(WatchEvent event) {
 }
 
 void Reflector::worked() {
+  heard_.store(clock_.steady_now(), std::memory_order_relaxed);
   fresh_->set(1);
   bool again = false;
   {

@@ -70,6 +70,11 @@ class Reflector {
   bool synced() const { return synced_.load(std::memory_order_acquire); }
   // Nothing when the copy is there and fresh, else what is wrong with it.
   std::optional<std::string> problem() const;
+  // How long ago the server was heard of.
+  std::chrono::milliseconds age() const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(clock_.steady_now() -
+                                                                 heard_.load(std::memory_order_relaxed));
+  }
   ObjectPtr find(std::string_view ns, std::string_view name) const;
   // By namespace and name; an empty namespace means all.
   std::vector<ObjectPtr> list(std::string_view ns) const;
@@ -108,6 +113,7 @@ class Reflector {
   bool progressed_ = false;  // in this turn: an event came, or the watch lasted
   int setbacks_ = 0;         // turns in a row without progress
   std::atomic<bool> synced_{false};
+  std::atomic<Clock::Steady> heard_{};
 
   mutable std::shared_mutex mutex_;
   Objects objects_;

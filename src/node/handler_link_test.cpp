@@ -45,11 +45,11 @@ class Pods final : public ObjectApi {
   Task<Result<ObjectPage>> list_page(Core&, ResourceName, std::string_view, PageRequest, json::StoragePtr) override {
     co_return ObjectPage();
   }
-  Task<Result<void>> patch(Core&, ObjectName, std::string_view, const json::Array&, bool) override {
-    co_return Result<void>();
+  Task<Result<WrittenObject>> patch(Core&, ObjectName, std::string_view, const json::Array&, bool) override {
+    co_return WrittenObject();
   }
-  Task<Result<std::string>> create(Core&, ResourceName, std::string_view, const json::Value&, bool) override {
-    co_return std::string();
+  Task<Result<WrittenObject>> create(Core&, ResourceName, std::string_view, const json::Value&, bool) override {
+    co_return WrittenObject();
   }
 };
 

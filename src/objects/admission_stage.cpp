@@ -4,7 +4,7 @@
 
 #include "admission/defaults/completion.h"
 #include "admission/review.h"
-#include "admission/trusted_accounts.h"
+#include "api/field_changes.h"
 #include "base/phrases.h"
 #include "base/random.h"
 #include "json/access.h"
@@ -128,9 +128,21 @@ bool replaces_member(const admission::PatchStep& step, const json::Value& object
          json::find(object, step.path.substr(1));
 }
 
+// Patches are of whole members, nearly always.
+void tell_changes(const AdmissionRequest& request, std::span<const admission::PatchStep> patch) {
+  for (const auto& step : patch) {
+    if (step.path.rfind('/') != 0) continue;
+    const std::string_view member = step.path.substr(1);
+    api::add_member_changes(json::find(*request.object, member), step.value, *request.resource.kind->type, member,
+                            *request.changes);
+  }
+}
+
 // Brings the patch into the object to be stored, out of the one that was completed. True when that changed it.
-Result<bool> apply_patch(json::Value& object, std::span<const admission::PatchStep> patch, json::Value& completed,
-                         const json::StoragePtr& storage) {
+Result<bool> apply_patch(const AdmissionRequest& request, std::span<const admission::PatchStep> patch,
+                         json::Value& completed, const json::StoragePtr& storage) {
+  json::Value& object = *request.object;
+  if (request.changes) tell_changes(request, patch);
   if (!std::ranges::all_of(patch, [&](const auto& step) { return replaces_member(step, object); })) {
     if (auto patched = json::apply_json_patch(object, admission::patch_operations(patch, storage)); !patched)
       return fail(std::move(patched.error()));
@@ -166,14 +178,14 @@ Result<AdmissionOutcome> run_admission(const AdmissionRequest& request, const ad
     if (uid.empty()) uid = uuid_v4();
     Asked asked(request, storage);
     const auto review = make_review(webhook, *subject, request, uid, asked);
-    auto verdict = admission::admit(webhook, review, environment, storage);
+    auto verdict = admission::admit(webhook, review, environment, storage, request.seen);
     std::ranges::move(verdict.warnings, std::back_inserter(warnings));
     if (request.effects) std::ranges::move(verdict.effects, std::back_inserter(*request.effects));
     if (!verdict.allowed) {
       if (request.refused_by) *request.refused_by = verdict.rule;
       return fail(denied_by(webhook, verdict.refusal()));
     }
-    const auto changed = apply_patch(*request.object, verdict.patch, asked.object, storage);
+    const auto changed = apply_patch(request, verdict.patch, asked.object, storage);
     if (!changed) return fail(changed.error());
     outcome.changed = outcome.changed || *changed;
   }

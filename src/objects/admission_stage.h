@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "admission/admit.h"
+#include "base/request_record.h"
 #include "base/status.h"
 #include "catalog/catalog.h"
 #include "json/value.h"
@@ -33,6 +34,9 @@ struct AdmissionRequest {
   std::vector<admission::SideEffect>* effects = nullptr;
   // Receives the id of the rule that ended the matter without a cause; null where nobody asks.
   std::string_view* refused_by = nullptr;
+  // Receive what was looked up, and what was changed; null where nobody asks.
+  std::vector<record::Seen>* seen = nullptr;
+  std::vector<record::Change>* changes = nullptr;
 };
 
 struct AdmissionOutcome {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/field_changes.h"
 #include "auth/escalation.h"
 #include "base/joined.h"
 #include "base/limits.h"
@@ -21,6 +22,7 @@
 #include "objects/draft.h"
 #include "objects/limit_ranges.h"
 #include "objects/managed_fields.h"
+#include "objects/marks.h"
 #include "objects/object_meta.h"
 #include "objects/policies/enforce.h"
 #include "objects/quota_usage.h"
@@ -29,8 +31,7 @@
 namespace vg::resources {
 namespace {
 
-AdmissionRequest admission_request(const ObjectRequest& request, Stage stage, json::Value& wanted,
-                                   const json::Value& old) {
+AdmissionRequest admission_request(ObjectRequest& request, Stage stage, json::Value& wanted, const json::Value& old) {
   return {.stage = stage,
           .operation = WriteOperation::update,
           .resource = request.resource,
@@ -41,7 +42,10 @@ AdmissionRequest admission_request(const ObjectRequest& request, Stage stage, js
           .user = request.user,
           .dry_run = request.options.dry_run,
           .object = &wanted,
-          .old_object = &old};
+          .old_object = &old,
+          .effects = nullptr,
+          .refused_by = &request.refused_by,
+          .seen = request.deed.details ? &request.deed.details->seen : nullptr};
 }
 
 Status conflict(const ObjectRequest& request, const StoredObject& current, std::string message) {
@@ -62,6 +66,7 @@ std::optional<json::Value> track(ObjectRequest& request, const json::Value& old,
 Result<void> prepare(ObjectRequest& request, const StoredObject& current, const json::Value& old, json::Value& wanted,
                      const WriteContext& write, std::optional<json::Value>& managed_fields) {
   drop_repetitions(request, wanted);
+  settle_marks(request, wanted.get_object(), &old.get_object());
   const bool large = request.body_bytes + current.json().size() > limits::stored_object_bytes_max;
   if (large && request.subresource.empty())
     if (auto fits = check_size_early(current.name(), wanted.get_object()); !fits) return fits;
@@ -102,6 +107,10 @@ Result<std::optional<ObjectDraft>> judge(ObjectRequest& request, const json::Val
                            request.warnings);
   if (request.subresource.empty()) add_kind_warning(request.resource, request.warnings);
   if (same_object(wanted.get_object(), old.get_object())) return std::nullopt;
+  if (request.deed.details) {
+    request.deed.details->changes.clear();  // of an attempt that came too late
+    api::add_field_changes(&old, &wanted, *request.resource.kind->type, {}, request.deed.details->changes);
+  }
   return make_draft(wanted.get_object(), request.resource, owners);
 }
 
@@ -273,6 +282,7 @@ void drop_repetitions(ObjectRequest& request, json::Value& object) {
 Task<Written> change_object(ObjectRequest& request, const ObjectPtr& current, const json::Value& old,
                             json::Value wanted, const WriteContext& write, std::optional<json::Value> managed_fields) {
   Core& core = request.core;
+  WriteTimes times(request);
   const std::size_t bytes = work_bytes(request, current.get());
   const auto owners = managed_fields ? OwnersThatDoNotFit::refuse : OwnersThatDoNotFit::drop;
   if (auto prepared = co_await off_loop_with_lookups(
@@ -288,6 +298,7 @@ Task<Written> change_object(ObjectRequest& request, const ObjectPtr& current, co
   if (auto problem = co_await find_update_problem(request, old, wanted, bytes)) co_return refused(std::move(*problem));
   auto judged = co_await off_loop_with_lookups(request, bytes, [&] { return judge(request, old, wanted, owners); });
   if (!judged) co_return refused(std::move(judged.error()));
+  times.decided();
   if (!*judged) co_return current;
   ObjectDraft& draft = **judged;
   const bool goes = deletion_completes(wanted.get_object(), request.resource);

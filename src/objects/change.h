@@ -19,6 +19,27 @@
 
 namespace vg::resources {
 
+// How long deciding about a write took, and the write itself, where that is recorded.
+class WriteTimes {
+ public:
+  explicit WriteTimes(ObjectRequest& request) {
+    if (request.deed.details) watch_.emplace(request.backend.clock, request.deed.details->times);
+  }
+  ~WriteTimes() {
+    if (watch_) watch_->lap(decided_ ? record::Part::write : record::Part::decision);
+  }
+  WriteTimes(const WriteTimes&) = delete;
+  WriteTimes& operator=(const WriteTimes&) = delete;
+  void decided() {
+    if (watch_) watch_->lap(record::Part::decision);
+    decided_ = true;
+  }
+
+ private:
+  std::optional<record::Stopwatch> watch_;
+  bool decided_ = false;
+};
+
 struct Refused {
   Status status;
   bool raced = false;  // somebody else wrote in between: with the newest version it may work

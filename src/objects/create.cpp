@@ -22,6 +22,7 @@
 #include "objects/draft.h"
 #include "objects/limit_ranges.h"
 #include "objects/managed_fields.h"
+#include "objects/marks.h"
 #include "objects/object_meta.h"
 #include "objects/object_writes.h"
 #include "objects/policies/enforce.h"
@@ -71,7 +72,9 @@ AdmissionRequest admission_request(ObjectRequest& request, Stage stage, std::str
           .object = &object,
           .old_object = nullptr,
           .effects = nullptr,
-          .refused_by = &request.refused_by};
+          .refused_by = &request.refused_by,
+          .seen = request.deed.details ? &request.deed.details->seen : nullptr,
+          .changes = request.deed.details ? &request.deed.details->changes : nullptr};
 }
 
 // A node makes its own Node: who may create one is asked before its name is known (local/node_authorizer.h).
@@ -202,6 +205,7 @@ Result<Named> prepare(ObjectRequest& request, json::Value& object, const WriteCo
                       std::optional<json::Value>& managed_fields) {
   if (auto settled = settle(request, object.get_object()); !settled) return fail(std::move(settled.error()));
   drop_foreign_status(request, object.get_object());
+  settle_marks(request, object.get_object(), nullptr);
   drop_repetitions(request, object);
   if (request.body_bytes > limits::stored_object_bytes_max)
     if (auto fits =
@@ -254,6 +258,7 @@ Result<void> judge(ObjectRequest& request, std::string_view name, json::Value& o
 Task<Result<ObjectPtr>> create_object(ObjectRequest& request, json::Value object, const WriteContext& write,
                                       std::optional<json::Value> managed_fields) {
   Core& core = request.core;
+  WriteTimes times(request);
   const std::size_t bytes = work_bytes(request);
   const auto owners = managed_fields ? OwnersThatDoNotFit::refuse : OwnersThatDoNotFit::drop;
   const auto named =
@@ -278,6 +283,7 @@ Task<Result<ObjectPtr>> create_object(ObjectRequest& request, json::Value object
   if (request.resource.key == data_volumes_key)
     if (auto checked = co_await check_new_data_volume(request, named->name, members); !checked)
       co_return fail(std::move(checked.error()));
+  times.decided();
   auto stored = co_await store_new(request, members, named->generated, owners);
   if (stored && !request.options.dry_run && request.group() == auth::rbac_group)
     co_await request.backend.authorizer.settle(core);

@@ -14,6 +14,7 @@
 #include "auth/policy_rule.h"
 #include "base/clock.h"
 #include "base/core.h"
+#include "base/request_record.h"
 #include "base/work_turns.h"
 #include "catalog/catalog.h"
 #include "json/arena_pool.h"
@@ -37,6 +38,7 @@ struct Backend {
   const auth::RuleResolver& rules;          // what users hold: roles are written by those who hold as much
   Quotas& quotas;                           // of the same store
   AdmissionPolicies& policies;              // likewise
+  bool marks = false;                       // work objects name the request that they come from (marks.h)
   bool fills_data_volumes = false;          // this server does, so it says which of them it can fill
 };
 
@@ -56,6 +58,7 @@ struct Deed {
   bool dry_run = false;  // it changed nothing on purpose
   bool changed = false;  // it changed something, even if it was refused in the end
   std::vector<std::pair<std::string, std::string>> annotations = {};  // what admission policies have to say of it
+  record::Details* details = nullptr;  // for the journal, outlives the request; null: it is not recorded
 };
 
 struct ObjectRequest {
@@ -68,6 +71,7 @@ struct ObjectRequest {
   const User& user;
   std::string api_version;  // in which the writer speaks
   std::string_view ns, name, subresource;
+  std::string_view request_id = {};  // of a client's request, which outlives this
   WriteOptions options;
   std::string manager;  // to whom the fields belong that are written; an apply names its own in the options
 

@@ -46,6 +46,11 @@ struct ObjectPage {
   std::string continue_token;  // empty: there are no more
 };
 
+// What was written, as it is now.
+struct WrittenObject {
+  std::string name, uid, version;  // of a dry run without a version
+};
+
 class ObjectApi {
  public:
   virtual ~ObjectApi() = default;
@@ -61,11 +66,11 @@ class ObjectApi {
                                              json::StoragePtr storage) = 0;
   // A JSON patch. An operation that fails, a `test` among them, is a 422 without details; one that rules refuse has
   // details.
-  virtual Task<Result<void>> patch(Core& core, ObjectName object, std::string_view subresource,
-                                   const json::Array& operations, bool dry_run) = 0;
-  // The name that the object got.
-  virtual Task<Result<std::string>> create(Core& core, ResourceName resource, std::string_view ns,
-                                           const json::Value& object, bool dry_run) = 0;
+  virtual Task<Result<WrittenObject>> patch(Core& core, ObjectName object, std::string_view subresource,
+                                            const json::Array& operations, bool dry_run) = 0;
+  // With the name that the object got.
+  virtual Task<Result<WrittenObject>> create(Core& core, ResourceName resource, std::string_view ns,
+                                             const json::Value& object, bool dry_run) = 0;
 };
 
 // A patch that did not apply, because the object is no longer (or never was) what its tests say.

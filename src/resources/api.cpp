@@ -13,6 +13,7 @@
 #include "base/time_rfc3339.h"
 #include "catalog/parts.h"
 #include "discovery/discovery.h"
+#include "journal/recording.h"
 #include "json/access.h"
 #include "json/arena_pool.h"
 #include "json/write.h"
@@ -211,6 +212,11 @@ bool is_long_running(const RequestInfo& info) {
   return info.resource_request && std::ranges::find(parts, info.subresource) != parts.end();
 }
 
+std::uint32_t microseconds_since(Clock::Steady began, const Clock& clock) {
+  return static_cast<std::uint32_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(clock.steady_now() - began).count());
+}
+
 bool is_posted_review(const Resource& resource) {
   return auth::is_review(resource.group(), resource.kind->kind) && resource.kind->kind != "TokenRequest";
 }
@@ -275,7 +281,10 @@ Task<void> ResourceApi::handle(server::Call& call) {
   if (!info) co_return call.refuse(info.error());
   if (!is_long_running(*info))
     if (const auto problem = server::find_timeout_problem(request.query)) co_return call.refuse(*problem);
+  if (is_recorded(*info)) call.expect_record();
   const auto asker = co_await gate_.pass(call, *info);
+  if (record::Details* details = call.details())
+    details->times[static_cast<std::size_t>(record::Part::access)] = microseconds_since(began, parts_.clock);
   Recorded recorded{.api = *this, .call = call, .info = *info, .began = began};
   if (!asker) co_return refuse(call, recorded, asker.error());
   if (is_write(info->verb))
@@ -354,41 +363,39 @@ void ResourceApi::audit(const Recorded& request, bool allowed, const Asker& aske
 }
 
 // Writes and actions. What else the audit log has are reads, which change nothing that anybody would ask about.
+bool ResourceApi::is_recorded(const RequestInfo& info) {
+  const bool is_review = info.group == "authorization.k8s.io" || info.group == "authentication.k8s.io";
+  return info.resource_request && !is_review && (is_write(info.verb) || info.group == actions::group);
+}
+
+void ResourceApi::expect_record(ApiRequest& context) const {
+  context.request_id = context.call.request().id;
+  if (!context.call.identity().user.starts_with(component_prefix_)) context.deed.details = context.call.details();
+}
+
 void ResourceApi::record(const Recorded& request, bool allowed, const Asker& asker, const Deed& deed) const {
   const RequestInfo& info = request.info;
   const server::Call& call = request.call;
-  const bool is_review = info.group == "authorization.k8s.io" || info.group == "authentication.k8s.io";
-  if (!info.resource_request || is_review || (!is_write(info.verb) && info.group != actions::group)) return;
   // What controllers and nodes write is what becomes of requests, and is told there.
-  if (call.identity().user.starts_with(component_prefix_)) return;
-  const auto took = std::chrono::duration_cast<std::chrono::microseconds>(parts_.clock.steady_now() - request.began);
-  journal::Entry entry{.id = std::string(call.request().id),
-                       .time = Timestamp::from(parts_.clock.wall_now()),
-                       .microseconds = static_cast<std::uint64_t>(took.count()),
-                       .user = call.identity().user,
-                       .impersonated_by = asker.impersonated_by,
-                       .agent = std::string(call.request().headers.find("user-agent").value_or("")),
-                       .verb = info.verb,
-                       .group = info.group,
-                       .version = info.version,
-                       .resource = info.resource,
-                       .subresource = info.subresource,
-                       .ns = info.ns,
-                       .name = deed.name.empty() ? info.name : deed.name,
-                       .uid = deed.uid,
-                       .resource_version = deed.revision ? fmt::format("{}", deed.revision) : std::string(),
-                       .dry_run = deed.dry_run,
-                       .allowed = allowed,
-                       .allowed_by = asker.reason,
-                       .code = call.status(),
-                       .reason = {},
-                       .message = {}};
-  if (const server::RequestNotes* notes = call.notes()) {
-    entry.reason = notes->reason;
-    if (allowed) entry.message = notes->message;
-    for (const auto& [rule, field] : notes->causes) entry.causes.push_back({rule, field});
-    for (const auto& [what, object] : notes->touched) entry.touched.push_back({what, object});
-  }
+  if (!is_recorded(info) || call.identity().user.starts_with(component_prefix_)) return;
+  journal::Entry entry = journal::entry_of(call,
+                                           {.verb = info.verb,
+                                            .group = info.group,
+                                            .version = info.version,
+                                            .resource = info.resource,
+                                            .subresource = info.subresource,
+                                            .ns = info.ns,
+                                            .name = deed.name.empty() ? info.name : deed.name,
+                                            .user = call.identity().user,
+                                            .groups = asker.user.groups,
+                                            .impersonated_by = asker.impersonated_by,
+                                            .allowed = allowed,
+                                            .allowed_by = asker.reason,
+                                            .began = request.began},
+                                           parts_.clock);
+  entry.uid = deed.uid;
+  entry.resource_version = deed.revision ? fmt::format("{}", deed.revision) : std::string();
+  entry.dry_run = deed.dry_run;
   parts_.journal.record(entry);
 }
 
@@ -439,6 +446,7 @@ Task<void> ResourceApi::serve_resource(server::Call& call, const RequestInfo& in
   const auto answer = negotiate(call.request().headers.find("accept"), offer_of(operation, resource));
   if (!answer) co_return call.refuse(answer.error());
   ApiRequest context(backend_, call, info, resource, version, asker.user, *answer);
+  expect_record(context);
   if (auto problem = find_form_problem(operation, *answer, context.query)) co_return call.refuse(*problem);
   switch (operation) {
     case Operation::get:

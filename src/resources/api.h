@@ -103,6 +103,8 @@ class ResourceApi {
   void refuse(server::Call& call, const Recorded& request, const Status& status) const;
   std::string impersonator(const server::Call& call) const;
   void audit(const Recorded& request, bool allowed, const Asker& asker, const Deed& deed = {}) const;
+  static bool is_recorded(const RequestInfo& info);
+  void expect_record(ApiRequest& context) const;
   void record(const Recorded& request, bool allowed, const Asker& asker, const Deed& deed) const;
 
   ApiParts parts_;

@@ -260,6 +260,7 @@ void respond_object(ApiRequest& context, int code, const ObjectPtr& object) {
 }
 
 void respond_status(ApiRequest& context, const Status& status) {
+  if (record::Details* details = context.call.details()) details->decided_by = context.refused_by;
   if (status.code >= 400 && context.warnings.empty() && context.version.warning.empty()) {
     context.call.refuse(status);
     return;

@@ -49,6 +49,13 @@ Result<Selection> read_selectors(const Resource& resource, const Selectors& sele
   return Selection::make(resource, std::move(parsed->labels), std::move(parsed->fields));
 }
 
+WrittenObject written(const StoredObject& object) {
+  const Revision revision = object.revision();
+  return {.name = std::string(object.name()),
+          .uid = std::string(object.uid()),
+          .version = revision ? fmt::to_string(revision) : std::string()};
+}
+
 void write_as_virt_api(ObjectRequest& request, bool dry_run) {
   request.manager = own_writers::virt_api;
   request.set_options({.dry_run = dry_run});
@@ -123,8 +130,8 @@ Task<Result<ObjectPage>> OwnObjects::list_page(Core& core, ResourceName name, st
   co_return made;
 }
 
-Task<Result<void>> OwnObjects::patch(Core& core, ObjectName object, std::string_view subresource,
-                                     const json::Array& operations, bool dry_run) {
+Task<Result<WrittenObject>> OwnObjects::patch(Core& core, ObjectName object, std::string_view subresource,
+                                              const json::Array& operations, bool dry_run) {
   const Resource* resource = find_readable(object.resource);
   if (!resource) co_return fail(unreadable(object.resource));
   if (!subresource.empty() && (subresource != "status" || !resource->kind->status_subresource))
@@ -137,11 +144,11 @@ Task<Result<void>> OwnObjects::patch(Core& core, ObjectName object, std::string_
   const Patch wanted{.format = PatchFormat::json_patch, .document = json::Value(operations, request.storage())};
   const auto patched = co_await resources::patch(request, wanted);
   if (!patched) co_return fail(patched.error());
-  co_return Result<void>();
+  co_return written(**patched);
 }
 
-Task<Result<std::string>> OwnObjects::create(Core& core, ResourceName name, std::string_view ns,
-                                             const json::Value& object, bool dry_run) {
+Task<Result<WrittenObject>> OwnObjects::create(Core& core, ResourceName name, std::string_view ns,
+                                               const json::Value& object, bool dry_run) {
   const Resource* resource = find_readable(name);
   if (!resource) co_return fail(unreadable(name));
   ObjectRequest request(backend_, core, nullptr, *resource, *resource->kind->version(name.version), user_, {.ns = ns});
@@ -151,7 +158,7 @@ Task<Result<std::string>> OwnObjects::create(Core& core, ResourceName name, std:
     co_return fail(Status::too_large("the object of the action is too large"));
   const auto created = co_await resources::create(request, {.object = json::Value(object, request.storage())});
   if (!created) co_return fail(created.error());
-  co_return std::string((*created)->name());
+  co_return written(**created);
 }
 
 }  // namespace vg::resources

@@ -28,10 +28,10 @@ class OwnObjects final : public ObjectApi {
                                               Selectors selectors, json::StoragePtr storage) override;
   Task<Result<ObjectPage>> list_page(Core& core, ResourceName resource, std::string_view ns, PageRequest page,
                                      json::StoragePtr storage) override;
-  Task<Result<void>> patch(Core& core, ObjectName object, std::string_view subresource, const json::Array& operations,
-                           bool dry_run) override;
-  Task<Result<std::string>> create(Core& core, ResourceName resource, std::string_view ns, const json::Value& object,
-                                   bool dry_run) override;
+  Task<Result<WrittenObject>> patch(Core& core, ObjectName object, std::string_view subresource,
+                                    const json::Array& operations, bool dry_run) override;
+  Task<Result<WrittenObject>> create(Core& core, ResourceName resource, std::string_view ns, const json::Value& object,
+                                     bool dry_run) override;
 
  private:
   const Resource* find_readable(const ResourceName& name) const;  // null when there is none

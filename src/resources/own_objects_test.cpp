@@ -34,8 +34,10 @@ class OwnObjectsTest : public ApiTest {
 
   Result<void> patch(std::string_view operations, std::string_view part = "", bool dry_run = false) {
     const auto document = json::Document::parse(operations);
-    return run(own_.patch(core(), {.resource = machines, .ns = "default", .name = "a"}, part,
-                          *document->root().if_array(), dry_run));
+    auto patched = run(own_.patch(core(), {.resource = machines, .ns = "default", .name = "a"}, part,
+                                  *document->root().if_array(), dry_run));
+    if (!patched) return fail(std::move(patched.error()));
+    return {};
   }
   std::vector<std::string> names(ResourceName resource, Selectors selectors) {
     json::Arena arena;
@@ -132,8 +134,9 @@ TEST_F(OwnObjectsTest, CreatesUnderAGeneratedName) {
   EXPECT_THAT(names(maps, {}), IsEmpty());
   const auto made = create(false);
   ASSERT_TRUE(made);
-  EXPECT_THAT(*made, StartsWith("made-"));
-  EXPECT_THAT(names(maps, {}), ElementsAre(*made));
+  EXPECT_THAT(made->name, StartsWith("made-"));
+  EXPECT_FALSE(made->uid.empty());
+  EXPECT_THAT(names(maps, {}), ElementsAre(made->name));
 }
 
 }  // namespace

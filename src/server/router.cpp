@@ -55,11 +55,6 @@ void Call::respond(http::Response response) {
   exchange_.respond(std::move(response));
 }
 
-RequestNotes& Call::make_notes() {
-  if (!notes_) notes_ = std::make_unique<RequestNotes>();
-  return *notes_;
-}
-
 namespace {
 
 // Whose messages speak of names and states. Those about what was sent repeat it.
@@ -68,19 +63,19 @@ constexpr std::array told_codes = {404, 405, 409, 410, 429, 503, 504};
 }  // namespace
 
 void Call::note_refusal(const Status& status) {
-  RequestNotes& notes = make_notes();
-  notes.reason = status.reason;
+  if (!notes_) return;
+  notes_->reason = status.reason;
   if (std::ranges::find(told_codes, status.code) != told_codes.end())
-    notes.message = status.message.substr(0, limits::journal_text_bytes_max);
+    notes_->message = status.message.substr(0, limits::journal_text_bytes_max);
   for (const StatusCause& cause : status.details.causes) {
-    if (notes.causes.size() == limits::journal_causes_max) break;
-    notes.causes.emplace_back(cause.rule, cause.field.substr(0, limits::journal_text_bytes_max));
+    if (notes_->details.causes.size() == limits::journal_causes_max) break;
+    notes_->details.causes.push_back({std::string(cause.rule), cause.field.substr(0, limits::journal_text_bytes_max)});
   }
 }
 
-void Call::note_touched(std::string_view what, std::string_view object) {
-  RequestNotes& notes = make_notes();
-  if (notes.touched.size() < limits::journal_touched_max) notes.touched.emplace_back(what, object);
+void Call::note_touched(record::Touched touched) {
+  if (notes_ && notes_->details.touched.size() < limits::journal_touched_max)
+    notes_->details.touched.push_back(std::move(touched));
 }
 
 void Call::set_answer_fields(std::string_view fields) {

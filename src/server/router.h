@@ -15,6 +15,7 @@
 #include "auth/identify.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/request_record.h"
 #include "base/status.h"
 #include "base/task.h"
 #include "base/work_turns.h"
@@ -33,9 +34,8 @@ enum class Access {
 
 // What the journal wants to know of a request beside its answer.
 struct RequestNotes {
-  std::string reason, message;                               // of a refusal
-  std::vector<std::pair<std::string, std::string>> causes;   // rule and field of each
-  std::vector<std::pair<std::string, std::string>> touched;  // what was done, and to which object
+  std::string reason, message;  // of a refusal
+  record::Details details;
 };
 
 // One request on its way, as a route's handler sees it. Answers go through here, so that they are counted and logged.
@@ -95,14 +95,21 @@ class Call final : public WorkTurns {
   Task<Result<void>> work_on(std::size_t bytes) override;
   void respond(http::Response response);
   void refuse(const Status& status);
+  // This request will be recorded. Before that nothing is noted: most requests only read.
+  void expect_record() {
+    if (!notes_) notes_ = std::make_unique<RequestNotes>();
+  }
   // For the journal, where it is not refuse() that answers. Texts that may repeat what the client sent are left out.
   void note_refusal(const Status& status);
-  void note_touched(std::string_view what, std::string_view object);
-  const RequestNotes* notes() const { return notes_.get(); }  // null: there is nothing to tell
+  void note_touched(record::Touched touched);
+  // Where parts of the program leave what they know; null: nobody will read it.
+  record::Details* details() { return notes_ ? &notes_->details : nullptr; }
+  const RequestNotes* notes() const { return notes_.get(); }
   Task<bool> begin_stream(http::Response head);
   Task<bool> write(std::string_view chunk);
   Task<Result<std::unique_ptr<Stream>>> upgrade(http::Response head);
 
+  Clock::Steady began() const { return began_; }
   int status() const { return status_; }  // of the answer; 0 while there is none
   std::uint64_t answered_bytes() const { return answered_bytes_; }
 
@@ -122,8 +129,6 @@ class Call final : public WorkTurns {
   Fairness::Seat seat_;
   fair::Class payer_class_{};  // of whoever is asked by the router itself
   std::string payer_;
-  RequestNotes& make_notes();
-
   std::unique_ptr<RequestNotes> notes_;
   // Here and not in a string: there are some for nearly every request.
   std::array<char, 151> answer_fields_;

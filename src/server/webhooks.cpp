@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "admission/review_values.h"
 #include "admission/webhook.h"
 #include "base/budgets.h"
+#include "base/journal_limits.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/off_loop.h"
@@ -25,10 +27,23 @@ namespace {
 using admission::Webhook;
 
 constexpr std::string_view json_type = "application/json";
+// What goes on beside the reviews.
 struct Counters {
   std::shared_ptr<metrics::Counter> allowed, refused, unreadable;
   metrics::Family<metrics::Counter>* created = nullptr;  // of the webhook that sees machines come, by namespace
+  ObserveReview observe = {};
+  std::shared_ptr<std::atomic<std::uint64_t>> reviews = {};  // of all webhooks, where somebody observes
 };
+
+// Whether this review is told of whatever comes of it; then with what it looks up.
+bool sample(Call& call, admission::Judgement& judgement, const Counters& counters) {
+  if (!counters.observe ||
+      counters.reviews->fetch_add(1, std::memory_order_relaxed) % limits::journal_webhook_sample != 0)
+    return false;
+  call.expect_record();
+  judgement.tell_lookups(&call.details()->seen);
+  return true;
+}
 
 void count(const Counters& counters, const admission::Review& review, bool allowed) {
   (allowed ? counters.allowed : counters.refused)->add();
@@ -119,6 +134,7 @@ Task<void> serve(Call& call, const Webhook& webhook, const admission::Environmen
       co_return call.refuse(fits.error());
   const auto session = environment.lookups.open(call.source());
   admission::Judgement judgement(webhook, *review, environment, session->lookups(), arena.storage());
+  const bool sampled = sample(call, judgement, counters);
   if (auto judged = co_await judge(call, body->size(), judgement, *session); !judged)
     co_return call.refuse(judged.error());
   admission::Verdict& verdict = judgement.verdict();
@@ -131,6 +147,8 @@ Task<void> serve(Call& call, const Webhook& webhook, const admission::Environmen
   http::Response response{.status = 200, .content_type = json_type};
   admission::write_answer(response.body, webhook.mutating(), *review, verdict);
   call.respond(std::move(response));
+  if (sampled || (!verdict.allowed && counters.observe))
+    counters.observe(call, {.webhook = webhook, .review = *review, .verdict = verdict});
 }
 
 Task<void> serve_if_known(Call& call, const RefuseCaller& refuse_caller, const Webhook& webhook,
@@ -144,7 +162,8 @@ Task<void> serve_if_known(Call& call, const RefuseCaller& refuse_caller, const W
 
 void add_webhook_routes(Router& router, Access access, metrics::Registry& metrics,
                         const admission::Environment& environment, admission::CarryOut carry_out,
-                        RefuseCaller refuse_caller) {
+                        RefuseCaller refuse_caller, ObserveReview observe) {
+  const auto sequence = std::make_shared<std::atomic<std::uint64_t>>(0);
   auto& reviews =
       metrics.counters("virtgate_admission_reviews_total",
                        "Reviews by webhook and outcome: allowed, refused, or unreadable.", {"webhook", "outcome"});
@@ -154,7 +173,9 @@ void add_webhook_routes(Router& router, Access access, metrics::Registry& metric
     const Counters counters{.allowed = reviews.with({webhook.path, "allowed"}),
                             .refused = reviews.with({webhook.path, "refused"}),
                             .unreadable = reviews.with({webhook.path, "unreadable"}),
-                            .created = webhook.path == "/virtualmachines-validate" ? &created : nullptr};
+                            .created = webhook.path == "/virtualmachines-validate" ? &created : nullptr,
+                            .observe = observe,
+                            .reviews = sequence};
     // Upstream does not look at the method.
     router.add(access, Router::any_method, std::string(webhook.path), RouteClass::webhook,
                [&webhook, &environment, carry_out, refuse_caller, counters](Call& call) {

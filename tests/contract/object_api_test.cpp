@@ -34,12 +34,20 @@ class ObjectApiContract : public ContractTest {
   Result<void> patch(ResourceName resource, std::string_view name, std::string_view operations,
                      std::string_view subresource = {}, bool dry_run = false) {
     const auto document = json::Document::parse(operations);
-    return run(api().patch(core(), {.resource = resource, .ns = ns_, .name = name}, subresource,
-                           document->root().as_array(), dry_run));
+    auto patched = run(api().patch(core(), {.resource = resource, .ns = ns_, .name = name}, subresource,
+                                   document->root().as_array(), dry_run));
+    if (!patched) return fail(std::move(patched.error()));
+    EXPECT_EQ(patched->name, name);
+    EXPECT_FALSE(patched->uid.empty());
+    EXPECT_FALSE(patched->version.empty());
+    return {};
   }
   Result<std::string> make(ResourceName resource, std::string_view object, bool dry_run = false) {
     const auto document = json::Document::parse(object, {.bytes_max = SIZE_MAX});
-    return run(api().create(core(), resource, ns_, document->root(), dry_run));
+    auto made = run(api().create(core(), resource, ns_, document->root(), dry_run));
+    if (!made) return fail(std::move(made.error()));
+    EXPECT_FALSE(made->uid.empty());
+    return std::move(made->name);
   }
   // Names in the order of the list; "code" when it is refused.
   std::vector<std::string> list(ResourceName resource, std::string_view ns, Selectors selectors = {}) {

@@ -1,0 +1,18 @@
+// Annotations by which an object tells from which request it comes, for people who see the object first. Nobody but the
+// server says so: what clients send under these names is dropped, and what an object has stays.
+#pragma once
+
+#include <string_view>
+
+#include "json/value.h"
+#include "objects/object_request.h"
+
+namespace vg::resources {
+
+inline constexpr std::string_view marks_prefix = "trace.virtgate.io/";
+
+// Before anybody has looked at the object. `old` is null for a new one, which gets marks where the backend has them on
+// and it is one of those that work comes of.
+void settle_marks(const ObjectRequest& request, json::Object& object, const json::Object* old);
+
+}  // namespace vg::resources
