@@ -95,6 +95,8 @@ class Viewer {
     if (entry.name.empty()) co_return false;
     co_return co_await may("get", target_group(entry), entry.resource, entry.ns, entry.name);
   }
+  // Decisions count for one look: a watch goes on for long, and a role may be taken away meanwhile.
+  void forget() { known_.clear(); }
   Task<bool> sees_user(const Entry& entry) {
     if (is_own(entry)) co_return true;
     co_return co_await may("identify", api_group, plural, namespace_of(entry), "");
@@ -206,6 +208,7 @@ class Reading {
 
   // Those between two places that the selection takes and the user may see: the newest, in the order of time.
   Task<std::vector<Shown>> gather(std::uint64_t after, std::uint64_t before) {
+    viewer_.forget();
     std::vector<Shown> found;
     std::size_t looked_at = 0;
     while (found.size() < selection_.limit && looked_at < limits::journal_scan_max) {
