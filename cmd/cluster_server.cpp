@@ -55,6 +55,7 @@
 #include "memory.h"
 #include "node/handler_link.h"
 #include "node/pod_link.h"
+#include "otlp/exporter.h"
 #include "profile/process_profiler.h"
 #include "server/fairness.h"
 #include "server/health.h"
@@ -113,7 +114,8 @@ std::string listen_host(const ClusterOptions& options) {
 
 class ClusterServer {
  public:
-  ClusterServer(const ClusterOptions& options, kube::ClusterAccess access, std::string own_namespace);
+  ClusterServer(const ClusterOptions& options, kube::ClusterAccess access, std::string own_namespace,
+                otlp::Settings tracing);
   ~ClusterServer();
 
   // `bound`: see http::ServerConfig.
@@ -143,6 +145,7 @@ class ClusterServer {
 
   const ClusterOptions options_;
   const std::string own_namespace_;
+  const otlp::Settings tracing_;
   const std::string host_ = host_name();
   ProcessSignals signals_;
   SystemClock clock_;
@@ -197,9 +200,11 @@ class ClusterServer {
   Background draining_, probing_, recording_;  // on the background core
 };
 
-ClusterServer::ClusterServer(const ClusterOptions& options, kube::ClusterAccess access, std::string own_namespace)
+ClusterServer::ClusterServer(const ClusterOptions& options, kube::ClusterAccess access, std::string own_namespace,
+                             otlp::Settings tracing)
     : options_(options),
       own_namespace_(std::move(own_namespace)),
+      tracing_(std::move(tracing)),
       credentials_(std::move(access), clock_),
       api_limiter_(clock_, {}),
       review_limiter_(clock_, {}),
@@ -489,6 +494,7 @@ void ClusterServer::wait_for_copies() {
 }
 
 Result<void> ClusterServer::run(int bound) {
+  const auto spans = otlp::Exporter::start(tracing_, metrics_);
   ProcessSignals::Watch watch(signals_, std::chrono::hours(1), [this](int signal) { on_signal(signal); }, [] {});
   background_.core().post([this] {
     for (const auto& reflector : reflectors_) reflector->start(background_.core());
@@ -564,6 +570,7 @@ Result<void> serve_cluster(const ClusterOptions& options) {
   log::set_component("virt-api");
   log::set_verbosity(static_cast<int>(std::clamp<std::int64_t>(options.verbosity, 0, 100)));
   return_large_blocks();
+  keep_memory_private();
   if (const auto enough = http::allow_descriptors(limits::connections_max); !enough) return fail(enough.error());
   const auto environment = kube::process_environment();
   auto access = kube::find_cluster(options.kubeconfig, options.master, environment);
@@ -573,8 +580,10 @@ Result<void> serve_cluster(const ClusterOptions& options) {
   if (!own_namespace) return fail(std::move(own_namespace.error()));
   const auto bound = bind_privileged(listen_host(options), options.port);
   if (!bound) return fail(bound.error());
+  auto tracing = otlp::read_process_settings("virt-api");
+  if (!tracing) return fail(std::move(tracing.error()));
   if (auto confined = confine(options.confine, needs_of(options, *access)); !confined) return confined;
-  return ClusterServer(options, std::move(*access), std::move(*own_namespace)).run(*bound);
+  return ClusterServer(options, std::move(*access), std::move(*own_namespace), std::move(*tracing)).run(*bound);
 }
 
 }  // namespace vg::cmd

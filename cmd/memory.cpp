@@ -1,6 +1,7 @@
 #include "memory.h"
 
 #include <malloc.h>
+#include <sys/resource.h>
 
 namespace vg::cmd {
 
@@ -16,6 +17,11 @@ constexpr int kept_heap_end_bytes = 1 << 20;
 void return_large_blocks() {
   ::mallopt(M_MMAP_THRESHOLD, mapped_block_bytes_min);
   ::mallopt(M_TRIM_THRESHOLD, kept_heap_end_bytes);
+}
+
+void keep_memory_private() {
+  const rlimit none{.rlim_cur = 0, .rlim_max = 0};
+  ::setrlimit(RLIMIT_CORE, &none);  // lowering it is allowed to everybody
 }
 
 void return_start_up_memory() { ::malloc_trim(0); }

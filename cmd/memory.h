@@ -7,6 +7,10 @@ namespace vg::cmd {
 // one of their size, which may never come.
 void return_large_blocks();
 
+// Likewise. Keys, tokens and what guests are told are in it: no dump of it is written, of this process or of those that
+// it starts.
+void keep_memory_private();
+
 // To be called once when start-up is over. It has built documents, keys and lists that are gone by now; the allocator
 // would keep their memory for allocations of their size, which never come again.
 void return_start_up_memory();

@@ -47,6 +47,7 @@
 #include "local_nodes.h"
 #include "log_format.h"
 #include "memory.h"
+#include "otlp/exporter.h"
 #include "server/fairness.h"
 #include "server/health.h"
 #include "server/process_metrics.h"
@@ -367,7 +368,8 @@ class Standalone {
   std::unique_ptr<server::Router> router_;
   std::unique_ptr<http::Server> server_;
   std::optional<http::CertificateWatcher> certificates_;  // lives on a core of the server, so it goes first
-  std::string node_url_;                                  // under which nodes of this machine reach the server
+  otlp::Settings tracing_;
+  std::string node_url_;  // under which nodes of this machine reach the server
   std::atomic<bool> stopping_{false};
 };
 
@@ -445,6 +447,8 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
     if (!read) return fail(read.error());
     cipher = std::move(*read);
   }
+  auto tracing = otlp::read_process_settings("virtgate");
+  if (!tracing) return fail(tracing.error());
   const auto bound = bind_privileged(*address, listen.port);
   if (!bound) return fail(bound.error());
   auto program = options.node_kind == "libvirt" ? open_node_program() : Result<disks::Descriptor>();
@@ -468,6 +472,7 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
   if (!pki) return fail(pki.error());
 
   std::unique_ptr<Standalone> made(new Standalone(std::move(*folder), std::move(*pki), options));
+  made->tracing_ = std::move(*tracing);
   made->nodes_ = std::move(*nodes);
   if (made->nodes_)
     if (auto kept = made->nodes_->keep_certificates(*made->pki_, now(made->clock_)); !kept) return fail(kept.error());
@@ -590,6 +595,7 @@ Result<void> Standalone::listen() {
 }
 
 void Standalone::run(std::function<void()> started) {
+  const auto spans = otlp::Exporter::start(std::move(tracing_), metrics_);
   const std::jthread syncing([this] {
     if (auto synced = pki_->sync(); !synced) log::error("new keys may be lost", {{"reason", synced.error().message}});
   });
@@ -667,6 +673,7 @@ int serve(const ServeOptions& options, const ListenAddress& listen, Output outpu
   ::umask(077);
   log::set_verbosity(static_cast<int>(std::clamp<std::int64_t>(options.verbosity, 0, 100)));
   return_large_blocks();
+  keep_memory_private();
   if (const auto enough = http::allow_descriptors(limits::connections_max); !enough) return failed(enough.error());
   auto server = Standalone::create(options, listen);
   if (!server) return failed(server.error());

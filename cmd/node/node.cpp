@@ -24,6 +24,7 @@
 #include "kube/cluster_access.h"
 #include "kube/credentials.h"
 #include "kube/rate_limiter.h"
+#include "otlp/exporter.h"
 #include "parts.h"
 #include "runtime_folder.h"
 
@@ -64,8 +65,8 @@ class Node {
   void run();
 
  private:
-  Node(handler::NodePlace place, kube::ClusterAccess access)
-      : place_(std::move(place)), credentials_(std::move(access), clock_) {}
+  Node(handler::NodePlace place, kube::ClusterAccess access, otlp::Settings tracing)
+      : place_(std::move(place)), tracing_(std::move(tracing)), credentials_(std::move(access), clock_) {}
   Result<void> listen(int listener);
   Result<void> load_certificates();
   void on_signal();
@@ -73,6 +74,7 @@ class Node {
   ProcessSignals signals_;
   SystemClock clock_;
   const handler::NodePlace place_;
+  const otlp::Settings tracing_;
   metrics::Registry metrics_;
   kube::Credentials credentials_;
   kube::RateLimiter limiter_{clock_, {}};
@@ -90,9 +92,14 @@ Result<std::unique_ptr<Node>> Node::create(const NodeProgramOptions& options) {
   if (!place) return fail(place.error());
   auto access = access_of(options, *place);
   if (!access) return fail(access.error());
-  std::unique_ptr<Node> node(new Node(std::move(*place), std::move(*access)));
-  auto parts = NodeParts::open(
-      {.place = node->place_, .libvirt = options.libvirt, .state = options.state, .sandbox = options.sandbox});
+  auto tracing = otlp::read_process_settings("virtgate-node");
+  if (!tracing) return fail(tracing.error());
+  tracing->resource.emplace_back("k8s.node.name", options.node);
+  // What may be in it is for the collector alone, and not for the programs that a node starts.
+  for (const char* name : {"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"})
+    ::unsetenv(name);  // NOLINT(concurrency-mt-unsafe): before the first thread
+  std::unique_ptr<Node> node(new Node(std::move(*place), std::move(*access), std::move(*tracing)));
+  auto parts = NodeParts::open({.place = node->place_, .libvirt = options.libvirt, .state = options.state});
   if (!parts) return fail(parts.error());
   node->parts_ = std::move(*parts);
   node->service_ = std::make_unique<handler::Service>(
@@ -142,6 +149,7 @@ Result<void> Node::load_certificates() {
 }
 
 void Node::run() {
+  const auto spans = otlp::Exporter::start(tracing_, metrics_);
   certificates_->start();
   log::info("the node runs", {{"node", place_.name}, {"sockets", place_.sockets}});
   return_start_up_memory();

@@ -16,6 +16,7 @@
 #include "json/access.h"
 #include "json/parse.h"
 #include "json/write.h"
+#include "server/trace.h"
 
 namespace vg::actions {
 namespace {
@@ -116,7 +117,10 @@ class Executor {
                        object);
   }
 
+  const tracing::Context& trace() const { return server::span_of(call_).context(); }
+
   Task<Result<bool>> apply(PatchObject& patch) {
+    const tracing::HandOver handed(trace());
     auto done =
         co_await parts_.objects.patch(call_.core(), name(patch.resource), patch.part, patch.operations, patch.dry_run);
     if (!done) co_return fail(map_refusal(patch, asked_, std::move(done.error())));
@@ -138,6 +142,7 @@ class Executor {
 
   Task<Result<bool>> make(CreateObject& create) {
     mark(create.object);
+    const tracing::HandOver handed(trace());
     const auto made =
         co_await parts_.objects.create(call_.core(), create.resource, asked_.ns, create.object, create.dry_run);
     if (!made) {
@@ -206,12 +211,17 @@ class Executor {
       body = *read;
     }
     const std::string target = node_target(asked_, node.suffix);
+    tracing::Span span = server::span_of(call_).child("call node", tracing::SpanKind::client);
+    span.set("k8s.node.name", asked_.vmi().status().node_name());
+    span.set("virtgate.action", node.suffix);
+    const tracing::HandOver handed(span.context());
     auto answer = co_await parts_.nodes.call(call_.core(), *address,
                                              {.method = node.method,
                                               .target = target,
                                               .body = body,
                                               .accept_json = node.answer == CallNode::Answer::document,
                                               .timeout = limits::node_answer_deadline});
+    span.set("http.response.status_code", answer ? answer->status : 0);
     if (!answer) co_return fail(Status::internal_error(std::move(answer.error().message)));
     if (answer->status < 200 || answer->status > 299)
       co_return fail(Status::internal_error(print_node_refusal(*answer)));

@@ -13,6 +13,7 @@
 #include "base/off_loop.h"
 #include "config/cluster_config.h"
 #include "json/arena.h"
+#include "server/trace.h"
 
 namespace vg::actions {
 namespace {
@@ -97,6 +98,7 @@ class Gatherer {
                             const json::Value*& into, bool must_exist) {
     if (!can_be_asked_for(name))
       co_return fail(Status::internal_error(fmt::format("\"{}\" is not a valid name of a {}", name, kind)));
+    const tracing::HandOver trace(server::span_of(call_).context());
     auto found = co_await parts_.objects.get(call_.core(), {.resource = resource, .ns = asked_.ns, .name = name},
                                              asked_.storage);
     if (found) {
@@ -147,6 +149,7 @@ class Gatherer {
   }
 
   Task<Result<void>> list(ResourceName resource, std::string selector, std::vector<const json::Value*>& into) {
+    const tracing::HandOver trace(server::span_of(call_).context());
     auto found = co_await parts_.objects.list(call_.core(), resource, asked_.ns, {.labels = selector}, asked_.storage);
     if (!found) co_return fail(unreadable(resource.plural, selector, found.error()));
     for (json::Value& value : *found) into.push_back(keep(std::move(value)));

@@ -17,6 +17,7 @@
 #include "http/splice.h"
 #include "http/websocket_handshake.h"
 #include "http/websocket_leg.h"
+#include "server/trace.h"
 
 namespace vg::actions {
 namespace {
@@ -31,9 +32,13 @@ struct OtherEnd {
   GuestEnd guest;
 };
 
-Task<Result<OtherEnd>> open_node(const OpenStream& stream, NodeLink& nodes, Core& core) {
+Task<Result<OtherEnd>> open_node(const OpenStream& stream, NodeLink& nodes, server::Call& call) {
+  Core& core = call.core();
+  tracing::Span span = server::span_of(call).child("call node", tracing::SpanKind::client);
+  span.set("k8s.node.name", stream.node);
   const auto address = co_await nodes.find(core, stream.node);
   if (!address) co_return fail(address.error());
+  const tracing::HandOver trace(span.context());
   auto opened = co_await nodes.open(core, *address, stream.target);
   if (!opened) co_return fail(Status::internal_error(std::move(opened.error().message)));
   if (!opened->stream)
@@ -116,7 +121,7 @@ Task<void> open_stream(const OpenStream& stream, const StreamLedger::Stream& ask
   auto held = call.hold(server::Hold::stream);
   if (!held) co_return call.refuse(held.error());
   const bool by_node = stream.kind == OpenStream::Kind::node || nodes.has_guest_ports(stream.node);
-  auto other = by_node ? co_await open_node(stream, nodes, call.core())
+  auto other = by_node ? co_await open_node(stream, nodes, call)
                        : co_await open_guest(stream, support.guest_networks, call.core());
   if (!other) co_return call.refuse(other.error());
   auto answer = http::answer_upgrade(call.request(), subprotocols);

@@ -19,6 +19,7 @@
 #include "base/phrases.h"
 #include "config/gates.h"
 #include "json/arena_pool.h"
+#include "server/trace.h"
 
 namespace vg::actions {
 namespace {
@@ -78,6 +79,7 @@ Task<Decision> decide(server::Call& call, const ActionCase& asked, admission::Lo
     auto decision =
         co_await admission::off_loop_with_lookups(call.core(), 0, work_on, [&] { return asked.action.decide(asked); });
     if (!session.lookups().missed()) co_return decision;
+    const tracing::HandOver trace(server::span_of(call).context());
     co_await session.fetch(call.core());
   }
 }

@@ -19,6 +19,7 @@
 #include "objects/commit.h"
 #include "objects/draft.h"
 #include "objects/object_writes.h"
+#include "objects/trace_mark.h"
 
 namespace vg::engine {
 namespace {
@@ -66,8 +67,20 @@ Carrier::Carrier(Parts parts)
       handler_(component_account(parts.backend.admission.own_namespace, "kubevirt-handler")),
       serial_(static_cast<std::uint64_t>(parts.backend.clock.wall_now().time_since_epoch().count())) {}
 
+namespace {
+
+// For a task that begins on another core.
+Task<Result<Revision>> with_trace(tracing::Context trace, Task<Result<Revision>> task) {
+  const tracing::HandOver handed(trace);
+  co_return co_await task;
+}
+
+}  // namespace
+
 // What virt-controller asks a node for through virt-api (spec subresources 2.7), without the detour.
 Task<Result<Revision>> Carrier::call(const Effect& effect) {
+  tracing::Span span = tracing::Span::below(tracing::take_over(), "call node", tracing::SpanKind::client);
+  span.set("virtgate.action", effect.path);
   json::LeasedArena arena;
   const ObjectPtr stored = parts_.backend.store.get(effect.resource, effect.ns, effect.name);
   if (!stored) co_return fail(Status::not_found("kubevirt.io", "virtualmachineinstances", effect.name));
@@ -80,6 +93,7 @@ Task<Result<Revision>> Carrier::call(const Effect& effect) {
   const std::string target =
       fmt::format("/v1/namespaces/{}/virtualmachineinstances/{}/{}", effect.ns, effect.name, effect.path);
   const std::string body = effect.document.is_null() ? std::string() : json::to_text(effect.document);
+  const tracing::HandOver handed(span.context());
   const auto answer = co_await parts_.nodes->call(
       parts_.core, *address,
       {.method = "PUT", .target = target, .body = body, .timeout = limits::node_answer_deadline});
@@ -98,6 +112,9 @@ User Carrier::writer(const Effect& effect, std::string_view host) const {
 }
 
 Task<Result<Revision>> Carrier::write(Core& core, const Effect& effect, std::string_view host) {
+  tracing::Span span = tracing::Span::below(tracing::take_over(), "write");
+  span.set("virtgate.resource", effect.resource);
+  span.set("virtgate.name", effect.name);
   const resources::Resource* resource = resources::find_resource(effect.resource);
   if (!resource) co_return fail(Status::internal_error(fmt::format("{} are not served", effect.resource)));
   const User user = writer(effect, host);
@@ -105,6 +122,7 @@ Task<Result<Revision>> Carrier::write(Core& core, const Effect& effect, std::str
       parts_.backend, core, nullptr, *resource, resource->kind->storage_version(), user,
       {.ns = effect.ns, .name = effect.name, .subresource = of_status(effect.verb) ? "status" : ""});
   request.manager = manager_of(effect.account);
+  const tracing::Attached attached(&request, span);
   const auto revision = [](const Result<ObjectPtr>& result) {
     return result ? Result<Revision>((*result)->revision()) : Result<Revision>(fail(result.error()));
   };
@@ -120,8 +138,10 @@ Task<Result<Revision>> Carrier::write(Core& core, const Effect& effect, std::str
                                     .document = json::Value(effect.document, request.storage())};
       co_return revision(co_await patch(request, wanted));
     }
-    case Verb::call:
+    case Verb::call: {
+      const tracing::HandOver handed(span.context());
       co_return co_await call(effect);
+    }
     case Verb::remove: {
       resources::DeleteOptions options;
       if (!effect.uid.empty()) options.uid = effect.uid;
@@ -135,8 +155,11 @@ Task<Result<Revision>> Carrier::write(Core& core, const Effect& effect, std::str
 // Judging a write takes longer than the pass that wants it, so another core has every second one. A pass waits for each
 // of its writes wherever it is made.
 Task<Result<Revision>> Carrier::write_somewhere(const Effect& effect, std::string_view host) {
+  const tracing::Context trace = tracing::take_over();
   if (parts_.elsewhere && effect.verb != Verb::call && ++writes_ % 2 == 0)
-    co_return co_await parts_.elsewhere->run(parts_.core, write(parts_.elsewhere->core(), effect, host));
+    co_return co_await parts_.elsewhere->run(parts_.core,
+                                             with_trace(trace, write(parts_.elsewhere->core(), effect, host)));
+  const tracing::HandOver handed(trace);
   co_return co_await write(parts_.core, effect, host);
 }
 
@@ -206,8 +229,10 @@ Task<void> Carrier::tell(const controllers::EventObject& involved, const control
 Task<Done> Carrier::carry_out(const controllers::Pass& pass, const controllers::EventObject& involved,
                               EventSource source) {
   Done done;
+  const tracing::Context trace = tracing::take_over();
   for (const controllers::Told& told : pass.events) co_await tell(told.involved.value_or(involved), told.event, source);
   for (const Effect& effect : pass.effects) {
+    const tracing::HandOver handed(trace);
     const auto written = co_await write_somewhere(effect, pass.host);
     const controllers::EventObject& subject = effect.involved ? *effect.involved : involved;
     if (!written && !done_already(effect, written.error())) {

@@ -19,9 +19,11 @@
 #include "engine/opened.h"
 #include "engine/store_world.h"
 #include "engine/work_queue.h"
+#include "json/access.h"
 #include "json/arena_pool.h"
 #include "objects/turn.h"
 #include "objects/wakeup.h"
+#include "tracing/hand_over.h"
 
 namespace vg::engine {
 namespace {
@@ -29,6 +31,22 @@ namespace {
 using controllers::Controller;
 using controllers::Pass;
 using std::chrono::milliseconds;
+
+// Of the trace that the object's present state belongs to; nothing where there is none, or it is long ago.
+tracing::Span pass_span(const Controller& controller, const Key& key, const json::Object* object, Clock::Wall now) {
+  if (!tracing::Tracer::active() || !object) return {};
+  const json::Object* metadata = json::get_object(*object, "metadata");
+  const json::Object* annotations = metadata ? json::get_object(*metadata, "annotations") : nullptr;
+  if (!annotations) return {};
+  const auto trace = tracing::stored_context(json::get_string_or(*annotations, tracing::traceparent_annotation),
+                                             json::get_string_or(*annotations, tracing::tracestate_annotation), now);
+  if (!trace) return {};
+  tracing::Span span = tracing::Span::below(*trace, "controller pass", tracing::SpanKind::consumer);
+  span.set("virtgate.controller", controller.name);
+  span.set("k8s.namespace.name", key.ns);
+  span.set("virtgate.name", key.name);
+  return span;
+}
 
 constexpr double pass_bounds[] = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5};
 
@@ -452,12 +470,16 @@ Task<bool> Engine::Work::pass(Loop& loop, const Key& key) {
                                .secret = {random_u64(), random_u64()},
                                .place = &parts_.place,
                                .time_is_up = time_is_up(loop, key)};
+  tracing::Span span = pass_span(controller, key, object, turn.now);
   const Pass first = controller.sync(turn);
+  if (first.effects.empty() && first.jobs.empty()) span.forget();  // it only looked
   note_waiting(loop, key, first.waits_for_nodes);
   index_.reserve(first);
   const controllers::EventObject involved = object ? controllers::event_object(*object) : controllers::EventObject();
   const EventSource source{.component = controller.component, .host = first.host};
+  const tracing::HandOver handed(span.context());
   const Done done = co_await carrier_.carry_out(first, involved, source);
+  if (done.hard) span.fail(done.hard->reason);
   note_written(loop, key, first, done);
   bool good = finished(loop, key, first, done);
   hand_over(loop, key, first, done);
@@ -475,6 +497,7 @@ Task<bool> Engine::Work::pass(Loop& loop, const Key& key) {
                                  .time_is_up = turn.time_is_up};
   const Pass second = controller.finish(ending, first, done.carried);
   index_.reserve(second);
+  const tracing::HandOver handed_again(span.context());
   const Done ended = co_await carrier_.carry_out(second, involved, source);
   note_written(loop, key, second, ended);
   good = finished(loop, key, second, ended) && good;

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/phrases.h"
 #include "kube/documents.h"
+#include "server/trace.h"
 
 namespace vg::kube {
 namespace {
@@ -26,6 +27,17 @@ void respond_text(server::Call& call, int code, std::string text, std::string_vi
   response.headers.emplace_back("X-Content-Type-Options", "nosniff");
   if (!allow.empty()) response.headers.emplace_back("Allow", allow);
   call.respond(std::move(response));
+}
+
+void describe(tracing::Span& span, const AccessAttributes& asked) {
+  if (!span.recorded()) return;
+  const std::string what =
+      asked.subresource.empty() ? std::string(asked.resource) : fmt::format("{}/{}", asked.resource, asked.subresource);
+  span.rename(fmt::format("{} {}", asked.verb, what));
+  span.set("virtgate.verb", asked.verb);
+  span.set("virtgate.resource", what);
+  span.set("k8s.namespace.name", asked.ns);
+  span.set("virtgate.name", asked.name);
 }
 
 bool is_front_proxy(const http::Request& request) {
@@ -153,7 +165,12 @@ Task<std::optional<AggregatedApi::Passed>> AggregatedApi::pass(server::Call& cal
     return std::move(passed);
   };
   if (question.need == AccessNeed::refused) co_return refuse(question.problem);
+  tracing::Span& span = server::span_of(call);
+  describe(span, question.attributes);
+  tracing::Span authorization = span.child("authorization");
+  const tracing::HandOver trace(authorization.context());
   auto decision = co_await parts_.authorizer.authorize(call.core(), passed.user, question.attributes);
+  authorization.end();
   if (!decision) {
     if (call.may_log())
       log::error("the access review failed", {{"requestId", call.request().id}, {"reason", decision.error().message}});

@@ -11,6 +11,7 @@
 #include "json/write.h"
 #include "kube/answer.h"
 #include "kube/paths.h"
+#include "tracing/hand_over.h"
 
 namespace vg::kube {
 namespace {
@@ -53,6 +54,14 @@ std::string url_template(const Credentials& credentials, const Question& questio
 milliseconds left(Clock::Steady deadline) {
   const auto time = std::chrono::duration_cast<milliseconds>(deadline - SteadyClock::now());
   return std::max(time, milliseconds(1));
+}
+
+tracing::Span look_up_span(const tracing::Context& trace, const Question& question) {
+  tracing::Span span = tracing::Span::below(trace, question.subject.verb, tracing::SpanKind::client);
+  if (!span.recorded()) return span;
+  span.rename(fmt::format("{} {}", question.subject.verb, question.subject.resource));
+  span.set("http.request.method", question.method);
+  return span;
 }
 
 Result<json::Value> document_of(Result<http::Answer> answer, const json::StoragePtr& storage) {
@@ -138,10 +147,15 @@ Task<Result<void>> Client::wait_for_turn(Core& core, const Question& question, C
 }
 
 Task<Result<http::Answer>> Client::ask_once(Core& core, const Question& question, Clock::Steady deadline) {
+  const tracing::Context trace = tracing::take_over();
   const std::string target = parts_.credentials.path_prefix() + question.target;
   auto request = request_of(question, target);
   if (!request) co_return fail(std::move(request.error()));
   request->timeout = left(deadline);
+  if (trace) {
+    request->headers.emplace_back("traceparent", tracing::print_traceparent(trace));
+    if (!trace.state.empty()) request->headers.emplace_back("tracestate", trace.state);
+  }
   const auto began = SteadyClock::now();
   auto answer = co_await client(core).fetch(parts_.credentials.origin(), std::move(*request));
   count(question, answer ? answer->head.status : 0, began);
@@ -160,11 +174,13 @@ void Client::count(const Question& question, int status, Clock::Steady began) co
 }
 
 Task<Result<http::Answer>> Client::ask(Core& core, Question question) {
+  tracing::Span span = look_up_span(tracing::take_over(), question);
   const auto deadline = SteadyClock::now() + question.timeout;
   const bool repeatable = question.repeatable.value_or(question.method == "GET");
   bool doubted = false;
   for (int attempt = 1;; ++attempt) {
     if (auto turn = co_await wait_for_turn(core, question, deadline); !turn) co_return fail(std::move(turn.error()));
+    const tracing::HandOver trace(span.context());
     auto answer = co_await ask_once(core, question, deadline);
     // A token may have been replaced since we looked; nothing was done for a request that was not let in.
     if (answer && answer->head.status == 401 && !std::exchange(doubted, true)) {
@@ -176,6 +192,7 @@ Task<Result<http::Answer>> Client::ask(Core& core, Question question) {
       co_await core.sleep(*pause);
       continue;
     }
+    span.set("http.response.status_code", answer ? answer->head.status : 0);
     if (answer && answer->head.status >= 300) co_return fail(refusal_of(*answer));
     co_return answer;
   }

@@ -16,6 +16,7 @@
 #include "kube/answer.h"
 #include "kube/object_api.h"
 #include "kube/paths.h"
+#include "tracing/hand_over.h"
 
 namespace vg::kube {
 namespace {
@@ -107,6 +108,7 @@ class Session final : public admission::LookupSession, public admission::Lookups
   }
 
   Task<void> fetch(Core& core) override {
+    trace_ = tracing::take_over();
     ++rounds_;
     const std::vector<Missing> missing(missing_.begin(), missing_.end());
     missing_.clear();
@@ -130,6 +132,7 @@ class Session final : public admission::LookupSession, public admission::Lookups
     question.body_limit_bytes =
         subject.verb == "LIST" ? limits::lookup_list_bytes_max : limits::lookup_object_bytes_max;
     question.asker = asker_;
+    const tracing::HandOver trace(trace_);
     auto answer = co_await client_.ask(core, std::move(question));
     if (!answer) co_return fail(std::move(answer.error()));
     bytes_ += answer->body.size();
@@ -195,6 +198,7 @@ class Session final : public admission::LookupSession, public admission::Lookups
   const std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::now() + time_;
   mutable Answers answers_;
   mutable std::map<std::string, Subject> missing_;
+  tracing::Context trace_;  // of what is fetched
   int rounds_ = 0;
   std::size_t fetched_ = 0, bytes_ = 0;
 };

@@ -12,6 +12,7 @@
 #include "base/net.h"
 #include "json/access.h"
 #include "json/arena.h"
+#include "tracing/hand_over.h"
 
 namespace vg::node {
 namespace {
@@ -58,6 +59,13 @@ http::Origin origin_of(const NodeAddress& address) {
   return {.host = address.host, .port = address.port, .tls = true, .server_name = {}};
 }
 
+// The node goes on with the caller's trace.
+void add_trace(http::ClientRequest& request, const tracing::Context& trace) {
+  if (!trace) return;
+  request.headers.emplace_back("traceparent", tracing::print_traceparent(trace));
+  if (!trace.state.empty()) request.headers.emplace_back("tracestate", trace.state);
+}
+
 NodeAnswer answer_of(http::Answer answer) {
   return {.status = answer.head.status, .phrase = std::move(answer.head.reason), .body = std::move(answer.body)};
 }
@@ -93,6 +101,7 @@ Task<Result<NodeAddress>> HandlerLink::find(Core& core, std::string_view node) {
 
 Task<Result<NodeAnswer>> HandlerLink::call(Core& core, const NodeAddress& address, NodeRequest request) {
   http::ClientRequest asked{.method = request.method, .target = request.target};
+  add_trace(asked, tracing::take_over());
   if (request.accept_json) asked.headers.emplace_back("Accept", "application/json");
   asked.body = request.body;
   asked.timeout = request.timeout;
@@ -106,6 +115,7 @@ Task<Result<NodeAnswer>> HandlerLink::call(Core& core, const NodeAddress& addres
 
 Task<Result<NodeStream>> HandlerLink::open(Core& core, const NodeAddress& address, std::string_view target) {
   http::ClientRequest asked{.method = "GET", .target = target};
+  add_trace(asked, tracing::take_over());
   asked.timeout = limits::node_answer_deadline;
   asked.body_limit_bytes = limits::node_refusal_bytes_max;
   std::vector<std::string> subprotocols;

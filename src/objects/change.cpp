@@ -27,6 +27,7 @@
 #include "objects/policies/enforce.h"
 #include "objects/quota_usage.h"
 #include "objects/rules.h"
+#include "objects/trace_mark.h"
 
 namespace vg::resources {
 namespace {
@@ -67,6 +68,7 @@ Result<void> prepare(ObjectRequest& request, const StoredObject& current, const 
                      const WriteContext& write, std::optional<json::Value>& managed_fields) {
   drop_repetitions(request, wanted);
   settle_marks(request, wanted.get_object(), &old.get_object());
+  if (request.resource.kind->custom) keep_trace_marks(metadata_of(wanted.get_object()), &metadata_of(old.get_object()));
   const bool large = request.body_bytes + current.json().size() > limits::stored_object_bytes_max;
   if (large && request.subresource.empty())
     if (auto fits = check_size_early(current.name(), wanted.get_object()); !fits) return fits;
@@ -89,7 +91,7 @@ Result<void> prepare(ObjectRequest& request, const StoredObject& current, const 
 
 // What shall be written; nothing when it is what stands there already.
 Result<std::optional<ObjectDraft>> judge(ObjectRequest& request, const json::Value& old, json::Value& wanted,
-                                         OwnersThatDoNotFit owners) {
+                                         OwnersThatDoNotFit owners, const tracing::Context* mark) {
   const auto judged = run_admission(admission_request(request, Stage::validate, wanted, old), request.backend.admission,
                                     request.storage(), request.warnings);
   if (!judged) return fail(judged.error());
@@ -111,6 +113,7 @@ Result<std::optional<ObjectDraft>> judge(ObjectRequest& request, const json::Val
     request.deed.details->changes.clear();  // of an attempt that came too late
     api::add_field_changes(&old, &wanted, *request.resource.kind->type, {}, request.deed.details->changes);
   }
+  if (mark) mark_trace(metadata_of(wanted.get_object()), *mark);
   return make_draft(wanted.get_object(), request.resource, owners);
 }
 
@@ -285,6 +288,7 @@ Task<Written> change_object(ObjectRequest& request, const ObjectPtr& current, co
   WriteTimes times(request);
   const std::size_t bytes = work_bytes(request, current.get());
   const auto owners = managed_fields ? OwnersThatDoNotFit::refuse : OwnersThatDoNotFit::drop;
+  tracing::Span admission = span_of(request).child("admission");
   if (auto prepared = co_await off_loop_with_lookups(
           request, bytes, [&] { return prepare(request, *current, old, wanted, write, managed_fields); });
       !prepared)
@@ -296,7 +300,10 @@ Task<Written> change_object(ObjectRequest& request, const ObjectPtr& current, co
     if (auto problem = co_await find_parameter_problem(request, wanted.get_object()))
       co_return refused(std::move(*problem));
   if (auto problem = co_await find_update_problem(request, old, wanted, bytes)) co_return refused(std::move(*problem));
-  auto judged = co_await off_loop_with_lookups(request, bytes, [&] { return judge(request, old, wanted, owners); });
+  const tracing::Context* mark = marks_trace(request, false) ? &span_of(request).context() : nullptr;
+  auto judged =
+      co_await off_loop_with_lookups(request, bytes, [&] { return judge(request, old, wanted, owners, mark); });
+  admission.end();
   if (!judged) co_return refused(std::move(judged.error()));
   times.decided();
   if (!*judged) co_return current;
@@ -316,7 +323,9 @@ Task<Written> change_object(ObjectRequest& request, const ObjectPtr& current, co
                                 .expected_revision = current->revision(),
                                 .expected_uid = {},
                                 .object = goes ? ObjectDraft{} : std::move(draft)});
+  tracing::Span stored = span_of(request).child("store");
   auto outcome = co_await commit(request.backend.commits, core, std::move(transaction));
+  stored.end();
   if (!outcome) {
     const bool raced = outcome.error().code == 409;
     co_return refused(std::move(outcome.error()), raced);

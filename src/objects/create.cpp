@@ -30,6 +30,7 @@
 #include "objects/quota_usage.h"
 #include "objects/rules.h"
 #include "objects/runtime_classes.h"
+#include "objects/trace_mark.h"
 
 namespace vg::resources {
 namespace {
@@ -125,6 +126,8 @@ Transaction create_transaction(const ObjectRequest& request, std::string_view na
 Task<Result<ObjectPtr>> store_new(ObjectRequest& request, json::Object& object, bool generated,
                                   OwnersThatDoNotFit owners) {
   json::Object& metadata = metadata_of(object);
+  if (marks_trace(request, true)) mark_trace(metadata, span_of(request).context());
+  const tracing::Span span = span_of(request).child("store");
   for (int attempt = 1;; ++attempt) {
     const std::string name(json::get_string_or(metadata, "name"));
     request.deed.name = name;
@@ -206,6 +209,7 @@ Result<Named> prepare(ObjectRequest& request, json::Value& object, const WriteCo
   if (auto settled = settle(request, object.get_object()); !settled) return fail(std::move(settled.error()));
   drop_foreign_status(request, object.get_object());
   settle_marks(request, object.get_object(), nullptr);
+  if (request.resource.kind->custom) keep_trace_marks(metadata_of(object.get_object()), nullptr);
   drop_repetitions(request, object);
   if (request.body_bytes > limits::stored_object_bytes_max)
     if (auto fits =
@@ -261,6 +265,7 @@ Task<Result<ObjectPtr>> create_object(ObjectRequest& request, json::Value object
   WriteTimes times(request);
   const std::size_t bytes = work_bytes(request);
   const auto owners = managed_fields ? OwnersThatDoNotFit::refuse : OwnersThatDoNotFit::drop;
+  tracing::Span admission = span_of(request).child("admission");
   const auto named =
       co_await off_loop_with_lookups(request, bytes, [&] { return prepare(request, object, write, managed_fields); });
   if (!named) co_return fail(named.error());
@@ -283,6 +288,7 @@ Task<Result<ObjectPtr>> create_object(ObjectRequest& request, json::Value object
   if (request.resource.key == data_volumes_key)
     if (auto checked = co_await check_new_data_volume(request, named->name, members); !checked)
       co_return fail(std::move(checked.error()));
+  admission.end();
   times.decided();
   auto stored = co_await store_new(request, members, named->generated, owners);
   if (stored && !request.options.dry_run && request.group() == auth::rbac_group)

@@ -23,6 +23,8 @@
 #include "resources/read.h"
 #include "resources/write.h"
 #include "server/request_timeout.h"
+#include "server/shown_target.h"
+#include "server/trace.h"
 
 namespace vg::resources {
 namespace {
@@ -212,6 +214,20 @@ bool is_long_running(const RequestInfo& info) {
   return info.resource_request && std::ranges::find(parts, info.subresource) != parts.end();
 }
 
+// Resources and names, and nothing that a user wrote: queries hold tokens, too.
+void describe(tracing::Span& span, const RequestInfo& info) {
+  if (!span.recorded()) return;
+  if (!info.resource_request) return span.rename(info.verb);
+  const std::string what =
+      info.subresource.empty() ? info.resource : fmt::format("{}/{}", info.resource, info.subresource);
+  span.rename(fmt::format("{} {}", info.verb, what));
+  span.set("virtgate.verb", info.verb);
+  span.set("virtgate.group", info.group);
+  span.set("virtgate.resource", what);
+  span.set("k8s.namespace.name", info.ns);
+  span.set("virtgate.name", info.name);
+}
+
 std::uint32_t microseconds_since(Clock::Steady began, const Clock& clock) {
   return static_cast<std::uint32_t>(
       std::chrono::duration_cast<std::chrono::microseconds>(clock.steady_now() - began).count());
@@ -279,6 +295,7 @@ Task<void> ResourceApi::handle(server::Call& call) {
   const http::Request& request = call.request();
   const auto info = request_info(request.method, request.path, request.query);
   if (!info) co_return call.refuse(info.error());
+  describe(server::span_of(call), *info);
   if (!is_long_running(*info))
     if (const auto problem = server::find_timeout_problem(request.query)) co_return call.refuse(*problem);
   if (is_recorded(*info)) call.expect_record();
@@ -338,10 +355,11 @@ void ResourceApi::audit(const Recorded& request, bool allowed, const Asker& aske
                     received = print_rfc3339_micro(
                         Timestamp::from(wall - std::chrono::duration_cast<Clock::Wall::duration>(took)));
   const http::Request& asked = call.request();
+  const std::string uri = server::shown_target(asked.target);
   parts_.audit.write(*kind, {.received = received,
                              .time = now,
                              .request_id = asked.id,
-                             .uri = asked.target,
+                             .uri = uri,
                              .user = call.identity().user,
                              .groups = asker.user.groups,
                              .impersonated_by = asker.impersonated_by,

@@ -5,6 +5,7 @@
 #include "actions/action.h"
 #include "auth/forbidden.h"
 #include "auth/impersonate.h"
+#include "server/trace.h"
 
 namespace vg::resources {
 
@@ -39,7 +40,11 @@ Task<Result<Asker>> Gate::pass(server::Call& call, const RequestInfo& info, Ques
   auto expected = co_await call.expected_turn(kind);
   if (!expected) co_return fail(std::move(expected.error()));
   call.sit(std::move(*expected));
+  tracing::Span& span = server::span_of(call);
+  tracing::Span authentication = span.child("authentication");
   auto user = identifier_.authenticate(call.request());
+  if (!user || !user->in_group(auth::authenticated_group)) authentication.forget();
+  authentication.end();
   if (!user) co_return fail(call.failed_login(std::move(user.error())));
   call.set_user_name(user->name);
   if (!call.sits_as(*user)) {
@@ -69,7 +74,10 @@ Task<Result<Asker>> Gate::pass(server::Call& call, const RequestInfo& info, Ques
   if (const flowcontrol::Table* table = flows_.get())
     call.set_answer_fields(table->headers_for(asker.user, attributes));
   if (question == Question::who) co_return asker;
+  tracing::Span authorization = span.child("authorization");
+  const tracing::HandOver trace(authorization.context());
   auto decision = co_await authorizer_.authorize(call.core(), asker.user, attributes);
+  authorization.end();
   if (!decision) co_return fail(std::move(decision.error()));
   if (!decision->allowed) co_return fail(auth::forbidden(asker.user, attributes, decision->reason));
   asker.reason = std::move(decision->reason);

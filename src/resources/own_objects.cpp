@@ -11,6 +11,7 @@
 #include "objects/draft.h"
 #include "objects/object_writes.h"
 #include "objects/own_writes.h"
+#include "objects/trace_mark.h"
 #include "objects/turn.h"
 #include "resources/options.h"
 #include "resources/read.h"
@@ -90,6 +91,7 @@ Task<Result<json::Value>> OwnObjects::get(Core&, ObjectName object, json::Storag
 
 Task<Result<std::vector<json::Value>>> OwnObjects::list(Core& core, ResourceName name, std::string_view ns,
                                                         Selectors selectors, json::StoragePtr storage) {
+  (void)tracing::take_over();  // what is at hand needs no span
   const Resource* resource = find_readable(name);
   if (!resource) co_return fail(unreadable(name));
   const auto selection = read_selectors(*resource, selectors);
@@ -113,6 +115,7 @@ Task<Result<std::vector<json::Value>>> OwnObjects::list(Core& core, ResourceName
 
 Task<Result<ObjectPage>> OwnObjects::list_page(Core& core, ResourceName name, std::string_view ns, PageRequest page,
                                                json::StoragePtr storage) {
+  (void)tracing::take_over();
   const Resource* resource = find_readable(name);
   if (!resource) co_return fail(unreadable(name));
   auto selectors = parse_selectors(page.selectors);
@@ -132,6 +135,8 @@ Task<Result<ObjectPage>> OwnObjects::list_page(Core& core, ResourceName name, st
 
 Task<Result<WrittenObject>> OwnObjects::patch(Core& core, ObjectName object, std::string_view subresource,
                                               const json::Array& operations, bool dry_run) {
+  tracing::Span span = tracing::Span::below(tracing::take_over(), "write");
+  span.set("virtgate.resource", object.resource.plural);
   const Resource* resource = find_readable(object.resource);
   if (!resource) co_return fail(unreadable(object.resource));
   if (!subresource.empty() && (subresource != "status" || !resource->kind->status_subresource))
@@ -141,6 +146,7 @@ Task<Result<WrittenObject>> OwnObjects::patch(Core& core, ObjectName object, std
   ObjectRequest request(backend_, core, nullptr, *resource, *resource->kind->version(object.resource.version), user_,
                         {.ns = object.ns, .name = object.name, .subresource = subresource});
   write_as_virt_api(request, dry_run);
+  const tracing::Attached attached(&request, span);
   const Patch wanted{.format = PatchFormat::json_patch, .document = json::Value(operations, request.storage())};
   const auto patched = co_await resources::patch(request, wanted);
   if (!patched) co_return fail(patched.error());
@@ -149,10 +155,13 @@ Task<Result<WrittenObject>> OwnObjects::patch(Core& core, ObjectName object, std
 
 Task<Result<WrittenObject>> OwnObjects::create(Core& core, ResourceName name, std::string_view ns,
                                                const json::Value& object, bool dry_run) {
+  tracing::Span span = tracing::Span::below(tracing::take_over(), "write");
+  span.set("virtgate.resource", name.plural);
   const Resource* resource = find_readable(name);
   if (!resource) co_return fail(unreadable(name));
   ObjectRequest request(backend_, core, nullptr, *resource, *resource->kind->version(name.version), user_, {.ns = ns});
   write_as_virt_api(request, dry_run);
+  const tracing::Attached attached(&request, span);
   request.body_bytes = text_bytes_min(object);
   if (request.body_bytes > limits::object_body_bytes_max)
     co_return fail(Status::too_large("the object of the action is too large"));

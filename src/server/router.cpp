@@ -16,6 +16,8 @@
 #include "base/log.h"
 #include "base/phrases.h"
 #include "server/path.h"
+#include "server/shown_target.h"
+#include "server/trace.h"
 
 namespace vg::server {
 namespace {
@@ -40,6 +42,13 @@ std::string verb_of(std::string_view method) {
   for (char& c : verb)
     if (c >= 'A' && c <= 'Z') c += 'a' - 'A';
   return verb;
+}
+
+// Whom nobody knows is not traced: anybody could fill the collector.
+void end_span(tracing::Span& span, const Call& call) {
+  if (call.status() == 401) return span.forget();
+  span.set("http.response.status_code", call.status());
+  if (call.status() >= 500) span.fail(call.notes() ? call.notes()->reason : "");
 }
 
 bool is_quiet(RouteClass route_class) {
@@ -346,6 +355,8 @@ Task<void> Router::handle(http::Exchange& exchange) {
   if (encoded) decoded = percent_decode(request.path);
   Call call(exchange, decoded ? std::string_view(*decoded) : request.path, parts_.fairness.get(), began);
   RouteClass route_class = RouteClass::unknown;
+  tracing::Span span = begin_span(request);
+  const tracing::Attached attached(trace_key(call), span);
 
   if (encoded && !decoded) {
     call.refuse(
@@ -354,6 +365,7 @@ Task<void> Router::handle(http::Exchange& exchange) {
     // it was refused
   } else if (const Route* route = choose(call, route_class)) {
     std::string failure;
+    if (is_exempt(route_class)) span.forget();  // who looks every second whether we live
     try {
       bool runs = true;
       if (parts_.fairness && takes_turn(*route)) {
@@ -376,7 +388,7 @@ Task<void> Router::handle(http::Exchange& exchange) {
     }
     if (!failure.empty()) {
       log::error("a request failed with an internal error",
-                 {{"requestId", request.id}, {"url", request.target}, {"reason", failure}});
+                 {{"requestId", request.id}, {"url", shown_target(request.target)}, {"reason", failure}});
       if (call.status() == 0)
         call.refuse(Status::internal_error(fmt::format("see request id {} in the log of the server", request.id)));
     }
@@ -386,6 +398,7 @@ Task<void> Router::handle(http::Exchange& exchange) {
   const auto took = ended - began;
   metrics_.count(route_class, call.status(), took);
   log(call, route_class, took);
+  end_span(span, call);
 }
 
 void Router::log(const Call& call, RouteClass route_class, Clock::Steady::duration took) const {
@@ -400,7 +413,7 @@ void Router::log(const Call& call, RouteClass route_class, Clock::Steady::durati
                {"remoteAddress", request.peer ? std::string_view(request.peer->address) : std::string_view("-")},
                {"username", shown_user(call.identity())},
                {"method", request.method},
-               {"url", request.target.substr(0, limits::logged_url_bytes_max)},
+               {"url", shown_target(request.target.substr(0, limits::logged_url_bytes_max))},
                {"proto", "HTTP/1.1"},
                {"statusCode", call.status()},
                {"contentLength", call.answered_bytes()},

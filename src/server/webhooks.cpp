@@ -20,6 +20,7 @@
 #include "base/off_loop.h"
 #include "json/arena_pool.h"
 #include "json/parse.h"
+#include "server/trace.h"
 
 namespace vg::server {
 namespace {
@@ -80,6 +81,7 @@ constexpr json::ParseOptions review_options{.values_max = budgets::review_values
 // Until the rules know everything they ask for: what is missing is fetched, and they are asked again.
 Task<Result<void>> judge(Call& call, std::size_t bytes, admission::Judgement& judgement,
                          admission::LookupSession& session) {
+  const tracing::Span span = span_of(call).child("admission");
   const auto work_on = [&call](std::size_t large) { return call.work_on(large); };
   for (;;) {
     auto asked = co_await admission::off_loop_with_lookups(call.core(), bytes, work_on, [&judgement] {
@@ -87,6 +89,7 @@ Task<Result<void>> judge(Call& call, std::size_t bytes, admission::Judgement& ju
       return Result<void>();
     });
     if (!asked || !session.lookups().missed()) co_return asked;
+    const tracing::HandOver trace(span.context());
     co_await session.fetch(call.core());
   }
 }
@@ -97,6 +100,7 @@ Task<void> serve(Call& call, const Webhook& webhook, const admission::Environmen
     refuse_unreadable(call, counters);
     co_return;
   }
+  span_of(call).rename(webhook.path);
   const auto body = co_await call.read_body(limits::body_bytes_max);
   if (!body) {
     counters.unreadable->add();

@@ -11,6 +11,7 @@
 #include "handler/server/answers.h"
 #include "json/access.h"
 #include "json/document.h"
+#include "server/trace.h"
 
 namespace vg::handler {
 namespace {
@@ -86,10 +87,15 @@ Service::Answer Service::call(http::Exchange& exchange, const Target& target) {
   const Row& row = *find_row(target);
   if (exchange.request().method != row.method)
     co_return text(405, fmt::format("the method of {} is {}", row.what, row.method));
+  tracing::Span span = server::begin_span(exchange.request());
+  span.rename(fmt::format("node {}", row.what));
+  span.set("k8s.namespace.name", target.ns);
+  span.set("virtgate.name", target.name);
   const auto body = co_await exchange.read_body(limits::handler_body_bytes_max);
   if (!body) co_return text(body.error().code, body.error().message);
   http::Response response = co_await (this->*row.answer)(exchange.core(), target, *body);
   requests_.with({row.what, fmt::to_string(response.status)})->add();
+  span.set("http.response.status_code", response.status);
   log::info_v(request_verbosity, "a guest was asked for something",
               {{"namespace", target.ns}, {"name", target.name}, {"what", row.what}, {"status", response.status}});
   co_return response;

@@ -18,6 +18,7 @@
 #include "json/arena_pool.h"
 #include "json/parse.h"
 #include "json/write.h"
+#include "tracing/hand_over.h"
 
 namespace vg::handler {
 namespace {
@@ -33,6 +34,22 @@ constexpr std::chrono::milliseconds first_look{20};
 
 bool has_left(const Case& one) {
   return one.domain && one.domain->state == hypervisor::State::shutoff && one.domain->reason == "Migrated";
+}
+// Work on a guest belongs to the trace of whoever asked for it, for a while.
+tracing::Span guest_span(const Case& one, const Decision& decision) {
+  if (!tracing::Tracer::active() || !one.vmi) return {};
+  const json::Object* metadata = json::get_object(*one.vmi, "metadata");
+  const json::Object* annotations = metadata ? json::get_object(*metadata, "annotations") : nullptr;
+  if (!annotations) return {};
+  const auto trace =
+      tracing::stored_context(json::get_string_or(*annotations, tracing::traceparent_annotation),
+                              json::get_string_or(*annotations, tracing::tracestate_annotation), one.now);
+  if (!trace) return {};
+  const bool starts = decision.action == Action::synchronise && !one.domain;
+  tracing::Span span = tracing::Span::below(*trace, starts ? "start guest" : "guest pass", tracing::SpanKind::consumer);
+  span.set("k8s.namespace.name", json::get_string_or(*metadata, "namespace"));
+  span.set("virtgate.name", json::get_string_or(*metadata, "name"));
+  return span;
 }
 bool is_final(std::string_view phase) { return phase == "Succeeded" || phase == "Failed"; }
 
@@ -256,6 +273,7 @@ Task<Result<Outcome>> GuestLoop::follow(const Decision& decision, const Key& key
   // The end is written before anything of the guest goes: whoever is killed in between says the same again.
   const bool ends = decision.action == Action::remove && !decision.is_of_another && one.vmi && !one.is_final() &&
                     is_final(guests::phase_of(one));
+  tracing::Span span = guest_span(one, decision);
   Outcome outcome;
   if (ends)
     outcome.tell(EventType::normal, "Deleted", "Signaled Deletion");  // STP-08
@@ -278,6 +296,8 @@ Task<Result<Outcome>> GuestLoop::follow(const Decision& decision, const Key& key
                  .remembered = remembered ? *remembered : nothing,
                  .node = parts_.node,
                  .now = one.now};
+  if (outcome.error) span.fail(outcome.error->reason);
+  const tracing::HandOver handed(span.context());
   if (auto done = co_await write(key, guest, now, outcome, storage); !done) co_return fail(std::move(done.error()));
   if (ends) queue_.add(key);  // VMI-D05
   co_return outcome;
