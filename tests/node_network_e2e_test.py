@@ -80,6 +80,7 @@ class Networks(node.Node):
         vm = self.vm(name, **more)
         vm["spec"]["template"]["spec"]["domain"]["devices"].update(devices or {})
         self.good("POST", node.VMS, vm)
+        self.addCleanup(self.remove, name)
         self.until_phase(name, "Running")
         for attempt in range(3):  # getty forgets what comes while it begins, and a busy machine boots slowly
             try:
@@ -216,8 +217,9 @@ class Ports(Networks):
             self.remove(name)
 
     def datagrams(self, name):
-        """busybox has no server for them: its tftp, which wants to send a file, is answered as its server would."""
-        self.shell(name, "echo over datagrams > /tmp/f; ( (while true; do tftp -p -l /tmp/f -r f 10.0.2.2 9; done) >/dev/null 2>&1 &)")
+        """busybox has no server for them: its tftp, which wants to send a file, is answered as its server would. Nobody has the address that it asks, so
+        that QEMU's network knows nothing of its port before."""
+        self.shell(name, "echo over datagrams > /tmp/f; ( (while true; do tftp -p -l /tmp/f -r f 10.0.2.77 9; done) >/dev/null 2>&1 &)")
 
         def port():
             rows = [line.split() for line in self.shell(name, "cat /proc/net/udp").splitlines()]
