@@ -169,17 +169,17 @@ class Ports(Networks):
 
     def test_ports_are_reached_at_the_guests_own_address_and_move_with_it(self):
         # busybox's httpd listens on 80; what the guest declares is a port of its own for each
-        for name in ("one", "two"):
+        for name in ("east", "west"):
             self.boot(name, devices=self.ports((8080, "TCP"), (8053, "UDP"), (81, "TCP")))
             self.until_network(name)
             self.shell(name, f"mkdir -p /tmp/w; echo I am {name} > /tmp/w/index.html; httpd -p 8080 -h /tmp/w")
-        self.assertNotEqual(self.address("one"), self.address("two"))
-        for name in ("one", "two"):
+        self.assertNotEqual(self.address("east"), self.address("west"))
+        for name in ("east", "west"):
             self.until("its port answers", lambda: self.at_own_address(name, 8080, awaited=f"I am {name}".encode()))
-        self.says_what_is_not_forwarded("one")
-        self.moves("one")
-        self.until("its port answers after it moved", lambda: self.at_own_address("one", 8080, awaited=b"I am one"))
-        for name in ("one", "two"):
+        self.says_what_is_not_forwarded("east")
+        self.moves("east")
+        self.until("its port answers after it moved", lambda: self.at_own_address("east", 8080, awaited=b"I am east"))
+        for name in ("east", "west"):
             self.remove(name)
 
     def says_what_is_not_forwarded(self, name):
