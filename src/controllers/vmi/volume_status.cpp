@@ -147,9 +147,9 @@ class Volumes {
     if (entry != old_.end()) return json::find(*entry->second, "hotplugVolume") != nullptr;
     return draft_.phase_read() == "Running";
   }
-  // Attachments are made once the guest runs; a guest that starts takes its volumes from where they are bound.
+  // VMI-A16: from when the VMI is handed to its node, which waits with the start until they are there.
   bool can_attach(const Listed& volume) const {
-    if (draft_.phase_read() != "Running") return false;
+    if (draft_.phase_read() != "Scheduled" && draft_.phase_read() != "Running") return false;
     if (const json::Object* found = claim(volume); volume.is_utility && found && is_block(*found)) return false;
     return claim_state(draft_.turn.world, draft_.ns(), volume.claim) == ClaimState::ready;
   }
