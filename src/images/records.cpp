@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <memory>
 
@@ -104,7 +105,8 @@ std::optional<ReferenceRecord> read_reference_record(const std::string& file) {
 }
 
 Result<void> write_record(const std::string& path, std::string_view text) {
-  const std::string part = fmt::format("{}.part-{}", path, ::getpid());
+  static std::atomic<unsigned> written{0};  // two threads may write the same record
+  const std::string part = fmt::format("{}.part-{}-{}", path, ::getpid(), ++written);
   const Descriptor file(::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
       ::fsync(file.get()) != 0) {
