@@ -1,5 +1,6 @@
 #include "confine.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -73,13 +74,17 @@ Result<std::filesystem::path> settle_user(const ConfineOptions& options, const s
   return place;
 }
 
-std::optional<std::string> why_no_user_for_guests(ConfineOptions options, const std::string& flag) {
-  options.runs_guests = true;
+std::optional<std::string> why_no_user_for_guests(const ConfineOptions& options, const std::string& flag) {
   const auto place = place_of(flag, local::process_environment());
   if (!place) return place.error().message;
+  if (::geteuid() != 0) return std::nullopt;
   const auto decided = decide_user(options, flag, *place);
   if (!decided) return decided.error().message;
-  return std::nullopt;
+  if (*decided && (*decided)->become) return std::nullopt;
+  return fmt::format(
+      "root must not run guests, and the state folder {} would be root's; with --node libvirt the server "
+      "becomes the user {}, or start it as an ordinary user",
+      place->native(), sandbox::default_user);
 }
 
 Result<int> bind_privileged(const std::string& host, std::int64_t port) {

@@ -29,8 +29,9 @@ inline constexpr std::string_view sandbox_help =
 // Where the state is (`flag`, or the default place), once we are whoever the server will run as.
 Result<std::filesystem::path> settle_user(const ConfineOptions& options, const std::string& flag);
 
-// Why nobody here may run guests; nothing: somebody may. Root does not run them itself.
-std::optional<std::string> why_no_user_for_guests(ConfineOptions options, const std::string& flag);
+// Why the user that the server would run as anyway cannot run guests; nothing: it can. Root does not run them, and does
+// not become somebody else without being told where the folder is to be its own.
+std::optional<std::string> why_no_user_for_guests(const ConfineOptions& options, const std::string& flag);
 
 // A socket bound to the port if only the privileged may have it; -1: not needed. For http::ServerConfig::bound.
 Result<int> bind_privileged(const std::string& host, std::int64_t port);
