@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
@@ -28,6 +29,13 @@ constexpr std::array disks_of_the_host{"/data", "/mnt", "/media", "/srv"};
 // Huge pages are files; a delegated group of processes is a folder.
 constexpr std::array writable{"/dev/hugepages", "/sys/fs/cgroup"};
 
+// swtpm_setup, by which libvirt makes TPMs, writes there and nowhere else. Not where our own folders are in it.
+constexpr std::string_view temporary = "/tmp";
+
+bool is_below(std::string_view path, std::string_view folder) {
+  return path.starts_with(folder) && path.substr(folder.size()).starts_with('/');
+}
+
 }  // namespace
 
 std::vector<PathRule> visible_to_guests(const GuestFolders& folders) {
@@ -39,6 +47,8 @@ std::vector<PathRule> visible_to_guests(const GuestFolders& folders) {
   rules.push_back({"/dev", Access::hardware});
   for (const std::string& path : folders.read) rules.push_back({path, Access::read});
   for (const std::string& path : folders.write) rules.push_back({path, Access::data});
+  if (std::ranges::none_of(folders.write, [](const std::string& path) { return is_below(path, temporary); }))
+    rules.push_back({std::string(temporary), Access::data});
   return rules;
 }
 

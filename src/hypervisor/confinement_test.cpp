@@ -23,6 +23,13 @@ TEST(Confinement, FoldersOfGuestsAndNothingOfTheServer) {
   }
 }
 
+TEST(Confinement, TheFolderThatMakingATpmNeeds) {
+  const PathRule temporary{"/tmp", Access::data};
+  EXPECT_THAT(visible_to_guests(folders), Contains(temporary));
+  EXPECT_THAT(visible_to_guests({.write = {"/tmpfiles"}}), Contains(temporary));
+  EXPECT_THAT(visible_to_guests({.write = {"/tmp/state/nodes"}}), Not(Contains(temporary))) << "the store is there too";
+}
+
 TEST(Confinement, RulesAsWords) {
   for (const PathRule& rule : visible_to_guests(folders)) EXPECT_EQ(rule_of(word_of(rule)), rule);
   for (const char* word : {"", "@", "@w", "/usr/sbin/libvirtd", "@z/x", "@wrelative", "--config"})

@@ -164,13 +164,14 @@ class Node(unittest.TestCase):
 
     nodes = 1
     verbosity = "3"
+    place = None  # the folder of the state's folder; usually where temporary ones are
 
     @classmethod
     def setUpClass(cls):
         reason = why_not()
         if reason:
             raise unittest.SkipTest(reason)
-        cls.folder, cls.one = tempfile.mkdtemp(prefix="vg-"), None  # short: sockets are below it
+        cls.folder, cls.one = tempfile.mkdtemp(prefix="vg-", dir=cls.place), None  # short: sockets are below it
         cls.addClassCleanup(cls.end)
         os.chmod(cls.folder, 0o755)
         cls.state = os.path.join(cls.folder, "s")
