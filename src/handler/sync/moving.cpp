@@ -30,9 +30,10 @@ std::string text_of(const json::Object* state, std::string_view name) {
   return std::string(state ? json::get_string_or(*state, name) : std::string_view());
 }
 
-// The path of a socket is short, and so is this part of it.
-std::string socket_of(const guests::NodePaths& paths, std::string_view uid, std::string_view what) {
-  return fmt::format("unix://{}/{}-{}.sock", paths.sockets, uid.substr(0, 8), what);
+// In the guest's folder on the target, so that nothing stays of a migration whose processes were killed. The path of a
+// socket is short, and so is this part of it.
+std::string socket_of(const OtherNode& other, const Work& work, const Move& move, std::string_view what) {
+  return fmt::format("unix://{}/{}/{}-{}.sock", other.paths.sockets, work.uid, move.uid.substr(0, 8), what);
 }
 
 // MIG-X30
@@ -125,8 +126,8 @@ Task<Result<void>> Mover::start_engine(const Work& work, const Case& one, const 
   // Claims are files of this machine, which both nodes are on; libvirt knows only network file systems as shared.
   request.unsafe = true;
   request.destination_uri = other.uri;
-  request.migrate_uri = socket_of(other.paths, move->uid, "ram");
-  if (!request.disks.empty()) request.disks_uri = socket_of(other.paths, move->uid, "disk");
+  request.migrate_uri = socket_of(other, work, *move, "ram");
+  if (!request.disks.empty()) request.disks_uri = socket_of(other, work, *move, "disk");
   request.destination_name = work.domain;
   request.destination_xml = guests::moved_document(std::move(*document), parts_.paths, other.paths);
   tasks_.start(parts_.core, engine(work.key, work.domain, std::move(request), move));
