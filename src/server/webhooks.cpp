@@ -58,6 +58,15 @@ void refuse_unreadable(Call& call, const Counters& counters) {
   call.respond({.status = 400});
 }
 
+void refuse_review(Call& call, admission::ReviewError error, const Webhook& webhook, const Counters& counters) {
+  if (error == admission::ReviewError::malformed) return refuse_unreadable(call, counters);
+  counters.unreadable->add();
+  call.refuse(
+      Status::bad_request(fmt::format("the review sent to {} has no \"request\"; send an "
+                                      "AdmissionReview of admission.k8s.io/v1 with a request",
+                                      webhook.path)));
+}
+
 void log_refusal(const Call& call, const Webhook& webhook, const admission::Review& review,
                  const admission::Verdict& verdict) {
   if (!call.may_log(review.user.username)) return;
@@ -118,18 +127,7 @@ Task<void> serve(Call& call, const Webhook& webhook, const admission::Environmen
     co_return;
   }
   auto review = admission::read_review(*document);
-  if (!review) {
-    if (review.error() == admission::ReviewError::malformed) {
-      refuse_unreadable(call, counters);
-    } else {
-      counters.unreadable->add();
-      call.refuse(
-          Status::bad_request(fmt::format("the review sent to {} has no \"request\"; send an "
-                                          "AdmissionReview of admission.k8s.io/v1 with a request",
-                                          webhook.path)));
-    }
-    co_return;
-  }
+  if (!review) co_return refuse_review(call, review.error(), webhook, counters);
   // A member or element takes two bytes at least.
   if (body->size() / 2 > budgets::object_values_max)
     if (auto fits =
