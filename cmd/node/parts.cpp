@@ -112,7 +112,7 @@ class Parts final : public NodeParts {
 // Rules are about what exists: the folders are made before.
 Result<hypervisor::GuestFolders> guest_folders(const NodeParts::Options& options) {
   const handler::NodePlace& place = options.place;
-  hypervisor::GuestFolders folders{.write = {place.state + "/libvirt", place.state + "/guests", place.state + "/vms",
+  hypervisor::GuestFolders folders{.write = {place.state + "/libvirt", place.state + "/guests",
                                              options.state + "/nodes/capabilities", place.disks, place.sockets},
                                    .read = {place.images}};
   for (const std::string& path : folders.write) {

@@ -34,7 +34,7 @@ TEST(FieldChanges, TextsAndKeysOfUsersStayOut) {
               R"({"metadata":{"annotations":{"a":"b"}},"spec":{"template":{"spec":{"hostname":"old"}}}})",
               R"({"metadata":{"annotations":{"secret":"c"}},"spec":{"template":{"spec":{"hostname":"new"}}}})"),
       ElementsAre(record::Change{"metadata.annotations", ""}, record::Change{"spec.template.spec.hostname", ""}));
-  EXPECT_THAT(changes("core.Secret", R"({"data":{"k":"b2xk"}})", R"({"data":{"password":"bmV3"},"type":"word"})"),
+  EXPECT_THAT(changes("k8s.Secret", R"({"data":{"k":"b2xk"}})", R"({"data":{"password":"bmV3"},"type":"word"})"),
               ElementsAre(record::Change{"data", ""}, record::Change{"type", ""}));
 }
 

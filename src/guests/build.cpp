@@ -41,10 +41,20 @@ void put_node(const Wanted& wanted, domain::DomainContext& context) {
   wanted.put_paths(context);
 }
 
-void finish(Element& document, const domain::Vmi& vmi, const Wanted& wanted) {
+// libvirt would make up a path with the number of the start and the name in it, which is too long for a socket's.
+void finish_channel(Element& channel, const std::string& serial) {
+  const Element* target = channel.find("target");
+  if (!target || target->get("name") != "org.qemu.guest_agent.0" || channel.find("source")) return;
+  channel.child("source").set("mode", "bind").set("path", serial.substr(0, serial.rfind('/') + 1) + "agent");
+}
+
+void finish(Element& document, const domain::Vmi& vmi, const Wanted& wanted, const std::string& serial) {
   document.child("metadata").child("kubevirt").child("uid").set_text(vmi.metadata.uid());
   for (Element& device : document.child("devices").children())
-    if (device.name() == "interface") place_interface(device, wanted.vmi.get_object(), wanted.bridges);
+    if (device.name() == "interface")
+      place_interface(device, wanted.vmi.get_object(), wanted.bridges);
+    else if (device.name() == "channel")
+      finish_channel(device, serial);
   // Emulated CPUs are nobody's: the nearest to "all that there is" is all that the emulator has.
   Element* cpu = document.find("cpu");
   if (!wanted.host.kvm && cpu && cpu->get("mode") == "host-passthrough") cpu->set("mode", "maximum");
@@ -71,7 +81,7 @@ Result<Built> build(const Wanted& wanted) {
   put_node(wanted, *context);
   auto document = domain::convert(vmi, *context);
   if (!document) return fail(std::move(document.error()));
-  finish(*document, vmi, wanted);
+  finish(*document, vmi, wanted, context->paths.at(domain::Path::serial));
   if (auto done = domain::complete_disks(*document, wanted.host.probes); !done) return fail(std::move(done.error()));
   const auto ports = domain::spare_ports(vmi, *document);
   if (!ports) return fail(ports.error());

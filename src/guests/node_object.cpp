@@ -97,6 +97,7 @@ Value ready_condition(const NodeFacts& facts, string_view now, const json::Stora
 
 Object annotations_of(const NodeFacts& facts, string_view now, const json::StoragePtr& storage) {
   Object annotations({{heartbeat_annotation, now}, {pod_network_annotation, "slirp"}}, storage);
+  annotations[controllers::copies::copies_disks_annotation] = "true";
   if (!facts.host.why_no_vsock.empty()) annotations[no_vsock_annotation] = facts.host.why_no_vsock;
   if (!facts.host.kvm) annotations[emulation_annotation] = facts.host.why_no_kvm;
   return annotations;

@@ -147,8 +147,8 @@ void show_credentials(Draft& draft, const std::optional<CredentialResult>& resul
                fmt::format("the access credentials are not in the guest: {}", result->message));
 }
 
-void show_error(Draft& draft, const std::optional<std::string>& error) {
-  if (!error) {
+void show_error(Draft& draft, const Seen& seen) {
+  if (!seen.error) {
     if (controllers::find_condition(draft.read_status().object(), synchronized))
       controllers::drop_condition(draft.status(), synchronized);
     return;

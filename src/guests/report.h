@@ -27,6 +27,7 @@ struct Seen {
   VolumeLook volumes = {};
   std::vector<DiskFailure> disk_failures = {};
   std::optional<std::string> error = {};             // of what was done in this pass
+  std::string error_reason = {};                     // where it has one of its own: ErrImagePull
   std::optional<CredentialResult> credentials = {};  // nothing: the agent is given none
   bool is_hopeless = false;                          // it will never succeed: the VMI has failed
 };

@@ -29,6 +29,7 @@
 #include "hypervisor/daemon_process.h"
 #include "hypervisor/daemon_settings.h"
 #include "hypervisor/guard.h"
+#include "hypervisor/host_facts.h"
 
 namespace vg::hypervisor {
 namespace {

@@ -97,6 +97,16 @@ std::string versions(virConnectPtr connection) {
   return fmt::format("QEMU {}, libvirt {}", version_text(qemu), version_text(libvirt));
 }
 
+std::string why_no_device(const char* path) {
+  const int device = ::open(path, O_RDWR | O_CLOEXEC);
+  if (device >= 0) {
+    ::close(device);
+    return "";
+  }
+  if (errno == ENOENT) return fmt::format("this host has no {}", path);
+  return fmt::format("user {} cannot open {}: {}", ::geteuid(), path, std::generic_category().message(errno));
+}
+
 }  // namespace
 
 void read_capabilities(std::string_view text, HostFacts& facts) {
@@ -122,19 +132,11 @@ void read_baseline(std::string_view text, HostFacts& facts) {
   facts.cpu_features = Document(text).all("/cpu/feature[@policy='require']/@name");
 }
 
-std::string why_no_device(const char* path) {
-  const int device = ::open(path, O_RDWR | O_CLOEXEC);
-  if (device >= 0) {
-    ::close(device);
-    return "";
-  }
-  if (errno == ENOENT) return fmt::format("this host has no {}", path);
-  return fmt::format("user {} cannot open {}: {}", ::geteuid(), path, std::generic_category().message(errno));
-}
+std::string why_no_kvm() { return why_no_device("/dev/kvm"); }
 
 Result<HostFacts> host_facts(virConnectPtr connection) {
   HostFacts facts;
-  facts.why_no_kvm = why_no_device("/dev/kvm");
+  facts.why_no_kvm = why_no_kvm();
   facts.why_no_vsock = why_no_device("/dev/vhost-vsock");
   facts.kvm = facts.why_no_kvm.empty();
   const char* kind = facts.kvm ? "kvm" : "qemu";

@@ -17,7 +17,9 @@ TEST(Daemon, SettingsOfItsOwn) {
   const DaemonPlaces places{.kept = "/k", .runtime = "/r"};
   EXPECT_THAT(daemon_config_text("some-uuid"), HasSubstr("host_uuid = \"some-uuid\"\n"));
   for (const char* line : {"stdio_handler = \"file\"", "security_driver = \"none\"", "seccomp_sandbox = 1"})
-    EXPECT_THAT(qemu_config_text(), HasSubstr(line));
+    EXPECT_THAT(qemu_config_text(false), HasSubstr(line));
+  EXPECT_THAT(qemu_config_text(false), Not(HasSubstr("capability_filters")));
+  EXPECT_THAT(qemu_config_text(true), HasSubstr("capability_filters = [ \"cpu-unavailable-features\" ]\n"));
   const auto environment = daemon_environment(places, true, "/k/guard.so");
   EXPECT_THAT(environment, Contains("XDG_RUNTIME_DIR=/r"));
   EXPECT_THAT(environment, Contains("XDG_CONFIG_HOME=/r/c")) << "short: sockets of monitors are below it";

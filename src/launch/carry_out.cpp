@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "base/image_limits.h"
 #include "disks/folder.h"
 #include "launch/iso.h"
 #include "launch/launch.h"
@@ -262,7 +263,6 @@ void unlink_tpm(const Folders& folders) {
 Result<void> clear(const Folders& folders) {
   unlink_tpm(folders);
   if (auto removed = remove_folder(folders.guest); !removed) return removed;
-  if (!folders.persistent.empty()) ::rmdir(folders.persistent.c_str());  // stays while something is kept in it
   return remove_folder(folders.sockets);
 }
 

@@ -4,6 +4,7 @@
 
 #include "admission/defaults/completion.h"
 #include "admission/review.h"
+#include "admission/trusted_accounts.h"
 #include "api/field_changes.h"
 #include "base/phrases.h"
 #include "base/random.h"

@@ -355,6 +355,8 @@ Task<Outcome> GuestLoop::move(const guests::MoveDecision& decision, const Key& k
 Task<Outcome> GuestLoop::synchronise(const Work& work, const Case& one, Guest& guest) {
   Outcome outcome;
   if (one.domain) {
+    guest.start_error.reset();
+    guest.start_pause = {};
     outcome = co_await updater_.update(work, one, guest.volumes);
     co_await credentials_.keep(work, one, guest.credentials, outcome);
     co_return outcome;

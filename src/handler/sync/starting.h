@@ -37,6 +37,7 @@ class Starter {
   Task<Result<void>> define_and_start(const Work& work, const launch::Wanted& wanted, Outcome& outcome);
   Task<Result<std::string>> define(const guests::Built& built);
   void remember(const Work& work) const;
+  std::string source_guest(const Work& work) const;
   Result<guests::Built> build(const Work& work, const launch::Wanted& wanted, guests::Bridges bridges) const;
 
   LoopParts& parts_;

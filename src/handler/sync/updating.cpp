@@ -154,6 +154,7 @@ Task<Outcome> Updater::update(const Work& work, const guests::Case& one, Volumes
   if (!work.remembered.ports_tidied) co_await starter_.networking().tidy_ports(work);
   const Networking::Build build = [&](const guests::Bridges& bridges) { return starter_.build_again(work, bridges); };
   if (failed(co_await starter_.networking().change_nics(work, *one.facts, build, outcome))) co_return outcome;
+  co_await grow_disks(work, *one.facts, volumes);
   co_await dump_memory(work, volumes);
   if (failed(co_await unmount_unwanted(work, volumes))) co_return outcome;
   if (auto saved = co_await parts_.records.save(parts_.core); !saved) outcome.error = saved.error();
