@@ -237,9 +237,9 @@ void show_progress(CronWork& work) {
   const Object* dv = data_volume(work, current.name);
   const string_view phase = dv ? phase_of(*dv) : string_view();
   if (current.name.empty() || phase == "Succeeded")
-    show(work, "Progressing", false, "NoImport", "no import is under way");
+    show(work, "Progressing", false, "NoImport", "no import is in progress");
   else if (phase == "ImportInProgress")
-    show(work, "Progressing", true, "ImportProgressing", "an import is under way");
+    show(work, "Progressing", true, "ImportProgressing", "an import is in progress");
   else if (phase.empty() || phase == "Pending" || phase == "PVCBound" || phase == "ImportScheduled")
     show(work, "Progressing", false, "ImportScheduled", "an import is to begin");
   else
