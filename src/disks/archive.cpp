@@ -20,16 +20,19 @@ std::unexpected<Failure> refused(std::string_view path, std::string_view why) {
   return failed(DiskError::bad_image, fmt::format("the archive has \"{}\", which {}", path.substr(0, 100), why));
 }
 
-// A link may go to what is below the root and to nothing else; where it stands decides how far up it may go.
+// A link may go to what is below the root and to nothing else; where it stands decides how far up it may go. Up only at
+// its beginning: behind a name, which may be another link, ".." leads from where that one goes to.
 Outcome<> check_link(const TarEntry& entry, std::size_t depth) {
   if (entry.target.starts_with('/')) return refused(entry.name, "links to an absolute path");
   std::string_view rest = entry.target;
   auto level = static_cast<std::int64_t>(depth);
+  bool named = false;
   while (!rest.empty()) {
     const std::string_view step = rest.substr(0, rest.find('/'));
     rest.remove_prefix(std::min(step.size() + 1, rest.size()));
+    if (step == ".." && named) return refused(entry.name, "links upwards behind a name");
     if (step == "..") --level;
-    if (!step.empty() && step != "." && step != "..") ++level;
+    if (!step.empty() && step != "." && step != "..") named = true;
     if (level < 0) return refused(entry.name, "links to something outside");
   }
   return {};

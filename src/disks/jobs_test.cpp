@@ -263,13 +263,15 @@ TEST_F(ImageJobsTest, ArchivesAreUnpackedAndStayInTheirFolder) {
   ASSERT_TRUE(done) << done.error().message;
   EXPECT_EQ(content("c/data/sub/file"), "text\n");
   EXPECT_EQ(content("c/data/link"), "text\n");
-  for (const char* make : {"ln -sf /etc/passwd in/out && tar -C in -cf .part-upload .",
-                           "rm -f in/out; ln -sf ../../x in/out && tar -C in -cf .part-upload .",
-                           "rm -f in/out; tar -P -cf .part-upload /etc/hostname",
-                           "rm -f in/out; tar --transform 's,^,../,' -P -cf .part-upload in",
-                           "mkfifo in/pipe; tar -C in -cf .part-upload .",
-                           "rm in/pipe; mkdir -p in/$(printf 'd/%.0s' $(seq 130)); tar -C in -cf .part-upload .",
-                           "rm -r in/d; (cd in && seq -f 'f%g' 2100 | xargs touch); tar -C in -cf .part-upload ."}) {
+  for (const char* make :
+       {"ln -sf /etc/passwd in/out && tar -C in -cf .part-upload .",
+        "rm -f in/out; ln -sf ../../x in/out && tar -C in -cf .part-upload .",
+        "rm -f in/out; ln -s .. in/sub/up && ln -s sub/up/../../x in/out && tar -C in -cf .part-upload .; rm in/sub/up",
+        "rm -f in/out; tar -P -cf .part-upload /etc/hostname",
+        "rm -f in/out; tar --transform 's,^,../,' -P -cf .part-upload in",
+        "mkfifo in/pipe; tar -C in -cf .part-upload .",
+        "rm in/pipe; mkdir -p in/$(printf 'd/%.0s' $(seq 130)); tar -C in -cf .part-upload .",
+        "rm -r in/d; (cd in && seq -f 'f%g' 2100 | xargs touch); tar -C in -cf .part-upload ."}) {
     SCOPED_TRACE(make);
     run(make);
     EXPECT_FALSE(convert({.size = 8 * mib, .archive = true}));

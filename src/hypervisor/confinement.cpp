@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "sandbox/host_folders.h"
+
 namespace vg::hypervisor {
 namespace {
 
@@ -24,8 +26,6 @@ constexpr std::array letters{Letter{'r', Access::read}, Letter{'x', Access::prog
 // is there.
 constexpr std::array readable{"/etc", "/proc", "/sys", "/run/systemd/resolve", "/run/resolvconf", "/run/udev"};
 constexpr std::array programs{"/usr", "/lib", "/lib64", "/bin", "/sbin"};
-// Where administrators keep disks of the host (hostDisk); modes say which of them are for this user.
-constexpr std::array disks_of_the_host{"/data", "/mnt", "/media", "/srv"};
 // Huge pages are files; a delegated group of processes is a folder.
 constexpr std::array writable{"/dev/hugepages", "/sys/fs/cgroup"};
 
@@ -43,7 +43,8 @@ std::vector<PathRule> visible_to_guests(const GuestFolders& folders) {
   for (const char* path : programs) rules.push_back({path, Access::program});
   for (const char* path : readable) rules.push_back({path, Access::read});
   for (const char* path : writable) rules.push_back({path, Access::data});
-  for (const char* path : disks_of_the_host) rules.push_back({path, Access::data});
+  // Modes say which of them are for this user.
+  for (const std::string_view path : sandbox::host_folders) rules.push_back({std::string(path), Access::data});
   rules.push_back({"/dev", Access::hardware});
   for (const std::string& path : folders.read) rules.push_back({path, Access::read});
   for (const std::string& path : folders.write) rules.push_back({path, Access::data});

@@ -4,6 +4,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <filesystem>
@@ -144,8 +145,38 @@ Result<void> make_empty(const Step& step, Made& /*made*/) {
   return make_file(step, qcow2_head(step.size, {}, {}), qcow2_bytes(step.size));
 }
 
+bool is_within(const std::string& path, const std::vector<std::string>& folders) {
+  return std::ranges::any_of(folders, [&](const std::string& folder) {
+    std::error_code unknown;
+    const std::string real = std::filesystem::canonical(folder, unknown).native();
+    return !unknown && path.starts_with(real) && path.substr(real.size()).starts_with('/');
+  });
+}
+
+// The file with all links on the way to it followed, which is what counts: names of users lead past every comparison of
+// texts by /proc/self/root, by links of others, or by those of an archive.
+Result<std::string> real_file(const Step& step, const std::string& path) {
+  if (step.within.empty()) return path;
+  std::error_code unknown;
+  const std::string real = std::filesystem::canonical(path, unknown).native();
+  if (unknown) return step_failed(step, fmt::format("{}: {}", path, unknown.message()));
+  if (!is_within(real, step.within))
+    return step_failed(step, fmt::format("{} is a link to a place outside of {}", path, fmt::join(step.within, ", ")));
+  return real;
+}
+
 // RUN-IMG-03
-Result<void> make_raw(const Step& step, Made& made) {
+Result<void> make_raw(const Step& given, Made& made) {
+  Step step = given;
+  if (!step.within.empty()) {
+    const auto at = step.path.rfind('/');
+    std::error_code unknown;
+    const std::string folder = std::filesystem::canonical(step.path.substr(0, at + 1), unknown).native();
+    step.path = folder + step.path.substr(at);
+    if (unknown || !is_within(step.path, step.within) || step.path.starts_with("/dev/"))
+      return step_failed(step, fmt::format("{} cannot be made: its folder must be below {}", given.path,
+                                           fmt::join(step.within, ", ")));
+  }
   if (exists(step.path)) return {};
   const std::int64_t room = free_bytes_beside(step.path) - reserved_bytes;
   std::int64_t size = step.size;
@@ -193,8 +224,16 @@ Result<void> put_link(const Step& step) {
   return {};
 }
 
-Result<void> make_link(const Step& step, Made& /*made*/) {
-  if (auto there = check_backing(step); !there) return there;
+Result<void> make_link(const Step& given, Made& /*made*/) {
+  if (auto there = check_backing(given); !there) return there;
+  auto real = real_file(given, given.backing);
+  if (!real) return fail(std::move(real.error()));
+  Step step = given;
+  step.backing = std::move(*real);
+  struct stat info{};
+  if (!step.within.empty() && step.backing.starts_with("/dev/") &&
+      (::stat(step.backing.c_str(), &info) != 0 || !S_ISBLK(info.st_mode)))
+    return step_failed(step, fmt::format("{} is not a block device", step.backing));
   return put_link(step);
 }
 

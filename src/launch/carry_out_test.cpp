@@ -145,6 +145,36 @@ TEST_F(CarryOutTest, Links) {
   EXPECT_FALSE(carry_out({{.kind = Kind::link, .path = at("other"), .backing = folder_.native()}}));
 }
 
+TEST_F(CarryOutTest, AHostDiskIsWhereItsLinksLead) {  // RUN-IMG-03, RUN-IMG-04
+  for (const char* folder : {"allowed", "secret", "allowed/sub"}) fs::create_directory(at(folder));
+  put("secret/disk.img", "s");
+  put("allowed/disk.img", "a");
+  fs::create_symlink("../secret/disk.img", at("allowed/out"));
+  fs::create_directory_symlink("../secret", at("allowed/folder"));
+  fs::create_symlink("disk.img", at("allowed/in"));
+  const std::vector<std::string> within{at("allowed")};
+  const auto link = [&](const std::string& backing) {
+    return carry_out({{.kind = Kind::link, .path = at("link"), .volume = "v", .backing = backing, .within = within}});
+  };
+  for (const std::string& path :
+       {at("allowed/out"), at("allowed/folder/disk.img"), "/proc/self/root" + at("secret/disk.img"),
+        at("allowed/../secret/disk.img"), std::string("/dev/null")}) {
+    EXPECT_FALSE(link(path)) << path;
+    EXPECT_FALSE(fs::exists(fs::symlink_status(at("link")))) << path;
+  }
+  ASSERT_TRUE(link(at("allowed/in")));
+  EXPECT_EQ(fs::read_symlink(at("link")), at("allowed/disk.img"));  // links of later are not followed
+  const auto make = [&](const std::string& path) {
+    return carry_out({{.kind = Kind::make_raw, .path = path, .volume = "v", .size = 1 << 20, .within = within}});
+  };
+  EXPECT_FALSE(make(at("allowed/folder/new.img")));
+  EXPECT_FALSE(make(at("secret/new.img")));
+  EXPECT_FALSE(make(at("allowed/none/new.img")));
+  EXPECT_FALSE(fs::exists(at("secret/new.img")));
+  ASSERT_TRUE(make(at("allowed/sub/new.img")));
+  EXPECT_EQ(fs::file_size(at("allowed/sub/new.img")), 1U << 20U);
+}
+
 TEST_F(CarryOutTest, Iso) {  // RUN-CI-15
   const std::vector<Step> steps{{.kind = Kind::make_iso,
                                  .path = at("ci.iso"),

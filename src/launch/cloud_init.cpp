@@ -39,19 +39,24 @@ constexpr Row config_drive{"openstack/latest/user_data",
                            "public_keys",
                            Path::cloud_init_config_drive};
 
-// RUN-CI-01
-std::optional<Source> cloud_init_of(const Planned& planned) {
+// RUN-CI-01: the first volume, and the first of the other kind. Upstream makes one image and then has a disk whose file
+// is not there, so that the guest does not start; each kind has a file of its own, so both can be made.
+std::vector<Source> cloud_init_of(const Planned& planned) {
+  std::vector<Source> found;
   const auto volumes = planned.vmi.spec.volumes();
   for (std::size_t i = 0; i < volumes.size(); ++i) {
     const auto volume = volumes[i];
-    for (const std::string_view member : {"cloudInitNoCloud", "cloudInitConfigDrive"})
-      if (const CloudInitNoCloudSource given(volume.get(member)); given)
-        return Source{.given = given,
-                      .is_config_drive = member == "cloudInitConfigDrive",
-                      .volume = std::string(volume.name()),
-                      .field = field_of(i, member)};
+    for (const std::string_view member : {"cloudInitNoCloud", "cloudInitConfigDrive"}) {
+      const bool is_config_drive = member == "cloudInitConfigDrive";
+      const CloudInitNoCloudSource given(volume.get(member));
+      if (!given || std::ranges::find(found, is_config_drive, &Source::is_config_drive) != found.end()) continue;
+      found.push_back({.given = given,
+                       .is_config_drive = is_config_drive,
+                       .volume = std::string(volume.name()),
+                       .field = field_of(i, member)});
+    }
   }
-  return std::nullopt;
+  return found;
 }
 
 // One of the two kinds of data.
@@ -183,24 +188,28 @@ Result<BothData> read_both(const Planned& planned, const Source& source) {
   return BothData{.user = std::move(user->content), .network = std::move(network->content)};
 }
 
-}  // namespace
-
-Result<void> plan_cloud_init(const Planned& planned, std::string_view defined_xml, Steps& steps) {
-  const auto source = cloud_init_of(planned);
-  if (!source) return {};
-  const Row& row = source->is_config_drive ? config_drive : no_cloud;
+Result<void> plan_source(const Planned& planned, const Source& source, std::string_view defined_xml, Steps& steps) {
+  const Row& row = source.is_config_drive ? config_drive : no_cloud;
   const std::string path = planned.at(row.path);
   steps.push_back({.kind = Step::Kind::make_folder, .path = path.substr(0, path.rfind('/'))});
-  auto data = read_both(planned, *source);
+  auto data = read_both(planned, source);
   if (!data) return fail(std::move(data.error()));
-  auto keys = keys_of(planned, source->is_config_drive);
+  auto keys = keys_of(planned, source.is_config_drive);
   if (!keys) return fail(std::move(keys.error()));
   Files files{
       {.name = std::string(row.user_data), .content = std::move(data->user)},
-      {.name = std::string(row.meta_data), .content = meta_data_of(planned, *source, std::move(*keys), defined_xml)}};
+      {.name = std::string(row.meta_data), .content = meta_data_of(planned, source, std::move(*keys), defined_xml)}};
   if (!data->network.empty())  // RUN-CI-16
     files.push_back({.name = std::string(row.network_data), .content = std::move(data->network)});
-  steps.push_back(iso_step(planned, source->volume, path, row.label, std::move(files)));
+  steps.push_back(iso_step(planned, source.volume, path, row.label, std::move(files)));
+  return {};
+}
+
+}  // namespace
+
+Result<void> plan_cloud_init(const Planned& planned, std::string_view defined_xml, Steps& steps) {
+  for (const Source& source : cloud_init_of(planned))
+    if (auto done = plan_source(planned, source, defined_xml, steps); !done) return done;
   return {};
 }
 

@@ -85,6 +85,9 @@ struct Step {
   std::int64_t size = 0;
   std::string content = {};
   double overhead = 0;
+  // Of make_raw and link: the file must be below one of these when all links on the way to it are followed, and what is
+  // below /dev must be a block device. Empty: anywhere.
+  std::vector<std::string> within = {};
 };
 
 struct Plan {

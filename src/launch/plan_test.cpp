@@ -178,11 +178,16 @@ TEST_F(PlanTest, CloudInitWithoutDataIsRefused) {  // RUN-CI-04
   EXPECT_EQ(refusal(planned(no_cloud(R"("userDataBase64":"*")"))), "RUN-CI-02");
 }
 
-TEST_F(PlanTest, TheFirstCloudInitVolumeCounts) {  // RUN-CI-01
+TEST_F(PlanTest, TheFirstCloudInitVolumeOfEachKindCounts) {  // RUN-CI-01
   const auto made = planned(
       R"({"spec":{"volumes":[{"name":"root","containerDisk":{"image":"i"}},
-         {"name":"b","cloudInitConfigDrive":{"userData":"2"}},{"name":"a","cloudInitNoCloud":{"userData":"1"}}]}})");
-  EXPECT_EQ(only(made, Kind::make_iso).volume, "b");
+         {"name":"b","cloudInitConfigDrive":{"userData":"2"}},{"name":"a","cloudInitNoCloud":{"userData":"1"}},
+         {"name":"c","cloudInitConfigDrive":{"userData":"3"}},{"name":"d","cloudInitNoCloud":{"userData":"4"}}]}})");
+  ASSERT_TRUE(made);
+  std::vector<std::string> isos;
+  for (const Step& step : made->before_start)
+    if (step.kind == Kind::make_iso) isos.push_back(step.volume + " " + step.label + " " + step.files.front().content);
+  EXPECT_EQ(isos, (std::vector<std::string>{"b config-2 2", "a cidata 1"}));
 }
 
 TEST_F(PlanTest, MetaDataOfTheVmi) {  // RUN-CI-05, RUN-CI-06, RUN-CI-07
@@ -391,8 +396,9 @@ TEST_F(PlanTest, HostDisks) {  // RUN-IMG-03, RUN-IMG-04
   const auto existing = volume(R"("hostDisk":{"path":"/data/x.img","type":"Disk"})");
   ASSERT_TRUE(existing);
   for (const Step& step : existing->before_define) EXPECT_NE(step.kind, Kind::make_raw);
-  for (const std::string_view path : {"x", "/a/../b", "/s/disks/other/c/disk.img", "/s/store.db", "/data/..", "/",
-                                      "/a//b", "/run/n/U/virt-vnc", "/s"})
+  for (const std::string_view path :
+       {"x", "/a/../b", "/s/disks/other/c/disk.img", "/s/store.db", "/data/..", "/", "/a//b", "/run/n/U/virt-vnc", "/s",
+        "/proc/self/root/data/x.img", "/etc/x", "/home/user/x.img", "/datax/x.img"})
     EXPECT_EQ(refusal(volume(fmt::format(R"("hostDisk":{{"path":"{}","type":"Disk"}})", path))), "RUN-IMG-04") << path;
 }
 

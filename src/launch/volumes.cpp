@@ -8,6 +8,7 @@
 #include "base/image_limits.h"
 #include "domain/refusal.h"
 #include "launch/planned.h"
+#include "sandbox/host_folders.h"
 
 namespace vg::launch {
 namespace {
@@ -59,7 +60,11 @@ Result<void> plan_claim(const Planned& planned, const Volume& volume, std::strin
       return domain::refuse("RUN-IMG-05", field, "the claim must have a capacity or request of 1Mi or more");
     steps.push_back({.kind = Kind::make_raw, .path = *image, .volume = name, .size = size});
   }
-  steps.push_back({.kind = Kind::link, .path = planned.at(Path::claim_image, name), .volume = name, .backing = *image});
+  steps.push_back({.kind = Kind::link,
+                   .path = planned.at(Path::claim_image, name),
+                   .volume = name,
+                   .backing = *image,
+                   .within = {image->substr(0, image->rfind('/'))}});
   return {};
 }
 
@@ -67,7 +72,14 @@ bool is_below(std::string_view path, std::string_view folder) {
   return !folder.empty() && path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
 }
 
-// Whoever may use host disks may name any file of this user; but not what the node keeps for others.
+std::vector<std::string> host_disk_folders() {
+  std::vector<std::string> folders(sandbox::host_folders.begin(), sandbox::host_folders.end());
+  folders.emplace_back("/dev");
+  return folders;
+}
+
+// Whoever may use host disks may name any file of this user that is where administrators keep disks; but not what the
+// node keeps for others. Where links lead is looked at when the guest is started.
 Result<void> check_host_path(const Planned& planned, std::string_view path, std::string_view field) {
   const Folders& own = planned.wanted.folders;
   const std::string_view state = std::string_view(own.disks).substr(0, own.disks.rfind('/'));
@@ -82,6 +94,10 @@ Result<void> check_host_path(const Planned& planned, std::string_view path, std:
     if (is_below(path, folder))
       return domain::refuse("RUN-IMG-04", field,
                             fmt::format("{}: is in a folder of the node itself", domain::in_quotes(path)));
+  const auto folders = host_disk_folders();
+  if (std::ranges::none_of(folders, [&](std::string_view folder) { return is_below(path, folder); }))
+    return domain::refuse("RUN-IMG-04", field,
+                          fmt::format("{}: must be below {}", domain::in_quotes(path), fmt::join(folders, ", ")));
   return {};
 }
 
@@ -90,15 +106,18 @@ Result<void> plan_host_disk(const Planned& planned, const Volume& volume, std::s
   const auto disk = volume.host_disk();
   if (auto allowed = check_host_path(planned, disk.path(), fmt::format("{}.path", field)); !allowed) return allowed;
   const std::string name(volume.name()), path(disk.path());
+  const std::vector<std::string> within = host_disk_folders();
   if (disk.type() == "DiskOrCreate")
     steps.push_back({.kind = Kind::make_raw,
                      .path = path,
                      .volume = name,
-                     .size = disk.capacity() ? domain::amount_of(disk.capacity()).value() : 0});
+                     .size = disk.capacity() ? domain::amount_of(disk.capacity()).value() : 0,
+                     .within = within});
   steps.push_back({.kind = Kind::link,
                    .path = planned.paths.at(Path::host_disk, {{"volume", name}, {"file", domain::base_name(path)}}),
                    .volume = name,
-                   .backing = path});
+                   .backing = path,
+                   .within = within});
   return {};
 }
 
