@@ -39,6 +39,28 @@ class ChangesWhileItRuns(Devices):
         self.assertLessEqual(usual, set(status))
         self.assertLessEqual({"guestAtBoot", "guestCurrent", "guestRequested", "memoryOverhead"}, set(status["memory"]))
 
+    def grow(self, name):
+        """More CPUs and memory while it runs: the guest has them, and the VMI says so."""
+        process, before = self.qemu(name), self.memory_kib(name)
+        self.assertEqual(self.await_guest(name, "nproc"), "1")
+        self.good("PATCH", f"{VMS}/{name}", {"spec": {"template": {"spec": {"domain": {"cpu": {"sockets": 2}, "memory": {"guest": "1280Mi"}}}}}},
+                  headers={"Content-Type": "application/merge-patch+json"})
+        # Guests with udev switch new CPUs on by themselves.
+        self.await_guest(name, "for c in /sys/devices/system/cpu/cpu[0-9]*/online; do [ $(cat $c) = 1 ] || echo 1 >$c; done; nproc", lambda found: found == "2")
+        self.until("the guest has the memory", lambda: self.memory_kib(name) - before > 200 * 1024)
+        status = self.until("it is shown", lambda: self.grown(name))
+        self.assertEqual(status["currentCPUTopology"]["sockets"], 2)
+        self.assertEqual(status["memory"]["guestRequested"], "1280Mi")
+        self.assertEqual(self.qemu(name), process, "in place")
+        self.assertIsNone(self.condition(name, "HotVCPUChange"))
+
+    def grown(self, name):
+        status = self.get(f"{VMIS}/{name}")["status"]
+        return status if status["memory"]["guestCurrent"] == "1280Mi" and status["currentCPUTopology"]["sockets"] == 2 else None
+
+    def memory_kib(self, name):
+        return int(self.await_guest(name, "sed -n 's/^MemTotal: *\\([0-9]*\\) kB/\\1/p' /proc/meminfo", lambda text: text.isdigit()))
+
     def test_disks(self):
         self.create(f"{CORE}/secrets", "Secret", "secret", stringData={"user": "me"})
         self.create(f"{CORE}/configmaps", "ConfigMap", "map", data={"key": "value"})
@@ -50,10 +72,13 @@ class ChangesWhileItRuns(Devices):
             ("tray", {"cdrom": {"bus": "scsi"}}, {"configMap": {"name": "map"}}),
             ("account", VIRTIO, {"serviceAccount": {"serviceAccountName": "default"}}),
             ("empty", VIRTIO, {"emptyDisk": {"capacity": "16Mi"}}),
-            ("claim", VIRTIO, {"persistentVolumeClaim": {"claimName": "claim"}})))
+            ("claim", VIRTIO, {"persistentVolumeClaim": {"claimName": "claim"}}),
+            ("drive", VIRTIO, {"cloudInitConfigDrive": {"userData": "#cloud-config\nhostname: other\n"}}),
+            patch=lambda spec: spec["domain"].update(cpu={"sockets": 1}, memory={"guest": "1Gi"})))
         self.until_phase("disks", "Running")
         self.assertEqual(self.mounted("disks", "secret"), {"user": b"me"})
         self.assertEqual(self.files("disks", "/dev/sr0"), {"key": b"value"})
+        self.assertIn("openstack", self.folders("disks", "drive"))
         account = self.mounted("disks", "account")
         self.assertEqual(account["namespace"], b"default")
         self.assertEqual(account["token"].count(b"."), 2)
@@ -67,6 +92,8 @@ class ChangesWhileItRuns(Devices):
         self.good("PATCH", f"{CLAIMS}/claim", {"spec": {"resources": {"requests": {"storage": "64Mi"}}}}, headers={"Content-Type": "application/merge-patch+json"})
         self.await_guest("disks", f"cat /sys/block/{target}/size", lambda size: int(size) > before)
 
+        self.grow("disks")
+
         # A disk that is plugged in is there after a migration, and so is what the CD-ROM drive has in it.
         self.good("PUT", f"{ACTIONS}/virtualmachines/disks/addvolume", {
             "name": "more", "disk": {"name": "more", "serial": "more", "disk": {"bus": "scsi"}},
@@ -77,6 +104,7 @@ class ChangesWhileItRuns(Devices):
         self.move("disks", "move")
         self.await_guest("disks", f"echo 3 >/proc/sys/vm/drop_caches; head -c 4 /dev/{plugged}", lambda text: text == "kept")
         self.assertEqual(self.files("disks", "/dev/sr0"), {"key": b"value"})
+        self.assertEqual(self.await_guest("disks", "nproc"), "2")
         self.good("PUT", f"{ACTIONS}/virtualmachines/disks/removevolume", {"name": "more"})
         self.until("unplugged", lambda: not self.entry("disks", "more"))
         self.remove("disks")

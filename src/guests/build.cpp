@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "api/view.h"
 #include "domain/convert.h"
 #include "domain/derive.h"
@@ -48,6 +50,27 @@ void finish_channel(Element& channel, const std::string& serial) {
   channel.child("source").set("mode", "bind").set("path", serial.substr(0, serial.rfind('/') + 1) + "agent");
 }
 
+std::uint64_t number_in(const Element* element) {
+  std::uint64_t number = 0;
+  if (element) std::from_chars(element->text().data(), element->text().data() + element->text().size(), number);
+  return number;
+}
+
+// Memory can be added later: libvirt before 10.1 wants a slot for it, and every libvirt a NUMA node to add it to.
+void make_growable(Element& document) {
+  Element* most = document.find("maxMemory");
+  if (!most) return;
+  if (most->get("slots") == "0") most->set("slots", 1);
+  Element& numa = document.child("cpu").child("numa");
+  if (numa.find("cell")) return;
+  const std::uint64_t cpus = number_in(document.find("vcpu")), bytes = number_in(document.find("memory"));
+  numa.add("cell")
+      .set("id", 0)
+      .set("cpus", cpus > 1 ? fmt::format("0-{}", cpus - 1) : std::string("0"))
+      .set("memory", bytes / 1024)
+      .set("unit", "KiB");
+}
+
 void finish(Element& document, const domain::Vmi& vmi, const Wanted& wanted, const std::string& serial) {
   document.child("metadata").child("kubevirt").child("uid").set_text(vmi.metadata.uid());
   for (Element& device : document.child("devices").children())
@@ -55,6 +78,7 @@ void finish(Element& document, const domain::Vmi& vmi, const Wanted& wanted, con
       place_interface(device, wanted.vmi.get_object(), wanted.bridges);
     else if (device.name() == "channel")
       finish_channel(device, serial);
+  make_growable(document);
   // Emulated CPUs are nobody's: the nearest to "all that there is" is all that the emulator has.
   Element* cpu = document.find("cpu");
   if (!wanted.host.kvm && cpu && cpu->get("mode") == "host-passthrough") cpu->set("mode", "maximum");

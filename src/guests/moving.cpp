@@ -30,25 +30,10 @@ void drop_label(Draft& guest, string_view label) {
   if (Object* labels = json::get_object(guest.metadata(), "labels")) json::erase(*labels, label);
 }
 
-// MIG-D30 to D32: what was changed while the guest could not have it.
-void apply_live_updates(Draft& guest) {
-  const json::Value* spec = json::find(guest.stored, "spec");
+// What was changed while the guest could not have it.
+void apply_live_updates(Draft& guest, const Grown& grown) {
+  show_growth(guest, grown, false);
   Object& status = guest.status();
-  if (controllers::drop_condition(status, "HotVCPUChange")) {
-    const json::Value* cpu = spec ? json::find_path(*spec, {"domain", "cpu"}) : nullptr;
-    Object& topology = json::ensure_object(status, "currentCPUTopology");
-    for (const string_view part : {"cores", "sockets", "threads"})
-      if (const json::Value* count = cpu ? json::find(*cpu, part) : nullptr) topology[part] = *count;
-    drop_label(guest, "kubevirt.io/vmi-pod-cpu-resource-limits");
-  }
-  if (controllers::drop_condition(status, "HotMemoryChange")) {
-    const json::Value* memory = spec ? json::find_path(*spec, {"domain", "memory", "guest"}) : nullptr;
-    if (memory)
-      for (const string_view part : {"guestRequested", "guestCurrent"})
-        json::ensure_object(status, "memory")[part] = *memory;
-    drop_label(guest, "kubevirt.io/vmi-pod-memory-resource-requests");
-    drop_label(guest, "kubevirt.io/memory-hotplug-overhead-ratio");
-  }
   for (const string_view condition : {"VolumesChange", "MigrationRequired"})  // MIG-D33, D11
     controllers::drop_condition(status, condition);
   json::erase(status, "migratedVolumes");
@@ -102,7 +87,7 @@ void show_failure(Draft& guest, string_view reason, bool is_target) {
   if (is_target) drop_label(guest, target_label);
 }
 
-void show_arrival(Draft& guest) {
+void show_arrival(Draft& guest, const Grown& grown) {
   Object& state = moving(guest);
   const std::string target(json::get_string_or(state, "targetNode"));
   state["targetNodeDomainDetected"] = true;
@@ -119,7 +104,7 @@ void show_arrival(Draft& guest) {
   if (Object* annotations = json::get_object(guest.metadata(), "annotations"))
     json::erase(*annotations, "kubevirt.io/eviction-source");
   if (!overhead.empty()) json::ensure_object(status, "memory")["memoryOverhead"] = overhead;
-  apply_live_updates(guest);
+  apply_live_updates(guest, grown);
   drop_label(guest, target_label);  // MIG-D42
   guest.tell(EventType::normal, "Migrated", fmt::format("the VMI runs on node {} now", target));
 }

@@ -11,6 +11,7 @@
 
 #include "controllers/vmi/draft.h"
 #include "guests/case.h"
+#include "guests/growth.h"
 
 namespace vg::guests {
 
@@ -33,7 +34,7 @@ void show_begin(controllers::vmi::Draft& guest, std::string_view mode);
 // MIG-R21, MIG-D40, D42, MIG-X30, X31. The label that wakes the target goes with it if `is_target`.
 void show_failure(controllers::vmi::Draft& guest, std::string_view reason, bool is_target);
 // MIG-D10 to D12, D20, D21, D30 to D33, D42: the guest runs on the target now.
-void show_arrival(controllers::vmi::Draft& guest);
+void show_arrival(controllers::vmi::Draft& guest, const Grown& grown);
 
 // MIG-X15, RUN-MIG-09: after this the source gives up, or goes on by other means. 0: never.
 std::chrono::milliseconds transfer_limit(const json::Object& vmi);

@@ -201,6 +201,7 @@ void report(Draft& draft, const Case& one, const Seen& seen) {
   draft.status()["selinuxContext"] = "none";
   if (seen.volumes) update_volumes(draft, seen.volumes);
   if (alive) show_guest(draft, one, seen);
+  show_growth(draft, seen.grown, true);
   show_phase(draft, one, seen.is_hopeless ? "Failed" : phase_of(one));
   show_paused(draft, one, seen);
   if (alive) show_credentials(draft, seen.credentials);

@@ -10,6 +10,7 @@
 #include "guests/access_credentials.h"
 #include "guests/agent_facts.h"
 #include "guests/case.h"
+#include "guests/growth.h"
 #include "guests/volumes.h"
 
 namespace vg::guests {
@@ -29,6 +30,7 @@ struct Seen {
   std::optional<std::string> error = {};             // of what was done in this pass
   std::string error_reason = {};                     // where it has one of its own: ErrImagePull
   std::optional<CredentialResult> credentials = {};  // nothing: the agent is given none
+  Grown grown = {};                                  // CPUs and memory in this pass
   bool is_hopeless = false;                          // it will never succeed: the VMI has failed
 };
 

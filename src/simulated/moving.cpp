@@ -36,13 +36,27 @@ void begin(Draft& guest) {
 
 void fail(Draft& guest, string_view reason) { guests::show_failure(guest, reason, true); }
 
+// Its guest gets whatever it should have more of, and nobody but this tells how much memory it has.
+void arrive(Draft& guest) {
+  const Object* status = guest.read_status().object();
+  const guests::Grown grown{.cpus = controllers::find_condition(status, "HotVCPUChange") != nullptr,
+                            .memory = controllers::is_true(status, "HotMemoryChange")};
+  guests::show_arrival(guest, grown);
+  if (!grown.memory) return;
+  Object& memory = json::ensure_object(guest.status(), "memory");
+  if (const json::Value* requested = json::find(memory, "guestRequested")) {
+    json::Value amount = *requested;
+    memory["guestCurrent"] = std::move(amount);
+  }
+}
+
 // MIG-X11, X15: it takes longer than it may.
 void give_up_or_go(Draft& guest) {
   const Object* options = guests::options_of(guest.stored);
   if (!options || !json::get_bool_or(*options, "allowPostCopy", false))
     return fail(guest, "the migration took too long");
   json::ensure_object(guest.status(), "migrationState")["mode"] = "PostCopy";
-  guests::show_arrival(guest);
+  arrive(guest);
 }
 
 }  // namespace
@@ -83,7 +97,7 @@ void move(Draft& guest, const Settings& settings) {
   if (left > milliseconds::zero()) return guest.pass.look_again(left);
   if (settings.migration_fails) return fail(guest, "the simulated migration was told to fail");
   if (too_long) return give_up_or_go(guest);
-  guests::show_arrival(guest);
+  arrive(guest);
 }
 
 }  // namespace vg::simulated

@@ -51,10 +51,17 @@ class Devices(node.Node):
     def await_guest(self, name, command, holds=lambda answer: answer is not None):
         return self.until(f"{name}: {command}", lambda: [one for one in [self.in_guest(name, command)] if one is not None and holds(one)])[0]
 
+    @staticmethod
+    def device_of(serial):
+        return f"$(for d in /sys/block/*; do [ \"$(cat $d/serial 2>/dev/null)\" = {serial} ] && echo /dev/${{d##*/}}; done)"
+
     def mounted(self, name, serial):
         """The files of a disk, by name."""
-        device = f"$(for d in /sys/block/*; do [ \"$(cat $d/serial 2>/dev/null)\" = {serial} ] && echo /dev/${{d##*/}}; done)"
-        return self.files(name, device)
+        return self.files(name, self.device_of(serial))
+
+    def folders(self, name, serial):
+        """What is at the top of a disk."""
+        return self.await_guest(name, f"mkdir -p /m; mount -o ro {self.device_of(serial)} /m || exit; ls /m; umount /m").split()
 
     def files(self, name, device):
         script = (f"mkdir -p /m; mount -o ro {device} /m || exit; cd /m; for f in *; do echo \"$f $(base64 $f | tr -d '\\n')\"; done; cd /; umount /m")

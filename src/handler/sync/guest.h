@@ -15,6 +15,7 @@
 #include "guests/agent_facts.h"
 #include "guests/build.h"
 #include "guests/case.h"
+#include "guests/growth.h"
 #include "guests/migration_request.h"
 #include "handler/sync/event_writer.h"
 #include "handler/sync/guest_files.h"
@@ -61,6 +62,7 @@ struct Outcome {
   std::optional<std::chrono::milliseconds> again = {};
   std::vector<controllers::Event> events = {};  // told whatever comes
   bool is_known = false;                        // the error is the last attempt's, and was told then
+  guests::Grown grown = {};
 
   void look_again(std::chrono::milliseconds after) { again = again ? std::min(*again, after) : after; }
   void tell(controllers::EventType type, std::string_view reason, std::string message) {

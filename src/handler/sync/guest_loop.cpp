@@ -479,6 +479,7 @@ Task<Result<void>> GuestLoop::write(const Key& key, Guest& guest, const Case& on
   seen.volumes = [&](std::string_view volume, std::string_view, bool) { return volume_facts(guest, one, volume); };
   seen.disk_failures = std::exchange(guest.disk_failures, {});
   seen.credentials = guest.credentials.result;
+  seen.grown = outcome.grown;
   if (outcome.error) {
     seen.error = outcome.error->message;
     if (outcome.error->reason == images::pull_failed_reason || outcome.error->reason == images::pull_waits_reason)

@@ -9,7 +9,7 @@
 #include "controllers/common/conditions.h"
 #include "controllers/nodes.h"
 #include "guests/decide.h"
-#include "guests/hotplug.h"
+#include "handler/sync/growing.h"
 #include "json/access.h"
 #include "json/document.h"
 #include "json/write.h"
@@ -221,32 +221,6 @@ Task<Result<void>> Mover::prepare(const Work& work, const Case& one, const MoveP
   co_return Result<void>();
 }
 
-// MIG-D30, RUN-CPU-01; MIG-D31, RUN-MEM-01, RUN-MEM-02. What fails is tried by the next migration; it is only told.
-Task<void> Mover::apply_live_updates(const Work& work, const Case& one) {
-  const json::Object* status = json::get_object(*one.vmi, "status");
-  if (controllers::find_condition(status, "HotVCPUChange")) {
-    const json::Value* cpu = json::find_path(work.vmi, {"spec", "domain", "cpu"});
-    const auto part = [&](std::string_view name) {
-      return static_cast<unsigned>(std::clamp<std::int64_t>(cpu ? json::get_int_or(*cpu, name, 1) : 1, 1, UINT16_MAX));
-    };
-    const auto done = co_await parts_.hypervisor.set_vcpus(parts_.core, work.domain,
-                                                           part("sockets") * part("cores") * part("threads"));
-    if (!done) log::warning("CPUs were not added", {{"domain", work.domain}, {"reason", done.error().message}});
-  }
-  const auto bytes = [&](std::initializer_list<std::string_view> path) {
-    const json::Value* amount = json::find_path(work.vmi, path);
-    return amount ? controllers::amount_of("memory", *amount) : 0;
-  };
-  if (!controllers::find_condition(status, "HotMemoryChange")) co_return;
-  const std::int64_t at_boot = bytes({"status", "memory", "guestAtBoot"});
-  const auto xml = guests::memory_device(*one.facts, bytes({"spec", "domain", "memory", "maxGuest"}) - at_boot,
-                                         bytes({"spec", "domain", "memory", "guest"}) - at_boot);
-  const bool is_there = !one.facts->memory_device.empty();
-  const auto done = co_await parts_.hypervisor.change_device(
-      parts_.core, work.domain, is_there ? hypervisor::Change::update : hypervisor::Change::attach, xml);
-  if (!done) log::warning("memory was not added", {{"domain", work.domain}, {"reason", done.error().message}});
-}
-
 Task<Result<void>> Mover::receive(const Work& work, const Case& one, const Write& write, Outcome& outcome) {
   const json::Object* state = guests::moving_of(*one.vmi);
   if (text_of(state, "targetNodeAddress").empty())
@@ -257,9 +231,10 @@ Task<Result<void>> Mover::receive(const Work& work, const Case& one, const Write
         [](Draft& draft) { json::ensure_object(draft.status(), "migrationState")["targetNodeDomainDetected"] = true; });
   work.remembered.paused_by_user = one.is_paused("User");  // RUN-MIT-04
   if (auto saved = co_await parts_.records.save(parts_.core); !saved) co_return saved;
-  if (one.facts) co_await apply_live_updates(work, one);
+  guests::Grown grown;
+  if (one.facts) grown = co_await grow(parts_, work, *one.facts);             // MIG-D30 to MIG-D32
   (void)co_await parts_.hypervisor.set_guest_time(parts_.core, work.domain);  // RUN-MIT-05
-  auto done = co_await write([](Draft& draft) { guests::show_arrival(draft); });
+  auto done = co_await write([&](Draft& draft) { guests::show_arrival(draft, grown); });
   if (done) co_await starter_.networking().forward_ports(work, outcome);
   co_return done;
 }

@@ -39,7 +39,6 @@ class Mover {
   Task<bool> go_on_otherwise(const std::string& domain, const json::Object& options, MovePtr move);
   Task<void> cancel(std::string domain, MovePtr move);
   Task<Result<void>> receive(const Work& work, const guests::Case& one, const Write& write, Outcome& outcome);
-  Task<void> apply_live_updates(const Work& work, const guests::Case& one);
   Task<Result<void>> clean_up(const Work& work, const guests::Case& one, const Write& write);
 
   LoopParts& parts_;

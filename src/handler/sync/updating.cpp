@@ -10,6 +10,7 @@
 #include "guests/decide.h"
 #include "guests/ending.h"
 #include "guests/hotplug.h"
+#include "handler/sync/growing.h"
 #include "json/access.h"
 
 namespace vg::handler {
@@ -154,6 +155,9 @@ Task<Outcome> Updater::update(const Work& work, const guests::Case& one, Volumes
   if (!work.remembered.ports_tidied) co_await starter_.networking().tidy_ports(work);
   const Networking::Build build = [&](const guests::Bridges& bridges) { return starter_.build_again(work, bridges); };
   if (failed(co_await starter_.networking().change_nics(work, *one.facts, build, outcome))) co_return outcome;
+  // RUN-CPU-03: in place, since the guest's room is not that of a pod that a migration would have to replace.
+  outcome.grown = co_await grow(parts_, work, *one.facts);
+  if (!outcome.grown.cpu_error.empty()) outcome.error = Status::internal_error(outcome.grown.cpu_error);
   co_await grow_disks(work, *one.facts, volumes);
   co_await dump_memory(work, volumes);
   if (failed(co_await unmount_unwanted(work, volumes))) co_return outcome;
