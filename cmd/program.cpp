@@ -24,6 +24,7 @@
 #include "server/version.h"
 #include "simulate.h"
 #include "state.h"
+#include "ui.h"
 
 namespace vg::cmd {
 namespace {
@@ -53,6 +54,7 @@ constexpr std::array table = std::to_array<Command>({
     {"serve", servers, "serves the KubeVirt API on this host, without Kubernetes", run_serve},
     {"cluster", servers, "replaces virt-api in a Kubernetes cluster",
      [](Arguments arguments, Output output) { return run_cluster("virtgate", arguments, output); }},
+    {"ui", servers, "prints a link that signs a browser in to the page of a server", run_ui},
     {"backup", keeping, "backs up the state of a server to a file, while it runs", run_backup},
     {"restore", keeping, "restores a state folder from a backup", run_restore},
     {"image", keeping, "loads, lists and removes container disks of a server", nullptr},

@@ -48,6 +48,7 @@
 #include "log_format.h"
 #include "memory.h"
 #include "otlp/exporter.h"
+#include "page.h"
 #include "server/fairness.h"
 #include "server/health.h"
 #include "server/process_metrics.h"
@@ -86,6 +87,8 @@ struct ServeOptions {
   std::string requestheader_allowed_names;
   std::int64_t audit_log_mib = resources::AuditLog::bytes_max_default / limits::mib;
   bool audit_required = false;
+  bool ui = true;
+  std::string ui_session = "12h";
   std::int64_t verbosity = log::verbosity_default;
   std::string log_format = {};  // empty: text on a terminal, else JSON
 
@@ -131,6 +134,8 @@ struct ServeOptions {
         {"mark-objects", '\0', &node.marks, "",
          "VMIs, migrations and other work objects name the request and the user that they come from, in annotations of "
          "trace.virtgate.io/"},
+        {"ui", '\0', &ui, "", "serve the page for browsers at /ui; virtgate ui prints a link that signs in"},
+        {"ui-session", '\0', &ui_session, "DURATION", ui_session_help},
         {"v", 'v', &verbosity, "LEVEL", "how much to log: 3 adds a line a request, 4 also webhooks"},
         {"log-format", '\0', &log_format, "json|text", log_format_help},
     };
@@ -291,10 +296,15 @@ std::string_view running_text(const ServeOptions& options) {
 }
 
 std::string first_steps(const ServeOptions& options) {
-  if (!options.node_kind.empty()) return {};
   const std::string given =
       options.state.empty() ? std::string() : fmt::format("--state {} ", quoted(std::filesystem::path(options.state)));
-  return fmt::format("  virtgate simulate {}--all --watch      # VMs that are started seem to run\n", given);
+  std::string steps;
+  if (options.node_kind.empty())
+    steps += fmt::format("  virtgate simulate {}--all --watch      # VMs that are started seem to run\n", given);
+  if (options.ui)
+    steps += fmt::format("In a browser (the link signs in, once):\n  virtgate ui{}{}\n", given.empty() ? "" : " ",
+                         given.substr(0, given.size() - (given.empty() ? 0 : 1)));
+  return steps;
 }
 
 void print_welcome(std::FILE* out, const ServeOptions& options, const ListenAddress& listen, const local::Pki& pki) {
@@ -365,6 +375,7 @@ class Standalone {
   std::unique_ptr<uploads::UploadService> uploads_;  // null with --api-only
   controllers::ServerPlace place_;
   std::unique_ptr<exports::ExportService> exports_;  // likewise
+  std::unique_ptr<Page> page_;                       // null with --ui=false
   std::unique_ptr<server::Router> router_;
   std::unique_ptr<http::Server> server_;
   std::optional<http::CertificateWatcher> certificates_;  // lives on a core of the server, so it goes first
@@ -531,6 +542,7 @@ Result<void> Standalone::open_api(const ServeOptions& options, const ListenAddre
   api_ = std::move(*api);
   router_ = std::make_unique<server::Router>(server::Router::Parts{
       .identifier = api_->identifier(), .clock = clock_, .metrics = metrics_, .fairness = fairness_});
+  if (options.ui) page_ = std::make_unique<Page>(*api_, *parse_ui_session(options.ui_session), clock_);
   return {};
 }
 
@@ -555,6 +567,7 @@ void Standalone::add_routes() {
                              api_->api().effects(), server::refuse_nobody());
   api_->add_routes(*router_, health_);
   subresources_->add_routes(*router_);
+  if (page_) page_->add_routes(*router_);
   if (!disks_) return;
   uploads_ = std::make_unique<uploads::UploadService>(
       uploads::UploadService::Parts{.store = api_->store(),
@@ -723,6 +736,7 @@ int run_serve(std::span<const std::string_view> arguments, Output output) {
   if (options.audit_log_mib < std::int64_t{audit_least_mib} || options.audit_log_mib > limits::audit_log_mib_max)
     return refuse(fmt::format("--audit-log-mib must be from {} to {}", audit_least_mib, limits::audit_log_mib_max));
   if (const auto problem = options.confine.problem()) return refuse(*problem);
+  if (const auto age = parse_ui_session(options.ui_session); !age) return refuse("--ui-session: " + age.error());
   if (!parse_networks(options.import_blocked_networks))
     return refuse("--import-blocked-networks must be networks, such as 169.254.0.0/16,fe80::/10");
   settle_node(options);

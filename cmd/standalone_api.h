@@ -80,6 +80,8 @@ class StandaloneApi {
   ~StandaloneApi();
 
   const auth::Identifier& identifier() const { return identifier_; }
+  // Before the first request.
+  void let_sessions_in(const auth::SessionVerifier& sessions) { identifier_.let_sessions_in(sessions); }
   ObjectStore& store() { return *store_; }
   Authorizer& authorizer() { return authorizer_; }
   resources::ResourceApi& api() { return *api_; }

@@ -74,7 +74,8 @@ std::string_view credential_kind(const http::Request& request) {
   if (const auto protocols = request.headers.find("sec-websocket-protocol");
       protocols && protocols->contains(http::bearer_subprotocol_prefix))
     return "bearer token of a WebSocket";
-  return request.peer && request.peer->certificate ? "certificate" : no_credential;
+  if (request.peer && request.peer->certificate) return "certificate";
+  return shown_session(request) ? session_credential : no_credential;
 }
 
 }  // namespace
@@ -126,7 +127,10 @@ Result<User> Identifier::find_user(const http::Request& request) const {
     if (auto user = user_of_certificate(certificate)) return with_implied_groups(std::move(*user));
   }
   const auto authorization = request.headers.find("authorization");
-  if (!authorization) return authenticate_websocket(*this, request.headers);
+  if (!authorization) {
+    if (const auto session = sessions_ ? shown_session(request) : std::nullopt) return sessions_->verify(*session);
+    return authenticate_websocket(*this, request.headers);
+  }
   const std::string_view token = bearer_token(*authorization);
   if (token.empty())
     return fail(

@@ -1,5 +1,5 @@
-// Who asks: a verified client certificate, a front proxy's word, or a bearer token becomes a user; without any of them
-// the request comes from nobody in particular.
+// Who asks: a verified client certificate, a front proxy's word, a bearer token or a session becomes a user; without
+// any of them the request comes from nobody in particular.
 #pragma once
 
 #include <functional>
@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "auth/session.h"
 #include "auth/token_verifier.h"
 #include "base/status.h"
 #include "http/exchange.h"
@@ -72,6 +73,9 @@ class Identifier {
   // first request; without it they are users like others.
   void let_nodes_be(std::string account) { node_account_ = std::move(account); }
 
+  // Browsers may show a session instead. Before the first request; the verifier outlives this.
+  void let_sessions_in(const SessionVerifier& sessions) { sessions_ = &sessions; }
+
   // The user with all implied groups; anonymous() when the request brings no credentials; 401 when it brings some that
   // do not hold.
   Result<User> authenticate(const http::Request& request) const;
@@ -88,6 +92,7 @@ class Identifier {
   std::vector<std::shared_ptr<const TokenVerifier>> verifiers_;
   AuthenticationObserver observer_;
   std::string node_account_;
+  const SessionVerifier* sessions_ = nullptr;  // null: there are none
 };
 
 }  // namespace vg::auth

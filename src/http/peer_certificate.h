@@ -1,6 +1,7 @@
 // Who is at the other end, as its certificate says.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@ struct PeerCertificate {
   std::string common_name;
   std::vector<std::string> organizations;
   std::string authority;  // the name of the trust anchor set that verified it (see TlsServerConfig)
+  std::chrono::system_clock::time_point not_after = {};
 };
 
 }  // namespace vg::http

@@ -110,6 +110,10 @@ std::vector<std::string> organizations(const X509* certificate) {
   return subject_entries(certificate, NID_organizationName);
 }
 
+std::chrono::system_clock::time_point expiry(const X509* certificate) {
+  return to_time(X509_get0_notAfter(certificate));
+}
+
 Result<CertificateFacts> read_key_pair(std::string_view certificate_pem, std::string_view key_pem) {
   auto chain = parse_certificates(certificate_pem, "the certificate");
   if (!chain) return fail(std::move(chain.error()));

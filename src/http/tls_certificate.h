@@ -5,6 +5,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -35,6 +36,7 @@ Result<KeyPtr> parse_key(std::string_view pem);
 // The last common name of the subject, as Go reads it; empty if there is none.
 std::string common_name(const X509* certificate);
 std::vector<std::string> organizations(const X509* certificate);
+std::chrono::system_clock::time_point expiry(const X509* certificate);
 
 // The name of the authority set that verified the client of this connection, now or in the session it resumes.
 const std::string* verified_authority(const SSL* ssl);

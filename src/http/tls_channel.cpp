@@ -221,7 +221,7 @@ std::optional<PeerCertificate> Channel::peer_certificate() const {
   X509* certificate = SSL_get0_peer_certificate(ssl_.get());
   const std::string* authority = verified_authority(ssl_.get());
   if (!certificate || !authority) return std::nullopt;
-  return PeerCertificate{common_name(certificate), organizations(certificate), *authority};
+  return PeerCertificate{common_name(certificate), organizations(certificate), *authority, expiry(certificate)};
 }
 
 Task<IoResult> ChannelStream::read_some(std::span<char> into) {

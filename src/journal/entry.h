@@ -24,7 +24,7 @@ struct Entry : record::Details {
   Timestamp time = {};
   std::uint64_t microseconds = 0;  // from the first byte to the answer
   std::string user, impersonated_by;
-  std::string credential;           // how it was known who asks: "certificate", "token", "front proxy"
+  std::string credential;           // how it was known who asks: "certificate", "token", "front proxy", ...
   std::vector<std::string> groups;  // of the user
   std::string agent;                // the client, as it says itself
   std::string verb, group, version, resource, subresource, ns, name;

@@ -10,7 +10,8 @@ namespace vg::journal {
 
 std::string_view credential_of(const http::Request& request) {
   if (request.headers.find("authorization")) return "token";
-  if (!request.peer || !request.peer->certificate) return {};
+  if (!request.peer || !request.peer->certificate)
+    return auth::shown_session(request) ? auth::session_credential : std::string_view();
   return request.peer->certificate->authority == auth::front_proxy_authority ? "front proxy" : "certificate";
 }
 

@@ -22,7 +22,7 @@ struct Served {
   Clock::Steady began;
 };
 
-// How a request showed who it is from: "certificate", "token", "front proxy"; empty when it did not.
+// How a request showed who it is from: "certificate", "token", "front proxy", "ui session"; empty when it did not.
 std::string_view credential_of(const http::Request& request);
 
 Entry entry_of(const server::Call& call, const Served& served, const Clock& clock);

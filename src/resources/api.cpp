@@ -329,6 +329,19 @@ Task<bool> ResourceApi::meet(server::Call& call) const {
   co_return asker.has_value();
 }
 
+Task<Result<User>> ResourceApi::identify(server::Call& call) const {
+  const http::Request& request = call.request();
+  const auto info = request_info(request.method, request.path, request.query);
+  if (!info) co_return fail(info.error());
+  auto asker = co_await gate_.pass(call, *info, Question::who);
+  if (!asker) co_return fail(std::move(asker.error()));
+  if (!asker->user.in_group(auth::authenticated_group))
+    co_return fail(
+        Status::unauthorized("no credentials were sent; sign in, or send a token as \"Authorization: Bearer "
+                             "TOKEN\""));
+  co_return std::move(asker->user);
+}
+
 void ResourceApi::refuse(server::Call& call, const Recorded& request, const Status& status) const {
   call.refuse(status);
   if (status.code == 403)

@@ -85,6 +85,9 @@ class ResourceApi {
   // when they were refused.
   Task<bool> meet(server::Call& call) const;
 
+  // Who asks, for whom, when it is their turn, for a path that is no resource: 401 for nobody in particular.
+  Task<Result<User>> identify(server::Call& call) const;
+
   // By what requests are classified; nothing until somebody has published it.
   flowcontrol::Classification& flows() { return flows_; }
 

@@ -389,14 +389,13 @@ bool Fairness::suspicious(http::Exchange& exchange) const {
   const Time now = core.clock.steady_now();
   core.calm = core.failed.quiet(now);
   if (core.calm || (request.peer && request.peer->certificate)) return false;
-  return core.failed.over(fair::source_of(address_of(request)), now) && request.headers.find("authorization") &&
-         !hint(exchange);
+  return core.failed.over(fair::source_of(address_of(request)), now) && auth::shown_secret(request) && !hint(exchange);
 }
 
 const Fairness::Hint* Fairness::hint(http::Exchange& exchange) const {
   const http::Request& request = exchange.request();
   if (request.peer && request.peer->certificate) return nullptr;
-  const auto shown = request.headers.find("authorization");
+  const auto shown = auth::shown_secret(request);
   if (!shown) return nullptr;
   const std::size_t hash = hash_of(*shown);
   const Hint& found = at(exchange.core()).hints[hash / 2 % budgets::credential_hints_max];
@@ -417,7 +416,7 @@ Status Fairness::failed_login(http::Exchange& exchange, Status answer) {
 void Fairness::good_login(http::Exchange& exchange, Class cls, std::string_view user) {
   const http::Request& request = exchange.request();
   if (request.peer && request.peer->certificate) return;
-  const auto shown = request.headers.find("authorization");
+  const auto shown = auth::shown_secret(request);
   if (!shown) return;
   const std::size_t hash = hash_of(*shown);
   Hint& kept = at(exchange.core()).hints[hash / 2 % budgets::credential_hints_max];

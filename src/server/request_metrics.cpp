@@ -8,8 +8,8 @@
 namespace vg::server {
 namespace {
 
-constexpr std::array<std::string_view, route_classes> names{"health",    "version",  "metrics",     "webhook",
-                                                            "discovery", "resource", "subresource", "unknown"};
+constexpr std::array<std::string_view, route_classes> names{
+    "health", "version", "metrics", "webhook", "discovery", "resource", "subresource", "page", "unknown"};
 
 // A review takes tens of microseconds, a durable create a few milliseconds, a slow node seconds.
 std::vector<double> seconds_buckets() {

@@ -13,8 +13,8 @@
 namespace vg::server {
 
 // What a request is counted and logged as: a handful of labels, whatever paths clients make up.
-enum class RouteClass { health, version, metrics, webhook, discovery, resource, subresource, unknown };
-inline constexpr std::size_t route_classes = 8;
+enum class RouteClass { health, version, metrics, webhook, discovery, resource, subresource, page, unknown };
+inline constexpr std::size_t route_classes = 9;
 std::string_view to_string(RouteClass route_class);
 
 class RequestMetrics {

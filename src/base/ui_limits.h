@@ -1,0 +1,26 @@
+// The limits of the page at /ui and its sessions, with their reasons. See limits.h for all others.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+
+namespace vg::limits {
+
+// A session remembers a token, so all of them together are a few megabytes at most. A person has a few browsers; who
+// signs in once more than that loses the session that was used least lately.
+inline constexpr std::size_t ui_sessions_max = 1024;
+inline constexpr std::size_t ui_sessions_of_user_max = 16;
+// Codes wait to be used once; `virtgate ui` asks for one at a time.
+inline constexpr std::size_t ui_codes_max = 256;
+inline constexpr std::size_t ui_codes_of_user_max = 4;
+inline constexpr std::chrono::minutes ui_code_life{5};
+// Who leaves the browser open and goes: the page asks again every minute at least while it is shown.
+inline constexpr std::chrono::hours ui_session_idle_max{1};
+// What --ui-session may say. Longer ones are what tokens with an end of their own are for.
+inline constexpr std::chrono::minutes ui_session_age_min{1};
+inline constexpr std::chrono::hours ui_session_age_max{24 * 30};
+// Tokens of service accounts have about 1 KiB, those of identity providers up to a few.
+inline constexpr std::size_t ui_token_bytes_max = std::size_t{8} * 1024;
+inline constexpr std::size_t ui_session_body_bytes_max = std::size_t{16} * 1024;
+
+}  // namespace vg::limits

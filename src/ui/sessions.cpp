@@ -1,0 +1,140 @@
+#include "ui/sessions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/random.h"
+#include "base/ui_limits.h"
+
+namespace vg::ui {
+namespace {
+
+constexpr int retry_seconds = 60;
+
+// Makes room for one more of this user's, whose are at most `own_max` then: those that are over go, then the one that
+// comes first by `order`. False when others have all the room.
+template <class Table, class IsOver, class Order>
+bool make_room(Table& table, const std::string& user, std::size_t own_max, std::size_t all_max, IsOver is_over,
+               Order order) {
+  std::erase_if(table, [&](const auto& entry) { return is_over(entry.second); });
+  auto first = table.end();
+  std::size_t own = 0;
+  for (auto at = table.begin(); at != table.end(); ++at) {
+    if (order.user(at->second) != user) continue;
+    ++own;
+    if (first == table.end() || order.time(at->second) < order.time(first->second)) first = at;
+  }
+  if (own >= own_max) table.erase(first);
+  return table.size() < all_max;
+}
+
+Failed too_many(std::string what) { return fail(Status::too_many_requests(std::move(what), retry_seconds)); }
+
+Failed over(std::string_view why) {
+  return fail(Status::unauthorized(fmt::format("{}; sign in again (virtgate ui gives a link)", why)));
+}
+
+}  // namespace
+
+bool Sessions::is_over(const Session& session) const {
+  const auto now = clock_.steady_now();
+  // By both clocks: one stands still while the host sleeps, the other one may be set.
+  return now - session.began >= age_max_ || now - session.used >= limits::ui_session_idle_max ||
+         clock_.wall_now() >= session.expires;
+}
+
+bool Sessions::is_over(const Code& code) const {
+  return clock_.steady_now() - code.made >= limits::ui_code_life || clock_.wall_now() >= code.expires;
+}
+
+Result<Issued> Sessions::open(Credential credential) {
+  Issued issued{.secret = random_token(), .expires = std::min(clock_.wall_now() + age_max_, credential.ends)};
+  const auto now = clock_.steady_now();
+  struct ByUse {
+    static const std::string& user(const Session& session) { return session.credential->user.name; }
+    static Clock::Steady time(const Session& session) { return session.used; }
+  };
+  const std::lock_guard lock(mutex_);
+  const bool room = make_room(
+      sessions_, credential.user.name, limits::ui_sessions_of_user_max, limits::ui_sessions_max,
+      [this](const Session& session) { return is_over(session); }, ByUse());
+  if (!room) return too_many("all sessions of this server are in use; some end when they are idle");
+  sessions_.emplace(auth::sha256(issued.secret),
+                    Session{.credential = std::make_shared<const Credential>(std::move(credential)),
+                            .began = now,
+                            .used = now,
+                            .expires = issued.expires});
+  return issued;
+}
+
+Sessions::SessionTable::iterator Sessions::find_live(std::string_view id) const {
+  const auto found = sessions_.find(auth::sha256(id));
+  if (found == sessions_.end() || !is_over(found->second)) return found;
+  sessions_.erase(found);
+  return sessions_.end();
+}
+
+std::shared_ptr<const Credential> Sessions::find(std::string_view id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = find_live(id);
+  if (found == sessions_.end()) return nullptr;
+  found->second.used = clock_.steady_now();
+  return found->second.credential;
+}
+
+Result<User> Sessions::verify(std::string_view id) const {
+  const auto credential = find(id);
+  if (!credential) return over("the session has ended");
+  if (credential->token.empty()) return credential->user;
+  auto user = check_(credential->token);
+  if (user && user->name == credential->user.name) return user;
+  close(id);
+  return over("the token of this session is not valid any more");
+}
+
+std::optional<Clock::Wall> Sessions::expires(std::string_view id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = find_live(id);
+  return found == sessions_.end() ? std::nullopt : std::optional(found->second.expires);
+}
+
+void Sessions::close(std::string_view id) const {
+  const std::lock_guard lock(mutex_);
+  sessions_.erase(auth::sha256(id));
+}
+
+Result<Issued> Sessions::make_code(Credential credential) {
+  Issued issued{.secret = random_token(),
+                .expires = std::min<Clock::Wall>(clock_.wall_now() + limits::ui_code_life, credential.ends)};
+  struct ByAge {
+    static const std::string& user(const Code& code) { return code.credential.user.name; }
+    static Clock::Steady time(const Code& code) { return code.made; }
+  };
+  const std::lock_guard lock(mutex_);
+  const bool room = make_room(
+      codes_, credential.user.name, limits::ui_codes_of_user_max, limits::ui_codes_max,
+      [this](const Code& code) { return is_over(code); }, ByAge());
+  if (!room) return too_many("too many sign-in codes are unused; they end after five minutes");
+  codes_.emplace(auth::sha256(issued.secret),
+                 Code{.credential = std::move(credential), .made = clock_.steady_now(), .expires = issued.expires});
+  return issued;
+}
+
+std::optional<Credential> Sessions::redeem(std::string_view code) {
+  const std::lock_guard lock(mutex_);
+  const auto found = codes_.find(auth::sha256(code));
+  if (found == codes_.end()) return std::nullopt;
+  const bool late = is_over(found->second);
+  Credential credential = std::move(found->second.credential);
+  codes_.erase(found);
+  return late ? std::nullopt : std::optional(std::move(credential));
+}
+
+std::size_t Sessions::size() const {
+  const std::lock_guard lock(mutex_);
+  return sessions_.size();
+}
+
+}  // namespace vg::ui
