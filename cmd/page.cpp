@@ -6,6 +6,7 @@
 
 #include "base/duration.h"
 #include "base/ui_limits.h"
+#include "ui/questions.h"
 
 namespace vg::cmd {
 namespace {
@@ -39,6 +40,8 @@ Page::Page(StandaloneApi& api, std::chrono::seconds session_age_max, const Clock
                 .mode = "standalone",
                 .clock = clock}) {
   api.let_sessions_in(sessions_);
+  ui::add_questions(service_,
+                    {.store = api.store(), .authorizer = api.authorizer(), .config = api.config(), .clock = clock});
 }
 
 }  // namespace vg::cmd

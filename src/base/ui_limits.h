@@ -23,4 +23,16 @@ inline constexpr std::chrono::hours ui_session_age_max{24 * 30};
 inline constexpr std::size_t ui_token_bytes_max = std::size_t{8} * 1024;
 inline constexpr std::size_t ui_session_body_bytes_max = std::size_t{16} * 1024;
 
+// --- questions of the page -------------------------------------------------------------------------------------------
+
+// A view with all its buttons asks about some dozens, a selection of VMs about a few each.
+inline constexpr std::size_t ui_access_checks_max = 200;
+inline constexpr std::size_t ui_access_body_bytes_max = std::size_t{64} * 1024;
+// One object as people write it: those of KubeVirt's examples have a few KiB. What is larger is checked by a dry run.
+inline constexpr std::size_t ui_check_bytes_max = std::size_t{256} * 1024;
+inline constexpr std::size_t ui_findings_max = 500;
+// Of each list that a story is told from.
+inline constexpr std::size_t ui_story_objects_max = 500;
+inline constexpr std::size_t ui_story_moments_max = 200;
+
 }  // namespace vg::limits
