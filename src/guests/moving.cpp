@@ -136,27 +136,37 @@ milliseconds transfer_limit(const Object& vmi) {
 
 namespace {
 
-bool is_active(const Case& one) {
-  return one.domain && (one.domain->state == hypervisor::State::running || one.is_paused("User"));
-}
+bool is_known(const Move& move, const Object& state) { return move.uid == json::get_string_or(state, "migrationUid"); }
+bool has_begun(const Object& state) { return !json::get_string_or(state, "startTimestamp").empty(); }
+bool is_not_wanted(const Object& state) { return json::get_bool_or(state, "abortRequested", false); }
 
-MoveDecision decide_source(const Case& one, const Move& move, const Object& state) {
-  const bool is_known = move.uid == json::get_string_or(state, "migrationUid");
-  if (is_known && move.is_over && !move.failure.empty()) return {MoveAct::tell, "MIG-R21"};
-  if (is_known && move.is_over) return {MoveAct::wait, "MIG-R24"};  // the target tells
-  if (json::get_bool_or(state, "abortRequested", false) && !move.is_aborting) return {MoveAct::abort, "MIG-R11"};
-  if (is_known && move.began)
+MoveDecision decide_source(const Move& move, const Object& state) {
+  if (is_known(move, state) && move.began && !move.is_over) {
+    if (is_not_wanted(state) && !move.is_aborting) return {MoveAct::abort, "MIG-R11"};
     return json::get_string_or(state, "mode") == move.mode ? MoveDecision{MoveAct::wait, "MIG-R12"}
                                                            : MoveDecision{MoveAct::tell, "MIG-R20"};
-  // Begun by a process that is gone: what runs still is the domain, and it did not go.
-  if (!json::get_string_or(state, "startTimestamp").empty()) return {MoveAct::tell, "MIG-R21"};
-  if (!json::find(state, "targetDirectMigrationNodePorts")) return {MoveAct::wait, "MIG-R13"};
-  return one.domain_is_alive() ? MoveDecision{MoveAct::send, "MIG-R14"} : MoveDecision{};
+  }
+  const bool is_prepared = json::find(state, "targetDirectMigrationNodePorts") != nullptr;
+  if (is_known(move, state) || has_begun(state) || is_prepared) return {MoveAct::settle, "MIG-R21"};
+  return is_not_wanted(state) ? MoveDecision{MoveAct::abort, "MIG-R11"} : MoveDecision{MoveAct::wait, "MIG-R13"};
+}
+
+// MIG-R24: a hypervisor that was killed before it heard that the guest has arrived still has it.
+bool is_left_behind(const Case& one, const Object& status, const Object& state) {
+  const string_view target = json::get_string_or(state, "targetNode");
+  return one.domain && json::get_bool_or(state, "completed", false) && !json::get_bool_or(state, "failed", false) &&
+         json::get_string_or(state, "sourceNode") == one.node && target != one.node &&
+         json::get_string_or(status, "nodeName") == target;
+}
+// One that failed while the hypervisor was away.
+bool stands_still(const Case& one, const Object& status, const Object& state) {
+  return json::get_bool_or(state, "failed", false) && json::get_string_or(state, "sourceNode") == one.node &&
+         json::get_string_or(status, "nodeName") == one.node && one.is_paused("Migration");
 }
 
 MoveDecision decide_target(const Case& one, const Move& move, const Object& state) {
   if (is_done(state)) return {MoveAct::clean_up, "MIG-D40"};
-  if (is_active(one)) return {MoveAct::receive, "MIG-D11"};
+  if (one.domain && is_active(*one.domain)) return {MoveAct::receive, "MIG-D11"};
   if (move.is_prepared && move.uid == json::get_string_or(state, "migrationUid")) {
     const bool is_shown = !json::get_string_or(state, "targetNodeAddress").empty();
     const bool is_seen = json::get_bool_or(state, "targetNodeDomainDetected", false);
@@ -178,10 +188,50 @@ MoveDecision decide_move(const Case& one, const Move& move) {
   if (is_target && (one.is_deleting() || one.is_final()) && json::get_string_or(status, "nodeName") != one.node)
     return {MoveAct::clean_up, "MIG-D40"};
   if (is_target) return decide_target(one, move, *state);
+  if (is_left_behind(one, status, *state)) return {MoveAct::leave, "MIG-R24"};
+  if (!one.is_deleting() && !one.is_final() && stands_still(one, status, *state)) return {MoveAct::settle, "MIG-R21"};
   if (one.is_deleting() || one.is_final() || is_done(*state)) return {};  // MIG-R01, MIG-R02
   if (json::get_string_or(*state, "sourceNode") != one.node || json::get_string_or(status, "nodeName") != one.node)
     return {};  // MIG-R03
-  return decide_source(one, move, *state);
+  return decide_source(move, *state);
+}
+
+bool is_active(const hypervisor::Domain& domain) {
+  using hypervisor::State;
+  if (domain.state != State::paused) return domain.state == State::running || domain.state == State::blocked;
+  static constexpr string_view in_doubt[] = {"Migration", "StartingUp", "Postcopy", "PostcopyFailed", "Unknown"};
+  return std::ranges::find(in_doubt, domain.reason) == std::end(in_doubt);
+}
+
+There there_of(const std::optional<hypervisor::Domain>& domain) {
+  using hypervisor::State;
+  if (!domain || domain->state == State::shutoff || domain->state == State::crashed) return There::absent;
+  return is_active(*domain) ? There::active : There::incoming;
+}
+
+Settling settle_move(const Case& one, const Move& move, bool is_sent, There there) {
+  const Object* state = one.vmi ? moving_of(*one.vmi) : nullptr;
+  if (!state) return Settling::nothing;
+  const bool is_known_over = is_known(move, *state) && move.is_over;
+  if (is_sent) return is_done(*state) ? Settling::wait : Settling::adopt;
+  if (!is_known_over && !has_begun(*state)) {
+    if (is_not_wanted(*state)) return Settling::abort;
+    return one.domain_is_alive() ? Settling::send : Settling::nothing;
+  }
+  if (one.domain && is_active(*one.domain)) return is_done(*state) ? Settling::nothing : Settling::tell;
+  const bool can_resume = one.domain_is_alive() && !one.is_paused("PostcopyFailed");
+  switch (there) {
+    case There::not_asked:
+      return Settling::ask;
+    case There::incoming:
+      return Settling::wait;
+    case There::active:  // and if it is here no more the target tells
+      return one.domain_is_alive() && !is_done(*state) ? Settling::leave : Settling::wait;
+    case There::absent:
+      break;
+  }
+  if (can_resume) return Settling::resume;
+  return is_done(*state) ? Settling::nothing : Settling::tell;
 }
 
 }  // namespace vg::guests

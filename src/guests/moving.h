@@ -52,6 +52,10 @@ struct Move {
   bool is_prepared = false;  // target
 };
 
+// The guest has its CPUs here, or would have them if nobody had paused it: not one that is still to come, or that has
+// gone and is not known to have arrived.
+bool is_active(const hypervisor::Domain& domain);
+
 enum class MoveAct : std::uint8_t {
   none,      // this node has nothing to do with it now
   wait,      // something is still to come from the other side
@@ -61,11 +65,32 @@ enum class MoveAct : std::uint8_t {
   prepare,   // MIG-D06
   receive,   // target: the domain is there, or to come
   clean_up,  // MIG-D40, MIG-D42
+  settle,    // source: what became of it must be found out first, see settle_move()
+  leave,     // source: the guest runs on the target, and what is still here goes
 };
 struct MoveDecision {
   MoveAct act = MoveAct::none;
   std::string_view rule = {};
 };
 MoveDecision decide_move(const Case& one, const Move& move);
+
+// Where the target's hypervisor has the guest.
+enum class There : std::uint8_t { not_asked, absent, incoming, active };
+There there_of(const std::optional<hypervisor::Domain>& domain);
+
+// What a source does about a migration whose end nobody saw: its own process, or one of the two hypervisors, was
+// killed meanwhile. Nobody says that it failed while the guest may have arrived: the target would destroy it.
+enum class Settling : std::uint8_t {
+  nothing,
+  adopt,  // it goes on
+  send,   // it has not begun
+  abort,  // likewise, and is not wanted any more
+  ask,    // the target's hypervisor
+  wait,
+  resume,  // the guest is here alone, and stands still
+  leave,   // it is there
+  tell,    // it is here
+};
+Settling settle_move(const Case& one, const Move& move, bool is_sent, There there);
 
 }  // namespace vg::guests

@@ -173,6 +173,8 @@ class Hypervisor {
   virtual Task<Result<void>> set_max_downtime(Core& core, std::string name, std::chrono::milliseconds time) = 0;
   virtual Task<Result<JobProgress>> job(Core& core, std::string name) = 0;
   virtual Task<Result<void>> abort_job(Core& core, std::string name) = 0;
+  // The domain of this name on another hypervisor, without its document; nothing when there is none.
+  virtual Task<Result<std::optional<Domain>>> look_elsewhere(Core& core, std::string uri, std::string name) = 0;
 };
 
 }  // namespace vg::hypervisor

@@ -207,6 +207,10 @@ class Libvirt final : public LibvirtHypervisor {
       return done(virDomainAbortJob(domain));
     });
   }
+  Task<Result<std::optional<Domain>>> look_elsewhere(Core& core, std::string uri, std::string name) override {
+    co_return co_await Call<std::optional<Domain>>(session_->lanes(), core, Lane::questions, name,
+                                                   [uri = std::move(uri), name] { return domain_at(uri, name); });
+  }
 
  private:
   static std::string name_in(const std::string& xml) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <memory>
 #include <sstream>
 #include <utility>
 
@@ -55,6 +56,18 @@ Result<std::string> define_domain(virConnectPtr connection, const std::string& x
   if (!domain) return fail(libvirt_error());
   return bounded(Text(virDomainGetXMLDesc(domain.get(), VIR_DOMAIN_XML_INACTIVE)), limits::live_document_bytes_max,
                  "the document of a domain");
+}
+
+Result<std::optional<Domain>> domain_at(const std::string& uri, const std::string& name) {
+  const std::unique_ptr<virConnect, int (*)(virConnectPtr)> connection(virConnectOpen(uri.c_str()), virConnectClose);
+  if (!connection) return fail(libvirt_error());
+  virConnectSetKeepAlive(connection.get(), 1, limits::hypervisor_keepalive_count);  // one that hangs is not waited for
+  const DomainHandle domain(virDomainLookupByName(connection.get(), name.c_str()));
+  if (!domain && virGetLastErrorCode() == VIR_ERR_NO_DOMAIN) return std::optional<Domain>();
+  if (!domain) return fail(libvirt_error());
+  int state = 0, reason = 0;
+  if (virDomainGetState(domain.get(), &state, &reason, 0) != 0) return fail(libvirt_error());
+  return std::optional(Domain{.name = name, .uuid = {}, .state = state_of(state), .reason = reason_of(state, reason)});
 }
 
 Result<void> suspend_domain(virDomainPtr domain) {

@@ -14,6 +14,8 @@ namespace vg::hypervisor {
 
 Result<std::string> define_domain(virConnectPtr connection, const std::string& xml);
 // RUN-PWR-01 and RUN-PWR-02: nothing when there is nothing to do. Two may ask at once: a user and the node's loop.
+// Over a connection of its own. Nothing: there is none of this name.
+Result<std::optional<Domain>> domain_at(const std::string& uri, const std::string& name);
 Result<void> suspend_domain(virDomainPtr domain);
 Result<void> resume_domain(virDomainPtr domain);
 Result<void> shut_down_domain(virDomainPtr domain);

@@ -231,8 +231,15 @@ class FakeHypervisor final : public Hypervisor {
     if (auto begun = co_await begin(core, "migrate", name, request.destination_uri); !begun)
       co_return fail(begun.error());
     if (!find(name)) co_return fail(no_domain(name));
+    elsewhere[name] = {.name = name, .uuid = "", .state = State::running};
     remove(name);
     co_return Result<void>();
+  }
+  std::map<std::string, Domain> elsewhere = {};
+  Task<Result<std::optional<Domain>>> look_elsewhere(Core& core, std::string uri, std::string name) override {
+    if (auto begun = co_await begin(core, "look_elsewhere", name, uri); !begun) co_return fail(begun.error());
+    const auto found = elsewhere.find(name);
+    co_return found == elsewhere.end() ? std::nullopt : std::optional(found->second);
   }
   Task<Result<std::string>> migratable(Core& core, std::string name) override {
     if (auto begun = co_await begin(core, "migratable", name); !begun) co_return fail(begun.error());

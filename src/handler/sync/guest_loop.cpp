@@ -120,6 +120,7 @@ void GuestLoop::set_host(bool kvm, controllers::NodeInfo info) {
 
 void GuestLoop::heard(const Event& event) {
   if (event.kind == Event::Kind::connection) {
+    for (auto& [key, guest] : guests_) guest.seen = false;
     if (connection_told_) connection_told_();
     return wake_all();
   }
@@ -204,12 +205,15 @@ GuestLoop::Looked GuestLoop::look(const Key& key, Guest& guest) const {
 }
 
 // A process that was killed may have paused a guest, and not have written down that a user asked for it: what is paused
-// in that way when it is first seen stays so.
+// in that way when it is first seen stays so. The same after a hypervisor that was killed before it answered.
 void GuestLoop::recall_pause(const Key& key, Guest& guest, const Looked& looked) {
   if (guest.seen || !parts_.hypervisor.connected()) return;
   guest.seen = true;
-  if (looked.domain && looked.domain->state == hypervisor::State::paused && looked.domain->reason == "User")
+  if (!looked.domain) return;
+  if (looked.domain->state == hypervisor::State::paused && looked.domain->reason == "User")
     parts_.records.of(key).paused_by_user = true;
+  else if (looked.domain->state == hypervisor::State::running && parts_.records.find(key))
+    parts_.records.of(key).paused_by_user = false;
 }
 
 // What was written here counts until the copy has moved on. A VMI that the copy has not may be another node's now, so

@@ -438,6 +438,13 @@ class MoveTest : public GuestLoopTest {
     });
     settle();
   }
+  void stand_still() {
+    run_guest();
+    hypervisor.hold("migrate");
+    hand_over("node01", "node02");
+    target_is_ready();
+    hypervisor.set_state("default_vm1", State::paused, "Migration");
+  }
   std::string state(std::string_view member) { return api.text_at(key, {"status", "migrationState", member}); }
   bool flag(std::string_view member) {
     const json::Document document = api.read(key);
@@ -508,6 +515,41 @@ TEST_F(MoveTest, ASourceThatWasKilledSaysThatItFailed) {
   settle(seconds(2));
   EXPECT_TRUE(flag("failed"));
   EXPECT_EQ(api.phase(key), "Running");
+}
+
+// libvirtd goes on with a migration when the process that asked for it was killed.
+TEST_F(MoveTest, AMigrationOfAKilledSourceGoesOn) {
+  run_guest();
+  hypervisor.hold("migrate");
+  hand_over("node01", "node02");
+  target_is_ready();
+  hypervisor.progress.active = true;
+  start_anew();
+  settle(seconds(2));
+  EXPECT_FALSE(flag("failed"));
+  hypervisor.elsewhere["default_vm1"] = {.name = "default_vm1", .uuid = "", .state = State::running};
+  hypervisor.progress.active = false;
+  hypervisor.set_state("default_vm1", State::shutoff, "Migrated");
+  settle(seconds(2));
+  EXPECT_FALSE(flag("failed"));
+  EXPECT_EQ(hypervisor.find("default_vm1"), nullptr);
+}
+
+// A hypervisor that was killed when it had sent all does not know whether the guest runs on the target.
+TEST_F(MoveTest, AGuestThatStandsStillHasArrived) {
+  stand_still();
+  hypervisor.elsewhere["default_vm1"] = {.name = "", .uuid = "", .state = State::running};
+  start_anew();
+  settle(seconds(2));
+  EXPECT_EQ(hypervisor.find("default_vm1"), nullptr);
+  EXPECT_FALSE(flag("failed"));
+}
+TEST_F(MoveTest, AGuestThatStandsStillHasNotArrived) {
+  stand_still();
+  start_anew();
+  settle(seconds(2));
+  EXPECT_EQ(hypervisor.find("default_vm1")->state, State::running);
+  EXPECT_TRUE(flag("failed"));
 }
 
 TEST_F(MoveTest, TheTargetPreparesAndTakesTheGuest) {  // MIG-D06, MIG-D11, MIG-D20

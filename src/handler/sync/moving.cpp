@@ -82,6 +82,12 @@ Task<Outcome> Mover::act(const guests::MoveDecision& decision, const Work& work,
     case MoveAct::clean_up:
       done = co_await clean_up(work, one, write);
       break;
+    case MoveAct::settle:
+      done = co_await settle(work, one, move, write, outcome);
+      break;
+    case MoveAct::leave:
+      done = co_await leave(work, one, outcome);
+      break;
   }
   if (!done) outcome.error = done.error();
   co_return outcome;
@@ -207,6 +213,97 @@ Task<void> Mover::monitor(Key key, std::string domain, std::shared_ptr<const std
   }
 }
 
+// --- a source that did not see the end -------------------------------------------------------------------------------
+
+Task<Result<void>> Mover::settle(const Work& work, const Case& one, const MovePtr& move, const Write& write,
+                                 Outcome& outcome) {
+  const json::Object* state = guests::moving_of(*one.vmi);
+  bool is_sent = false;
+  if (one.domain_is_alive()) {  // an answer also says that the guest is here still
+    const auto job = co_await parts_.hypervisor.job(parts_.core, work.domain);
+    if (!job) co_return fail(job.error());
+    is_sent = job->active;
+  }
+  auto next = guests::settle_move(one, *move, is_sent, guests::There::not_asked);
+  if (next == guests::Settling::ask) {
+    const OtherNode other = parts_.other_node(text_of(state, "targetNode"));
+    const auto found = co_await parts_.hypervisor.look_elsewhere(parts_.core, other.uri, work.domain);
+    next = found ? guests::settle_move(one, *move, is_sent, guests::there_of(*found)) : guests::Settling::wait;
+    log::info_v(found && next != guests::Settling::wait ? 2 : 4, "the target of a migration was asked for the guest",
+                {{"domain", work.domain}, {"reached", found.has_value()}, {"decision", static_cast<int>(next)}});
+  }
+  using enum guests::Settling;
+  switch (next) {
+    case nothing:
+    case ask:
+      break;
+    case wait:
+      outcome.look_again(limits::migration_look);
+      break;
+    case adopt:
+      *move = {.uid = text_of(state, "migrationUid"), .began = one.now};
+      tasks_.start(parts_.core, follow(work.key, work.domain, move));
+      tasks_.start(parts_.core,
+                   monitor(work.key, work.domain, std::make_shared<const std::string>(json::to_text(work.vmi)), move));
+      outcome.look_again(soon);
+      break;
+    case send:
+      co_await this->send(work, one, move);
+      outcome.look_again(soon);
+      break;
+    case abort:
+      this->abort(work, one, move);
+      outcome.look_again(soon);
+      break;
+    case resume:
+      outcome.look_again(soon);
+      co_return co_await parts_.hypervisor.resume(parts_.core, work.domain);
+    case leave:
+      co_return co_await this->leave(work, one, outcome);
+    case tell:
+      co_return co_await this->tell({MoveAct::tell, "MIG-R21"}, one, *move, write);
+  }
+  co_return Result<void>();
+}
+
+// A migration that another process has begun, for as long as the hypervisor has it.
+Task<void> Mover::follow(Key key, std::string domain, MovePtr move) {
+  const std::string uid = move->uid;
+  for (;;) {
+    co_await parts_.core.sleep(limits::migration_look);
+    const auto job = co_await parts_.hypervisor.job(parts_.core, domain);
+    if (move->uid != uid) co_return;
+    if (job && job->active) continue;
+    move->is_over = true;
+    if (move->is_aborting) move->failure = guests::migration_aborted;
+    co_return wake_(key);
+  }
+}
+
+// The target has it. A hypervisor that is still busy with it lets go by itself.
+Task<Result<void>> Mover::leave(const Work& work, const Case& one, Outcome& outcome) {
+  if (one.domain_is_alive()) {
+    const auto job = co_await parts_.hypervisor.job(parts_.core, work.domain);
+    if (!job || job->active) {
+      outcome.look_again(limits::migration_look);
+      co_return Result<void>();
+    }
+  }
+  co_return co_await discard(work, one);
+}
+
+Task<Result<void>> Mover::discard(const Work& work, const Case& one) {
+  if (one.domain_is_alive())
+    if (auto done = co_await parts_.hypervisor.destroy(parts_.core, work.domain); !done) co_return done;
+  if (one.domain)
+    if (auto done = co_await parts_.hypervisor.undefine(parts_.core, work.domain); !done) co_return done;
+  const launch::Folders folders = parts_.files.folders(work.key.ns, work.key.name, work.uid);
+  if (auto done = co_await parts_.files.clear(parts_.core, folders); !done) co_return done;
+  parts_.files.forget(work.uid);
+  parts_.records.forget(work.key);
+  co_return co_await parts_.records.save(parts_.core);
+}
+
 // --- target ----------------------------------------------------------------------------------------------------------
 
 // MIG-D06, D07
@@ -225,8 +322,7 @@ Task<Result<void>> Mover::receive(const Work& work, const Case& one, const Write
   const json::Object* state = guests::moving_of(*one.vmi);
   if (text_of(state, "targetNodeAddress").empty())
     co_return co_await write([&](Draft& draft) { guests::show_target(draft, parts_.address, ports_of(one)); });
-  const bool is_active = one.domain && (one.domain->state == hypervisor::State::running || one.is_paused("User"));
-  if (!is_active)  // MIG-D10
+  if (!one.domain || !guests::is_active(*one.domain))  // MIG-D10
     co_return co_await write(
         [](Draft& draft) { json::ensure_object(draft.status(), "migrationState")["targetNodeDomainDetected"] = true; });
   work.remembered.paused_by_user = one.is_paused("User");  // RUN-MIT-04
@@ -244,17 +340,8 @@ Task<Result<void>> Mover::clean_up(const Work& work, const Case& one, const Writ
   const json::Object* state = guests::moving_of(*one.vmi);
   const json::Object* status = json::get_object(*one.vmi, "status");
   const bool is_here = status && json::get_string_or(*status, "nodeName") == parts_.node;
-  if (!is_here && state) {
-    if (one.domain_is_alive())
-      if (auto done = co_await parts_.hypervisor.destroy(parts_.core, work.domain); !done) co_return done;
-    if (one.domain)
-      if (auto done = co_await parts_.hypervisor.undefine(parts_.core, work.domain); !done) co_return done;
-    const launch::Folders folders = parts_.files.folders(work.key.ns, work.key.name, work.uid);
-    if (auto done = co_await parts_.files.clear(parts_.core, folders); !done) co_return done;
-    parts_.files.forget(work.uid);
-    parts_.records.forget(work.key);
-    if (auto saved = co_await parts_.records.save(parts_.core); !saved) co_return saved;
-  }
+  if (!is_here && state)
+    if (auto done = co_await discard(work, one); !done) co_return done;
   co_return co_await write([](Draft& draft) {
     if (json::Object* labels = json::get_object(draft.metadata(), "labels"))
       json::erase(*labels, "kubevirt.io/migrationTargetNodeName");

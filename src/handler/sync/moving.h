@@ -39,6 +39,11 @@ class Mover {
   Task<bool> go_on_otherwise(const std::string& domain, const json::Object& options, MovePtr move);
   Task<void> cancel(std::string domain, MovePtr move);
   Task<Result<void>> receive(const Work& work, const guests::Case& one, const Write& write, Outcome& outcome);
+  Task<Result<void>> settle(const Work& work, const guests::Case& one, const MovePtr& move, const Write& write,
+                            Outcome& outcome);
+  Task<Result<void>> leave(const Work& work, const guests::Case& one, Outcome& outcome);
+  Task<Result<void>> discard(const Work& work, const guests::Case& one);
+  Task<void> follow(Key key, std::string domain, MovePtr move);
   Task<Result<void>> clean_up(const Work& work, const guests::Case& one, const Write& write);
 
   LoopParts& parts_;
