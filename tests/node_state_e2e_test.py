@@ -16,6 +16,9 @@ class KeepsState(Devices):
             spec["domain"]["devices"]["tpm"] = {"persistent": True}
         self.good("POST", VMS, self.machine("kept", patch=patch))
         self.until_phase("kept", "Running")
+        self.until("it cannot be moved, and says so", lambda: any(
+            (one["type"], one["status"], one.get("reason")) == ("LiveMigratable", "False", "PersistentTPMNotLiveMigratable")
+            for one in self.get(f"{VMIS}/kept")["status"].get("conditions", [])))
         claim = self.entry("kept", "persistent-state-for-this-vm")["persistentVolumeClaimInfo"]["claimName"]
         folder = os.path.join(self.state, "disks", "default", claim)
         files = [os.path.join(folder, one) for one in ("nvram/kept_VARS.fd", "tpm/tpm2/tpm2-00.permall")]

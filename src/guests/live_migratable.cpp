@@ -19,12 +19,14 @@ using json::Array;
 using json::Value;
 
 struct Checked {
-  Checked(const json::Object& object, const controllers::NodeInfo& info, const config::ClusterConfig& settings)
-      : vmi(object), node(info), config(settings) {}
+  Checked(const json::Object& object, const controllers::NodeInfo& info, const config::ClusterConfig& settings,
+          TpmState kept)
+      : vmi(object), node(info), config(settings), tpm(kept) {}
 
   const json::Object& vmi;
   const controllers::NodeInfo& node;
   const config::ClusterConfig& config;
+  const TpmState tpm;
   View spec{json::find(vmi, "spec")};
   View status{json::find(vmi, "status")};
   View domain{spec.get("domain")};
@@ -99,6 +101,12 @@ bool passes_hyperv_through(const Checked& checked) {
   return passthrough && json::as_bool(passthrough.get("enabled")).value_or(true);
 }
 
+bool tpm_stays(const Checked& checked) {
+  const View tpm(checked.devices.get("tpm"));
+  return checked.tpm == TpmState::stays && tpm && json::as_bool(tpm.get("enabled")).value_or(true) &&
+         json::as_bool(tpm.get("persistent")).value_or(false);
+}
+
 // --- volumes
 // ----------------------------------------------------------------------------------------------------------
 
@@ -160,13 +168,16 @@ constexpr Row rows[] = {
      passes_hyperv_through},
     {"LM-08", "DisksNotLiveMigratable", "a volume of the VMI cannot be used on two nodes; use ReadWriteMany claims",
      disks_stay, false},
+    {"RUN-TPM-01", "PersistentTPMNotLiveMigratable",
+     "the state of a persistent TPM cannot be moved to another node of this host; stop the VM, and start it again",
+     tpm_stays},
 };
 
 }  // namespace
 
 Migratable judge_migration(const json::Object& vmi, const controllers::NodeInfo& node,
-                           const config::ClusterConfig& config) {
-  const Checked checked(vmi, node, config);
+                           const config::ClusterConfig& config, TpmState tpm) {
+  const Checked checked(vmi, node, config, tpm);
   Migratable verdict;
   for (const Row& row : rows) {
     if (!row.applies(checked)) continue;
@@ -183,8 +194,8 @@ Migratable judge_migration(const json::Object& vmi, const controllers::NodeInfo&
   return verdict;
 }
 
-void show_migratable(controllers::vmi::Draft& guest, const controllers::NodeInfo& node) {
-  const Migratable verdict = judge_migration(guest.object(), node, guest.turn.config);
+void show_migratable(controllers::vmi::Draft& guest, const controllers::NodeInfo& node, TpmState tpm) {
+  const Migratable verdict = judge_migration(guest.object(), node, guest.turn.config, tpm);
   json::Object& status = guest.status();
   const auto show = [&](std::string_view type, std::string_view reason, std::string_view message) {
     controllers::set_condition(status, {.type = type,

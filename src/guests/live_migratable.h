@@ -1,6 +1,7 @@
 // Whether a VMI can be moved while it runs, as its node judges it (spec vmi-lifecycle 3.7).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -18,9 +19,12 @@ struct Migratable {
   std::string storage_reasons;  // why its volumes cannot be moved; empty: they can
 };
 
+// Whether the state of a persistent TPM can be handed to another node: not between two emulators on one folder.
+enum class TpmState : std::uint8_t { moves, stays };
+
 Migratable judge_migration(const json::Object& vmi, const controllers::NodeInfo& node,
-                           const config::ClusterConfig& config);
+                           const config::ClusterConfig& config, TpmState tpm = TpmState::moves);
 // The two conditions and status.migrationMethod.
-void show_migratable(controllers::vmi::Draft& guest, const controllers::NodeInfo& node);
+void show_migratable(controllers::vmi::Draft& guest, const controllers::NodeInfo& node, TpmState tpm = TpmState::moves);
 
 }  // namespace vg::guests

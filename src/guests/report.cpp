@@ -206,7 +206,7 @@ void report(Draft& draft, const Case& one, const Seen& seen) {
   show_paused(draft, one, seen);
   if (alive) show_credentials(draft, seen.credentials);
   show_agent(draft, alive && (one.domain->agent_connected || one.facts->agent_connected), seen.agent);
-  show_migratable(draft, seen.node);
+  show_migratable(draft, seen.node, TpmState::stays);
   show_error(draft, seen);
   show_ready(draft);
 }

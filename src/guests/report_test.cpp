@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "controllers/testing.h"
+#include "guests/live_migratable.h"
 #include "guests/testing.h"
 #include "json/write.h"
 
@@ -155,6 +156,17 @@ TEST(Interfaces, AGuestCannotShowAnyNumberOfThem) {  // UNET-05
   const std::string shown = interfaces(&agent, "");
   EXPECT_THAT(shown, ::testing::HasSubstr("veth9"));
   EXPECT_THAT(shown, ::testing::Not(::testing::HasSubstr("veth10")));
+}
+
+TEST(Report, APersistentTpmKeepsAGuestWhereItIs) {  // RUN-TPM-01
+  const auto judged = [](std::string_view devices, TpmState tpm) {
+    const auto vmi = json::Document::parse(fmt::format(R"({{"spec":{{"domain":{{"devices":{}}}}}}})", devices));
+    return judge_migration(vmi->root().get_object(), {}, *config::ClusterConfig::defaults("amd64"), tpm).reason;
+  };
+  EXPECT_EQ(judged(R"({"tpm":{"persistent":true}})", TpmState::stays), "PersistentTPMNotLiveMigratable");
+  EXPECT_EQ(judged(R"({"tpm":{"persistent":true}})", TpmState::moves), "");
+  EXPECT_EQ(judged(R"({"tpm":{}})", TpmState::stays), "");
+  EXPECT_EQ(judged(R"({"tpm":{"persistent":true,"enabled":false}})", TpmState::stays), "");
 }
 
 }  // namespace
