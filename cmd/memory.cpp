@@ -11,6 +11,7 @@ namespace {
 // blocks in its heaps, and returns the end of a heap only from twice that size on.
 constexpr int mapped_block_bytes_min = 1 << 20;
 constexpr int kept_heap_end_bytes = 1 << 20;
+constexpr int heaps_of_many_threads = 2;
 
 }  // namespace
 
@@ -18,6 +19,8 @@ void return_large_blocks() {
   ::mallopt(M_MMAP_THRESHOLD, mapped_block_bytes_min);
   ::mallopt(M_TRIM_THRESHOLD, kept_heap_end_bytes);
 }
+
+void share_heaps() { ::mallopt(M_ARENA_MAX, heaps_of_many_threads); }
 
 void keep_memory_private() {
   const rlimit none{.rlim_cur = 0, .rlim_max = 0};

@@ -7,6 +7,9 @@ namespace vg::cmd {
 // one of their size, which may never come.
 void return_large_blocks();
 
+// Likewise, for a process whose threads wait most of the time: few heaps for all of them, instead of one for each.
+void share_heaps();
+
 // Likewise. Keys, tokens and what guests are told are in it: no dump of it is written, of this process or of those that
 // it starts.
 void keep_memory_private();

@@ -414,7 +414,7 @@ class Kills(node.Node):
             self.await_true(f"kill {number} of {kind} while {doing}", told, idle)
             took[kind].append(time.monotonic() - began)
             if LONG:
-                late = {one.name: one.wrong for one in self.guests if one.doing and time.monotonic() - one.began > TOLD_S}
+                late = {one.name: f"{one.doing} {time.monotonic() - one.began:.0f} s: {one.wrong}" for one in self.guests if one.doing and time.monotonic() - one.began > TOLD_S}
                 print(f"{number}: {kind} {self.victim} {took[kind][-1]:.1f} s, load {busy():.1f}, {doing}, late {late}", flush=True)
         self.await_idle(len(self.guests))
         return took
@@ -435,8 +435,9 @@ class Kills(node.Node):
                 took = self.run_kills(chance)
             except AssertionError:
                 print(f"kill of {self.victim}; guests {self.guests}", flush=True)
-                self.keep_log()
                 raise
+            finally:
+                self.keep_log()
         self.stop_all()
         self.until("no process is left", lambda: not self.left_processes(), 30)
         left = [path for path in sorted(self.files() - before) if not any(re.search(one, path[len(self.state):]) for one in MAY_STAY)]

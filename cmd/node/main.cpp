@@ -49,6 +49,7 @@ int run(std::span<const std::string_view> arguments) {
   cmd::set_log_format(log_format, stderr);
   log::set_verbosity(static_cast<int>(std::clamp<std::int64_t>(verbosity, 0, 100)));
   cmd::return_large_blocks();
+  cmd::share_heaps();
   cmd::keep_memory_private();
   if (const auto done = cmd::run_node(options); !done) {
     log::error("the node ends", {{"node", options.node}, {"reason", done.error().message}});

@@ -59,6 +59,8 @@ std::vector<std::string> daemon_environment(const DaemonPlaces& places, bool own
       "XDG_CONFIG_HOME=" + places.config_link(),
       "XDG_CACHE_HOME=" + places.cache(),
       "XDG_DATA_HOME=" + places.data(),
+      // A heap for each of its many threads would keep what every guest once needed.
+      "MALLOC_ARENA_MAX=2",
   };
   if (own_drivers) all.push_back("LIBVIRT_DRIVER_DIR=" + places.drivers());
   if (!guard.empty()) all.push_back("LD_PRELOAD=" + guard);
