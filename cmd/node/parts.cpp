@@ -17,6 +17,7 @@
 #include "hypervisor/host_bridges.h"
 #include "hypervisor/libvirt.h"
 #include "images/image_store.h"
+#include "runtime_folder.h"
 #include "sandbox/landlock.h"
 
 namespace vg::cmd {
@@ -154,6 +155,8 @@ Result<std::unique_ptr<NodeParts>> NodeParts::open(const Options& options) {
     if (!run) return fail(run.error());
     daemon = std::move(*run);
   }
+  for (const char* part : {"", "/libvirt", "/libvirt/config/libvirt"})
+    remove_unfinished_files(options.place.state + part);
   const std::string uri = daemon ? daemon->uri() : options.libvirt;
   handler::NodePlace place = options.place;
   if (daemon) place.tpm = place.state + "/libvirt/config/libvirt/qemu/swtpm";

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <system_error>
 
 #include "auth/digest.h"
 #include "base/handler_limits.h"
@@ -40,6 +41,12 @@ std::vector<std::string> runtime_candidates(const std::string& state, std::strin
   all.push_back(fmt::format("/tmp/virtgate-{}-{}/{}", user, hash, node));
   std::erase_if(all, [](const std::string& path) { return path.size() > limits::node_runtime_folder_bytes_max; });
   return all;
+}
+
+void remove_unfinished_files(const std::string& folder) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.path().extension() == ".tmp" && entry.is_regular_file(error)) fs::remove(entry.path(), error);
 }
 
 Result<std::string> make_runtime_folder(const std::string& state, std::string_view node) {

@@ -17,4 +17,7 @@ std::vector<std::string> runtime_candidates(const std::string& state, std::strin
 // The first that is short enough and can be made: a folder of this user that nobody else can look into.
 Result<std::string> make_runtime_folder(const std::string& state, std::string_view node);
 
+// Files that a process was killed while writing (write_file, base/files.h). To be called by the folder's only user.
+void remove_unfinished_files(const std::string& folder);
+
 }  // namespace vg::cmd
