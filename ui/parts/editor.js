@@ -36,7 +36,9 @@ export class Editor {
 
   set value(value) {
     if (this.area.value === value) return;
+    const at = Math.min(this.area.selectionStart, value.length);
     this.area.value = value;
+    this.area.setSelectionRange(at, at);
     this.#changed(false);
   }
 

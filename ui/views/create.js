@@ -56,7 +56,7 @@ export function createView() {
     fields = [];
     const typed = valueOf(editor.value, ['spec', 'instancetype', 'name']) !== undefined;
     fill(form, h('div', { class: 'grid' },
-      field('Name', ['metadata', 'name'], input('text', { required: true, pattern: '[a-z0-9]([-a-z0-9.]*[a-z0-9])?', maxlength: '253' }), 'Small letters, digits and dashes.'), field('Namespace', ['metadata', 'namespace'], input('text', { placeholder: scope() || 'default' }), ''),
+      field('Name', ['metadata', 'name'], input('text', { required: true, pattern: '[a-z0-9]([\\-a-z0-9.]*[a-z0-9])?', maxlength: '253' }), 'Small letters, digits and dashes.'), field('Namespace', ['metadata', 'namespace'], input('text', { placeholder: scope() || 'default' }), ''),
       isVm() ? field('Run strategy', ['spec', 'runStrategy'], select(STRATEGIES, ''), 'Always: it starts at once and after each end.') : null,
       isVm() && (typed || types.length) ? sizeField() : null,
       isVm() && !typed ? [field('CPU cores', [...DOMAIN, 'cpu', 'cores'], input('number', { min: '1', max: '256', placeholder: '1' }), ''), field('Memory', [...DOMAIN, 'memory', 'guest'], input('text', { placeholder: '1Gi' }), 'For example 512Mi or 4Gi.')] : null,

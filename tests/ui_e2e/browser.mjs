@@ -1,0 +1,99 @@
+// Chromium for the tests of the page, and what they all need. Driven by playwright-core (tools/ui_vendor.py --tests); a test is a script that
+// ends with an error when something does not hold. Environment: UI_BASE, UI_TOKEN or UI_CODE, UI_VENDOR, UI_CHROMIUM, UI_SHOTS.
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+
+const { UI_BASE, UI_TOKEN, UI_VENDOR, UI_CHROMIUM = '/usr/bin/chromium', UI_SHOTS } = process.env;
+export const { chromium } = createRequire(path.join(UI_VENDOR, 'x.js'))(path.join(UI_VENDOR, 'playwright-core'));
+export const base = UI_BASE;
+export const DEADLINE_MS = 120_000;
+const AXE = path.join(UI_VENDOR, 'axe-core/axe.min.js');
+
+export const launch = (...more) => chromium.launch({ executablePath: UI_CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage', ...more] });
+
+// What Chromium says in its console that is no fault of the page: refused answers that a test provokes, and streams that end.
+const EXPECTED = [/status of (401|403|404|409|422|400|500|503)/, /WebSocket connection to .* failed/, /WebSocket on-error event/, /Failed when connecting/, /Connection (closed|reset)/, /Disconnect(ed|ion)/, /net::ERR_/];
+
+/** A page whose errors and violations of the content security policy are collected in `faults`. */
+export async function newPage(browser, options = {}) {
+  const context = await browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1360, height: 860 }, ...options });
+  await context.addInitScript(() => {
+    window.violations = [];
+    document.addEventListener('securitypolicyviolation', event => window.violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`));
+  });
+  const page = await context.newPage();
+  page.setDefaultTimeout(DEADLINE_MS);
+  page.faults = [];
+  page.on('pageerror', error => page.faults.push(`${error.message} ${error.stack}`));
+  page.on('console', message => { if (message.type() === 'error' && !EXPECTED.some(one => one.test(message.text()))) page.faults.push(message.text()); });
+  return page;
+}
+
+export async function noFaults(page) {
+  assert.deepEqual(await page.evaluate(() => window.violations), [], 'the content security policy was violated');
+  assert.deepEqual(page.faults, []);
+}
+
+export async function signIn(page, hash = '#/vms', token = UI_TOKEN) {
+  await page.goto(`${base}${hash}`);
+  await page.getByLabel('Token').fill(token);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+}
+
+export async function go(page, hash) {
+  await page.evaluate(wanted => { location.hash = wanted; }, hash);
+}
+
+export async function shot(page, name) {
+  if (!UI_SHOTS) return;
+  mkdirSync(UI_SHOTS, { recursive: true });
+  await page.screenshot({ path: path.join(UI_SHOTS, `${name}.png`) });
+}
+
+/** Waits until `holds` gives something that is true; polls, since what is awaited is outside of the page. */
+export async function until(what, holds, deadlineMs = DEADLINE_MS) {
+  for (const end = Date.now() + deadlineMs; ;) {
+    const found = await holds();
+    if (found) return found;
+    assert.ok(Date.now() < end, `not in time: ${what}`);
+    await new Promise(done => setTimeout(done, 100));
+  }
+}
+
+/** Serious and critical findings of axe. It is run in a world of its own, which the page's policy does not bind. */
+export async function accessibility(page, name) {
+  const session = await page.context().newCDPSession(page);
+  const { frameTree } = await session.send('Page.getFrameTree');
+  const { executionContextId } = await session.send('Page.createIsolatedWorld', { frameId: frameTree.frame.id, worldName: 'axe' });
+  await session.send('Runtime.evaluate', { contextId: executionContextId, expression: readFileSync(AXE, 'utf8') });
+  const { result, exceptionDetails } = await session.send('Runtime.evaluate', { contextId: executionContextId, awaitPromise: true, returnByValue: true,
+    expression: `axe.run(document, {resultTypes: ['violations']}).then(found => found.violations.map(one => ({id: one.id, impact: one.impact, help: one.help, nodes: one.nodes.slice(0, 4).map(node => node.html.slice(0, 200) + ' ' + (node.any[0]?.message ?? node.all[0]?.message ?? ''))})))` });
+  await session.detach();
+  assert.ok(!exceptionDetails, JSON.stringify(exceptionDetails));
+  const grave = result.value.filter(one => one.impact === 'serious' || one.impact === 'critical');
+  console.log(`axe ${name}: ${result.value.length} findings, ${grave.length} serious`, result.value.filter(one => !grave.includes(one)).map(one => one.id).join(' '));
+  return grave.map(one => ({ page: name, ...one }));
+}
+
+/** Runs a test and ends the browser, whatever happens. A picture of the last page tells what was wrong. */
+export async function run(test, ...more) {
+  const browser = await launch(...more);
+  let code = 0;
+  try {
+    await test(browser);
+    console.log('done');
+  } catch (error) {
+    code = 1;
+    console.error(error.stack ?? error);
+    for (const context of browser.contexts()) for (const page of context.pages()) {
+      console.error('at', page.url(), 'faults', page.faults);
+      if (UI_SHOTS) await page.screenshot({ path: path.join(UI_SHOTS, 'failed.png') }).catch(() => {});
+      console.error((await page.locator('body').innerText().catch(() => '')).slice(0, 3000));
+    }
+  }
+  await browser.close();
+  process.exit(code);
+}

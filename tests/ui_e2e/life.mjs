@@ -1,0 +1,125 @@
+// The life of a VM on a real node, in the browser: sign in by a link, create from an example, see it run, use its console and its screen,
+// migrate it with the screen open, provoke a refusal and read its story, delete it.
+import assert from 'node:assert/strict';
+import { base, newPage, noFaults, run, shot, until } from './browser.mjs';
+
+const { UI_CODE, UI_NAME = 'browser' } = process.env;
+const consoleText = page => page.locator('.xterm-rows').innerText();
+const pixels = page => page.evaluate(() => document.querySelector('.pane canvas').toDataURL());
+const status = page => page.locator('.page-head .status').innerText();
+
+/** How many pixels of the guest's screen differ from the picture before, by part. */
+const differing = (page, before) => page.evaluate(async url => {
+  const canvas = document.querySelector('.pane canvas'), image = new Image();
+  image.src = url;
+  await image.decode();
+  if (image.width !== canvas.width || image.height !== canvas.height) return 1;
+  const other = new OffscreenCanvas(image.width, image.height).getContext('2d');
+  other.drawImage(image, 0, 0);
+  const a = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data, b = other.getImageData(0, 0, canvas.width, canvas.height).data;
+  let count = 0;
+  for (let at = 0; at < a.length; at += 4) if (a[at] !== b[at] || a[at + 1] !== b[at + 1] || a[at + 2] !== b[at + 2]) count += 1;
+  return count / (a.length / 4);
+}, before);
+
+/** Says something on the console, again and again until the answer comes: getty throws away what came too early. */
+async function ask(page, line, answer) {
+  for (let turn = 0; turn < 30; turn += 1) {
+    await page.locator('.xterm-helper-textarea').focus();
+    await page.keyboard.type(`${line}\n`);
+    if (await until(answer, async () => (await consoleText(page)).match(answer), 6000).catch(() => null)) return;
+  }
+  assert.fail(`the console never said ${answer}:\n${await consoleText(page)}`);
+}
+
+await run(async browser => {
+  const page = await newPage(browser);
+  await page.goto(`${base}#/login/${UI_CODE}`);
+  await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+  assert.ok(!page.url().includes(UI_CODE), 'the code is not left in the address');
+
+  // Create from an example, with another name.
+  await page.getByRole('link', { name: 'Create', exact: true }).first().click();
+  await page.getByLabel('Name', { exact: true }).fill(UI_NAME);
+  await page.locator('.findings .status').waitFor();
+  await page.getByRole('button', { name: 'Create VM', disabled: false }).click();
+  await until('it runs', async () => await status(page) === 'Running');
+  await page.locator('.verdict').filter({ hasText: /run/i }).waitFor();
+  await page.getByText('Started', { exact: false }).first().waitFor();
+  await shot(page, 'vm');
+
+  // The console answers.
+  await page.getByRole('tab', { name: 'Screen and console' }).click();
+  await page.locator('.pane[aria-label=Console][data-state=open]').waitFor();
+  await ask(page, 'demo', /assword:/);
+  await ask(page, 'demo', /demo@demo:/);
+  await ask(page, 'echo sum $((40 + 2))', /sum 42/);
+  console.log('the console answers');
+
+  // The screen changes when somebody types on it.
+  const screen = page.locator('.pane[aria-label=Screen]');
+  await page.locator('.pane[aria-label=Screen][data-state=open]').waitFor();
+  await until('the screen shows something', () => page.evaluate(() => {
+    const canvas = document.querySelector('.pane canvas');
+    if (!canvas?.width) return false;
+    return canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some((value, at) => at % 4 !== 3 && value > 60);
+  }));
+  const before = await pixels(page);
+  await screen.locator('canvas').click();
+  await page.keyboard.type('someone\n', { delay: 40 });
+  const part = await until('the screen changes', async () => { const found = await differing(page, before); return found > 0.0005 ? found : 0; });
+  console.log(`the screen changed in ${(part * 100).toFixed(2)}% of its pixels`);
+  await shot(page, 'screens');
+
+  // Migrate with the screen open.
+  const node = await page.evaluate(() => fetch(`/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances/${location.hash.split('/')[3]}`, { headers: { 'X-Virtgate-UI': '1' } }).then(answer => answer.json()).then(vmi => vmi.status.nodeName));
+  await page.getByRole('toolbar').getByRole('button', { name: 'Migrate' }).click();
+  await page.getByRole('dialog').getByText('Create VirtualMachineInstanceMigration').waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Migrate' }).click();
+  await until('it is on another node', () => page.evaluate(async was => {
+    const answer = await fetch(`/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances/${location.hash.split('/')[3]}`, { headers: { 'X-Virtgate-UI': '1' } });
+    const vmi = await answer.json();
+    return vmi.status.nodeName !== was && vmi.status.migrationState?.completed;
+  }, node));
+  await page.locator('.pane[aria-label=Screen][data-state=open]').waitFor();
+  await page.locator('.pane[aria-label=Console][data-state=open]').waitFor();
+  const moved = await pixels(page);
+  await screen.locator('canvas').click();
+  await page.keyboard.type('again\n', { delay: 40 });
+  await until('the screen changes after the migration', async () => await differing(page, moved) > 0.0005);
+  await ask(page, 'echo sum $((50 + 3))', /sum 53/);
+  console.log(`migrated from ${node}; screen and console go on`);
+  await shot(page, 'migrated');
+
+  // A refusal, and its story.
+  await page.getByRole('tab', { name: 'YAML' }).click();
+  const editor = page.getByLabel(`YAML of ${UI_NAME}`);
+  await editor.waitFor();
+  await editor.fill((await editor.inputValue()).replace('name: root', 'name: nothing-like-this'));
+  await page.locator('.finding.error').first().waitFor();
+  await shot(page, 'findings');
+  await page.getByRole('button', { name: 'Review and save' }).click();
+  await page.getByRole('dialog').getByText('The server refuses this.').waitFor();
+  assert.ok(await page.locator('.diff .added').count() > 0);
+  await shot(page, 'refused');
+  await page.getByRole('dialog').getByRole('button', { name: 'Go on editing' }).click();
+  await page.getByRole('button', { name: 'Discard changes' }).click();
+  await page.getByRole('tab', { name: 'Requests' }).click();
+  await page.locator('.row', { hasText: /422/ }).first().getByRole('link').click();
+  for (const title of ['1. What was asked for', '2. Was it let in', '3. What it touched', '4. What became of it']) await page.getByRole('heading', { name: title }).waitFor();
+  await page.getByText(/rule [A-Z]+/).first().waitFor();
+  await shot(page, 'story');
+  await page.getByRole('link', { name: `Open VM ${UI_NAME}` }).click();
+
+  // Delete.
+  await page.getByRole('toolbar').getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('dialog').getByText('Delete the VM and stop its guest').waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await page.getByText(`There is no VM ${UI_NAME}`).waitFor();
+  await page.getByRole('link', { name: 'go to the VMs' }).click();
+  await page.getByText('There are no VMs yet.').waitFor();
+
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByLabel('Token').waitFor();
+  await noFaults(page);
+});
