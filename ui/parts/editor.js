@@ -1,6 +1,6 @@
 // An editor for YAML: a text area with coloured lines beneath it, line numbers, the server's findings at their lines while one types, and
 // help for the field at the cursor.
-import { post } from '../api/client.js';
+import { post } from '../client/client.js';
 import { pathAt, pathText, tokens } from '../lib/yaml.js';
 import { fieldHelp } from './field_help.js';
 import { fill, freshId, h, text } from './dom.js';

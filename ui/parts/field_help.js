@@ -1,5 +1,5 @@
 // What the server's OpenAPI says of the field at the cursor. The documents are fetched once, when somebody first edits something.
-import { get } from '../api/client.js';
+import { get } from '../client/client.js';
 import { fieldAt, schemaOfKind } from '../lib/schema.js';
 import { pathText, valueOf } from '../lib/yaml.js';
 import { fill, h } from './dom.js';

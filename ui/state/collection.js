@@ -1,5 +1,5 @@
 // Rows by key that follow a list of the server. Changes are told at most once a frame: two hundred changes a second are sixty repaints at most.
-import { follow } from '../api/watch.js';
+import { follow } from '../client/watch.js';
 
 export class Collection {
   rows = new Map();

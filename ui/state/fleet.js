@@ -1,5 +1,5 @@
 // The VMs of the page: every VM joined with its VMI, for the whole server or for the one namespace that the user may see.
-import { resourcePath } from '../api/client.js';
+import { resourcePath } from '../client/client.js';
 import { joined, keyOf, vmiRow, vmRow } from '../lib/rows.js';
 import { Collection } from './collection.js';
 

@@ -1,6 +1,6 @@
 // Who is signed in. The session itself is a cookie that scripts cannot read; this is what the server says of it.
-import { forgetAccess } from '../api/access.js';
-import { ApiError, get, onSignedOut, post, remove } from '../api/client.js';
+import { forgetAccess } from '../client/access.js';
+import { ApiError, get, onSignedOut, post, remove } from '../client/client.js';
 
 export let session = null;
 const listeners = new Set();

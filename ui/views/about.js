@@ -1,5 +1,5 @@
 // What this is, who is signed in, and the licences of what the page brings.
-import { asset, assetJson } from '../api/client.js';
+import { asset, assetJson } from '../client/client.js';
 import { clock } from '../lib/format.js';
 import { fill, h } from '../parts/dom.js';
 import { session } from '../state/session.js';

@@ -1,6 +1,6 @@
 // Carries out an action on one or many VMs: first what it would do (dry run), then what came of it, VM by VM.
-import { may, notAllowed } from '../api/access.js';
-import { actionPath, resourcePath, send } from '../api/client.js';
+import { may, notAllowed } from '../client/access.js';
+import { actionPath, resourcePath, send } from '../client/client.js';
 import { checkOf, requestOf } from '../lib/actions.js';
 import { plural } from '../lib/format.js';
 import { grouped, planWords } from '../lib/plan.js';

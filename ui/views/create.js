@@ -1,6 +1,6 @@
 // Create a VM: an example, a form, and the YAML beside it; the form changes single values of the text, everything else is the text's.
-import { may, notAllowed } from '../api/access.js';
-import { asset, items, post, resourcePath } from '../api/client.js';
+import { may, notAllowed } from '../client/access.js';
+import { asset, items, post, resourcePath } from '../client/client.js';
 import { vmLink } from '../lib/route.js';
 import { removeField, setValue, valueOf } from '../lib/yaml.js';
 import { Editor } from '../parts/editor.js';

@@ -1,5 +1,5 @@
 // Nodes: what they have, what fills it, and whether they take more VMs.
-import { items, resourcePath } from '../api/client.js';
+import { items, resourcePath } from '../client/client.js';
 import { nodeRows, sum } from '../lib/capacity.js';
 import { age, bytes, plural } from '../lib/format.js';
 import { bar } from '../parts/bar.js';

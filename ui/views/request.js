@@ -1,5 +1,5 @@
 // One request as a story in four steps.
-import { get, resourcePath } from '../api/client.js';
+import { get, resourcePath } from '../client/client.js';
 import { clock } from '../lib/format.js';
 import { vmLink } from '../lib/route.js';
 import { codeTone, fourSteps, requestText, subjectOf } from '../lib/story.js';

@@ -1,5 +1,5 @@
 // The journal of requests, live: who asked for what, and what became of it.
-import { resourcePath } from '../api/client.js';
+import { resourcePath } from '../client/client.js';
 import { clock } from '../lib/format.js';
 import { routeTo } from '../lib/route.js';
 import { codeTone, requestText, requestWords } from '../lib/story.js';

@@ -1,5 +1,5 @@
 // Storage: claims, data volumes, images in use, storage classes.
-import { items, resourcePath } from '../api/client.js';
+import { items, resourcePath } from '../client/client.js';
 import { claimUsers, imagesInUse, sum } from '../lib/capacity.js';
 import { age, bytes, plural, quantity } from '../lib/format.js';
 import { vmLink } from '../lib/route.js';

@@ -1,5 +1,5 @@
 // Pictures of screens for the list: only of rows in sight, few at a time, and not more than some dozens kept.
-import { actionPath, send } from '../api/client.js';
+import { actionPath, send } from '../client/client.js';
 
 const PARALLEL = 2, KEPT_MAX = 60, FRESH_MS = 15_000, PICTURE_BYTES_MAX = 4 << 20;
 const kept = new Map();  // key -> {url, until}, the oldest first

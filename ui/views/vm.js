@@ -1,5 +1,5 @@
 // One VM: the head with its status and actions, and the tabs below it.
-import { get, resourcePath, uiPath } from '../api/client.js';
+import { get, resourcePath, uiPath } from '../client/client.js';
 import { vmLink } from '../lib/route.js';
 import { ActionBar } from '../parts/action_bar.js';
 import { fill, h, text } from '../parts/dom.js';

@@ -1,5 +1,5 @@
 // The overview of one VM: facts, graphs, conditions, disks, networks, time line.
-import { get, resourcePath, uiPath } from '../api/client.js';
+import { get, resourcePath, uiPath } from '../client/client.js';
 import { age, bytes, clock, percent } from '../lib/format.js';
 import { conditionsOf, disksOf, networksOf, timeline } from '../lib/machine.js';
 import { pointOf, recent } from '../lib/rates.js';

@@ -1,6 +1,6 @@
 // Screen and console of one VM side by side. Both reconnect after a migration.
-import { may, notAllowed } from '../api/access.js';
-import { actionPath } from '../api/client.js';
+import { may, notAllowed } from '../client/access.js';
+import { actionPath } from '../client/client.js';
 import { openDialog } from '../parts/dialog.js';
 import { fill, h, labelled, select } from '../parts/dom.js';
 import { icon } from '../parts/icons.js';

@@ -1,6 +1,6 @@
 // The YAML of one VM: edited beside the server's findings, reviewed as a difference, saved unless somebody else was faster.
-import { may, notAllowed } from '../api/access.js';
-import { get, put, resourcePath } from '../api/client.js';
+import { may, notAllowed } from '../client/access.js';
+import { get, put, resourcePath } from '../client/client.js';
 import { diffLines, withContext } from '../lib/diff.js';
 import { editable, toYaml } from '../lib/yaml_write.js';
 import { diffView, Editor } from '../parts/editor.js';
