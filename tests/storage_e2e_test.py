@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import tarfile
 import tempfile
@@ -99,6 +100,17 @@ class WholeServer(e2e.Server):
         self.process = subprocess.Popen([e2e.BINARY, "serve", "--node", "none", "--state", self.state, "--listen", self.listen, *self.flags],
                                         stdout=subprocess.PIPE, stderr=self.log)
         return self
+
+
+def own_address():
+    """One of this host's addresses beside loopback; nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        try:
+            one.connect(("192.0.2.1", 9))
+        except OSError:
+            return None
+        address = one.getsockname()[0]
+    return None if address.startswith("127.") else address
 
 
 def descendants(pid):
@@ -284,9 +296,8 @@ class Storage(e2e.Scratch):
             self.assertFalse(os.path.exists(os.path.join(self.disk(claim), "disk.img")))
             self.assertEqual([name for name in os.listdir(self.disk(claim)) if name.startswith(".part")], [])
 
-    @unittest.skipUnless(shutil.which("skopeo"), "there is no skopeo")
-    def test_registry(self):
-        raw = self.content()
+    def put_container_image(self, raw):
+        """disks/fedora:1 of the registry."""
         digest = lambda data: "sha256:" + hashlib.sha256(data).hexdigest()
         layers = []
         for files in ({"etc/motd": b"hello"}, {"disk/image.qcow2": self.qcow2(raw)}):
@@ -305,6 +316,11 @@ class Storage(e2e.Scratch):
         blob = "application/octet-stream"
         Files.images = {"v2/disks/fedora/manifests/1": ("application/vnd.oci.image.manifest.v1+json", manifest),
                         **{f"v2/disks/fedora/blobs/{digest(data)}": (blob, data) for data in (config, *layers)}}
+
+    @unittest.skipUnless(shutil.which("skopeo"), "there is no skopeo")
+    def test_registry(self):
+        raw = self.content()
+        self.put_container_image(raw)
         host = f"127.0.0.1:{self.web.server_port}"
         self.good(self.ask("PATCH", "/apis/cdi.kubevirt.io/v1beta1/cdiconfigs/config", {"spec": {"insecureRegistries": [host]}}, "application/merge-patch+json"))
         self.good(self.volume("fedora", {"registry": {"url": f"docker://{host}/disks/fedora:1"}}))
@@ -316,6 +332,55 @@ class Storage(e2e.Scratch):
         self.assertEqual(self.ask("GET", f"{CLAIMS}/fedora")[1]["metadata"]["labels"][label], "fedora")
         self.until("ImagePullFailed", lambda: self.condition("nothing", "Running").get("reason") == "ImagePullFailed")
         self.assertEqual(os.listdir(self.disk("nothing")), ["note.json"])
+
+    @unittest.skipUnless(shutil.which("skopeo"), "there is no skopeo")
+    def test_registry_that_redirects(self):
+        """To this host's own loopback, which is where its blobs are: allowed unless those addresses are blocked."""
+        address = own_address()
+        if not address:
+            self.skipTest("this host has no address but those of its loopback")
+        raw = self.content()
+        self.put_container_image(raw)
+        asked = []
+
+        class Redirecting(Files):
+            target = None
+
+            def registry(self, name):
+                if "/blobs/" not in name:
+                    return Files.registry(self, name)
+                self.send_response(307)
+                self.send_header("Location", f"http://{Redirecting.target}/{name}")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+        class Inner(Files):
+            def registry(self, name):
+                asked.append(name)
+                Files.registry(self, name)
+
+        servers = [http.server.ThreadingHTTPServer((address, 0), Redirecting), http.server.ThreadingHTTPServer(("127.0.0.1", 0), Inner)]
+        for one in servers:
+            threading.Thread(target=one.serve_forever, daemon=True).start()
+            self.addCleanup(one.server_close)
+            self.addCleanup(one.shutdown)
+        registry, inner = (one.server_port for one in servers)
+        host = f"{address}:{registry}"
+        self.good(self.ask("PATCH", "/apis/cdi.kubevirt.io/v1beta1/cdiconfigs/config", {"spec": {"insecureRegistries": [host]}}, "application/merge-patch+json"))
+        Redirecting.target = f"127.0.0.1:{inner}"
+        self.good(self.volume("allowed", {"registry": {"url": f"docker://{host}/disks/fedora:1"}}))
+        self.phase("allowed", "Succeeded")
+        self.assertEqual(self.image("allowed")[:MIB], raw)
+        self.assertTrue(asked)
+
+        self.one.stop()
+        self.start("--import-blocked-networks", "127.0.0.0/8,::1/128")
+        asked.clear()
+        for name, target in (("number", "127.0.0.1"), ("name", "localhost"), ("nothing", "0.0.0.0")):
+            Redirecting.target = f"{target}:{inner}"
+            self.good(self.volume(name, {"registry": {"url": f"docker://{host}/disks/fedora:1"}}))
+            self.until("ImagePullFailed", lambda: self.condition(name, "Running").get("reason") == "ImagePullFailed")
+        self.assertEqual(asked, [])
 
     def test_refused_data_volumes(self):
         for source, more, field in (

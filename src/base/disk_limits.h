@@ -33,6 +33,11 @@ inline constexpr std::uint64_t disk_program_memory_bytes_max = std::uint64_t{4} 
 // CPU seconds of the same: a minimum, and one more for each so many bytes of the image.
 inline constexpr std::uint64_t disk_program_cpu_seconds_min = 60;
 inline constexpr std::uint64_t disk_bytes_per_cpu_second_min = std::uint64_t{8} << 20;
+// The proxy through which a registry is reached: connections at once (skopeo fetches six layers side by side), the head
+// of a request, and how long a host may take to answer.
+inline constexpr std::size_t proxy_connections_max = 64;
+inline constexpr std::size_t proxy_head_bytes_max = 64 * kib;
+inline constexpr std::chrono::seconds proxy_connect_deadline{30};
 // Answers of a web server before the image itself.
 inline constexpr int download_redirects_max = 10;
 inline constexpr std::size_t download_head_bytes_max = 64 * kib;

@@ -43,7 +43,7 @@ HostAndPort split_host(std::string_view text, std::string_view default_port) {
   return place;
 }
 
-Outcome<std::string> allowed_addresses(const HostAndPort& place, std::string_view blocked) {
+Outcome<std::vector<std::string>> allowed_hosts(const HostAndPort& place, std::string_view blocked) {
   const auto networks = parse_networks(blocked);
   if (!networks) return failed(DiskError::other, "the list of blocked networks cannot be read");
   addrinfo hints{};
@@ -53,20 +53,42 @@ Outcome<std::string> allowed_addresses(const HostAndPort& place, std::string_vie
     return failed(DiskError::other,
                   fmt::format("the address of {} cannot be found: {}", place.host, ::gai_strerror(error)));
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all(found, ::freeaddrinfo);
-  std::string addresses;
+  std::vector<std::string> addresses;
   for (const addrinfo* one = all.get(); one; one = one->ai_next) {
-    const std::string text = text_of(*one->ai_addr);
+    std::string text = text_of(*one->ai_addr);
+    // Whoever connects to no address in particular reaches this host.
+    if (text == "0.0.0.0") text = "127.0.0.1";
+    if (text == "::") text = "::1";
     const auto address = parse_ip(text);
     if (!address || std::ranges::any_of(*networks, [&](const Cidr& network) { return contains(network, *address); }))
       continue;
-    addresses +=
-        fmt::format("{}{}", addresses.empty() ? "" : ",", text.contains(':') ? fmt::format("[{}]", text) : text);
+    addresses.push_back(std::move(text));
   }
   if (addresses.empty())
     return failed(
         DiskError::other,
         fmt::format("{} is in a network that nothing is imported from (--import-blocked-networks)", place.host));
+  return addresses;
+}
+
+Outcome<std::string> allowed_addresses(const HostAndPort& place, std::string_view blocked) {
+  const auto hosts = allowed_hosts(place, blocked);
+  if (!hosts) return std::unexpected(hosts.error());
+  std::string addresses;
+  for (const std::string& text : *hosts)
+    addresses +=
+        fmt::format("{}{}", addresses.empty() ? "" : ",", text.contains(':') ? fmt::format("[{}]", text) : text);
   return fmt::format("{}:{}:{}", place.host, place.port, addresses);
+}
+
+bool blocks_loopback(std::string_view blocked) {
+  const auto networks = parse_networks(blocked);
+  if (!networks) return true;
+  const auto loopback = parse_cidr("127.0.0.0/8"), loopback6 = parse_cidr("::1/128");
+  return std::ranges::any_of(*networks, [&](const Cidr& network) {
+    return contains(network, loopback->address) || contains(*loopback, network.address) ||
+           contains(network, loopback6->address);
+  });
 }
 
 }  // namespace vg::disks

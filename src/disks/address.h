@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "disks/outcome.h"
 
@@ -17,5 +18,9 @@ HostAndPort split_host(std::string_view text, std::string_view default_port);
 // Looks the host up, once. "host:port:address,address" of those that are not in one of the blocked networks
 // ("169.254.0.0/16,fe80::/10"), as curl takes it; an error when there is none.
 Outcome<std::string> allowed_addresses(const HostAndPort& place, std::string_view blocked);
+// The same, the addresses alone.
+Outcome<std::vector<std::string>> allowed_hosts(const HostAndPort& place, std::string_view blocked);
+// Whether some of this host's own addresses are among the blocked networks.
+bool blocks_loopback(std::string_view blocked);
 
 }  // namespace vg::disks

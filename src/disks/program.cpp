@@ -13,6 +13,7 @@
 
 #include "base/disk_limits.h"
 #include "disks/room.h"
+#include "sandbox/landlock.h"
 
 namespace vg::disks {
 namespace {
@@ -34,8 +35,12 @@ void limit(__rlimit_resource what, rlim_t most) {
 }
 
 // Where programs are, the language of their messages, and the ways out through proxies (spec storage DV-85).
-std::vector<std::string> environment() {
+std::vector<std::string> environment(const Program& program) {
   std::vector<std::string> all{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "HOME=/nonexistent"};
+  if (!program.proxy_variables.empty()) {
+    all.insert(all.end(), program.proxy_variables.begin(), program.proxy_variables.end());
+    return all;
+  }
   for (const char* name : {"http_proxy", "https_proxy", "no_proxy", "HTTPS_PROXY", "NO_PROXY"})
     if (const char* value = ::getenv(name)) all.push_back(fmt::format("{}={}", name, value));  // NOLINT: one thread
   return all;
@@ -46,6 +51,10 @@ std::vector<std::string> environment() {
                          int errors) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (program.folder >= 0 && ::fchdir(program.folder) != 0) ::_exit(not_found_code);
+  if (program.ruleset >= 0) {
+    ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (!sandbox::apply_ruleset(program.ruleset)) ::_exit(not_found_code);
+  }
   ::dup2(in, STDIN_FILENO);
   ::dup2(out, STDOUT_FILENO);
   ::dup2(errors, STDERR_FILENO);
@@ -163,7 +172,7 @@ Outcome<Ended> run(const Program& program) {
   if (!input) return std::unexpected(input.error());
   if (!out) return std::unexpected(out.error());
   if (!errors) return std::unexpected(errors.error());
-  std::vector<std::string> command = program.command, variables = environment();
+  std::vector<std::string> command = program.command, variables = environment(program);
   const std::vector<char*> arguments = pointers(command), settings = pointers(variables);
   const pid_t child = ::fork();
   if (child < 0) return system_failed("a program cannot be started");

@@ -26,6 +26,9 @@ struct Program {
   // Less than what every program may take; 0: that.
   std::uint64_t cpu_seconds = 0, memory_bytes = 0;
   std::chrono::milliseconds time_max{0};  // by the clock; 0: no bound of that kind
+  // Its way out, in place of the proxies of our environment; empty: those.
+  std::vector<std::string> proxy_variables = {};
+  int ruleset = -1;  // of Landlock (sandbox/landlock.h), which it is put under; -1: none
   // Takes its output as it comes; false ends the program. Null: Ended has the beginning of it.
   std::function<bool(std::string_view)> take = nullptr;
   // Asked now and then while it runs; an error ends it. The room on the disk of its folder is looked at anyway.

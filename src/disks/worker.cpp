@@ -60,11 +60,17 @@ std::vector<sandbox::PathRule> visible(const std::string& folder, const DiskJob&
   return rules;
 }
 
+// Imports from registries go through a proxy of their own (guard_proxy.h), which has whatever port is free.
+std::optional<std::uint16_t> proxy_port(const DiskJob& job) {
+  const bool pulls = std::holds_alternative<ImportRegistry>(job.work) || std::holds_alternative<ReadDigest>(job.work);
+  return pulls ? std::optional<std::uint16_t>(0) : std::nullopt;
+}
+
 void confine(const std::string& folder, const DiskJob& job) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   if (const int abi = sandbox::landlock_abi(); abi > 0 && !sandbox::sanitized_build)
-    (void)sandbox::apply_landlock(visible(folder, job), std::nullopt, abi);
+    (void)sandbox::apply_landlock(visible(folder, job), proxy_port(job), abi);
 }
 
 [[noreturn]] void run_job(const DiskFolder& disks, const std::string& folder, const DiskJob& job, int socket) {

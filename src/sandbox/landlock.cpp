@@ -37,7 +37,7 @@ enum : std::uint64_t {
   ioctl_dev = 1U << 15,  // version 5
 };
 }  // namespace right
-constexpr std::uint64_t bind_tcp = 1;                                           // version 4
+constexpr std::uint64_t bind_tcp = 1, connect_tcp = 2;                          // version 4
 constexpr std::uint64_t scope_abstract_unix = 1U << 0, scope_signal = 1U << 1;  // version 6
 
 struct Ruleset {
@@ -116,6 +116,18 @@ int landlock_abi() {
   const long version = call(create_ruleset_call, nullptr, std::size_t{0}, ask_for_version);
   return version > 0 ? static_cast<int>(version) : 0;
 }
+
+int connect_ruleset(std::uint16_t port) {
+  if (landlock_abi() < 4) return -1;
+  const Ruleset handled{.files = 0, .net = connect_tcp, .scoped = 0};
+  const int ruleset = static_cast<int>(call(create_ruleset_call, &handled, 2 * sizeof(std::uint64_t), 0U));
+  const NetPort allowed{.allowed = connect_tcp, .port = port};
+  if (ruleset >= 0 && call(add_rule_call, ruleset, net_port, &allowed, 0U) == 0) return ruleset;
+  if (ruleset >= 0) ::close(ruleset);
+  return -1;
+}
+
+bool apply_ruleset(int ruleset) { return call(restrict_self_call, ruleset, 0U) == 0; }
 
 std::expected<void, std::string> apply_landlock(std::span<const PathRule> paths, std::optional<std::uint16_t> bind_port,
                                                 int abi) {

@@ -26,4 +26,11 @@ std::expected<void, std::string> apply_landlock(const Restriction& wanted, int a
 std::expected<void, std::string> apply_landlock(std::span<const PathRule> paths, std::optional<std::uint16_t> bind_port,
                                                 int abi);
 
+// A rule by which nothing but this TCP port can be connected to; a descriptor, which the caller closes. -1: the kernel
+// knows no such rules.
+int connect_ruleset(std::uint16_t port);
+// Puts it upon the calling thread and those that it starts. A system call and nothing else: also for a process that was
+// just forked. Needs no_new_privs.
+bool apply_ruleset(int ruleset);
+
 }  // namespace vg::sandbox
