@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "json/access.h"
 #include "json/equal.h"
+#include "json/near.h"
 #include "json/parse.h"
 #include "json/sorted_members.h"
 #include "json/write.h"
@@ -240,13 +241,15 @@ class FieldFinder {
 class Comparer {
  public:
   // `here` is about the place itself and everything below it.
-  static void compare(const Part& part, const Value* before, const Value* after, Difference& here) {
+  // Of `only`, if it is not empty, and no other member.
+  static void compare(const Part& part, const Value* before, const Value* after, Difference& here,
+                      string_view only = {}) {
     const Value& either = after ? *after : *before;
     const bool same_way = !before || !after || part.way(*before) == part.way(*after);
     const Way way = same_way ? part.way(either) : Way::leaf;
     if (way == Way::leaf || (is_nothing(before) && is_nothing(after))) return leaf(before, after, here);
     if (way == Way::members)
-      members(part, object_of(before), object_of(after), here);
+      members(part, object_of(before), object_of(after), here, only);
     else
       elements(part, array_of(before), array_of(after), here);
     sort(here);
@@ -282,19 +285,28 @@ class Comparer {
     attach(to.removed, element, below.removed);
   }
 
-  static void members(const Part& part, const Object* before, const Object* after, Difference& here) {
+  static void members(const Part& part, const Object* before, const Object* after, Difference& here,
+                      string_view only = {}) {
     const auto member = [&](string_view name, const Value* old_value, const Value* new_value) {
+      if (!only.empty() && name != only) return;
+      // Large parts that stay as they are: the spec, when a status is written.
+      if (part.root_members && old_value && new_value && json::equal(*old_value, *new_value)) return;
       Difference below;
       compare(part.member(name), old_value, new_value, below);
       attach(here, [&] { return member_element(name); }, below);
     };
     if (!before && after) here.added.children.reserve(after->size());
+    std::size_t place = 0, in_both = 0;
     if (before)
-      for (const auto& each : *before)
-        member(each.key(), &each.value(), after ? json::find(*after, each.key()) : nullptr);
-    if (after)
-      for (const auto& each : *after)
-        if (!before || !json::find(*before, each.key())) member(each.key(), nullptr, &each.value());
+      for (const auto& each : *before) {
+        const Value* now = after ? json::find_near(*after, each.key(), place++) : nullptr;
+        in_both += now ? 1 : 0;
+        member(each.key(), &each.value(), now);
+      }
+    if (!after || in_both == after->size()) return;
+    place = 0;
+    for (const auto& each : *after)
+      if (!before || !json::find_near(*before, each.key(), place++)) member(each.key(), nullptr, &each.value());
   }
 
   // The elements of both lists side by side; both are in the order of their texts.
@@ -514,10 +526,10 @@ Result<FieldSet> fields_of(const Value& object, const Kind& kind) {
   return found;
 }
 
-Difference compare_objects(const Value& before, const Value& after, const Kind& kind) {
+Difference compare_objects(const Value& before, const Value& after, const Kind& kind, string_view only) {
   const Root root(kind);
   Difference difference;
-  Comparer::compare(root.part, &before, &after, difference);
+  Comparer::compare(root.part, &before, &after, difference, only);
   // The object as a whole is no field of it.
   difference.added.member = difference.changed.member = difference.removed.member = false;
   return difference;

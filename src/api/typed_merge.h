@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "api/field_set.h"
 #include "api/schema.h"
@@ -20,7 +21,9 @@ Result<FieldSet> fields_of(const json::Value& object, const Kind& kind);
 struct Difference {
   FieldSet added, changed, removed;
 };
-Difference compare_objects(const json::Value& before, const json::Value& after, const Kind& kind);
+// `only`: of this member of the object alone; empty: of all.
+Difference compare_objects(const json::Value& before, const json::Value& after, const Kind& kind,
+                           std::string_view only = {});
 
 // `live` with everything that `wanted` says.
 json::Value merge_objects(const json::Value& live, const json::Value& wanted, const Kind& kind,

@@ -122,6 +122,7 @@ Task<Result<Revision>> Carrier::write(Core& core, const Effect& effect, std::str
       parts_.backend, core, nullptr, *resource, resource->kind->storage_version(), user,
       {.ns = effect.ns, .name = effect.name, .subresource = of_status(effect.verb) ? "status" : ""});
   request.manager = manager_of(effect.account);
+  request.own = true;
   const tracing::Attached attached(&request, span);
   const auto revision = [](const Result<ObjectPtr>& result) {
     return result ? Result<Revision>((*result)->revision()) : Result<Revision>(fail(result.error()));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <exception>
 #include <list>
@@ -47,6 +48,22 @@ tracing::Span pass_span(const Controller& controller, const Key& key, const json
   span.set("virtgate.name", key.name);
   return span;
 }
+
+// Many numbers with one system call; none is given twice, or stays.
+class Randomness {
+ public:
+  std::uint64_t next() {
+    if (left_ == 0) {
+      fill_random({reinterpret_cast<std::uint8_t*>(drawn_.data()), sizeof(drawn_)});
+      left_ = drawn_.size();
+    }
+    return std::exchange(drawn_[--left_], 0);
+  }
+
+ private:
+  std::array<std::uint64_t, 64> drawn_ = {};
+  std::size_t left_ = 0;
+};
 
 constexpr double pass_bounds[] = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5};
 
@@ -142,6 +159,7 @@ class Engine::Work {
   EventRecorder events_;
   Carrier carrier_;
   Opened opened_;
+  Randomness random_;
   Index index_{parts_.backend.store, parts_.config, opened_};
   std::uint64_t nodes_then_ = 0;  // when those that wait for one were last woken
   WorkQueue::Instant may_wake_ = {};
@@ -465,9 +483,9 @@ Task<bool> Engine::Work::pass(Loop& loop, const Key& key) {
                                .key = key,
                                .config = *config,
                                .now = parts_.backend.clock.wall_now(),
-                               .random = random_u64(),
+                               .random = random_.next(),
                                .storage = arena.storage(),
-                               .secret = {random_u64(), random_u64()},
+                               .secret = {random_.next(), random_.next()},
                                .place = &parts_.place,
                                .time_is_up = time_is_up(loop, key)};
   tracing::Span span = pass_span(controller, key, object, turn.now);

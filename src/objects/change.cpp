@@ -13,6 +13,7 @@
 #include "base/phrases.h"
 #include "catalog/conversion.h"
 #include "json/access.h"
+#include "json/equal.h"
 #include "objects/admission_stage.h"
 #include "objects/commit.h"
 #include "objects/data_import_crons.h"
@@ -59,13 +60,21 @@ std::optional<json::Value> track(ObjectRequest& request, const json::Value& old,
   const FieldWriter writer{.manager = request.manager,
                            .api_version = written_api_version(request),
                            .subresource = request.subresource,
-                           .now = write.now_rfc3339};
+                           .now = write.now_rfc3339,
+                           // A controller changes little of what could be stored.
+                           .may_be_large = !request.own};
   return track_change(old, wanted, *request.resource.kind, writer, request.storage());
+}
+
+bool same_at(const json::Value& old, const json::Value& wanted, std::initializer_list<std::string_view> path) {
+  const json::Value* before = json::find_path(old, path);
+  const json::Value* after = json::find_path(wanted, path);
+  return before && after ? json::equal(*before, *after) : before == after;
 }
 
 // What is decided about a changed object without asking anybody: pure, and as long as the object is large.
 Result<void> prepare(ObjectRequest& request, const StoredObject& current, const json::Value& old, json::Value& wanted,
-                     const WriteContext& write, std::optional<json::Value>& managed_fields) {
+                     const WriteContext& write, std::optional<json::Value>& managed_fields, bool is_only_shown) {
   drop_repetitions(request, wanted);
   settle_marks(request, wanted.get_object(), &old.get_object());
   if (request.resource.kind->custom) keep_trace_marks(metadata_of(wanted.get_object()), &metadata_of(old.get_object()));
@@ -75,15 +84,18 @@ Result<void> prepare(ObjectRequest& request, const StoredObject& current, const 
   if (!managed_fields) managed_fields = track(request, old, wanted, write);
   // Put there again below; until then they are only copied.
   if (managed_fields) json::erase(metadata_of(wanted.get_object()), "managedFields");
-  const auto mutated = run_admission(admission_request(request, Stage::mutate, wanted, old), request.backend.admission,
-                                     request.storage(), request.warnings);
-  if (!mutated) return fail(mutated.error());
-  if (mutated->changed)
-    if (auto shaped = reshape_object(wanted, request.resource, write); !shaped) return shaped;
+  if (!is_only_shown) {
+    const auto mutated = run_admission(admission_request(request, Stage::mutate, wanted, old),
+                                       request.backend.admission, request.storage(), request.warnings);
+    if (!mutated) return fail(mutated.error());
+    if (mutated->changed)
+      if (auto shaped = reshape_object(wanted, request.resource, write); !shaped) return shaped;
+  }
 
   prepare_changed(wanted, old, request.resource, write);
   if (managed_fields) metadata_of(wanted.get_object())["managedFields"] = std::move(*managed_fields);
-  auto causes = find_causes(wanted, &old, request.resource, write);
+  auto causes = is_only_shown ? find_metadata_causes(wanted, &old, request.resource)
+                              : find_causes(wanted, &old, request.resource, write);
   if (causes.empty()) return {};
   return fail(Status::invalid(std::string(request.group()), std::string(request.resource.kind->kind),
                               std::string(current.name()), std::move(causes)));
@@ -91,10 +103,12 @@ Result<void> prepare(ObjectRequest& request, const StoredObject& current, const 
 
 // What shall be written; nothing when it is what stands there already.
 Result<std::optional<ObjectDraft>> judge(ObjectRequest& request, const json::Value& old, json::Value& wanted,
-                                         OwnersThatDoNotFit owners, const tracing::Context* mark) {
-  const auto judged = run_admission(admission_request(request, Stage::validate, wanted, old), request.backend.admission,
-                                    request.storage(), request.warnings);
-  if (!judged) return fail(judged.error());
+                                         OwnersThatDoNotFit owners, const tracing::Context* mark, bool is_only_shown) {
+  if (!is_only_shown) {
+    const auto judged = run_admission(admission_request(request, Stage::validate, wanted, old),
+                                      request.backend.admission, request.storage(), request.warnings);
+    if (!judged) return fail(judged.error());
+  }
   if (request.resource.key == data_import_crons_key)
     if (auto checked = check_changed_import_cron(request, old.get_object(), wanted.get_object()); !checked)
       return fail(std::move(checked.error()));
@@ -137,6 +151,11 @@ Task<std::optional<Status>> find_update_problem(ObjectRequest& request, const js
 }
 
 }  // namespace
+
+bool only_shows(const ObjectRequest& request, const json::Value& old, const json::Value& wanted) {
+  return request.own && is_shown_by_controllers(request.resource) && same_at(old, wanted, {"spec"}) &&
+         same_at(old, wanted, {"status", "volumeRequests"});
+}
 
 std::string_view written_api_version(const ObjectRequest& request) {
   return request.shown.conversion ? std::string_view(request.resource.storage_api_version)
@@ -289,8 +308,13 @@ Task<Written> change_object(ObjectRequest& request, const ObjectPtr& current, co
   const std::size_t bytes = work_bytes(request, current.get());
   const auto owners = managed_fields ? OwnersThatDoNotFit::refuse : OwnersThatDoNotFit::drop;
   tracing::Span admission = span_of(request).child("admission");
-  if (auto prepared = co_await off_loop_with_lookups(
-          request, bytes, [&] { return prepare(request, *current, old, wanted, write, managed_fields); });
+  bool is_only_shown = false;
+  if (auto prepared = co_await off_loop_with_lookups(request, bytes,
+                                                     [&] {
+                                                       is_only_shown = only_shows(request, old, wanted);
+                                                       return prepare(request, *current, old, wanted, write,
+                                                                      managed_fields, is_only_shown);
+                                                     });
       !prepared)
     co_return refused(std::move(prepared.error()));
   if (request.group() == auth::rbac_group)
@@ -301,8 +325,8 @@ Task<Written> change_object(ObjectRequest& request, const ObjectPtr& current, co
       co_return refused(std::move(*problem));
   if (auto problem = co_await find_update_problem(request, old, wanted, bytes)) co_return refused(std::move(*problem));
   const tracing::Context* mark = marks_trace(request, false) ? &span_of(request).context() : nullptr;
-  auto judged =
-      co_await off_loop_with_lookups(request, bytes, [&] { return judge(request, old, wanted, owners, mark); });
+  auto judged = co_await off_loop_with_lookups(
+      request, bytes, [&] { return judge(request, old, wanted, owners, mark, is_only_shown); });
   admission.end();
   if (!judged) co_return refused(std::move(judged.error()));
   times.decided();

@@ -70,6 +70,11 @@ Task<std::invoke_result_t<Fn&>> off_loop_with_lookups(ObjectRequest& request, st
   return admission::off_loop_with_lookups(request.core, bytes, work_on, std::move(fn));
 }
 
+// Of what a controller of this program writes, webhooks and schemas judge the spec of VMs and VMIs and the volumes that
+// are asked for. Where both stay as they are, as in nearly all of its writes, there is nothing to ask: whose VMI it is
+// (UPD-03 to UPD-05) is known by the pass, and a VM must be shown as it is whatever would be said of its spec today.
+bool only_shows(const ObjectRequest& request, const json::Value& old, const json::Value& wanted);
+
 // In which version the fields are named: the stored one, where the writer speaks of another form of the object.
 std::string_view written_api_version(const ObjectRequest& request);
 

@@ -173,7 +173,8 @@ std::optional<json::Value> track(ObjectRequest& request, const json::Value& obje
                         {.manager = request.manager,
                          .api_version = written_api_version(request),
                          .subresource = {},
-                         .now = write.now_rfc3339},
+                         .now = write.now_rfc3339,
+                         .may_be_large = request.body_bytes > limits::stored_object_bytes_max / 2},
                         request.storage());
 }
 

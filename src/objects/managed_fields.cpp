@@ -263,7 +263,9 @@ Change change_of(api::Difference difference, const api::Kind& kind, const FieldW
 
 Change find_change(const json::Value& before, const json::Value& after, const api::Kind& kind,
                    const FieldWriter& writer) {
-  return change_of(api::compare_objects(before, after, kind), kind, writer);
+  // The status of a custom kind is all that is asked about there.
+  const string_view only = kind.custom && writer.subresource == "status" ? "status" : "";
+  return change_of(api::compare_objects(before, after, kind, only), kind, writer);
 }
 
 // What there is before an object is made. In Go an object of Kubernetes' own types is never quite empty: whatever is a
@@ -600,7 +602,7 @@ bool same_owners(const json::Value* one, const json::Value* other) {
 
 std::optional<json::Value> track_creation(const json::Value& object, const api::Kind& kind, const FieldWriter& writer,
                                           const json::StoragePtr& storage) {
-  if (will_be_refused(object)) return std::nullopt;
+  if (writer.may_be_large && will_be_refused(object)) return std::nullopt;
   Change change = find_change(empty_object(kind, storage), object, kind, writer);
   if (is_too_long(change.written)) return std::nullopt;
   Owners owners = read_owners(managed_fields_of(object), kind, Trust::sent).value_or(Owners());
@@ -617,7 +619,7 @@ std::optional<json::Value> track_change(const json::Value& old, const json::Valu
   const json::Array* sent = own_word ? managed_fields_of(wanted) : nullptr;
   if (sent && kept && json::equal(*sent, *kept)) sent = nullptr;
   if (!kept && !sent) return std::nullopt;
-  if (will_be_refused(wanted)) return std::nullopt;
+  if (writer.may_be_large && will_be_refused(wanted)) return std::nullopt;
   Change change = find_change(old, wanted, kind, writer);
   if (!sent && change.empty()) return json::Value(*kept, storage);
   if (is_too_long(change.written)) return std::nullopt;

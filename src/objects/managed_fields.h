@@ -21,7 +21,8 @@ struct FieldWriter {
   std::string_view manager;
   std::string_view api_version;
   std::string_view subresource;
-  std::string_view now;  // RFC 3339
+  std::string_view now;      // RFC 3339
+  bool may_be_large = true;  // false: it is known that the object is not too large to be stored
 };
 
 // The name under which a client writes: what it says, else the program of its User-Agent.

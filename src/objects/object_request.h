@@ -78,6 +78,9 @@ struct ObjectRequest {
   std::optional<json::LeasedArena> arena;  // taken by whoever needs it: a watch would hold it for an hour
   std::size_t body_bytes = 0;              // of what was sent: much is worked on off the loop
   std::vector<std::string> warnings;
+  // A controller of this program writes, from an object that was read from the store: what it leaves as it is was
+  // judged when it was written.
+  bool own = false;
   FieldProblems* field_problems = nullptr;  // receives them, whatever the options make of them; null: nobody asks
   std::string_view refused_by = {};         // the id of the rule that refused it, where no cause of the refusal has one
   Deed deed;

@@ -79,8 +79,9 @@ Result<json::Value> patched(ObjectRequest& request, const json::Value& old, cons
       return fail(invalid_patch(std::move(shaped.error().message)));
     convert_to_stored(wanted.get_object(), request.shown);
   }
-  if (auto shaped = shape_object(wanted, request.resource, write, judge ? &problems : nullptr); !shaped)
-    return fail(invalid_patch(std::move(shaped.error().message)));
+  if (!only_shows(request, old, wanted))
+    if (auto shaped = shape_object(wanted, request.resource, write, judge ? &problems : nullptr); !shaped)
+      return fail(invalid_patch(std::move(shaped.error().message)));
   if (auto judged = judge_patch(request, problems); !judged) return fail(std::move(judged.error()));
   if (auto settled = settle_namespace(wanted.get_object(), request.resource, request.ns); !settled)
     return fail(std::move(settled.error()));

@@ -120,13 +120,23 @@ void prepare_changed(json::Value& object, const json::Value& old, const Resource
   }
 }
 
-std::vector<StatusCause> find_causes(const json::Value& object, const json::Value* old, const Resource& resource,
-                                     const WriteContext& context) {
+bool is_shown_by_controllers(const Resource& resource) {
+  return resource.key == "kubevirt.io/virtualmachines" || resource.key == "kubevirt.io/virtualmachineinstances";
+}
+
+std::vector<StatusCause> find_metadata_causes(const json::Value& object, const json::Value* old,
+                                              const Resource& resource) {
   std::vector<StatusCause> causes;
-  const json::Object& members = object.get_object();
-  const json::Object& metadata = metadata_of(members);
+  const json::Object& metadata = metadata_of(object.get_object());
   if (old) check_metadata_change(metadata, metadata_of(old->get_object()), causes);
   check_metadata(metadata, resource, causes);
+  return causes;
+}
+
+std::vector<StatusCause> find_causes(const json::Value& object, const json::Value* old, const Resource& resource,
+                                     const WriteContext& context) {
+  std::vector<StatusCause> causes = find_metadata_causes(object, old, resource);
+  const json::Object& members = object.get_object();
   if (resource.kind->custom) {
     const auto validate = context.subresource == "status" ? api::validate_status_structure : api::validate_structure;
     std::ranges::move(validate(object, *resource.kind, old, rules_after(causes)), std::back_inserter(causes));

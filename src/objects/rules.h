@@ -27,6 +27,12 @@ void prepare_changed(json::Value& object, const json::Value& old, const Resource
 // Everything that is wrong with the object; empty when nothing is. `old` is null for a create.
 std::vector<StatusCause> find_causes(const json::Value& object, const json::Value* old, const Resource& resource,
                                      const WriteContext& context);
+// The same of its metadata alone.
+std::vector<StatusCause> find_metadata_causes(const json::Value& object, const json::Value* old,
+                                              const Resource& resource);
+
+// VMs and VMIs: what controllers write most of.
+bool is_shown_by_controllers(const Resource& resource);
 
 // What whoever creates or changes an object of this kind must know.
 void add_kind_warning(const Resource& resource, std::vector<std::string>& warnings);
