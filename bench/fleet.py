@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Many VMs on simulated nodes: how long from their creation until all run, what that costs, and how long migrations take.
 
-  bench/fleet.py [--vms 10000] [--nodes 50] [--migrations 1000] [--parallel 250] [--from-node 50] [--idle 10] [--boot 1s]
+  bench/fleet.py [--vms 10000] [--nodes 50] [--clients 8] [--migrations 1000] [--parallel 250] [--from-node 50] [--idle 10] [--boot 1s]
 
 Starts a server of its own (VIRTGATE_BINARY, else build/release/virtgate). CPU seconds, of the server and of the clients apart, are user and
 system: on a machine that does other things too they say more than the time on the wall. --threads tells which thread of the server took
@@ -90,14 +90,14 @@ class Poster:
 
 
 def create(port, state, what, numbers, boot):
-    """Returns the CPU seconds that it took."""
+    """Returns the CPU seconds that it took, and when it was over."""
     began = time.process_time()
     resource, made = ("virtualmachines", vm(0, boot)) if what == "vms" else ("virtualmachineinstancemigrations", migration(0))
     poster = Poster(port, state, f"{NS}/{resource}")
     body = json.dumps(made)
     for number in numbers:
         poster.post(body.replace("-00000", f"-{number:05}").encode())
-    return time.process_time() - began
+    return time.process_time() - began, time.monotonic()
 
 
 class Server:
@@ -174,8 +174,8 @@ def watch_until(server, resource, wanted, of):
     return len(done)
 
 
-def spread(pool, server, what, count, options, clients=2):
-    return [pool.submit(create, server.port, server.state, what, range(first, count, clients), options.boot) for first in range(clients)]
+def spread(pool, server, what, count, options):
+    return [pool.submit(create, server.port, server.state, what, range(first, count, options.clients), options.boot) for first in range(options.clients)]
 
 
 def measure(server, pool, name, resource, wanted, what, count, options):
@@ -185,10 +185,11 @@ def measure(server, pool, name, resource, wanted, what, count, options):
     reached = watch_until(server, resource, wanted, count)
     wall = time.monotonic() - began
     cpu = server.cpu_s() - cpu
-    clients = sum(one.result() for one in made) + time.process_time() - own
+    clients = sum(one.result()[0] for one in made) + time.process_time() - own
+    created = max(one.result()[1] for one in made) - began
     if reached < count:
         raise RuntimeError(f"{name}: only {reached} of {count}")
-    print(f"{name}: {wall:.1f} s, {cpu:.1f} CPU s and {clients:.1f} of the clients, {server.memory_mib():.0f} MiB resident, "
+    print(f"{name}: {wall:.1f} s (all created after {created:.1f} s), {cpu:.1f} CPU s and {clients:.1f} of the clients, {server.memory_mib():.0f} MiB resident, "
           f"at most {server.memory_mib('VmHWM'):.0f} MiB", flush=True)
     if options.threads:
         print(f"  {(server.revision() - revision) / count:.1f} writes each; " + ", ".join(
@@ -205,6 +206,7 @@ def main():
     parser.add_argument("--from-node", type=int, default=50, help="parallelOutboundMigrationsPerNode")
     parser.add_argument("--idle", type=int, default=10, help="seconds to look at a server that has nothing to do")
     parser.add_argument("--boot", default="1s")
+    parser.add_argument("--clients", type=int, default=8, help="processes that create, one request at a time each: with few of them their round trips are measured")
     parser.add_argument("--threads", action="store_true", help="tell the CPU seconds of threads, and the writes")
     parser.add_argument("--keep", action="store_true", help="leave the server running until a key is pressed")
     options = parser.parse_args()
@@ -215,7 +217,7 @@ def main():
                           {"spec": {"configuration": {"migrations": {"parallelMigrationsPerCluster": options.parallel,
                                                                      "parallelOutboundMigrationsPerNode": options.from_node}}}},
                           **{"Content-Type": "application/merge-patch+json"})
-        with concurrent.futures.ProcessPoolExecutor(2) as pool:
+        with concurrent.futures.ProcessPoolExecutor(options.clients) as pool:
             measure(server, pool, f"{options.vms} VMs running", "virtualmachines", b'"printableStatus":"Running"', "vms", options.vms, options)
             time.sleep(2)
             cpu, began = server.cpu_s(), time.monotonic()

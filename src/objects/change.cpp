@@ -92,7 +92,7 @@ Result<void> prepare(ObjectRequest& request, const StoredObject& current, const 
       if (auto shaped = reshape_object(wanted, request.resource, write); !shaped) return shaped;
   }
 
-  prepare_changed(wanted, old, request.resource, write);
+  prepare_changed(wanted, old, request.resource, write, is_only_shown ? "spec" : "");
   if (managed_fields) metadata_of(wanted.get_object())["managedFields"] = std::move(*managed_fields);
   auto causes = is_only_shown ? find_metadata_causes(wanted, &old, request.resource)
                               : find_causes(wanted, &old, request.resource, write);
@@ -122,7 +122,7 @@ Result<std::optional<ObjectDraft>> judge(ObjectRequest& request, const json::Val
     add_finalizer_warnings(metadata_of(std::as_const(wanted.get_object())), metadata_of(old.get_object()),
                            request.warnings);
   if (request.subresource.empty()) add_kind_warning(request.resource, request.warnings);
-  if (same_object(wanted.get_object(), old.get_object())) return std::nullopt;
+  if (same_object(wanted.get_object(), old.get_object(), is_only_shown ? "spec" : "")) return std::nullopt;
   if (request.deed.details) {
     request.deed.details->changes.clear();  // of an attempt that came too late
     api::add_field_changes(&old, &wanted, *request.resource.kind->type, {}, request.deed.details->changes);

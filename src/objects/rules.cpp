@@ -17,13 +17,13 @@ namespace {
 
 bool is_identity(std::string_view member) { return member == "apiVersion" || member == "kind" || member == "metadata"; }
 
-// Whether everything besides metadata is the same.
-bool same_content(const json::Object& a, const json::Object& b) {
+// Whether everything besides metadata is the same. `known`: a member of which that is known already.
+bool same_content(const json::Object& a, const json::Object& b, std::string_view known = {}) {
   std::size_t members = 0;
   for (const auto& member : a) {
     if (is_identity(member.key())) continue;
     const json::Value* other = json::find(b, member.key());
-    if (!other || !json::equal(*other, member.value())) return false;
+    if (!other || (member.key() != known && !json::equal(*other, member.value()))) return false;
     ++members;
   }
   for (const auto& member : b)
@@ -38,19 +38,33 @@ void take_member(json::Object& to, const json::Object& from, std::string_view na
     json::erase(to, name);
 }
 
-bool same_but_status(const json::Object& object, const json::Object& old) {
+// But for managedFields, which are put there anew.
+bool same_metadata(const json::Object& a, const json::Object& b) {
+  const auto others = [](const json::Object& of) { return of.size() - (of.contains("managedFields") ? 1 : 0); };
+  return others(a) == others(b) && std::ranges::all_of(b, [&](const auto& member) {
+           const json::Value* value = json::find(a, member.key());
+           return member.key() == "managedFields" || (value && json::equal(*value, member.value()));
+         });
+}
+
+bool same_but_status(const json::Object& object, const json::Object& old, std::string_view known) {
   const auto others = [](const json::Object& of) { return of.size() - (of.contains("status") ? 1 : 0); };
   return others(object) == others(old) && std::ranges::all_of(old, [&](const auto& member) {
+           if (member.key() == "status") return true;
            const json::Value* value = json::find(object, member.key());
-           return member.key() == "status" || (value && json::equal(*value, member.value()));
+           if (!value) return false;
+           // Who writes in a known way leaves its managedFields out.
+           if (!known.empty() && member.key() == "metadata" && value->is_object() && member.value().is_object())
+             return same_metadata(value->get_object(), member.value().get_object());
+           return member.key() == known || json::equal(*value, member.value());
          });
 }
 
 // A custom kind's status subresource changes nothing else; one of Kubernetes' own also takes labels, annotations and
 // finalizers.
-void keep_all_but_status(json::Value& object, const json::Value& old, bool custom) {
+void keep_all_but_status(json::Value& object, const json::Value& old, bool custom, std::string_view known) {
   json::Object& wanted = object.get_object();
-  if (custom && same_but_status(wanted, old.get_object())) return;  // as after a patch of the status
+  if (custom && same_but_status(wanted, old.get_object(), known)) return;  // as after a patch of the status
   json::Object kept(old.get_object(), object.storage());
   take_member(kept, wanted, "status");
   if (!custom) {
@@ -101,12 +115,12 @@ void prepare_new(json::Object& object, const Resource& resource, const WriteCont
   if (strategy && strategy->prepare_create) strategy->prepare_create(object, context);
 }
 
-void prepare_changed(json::Value& object, const json::Value& old, const Resource& resource,
-                     const WriteContext& context) {
+void prepare_changed(json::Value& object, const json::Value& old, const Resource& resource, const WriteContext& context,
+                     std::string_view known) {
   const api::Kind& kind = *resource.kind;
   const json::Object& before = old.get_object();
   if (context.subresource == "status" || context.subresource == "approval")
-    keep_all_but_status(object, old, kind.custom);
+    keep_all_but_status(object, old, kind.custom, known);
   else if (kind.status_subresource)
     take_member(object.get_object(), before, "status");
   json::Object& after = object.get_object();
@@ -115,7 +129,7 @@ void prepare_changed(json::Value& object, const json::Value& old, const Resource
   if (!kind.custom) {
     const Strategy* strategy = find_strategy(resource.group(), kind.kind);
     if (strategy && strategy->prepare_update) strategy->prepare_update(after, before, context);
-  } else if (context.subresource != "status" && !same_content(after, before)) {
+  } else if (context.subresource != "status" && !same_content(after, before, known)) {
     metadata["generation"] = json::get_int_or(metadata_of(before), "generation", 0) + 1;
   }
 }
@@ -147,7 +161,7 @@ std::vector<StatusCause> find_causes(const json::Value& object, const json::Valu
   return causes;
 }
 
-bool same_object(const json::Object& object, const json::Object& old) {
+bool same_object(const json::Object& object, const json::Object& old, std::string_view known) {
   static constexpr std::array<std::string_view, 12> kept = {"name",
                                                             "generateName",
                                                             "namespace",
@@ -172,7 +186,8 @@ bool same_object(const json::Object& object, const json::Object& old) {
     if (is_empty(x) || is_empty(y) ? is_empty(x) != is_empty(y) : !json::equal(*x, *y)) return false;
   }
   // Nothing is written for a time alone.
-  return same_owners(json::find(a, "managedFields"), json::find(b, "managedFields")) && same_content(object, old);
+  return same_owners(json::find(a, "managedFields"), json::find(b, "managedFields")) &&
+         same_content(object, old, known);
 }
 
 void add_kind_warning(const Resource& resource, std::vector<std::string>& warnings) {

@@ -21,8 +21,9 @@ void prepare_new(json::Object& object, const Resource& resource, const WriteCont
 
 // Makes of `object` what an update may make of `old`: through the main resource everything but the status (where that
 // is a subresource), through "status" the status only. The generation grows when what is wanted changes.
-void prepare_changed(json::Value& object, const json::Value& old, const Resource& resource,
-                     const WriteContext& context);
+// `known`: a member that is known to be the same in both, so that it need not be compared.
+void prepare_changed(json::Value& object, const json::Value& old, const Resource& resource, const WriteContext& context,
+                     std::string_view known = {});
 
 // Everything that is wrong with the object; empty when nothing is. `old` is null for a create.
 std::vector<StatusCause> find_causes(const json::Value& object, const json::Value* old, const Resource& resource,
@@ -38,7 +39,7 @@ bool is_shown_by_controllers(const Resource& resource);
 void add_kind_warning(const Resource& resource, std::vector<std::string>& warnings);
 
 // Whether an update would change nothing that is kept.
-bool same_object(const json::Object& object, const json::Object& old);
+bool same_object(const json::Object& object, const json::Object& old, std::string_view known = {});
 
 // Kinds that may be updated without saying which version is meant.
 bool takes_unconditional_update(const Resource& resource);
