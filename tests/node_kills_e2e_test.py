@@ -32,7 +32,7 @@ KILLS = int(os.environ.get("VIRTGATE_KILLS", "200" if LONG else "10"))
 GUESTS = int(os.environ.get("VIRTGATE_GUESTS", "8" if LONG else "4"))
 SEED = int(os.environ.get("VIRTGATE_SEED", "1"))
 TOLD_S = 5  # until statuses are true again, on a machine that has nothing else to do
-WORK_S = 60  # until a start, a stop or a migration is over, likewise
+WORK_S = 30  # until a start, a stop or a migration is over, likewise
 NODES = ("node01", "node02")
 # Weights: every kind is killed, and what a guest goes through most often is done most often.
 KINDS = {"serve": 1, "virtgate-node": 1, "libvirtd": 1, "qemu": 1}
@@ -42,8 +42,8 @@ MAY_STAY = (r"/store", r"/journal", r"/audit", r"\.log$", r"/pki/", r"/images/")
 
 
 def busy():
-    """How much longer everything takes than on an idle machine."""
-    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    """How much longer everything takes than on an idle machine, in reason."""
+    return min(max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)), 8.0)
 
 
 class Logged(e2e.Server):
@@ -448,6 +448,8 @@ class Kills(node.Node):
 
     def keep_log(self):
         if place := os.environ.get("VIRTGATE_KEEP", ""):
+            with open(os.path.join(place, "objects.json"), "w") as file:
+                json.dump([self.listed(one) for one in (VMIS, MIGRATIONS)], file, indent=1)
             with open(os.path.join(place, "serve.log"), "w") as file:
                 file.write(self.one.errors())
             for place_of in NODES:

@@ -17,6 +17,8 @@ inline constexpr std::size_t runtime_folder_bytes_max = 42;
 inline constexpr std::chrono::milliseconds libvirtd_pause{1000};
 // From its start until it answers. The first one of a host probes every QEMU that is installed, but later, when asked.
 inline constexpr std::chrono::seconds libvirtd_ready_max{20};
+// For one that listens no more to end, before the next one is started: it is killed then. It may be on its way.
+inline constexpr std::chrono::milliseconds libvirtd_let_go_max{2000};
 // After SIGTERM; then it is killed. Guests do not mind either.
 inline constexpr std::chrono::seconds libvirtd_stop_max{5};
 // Of one log of libvirtd or of a QEMU, which a guest can make it write to. A longer one is emptied.
@@ -40,10 +42,14 @@ inline constexpr std::size_t hypervisor_calls_waiting_max = 4096;
 inline constexpr std::chrono::seconds hypervisor_leave_max{2};
 // Between two attempts to reach libvirt.
 inline constexpr std::chrono::milliseconds hypervisor_connect_pause{200};
+// Until a connection that was accepted is open. One who does not answer in that time hangs.
+inline constexpr std::chrono::seconds hypervisor_connect_max{10};
 // Silence on the connection: so many seconds between questions, so many of them without an answer.
 inline constexpr int hypervisor_keepalive_seconds = 10;
 inline constexpr unsigned hypervisor_keepalive_count = 3;
-// All domains are read again, whatever events said.
+// All domains are read again, whatever events said. At first soon, then ever less often: a libvirtd that was just
+// started looks for its guests while it takes connections, and tells nobody which of them it did not find.
+inline constexpr std::chrono::milliseconds hypervisor_reread_first{500};
 inline constexpr std::chrono::seconds hypervisor_reread{300};
 // Events of one domain that are not told yet. More of them are what a guest does in a loop, and say nothing new.
 inline constexpr std::size_t domain_events_waiting_max = 64;

@@ -216,7 +216,7 @@ Settling settle_move(const Case& one, const Move& move, bool is_sent, There ther
   if (is_sent) return is_done(*state) ? Settling::wait : Settling::adopt;
   if (!is_known_over && !has_begun(*state)) {
     if (is_not_wanted(*state)) return Settling::abort;
-    return one.domain_is_alive() ? Settling::send : Settling::nothing;
+    if (one.domain_is_alive()) return Settling::send;
   }
   if (one.domain && is_active(*one.domain)) return is_done(*state) ? Settling::nothing : Settling::tell;
   const bool can_resume = one.domain_is_alive() && !one.is_paused("PostcopyFailed");

@@ -168,7 +168,18 @@ class RunningDaemon final : public LibvirtDaemon {
     process_ = std::move(process);
   }
 
+  // An earlier one that listens no more, and has not ended either: the next one could not begin beside it.
+  void replace_holder() const {
+    const auto holder = holder_of(places_.pid_file());
+    if (!holder || wait_for_end(*holder, limits::libvirtd_let_go_max)) return;
+    log::warning("a libvirtd of this node neither listens nor ends; it is killed, and guests run on",
+                 {{"pid", holder->pid}});
+    kill_process(*holder);
+    wait_for_end(*holder, limits::libvirtd_stop_max);
+  }
+
   Result<void> start() {
+    replace_holder();
     auto started = start_apart(command_, environment_, places_.log());
     if (!started) return fail(started.error());
     const auto deadline = steady_clock::now() + limits::libvirtd_ready_max;

@@ -88,12 +88,24 @@ std::optional<Process> listener_of(const std::string& socket_path) {
   sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
   if (socket_path.size() >= sizeof address.sun_path) return {};
   std::memcpy(address.sun_path, socket_path.c_str(), socket_path.size() + 1);
-  const File socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  // One that accepts nobody any more must not make us wait.
+  const File socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket || ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return {};
   ucred peer{};
   socklen_t size = sizeof peer;
   if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.pid <= 0) return {};
   Process process{.pid = peer.pid, .handle = File(pidfd_open(peer.pid, 0))};
+  if (!process.handle) return {};
+  return process;
+}
+
+std::optional<Process> holder_of(const std::string& pid_file) {
+  const File file(::open(pid_file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  if (!file || ::fcntl(file.get(), F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK || lock.l_pid <= 0) return {};
+  Process process{.pid = lock.l_pid, .handle = File(pidfd_open(lock.l_pid, 0))};
   if (!process.handle) return {};
   return process;
 }

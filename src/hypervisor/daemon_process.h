@@ -41,6 +41,8 @@ Result<Process> start_apart(const std::vector<std::string>& command, const std::
                             const std::string& log);
 // The process that listens on this socket; nothing when nobody does.
 std::optional<Process> listener_of(const std::string& socket);
+// The process that has locked this pid file, as libvirtd does; nothing when nobody has.
+std::optional<Process> holder_of(const std::string& pid_file);
 // Waits until it has ended; false when it has not in that time. If it is a child of ours it is gone then.
 bool wait_for_end(const Process& process, std::chrono::milliseconds time);
 void kill_process(const Process& process);

@@ -4,6 +4,7 @@
 // calls (lanes.h). What is known of domains is a copy that events keep true: find() and domains() never wait.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -20,6 +21,7 @@ struct LibvirtOptions {
   // Called when libvirt is there and says nothing for long (LibvirtDaemon::restart); may be empty.
   std::function<void()> unresponsive = {};
   int keepalive_seconds = limits::hypervisor_keepalive_seconds;
+  std::chrono::milliseconds connect_max = limits::hypervisor_connect_max;
 };
 
 class LibvirtHypervisor : public Hypervisor {

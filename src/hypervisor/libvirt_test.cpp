@@ -281,6 +281,31 @@ TEST_F(LibvirtLive, ALibvirtdThatHangsIsReplaced) {
   EXPECT_NE(node.daemon->pid(), hanging);
 }
 
+// Whoever comes next finds one that accepts and never answers, or one that does not even accept.
+TEST_F(LibvirtLive, ALibvirtdThatHungBeforeIsReplaced) {
+  TestNode node(1);
+  const int hanging = node.daemon->pid();
+  node.hypervisor->stop();
+  ::kill(hanging, SIGSTOP);
+  node.daemon.reset();
+  node.run_daemon();
+  EXPECT_EQ(node.daemon->pid(), hanging) << "it accepts";
+  node.connect();
+  ASSERT_TRUE(node.events->await([&] { return node.hypervisor->connected(); }));
+  EXPECT_NE(node.daemon->pid(), hanging);
+}
+TEST_F(LibvirtLive, ALibvirtdThatKeepsItsPidFileIsReplaced) {
+  TestNode node(1);
+  const int hanging = node.daemon->pid();
+  node.hypervisor->stop();
+  ::kill(hanging, SIGSTOP);
+  node.daemon.reset();
+  std::filesystem::remove(node.runtime() + "/libvirt/libvirt-sock");
+  node.run_daemon();
+  EXPECT_NE(node.daemon->pid(), hanging);
+  EXPECT_GT(node.daemon->pid(), 0);
+}
+
 TEST(LibvirtDaemon, RefusesWhatCannotWork) {
   const std::string deep = "/tmp/" + std::string(60, 'x');
   const auto refused = LibvirtDaemon::run({.folder = deep, .runtime = deep});

@@ -134,16 +134,21 @@ class TestNode {
   explicit TestNode(int keepalive_seconds = 10) : folder_("/tmp/vgh" + random_token(6)) {
     std::filesystem::create_directory(folder_);
     std::filesystem::permissions(folder_, std::filesystem::perms::owner_all);
+    keepalive_seconds_ = keepalive_seconds;
     events = std::make_unique<Events>();
     run_daemon();
+    connect();
+    events->await([&] { return hypervisor->connected(); });
+  }
+  void connect() {
     hypervisor =
         LibvirtHypervisor::create({.uri = daemon->uri(),
                                    .log_of = [this](const std::string& domain) { return daemon->log_of(domain); },
                                    .unresponsive = [this] { daemon->restart(); },
-                                   .keepalive_seconds = keepalive_seconds});
+                                   .keepalive_seconds = keepalive_seconds_,
+                                   .connect_max = std::chrono::seconds(2)});
     hypervisor->on_event([heard = events.get()](const Event& event) { heard->take(event); });
     hypervisor->begin();
-    events->await([&] { return hypervisor->connected(); });
   }
   ~TestNode() {
     for (const DomainPtr& domain : hypervisor->domains()) {
@@ -184,6 +189,7 @@ class TestNode {
 
  private:
   const std::string folder_;
+  int keepalive_seconds_ = 0;
 };
 
 // A guest without a system: it runs its firmware and then waits for ever.

@@ -169,18 +169,30 @@ void Session::keep_connected() {
 }
 
 Session::Loss Session::await_loss(const ConnectionHandle& connection) {
+  std::chrono::milliseconds pause = limits::hypervisor_reread_first;
   while (true) {
     {
       std::unique_lock lock(connection_mutex_);
-      connection_changed_.wait_for(lock, limits::hypervisor_reread, [&] { return stopping_ || lost_; });
+      connection_changed_.wait_for(lock, pause, [&] { return stopping_ || lost_; });
       if (stopping_) return Loss::none;
       if (lost_) return silence_ ? Loss::by_silence : Loss::by_end;
     }
+    pause = std::min<std::chrono::milliseconds>(pause * 2, limits::hypervisor_reread);
     read_all(connection, true);
   }
 }
 
 bool Session::connect() {
+  // Who accepts and then says nothing is never given up by libvirt's library.
+  std::jthread impatience;
+  if (options_.unresponsive)
+    impatience = std::jthread([this](const std::stop_token& opened) {
+      std::mutex mutex;
+      std::unique_lock lock(mutex);
+      std::condition_variable_any waiting;
+      waiting.wait_for(lock, opened, options_.connect_max, [&] { return opened.stop_requested(); });
+      if (!opened.stop_requested()) options_.unresponsive();
+    });
   ConnectionHandle open(virConnectOpen(options_.uri.c_str()), [](virConnectPtr connection) {
     if (connection) virConnectClose(connection);
   });
@@ -188,6 +200,7 @@ bool Session::connect() {
     log::info_v(4, "cannot reach libvirt", {{"reason", libvirt_error().message}});
     return false;
   }
+  impatience.request_stop();
   virConnectSetKeepAlive(open.get(), options_.keepalive_seconds, limits::hypervisor_keepalive_count);
   auto self = shared_from_this();
   {

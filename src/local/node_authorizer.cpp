@@ -232,7 +232,10 @@ Task<Result<AccessDecision>> NodeAuthorizer::authorize(Core& core, const User& u
   };
   const NodeGraph graph{
       .has_vmi = [&](string_view ns, string_view name) { return stored(ns, name, is_on_node); },
-      .had_vmi = [&](string_view ns, string_view name) { return stored(ns, name, moved_from_node); },
+      .had_vmi =
+          [&](string_view ns, string_view name) {
+            return !store_.get(vmis_resource, ns, name) || stored(ns, name, moved_from_node);
+          },
       .mounts =
           [&](string_view resource, string_view ns, string_view name) {
             if (ns.empty()) return false;

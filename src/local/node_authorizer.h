@@ -21,7 +21,7 @@ std::string_view node_of(const User& user);
 struct NodeGraph {
   // The VMI is placed on the node, or is to move there.
   std::function<bool(std::string_view ns, std::string_view name)> has_vmi;
-  // The VMI moved away from the node, which looks where it went before it clears up.
+  // The VMI moved away from the node, which looks where it went before it clears up; or there is no such VMI any more.
   std::function<bool(std::string_view ns, std::string_view name)> had_vmi;
   // A VMI of the node in that namespace mounts such an object ("secrets", "configmaps", "persistentvolumeclaims",
   // "serviceaccounts", "network-attachment-definitions").

@@ -254,8 +254,8 @@ Task<Result<Outcome>> GuestLoop::pass(const Key& key, Guest& guest, json::Storag
     co_return co_await remove(key, guest, one);
   }
   auto vmi = co_await load(key, guest, storage);
-  // Another node's now, and nothing of it is here any more.
-  if (!vmi && vmi.error().code == 403 && !looked.domain) vmi = std::optional<json::Value>();
+  // Another node's now, and nothing of it runs here any more.
+  if (!vmi && vmi.error().code == 403 && !one.domain_is_alive()) vmi = std::optional<json::Value>();
   if (!vmi) co_return fail(std::move(vmi.error()));
   one.vmi = *vmi ? (*vmi)->if_object() : nullptr;
   // While a guest moves the two loops of its migration have the word; a source that waits for the other goes on.

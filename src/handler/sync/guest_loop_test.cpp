@@ -348,6 +348,17 @@ TEST_F(GuestLoopTest, AVmiThatIsAnothersNowIsLeftAlone) {
   EXPECT_THAT(hypervisor.calls(), IsEmpty());
 }
 
+// A libvirtd that was killed remembers the definition, and not that the guest has left.
+TEST_F(GuestLoopTest, ADefinitionOfAnothersVmiGoes) {
+  run_guest();
+  api.refuse_reads = Status::forbidden("kubevirt.io", "virtualmachineinstances", "vm1", "it is not placed here");
+  api.remove_vmi(key);
+  hypervisor.set_state("default_vm1", State::shutoff, "Unknown");
+  settle(seconds(1));
+  EXPECT_EQ(hypervisor.find("default_vm1"), nullptr);
+  EXPECT_THAT(files.cleared, ElementsAre("/guests/u-1"));
+}
+
 TEST_F(GuestLoopTest, NothingIsDoneBeforeTheCopiesAreWhole) {
   loop->stop();
   loop.reset();
@@ -550,6 +561,17 @@ TEST_F(MoveTest, AGuestThatStandsStillHasNotArrived) {
   settle(seconds(2));
   EXPECT_EQ(hypervisor.find("default_vm1")->state, State::running);
   EXPECT_TRUE(flag("failed"));
+}
+
+// Its QEMU was killed before anything was sent.
+TEST_F(MoveTest, AGuestThatDiesBeforeItIsSentHasFailed) {
+  run_guest();
+  hand_over("node01", "node02");
+  hypervisor.set_state("default_vm1", State::shutoff, "Crashed");
+  target_is_ready();
+  settle(seconds(2));
+  EXPECT_TRUE(flag("failed"));
+  EXPECT_EQ(api.phase(key), "Failed");
 }
 
 TEST_F(MoveTest, TheTargetPreparesAndTakesTheGuest) {  // MIG-D06, MIG-D11, MIG-D20
