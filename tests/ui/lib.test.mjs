@@ -11,7 +11,7 @@ import { ceiling, memoryUsed, pointOf, recent } from '../../ui/lib/rates.js';
 import { parseRoute, routeTo, vmLink } from '../../ui/lib/route.js';
 import { joined, toneOf, vmiRow, vmRow } from '../../ui/lib/rows.js';
 import { fieldAt, schemaOfKind } from '../../ui/lib/schema.js';
-import { fourSteps, requestWords, subjectOf } from '../../ui/lib/story.js';
+import { fourSteps, nextStep, requestWords, sentence, subjectOf } from '../../ui/lib/story.js';
 import { afterClose } from '../../ui/parts/stream.js';
 
 test('a difference by lines', () => {
@@ -92,7 +92,7 @@ test('parts of a VM', () => {
   assert.deepEqual(disksOf({ domain: { devices: { disks: [{ name: 'root', disk: { bus: 'virtio' } }] } }, volumes: [{ name: 'root', containerDisk: { image: 'i' } }, { name: 'extra', persistentVolumeClaim: { claimName: 'c' } }] }, { volumeStatus: [{ name: 'root', target: 'vda' }] }).map(one => [one.name, one.bus, one.source, one.target, one.claim]), [['root', 'virtio', 'image i', 'vda', ''], ['extra', '', 'claim c', '', 'c']]);
   assert.deepEqual(networksOf({ domain: { devices: { interfaces: [{ name: 'default', masquerade: {} }] } }, networks: [{ name: 'default', pod: {} }] }, { interfaces: [{ name: 'default', ipAddress: '10.0.0.1', mac: 'm' }] }).map(one => [one.binding, one.network, one.addresses, one.mac]), [['masquerade', 'pod network', ['10.0.0.1'], 'm']]);
   assert.deepEqual(conditionsOf({ status: { conditions: [{ type: 'Ready', status: 'True' }, { type: 'Failure', status: 'True' }, { type: 'Paused', status: 'True' }] } }).map(one => [one.type, one.tone]), [['Failure', 'bad'], ['Paused', 'warn'], ['Ready', 'good']]);
-  assert.deepEqual(timeline([{ time: '2026-01-01T00:00:01Z', text: 'Started: it runs' }], [{ lastTimestamp: '2026-01-01T00:00:01Z', reason: 'Started', message: 'it runs' }, { lastTimestamp: '2026-01-01T00:00:05Z', reason: 'Killing', message: 'x', type: 'Warning' }]).map(one => one.text), ['Killing: x', 'Started: it runs']);
+  assert.deepEqual(timeline([{ time: '2026-01-01T00:00:01Z', text: 'event Started: it runs' }], [{ lastTimestamp: '2026-01-01T00:00:01Z', reason: 'Started', message: 'it runs' }, { lastTimestamp: '2026-01-01T00:00:05Z', reason: 'Killing', message: 'x', type: 'Warning' }]).map(one => one.text), ['Killing: x', 'Started: it runs']);
   assert.deepEqual(disksOf(undefined, undefined), []);
 });
 
@@ -127,6 +127,8 @@ test('the story of a request', () => {
   assert.deepEqual(subjectOf(request), { resource: 'virtualmachines', namespace: 'default', name: 'demo' });
   assert.equal(subjectOf({ spec: { resource: 'nodes' } }), null);
   assert.equal(fourSteps({}).length, 4);
+  assert.deepEqual(['the guest runs', '', undefined, 'Done.'].map(sentence), ['The guest runs.', '', '', 'Done.']);
+  assert.deepEqual([{ next: 'nothing is to be done' }, { next: 'virtctl start x' }, undefined].map(nextStep), ['', 'virtctl start x', '']);
 });
 
 test('after a stream closed', () => {

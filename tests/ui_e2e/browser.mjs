@@ -3,12 +3,13 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import net from 'node:net';
 import path from 'node:path';
 
 const { UI_BASE, UI_TOKEN, UI_VENDOR, UI_CHROMIUM = '/usr/bin/chromium', UI_SHOTS } = process.env;
 export const { chromium } = createRequire(path.join(UI_VENDOR, 'x.js'))(path.join(UI_VENDOR, 'playwright-core'));
 export const base = UI_BASE;
-export const DEADLINE_MS = 120_000;
+export const DEADLINE_MS = Number(process.env.UI_DEADLINE_MS ?? 120_000);
 const AXE = path.join(UI_VENDOR, 'axe-core/axe.min.js');
 
 export const launch = (...more) => chromium.launch({ executablePath: UI_CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage', ...more] });
@@ -36,8 +37,8 @@ export async function noFaults(page) {
   assert.deepEqual(page.faults, []);
 }
 
-export async function signIn(page, hash = '#/vms', token = UI_TOKEN) {
-  await page.goto(`${base}${hash}`);
+export async function signIn(page, hash = '#/vms', token = UI_TOKEN, at = base) {
+  await page.goto(`${at}${hash}`);
   await page.getByLabel('Token').fill(token);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('navigation', { name: 'Pages' }).waitFor();
@@ -76,6 +77,20 @@ export async function accessibility(page, name) {
   const grave = result.value.filter(one => one.impact === 'serious' || one.impact === 'critical');
   console.log(`axe ${name}: ${result.value.length} findings, ${grave.length} serious`, result.value.filter(one => !grave.includes(one)).map(one => one.id).join(' '));
   return grave.map(one => ({ page: name, ...one }));
+}
+
+/** A relay to the server whose connections can be cut: {base, cut(), mend(), close()}. While it is cut it refuses new ones. */
+export async function relay() {
+  const target = new URL(base), open = new Set();
+  let isCut = false;
+  const server = net.createServer(socket => {
+    if (isCut) { socket.destroy(); return; }
+    const other = net.connect(Number(target.port), target.hostname);
+    for (const one of [socket, other]) { open.add(one); one.on('error', () => {}); one.on('close', () => { open.delete(one); socket.destroy(); other.destroy(); }); }
+    socket.pipe(other).pipe(socket);
+  });
+  await new Promise(done => server.listen(0, '127.0.0.1', done));
+  return { base: `https://127.0.0.1:${server.address().port}${target.pathname}`, cut() { isCut = true; open.forEach(one => one.destroy()); }, mend() { isCut = false; }, close() { server.close(); open.forEach(one => one.destroy()); } };
 }
 
 /** Runs a test and ends the browser, whatever happens. A picture of the last page tells what was wrong. */

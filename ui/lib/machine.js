@@ -51,7 +51,7 @@ export function conditionsOf(...objects) {
 
 /** Events and moments of a story as one time line, the newest first. */
 export function timeline(moments, events, max = 100) {
-  const rows = [...(moments ?? []).map(one => ({ time: one.time, text: one.text, tone: /fail|error|refus|crash/i.test(one.text) ? 'bad' : 'quiet', kind: one.kind ?? '' })),
+  const rows = [...(moments ?? []).map(one => ({ time: one.time, text: one.text.replace(/^event /, ''), tone: /fail|error|refus|crash/i.test(one.text) ? 'bad' : 'quiet', kind: one.kind ?? '' })),
     ...(events ?? []).map(event => ({ time: event.lastTimestamp ?? event.eventTime ?? event.firstTimestamp ?? event.metadata?.creationTimestamp, text: `${event.reason}: ${event.message ?? ''}`, tone: event.type === 'Warning' ? 'bad' : 'quiet', kind: event.involvedObject?.kind ?? '', count: event.count ?? 1 }))];
   const seen = new Set();
   // The story tells of events too: one line for what is the same.

@@ -12,6 +12,12 @@ export function requestWords(spec) {
   return spec.verb === 'get' ? `open ${spec.subresource} of ${what}` : `${spec.subresource} ${what}`;
 }
 
+/** What the server tells as a part of a sentence, as one. */
+export const sentence = text => !text ? '' : `${text[0].toUpperCase()}${text.slice(1)}${/[.!?:]$/.test(text) ? '' : '.'}`;
+
+/** What to do next, or '' when that is nothing. */
+export const nextStep = told => !told?.next || /^nothing\b/.test(told.next) ? '' : told.next;
+
 export const codeTone = code => code < 300 ? 'good' : code === 409 || code === 429 ? 'warn' : code >= 400 ? 'bad' : 'quiet';
 
 /** [{title, lines: [text], tone}], four of them. */

@@ -38,7 +38,7 @@ export const toYaml = value => `${isScalar(value) ? scalar(value, '') : write(va
 
 /** An object as people edit it: without what the server alone writes. */
 export function editable(object) {
-  const { managedFields, ...metadata } = object.metadata ?? {};
+  const { managedFields, uid, generation, creationTimestamp, ...metadata } = object.metadata ?? {};
   const { status, ...rest } = object;
   return { ...rest, metadata };
 }

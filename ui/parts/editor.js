@@ -8,7 +8,7 @@ import { statusMark } from './status.js';
 
 const CHECK_MS = 350, COLOURED_LINES_MAX = 3000, TEXT_MAX = 256 << 10;
 
-/** options: {label, kind: {group, version, kind} for help, onChange(text)} */
+/** options: {label, onChange(text), onFindings(findings), prepare(text): what is checked, with the same lines} */
 export class Editor {
   findings = [];
   #timer = 0;
@@ -25,7 +25,7 @@ export class Editor {
     this.paint = h('pre', { class: 'code paint', 'aria-hidden': 'true' });
     this.gutter = h('div', { class: 'gutter', 'aria-hidden': 'true' });
     this.list = h('div', { class: 'findings', id: `${id}-findings`, role: 'status', 'aria-live': 'polite' });
-    this.help = h('aside', { class: 'fieldhelp', 'aria-label': 'Field help' });
+    this.help = h('aside', { class: 'fieldhelp', 'aria-label': 'Field help', tabindex: '0' });
     this.element = h('div', { class: 'editor' }, h('div', { class: 'editor-main' }, h('div', { class: 'editor-box' }, this.gutter, h('div', { class: 'editor-text' }, this.paint, this.area)), this.list), this.help);
     this.#colour();
     this.#moved();
@@ -62,7 +62,7 @@ export class Editor {
     const asked = this.#asked += 1;
     if (new Blob([this.value]).size > TEXT_MAX) return this.#show([{ line: 1, column: 1, field: '', rule: '', severity: 'error', message: 'The text is larger than 256 KiB; use kubectl for it.' }]);
     try {
-      const { findings } = await post('/ui/api/check', this.value, { type: 'text/plain', signal: this.#check.signal });
+      const { findings } = await post('/ui/api/check', this.options.prepare?.(this.value) ?? this.value, { type: 'text/plain', signal: this.#check.signal });
       if (asked === this.#asked) this.#show(findings ?? []);
     } catch (error) {
       if (asked === this.#asked && !this.#check.signal.aborted) this.#show([], error);

@@ -1,6 +1,7 @@
 // One VM: the head with its status and actions, and the tabs below it.
 import { get, resourcePath, uiPath } from '../client/client.js';
 import { vmLink } from '../lib/route.js';
+import { nextStep, sentence } from '../lib/story.js';
 import { ActionBar } from '../parts/action_bar.js';
 import { fill, h, text } from '../parts/dom.js';
 import { icon } from '../parts/icons.js';
@@ -67,7 +68,7 @@ export function vmView(route) {
 
   function showVerdict() {
     const told = model.story?.verdict;
-    fill(verdict, told?.text ? [h('span', {}, told.text), told.next ? h('span', { class: 'next' }, ' Next: ', told.next) : null] : null);
+    fill(verdict, told?.text ? [h('span', {}, sentence(told.text)), nextStep(told) ? h('span', { class: 'next' }, ' Next: ', nextStep(told)) : null] : null);
   }
 
   function show() {

@@ -4,6 +4,7 @@ import { age, bytes, clock, percent } from '../lib/format.js';
 import { conditionsOf, disksOf, networksOf, timeline } from '../lib/machine.js';
 import { pointOf, recent } from '../lib/rates.js';
 import { memoryText, vcpus } from '../lib/rows.js';
+import { nextStep, sentence } from '../lib/story.js';
 import { plainTable } from '../parts/bar.js';
 import { fill, h } from '../parts/dom.js';
 import { Graph } from '../parts/graph.js';
@@ -14,7 +15,7 @@ const SAMPLE_MS = 2000, KEPT_SECONDS = 150, POINTS_MAX = 200, EVENTS_MS = 5000;
 const card = (title, ...children) => h('section', { class: 'card' }, h('h2', {}, title), children);
 
 export function overviewTab(model) {
-  const facts = h('dl', { class: 'facts' }), conditions = h('div', {}), disks = h('div', {}), networks = h('div', {}), line = h('ol', { class: 'timeline' }), also = h('ul', { class: 'verdicts' });
+  const facts = h('dl', { class: 'facts' }), conditions = h('div', {}), disks = h('div', {}), networks = h('div', {}), line = h('ol', { class: 'timeline', tabindex: '0', 'aria-label': 'History' }), also = h('ul', { class: 'verdicts' });
   const graphs = [
     new Graph('CPU', [{ key: 'cpu', title: 'used', colour: 'series-a' }], { print: value => percent(value), least: 1, most: () => state.vcpus }),
     new Graph('Memory', [{ key: 'memory', title: 'used', colour: 'series-a' }], { print: bytes, least: 16 << 20, base: 2, most: () => state.memory }),
@@ -39,7 +40,7 @@ export function overviewTab(model) {
     fill(conditions, plainTable('Conditions', ['Condition', 'Status', 'Why', 'Since'], conditionsOf(vm, vmi).map(one => [one.type, statusMark(one.status, one.tone), [one.reason, one.message].filter(Boolean).join(': '), one.since ? age(one.since, now) : '']), 'None.'));
     fill(disks, plainTable('Disks', ['Name', 'Device', 'Bus', 'Source', 'In the guest', 'Size'], disksOf(spec, vmi?.status).map(one => [one.name, one.device + (one.hotplugged ? ' (hotplugged)' : ''), one.bus, one.claim ? h('a', { href: `#/storage?claim=${encodeURIComponent(one.claim)}` }, one.source) : one.source, one.target, one.size]), 'It has no disks.'));
     fill(networks, plainTable('Networks', ['Name', 'Binding', 'Network', 'Addresses', 'MAC', 'Link'], networksOf(spec, vmi?.status).map(one => [one.name, one.binding, one.network, one.addresses.join(', '), h('code', {}, one.mac), one.link]), 'It has no networks.'));
-    fill(also, (model.story?.verdicts ?? []).slice(1).map(one => h('li', {}, one.text, one.next ? h('span', { class: 'muted' }, ` Next: ${one.next}`) : null)));
+    fill(also, (model.story?.verdicts ?? []).slice(1).map(one => h('li', {}, sentence(one.text), nextStep(one) ? h('span', { class: 'muted' }, ` Next: ${nextStep(one)}`) : null)));
     also.hidden = also.children.length === 0;
     state.vcpus = vcpus(spec?.domain);
     showLine();

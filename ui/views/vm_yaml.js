@@ -9,6 +9,9 @@ import { fill, h, text } from '../parts/dom.js';
 import { notice } from '../parts/status.js';
 import { toast } from '../parts/toast.js';
 
+// The check judges a manifest as one that is created, which has no version yet. Lines keep their numbers.
+const asNew = text => text.replace(/^ {2}resourceVersion: .*$/m, '');
+
 export function yamlTab(model) {
   const holder = h('div', {}), hint = h('span', { class: 'muted', role: 'status' }), problem = h('div', {});
   const save = h('button', { class: 'primary', onclick: () => review() }, 'Review and save'), discard = h('button', { onclick: () => begin() }, 'Discard changes');
@@ -20,7 +23,7 @@ export function yamlTab(model) {
     resource = model.vm ? 'virtualmachines' : 'virtualmachineinstances';
     original = toYaml(editable(object));
     editor?.end();
-    editor = new Editor(original, { label: `YAML of ${model.name}`, onChange: changed });
+    editor = new Editor(original, { label: `YAML of ${model.name}`, onChange: changed, prepare: asNew });
     fill(holder, editor.element);
     fill(problem);
     changed();

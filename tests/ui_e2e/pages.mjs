@@ -1,0 +1,218 @@
+// Every page on simulated nodes: accessibility in light and dark, the keyboard alone, phone width, what happens to scripts stored in fields,
+// the editor with findings, difference and conflict, actions for many, and a watch that is cut.
+import assert from 'node:assert/strict';
+import { accessibility, base, go, newPage, noFaults, relay, run, shot, signIn, until } from './browser.mjs';
+
+const HEADERS = { 'X-Virtgate-UI': '1', 'Content-Type': 'application/json' };
+const VMS = '/apis/kubevirt.io/v1/namespaces/default/virtualmachines';
+const SCRIPT = '"><script>window.ran=1</script><img src=x onerror="window.ran=1">';
+
+/** A request as the page makes it: with the cookie of the session. */
+const ask = (page, method, path, body, type) => page.evaluate(async ([method_, path_, body_, headers]) => {
+  const answer = await fetch(path_, { method: method_, headers, body: body_ === null ? undefined : JSON.stringify(body_) });
+  return { code: answer.status, object: await answer.json().catch(() => null) };
+}, [method, path, body ?? null, { ...HEADERS, ...(type ? { 'Content-Type': type } : {}) }]);
+
+const vm = (name, more = {}) => ({ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', metadata: { name, ...more.metadata }, spec: { runStrategy: 'Always', template: { metadata: { annotations: { 'simulated.virtgate.io/boot': '100ms', 'simulated.virtgate.io/shutdown': '100ms', ...more.annotations } }, spec: {
+  domain: { memory: { guest: '64Mi' }, devices: { interfaces: [{ name: 'default', masquerade: {} }] } }, networks: [{ name: 'default', pod: {} }], volumes: [{ name: 'root', containerDisk: { image: more.image ?? 'example/disk:1' } }, ...(more.volumes ?? [])] } }, ...more.spec } });
+
+const PAGES = [['vms', '#/vms', '.table .row'], ['vm', '#/vms/default/demo', '.timeline li'], ['screens', '#/vms/default/demo/screens', '.pane[aria-label=Console][data-state=open]'], ['yaml', '#/vms/default/demo/yaml', '.findings .status'],
+  ['vm-requests', '#/vms/default/demo/requests', '.table .row'], ['create', '#/create', '.findings .status'], ['requests', '#/requests', '.table .row'], ['nodes', '#/nodes', '.cards .card'], ['storage', '#/storage', 'table.plain'], ['about', '#/about', 'details']];
+
+async function pagesIn(browser, colorScheme, viewport, name) {
+  const page = await newPage(browser, { colorScheme, viewport });
+  await page.goto(base);
+  await page.getByLabel('Token').waitFor();
+  const found = await accessibility(page, `login ${name}`);
+  await signIn(page);
+  for (const [title, hash, shown] of PAGES) {
+    await go(page, hash);
+    await page.locator(shown).first().waitFor();
+    await page.waitForFunction(() => !document.querySelector('.actionbar') || document.querySelector('.actionbar .act').title !== undefined);
+    await shot(page, `${title}-${name}`);
+    found.push(...await accessibility(page, `${title} ${name}`));
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth + Math.max(0, document.getElementById('main').scrollWidth - document.getElementById('main').clientWidth));
+    assert.ok(wide <= 1, `${title} ${name} is ${wide} pixels wider than the window`);
+  }
+  // A dialog, too.
+  await go(page, '#/vms/default/demo');
+  await page.locator('[data-action=stop][aria-disabled=false]').click();
+  await page.getByRole('dialog').getByText('spec.runStrategy to Halted').waitFor();
+  await shot(page, `dialog-${name}`);
+  found.push(...await accessibility(page, `dialog ${name}`));
+  await page.keyboard.press('Escape');
+  await noFaults(page);
+  await page.context().close();
+  return found;
+}
+
+async function refusedTokens(browser) {
+  const page = await newPage(browser);
+  await page.goto(base);
+  await page.getByLabel('Token').fill('not-a-token');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('alert').filter({ hasText: 'does not know this token' }).waitFor();
+  await page.goto(`${base}#/login/used-up-code`);
+  await page.getByRole('alert').filter({ hasText: 'not valid any more' }).waitFor();
+  assert.ok(!page.url().includes('used-up-code'));
+  await page.context().close();
+}
+
+async function keyboardAlone(browser) {
+  const page = await newPage(browser);
+  await signIn(page);
+  const table = page.getByRole('grid');
+  await page.locator('.row:not(.head)').nth(1).waitFor();
+  for (let presses = 0; presses < 40 && !(await table.evaluate(element => element === document.activeElement)); presses += 1) await page.keyboard.press('Tab');
+  assert.ok(await table.evaluate(element => element === document.activeElement), 'Tab reaches the table');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Space');
+  await page.getByText('1 selected').waitFor();
+  const active = await table.getAttribute('aria-activedescendant'), name = await page.locator(`#${active} .c-name`).innerText();
+  assert.equal(await page.locator(`#${active}`).getAttribute('aria-selected'), 'true');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name, level: 1 }).waitFor();
+  await page.getByRole('tab', { name: 'Overview' }).focus();
+  await page.keyboard.press('ArrowRight');
+  await page.getByRole('tab', { name: 'Screen and console', selected: true }).waitFor();
+  await page.keyboard.press('ArrowRight');
+  await page.getByLabel(/^YAML of/).focus();
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Tab');
+  assert.ok(!(await page.getByLabel(/^YAML of/).evaluate(element => element === document.activeElement)), 'the editor can be left by keys');
+  await noFaults(page);
+  await page.context().close();
+}
+
+async function storedScripts(browser) {
+  const page = await newPage(browser);
+  await signIn(page);
+  const cloud = { name: 'cloud', cloudInitNoCloud: { userData: SCRIPT } };
+  const made = await ask(page, 'POST', VMS, vm('scripted', { metadata: { annotations: { note: SCRIPT, description: SCRIPT }, labels: { app: 'x' } }, image: 'example/x"><script>window.ran=1</script>:1', volumes: [cloud], annotations: { note: SCRIPT }, spec: {} }));
+  if (made.code !== 201) console.log('with a script in the image:', made.code, made.object?.message);
+  if (made.code !== 201) assert.equal((await ask(page, 'POST', VMS, vm('scripted', { metadata: { annotations: { note: SCRIPT, description: SCRIPT } }, volumes: [cloud], annotations: { note: SCRIPT } }))).code, 201);
+  // What a node or a controller reports is as little to be trusted: conditions, events, addresses, names of the guest's system.
+  await until('there is a VMI', async () => (await ask(page, 'GET', '/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances/scripted')).code === 200);
+  await until('its VM has a condition with a script', async () => (await ask(page, 'PATCH', `${VMS}/scripted/status`, { status: { conditions: [{ type: 'Failure', status: 'True', reason: SCRIPT, message: SCRIPT }], printableStatus: SCRIPT } }, 'application/merge-patch+json')).code < 300);
+  const event = await ask(page, 'POST', '/api/v1/namespaces/default/events', { apiVersion: 'v1', kind: 'Event', metadata: { name: 'scripted.1' }, involvedObject: { kind: 'VirtualMachine', name: 'scripted', namespace: 'default' }, reason: SCRIPT, message: SCRIPT, type: 'Warning', lastTimestamp: new Date().toISOString(), source: { component: SCRIPT } });
+  assert.equal(event.code, 201, JSON.stringify(event));
+  const refused = await ask(page, 'POST', VMS, vm(`x${SCRIPT}`));
+  assert.equal(refused.code, 422);
+  for (const hash of ['#/vms', '#/vms/default/scripted', '#/vms/default/scripted/yaml', '#/vms/default/scripted/requests', '#/requests', '#/storage', `#/vms/default/${encodeURIComponent(SCRIPT)}`, `#/vms?search=${encodeURIComponent(SCRIPT)}`, `#/requests/default/${encodeURIComponent(SCRIPT)}`, `#/${encodeURIComponent(SCRIPT)}`]) {
+    await go(page, hash);
+    await page.waitForTimeout(600);
+    assert.equal(await page.evaluate(() => window.ran), undefined, hash);
+    assert.equal(await page.evaluate(() => [...document.querySelectorAll('script')].length), 1, hash);
+    assert.equal(await page.evaluate(() => document.querySelectorAll('img[onerror], img[src=x]').length), 0, hash);
+  }
+  await go(page, '#/vms/default/scripted');
+  await page.locator('.timeline').getByText('window.ran=1').first().waitFor();  // shown as the text that it is
+  await go(page, '#/vms/default/scripted/yaml');
+  await page.locator('.editor .paint').getByText('window.ran=1').first().waitFor();
+  await shot(page, 'scripts');
+  assert.equal(await page.evaluate(() => window.ran), undefined);
+  await noFaults(page);
+  await ask(page, 'DELETE', `${VMS}/scripted`);
+  await page.context().close();
+}
+
+async function editing(browser) {
+  const page = await newPage(browser);
+  await signIn(page);
+  await go(page, '#/vms/default/demo/yaml');
+  const editor = page.getByLabel('YAML of demo');
+  await editor.waitFor();
+  const text = await editor.inputValue();
+
+  // A finding stands at its line, with its rule, and help beside it.
+  const wrong = text.replace(/name: root/, 'name: nothing');
+  await editor.fill(wrong);
+  await page.locator('.finding.error').first().waitFor();
+  const finding = await page.locator('.finding.error').first().innerText();
+  assert.match(finding, /line \d+/);
+  assert.match(finding, /[A-Z]+-\d+/);
+  const line = Number(/line (\d+)/.exec(finding)[1]);
+  assert.ok((await page.locator('.gutter span').nth(line - 1).getAttribute('class')).includes('error'));
+  await page.locator('.finding.error').first().click();
+  await page.locator('.fieldhelp').getByText('spec.', { exact: false }).first().waitFor();
+  await shot(page, 'findings');
+
+  // Saving shows the difference; somebody else was faster: a conflict, which can be resolved.
+  const mine = text.replace(/^( {2}name: demo)$/m, '$1\n  labels:\n    edited: here');
+  await editor.fill(mine);
+  await ask(page, 'PATCH', `${VMS}/demo`, { metadata: { annotations: { other: 'somebody' } } }, 'application/merge-patch+json');
+  await page.getByRole('button', { name: 'Review and save' }).click();
+  await page.getByRole('dialog').getByText('Somebody else changed this VM meanwhile.').waitFor();
+  assert.deepEqual(await page.locator('.diff .added code').allInnerTexts(), ['  labels:', '    edited: here']);
+  await shot(page, 'conflict');
+  await page.getByRole('button', { name: /Take over the newer version/ }).click();
+  await page.getByRole('button', { name: 'Review and save' }).click();
+  await page.getByRole('dialog').getByText('The server would accept this.').waitFor();
+  assert.ok((await page.locator('.diff .removed code').allInnerTexts()).some(one => one.includes('other: somebody')), 'what saving undoes is shown');
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+  await until('it is saved', async () => (await ask(page, 'GET', `${VMS}/demo`)).object.metadata.labels?.edited === 'here');
+  await noFaults(page);
+  await page.context().close();
+}
+
+async function many(browser) {
+  const page = await newPage(browser);
+  await signIn(page);
+  for (const name of ['many-1', 'many-2', 'many-3']) assert.equal((await ask(page, 'POST', VMS, vm(name, { metadata: { labels: { group: 'many' } } }))).code, 201);
+  await page.getByLabel('Labels').fill('group=many');
+  await page.getByText('3 of').waitFor();
+  await until('all run', async () => (await page.locator('.row:not(.head) .status').allInnerTexts()).every(one => one === 'Running'));
+  await page.getByLabel('Select all shown').click();
+  await page.getByText('3 selected').waitFor();
+  await page.locator('[data-action=stop][aria-disabled=false]').click();
+  await page.getByText('All 3 would be accepted').waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Stop' }).click();
+  await until('all stopped, seen by the watch', async () => { const found = await page.locator('.row:not(.head) .status').allInnerTexts(); return found.length === 3 && found.every(one => one === 'Stopped'); });
+  assert.equal(await page.locator('[data-action=stop]').getAttribute('aria-disabled'), 'true', 'what does not apply cannot be pressed');
+  assert.match(await page.locator('[data-action=stop]').getAttribute('title'), /Only VMs that run/);
+  await page.locator('[data-action=delete][aria-disabled=false]').click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('No VM matches.').waitFor();
+  await noFaults(page);
+  await page.context().close();
+}
+
+// The connection goes, things change, and the page has them afterwards.
+async function cutWatch(browser) {
+  const page = await newPage(browser), wire = await relay();
+  await signIn(page, '#/vms', undefined, wire.base);
+  await page.locator('.row:not(.head)').first().waitFor();
+  wire.cut();
+  await page.locator('.side').getByText('Reconnecting').waitFor();
+  const other = await newPage(browser);
+  await signIn(other);
+  await ask(other, 'POST', VMS, vm('while-away'));
+  wire.mend();
+  await page.locator('.row', { hasText: 'while-away' }).waitFor();
+  await page.locator('.side').getByText('Live').waitFor();
+  await ask(other, 'DELETE', `${VMS}/while-away`);
+  await page.locator('.row', { hasText: 'while-away' }).waitFor({ state: 'detached' });
+  await other.context().close();
+  await page.context().close();
+  wire.close();
+}
+
+const only = process.env.UI_ONLY?.split(',');
+const wanted = name => !only || only.includes(name);
+await run(async browser => {
+  if (wanted('tokens')) await refusedTokens(browser);
+  const first = await newPage(browser);
+  await signIn(first);
+  const made = await ask(first, 'POST', VMS, vm('demo'));
+  assert.ok([201, 409].includes(made.code), JSON.stringify(made));
+  await first.locator('.row', { hasText: 'demo' }).getByText('Running').first().waitFor();
+  await first.context().close();
+  for (const [name, test] of [['keyboard', keyboardAlone], ['many', many], ['scripts', storedScripts], ['editing', editing], ['cut', cutWatch]]) {
+    if (!wanted(name)) continue;
+    await test(browser);
+    console.log(`${name}: good`);
+  }
+  if (!wanted('pages')) return;
+  const found = [...await pagesIn(browser, 'light', { width: 1360, height: 860 }, 'light'), ...await pagesIn(browser, 'dark', { width: 1360, height: 860 }, 'dark'), ...await pagesIn(browser, 'light', { width: 390, height: 800 }, 'phone')];
+  assert.deepEqual(found, [], JSON.stringify(found, null, 1));
+});
