@@ -49,7 +49,7 @@ test('rates come from two samples', () => {
 });
 
 test('what a dry run tells', () => {
-  assert.deepEqual(planWords([{ object: 'vms/a', patch: [{ op: 'test', path: '/spec/runStrategy', value: 'Always' }, { op: 'replace', path: '/spec/runStrategy', value: 'Halted' }] }, { call: 'PUT', path: '/v1/x/pause' }, { object: 'm', create: { kind: 'VirtualMachineInstanceMigration', metadata: { generateName: 'mig-' } } }]),
+  assert.deepEqual(planWords([{ object: 'kubevirt.io/v1/namespaces/default/vms/a', patch: [{ op: 'test', path: '/spec/runStrategy', value: 'Always' }, { op: 'replace', path: '/spec/runStrategy', value: 'Halted' }] }, { call: 'PUT', path: '/v1/x/pause' }, { object: 'm', create: { kind: 'VirtualMachineInstanceMigration', metadata: { generateName: 'mig-' } } }]),
     ['Change vms/a: set spec.runStrategy to Halted', 'Call the node: PUT pause', 'Create VirtualMachineInstanceMigration mig-']);
   assert.deepEqual(planWords(undefined), []);
   const groups = grouped([{ name: 'a', ok: true, text: 'Change vms/a: x' }, { name: 'b', ok: true, text: 'Change vms/b: x' }, { name: 'c', ok: false, text: 'vm "c" not found' }]);

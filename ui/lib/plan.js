@@ -16,7 +16,7 @@ function patchWords(patch) {
 export function planWords(would) {
   return (would ?? []).flatMap(row => {
     if (row.call) return [`Call the node: ${row.call} ${row.path.split('/').slice(-1)[0]}`];
-    const object = [row.object, row.subresource].filter(Boolean).join('/');
+    const object = [(row.object ?? '').split('/').slice(-2).join('/'), row.subresource].filter(Boolean).join('/');
     if (row.patch !== undefined) return patchWords(row.patch).map(words => `Change ${object}: ${words}`);
     if (row.create !== undefined) return [`Create ${row.create?.kind ?? 'an object'} ${row.create?.metadata?.name ?? row.create?.metadata?.generateName ?? ''}`.trim()];
     if (row.delete !== undefined) return [`Delete ${object}`];

@@ -139,6 +139,6 @@ export class Editor {
 /** Both texts, what changed marked: for reviews before saving. */
 export function diffView(lines) {
   const sign = { same: ' ', added: '+', removed: '−', gap: '' };
-  return h('div', { class: 'diff', role: 'region', 'aria-label': 'What changes', tabindex: '0' }, lines.map(line => line.kind === 'gap' ? h('div', { class: 'gap' }, `${line.count} unchanged lines`)
+  return h('div', { class: 'diff', role: 'region', 'aria-label': 'What changes', tabindex: '0' }, lines.map(line => line.kind === 'gap' ? h('div', { class: 'gap' }, `${line.count} unchanged ${line.count === 1 ? 'line' : 'lines'}`)
     : h('div', { class: line.kind }, h('span', { class: 'sign', 'aria-label': line.kind === 'same' ? null : line.kind }, sign[line.kind]), text(h('code', {}), line.text || ' '))));
 }

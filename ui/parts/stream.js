@@ -41,7 +41,7 @@ export class Stream {
     if (next === 'taken') this.handlers.state('taken', 'Somebody else opened this and took it over.');
     else if (next === 'ended') this.handlers.state('ended', this.handlers.running() ? 'It cannot be opened. See whether you may, and whether the VM has one.' : 'The guest does not run.');
     else {
-      this.handlers.state('waiting', 'The connection is lost; trying again…');
+      this.handlers.state('waiting', wasOpen ? 'The connection is lost; trying again…' : 'It cannot be opened yet; trying again…');
       this.#timer = setTimeout(() => this.connect(), waitMs(this.#failures));
       this.#failures += 1;
     }

@@ -50,7 +50,7 @@ async function carryOut(action, row) {
 
 const names = list => list.length <= NAMES_SHOWN ? list.join(', ') : `${list.slice(0, NAMES_SHOWN).join(', ')} and ${list.length - NAMES_SHOWN} more`;
 
-const outcomes = results => h('ul', { class: 'outcomes' }, grouped(results).map(group => h('li', {}, statusMark(group.ok ? group.outcome : `Refused: ${group.outcome}`, group.ok ? 'good' : 'bad'), h('p', { class: 'muted' }, names(group.names)))));
+const outcomes = results => h('ul', { class: 'outcomes' }, grouped(results).map(group => h('li', {}, statusMark(group.ok ? group.outcome : `Refused: ${group.outcome}`, group.ok ? 'good' : 'bad'), results.length > 1 ? h('p', { class: 'muted' }, names(group.names)) : null)));
 
 /** Opens the dialog. Resolves with the results when something was done. */
 export async function act(action, rows) {

@@ -22,7 +22,7 @@ export function overviewTab(model) {
     new Graph('Network', [{ key: 'netIn', title: 'in', colour: 'series-a' }, { key: 'netOut', title: 'out', colour: 'series-b' }], { print: value => `${bytes(value)}/s`, least: 1024, base: 2 }),
     new Graph('Disk', [{ key: 'diskRead', title: 'read', colour: 'series-a' }, { key: 'diskWrite', title: 'write', colour: 'series-b' }], { print: value => `${bytes(value)}/s`, least: 1024, base: 2 }),
   ];
-  const note = h('p', { class: 'muted' }, 'Waiting for figures from the node…');
+  const box = h('div', { class: 'graphs', hidden: true }, graphs.map(graph => graph.element)), note = h('p', { class: 'muted' }, 'Waiting for figures from the node…');
   const state = { points: [], last: null, vcpus: 1, memory: NaN, events: [] };
   const end = new AbortController();
 
@@ -53,7 +53,7 @@ export function overviewTab(model) {
 
   async function sample() {
     if (document.visibilityState === 'hidden') return;
-    if (model.vmi?.status?.phase !== 'Running') { note.textContent = model.vmi || model.vm ? 'Figures come when the guest runs.' : ''; state.last = null; return; }
+    if (model.vmi?.status?.phase !== 'Running') { note.textContent = model.vmi || model.vm ? 'Figures come when the guest runs.' : ''; state.last = null; state.points = []; box.hidden = true; return; }
     try {
       const now = await get(uiPath('stats', 'namespaces', model.namespace, 'virtualmachineinstances', model.name), { signal: end.signal, quiet: true });
       const point = state.last ? pointOf(state.last, now) : null;
@@ -63,6 +63,7 @@ export function overviewTab(model) {
       state.vcpus = now.cpu?.vcpus || state.vcpus;
       state.memory = now.memory?.availableBytes || NaN;
       note.textContent = '';
+      box.hidden = false;
       graphs.forEach(graph => graph.draw(state.points, Date.parse(now.time)));
     } catch (error) {
       if (!end.signal.aborted) note.textContent = error.code === 404 ? 'This server gives no figures of guests.' : `No figures: ${error.message}`;
@@ -86,7 +87,7 @@ export function overviewTab(model) {
   loadEvents();
   setTimeout(sample, 300);
   return {
-    element: h('div', { class: 'overview' }, also, h('div', { class: 'columns' }, card('Facts', facts), h('section', { class: 'card' }, h('h2', {}, 'Live'), note, h('div', { class: 'graphs' }, graphs.map(graph => graph.element)))),
+    element: h('div', { class: 'overview' }, also, h('div', { class: 'columns' }, card('Facts', facts), h('section', { class: 'card' }, h('h2', {}, 'Live'), note, box)),
       card('Conditions', conditions), card('Disks', disks), card('Networks', networks), card('History', line)),
     end() { end.abort(); timers.forEach(clearInterval); model.listeners.delete(show); },
   };

@@ -1,0 +1,50 @@
+// Ten thousand VMs that change two hundred times a second: how smooth the list scrolls, and what memory the page takes.
+// The changes come from outside (ui_e2e_test.py). Prints figures, and ends with an error when a bound is not held.
+import assert from 'node:assert/strict';
+import { newPage, noFaults, run, shot, signIn, until } from './browser.mjs';
+
+const { UI_VMS = '10000', UI_SECONDS = '10', UI_FPS_MIN = '50', UI_HEAP_MIB_MAX = '250' } = process.env;
+
+const heapMib = async session => { await session.send('HeapProfiler.collectGarbage'); const { usedSize } = await session.send('Runtime.getHeapUsage'); return usedSize / 2 ** 20; };
+
+/** Scrolls through the list for so many seconds: a step of some rows in each frame. How long frames took. */
+const scroll = (page, seconds) => page.evaluate(wanted => new Promise(done => {
+  const table = document.querySelector('.table.vms'), times = [], began = performance.now();
+  let last = began, down = 1;
+  requestAnimationFrame(function frame(now) {
+    times.push(now - last);
+    last = now;
+    table.scrollTop += 90 * down;
+    if (table.scrollTop <= 0 || table.scrollTop + table.clientHeight >= table.scrollHeight - 1) down = -down;
+    if (now - began < wanted * 1000) requestAnimationFrame(frame);
+    else done({ frames: times.length - 1, seconds: (now - began) / 1000, worst: Math.max(...times.slice(2)), late: times.slice(2).filter(one => one > 34).length });
+  });
+}), seconds);
+
+await run(async browser => {
+  const page = await newPage(browser);
+  const session = await page.context().newCDPSession(page);
+  const began = Date.now();
+  await signIn(page);
+  await until('all VMs are listed', async () => (await page.locator('.summary').innerText()).replace(/\D/g, '') === UI_VMS, 120_000);
+  console.log(`listed ${UI_VMS} VMs in ${((Date.now() - began) / 1000).toFixed(1)} s; rows in the document: ${await page.locator('.vms .window .row').count()}`);
+  assert.ok(await page.locator('.vms .window .row').count() < 80, 'only the rows in sight exist');
+
+  // Changes are coming: what is shown follows them.
+  await page.evaluate(() => {
+    window.changes = 0;
+    new MutationObserver(list => { window.changes += list.length; }).observe(document.querySelector('.vms .window'), { subtree: true, childList: true, characterData: true, attributes: true });
+  });
+  const still = await scroll(page, 2);
+  const result = await scroll(page, Number(UI_SECONDS)), fps = result.frames / result.seconds;
+  console.log(`scrolling under changes: ${fps.toFixed(1)} frames a second, worst frame ${result.worst.toFixed(0)} ms, ${result.late} of ${result.frames} later than 34 ms (warm-up ${(still.frames / still.seconds).toFixed(1)})`);
+  const heap = await heapMib(session), { metrics } = await session.send('Performance.enable').then(() => session.send('Performance.getMetrics'));
+  const metric = name => metrics.find(one => one.name === name)?.value;
+  console.log(`heap of the page after collection: ${heap.toFixed(1)} MiB; nodes ${metric('Nodes')}, listeners ${metric('JSEventListeners')}`);
+  await page.getByLabel('Search VMs').fill('vm-0099');
+  await page.getByText('10 of').waitFor();
+  await shot(page, 'fleet');
+  await noFaults(page);
+  assert.ok(fps >= Number(UI_FPS_MIN), `only ${fps.toFixed(1)} frames a second`);
+  assert.ok(heap <= Number(UI_HEAP_MIB_MAX), `${heap.toFixed(0)} MiB`);
+});
