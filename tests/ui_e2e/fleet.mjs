@@ -1,6 +1,7 @@
 // Ten thousand VMs that change two hundred times a second: how smooth the list scrolls, and what memory the page takes.
 // The changes come from outside (ui_e2e_test.py). Prints figures, and ends with an error when a bound is not held.
 import assert from 'node:assert/strict';
+import os from 'node:os';
 import { newPage, noFaults, run, shot, signIn, until } from './browser.mjs';
 
 const { UI_VMS = '10000', UI_SECONDS = '10', UI_FPS_MIN = '50', UI_HEAP_MIB_MAX = '250' } = process.env;
@@ -24,6 +25,9 @@ const scroll = (page, seconds) => page.evaluate(wanted => new Promise(done => {
 await run(async browser => {
   const page = await newPage(browser);
   const session = await page.context().newCDPSession(page);
+  // CPU time of the page's main thread: on a machine that does other things too it says more than the time on the wall.
+  await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+  const metric = async name => (await session.send('Performance.getMetrics')).metrics.find(one => one.name === name)?.value;
   const began = Date.now();
   await signIn(page);
   await until('all VMs are listed', async () => (await page.locator('.summary').innerText()).replace(/\D/g, '') === UI_VMS, 120_000);
@@ -36,15 +40,18 @@ await run(async browser => {
     new MutationObserver(list => { window.changes += list.length; }).observe(document.querySelector('.vms .window'), { subtree: true, childList: true, characterData: true, attributes: true });
   });
   const still = await scroll(page, 2);
+  const taskBefore = await metric('TaskDuration');
   const result = await scroll(page, Number(UI_SECONDS)), fps = result.frames / result.seconds;
-  console.log(`scrolling under changes: ${fps.toFixed(1)} frames a second, worst frame ${result.worst.toFixed(0)} ms, ${result.late} of ${result.frames} later than 34 ms (warm-up ${(still.frames / still.seconds).toFixed(1)})`);
-  const heap = await heapMib(session), { metrics } = await session.send('Performance.enable').then(() => session.send('Performance.getMetrics'));
-  const metric = name => metrics.find(one => one.name === name)?.value;
-  console.log(`heap of the page after collection: ${heap.toFixed(1)} MiB; nodes ${metric('Nodes')}, listeners ${metric('JSEventListeners')}`);
+  const frameMs = (await metric('TaskDuration') - taskBefore) * 1000 / result.frames, busy = os.loadavg()[0] > os.availableParallelism() * 1.5;
+  console.log(`scrolling under changes: ${fps.toFixed(1)} frames a second, worst frame ${result.worst.toFixed(0)} ms, ${result.late} of ${result.frames} later than 34 ms (warm-up ${(still.frames / still.seconds).toFixed(1)}); main thread ${frameMs.toFixed(1)} ms of CPU a frame; load ${os.loadavg()[0].toFixed(1)}`);
+  const heap = await heapMib(session);
+  console.log(`heap of the page after collection: ${heap.toFixed(1)} MiB; nodes ${await metric('Nodes')}, listeners ${await metric('JSEventListeners')}`);
   await page.getByLabel('Search VMs').fill('vm-0099');
   await page.getByText('10 of').waitFor();
   await shot(page, 'fleet');
   await noFaults(page);
-  assert.ok(fps >= Number(UI_FPS_MIN), `only ${fps.toFixed(1)} frames a second`);
+  // Whoever shares the processors takes frames away; what a frame costs the page is left to be judged then.
+  if (busy) assert.ok(frameMs <= 1000 / Number(UI_FPS_MIN), `${frameMs.toFixed(1)} ms of CPU a frame`);
+  else assert.ok(fps >= Number(UI_FPS_MIN), `only ${fps.toFixed(1)} frames a second`);
   assert.ok(heap <= Number(UI_HEAP_MIB_MAX), `${heap.toFixed(0)} MiB`);
 });

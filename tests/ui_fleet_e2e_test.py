@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""The list of VMs in a real Chromium with ten thousand VMs, two hundred of which change each second: frames a second while it scrolls, and memory.
+
+VIRTGATE_LONG=1 runs it; VIRTGATE_UI_VMS is another number of VMs. VIRTGATE_BINARY names the program.
+"""
+import concurrent.futures
+import json
+import os
+import threading
+import time
+import unittest
+
+from support.browser import InBrowser, why_not
+from support.simulated import VMS, Simulated
+
+FLEET = int(os.environ.get("VIRTGATE_UI_VMS", "10000"))
+CHANGES_A_SECOND = 200
+
+
+@unittest.skipUnless(os.environ.get("VIRTGATE_LONG"), "VIRTGATE_LONG is not set")
+@unittest.skipIf(why_not(), why_not())
+class Fleet(InBrowser, Simulated):
+    nodes = 50
+
+    def test_ten_thousand_vms_that_change(self):
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            list(pool.map(self.create_some, range(4)))
+        self.until_listed()
+        stop = threading.Event()
+        changes = [threading.Thread(target=self.change, args=(part, stop), daemon=True) for part in range(4)]
+        for one in changes:
+            one.start()
+        try:
+            self.browse("fleet.mjs", UI_VMS=str(FLEET))
+        finally:
+            stop.set()
+            for one in changes:
+                one.join(30)
+        print(f"changes: {self.changed / (time.monotonic() - self.began):.0f} a second")
+
+    def create_some(self, part):
+        connection = self.one.connect()
+        headers = {**self.one.as_admin(), "Content-Type": "application/json"}
+        for number in range(part, FLEET, 4):
+            body = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": {"name": f"vm-{number:05}", "labels": {"app": f"app-{number % 20}"}}, "spec": {"runStrategy": "Halted", "template": {
+                "spec": {"domain": {"memory": {"guest": "256Mi"}, "devices": {"interfaces": [{"name": "default", "masquerade": {}}]}}, "networks": [{"name": "default", "pod": {}}],
+                         "volumes": [{"name": "root", "containerDisk": {"image": "example/disk:1"}}]}}}}
+            connection.request("POST", VMS, body=json.dumps(body), headers=headers)
+            answer = connection.getresponse()
+            answer.read()
+            self.assertEqual(answer.status, 201)
+        connection.close()
+
+    def until_listed(self):
+        self.until("all are there", lambda: self.good("GET", f"{VMS}?limit=1")["metadata"].get("remainingItemCount", 0) == FLEET - 1)
+
+    changed, began = 0, 0.0
+
+    def change(self, part, stop):
+        """A quarter of the changes: labels of one VM after the other, at their pace."""
+        connection, number = self.one.connect(), part
+        headers = {**self.one.as_admin(), "Content-Type": "application/merge-patch+json"}
+        began = Fleet.began = time.monotonic()
+        count = 0
+        while not stop.is_set():
+            connection.request("PATCH", f"{VMS}/vm-{number % FLEET:05}", body=json.dumps({"metadata": {"labels": {"turn": str(count)}}}), headers=headers)
+            answer = connection.getresponse()
+            answer.read()
+            number, count = number + 4 * 37, count + 1
+            Fleet.changed += 1
+            stop.wait(max(0.0, began + count / (CHANGES_A_SECOND / 4) - time.monotonic()))
+        connection.close()
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
