@@ -1,10 +1,12 @@
 // The page: who is signed in, which view the address names, and the frame around it.
 import { parseRoute } from './lib/route.js';
+import { openDialog } from './parts/dialog.js';
 import { fill, h, text } from './parts/dom.js';
 import { icon } from './parts/icons.js';
 import { notice } from './parts/status.js';
+import { toast } from './parts/toast.js';
 import { fleetState, onFleet, startFleet, stopFleet } from './state/fleet.js';
-import { onSession, resume, session, signOut } from './state/session.js';
+import { onSession, resume, session, signIn, signOut } from './state/session.js';
 import { applyTheme, theme, themes } from './state/settings.js';
 import { aboutView } from './views/about.js';
 import { createView } from './views/create.js';
@@ -47,6 +49,19 @@ function showConnection() {
 }
 onFleet(keys => { if (keys.has('')) showConnection(); });
 
+// A link that somebody else sent must not change who is signed in without a word.
+function askBeforeSwitch(code) {
+  openDialog('Sign in by this link?', h('p', {}, `You are signed in as ${session.user}. The link ends that session and signs in whoever asked for the link.`), { buttons: [{ title: `Stay ${session.user}`, class: 'primary', act: close => close() },
+    { title: 'Sign in by the link', act: close => { close(); signIn({ code }).catch(() => toast('This link is not valid any more: it can be used once, within five minutes.', { tone: 'bad' })); } }] });
+}
+
+// "/" goes to the search of a page, unless one is typing somewhere.
+document.addEventListener('keydown', event => {
+  if (event.key !== '/' || event.ctrlKey || event.altKey || event.metaKey || event.target.closest('input, textarea, select, dialog, .pane')) return;
+  const search = main.querySelector('input[type=search]');
+  if (search) { search.focus(); event.preventDefault(); }
+});
+
 function navigate() {
   const route = parseRoute(location.hash);
   if (!session) {
@@ -54,7 +69,7 @@ function navigate() {
     current = null;
     return fill(app, loginView(route?.view === 'login' ? route.params.code : undefined, route?.view === 'login' ? '#/vms' : location.hash).element);
   }
-  if (route?.view === 'login') { location.replace('#/vms'); return undefined; }
+  if (route?.view === 'login') { history.replaceState(null, '', '#/vms'); if (route.params.code) askBeforeSwitch(route.params.code); return navigate(); }
   if (!app.querySelector('.frame')) fill(app, frame());
   for (const link of app.querySelectorAll('nav a')) {
     if (link.dataset.section === route?.section) link.setAttribute('aria-current', 'page'); else link.removeAttribute('aria-current');

@@ -61,7 +61,7 @@ test('addresses of the page', () => {
   assert.equal(parseRoute('').view, 'vms');
   assert.equal(parseRoute('#/login/abc').params.code, 'abc');
   assert.deepEqual(parseRoute('#/vms?status=Running').query, { status: 'Running' });
-  for (const bad of ['#/nothing', '#/vms/a', '#/vms/a/b/c/d', '#/%E0%A4%A']) assert.equal(parseRoute(bad), null, bad);
+  for (const bad of ['#/nothing', '#/vms/a', '#/vms/a/b/c/d', '#/%E0%A4%A', '#/vms/default/..', '#/vms/%2e%2e/demo']) assert.equal(parseRoute(bad), null, bad);
   assert.equal(vmLink('a/b', '<x>'), '#/vms/a%2Fb/%3Cx%3E');
   assert.deepEqual(parseRoute(vmLink('a/b', '<x>')).params, { namespace: 'a/b', name: '<x>' });
   assert.equal(routeTo(['vms'], { search: 'a b', node: '' }), '#/vms?search=a+b');

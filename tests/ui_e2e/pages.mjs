@@ -58,11 +58,27 @@ async function refusedTokens(browser) {
   await page.context().close();
 }
 
+async function links(browser) {
+  const page = await newPage(browser);
+  await signIn(page);
+  await page.goto(`${base}#/login/of-somebody-else`);
+  await page.getByRole('dialog').getByText('You are signed in as').waitFor();
+  assert.ok(!page.url().includes('of-somebody-else'));
+  await page.getByRole('button', { name: /^Stay/ }).click();
+  await page.locator('.row:not(.head)').first().waitFor();
+  await go(page, '#/vms/default/..');
+  await page.getByText('There is no such page.').waitFor();
+  await noFaults(page);
+  await page.context().close();
+}
+
 async function keyboardAlone(browser) {
   const page = await newPage(browser);
   await signIn(page);
   const table = page.getByRole('grid');
   await page.locator('.row:not(.head)').nth(1).waitFor();
+  await page.keyboard.press('/');
+  assert.equal(await page.evaluate(() => document.activeElement.type), 'search');
   for (let presses = 0; presses < 40 && !(await table.evaluate(element => element === document.activeElement)); presses += 1) await page.keyboard.press('Tab');
   assert.ok(await table.evaluate(element => element === document.activeElement), 'Tab reaches the table');
   await page.keyboard.press('ArrowDown');
@@ -207,7 +223,7 @@ await run(async browser => {
   assert.ok([201, 409].includes(made.code), JSON.stringify(made));
   await first.locator('.row', { hasText: 'demo' }).getByText('Running').first().waitFor();
   await first.context().close();
-  for (const [name, test] of [['keyboard', keyboardAlone], ['many', many], ['scripts', storedScripts], ['editing', editing], ['cut', cutWatch]]) {
+  for (const [name, test] of [['keyboard', keyboardAlone], ['links', links], ['many', many], ['scripts', storedScripts], ['editing', editing], ['cut', cutWatch]]) {
     if (!wanted(name)) continue;
     await test(browser);
     console.log(`${name}: good`);

@@ -10,6 +10,8 @@ export function parseRoute(hash) {
   const [path, search = ''] = String(hash ?? '').replace(/^#\/?/, '').split('?', 2);
   let parts;
   try { parts = path.split('/').filter(Boolean).map(decodeURIComponent); } catch { return null; }
+  // Browsers take "." and ".." in a path for steps; no object is called so.
+  if (parts.some(part => part === '.' || part === '..')) return null;
   const query = Object.fromEntries(new URLSearchParams(search));
   if (parts.length === 0) return { view: 'vms', params: {}, query, section: 'vms' };
   for (const [view, names, section = view] of ROUTES) {

@@ -11,10 +11,15 @@ export class Graph {
     this.canvas = h('canvas', { 'aria-hidden': 'true' });
     this.values = lines.map(line => h('span', { class: 'value' }));
     this.top = h('span', { class: 'axis', 'aria-hidden': 'true' });
+    this.plot = h('div', { class: 'plot' }, this.canvas, this.top);
+    this.note = h('p', { class: 'muted' });
     this.element = h('figure', { class: 'graph' }, h('figcaption', {}, h('span', { class: 'graph-title' }, title),
       h('span', { class: 'legend' }, lines.map((line, at) => h('span', { class: 'entry' }, h('i', { class: `swatch ${line.colour}`, 'aria-hidden': 'true' }), lines.length > 1 ? h('span', { class: 'muted' }, line.title) : null, this.values[at])))),
-    h('div', { class: 'plot' }, this.canvas, this.top));
+    this.plot, this.note);
   }
+
+  /** Something else in place of the lines: why there are none. */
+  say(message) { this.plot.hidden = Boolean(message); text(this.note, message); }
 
   draw(points, nowMs) {
     const newest = points.at(-1);

@@ -8,7 +8,7 @@ import { icon } from '../parts/icons.js';
 import { notice, statusMark } from '../parts/status.js';
 
 export function requestView(route) {
-  const { namespace, id } = route.params, body = h('div', {}, h('p', { class: 'muted' }, 'Loading…')), end = new AbortController();
+  const { namespace, id } = route.params, body = h('div', { class: 'stack' }, h('p', { class: 'muted' }, 'Loading…')), end = new AbortController();
   const head = h('div', { class: 'page-head' }, h('a', { class: 'back', href: '#/requests', 'aria-label': 'Back to the requests' }, icon('back')), h('h1', {}, `Request ${id}`));
 
   async function load() {

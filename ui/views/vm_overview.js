@@ -64,6 +64,8 @@ export function overviewTab(model) {
       state.memory = now.memory?.availableBytes || NaN;
       note.textContent = '';
       box.hidden = false;
+      graphs[2].say((now.networks ?? []).length ? '' : 'The node does not count the traffic of this kind of network.');
+      graphs[3].say((now.disks ?? []).length ? '' : 'The guest has no disks that are counted.');
       graphs.forEach(graph => graph.draw(state.points, Date.parse(now.time)));
     } catch (error) {
       if (!end.signal.aborted) note.textContent = error.code === 404 ? 'This server gives no figures of guests.' : `No figures: ${error.message}`;

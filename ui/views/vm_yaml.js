@@ -82,7 +82,7 @@ export function yamlTab(model) {
     const conflict = error.code === 409;
     fill(message, notice('bad', conflict ? 'Somebody else changed this VM meanwhile.' : 'The server refuses this.', h('p', {}, error.message),
       conflict ? h('button', { onclick: () => { dialog.close(); rebase(); } }, 'Take over the newer version and show my changes') : null));
-    if (conflict) dialog.foot.lastChild.disabled = true;
+    dialog.foot.lastChild.disabled = error.code !== 0;  // a server that could not be reached may be asked again
   }
 
   // My text stays; what it is compared with, and its version, become the server's.
