@@ -136,6 +136,6 @@ test('after a stream closed', () => {
   assert.equal(closed({}), 'again');
   assert.equal(closed({ reason: 'another session took over' }), 'taken');
   assert.equal(closed({ running: false }), 'ended');
-  assert.equal(closed({ wasOpen: false, failures: 8 }), 'ended');
+  assert.equal(closed({ wasOpen: false, failures: 4 }), 'ended');
   assert.equal(closed({ wasOpen: false, failures: 3 }), 'again');
 });

@@ -1,7 +1,7 @@
 // The life of a VM on a real node, in the browser: sign in by a link, create from an example, see it run, use its console and its screen,
 // migrate it with the screen open, provoke a refusal and read its story, delete it.
 import assert from 'node:assert/strict';
-import { base, newPage, noFaults, run, shot, until } from './browser.mjs';
+import { base, newPage, noFaults, run, shot, signIn, until } from './browser.mjs';
 
 const { UI_CODE, UI_NAME = 'browser' } = process.env;
 const consoleText = page => page.locator('.xterm-rows').innerText();
@@ -70,6 +70,17 @@ await run(async browser => {
   const part = await until('the screen changes', async () => { const found = await differing(page, before); return found > 0.0005 ? found : 0; });
   console.log(`the screen changed in ${(part * 100).toFixed(2)}% of its pixels`);
   await shot(page, 'screens');
+
+  // A second viewer takes the console over and is asked before the screen; the first takes both back by a button, not by itself.
+  const second = await newPage(browser);
+  await signIn(second, `#/vms/default/${UI_NAME}/screens`);
+  await second.locator('.pane[aria-label=Console][data-state=open]').waitFor();
+  await second.locator('.pane[aria-label=Screen][data-state=taken]').getByText('somebody else may be looking').waitFor();
+  await page.locator('.pane[aria-label=Console][data-state=taken]').getByRole('button', { name: 'Take over' }).click();
+  await page.locator('.pane[aria-label=Console][data-state=open]').waitFor();
+  await second.locator('.pane[aria-label=Console][data-state=taken]').waitFor();
+  await second.context().close();
+  console.log('two viewers take over from each other when asked to');
 
   // Migrate with the screen open.
   const node = await page.evaluate(() => fetch(`/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances/${location.hash.split('/')[3]}`, { headers: { 'X-Virtgate-UI': '1' } }).then(answer => answer.json()).then(vmi => vmi.status.nodeName));

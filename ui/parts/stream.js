@@ -3,12 +3,13 @@
 import { waitMs } from '../lib/backoff.js';
 
 const PROTOCOL = 'plain.kubevirt.io';
+const FAILURES_MAX = 4;  // in a row without having been open: some seconds, after which people are told
 
 /** What to do after a close: 'again', 'taken' or 'ended'. Pure. */
 export function afterClose({ reason, running, wasOpen, failures }) {
   if (/took over/.test(reason ?? '')) return 'taken';
   if (!running) return 'ended';
-  return !wasOpen && failures >= 8 ? 'ended' : 'again';
+  return !wasOpen && failures >= FAILURES_MAX ? 'ended' : 'again';
 }
 
 /** handlers: {open(socket), state(word, text), running()}; words: connecting, open, waiting, taken, ended. `open` gets a socket that is open or opening. */
@@ -21,6 +22,11 @@ export class Stream {
   constructor(path, handlers) { Object.assign(this, { path, handlers }); }
 
   connect() {
+    this.#failures = 0;
+    this.#open();
+  }
+
+  #open() {
     this.close();
     this.#ended = false;
     if (!this.handlers.running()) { this.handlers.state('ended', 'The guest does not run.'); return; }
@@ -42,13 +48,10 @@ export class Stream {
     else if (next === 'ended') this.handlers.state('ended', this.handlers.running() ? 'It cannot be opened. See whether you may, and whether the VM has one.' : 'The guest does not run.');
     else {
       this.handlers.state('waiting', wasOpen ? 'The connection is lost; trying again…' : 'It cannot be opened yet; trying again…');
-      this.#timer = setTimeout(() => this.connect(), waitMs(this.#failures));
+      this.#timer = setTimeout(() => this.#open(), waitMs(this.#failures));
       this.#failures += 1;
     }
   }
-
-  /** The guest moved or started: now rather than later. */
-  nudge() { if (!this.socket && !this.#ended) this.connect(); }
 
   close() {
     clearTimeout(this.#timer);

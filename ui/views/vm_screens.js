@@ -25,7 +25,7 @@ function pane(title, ...tools) {
     updateStatus(status, WORDS[word] ?? '', TONES[word] ?? 'quiet');
     element.dataset.state = word;
     overlay.hidden = word === 'open' || !message;
-    fill(overlay, h('p', {}, message), again && (word === 'taken' || word === 'ended') ? h('button', { onclick: again }, icon('reconnect'), word === 'taken' ? 'Take it back' : 'Connect again') : null);
+    fill(overlay, h('p', {}, message), again && (word === 'taken' || word === 'ended') ? h('button', { onclick: again }, icon('reconnect'), word === 'taken' ? 'Take over' : 'Connect again') : null);
   } };
 }
 
