@@ -37,12 +37,12 @@ class Serving(Cluster):
             self.assertEqual(json.loads(text)["response"]["uid"], "705ab4f5-6393-11e8-b7cc-42010a800002", path)
 
     def test_rules_know_the_objects_of_the_api_server(self):
-        about = ("/migration-validate-create", "virtualmachineinstancemigrations", "VirtualMachineInstanceMigration", {"vmiName": "late"})
-        refused = self.review(*about)
+        migration = ("/migration-validate-create", "virtualmachineinstancemigrations", "VirtualMachineInstanceMigration", {"vmiName": "late"})
+        refused = self.review(*migration)
         self.assertFalse(refused["allowed"], refused)
         self.made("/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances", {
             "apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "metadata": {"name": "late"}, "spec": TEMPLATE["spec"]})
-        allowed = self.review(*about)
+        allowed = self.review(*migration)
         self.assertTrue(allowed["allowed"], allowed)
 
     def test_an_action_is_authorized_and_done(self):

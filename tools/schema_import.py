@@ -287,10 +287,10 @@ def descriptions_of(path):
 
 
 def write_file(importer, name, out):
-    about, group, parts = IMPORTS[name]
+    title, group, parts = IMPORTS[name]
     path = os.path.join(out, name + ".vgs")
     kept = descriptions_of(path)
-    lines = ["# " + about]
+    lines = ["# " + title]
     for go_package, kinds in parts:
         package = GO_PACKAGES.get(go_package) or GO_PACKAGES[go_package.split("/")[0]]
         lines += ["in " + package, ""]

@@ -193,9 +193,9 @@ def row_text(name, members):
     return f'    {{"{name}",\n' + "\n".join(f'     "{part} "' for part in parts[:-1]) + ("\n" if parts[:-1] else "") + f'     "{parts[-1]}"}},'
 
 
-def file_text(function, about, rows, namespace):
+def file_text(function, subject, rows, namespace):
     body = "\n".join(row_text(name, rows[name]) for name in sorted(rows))
-    return f"""// {about}
+    return f"""// {subject}
 // Written by tools/structures_import.py from a release's sources; do not edit.
 // The notation is explained in structures.h.
 #include "{namespace}/structures.h"
@@ -223,11 +223,11 @@ def main(arguments):
     parser.add_argument("--out", required=True, help="folder of the two files, such as src/cel")
     options = parser.parse_args(arguments)
     namespace = os.path.normpath(options.out).replace(os.sep, "/").rpartition("src/")[2]
-    for name, function, about, (folder, struct) in WORLDS:
+    for name, function, subject, (folder, struct) in WORLDS:
         importer = Importer(options.kubevirt)
         importer.struct(folder, struct)
         with open(os.path.join(options.out, name), "w", encoding="utf-8") as file:
-            file.write(file_text(function, about, importer.rows, namespace))
+            file.write(file_text(function, subject, importer.rows, namespace))
     return 0
 
 

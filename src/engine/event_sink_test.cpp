@@ -16,11 +16,11 @@ using testing::ElementsAre;
 
 class EventSinkTest : public EngineTest {
  protected:
-  static EventObject about(std::string_view uid) {
+  static EventObject involved_vm(std::string_view uid) {
     return {.api_version = "v1", .kind = "ConfigMap", .ns = "ns", .name = uid, .uid = uid, .resource_version = "1"};
   }
   bool tell(std::string_view uid, std::string message, bool once = false) {
-    return sink_->take(about(uid), Event{.reason = "Happened", .message = std::move(message), .once = once},
+    return sink_->take(involved_vm(uid), Event{.reason = "Happened", .message = std::move(message), .once = once},
                        {.component = "toy", .host = "node"});
   }
   bool await_events(std::size_t count) {
@@ -87,8 +87,8 @@ TEST_F(EventSinkTest, WhatIsToldOnceIsNotCounted) {
 TEST_F(EventSinkTest, NothingOfThePassIsNeededLater) {
   {
     const std::string name = "short-lived", host = "node-with-a-long-name-that-is-on-the-heap";
-    EXPECT_TRUE(
-        sink_->take(about(name), Event{.reason = "Happened", .message = "m"}, {.component = "toy", .host = host}));
+    EXPECT_TRUE(sink_->take(involved_vm(name), Event{.reason = "Happened", .message = "m"},
+                            {.component = "toy", .host = host}));
   }
   ASSERT_TRUE(await_events(1));
   EXPECT_THAT(told("short-lived"), ElementsAre("m"));

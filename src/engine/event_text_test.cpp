@@ -17,7 +17,7 @@ constexpr std::string_view then = "2026-01-02T03:04:05Z";
 
 class EventTextTest : public EngineTest {
  protected:
-  static EventObject about() {
+  static EventObject involved_vm() {
     return {.api_version = "kubevirt.io/v1",
             .kind = "VirtualMachine",
             .ns = "ns",
@@ -28,7 +28,7 @@ class EventTextTest : public EngineTest {
   // What the ordinary way stores, with one time for all of its times.
   ObjectPtr stored(const EventPlace& place, const Event& event, const EventSource& source) {
     json::LeasedArena arena;
-    EventWrite wanted = event_write(place, about(), event, source, then, arena.storage());
+    EventWrite wanted = event_write(place, involved_vm(), event, source, then, arena.storage());
     const Done made = write({.verb = Verb::create,
                              .resource = controllers::kinds::event,
                              .ns = place.ns,
@@ -44,13 +44,13 @@ class EventTextTest : public EngineTest {
   }
   void expect_same(const Event& event, const EventSource& source) {
     EventRecorder events;
-    const EventPlace place = events.place(about(), event, source, ++serial_);
+    const EventPlace place = events.place(involved_vm(), event, source, ++serial_);
     const ObjectPtr object = stored(place, event, source);
     ASSERT_TRUE(object);
     const auto draft = plain_event({.ns = place.ns,
                                     .name = place.name,
                                     .uid = object->uid(),
-                                    .involved = about(),
+                                    .involved = involved_vm(),
                                     .event = event,
                                     .source = source,
                                     .manager = "virt-controller",
@@ -84,14 +84,14 @@ TEST_F(EventTextTest, WhatIsToBeJudgedGoesTheOrdinaryWay) {
                         .now = then})
         .has_value();
   };
-  EXPECT_TRUE(is_plain(about(), good, "vm.1"));
-  EXPECT_FALSE(is_plain(about(), good, std::string(250, 'a') + ".123")) << "the name is too long";
-  EXPECT_FALSE(is_plain(about(), {.reason = "Happened", .message = {}}, "vm.1"));
-  EXPECT_FALSE(is_plain(about(), {.reason = "Happened", .message = std::string(4U << 20U, 'm')}, "vm.1"));
-  EventObject elsewhere = about();
+  EXPECT_TRUE(is_plain(involved_vm(), good, "vm.1"));
+  EXPECT_FALSE(is_plain(involved_vm(), good, std::string(250, 'a') + ".123")) << "the name is too long";
+  EXPECT_FALSE(is_plain(involved_vm(), {.reason = "Happened", .message = {}}, "vm.1"));
+  EXPECT_FALSE(is_plain(involved_vm(), {.reason = "Happened", .message = std::string(4U << 20U, 'm')}, "vm.1"));
+  EventObject elsewhere = involved_vm();
   elsewhere.ns = "";
   EXPECT_FALSE(is_plain(elsewhere, good, "vm.1")) << "of the whole cluster";
-  EventObject unnamed = about();
+  EventObject unnamed = involved_vm();
   unnamed.uid = "";
   EXPECT_FALSE(is_plain(unnamed, good, "vm.1"));
 }

@@ -142,9 +142,9 @@ TEST_F(JournalTest, FindsByIdAndByObjectNewestFirst) {
   EXPECT_EQ(journal->find("2")->entry.name, "b");
   EXPECT_EQ(journal->find("2")->sequence, 2U);
   EXPECT_FALSE(journal->find("4"));
-  const auto about = journal->of_object("virtualmachines", "default", "a", 10);
-  ASSERT_EQ(about.size(), 2U);
-  EXPECT_EQ(about[0].entry.id, "3");
+  const auto entries = journal->of_object("virtualmachines", "default", "a", 10);
+  ASSERT_EQ(entries.size(), 2U);
+  EXPECT_EQ(entries[0].entry.id, "3");
   EXPECT_EQ(journal->of_object("virtualmachines", "default", "a", 1).size(), 1U);
   EXPECT_TRUE(journal->of_object("virtualmachines", "other", "a", 10).empty());
   EXPECT_EQ(journal->before(3, 10).front().entry.id, "2");

@@ -148,7 +148,7 @@ bool has_word(string_view words, string_view word) {
   return false;
 }
 
-bool is_about(const Row& row, const AccessAttributes& asked) {
+bool matches(const Row& row, const AccessAttributes& asked) {
   return row.group == asked.group && row.resource == asked.resource && has_word(row.verbs, asked.verb) &&
          (row.subresource == "*" || row.subresource == asked.subresource);
 }
@@ -208,7 +208,7 @@ AccessDecision decide_node(string_view node, const AccessAttributes& asked, cons
     return {.allowed = is_open_path(asked), .reason = fmt::format("node {} may read what everybody may", node)};
   const Question question{.node = node, .asked = asked, .graph = graph};
   for (const Row& row : table)
-    if (is_about(row, asked) && row.holds(question))
+    if (matches(row, asked) && row.holds(question))
       return {.allowed = true, .reason = fmt::format("it is of node {}", node)};
   return {
       .allowed = false,

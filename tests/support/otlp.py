@@ -78,8 +78,8 @@ def attributes(pairs):
 def spans_of(body):
     spans = []
     for resource in message(body, REQUEST)["resources"]:
-        about = attributes(resource["resource"]["attributes"])
-        assert about["service.name"]
+        resource_attributes = attributes(resource["resource"]["attributes"])
+        assert resource_attributes["service.name"]
         for scope in resource["scopes"]:
             assert scope["scope"]["name"] == b"virtgate"
             for one in scope["spans"]:
@@ -89,8 +89,8 @@ def spans_of(body):
                 assert one.get("status", {}).get("code", 0) in (0, 1, 2)
                 state = one.get("state", b"").decode()
                 assert re.fullmatch(r"([a-z0-9][a-z0-9_*/@-]*=[ -+\--<>-~]*(,|$))*", state), state
-                spans.append(Span(about["service.name"], one["trace"].hex(), one["span"].hex(), one.get("parent", b"").hex(), one["name"].decode(), one["kind"],
-                                  one["begin"], one["end"], attributes(one["attributes"]), one.get("status"), state, about))
+                spans.append(Span(resource_attributes["service.name"], one["trace"].hex(), one["span"].hex(), one.get("parent", b"").hex(), one["name"].decode(), one["kind"],
+                                  one["begin"], one["end"], attributes(one["attributes"]), one.get("status"), state, resource_attributes))
     return spans
 
 

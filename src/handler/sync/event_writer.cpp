@@ -15,12 +15,12 @@ constexpr std::string_view component = "virt-handler";
 EventWriter::EventWriter(Core& core, NodeApi& api, const Clock& clock, std::string node)
     : core_(core), api_(api), clock_(clock), node_(std::move(node)) {}
 
-void EventWriter::tell(const json::Object& about, const controllers::Event& event) {
+void EventWriter::tell(const json::Object& involved, const controllers::Event& event) {
   if (items_.size() >= limits::events_waiting_max) {
     log::warning("an event is not written: too many wait", {{"reason", event.reason}, {"message", event.message}});
     return;
   }
-  const controllers::EventObject one = controllers::event_object(about);
+  const controllers::EventObject one = controllers::event_object(involved);
   items_.push_back({.api_version = std::string(one.api_version),
                     .kind = std::string(one.kind),
                     .ns = std::string(one.ns),
@@ -43,17 +43,17 @@ Task<void> EventWriter::write_all() {
 }
 
 Task<void> EventWriter::write(const Item& item) {
-  const controllers::EventObject about{.api_version = item.api_version,
-                                       .kind = item.kind,
-                                       .ns = item.ns,
-                                       .name = item.name,
-                                       .uid = item.uid,
-                                       .resource_version = item.resource_version};
+  const controllers::EventObject involved{.api_version = item.api_version,
+                                          .kind = item.kind,
+                                          .ns = item.ns,
+                                          .name = item.name,
+                                          .uid = item.uid,
+                                          .resource_version = item.resource_version};
   const engine::EventSource source{.component = component, .host = node_};
-  if (item.event.once && recorder_.knows(about, item.event, source)) co_return;
+  if (item.event.once && recorder_.knows(involved, item.event, source)) co_return;
   const std::string now = controllers::time_text(clock_.wall_now());
   json::LeasedArena arena;
-  const engine::EventWrite wanted = recorder_.write(about, item.event, source, now, random_u64(), arena.storage());
+  const engine::EventWrite wanted = recorder_.write(involved, item.event, source, now, random_u64(), arena.storage());
   if (wanted.is_new) {
     const auto made = co_await api_.create(core_, event_resource, wanted.ns, wanted.document, arena.storage());
     if (made) co_return;

@@ -19,7 +19,7 @@ class EventWriter {
   EventWriter(Core& core, NodeApi& api, const Clock& clock, std::string node);
 
   // About the object. When too many wait it is dropped, and counted in the log.
-  void tell(const json::Object& about, const controllers::Event& event);
+  void tell(const json::Object& involved, const controllers::Event& event);
   // After the core has stopped.
   void stop();
 
