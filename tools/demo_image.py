@@ -4,11 +4,13 @@
 Makes in FOLDER: vmlinuz and initrd, demo.qcow2 (boots by BIOS and UEFI) and demo.tar, an OCI archive of a container disk
 that has all three. Needs no root: nothing is mounted and nothing installed. What is there and as new as its sources stays.
 The guest's own files are in tools/demo_guest."""
+import collections
 import fcntl
 import hashlib
 import io
 import json
 import os
+import platform
 import shutil
 import stat
 import subprocess
@@ -19,9 +21,22 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 GUEST = os.path.join(HERE, "demo_guest")
 
 PACKAGES = ["busybox-static", "dropbear-bin", "qemu-guest-agent", "libglib2.0-0", "libpcre2-8-0", "libudev1", "libnuma1",
-            "liburing2", "libtomcrypt1", "libtommath1", "libgmp10", "libcrypt1", "zlib1g", "libc6", "syslinux-common",
-            "systemd-boot-efi"]
-KERNEL = "linux-image-cloud-amd64"
+            "liburing2", "libtomcrypt1", "libtommath1", "libgmp10", "libcrypt1", "zlib1g", "libc6", "systemd-boot-efi"]
+# What differs by architecture: Debian's name for it, systemd-boot's suffix, where programs look for their loader, whether guests boot by BIOS as well,
+# and the serial console.
+Machine = collections.namedtuple("Machine", "debian efi loader bios console")
+MACHINES = {
+    "x86_64": Machine("amd64", "x64", ("lib64", "lib/x86_64-linux-gnu"), True, "ttyS0,115200"),
+    "aarch64": Machine("arm64", "aa64", ("lib/ld-linux-aarch64.so.1", "aarch64-linux-gnu/ld-linux-aarch64.so.1"), False, "ttyAMA0"),
+}
+ARCHITECTURE = platform.machine()
+if ARCHITECTURE not in MACHINES:
+    sys.exit(f"demo_image.py: no demo guest for {ARCHITECTURE}; known: {', '.join(MACHINES)}")
+MACHINE = MACHINES[ARCHITECTURE]
+TRIPLET = f"{ARCHITECTURE}-linux-gnu"
+if MACHINE.bios:
+    PACKAGES.append("syslinux-common")
+KERNEL = f"linux-image-cloud-{MACHINE.debian}"
 PROGRAMS = ["/usr/sbin/qemu-ga", "/usr/sbin/dropbear", "/usr/bin/dropbearkey"]
 # What a prompt, a network and the agent need; then the rest.
 FIRST = ["virtio_pci", "virtio_blk", "virtio_net", "virtio_console", "isofs", "nls_utf8"]
@@ -32,7 +47,7 @@ BESIDES = ["libnss_files.so.2"]
 
 MIB = 1024 * 1024
 BOOT_START, BOOT_SIZE, DATA_SIZE = MIB, 38 * MIB, 16 * MIB
-COMMAND_LINE = ("console=tty1 console=ttyS0,115200 quiet loglevel=3 mitigations=off no_timer_check random.trust_cpu=on "
+COMMAND_LINE = (f"console=tty1 console={MACHINE.console} quiet loglevel=3 mitigations=off no_timer_check random.trust_cpu=on "
                 "memhp_default_state=online panic=5")
 
 
@@ -126,7 +141,7 @@ def needed_libraries(path):
 def add_programs(archive, root):
     libraries = {}
     for folder, _, names in os.walk(root):
-        if "x86_64-linux-gnu" in folder or folder.endswith("/lib64"):
+        if TRIPLET in folder or folder.endswith("/lib64"):
             libraries.update({name: os.path.join(folder, name) for name in names})
     queue, done = list(BESIDES), set()
     for program in PROGRAMS:
@@ -138,9 +153,9 @@ def add_programs(archive, root):
             continue
         done.add(name)
         path = os.path.realpath(libraries[name])
-        archive.file(f"lib/x86_64-linux-gnu/{name}", read(path), 0o755)
+        archive.file(f"lib/{TRIPLET}/{name}", read(path), 0o755)
         queue += needed_libraries(path)
-    archive.link("lib64", "lib/x86_64-linux-gnu")
+    archive.link(*MACHINE.loader)
 
 
 def add_busybox(archive, root):
@@ -213,7 +228,8 @@ def make_disk(folder, root):
     """A master boot record, a FAT partition that both kinds of firmware boot from, and one to keep things in."""
     raw, data = os.path.join(folder, "demo.raw"), os.path.join(folder, "data.part")
     data_start = BOOT_START + BOOT_SIZE
-    record = bytearray(read(os.path.join(root, "usr/lib/syslinux/mbr/mbr.bin"))[:440].ljust(512, b"\0"))
+    starter = read(os.path.join(root, "usr/lib/syslinux/mbr/mbr.bin")) if MACHINE.bios else b""
+    record = bytearray(starter[:440].ljust(512, b"\0"))
     record[440:444] = b"vgdm"
     record[446:478] = partition(0xEF, BOOT_START, BOOT_SIZE, True) + partition(0x83, data_start, DATA_SIZE, False)
     record[510:512] = b"\x55\xaa"
@@ -225,7 +241,8 @@ def make_disk(folder, root):
         disk.truncate(data_start + DATA_SIZE)
     os.unlink(data)
     fill_boot_partition(folder, root, f"{raw}@@{BOOT_START}")
-    run("syslinux", "--install", "--offset", str(BOOT_START), raw)
+    if MACHINE.bios:
+        run("syslinux", "--install", "--offset", str(BOOT_START), raw)
     qcow2 = os.path.join(folder, "demo.qcow2")
     run("qemu-img", "convert", "-f", "raw", "-O", "qcow2", raw, qcow2 + ".part")
     os.rename(qcow2 + ".part", qcow2)
@@ -242,7 +259,7 @@ def fill_boot_partition(folder, root, image):
         "-v", "DEMO", "::")
     run("mmd", "-i", image, "::/EFI", "::/EFI/BOOT", "::/loader", "::/loader/entries")
     for source, target in ((os.path.join(folder, "vmlinuz"), "/vmlinuz"), (os.path.join(folder, "initrd"), "/initrd"),
-                           (os.path.join(root, "usr/lib/systemd/boot/efi/systemd-bootx64.efi"), "/EFI/BOOT/BOOTX64.EFI")):
+                           (os.path.join(root, f"usr/lib/systemd/boot/efi/systemd-boot{MACHINE.efi}.efi"), f"/EFI/BOOT/BOOT{MACHINE.efi.upper()}.EFI")):
         run("mcopy", "-i", image, source, "::" + target)
     for target, text in settings.items():
         run("mcopy", "-i", image, "-", "::" + target, input=text)
@@ -270,7 +287,7 @@ def make_archive(folder):
 
     layer = make_layer(folder)
     kind = "application/vnd.oci.image."
-    config = {"architecture": "amd64", "os": "linux", "config": {},
+    config = {"architecture": MACHINE.debian, "os": "linux", "config": {},
               "rootfs": {"type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(layer).hexdigest()]}}
     manifest = {"schemaVersion": 2, "mediaType": kind + "manifest.v1+json",
                 "config": blob(json.dumps(config).encode(), kind + "config.v1+json"),
