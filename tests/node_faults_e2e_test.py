@@ -136,38 +136,57 @@ class Faults(Told):
         self.until("and its disk", lambda: not os.path.exists(disk))
 
 
-@unittest.skipUnless(os.geteuid() == 0 and os.environ.get("VIRTGATE_LONG", "") not in ("", "0"), "mounts a small file system: root, VIRTGATE_LONG=1")
-class FullDisk(Told):
-    """The guests' folder is a file system of 64 MiB."""
+MOUNTS = unittest.skipUnless(os.geteuid() == 0 and os.environ.get("VIRTGATE_LONG", "") not in ("", "0"), "mounts a small file system: root, VIRTGATE_LONG=1")
+
+
+class Full(Told):
+    """A folder of the state is a file system of its own, and small."""
+
+    part, mebibytes = "nodes/node01/guests", 64
 
     @classmethod
     def start_server(cls, port=None):
-        place = os.path.join(cls.state, "nodes/node01/guests")
+        place = os.path.join(cls.state, cls.part)
         if not os.path.ismount(place):
-            for folder in (os.path.dirname(os.path.dirname(place)), os.path.dirname(place), place):
-                os.makedirs(folder, 0o700, exist_ok=True)
-                shutil.chown(folder, "virtgate", "virtgate")
-            subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m,mode=0700,uid=virtgate,gid=virtgate", "guests", place], check=True)
-            cls.place = place
+            made = cls.state
+            for folder in cls.part.split("/"):
+                made = os.path.join(made, folder)
+                os.makedirs(made, 0o700, exist_ok=True)
+                shutil.chown(made, "virtgate", "virtgate")
+            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={cls.mebibytes}m,mode=0700,uid=virtgate,gid=virtgate", "small", place], check=True)
+            cls.small = place
+            cls.after_mount()
         super().start_server(port)
 
     @classmethod
-    def tearDownClass(cls):
-        try:
-            super().tearDownClass()
-        finally:
-            if getattr(cls, "place", None):
-                subprocess.run(["umount", "-l", cls.place], check=False)
-                shutil.rmtree(cls.folder, ignore_errors=True)
+    def after_mount(cls):
+        pass
+
+    @classmethod
+    def end(cls):
+        super().end()
+        if getattr(cls, "small", None):
+            subprocess.run(["umount", "-l", cls.small], check=False, capture_output=True)
+            shutil.rmtree(cls.folder, ignore_errors=True)
 
     def fill(self, left):
-        info = os.statvfs(self.place)
-        with open(os.path.join(self.place, "filler"), "wb") as file:
+        info = os.statvfs(self.small)
+        with open(os.path.join(self.small, "filler"), "wb") as file:
             os.posix_fallocate(file.fileno(), 0, info.f_bavail * info.f_frsize - left)
 
     def empty(self):
-        os.unlink(os.path.join(self.place, "filler"))
+        os.unlink(os.path.join(self.small, "filler"))
 
+    def until_out_of_room(self, name, volume):
+        self.until("paused", lambda: self.condition(name, "Paused") == "True")
+        paused = next(one for one in self.get(f"{VMIS}/{name}")["status"]["conditions"] if one["type"] == "Paused")
+        self.assertEqual(paused["reason"], "PausedIOError")
+        self.until("an event names the volume", lambda: any(one["reason"] == "IOerror" and volume in one["message"] and "space" in one["message"]
+                                                            for one in self.events(name)))
+
+
+@MOUNTS
+class FullDisk(Full):
     def test_a_guest_without_room_is_paused_and_goes_on(self):
         self.fill(16 << 20)
         vm = self.vm("writer")
@@ -178,11 +197,7 @@ class FullDisk(Told):
         spec["volumes"].append({"name": "cloud", "cloudInitNoCloud": {"userData": "#!/bin/sh\ndd if=/dev/zero of=/dev/vdb bs=1M count=40\nsync\n"}})
         self.good("POST", VMS, vm)
         self.until_phase("writer", "Running")
-        self.until("paused", lambda: self.condition("writer", "Paused") == "True")
-        paused = next(one for one in self.get(f"{VMIS}/writer")["status"]["conditions"] if one["type"] == "Paused")
-        self.assertEqual(paused["reason"], "PausedIOError")
-        self.until("an event names the volume", lambda: any(one["reason"] == "IOerror" and "big" in one["message"] and "space" in one["message"]
-                                                            for one in self.events("writer")))
+        self.until_out_of_room("writer", "big")
         self.empty()
         self.until("it goes on by itself", lambda: self.condition("writer", "Paused") is None)
         self.remove("writer")
@@ -195,6 +210,61 @@ class FullDisk(Told):
         self.empty()
         self.until_phase("starved", "Running")
         self.remove("starved")
+
+
+@MOUNTS
+class FullClaim(Full):
+    part, mebibytes = "disks", 512  # a claim is made where there is room to spare
+
+    def test_a_guest_whose_claim_has_no_room_is_paused_and_goes_on(self):
+        self.good("POST", f"{NS}/persistentvolumeclaims", {
+            "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"},
+            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "48Mi"}}}})
+        self.start("calm")
+        vm = self.vm("keeper")
+        spec = vm["spec"]["template"]["spec"]
+        for name in ("data", "cloud"):
+            spec["domain"]["devices"]["disks"].append({"name": name, "disk": {"bus": "virtio"}})
+        spec["volumes"].append({"name": "data", "persistentVolumeClaim": {"claimName": "data"}})
+        spec["volumes"].append({"name": "cloud", "cloudInitNoCloud": {"userData": "#!/bin/sh\ndd if=/dev/urandom of=/dev/vdb bs=1M count=40\nsync\n"}})
+        self.good("POST", VMS, vm)
+        self.until("its disk is there", lambda: self.qemu("keeper"))
+        self.fill(8 << 20)
+        calm = self.qemu("calm"), self.uid("calm")
+        self.until_out_of_room("keeper", "data")
+        self.assertEqual((self.qemu("calm"), self.uid("calm"), self.condition("calm", "Paused")), (*calm, None))
+        self.empty()
+        self.until("it goes on by itself", lambda: self.condition("keeper", "Paused") is None)
+        for name in ("keeper", "calm"):
+            self.remove(name)
+
+
+@MOUNTS
+class FullState(Full):
+    """Everything that the server keeps is on the small file system."""
+
+    part, mebibytes = ".", 256
+
+    @classmethod
+    def after_mount(cls):
+        loaded = os.path.join(cls.folder, os.path.basename(node.archive()))
+        subprocess.run(node.as_server([e2e.BINARY, "image", "load", "--state", cls.state, loaded, node.IMAGE]), check=True, capture_output=True)
+
+    def test_guests_run_on_and_writes_are_refused_until_there_is_room(self):
+        self.start("before")
+        kept = self.qemu("before"), self.uid("before")
+        self.fill(0)
+        code, answer = self.until("a write is refused", lambda: [one for one in [self.ask("POST", VMS, self.vm(f"full{time.monotonic_ns()}", strategy="Halted"))]
+                                                                 if one[0] >= 400])[0]
+        print(f"state folder full: {code} {answer['message']}")
+        self.assertEqual((code, "is full" in answer["message"]), (503, True))
+        self.assertEqual((self.qemu("before"), self.uid("before"), self.phase("before")), (*kept, "Running"))
+        self.empty()
+        self.until("it can be written again", lambda: self.ask("POST", VMS, self.vm("after"))[0] == 201)
+        self.until_phase("after", "Running")
+        self.assertEqual((self.qemu("before"), self.uid("before")), kept)
+        for name in ("before", "after"):
+            self.remove(name)
 
 
 if __name__ == "__main__":

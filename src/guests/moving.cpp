@@ -92,6 +92,8 @@ void show_arrival(Draft& guest, const Grown& grown) {
   const std::string target(json::get_string_or(state, "targetNode"));
   state["targetNodeDomainDetected"] = true;
   state["targetNodeDomainReadyTimestamp"] = guest.now();
+  // A source that was killed before it said so has begun all the same.
+  if (json::get_string_or(state, "startTimestamp").empty()) state["startTimestamp"] = guest.now();
   state["endTimestamp"] = guest.now();
   state["completed"] = true;
   const std::string overhead(json::get_string_or(state, "targetMemoryOverhead"));

@@ -601,6 +601,7 @@ TEST_F(MoveTest, TheTargetPreparesAndTakesTheGuest) {  // MIG-D06, MIG-D11, MIG-
   EXPECT_EQ(api.text_at(key, {"status", "nodeName"}), "node01");
   EXPECT_EQ(api.text_at(key, {"metadata", "labels", "kubevirt.io/nodeName"}), "node01");
   EXPECT_EQ(api.text_at(key, {"metadata", "labels", "kubevirt.io/migrationTargetNodeName"}), "");
+  EXPECT_NE(state("startTimestamp"), "") << "whose source was killed before it said that it began";
   EXPECT_TRUE(flag("completed"));
   EXPECT_EQ(api.text_at(key, {"status", "machine", "type"}), "m");  // from here on it is this node's
   EXPECT_THAT(hypervisor.calls(), Contains(HasSubstr("forward_port default_vm1 ua-default tcp 127.")));
