@@ -71,6 +71,17 @@ void make_growable(Element& document) {
       .set("unit", "KiB");
 }
 
+// Where CPUs are emulated guests run slower, but they run.
+void suit_emulation(Element& document) {
+  // Nobody's CPUs: the nearest to "all that there is" is all that the emulator has.
+  Element* cpu = document.find("cpu");
+  if (cpu && cpu->get("mode") == "host-passthrough") cpu->set("mode", "maximum");
+  // Hyper-V's interfaces are the kernel's, and their clock with them.
+  if (Element* features = document.find("features")) features->remove("hyperv");
+  if (Element* clock = document.find("clock"))
+    std::erase_if(clock->children(), [](const Element& timer) { return timer.get("name") == "hypervclock"; });
+}
+
 void finish(Element& document, const domain::Vmi& vmi, const Wanted& wanted, const std::string& serial) {
   document.child("metadata").child("kubevirt").child("uid").set_text(vmi.metadata.uid());
   for (Element& device : document.child("devices").children())
@@ -79,9 +90,7 @@ void finish(Element& document, const domain::Vmi& vmi, const Wanted& wanted, con
     else if (device.name() == "channel")
       finish_channel(device, serial);
   make_growable(document);
-  // Emulated CPUs are nobody's: the nearest to "all that there is" is all that the emulator has.
-  Element* cpu = document.find("cpu");
-  if (!wanted.host.kvm && cpu && cpu->get("mode") == "host-passthrough") cpu->set("mode", "maximum");
+  if (!wanted.host.kvm) suit_emulation(document);
 }
 
 }  // namespace

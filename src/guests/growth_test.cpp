@@ -91,6 +91,26 @@ std::string built(std::string_view memory) {
   return made ? domain::to_xml(made->document) : made.error().message;
 }
 
+TEST(Build, AnEmulatedGuestHasNothingOfHyperV) {
+  const json::Document vmi = Made::read(
+      R"({"metadata":{"name":"vm1","namespace":"default","uid":"u-1"},"spec":{"architecture":"amd64","domain":{
+      "cpu":{"sockets":1,"model":"host-passthrough"},"memory":{"guest":"1Gi"},"machine":{"type":"q35"},"devices":{},
+      "clock":{"utc":{},"timer":{"hyperv":{"present":true},"hpet":{"present":false}}},
+      "features":{"acpi":{"enabled":true},"hyperv":{"relaxed":{"enabled":true},"vpindex":{"enabled":true}}}}}})");
+  const controllers::TestWorld world;
+  for (const bool kvm : {false, true}) {
+    const Host host{.kvm = kvm};
+    const auto made = build(
+        {.vmi = vmi.root(), .config = world.config(), .host = host, .put_paths = [](auto&) {}, .disk_formats = {}});
+    ASSERT_TRUE(made) << made.error().message;
+    const std::string document = domain::to_xml(made->document);
+    EXPECT_EQ(document.contains("<hyperv"), kvm) << document;
+    EXPECT_EQ(document.contains("hypervclock"), kvm) << document;
+    EXPECT_THAT(document, HasSubstr("hpet"));
+    EXPECT_EQ(document.contains(R"(mode="maximum")"), !kvm) << document;
+  }
+}
+
 TEST(Growth, NeedsASlotAndANumaNode) {  // DOM-MEM-03
   const std::string growable = built(R"({"guest":"1Gi","maxGuest":"4Gi"})");
   EXPECT_THAT(growable, HasSubstr(R"(<maxMemory unit="b" slots="1">4294967296</maxMemory>)"));
