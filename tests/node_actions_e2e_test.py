@@ -7,8 +7,11 @@ running. Every wait is for an event, with a deadline. Without libvirt, QEMU or t
 import json
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
+import threading
+import time
 import unittest
 import urllib.request
 import zlib
@@ -30,6 +33,39 @@ def lines_of(png):
         at += 12 + length
     height, raw = int.from_bytes(head[4:8], "big"), zlib.decompress(packed)
     return [raw[line * (len(raw) // height):][:len(raw) // height] for line in range(height)]
+
+
+class Pings:
+    """Connections that a guest makes all the time, as this machine gets them: how long none came is how long it stood still, seen from outside."""
+
+    def __init__(self):
+        self.came, self.address = [], None
+        try:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:  # nothing is sent; guests do not reach loopback addresses
+                way.connect(("192.0.2.1", 9))
+                self.address = way.getsockname()[0]
+            self.socket = socket.create_server((self.address, 0), backlog=64)
+        except OSError:
+            self.address = None  # a machine without a network
+            return
+        self.port = self.socket.getsockname()[1]
+        self.thread = threading.Thread(target=self.receive, daemon=True)
+        self.thread.start()
+
+    def receive(self):
+        while self.address:
+            self.socket.accept()[0].close()
+            self.came.append(time.monotonic())
+
+    def end(self):
+        if not self.address:
+            return "no pings: this machine has no network"
+        place, self.address = (self.address, self.port), None
+        socket.create_connection(place).close()
+        self.thread.join()
+        self.socket.close()
+        gaps = sorted(after - before for before, after in zip(self.came, self.came[1:-1]))
+        return f"{len(self.came)} pings, median {gaps[len(gaps) // 2] * 1000:.0f} ms apart, longest silence {gaps[-1] * 1000:.0f} ms"
 
 
 class LivingWithGuests(node.Node):
@@ -133,6 +169,10 @@ class LivingWithGuests(node.Node):
         self.shell("demo", "(i=0; while :; do i=$((i + 1)); echo $i >/tmp/count; usleep 100000; done) >/dev/null 2>&1 & echo $! >/tmp/counter")
         before, boot, process = self.get(f"{VMIS}/demo"), self.shell("demo", BOOT), self.qemu("demo")
         counted = int(self.shell("demo", "cat /tmp/count"))
+        pings = Pings()
+        if pings.address:
+            self.shell("demo", f"(while :; do nc -w 1 {pings.address} {pings.port} </dev/null & usleep 100000; done) >/dev/null 2>&1 & echo $! >/tmp/pinger")
+            self.until("pings come", lambda: len(pings.came) > 5)
         self.good("POST", node.MIGRATIONS, {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstanceMigration",
                                             "metadata": {"name": "move"}, "spec": {"vmiName": "demo"}})
         self.until("moved", lambda: self.status(f"{node.MIGRATIONS}/move").get("phase") in ("Succeeded", "Failed"))
@@ -141,18 +181,22 @@ class LivingWithGuests(node.Node):
         self.assertNotEqual(after["status"]["nodeName"], before["status"]["nodeName"])
         self.assertEqual(after["metadata"]["uid"], before["metadata"]["uid"])
         self.until("one process is left", lambda: self.qemu("demo") not in (process, None))
+        if pings.address:
+            arrived = len(pings.came)
+            self.until("pings come again", lambda: len(pings.came) > arrived + 5)
+            self.shell("demo", "kill $(cat /tmp/pinger)")
         self.assertEqual(self.shell("demo", BOOT), boot)
         self.assertGreater(int(self.shell("demo", "cat /tmp/count")), counted, "the counter goes on")
         self.shell("demo", "kill $(cat /tmp/counter)")
         self.until("its web server answers", self.page)
         self.until("its SSH server lets the key in", lambda: self.ssh("true") is not None)
         self.until("its screen is seen", lambda: self.look() > 1)
-        self.say_pause()
+        self.say_pause(pings)
 
-    def say_pause(self):
+    def say_pause(self, pings):
         told = [json.loads(line) for line in self.one.errors().splitlines() if "a job of a domain is over" in line]
         self.assertEqual([one["domain"] for one in told], ["default_demo"])
-        print(f"migration: took {told[0]['elapsedMs']} ms, stood still for {told[0]['downtimeMs']} ms")
+        print(f"migration: took {told[0]['elapsedMs']} ms, stood still for {told[0]['downtimeMs']} ms; {pings.end()}")
 
     # --- disks
 

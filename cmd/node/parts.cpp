@@ -4,14 +4,18 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
+#include "base/files.h"
+#include "base/hypervisor_limits.h"
 #include "base/log.h"
 #include "handler/agent/agent_data.h"
 #include "handler/sync/sync.h"
+#include "hypervisor/cgroups.h"
 #include "hypervisor/confinement.h"
 #include "hypervisor/daemon.h"
 #include "hypervisor/host_bridges.h"
@@ -61,7 +65,8 @@ class Parts final : public NodeParts {
                            .place = place_,
                            .agent = [this](std::string_view domain) { return agents_.facts(domain); },
                            .other_uri = hypervisor::daemon_uri,
-                           .bridge_problem = hypervisor::bridge_problem});
+                           .bridge_problem = hypervisor::bridge_problem,
+                           .groups = guest_groups()});
     agents_.start(around.core, around.clock, around.metrics, [this](std::string_view domain) { wake(domain); });
     sync_->start();
     hypervisor_->begin();
@@ -89,6 +94,33 @@ class Parts final : public NodeParts {
     bool is_wanted = false;
   };
 
+  // A libvirt of somebody else has cgroups of its own.
+  handler::GuestGroups guest_groups() {
+    if (!daemon_) return {.why_not = "another libvirt runs the guests"};
+    auto own = read_file("/proc/self/cgroup", limits::cgroup_file_bytes_max);
+    auto mounts = read_file("/proc/self/mountinfo", limits::mount_table_bytes_max);
+    auto folder = hypervisor::own_cgroup(own.value_or(""), mounts.value_or(""));
+    if (!folder) return {.why_not = std::move(folder.error().message)};
+    auto opened = hypervisor::GuestCgroups::open(std::move(*folder), place_.name);
+    if (!opened) return {.why_not = std::move(opened.error().message)};
+    groups_.emplace(std::move(*opened));
+    return {
+        .keep = [this](const std::string& domain, const guests::GroupLimits& wanted) { return keep(domain, wanted); },
+        .drop = [this](const std::string& domain) { groups_->drop(domain); }};
+  }
+
+  // Libvirt writes the process of a guest down.
+  Result<void> keep(const std::string& domain, const guests::GroupLimits& wanted) {
+    const auto text =
+        read_file(fmt::format("{}/libvirt/qemu/run/{}.pid", place_.sockets, domain), limits::cgroup_file_bytes_max);
+    if (!text) return fail(text.error());
+    pid_t process = 0;
+    std::from_chars(text->data(), text->data() + text->size(), process);
+    if (process <= 1) return fail(Status::internal_error("the process of the guest is not known"));
+    return groups_->keep(domain, process,
+                         hypervisor::cgroup_files(wanted.cpu_milli, wanted.memory_bytes, wanted.cpu_request_milli));
+  }
+
   std::string log_of(const std::string& domain) const { return daemon_ ? daemon_->log_of(domain) : std::string(); }
 
   // A libvirt of somebody else is theirs to look after.
@@ -107,6 +139,7 @@ class Parts final : public NodeParts {
   Ending ending_;
   std::unique_ptr<hypervisor::LibvirtHypervisor> hypervisor_;
   handler::AgentData agents_;
+  std::optional<hypervisor::GuestCgroups> groups_;
   std::unique_ptr<handler::Sync> sync_;
 };
 

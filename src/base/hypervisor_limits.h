@@ -63,5 +63,9 @@ inline constexpr std::size_t agent_answer_bytes_max = 4 * mib;
 // 4096 times 4096 points of three bytes, and a head.
 inline constexpr std::size_t screenshot_bytes_max = 48 * mib + 4 * kib;
 inline constexpr std::size_t screenshot_piece_bytes = 256 * kib;
+// A file of a cgroup: the longest is the list of its processes, of which ten thousand are more than guests have.
+inline constexpr std::size_t cgroup_file_bytes_max = 128 * kib;
+// The list of mounts of this process; hosts with containers have some thousand, of 200 bytes each.
+inline constexpr std::size_t mount_table_bytes_max = 4 * mib;
 
 }  // namespace vg::limits

@@ -26,6 +26,7 @@ using Labels = std::map<std::string, std::string, std::less<>>;
 constexpr string_view heartbeat_annotation = "kubevirt.io/heartbeat";
 constexpr string_view emulation_annotation = "node.virtgate.io/emulation";
 constexpr string_view no_vsock_annotation = "node.virtgate.io/no-vsock";
+constexpr string_view no_cgroups_annotation = "node.virtgate.io/no-cgroups";
 constexpr string_view pod_network_annotation = "node.virtgate.io/pod-network";
 // Those of the labeller: one that is not true any more goes.
 constexpr std::array own_prefixes = std::to_array<string_view>(
@@ -100,6 +101,7 @@ Object annotations_of(const NodeFacts& facts, string_view now, const json::Stora
   annotations[controllers::copies::copies_disks_annotation] = "true";
   if (!facts.host.why_no_vsock.empty()) annotations[no_vsock_annotation] = facts.host.why_no_vsock;
   if (!facts.host.kvm) annotations[emulation_annotation] = facts.host.why_no_kvm;
+  if (!facts.why_no_groups.empty()) annotations[no_cgroups_annotation] = facts.why_no_groups;
   return annotations;
 }
 
@@ -129,7 +131,8 @@ Object status_of(const NodeFacts& facts, string_view now, const json::StoragePtr
 }
 
 bool is_own(string_view map, string_view name) {
-  if (map == "annotations") return name == emulation_annotation || name == no_vsock_annotation;
+  if (map == "annotations")
+    return name == emulation_annotation || name == no_vsock_annotation || name == no_cgroups_annotation;
   return std::ranges::any_of(own_prefixes, [&](string_view prefix) { return name.starts_with(prefix); });
 }
 

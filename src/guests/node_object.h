@@ -19,6 +19,7 @@ struct NodeFacts {
   const config::ClusterConfig& config;
   unsigned sharers = 1;  // nodes of this machine, which share its CPUs and memory
   std::string_view address = {};
+  std::string_view why_no_groups = {};  // why limits of guests are not the kernel's to keep; empty: they are
   bool is_schedulable = true;
 };
 

@@ -19,6 +19,7 @@
 #include "guests/migration_request.h"
 #include "handler/sync/event_writer.h"
 #include "handler/sync/guest_files.h"
+#include "handler/sync/guest_groups.h"
 #include "handler/sync/node_api.h"
 #include "handler/sync/records.h"
 #include "hypervisor/hypervisor.h"
@@ -49,6 +50,7 @@ struct LoopParts {
   std::string address = {};    // that a migration's target shows
   std::string authority = {};  // certificates of the API server's, for disks of service accounts
   std::function<OtherNode(std::string_view node)> other_node = {};
+  GuestGroups groups = {};
 };
 
 // NAMESPACE_NAME

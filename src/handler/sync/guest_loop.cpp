@@ -445,6 +445,7 @@ Task<Outcome> GuestLoop::remove(const Key& key, Guest& guest, const Case& one) {
     }
     parts_.files.forget(uid);
   }
+  if (parts_.groups.drop) parts_.groups.drop(domain_name(key));
   guest.volumes = {};
   guest.credentials = {};
   parts_.records.forget(key);

@@ -44,6 +44,7 @@ Task<Result<json::Value>> NodeKeeper::put(const hypervisor::HostFacts& facts, co
                                  .config = *config,
                                  .sharers = parts_.sharers,
                                  .address = parts_.address,
+                                 .why_no_groups = parts_.why_no_groups,
                                  .is_schedulable = parts_.hypervisor.connected()};
   const ObjectName name{node_resource, "", parts_.node};
   auto stored = co_await parts_.api.get(parts_.core, name, storage);

@@ -22,6 +22,7 @@ class NodeKeeper {
     std::string node;
     std::string address = {};
     unsigned sharers = 1;
+    std::string why_no_groups = {};
     // On the core: what the Node object says now.
     std::function<void(const hypervisor::HostFacts&, controllers::NodeInfo)> written = {};
   };

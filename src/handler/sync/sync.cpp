@@ -103,7 +103,8 @@ class Sync::Body {
                .paths = {.state = parts_.place.state, .sockets = parts_.place.sockets},
                .address = parts_.place.handler_address.empty() ? "127.0.0.1" : parts_.place.handler_address,
                .authority = read_file(parts_.place.state + "/pki/ca.crt", limits::config_file_bytes_max).value_or(""),
-               .other_node = [this](std::string_view node) { return beside(parts_, node); }}),
+               .other_node = [this](std::string_view node) { return beside(parts_, node); },
+               .groups = parts_.groups}),
         keeper_({.core = parts_.core,
                  .api = api_,
                  .hypervisor = parts_.hypervisor,
@@ -111,6 +112,7 @@ class Sync::Body {
                  .node = parts_.place.name,
                  .address = parts_.place.handler_address,
                  .sharers = parts_.place.nodes,
+                 .why_no_groups = parts_.groups.why_not,
                  .written = [this](const hypervisor::HostFacts& facts, controllers::NodeInfo info) {
                    node_written(facts, std::move(info));
                  }}) {}
@@ -137,9 +139,11 @@ class Sync::Body {
     started_ = true;
     if (!facts.kvm)
       log::warning("guests are emulated, which is slow: /dev/kvm cannot be used", {{"reason", facts.why_no_kvm}});
-    log::info(
-        "limits of CPU and memory count where VMs are placed; the kernel does not enforce them: guests have no "
-        "cgroup of their own");
+    if (!parts_.groups.keep)
+      log::info(
+          "limits of CPU and memory count where VMs are placed; the kernel does not enforce them: guests have no "
+          "cgroup of their own",
+          {{"reason", parts_.groups.why_not}});
     loop_.start();
   }
 

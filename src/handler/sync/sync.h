@@ -11,6 +11,7 @@
 #include "base/metrics.h"
 #include "guests/agent_facts.h"
 #include "handler/place.h"
+#include "handler/sync/guest_groups.h"
 #include "hypervisor/hypervisor.h"
 #include "kube/client.h"
 
@@ -34,6 +35,7 @@ struct SyncParts {
   std::function<std::string(const std::string& sockets)> other_uri = {};
   // Why guests cannot be attached to that bridge of the host; empty: they can.
   std::function<std::string(const std::string& bridge)> bridge_problem = {};
+  GuestGroups groups = {};
 };
 
 class Sync {

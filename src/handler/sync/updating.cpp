@@ -141,6 +141,14 @@ Task<void> Updater::dump_memory(const Work& work, Volumes& volumes) {
   }
 }
 
+// A guest whose limits the kernel does not keep still runs; it is said.
+void Updater::keep_limits(const Work& work) {
+  if (!parts_.groups.keep) return;
+  const auto done = parts_.groups.keep(work.domain, guests::group_limits(work.vmi));
+  if (!done)
+    log::warning("the limits of a guest are not in force", {{"domain", work.domain}, {"reason", done.error().message}});
+}
+
 Task<Outcome> Updater::update(const Work& work, const guests::Case& one, Volumes& volumes) {
   Outcome outcome;
   const auto failed = [&](const Result<void>& done) {
@@ -155,6 +163,7 @@ Task<Outcome> Updater::update(const Work& work, const guests::Case& one, Volumes
   if (!work.remembered.ports_tidied) co_await starter_.networking().tidy_ports(work);
   const Networking::Build build = [&](const guests::Bridges& bridges) { return starter_.build_again(work, bridges); };
   if (failed(co_await starter_.networking().change_nics(work, *one.facts, build, outcome))) co_return outcome;
+  keep_limits(work);
   // RUN-CPU-03: in place, since the guest's room is not that of a pod that a migration would have to replace.
   outcome.grown = co_await grow(parts_, work, *one.facts);
   if (!outcome.grown.cpu_error.empty()) outcome.error = Status::internal_error(outcome.grown.cpu_error);

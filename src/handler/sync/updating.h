@@ -31,6 +31,7 @@ class Updater {
                                   Outcome& outcome);
   Task<Result<void>> mount_wanted(const Work& work, Volumes& volumes, Outcome& outcome);
   Task<Result<void>> unmount_unwanted(const Work& work, Volumes& volumes);
+  void keep_limits(const Work& work);
   Task<void> dump_memory(const Work& work, Volumes& volumes);
   Task<void> grow_disks(const Work& work, const guests::DomainFacts& live, Volumes& volumes);
 
