@@ -29,7 +29,8 @@ Parsed<std::chrono::seconds> parse_ui_session(std::string_view text) {
 }
 
 Page::Page(StandaloneApi& api, std::chrono::seconds session_age_max, const Clock& clock)
-    : sessions_(
+    : api_(api),
+      sessions_(
           session_age_max,
           [&identifier = api.identifier()](std::string_view token) { return user_of_token(identifier, token); }, clock),
       service_({.sessions = sessions_,
@@ -42,6 +43,11 @@ Page::Page(StandaloneApi& api, std::chrono::seconds session_age_max, const Clock
   api.let_sessions_in(sessions_);
   ui::add_questions(service_,
                     {.store = api.store(), .authorizer = api.authorizer(), .config = api.config(), .clock = clock});
+}
+
+void Page::add_routes(server::Router& router, NodeLink& nodes) {
+  ui::add_stats_question(service_, {.store = api_.store(), .authorizer = api_.authorizer(), .nodes = nodes});
+  service_.add_routes(router);
 }
 
 }  // namespace vg::cmd

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/parsed.h"
+#include "ports/node_link.h"
 #include "server/router.h"
 #include "standalone_api.h"
 #include "ui/service.h"
@@ -26,9 +27,11 @@ class Page {
   // Before the first request. The API and the clock outlive this.
   Page(StandaloneApi& api, std::chrono::seconds session_age_max, const Clock& clock);
 
-  void add_routes(server::Router& router) { service_.add_routes(router); }
+  // The nodes outlive this.
+  void add_routes(server::Router& router, NodeLink& nodes);
 
  private:
+  StandaloneApi& api_;
   ui::Sessions sessions_;
   ui::UiService service_;
 };

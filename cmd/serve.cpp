@@ -567,7 +567,7 @@ void Standalone::add_routes() {
                              api_->api().effects(), server::refuse_nobody());
   api_->add_routes(*router_, health_);
   subresources_->add_routes(*router_);
-  if (page_) page_->add_routes(*router_);
+  if (page_) page_->add_routes(*router_, subresources_->nodes());
   if (!disks_) return;
   uploads_ = std::make_unique<uploads::UploadService>(
       uploads::UploadService::Parts{.store = api_->store(),

@@ -33,6 +33,11 @@ inline constexpr int usb_slots_max = 4;
 inline constexpr int forward_attempts_max = 3;
 // Attempts to listen on a declared port, a second apart: the QEMU that a guest comes from has it until it ends.
 inline constexpr unsigned port_attempts_max = 15;
+// Counters of a guest are asked for once in so long, however many look; while the hypervisor is slow, those that are
+// not older than this are told. Guests whose last ones are kept: more than a node runs.
+inline constexpr std::chrono::milliseconds stats_interval{900};
+inline constexpr std::chrono::seconds stats_age_max{5};
+inline constexpr std::size_t stats_told_max = 1024;
 // How long an agent may take for an answer, and for freezing every file system. virt-api waits 10 s for the latter.
 inline constexpr std::chrono::seconds agent_answer_deadline{3};
 inline constexpr std::chrono::seconds agent_freeze_deadline{8};

@@ -30,9 +30,14 @@ inline constexpr std::size_t ui_access_checks_max = 200;
 inline constexpr std::size_t ui_access_body_bytes_max = std::size_t{64} * 1024;
 // One object as people write it: those of KubeVirt's examples have a few KiB. What is larger is checked by a dry run.
 inline constexpr std::size_t ui_check_bytes_max = std::size_t{256} * 1024;
+inline constexpr std::size_t ui_check_objects_max = 16;
 inline constexpr std::size_t ui_findings_max = 500;
 // Of each list that a story is told from.
 inline constexpr std::size_t ui_story_objects_max = 500;
 inline constexpr std::size_t ui_story_moments_max = 200;
+// How long a node may take to tell the counters of a guest: the page asks every second or two.
+inline constexpr std::chrono::seconds ui_stats_deadline{5};
+// A guest with hundreds of disks and NICs.
+inline constexpr std::size_t ui_stats_bytes_max = std::size_t{256} * 1024;
 
 }  // namespace vg::limits

@@ -64,6 +64,23 @@ struct Screenshot {
   std::string mime_type, bytes;
 };
 
+// What a guest has used since it was started: counters. What the hypervisor does not tell is 0; NICs of user-mode
+// networks are not counted by it at all.
+struct DiskStats {
+  std::string target;
+  std::uint64_t read_bytes = 0, write_bytes = 0, read_requests = 0, write_requests = 0;
+};
+struct NicStats {
+  std::string target;
+  std::uint64_t receive_bytes = 0, transmit_bytes = 0, receive_packets = 0, transmit_packets = 0;
+};
+struct DomainStats {
+  std::uint64_t cpu_time_ns = 0, vcpus = 0;
+  std::uint64_t memory_available_bytes = 0, memory_unused_bytes = 0, memory_rss_bytes = 0;
+  std::vector<DiskStats> disks = {};
+  std::vector<NicStats> nics = {};
+};
+
 // Spec launch 5.1.
 struct MigrationRequest {
   std::string destination_uri = {}, migrate_uri = {}, disks_uri = {};  // an empty disks_uri: none to copy
@@ -150,6 +167,7 @@ class Hypervisor {
                                               std::chrono::seconds timeout) = 0;
   virtual Task<Result<void>> set_guest_time(Core& core, std::string name) = 0;
   virtual Task<Result<Screenshot>> screenshot(Core& core, std::string name) = 0;
+  virtual Task<Result<DomainStats>> stats(Core& core, std::string name) = 0;
   virtual Task<Result<void>> dump_memory(Core& core, std::string name, std::string file) = 0;
   // All disks as they are at one point in time, while the guest runs on (spec copies STO-03). Answers when that has
   // begun; job() tells how far it is, and copy_result(), once it is over, how it ended.

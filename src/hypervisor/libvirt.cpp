@@ -6,6 +6,7 @@
 
 #include "base/hypervisor_limits.h"
 #include "hypervisor/disk_copy.h"
+#include "hypervisor/domain_stats.h"
 #include "hypervisor/host_facts.h"
 #include "hypervisor/libvirt_calls.h"
 #include "hypervisor/migration.h"
@@ -129,6 +130,10 @@ class Libvirt final : public LibvirtHypervisor {
                                  [](virDomainPtr domain, const ConnectionHandle& connection) {
                                    return take_screenshot(connection.get(), domain);
                                  });
+  }
+  Task<Result<DomainStats>> stats(Core& core, std::string name) override {
+    return on_domain<DomainStats>(core, Lane::questions, std::move(name),
+                                  [](virDomainPtr domain, const ConnectionHandle&) { return stats_of(domain); });
   }
   Task<Result<void>> dump_memory(Core& core, std::string name, std::string file) override {
     return on_domain<void>(

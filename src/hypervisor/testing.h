@@ -113,6 +113,7 @@ class FakeHypervisor final : public Hypervisor {
                      .hypervisor_version = "fake"};
   Screenshot picture = {.mime_type = "image/x-portable-pixmap", .bytes = "P6\n1 1\n255\n..."};
   JobProgress progress = {};
+  DomainStats counters = {};
   // What the hypervisor makes of a document that is defined; as it is, unless set.
   std::function<std::string(const std::string&)> complete;
 
@@ -198,6 +199,10 @@ class FakeHypervisor final : public Hypervisor {
   Task<Result<Screenshot>> screenshot(Core& core, std::string name) override {
     if (auto begun = co_await begin(core, "screenshot", name); !begun) co_return fail(begun.error());
     co_return picture;
+  }
+  Task<Result<DomainStats>> stats(Core& core, std::string name) override {
+    if (auto begun = co_await begin(core, "stats", name); !begun) co_return fail(begun.error());
+    co_return counters;
   }
   Task<Result<void>> dump_memory(Core& core, std::string name, std::string file) override {
     return simple(core, "dump_memory", std::move(name), std::move(file));

@@ -378,12 +378,13 @@ std::optional<std::size_t> examine(const PieceOfFile& text, const Examination& h
   if (!text.piece.too_long) read_document(text.piece, document, options);
   if (text.piece.item > 0 && !is_item(document)) return std::nullopt;
   const Order whole{.document = text.document, .item = text.piece.item, .object = false};
+  const bool tells_whole = !how.wanted || how.wanted(whole);
   if (!document.value) {
-    if (!how.wanted) report(whole, unreadable(text, document, locator));
+    if (tells_whole) report(whole, unreadable(text, document, locator));
     return 0;
   }
   if (document.value->is_null()) return 0;
-  if (!document.duplicates.empty() && !how.wanted) report(whole, repeated_fields(text, locator, how.options));
+  if (!document.duplicates.empty() && tells_whole) report(whole, repeated_fields(text, locator, how.options));
   std::size_t count = 0;
   for_each_object(document, text, [&](const Subject& subject) {
     if (how.wanted && !how.wanted(subject.order)) return;

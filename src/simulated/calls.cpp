@@ -13,6 +13,7 @@
 #include "json/write.h"
 #include "simulated/made_up.h"
 #include "simulated/settings.h"
+#include "simulated/stats.h"
 
 namespace vg::simulated {
 namespace {
@@ -134,6 +135,7 @@ constexpr Row rows[] = {
     {"reset", reset},
     {"freeze", freeze},
     {"unfreeze", unfreeze},
+    {"stats", [](const Asked& asked) { return document(guest_stats(asked.vmi, asked.now, asked.storage)); }},
     {"guestosinfo", [](const Asked& asked) { return document(guest_info(asked.vmi, asked.storage)); }},
     {"userlist", [](const Asked& asked) { return document(user_list(asked.storage)); }},
     {"filesystemlist", [](const Asked& asked) { return document(filesystem_list(asked.storage)); }},

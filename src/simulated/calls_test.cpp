@@ -6,6 +6,9 @@
 #include "controllers/common/owners.h"
 #include "controllers/testing.h"
 #include "json/access.h"
+#include "json/document.h"
+#include "json/write.h"
+#include "simulated/stats.h"
 
 namespace vg::simulated {
 namespace {
@@ -72,6 +75,35 @@ TEST_F(CallsTest, WhatTheGuestTells) {
     EXPECT_TRUE(json::Document::parse(answered.answer.body)) << answered.answer.body;
     EXPECT_FALSE(answered.vmi);
   }
+}
+
+TEST_F(CallsTest, CountersOnlyGrow) {
+  constexpr std::string_view vmi = R"({"metadata":{"name":"a","uid":"u1","creationTimestamp":"2026-01-02T03:04:05Z"},
+      "spec":{"domain":{"cpu":{"cores":2},"memory":{"guest":"1Gi"},"devices":{"disks":[{"name":"root"}],
+      "interfaces":[{"name":"default"}]}}},"status":{"phase":"Running"}})";
+  const auto document = json::Document::parse(vmi);
+  const json::Object& object = document->root().get_object();
+  const controllers::Time born = std::chrono::sys_days(std::chrono::year(2026) / 1 / 2) + std::chrono::seconds(11045);
+  std::int64_t cpu = -1, read = -1, received = -1;
+  for (int second = 0; second < 300; ++second) {
+    const json::Value stats(guest_stats(object, born + std::chrono::milliseconds(1000 * second + 7), {}));
+    const auto number = [](const json::Value* value) { return json::as_int(value).value_or(-1); };
+    const std::int64_t now = number(json::find_path(stats, {"cpu", "timeNanoseconds"}));
+    EXPECT_GE(now, cpu);
+    EXPECT_LE(now, (second + 1) * std::int64_t{2'000'000'000});
+    cpu = now;
+    const json::Value& disk = json::get_array(stats, "disks")->at(0);
+    EXPECT_EQ(json::get_string(disk, "name"), "root");
+    EXPECT_GE(number(json::find(disk, "readBytes")), read);
+    read = number(json::find(disk, "readBytes"));
+    const json::Value& nic = json::get_array(stats, "networks")->at(0);
+    EXPECT_GE(number(json::find(nic, "receiveBytes")), received);
+    received = number(json::find(nic, "receiveBytes"));
+  }
+  EXPECT_GT(cpu, 0);
+  EXPECT_GT(read, 0);
+  EXPECT_THAT(json::to_text(json::Value(guest_stats(object, born + std::chrono::milliseconds(7), {}))),
+              ::testing::AllOf(HasSubstr(R"("time":"2026-01-02T03:04:05.007Z")"), HasSubstr(R"("vcpus":2)")));
 }
 
 TEST_F(CallsTest, TheRestIsRefused) {

@@ -14,7 +14,8 @@
 #include "json/document.h"
 #include "json/write.h"
 #include "objects/draft.h"
-#include "offline/check.h"
+#include "offline/examine.h"
+#include "offline/source.h"
 #include "story/narrate.h"
 #include "ui/answers.h"
 
@@ -213,6 +214,28 @@ json::Object finding_json(const offline::Finding& finding) {
   return out;
 }
 
+class Findings {
+ public:
+  void add(const offline::ObjectReport& report) {
+    for (const offline::Finding& finding : report.findings)
+      if (finding.severity != offline::Severity::note && findings_.size() < limits::ui_findings_max)
+        findings_.push_back(finding_json(finding));
+    if (!report.failure.empty()) add(report.failure);
+    if (!report.unknown_kind.empty()) unknown_.emplace_back(report.unknown_kind);
+  }
+  // About the text as a whole.
+  void add(const std::string& problem) {
+    findings_.push_back(json::Object{
+        {"line", 0}, {"column", 0}, {"field", ""}, {"rule", ""}, {"severity", "error"}, {"message", problem}});
+  }
+  json::Value document() && {
+    return json::Object{{"findings", std::move(findings_)}, {"notChecked", std::move(unknown_)}};
+  }
+
+ private:
+  json::Array findings_, unknown_;
+};
+
 }  // namespace
 
 Result<std::vector<AccessAttributes>> read_checks(const json::Value& body) {
@@ -271,24 +294,31 @@ json::Value tell_story(Subject subject, const json::Value& document, Timestamp n
 }
 
 json::Value check_text(std::string text, const config::ConfigSource& config, const Clock& clock) {
-  offline::Sources sources;
-  sources.push_back(offline::text_source("-", std::move(text)));
-  offline::KnownObjects known;
+  const auto source = offline::text_source("-", std::move(text));
+  const offline::KnownObjects known;
   const config::FixedConfig fixed(config.current());
   const offline::World world{.known = known, .config = fixed, .clock = clock};
-  offline::CheckOptions how;
-  how.threads = 1;  // this one
-  const offline::Outcome outcome = offline::check(sources, known, world, how);
-  json::Array findings;
-  for (const std::string& why : outcome.unreadable)
-    findings.push_back(
-        json::Object{{"line", 0}, {"column", 0}, {"field", ""}, {"rule", ""}, {"severity", "error"}, {"message", why}});
-  for (const offline::Finding& finding : outcome.findings)
-    if (finding.severity != offline::Severity::note && findings.size() < limits::ui_findings_max)
-      findings.push_back(finding_json(finding));
-  json::Array unknown;
-  for (const auto& [kind, count] : outcome.unknown_kinds) unknown.emplace_back(kind);
-  return json::Object{{"findings", std::move(findings)}, {"notChecked", std::move(unknown)}};
+  const offline::CheckOptions options;
+  Findings found;
+  // It is about one object. Some more are checked; a list of thousands is for the command.
+  const auto wanted = [](offline::Order order) { return !order.object || order.item < limits::ui_check_objects_max; };
+  const offline::Examination how{.world = world, .options = options, .learns = nullptr, .wanted = wanted};
+  offline::PieceReader reader(*source);
+  for (std::size_t document = 1;; ++document) {
+    const auto piece = reader.next();
+    if (!piece) {
+      found.add(piece.error().message);
+      break;
+    }
+    if (!*piece) break;
+    if (document > limits::ui_check_objects_max) {
+      found.add("the text has too many documents to be checked here; use virtgate check");
+      break;
+    }
+    (void)offline::examine({.file = "-", .piece = **piece, .document = document}, how,
+                           [&](offline::Order, const offline::ObjectReport& report) { found.add(report); });
+  }
+  return std::move(found).document();
 }
 
 void add_access_question(UiService& service, Authorizer& authorizer) {

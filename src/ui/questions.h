@@ -12,6 +12,7 @@
 #include "config/cluster_config.h"
 #include "json/value.h"
 #include "ports/authorizer.h"
+#include "ports/node_link.h"
 #include "ports/object_store.h"
 #include "server/router.h"
 #include "story/verdict.h"
@@ -29,6 +30,14 @@ struct QuestionParts {
 // POST access, POST check, GET story/... Everything in the parts outlives the service.
 void add_questions(UiService& service, const QuestionParts& parts);
 
+// GET stats/...: counters of a guest, as its node tells them.
+struct StatsParts {
+  const ObjectStore& store;
+  Authorizer& authorizer;
+  NodeLink& nodes;
+};
+void add_stats_question(UiService& service, const StatsParts& parts);
+
 // POST access alone, which needs no objects.
 void add_access_question(UiService& service, Authorizer& authorizer);
 
@@ -45,6 +54,9 @@ struct StoryTarget {
   std::string_view ns, name;
 };
 std::optional<StoryTarget> read_story_target(std::string_view path);
+
+// Where a guest runs, by its VMI; 409 when it does not.
+Result<std::string> node_of_guest(const json::Value& vmi);
 
 // {"verdict":{...},"verdicts":[...],"events":[...],"unread":[...]}
 json::Value tell_story(story::Subject subject, const json::Value& facts, Timestamp now,

@@ -13,16 +13,22 @@ namespace {
 
 constexpr int retry_seconds = 60;
 
-// Makes room for one more of this user's, whose are at most `own_max` then: those that are over go, then the one that
+// Who has them: whoever may make service accounts in a namespace is as many users as they like, and counts as one.
+std::string_view owner_of(std::string_view user) {
+  constexpr std::string_view accounts = "system:serviceaccount:";
+  return user.starts_with(accounts) ? user.substr(0, user.find(':', accounts.size())) : user;
+}
+
+// Makes room for one more of this owner's, whose are at most `own_max` then: those that are over go, then the one that
 // comes first by `order`. False when others have all the room.
 template <class Table, class IsOver, class Order>
-bool make_room(Table& table, const std::string& user, std::size_t own_max, std::size_t all_max, IsOver is_over,
+bool make_room(Table& table, std::string_view owner, std::size_t own_max, std::size_t all_max, IsOver is_over,
                Order order) {
   std::erase_if(table, [&](const auto& entry) { return is_over(entry.second); });
   auto first = table.end();
   std::size_t own = 0;
   for (auto at = table.begin(); at != table.end(); ++at) {
-    if (order.user(at->second) != user) continue;
+    if (owner_of(order.user(at->second)) != owner) continue;
     ++own;
     if (first == table.end() || order.time(at->second) < order.time(first->second)) first = at;
   }
@@ -58,7 +64,7 @@ Result<Issued> Sessions::open(Credential credential) {
   };
   const std::lock_guard lock(mutex_);
   const bool room = make_room(
-      sessions_, credential.user.name, limits::ui_sessions_of_user_max, limits::ui_sessions_max,
+      sessions_, owner_of(credential.user.name), limits::ui_sessions_of_user_max, limits::ui_sessions_max,
       [this](const Session& session) { return is_over(session); }, ByUse());
   if (!room) return too_many("all sessions of this server are in use; some end when they are idle");
   sessions_.emplace(auth::sha256(issued.secret),
@@ -114,7 +120,7 @@ Result<Issued> Sessions::make_code(Credential credential) {
   };
   const std::lock_guard lock(mutex_);
   const bool room = make_room(
-      codes_, credential.user.name, limits::ui_codes_of_user_max, limits::ui_codes_max,
+      codes_, owner_of(credential.user.name), limits::ui_codes_of_user_max, limits::ui_codes_max,
       [this](const Code& code) { return is_over(code); }, ByAge());
   if (!room) return too_many("too many sign-in codes are unused; they end after five minutes");
   codes_.emplace(auth::sha256(issued.secret),

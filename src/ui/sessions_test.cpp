@@ -120,6 +120,16 @@ TEST_F(SessionTable, OfOneUserAreFew) {
   EXPECT_TRUE(sessions_.verify(bobs->secret));
 }
 
+TEST_F(SessionTable, ServiceAccountsOfANamespaceAreOneUser) {
+  for (std::size_t i = 0; i < 5 * limits::ui_sessions_of_user_max; ++i) {
+    ASSERT_TRUE(sessions_.open(by_token("system:serviceaccount:ns:a" + std::to_string(i))));
+    ASSERT_TRUE(sessions_.make_code(by_token("system:serviceaccount:ns:a" + std::to_string(i))));
+  }
+  EXPECT_EQ(sessions_.size(), limits::ui_sessions_of_user_max);
+  ASSERT_TRUE(sessions_.open(by_token("system:serviceaccount:other:a")));
+  EXPECT_EQ(sessions_.size(), limits::ui_sessions_of_user_max + 1);
+}
+
 TEST_F(SessionTable, IsBounded) {
   for (std::size_t i = 0; i < limits::ui_sessions_max; ++i)
     ASSERT_TRUE(sessions_.open(by_token("user" + std::to_string(i))));

@@ -37,6 +37,7 @@ const Service::Row* Service::find_row(const Target& target) {
       {"PUT", "unfreeze", &Service::unfreeze},
       {"PUT", "copydisks", &Service::copy_disks},
       {"GET", "vnc/screenshot", &Service::screenshot},
+      {"GET", "stats", &Service::stats},
       {"GET", "guestosinfo", &Service::agent_document},
       {"GET", "userlist", &Service::agent_document},
       {"GET", "filesystemlist", &Service::agent_document},
@@ -54,6 +55,7 @@ const Service::Row* Service::find_row(const Target& target) {
 Service::Service(Parts parts)
     : parts_(std::move(parts)),
       copies_(parts_.hypervisor, parts_.place.disks, tasks_),
+      stats_(parts_.hypervisor, clock_),
       requests_(parts_.metrics.counters("virtgate_handler_requests_total",
                                         "Requests to the handler, by what was asked.", {"what", "code"})) {}
 
@@ -223,6 +225,12 @@ Service::Answer Service::screenshot(Core& core, const Target& target, string_vie
                            .content_type = png ? "image/png" : "application/octet-stream",
                            .headers = {},
                            .body = std::move(picture->bytes)};
+}
+
+Service::Answer Service::stats(Core& core, const Target& target, string_view) {
+  auto told = co_await stats_.tell(core, target.domain());
+  if (!told) co_return text(told.error().code == 409 ? 409 : 500, told.error().message);
+  co_return http::Response{.status = 200, .content_type = "application/json", .headers = {}, .body = std::move(*told)};
 }
 
 Service::Answer Service::agent_document(Core&, const Target& target, string_view) {

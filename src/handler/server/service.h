@@ -17,6 +17,7 @@
 #include "handler/place.h"
 #include "handler/server/disk_copies.h"
 #include "handler/server/sessions.h"
+#include "handler/server/stats.h"
 #include "handler/server/target.h"
 #include "http/exchange.h"
 #include "http/task_set.h"
@@ -64,6 +65,7 @@ class Service final : public http::Handler {
   Answer unfreeze(Core& core, const Target& target, std::string_view body);
   Answer copy_disks(Core& core, const Target& target, std::string_view body);
   Answer screenshot(Core& core, const Target& target, std::string_view body);
+  Answer stats(Core& core, const Target& target, std::string_view body);
   Answer agent_document(Core& core, const Target& target, std::string_view body);
   Answer unsupported(Core& core, const Target& target, std::string_view body);
   Task<void> thaw_later(Core& core, std::string domain, std::chrono::milliseconds after, std::uint64_t freeze);
@@ -93,6 +95,8 @@ class Service final : public http::Handler {
   Sessions sessions_;
   http::TaskSet tasks_;
   DiskCopies copies_;
+  SystemClock clock_;
+  GuestStats stats_;
   metrics::Family<metrics::Counter>& requests_;
   std::mutex freezes_mutex_;
   std::map<std::string, std::uint64_t, std::less<>>

@@ -181,6 +181,25 @@ TEST_F(ServiceTest, FreezesThroughTheAgent) {
   EXPECT_EQ(hypervisor_.calls().size(), 1u);  // RUN-FRZ-01: it was asked how it is, and no more
 }
 
+TEST_F(ServiceTest, CountersAreAskedForOnceASecond) {
+  hypervisor_.counters = {
+      .cpu_time_ns = 7, .vcpus = 2, .memory_rss_bytes = 4096, .disks = {{.target = "vda", .read_bytes = 5}}};
+  for (int viewer = 0; viewer < 10; ++viewer) {
+    const auto [status, body] = ask("GET", "stats");
+    EXPECT_EQ(status, 200);
+    EXPECT_THAT(body, HasSubstr(R"("cpu":{"timeNanoseconds":7,"vcpus":2})"));
+    EXPECT_THAT(body, HasSubstr(R"({"name":"vda","readBytes":5,"writeBytes":0,"readRequests":0,"writeRequests":0})"));
+  }
+  EXPECT_LE(hypervisor_.calls().size(), 5u);  // on a busy machine ten answers may take some seconds
+  EXPECT_EQ(ask("PUT", "stats").first, 405);
+}
+
+TEST_F(ServiceTest, CountersThatCannotBeHadAreAskedForAgain) {
+  hypervisor_.fail_next("stats", Status::internal_error("no"));
+  EXPECT_EQ(ask("GET", "stats").first, 500);
+  EXPECT_EQ(ask("GET", "stats").first, 200);
+}
+
 TEST_F(ServiceTest, TellsOfGuests) {
   EXPECT_EQ(ask("GET", "vnc/screenshot").second, hypervisor_.picture.bytes);
   EXPECT_EQ(ask("GET", "guestosinfo").second, R"({"of":"ns_a guestosinfo"})");
