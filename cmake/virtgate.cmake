@@ -166,8 +166,8 @@ function(virtgate_unit_test NAME)
   set_property(TEST program.${NAME} APPEND PROPERTY LABELS unit)
 endfunction()
 
-# A test program is known to ctest in two ways: as one test (label "program"), which is how all of them are run, since three thousand processes
-# take longer to start than to test; and by each of its cases (label "case"), for whoever asks for some by name.
+# A test program is known to ctest in two ways: as one test (label "program"), which is how all of them are run, since each of three thousand
+# processes costs some milliseconds and reads what its suite needs again; and by each of its cases (label "case"), for ./dev test FILTER.
 function(virtgate_test NAME)
   add_executable(${NAME} ${ARGN})
   add_dependencies(${NAME} recordings)
