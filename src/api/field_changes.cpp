@@ -14,6 +14,7 @@ namespace {
 
 using json::Value;
 using std::string_view;
+using Member = json::Object::value_type;
 
 // Kept by the server itself: that they change is nobody's doing.
 constexpr std::array<string_view, 5> kept_fields = {"managedFields", "resourceVersion", "generation", "uid",
@@ -63,50 +64,87 @@ std::string value_text(const Value* value) {
   return {};
 }
 
+// Where a value stands. Most values are what they were: it becomes text when one is not.
+struct ChangedPlace {
+  const ChangedPlace* inside = nullptr;
+  string_view name = {};  // empty: an element of a list
+  std::size_t index = 0;
+
+  std::string text() const {
+    std::string path = inside ? inside->text() : std::string();
+    if (name.empty()) return fmt::format("{}[{}]", path, index);
+    return path.empty() ? std::string(name) : fmt::format("{}.{}", path, name);
+  }
+};
+
+// Goes through what the objects have, and not through what they could have: types of Kubernetes have hundreds of
+// fields, and objects a dozen.
 class Walk {
  public:
   explicit Walk(std::vector<record::Change>& changes) : changes_(changes) {}
 
-  void structure(const Value* before, const Value* after, const Type& type, const std::string& path) {
+  void structure(const Value* before, const Value* after, const Type& type, const ChangedPlace* place) {
     const json::Object* old_members = before ? before->if_object() : nullptr;
     const json::Object* new_members = after ? after->if_object() : nullptr;
-    for (const Field& field : type.fields) {
-      if (is_full()) return;
-      const Value* old_value = old_members ? old_members->if_contains(field.name) : nullptr;
-      const Value* new_value = new_members ? new_members->if_contains(field.name) : nullptr;
-      if ((!old_value && !new_value) || is_kept(type, field.name)) continue;
-      member(old_value, new_value, field, path);
+    std::size_t met = 0;  // of the old members
+    if (new_members) {
+      const Member* guess = old_members ? old_members->begin() : nullptr;
+      for (const Member& member : *new_members) {
+        if (is_full()) return;
+        const Value* old_value = take(old_members, guess, member.key());
+        met += old_value ? 1 : 0;
+        this->member(old_value, &member.value(), type, member.key(), place);
+      }
     }
+    if (!old_members || met == old_members->size()) return;
+    for (const Member& member : *old_members)
+      if (!new_members || !new_members->contains(member.key()))
+        this->member(&member.value(), nullptr, type, member.key(), place);
   }
 
-  void member(const Value* before, const Value* after, const Field& field, const std::string& path) {
-    node(before, after, field, &field, path.empty() ? std::string(field.name) : fmt::format("{}.{}", path, field.name));
+  // Names that the schema does not know are the user's.
+  void member(const Value* before, const Value* after, const Type& type, string_view name, const ChangedPlace* inside) {
+    if (before && after && !after->is_structured() && json::equal(*before, *after)) return;
+    const Field* field = type.find(name);
+    if (!field || is_kept(type, name)) return;
+    const ChangedPlace place{.inside = inside, .name = field->name};
+    node(before, after, *field, field, place);
   }
 
  private:
   bool is_full() const { return changes_.size() >= limits::record_changes_max; }
 
-  void node(const Value* before, const Value* after, const Node& node, const Field* field, const std::string& path) {
+  // Both objects have their members in the same order, nearly always.
+  static const Value* take(const json::Object* members, const Member*& guess, string_view name) {
+    if (!members) return nullptr;
+    if (guess != members->end() && guess->key() == name) return &(guess++)->value();
+    const Value* found = members->if_contains(name);
+    if (found) guess = members->find(name) + 1;
+    return found;
+  }
+
+  void node(const Value* before, const Value* after, const Node& node, const Field* field, const ChangedPlace& place) {
     if (before && after) {
       if (node.shape == Shape::structure && node.type && before->is_object() && after->is_object())
-        return structure(before, after, *node.type, path);
+        return structure(before, after, *node.type, &place);
       if (node.shape == Shape::list && node.element && before->is_array() && after->is_array())
-        return list(before->get_array(), after->get_array(), *node.element, path);
+        return list(before->get_array(), after->get_array(), *node.element, place);
       if (json::equal(*before, *after)) return;
     }
     if (is_full()) return;
     const bool told = is_told(field, node);
     changes_.push_back(
-        {path.substr(0, limits::journal_text_bytes_max), told || !after ? value_text(after) : std::string()});
+        {place.text().substr(0, limits::journal_text_bytes_max), told || !after ? value_text(after) : std::string()});
   }
 
-  void list(const json::Array& before, const json::Array& after, const Node& element, const std::string& path) {
+  void list(const json::Array& before, const json::Array& after, const Node& element, const ChangedPlace& place) {
     if (before.size() != after.size()) {
-      if (!is_full()) changes_.push_back({path, fmt::format("{} entries, before {}", after.size(), before.size())});
+      if (!is_full())
+        changes_.push_back({place.text(), fmt::format("{} entries, before {}", after.size(), before.size())});
       return;
     }
     for (std::size_t i = 0; i < before.size() && !is_full(); ++i)
-      node(&before[i], &after[i], element, nullptr, fmt::format("{}[{}]", path, i));
+      node(&before[i], &after[i], element, nullptr, {.inside = &place, .index = i});
   }
 
   std::vector<record::Change>& changes_;
@@ -116,12 +154,13 @@ class Walk {
 
 void add_field_changes(const Value* before, const Value* after, const Type& type, string_view path,
                        std::vector<record::Change>& changes) {
-  Walk(changes).structure(before, after, type, std::string(path));
+  const ChangedPlace place{.name = path};
+  Walk(changes).structure(before, after, type, path.empty() ? nullptr : &place);
 }
 
 void add_member_changes(const Value* before, const Value* after, const Type& type, string_view member,
                         std::vector<record::Change>& changes) {
-  if (const Field* field = type.find(member)) Walk(changes).member(before, after, *field, {});
+  if (before || after) Walk(changes).member(before, after, type, member, nullptr);
 }
 
 }  // namespace vg::api

@@ -10,7 +10,6 @@
 
 #include "base/log.h"
 #include "journal/lane.h"
-#include "journal/words.h"
 
 namespace vg::journal {
 namespace {
@@ -24,18 +23,11 @@ constexpr std::array<LaneRow, 3> lane_rows = {{{"served", 4}, {"busy", 2}, {"ref
 std::int64_t seconds_of(Clock::Wall time) { return Timestamp::from(time).seconds; }
 
 // What the index says of an entry.
-Record record_of(const Entry& entry, std::uint64_t sequence) {
+Record record_of(const EntryView& entry, std::uint64_t sequence) {
   return {.sequence = sequence,
           .seconds = entry.time.seconds,
           .id = id_hash(entry.id),
           .object = object_hash(entry.resource, entry.ns, entry.name)};
-}
-
-// Nobody gets around the journal by making their request too long for it.
-Entry without_details(Entry entry) {
-  static_cast<record::Details&>(entry) = {};
-  entry.groups.clear();
-  return entry;
 }
 
 // Goes through a lane from its newest record to its oldest.
@@ -48,7 +40,7 @@ class Backwards {
   }
 
   const Record* record() const { return left_ ? &segments_[segment_]->records()[left_ - 1] : nullptr; }
-  std::string text() const { return segments_[segment_]->text_of(*record()); }
+  std::optional<Entry> entry() const { return segments_[segment_]->entry_of(*record()); }
   void next() {
     if (--left_ == 0) next_segment();
   }
@@ -98,15 +90,19 @@ Result<std::unique_ptr<Journal>> Journal::open(const JournalOptions& options) {
     journal->sequence_ = std::max(journal->sequence_, lane->newest());
   }
   if (damaged > 0)
-    log::warning("lines of the journal of requests are damaged and were left out",
-                 {{"folder", options.folder}, {"lines", damaged}});
+    log::warning("files of the journal of requests are damaged: what follows the damage was left out",
+                 {{"folder", options.folder}, {"files", damaged}});
   return journal;
 }
 
-bool Journal::is_busy(const std::string& user) {
+bool Journal::is_busy(std::string_view user) {
   const auto now = options_.clock.steady_now();
-  if (users_.size() >= limits::journal_users_max && !users_.contains(user)) users_.clear();
-  Bucket& bucket = users_.try_emplace(user, Bucket{.tokens = limits::journal_burst, .at = now}).first->second;
+  auto found = users_.find(user);
+  if (found == users_.end()) {
+    if (users_.size() >= limits::journal_users_max) users_.clear();
+    found = users_.emplace(user, Bucket{.tokens = limits::journal_burst, .at = now}).first;
+  }
+  Bucket& bucket = found->second;
   const std::chrono::duration<double> passed = now - bucket.at;
   bucket.tokens = std::min(limits::journal_burst, bucket.tokens + passed.count() * limits::journal_entries_per_second);
   bucket.at = now;
@@ -115,38 +111,51 @@ bool Journal::is_busy(const std::string& user) {
   return false;
 }
 
-Journal::LaneName Journal::lane_of(const Entry& entry) {
+Journal::LaneName Journal::lane_of(const EntryView& entry) {
   if (entry.was_refused()) return LaneName::refused;
   return is_busy(entry.impersonated_by.empty() ? entry.user : entry.impersonated_by) ? LaneName::busy
                                                                                      : LaneName::served;
 }
 
-void Journal::record(const Entry& entry) {
-  std::string text = to_text(entry);
-  if (text.size() > limits::journal_line_bytes_max) text = to_text(without_details(entry));
-  const std::string shortened = shorten(text);
+std::uint64_t Journal::next_place() {
+  if (!options_.places_by_time) return ++sequence_;
+  const auto now = std::chrono::duration_cast<std::chrono::microseconds>(options_.clock.wall_now().time_since_epoch());
+  sequence_ = std::max(sequence_ + 1, static_cast<std::uint64_t>(now.count()));
+  return sequence_;
+}
+
+void Journal::record(const EntryView& entry) {
+  if (!options_.records) return;
   if (recorded_) recorded_->add();
   const std::lock_guard lock(mutex_);
   Lane& lane = *lanes_[static_cast<std::size_t>(lane_of(entry))];
-  lane.append(record_of(entry, ++sequence_), shortened);
-  make_room();
+  const auto appended = lane.append(record_of(entry, next_place()), entry);
+  if (appended == Lane::Appended::in_new_file) make_room();
+  if (appended == Lane::Appended::lost && dropped_) dropped_->add();
 }
 
-// A file more than what is allowed is never begun, so that the bounds hold for what is there.
-void Journal::make_room() {
+void Journal::drop_outdated() {
   const std::int64_t too_old = seconds_of(options_.clock.wall_now()) - options_.age_max.count();
-  std::size_t bytes = 0, entries = 0;
-  for (const auto& lane : lanes_) {
+  for (const auto& lane : lanes_)
     while (lane->oldest_ends() < too_old && lane->drop_oldest()) {
     }
-    bytes += lane->bytes();
-    entries += lane->entries();
+}
+
+// When a file is begun there is room for all of it, so that the bounds hold for what is there.
+void Journal::make_room() {
+  drop_outdated();
+  for (;;) {
+    std::size_t bytes = options_.bytes_max / limits::journal_files_max;
+    std::size_t entries = options_.entries_max / limits::journal_files_max;
+    for (const auto& lane : lanes_) {
+      bytes += lane->bytes();
+      entries += lane->entries();
+    }
+    if (bytes <= options_.bytes_max && entries <= options_.entries_max) return;
+    std::array<std::size_t, lane_rows.size()> order = {0, 1, 2};
+    std::ranges::sort(order, std::greater(), [&](std::size_t i) { return lanes_[i]->bytes() / lane_rows[i].share; });
+    if (std::ranges::none_of(order, [&](std::size_t i) { return lanes_[i]->drop_oldest(); })) return;
   }
-  if (bytes <= options_.bytes_max && entries <= options_.entries_max) return;
-  std::array<std::size_t, lane_rows.size()> order = {0, 1, 2};
-  std::ranges::sort(order, std::greater(), [&](std::size_t i) { return lanes_[i]->bytes() / lane_rows[i].share; });
-  for (const std::size_t i : order)
-    if (lanes_[i]->drop_oldest()) return;
 }
 
 std::optional<Kept> Journal::find(std::string_view id) const {
@@ -155,29 +164,25 @@ std::optional<Kept> Journal::find(std::string_view id) const {
   for (const auto& lane : lanes_)
     for (Backwards at(lane->segments()); at.record(); at.next()) {
       if (at.record()->id != wanted) continue;
-      auto entry = from_text(restore(at.text()));
+      auto entry = at.entry();
       if (entry && entry->id == id) return Kept{.sequence = at.record()->sequence, .entry = std::move(*entry)};
     }
   return std::nullopt;
 }
 
 std::vector<Kept> Journal::before(std::uint64_t sequence, std::size_t max) const {
-  std::vector<std::pair<std::uint64_t, std::string>> texts;
-  {
-    const std::lock_guard lock(mutex_);
-    std::vector<Backwards> ways;
-    for (const auto& lane : lanes_) ways.emplace_back(lane->segments(), sequence);
-    const auto newest = [](const Backwards& way) { return way.record() ? way.record()->sequence : 0; };
-    while (texts.size() < max) {
-      Backwards& next = *std::ranges::max_element(ways, {}, newest);
-      if (!next.record()) break;
-      texts.emplace_back(next.record()->sequence, next.text());
-      next.next();
-    }
-  }
   std::vector<Kept> found;
-  for (const auto& [place, text] : texts)
-    if (auto entry = from_text(restore(text))) found.push_back({.sequence = place, .entry = std::move(*entry)});
+  found.reserve(max);
+  const std::lock_guard lock(mutex_);
+  std::vector<Backwards> ways;
+  for (const auto& lane : lanes_) ways.emplace_back(lane->segments(), sequence);
+  const auto newest = [](const Backwards& way) { return way.record() ? way.record()->sequence : 0; };
+  while (found.size() < max) {
+    Backwards& next = *std::ranges::max_element(ways, {}, newest);
+    if (!next.record()) break;
+    if (auto entry = next.entry()) found.push_back({.sequence = newest(next), .entry = std::move(*entry)});
+    next.next();
+  }
   return found;
 }
 
@@ -190,7 +195,7 @@ std::vector<Kept> Journal::of_object(std::string_view resource, std::string_view
     std::size_t taken = 0;
     for (Backwards at(lane->segments()); at.record() && taken < max; at.next()) {
       if (at.record()->object != wanted) continue;
-      auto entry = from_text(restore(at.text()));
+      auto entry = at.entry();
       if (!entry || entry->resource != resource || entry->ns != ns || entry->name != name) continue;
       found.push_back({.sequence = at.record()->sequence, .entry = std::move(*entry)});
       ++taken;
@@ -215,10 +220,8 @@ std::size_t Journal::size() const {
 
 void Journal::flush() {
   const std::lock_guard lock(mutex_);
-  for (const auto& lane : lanes_) {
-    const std::size_t lost = lane->flush();
-    if (lost > 0 && dropped_) dropped_->add(lost);
-  }
+  drop_outdated();
+  for (const auto& lane : lanes_) lane->flush();
 }
 
 std::shared_ptr<resources::Wakeup> Journal::subscribe(Core& core) {

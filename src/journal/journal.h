@@ -3,19 +3,17 @@
 // Three lanes with a share of the room each, so that what anybody can cause in any number never pushes out what others
 // did: requests that were served, the same of users who make very many, and refusals. A lane may use what the others
 // leave; when all is full, the oldest goes of the one that exceeds its share most. A lane is a row of files
-// (LANE-NUMBER.journal), which go as a whole. A line of a file is four numbers for the index and the entry:
+// (LANE-NUMBER.requests), which go as a whole. A file has a head of fixed size for each entry, which is all that the
+// index needs, the entry behind it (codec.h), and between them the texts that entries refer to.
 //
-//   SEQUENCE SECONDS ID OBJECT {"t":...}
-//
-// in which frequent words are shortened (words.h).
-//
-// In memory is the index alone. Lines are collected and written together, at the latest after journal_flush_interval:
-// what a crash loses is the last moment of a record, never of an object.
+// In memory are the index and these texts. Entries are collected and written together, at the latest after
+// journal_flush_interval: what a crash loses is the last moment of a record, never of an object.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -39,13 +37,16 @@ namespace vg::journal {
 class Recorder {
  public:
   virtual ~Recorder() = default;
-  virtual void record(const Entry& entry) = 0;
+  // False: nobody needs to note anything down for it.
+  virtual bool records() const { return true; }
+  virtual void record(const EntryView& entry) = 0;
 };
 
 // For whoever needs one and wants none.
 class NoJournal final : public Recorder {
  public:
-  void record(const Entry&) override {}
+  bool records() const override { return false; }
+  void record(const EntryView&) override {}
 };
 
 // An entry with its place in the order of all.
@@ -55,7 +56,10 @@ struct Kept {
 };
 
 struct JournalOptions {
+  bool records = true;      // false: the journal stays empty
   std::string folder = {};  // empty: in memory alone
+  // Places in the order are microseconds of the time, so that those of several replicas can be compared.
+  bool places_by_time = false;
   std::size_t bytes_max = limits::journal_bytes_max;
   std::size_t entries_max = limits::journal_entries_max;
   std::chrono::seconds age_max = limits::journal_age_max;
@@ -71,7 +75,9 @@ class Journal final : public Recorder {
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  void record(const Entry& entry) override;
+  bool records() const override { return options_.records; }
+  void record(const EntryView& entry) override;
+  void record(const Entry& entry) { record(view_of(entry)); }
 
   std::optional<Kept> find(std::string_view id) const;
   // The newest first, of those before that place in the order. In pages, because recording waits meanwhile.
@@ -95,9 +101,11 @@ class Journal final : public Recorder {
   class Lane;
   enum class LaneName : std::uint8_t { served, busy, refused, count };
   explicit Journal(const JournalOptions& options);
-  LaneName lane_of(const Entry& entry);
-  bool is_busy(const std::string& user);
+  LaneName lane_of(const EntryView& entry);
+  bool is_busy(std::string_view user);
+  std::uint64_t next_place();
   void make_room();
+  void drop_outdated();
   void tell_watches();
 
   struct Bucket {
@@ -109,7 +117,11 @@ class Journal final : public Recorder {
   mutable std::mutex mutex_;
   std::uint64_t sequence_ = 0;
   std::array<std::unique_ptr<Lane>, static_cast<std::size_t>(LaneName::count)> lanes_;
-  std::unordered_map<std::string, Bucket> users_;
+  struct UserHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view user) const { return std::hash<std::string_view>()(user); }
+  };
+  std::unordered_map<std::string, Bucket, UserHash, std::equal_to<>> users_;
   std::mutex watches_mutex_;
   std::vector<std::weak_ptr<resources::Wakeup>> watches_;
   std::uint64_t told_ = 0;  // the newest entry that watches know of

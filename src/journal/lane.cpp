@@ -1,12 +1,12 @@
 #include "journal/lane.h"
 
 #include <fcntl.h>
-#include <fmt/compile.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -20,32 +20,48 @@ namespace {
 
 using std::string_view;
 
-constexpr string_view suffix = ".journal";
-// Four hexadecimal numbers, a space behind each: long enough for the sequence and the seconds, and two hashes.
-constexpr std::size_t sequence_digits = 10, hash_digits = 8;
-constexpr std::size_t prefix_bytes = 2 * (sequence_digits + 1) + 2 * (hash_digits + 1);
+constexpr string_view suffix = ".requests";
+constexpr string_view earlier_suffix = ".journal";  // a form that is not read any more
+
+// What every file begins with; another number for another form.
+constexpr string_view magic = "virtgate requests 2\n";
+static_assert(std::endian::native == std::endian::little, "files are read where they were written");
+
+// Before each part of a file. A text of the table has the sequence 0.
+struct FrameHead {
+  std::uint32_t size = 0, checksum = 0;  // of what follows, and of everything behind the checksum
+  std::uint64_t sequence = 0;
+  std::int64_t seconds = 0;
+  std::uint32_t id = 0, object = 0;
+};
+static_assert(sizeof(FrameHead) == 32);
+constexpr std::size_t summed_from = offsetof(FrameHead, sequence);
+
+string_view bytes_of(const FrameHead& head) { return {reinterpret_cast<const char*>(&head), sizeof head}; }
+
+// The head is short: its checksum and that of the body are put together.
+std::uint32_t checksum_of(const FrameHead& head, string_view body) {
+  return checksum(bytes_of(head).substr(summed_from)) ^ checksum(body);
+}
 
 Status broken(string_view what, const std::string& path) {
   return Status::internal_error(fmt::format("the journal file {} cannot be {}: {}", path, what, std::strerror(errno)));
 }
 
-template <class Number>
-bool read_number(string_view& text, std::size_t digits, Number& number) {
-  const char* const wanted = text.data() + digits;
-  const auto [end, error] = std::from_chars(text.data(), wanted, number, 16);
-  if (error != std::errc() || end != wanted || *end != ' ') return false;
-  text.remove_prefix(digits + 1);
-  return true;
-}
-
-std::optional<Record> read_prefix(string_view line) {
-  if (line.size() <= prefix_bytes + 1) return std::nullopt;
-  Record record;
-  const bool is_whole = read_number(line, sequence_digits, record.sequence) &&
-                        read_number(line, sequence_digits, record.seconds) &&
-                        read_number(line, hash_digits, record.id) && read_number(line, hash_digits, record.object);
-  if (!is_whole || line.front() != '{' || line.back() != '}') return std::nullopt;
-  return record;
+// The next part of a file; nothing when it is damaged or cut short.
+struct Frame {
+  FrameHead head;
+  string_view body;
+};
+std::optional<Frame> read_frame(string_view bytes) {
+  Frame frame;
+  if (bytes.size() < sizeof frame.head) return std::nullopt;
+  std::memcpy(&frame.head, bytes.data(), sizeof frame.head);
+  bytes.remove_prefix(sizeof frame.head);
+  if (frame.head.size > std::min(bytes.size(), limits::journal_frame_bytes_max)) return std::nullopt;
+  frame.body = bytes.substr(0, frame.head.size);
+  if (checksum_of(frame.head, frame.body) != frame.head.checksum) return std::nullopt;
+  return frame;
 }
 
 }  // namespace
@@ -55,79 +71,96 @@ Segment::~Segment() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-Result<std::size_t> Segment::open() {
-  if (in_memory()) return 0;
+Result<bool> Segment::open() {
+  if (in_memory()) return false;
   fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
   struct stat info{};
   if (fd_ < 0 || ::fstat(fd_, &info) != 0) return fail(broken("opened", path_));
   if (!S_ISREG(info.st_mode))
     return fail(Status::internal_error(fmt::format("the journal file {} is not a regular file; remove it", path_)));
-  if (info.st_size == 0) return 0;
-  auto text = read_file(path_, static_cast<std::size_t>(info.st_size));
-  if (!text) return fail(std::move(text.error()));
-  const std::size_t damaged = read_index(*text);
-  // A line that a crash cut short must not be joined with the next one.
-  if (!text->ends_with('\n')) pending_ = "\n";
-  written_ = text->size();
-  bytes_ = written_ + pending_.size();
-  return damaged;
-}
-
-std::size_t Segment::read_index(string_view text) {
-  std::size_t damaged = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    const string_view line = text.substr(at, end - at);
-    auto record = read_prefix(line);
-    if (record) {
-      record->offset = static_cast<std::uint32_t>(at + prefix_bytes);
-      record->size = static_cast<std::uint32_t>(line.size() - prefix_bytes);
-      records_.push_back(*record);
-    } else if (!line.empty()) {
-      ++damaged;
-    }
-    at = end + 1;
+  if (info.st_size == 0) {
+    pending_ = magic;
+    bytes_ = pending_.size();
+    return false;
   }
-  return damaged;
+  auto bytes = read_file(path_, static_cast<std::size_t>(info.st_size));
+  if (!bytes) return fail(std::move(bytes.error()));
+  bytes_ = written_ = bytes->size();
+  return !read_index(*bytes);
 }
 
-void Segment::append(const Record& record, string_view text) {
-  fmt::format_to(std::back_inserter(pending_), FMT_COMPILE("{:010x} {:010x} {:08x} {:08x} "), record.sequence,
-                 record.seconds, record.id, record.object);
-  Record kept = record;
-  kept.offset = static_cast<std::uint32_t>(bytes_ + prefix_bytes);
-  kept.size = static_cast<std::uint32_t>(text.size());
-  pending_ += text;
-  pending_ += '\n';
-  bytes_ += prefix_bytes + text.size() + 1;
-  records_.push_back(kept);
+bool Segment::read_index(string_view bytes) {
+  if (!bytes.starts_with(magic)) return false;
+  for (std::size_t at = magic.size(); at < bytes.size();) {
+    const auto frame = read_frame(bytes.substr(at));
+    if (!frame) return false;
+    at += sizeof frame->head;
+    const FrameHead& head = frame->head;
+    if (head.sequence > 0) {
+      records_.push_back({.sequence = head.sequence,
+                          .seconds = head.seconds,
+                          .id = head.id,
+                          .object = head.object,
+                          .offset = static_cast<std::uint32_t>(at),
+                          .size = head.size});
+    } else if (!texts_.is_full()) {
+      texts_.add(frame->body);
+    }
+    at += head.size;
+  }
+  texts_said_ = texts_.size();
+  return true;
 }
 
-std::string Segment::text_of(const Record& record) const {
-  if (record.offset >= written_) return pending_.substr(record.offset - written_, record.size);
-  std::string text(record.size, '\0');
-  const ssize_t got = ::pread(fd_, text.data(), text.size(), record.offset);
-  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-  return text;
+void Segment::append_frame(const Record& record, string_view body) {
+  FrameHead head{.size = static_cast<std::uint32_t>(body.size()),
+                 .sequence = record.sequence,
+                 .seconds = record.seconds,
+                 .id = record.id,
+                 .object = record.object};
+  head.checksum = checksum_of(head, body);
+  pending_ += bytes_of(head);
+  pending_ += body;
+  bytes_ += sizeof head + body.size();
 }
 
-std::size_t Segment::flush() {
-  if (in_memory() || pending_.empty()) return 0;
-  while (!pending_.empty()) {
-    const ssize_t wrote = ::write(fd_, pending_.data(), pending_.size());
+bool Segment::append(const Record& record, const EntryView& entry) {
+  if (!in_memory() && pending_.size() > limits::journal_pending_bytes_max) return false;
+  encoded_.clear();
+  encode(entry, texts_, encoded_);
+  for (; texts_said_ < texts_.size(); ++texts_said_) append_frame({}, texts_.at(texts_said_));
+  append_frame(record, encoded_);
+  Record& kept = records_.emplace_back(record);
+  kept.size = static_cast<std::uint32_t>(encoded_.size());
+  kept.offset = static_cast<std::uint32_t>(bytes_ - encoded_.size());
+  return true;
+}
+
+std::optional<Entry> Segment::entry_of(const Record& record) const {
+  std::optional<Entry> entry;
+  if (record.offset >= written_) {
+    entry = decode(string_view(pending_).substr(record.offset - written_, record.size), texts_);
+  } else {
+    std::string bytes(record.size, '\0');
+    const ssize_t got = ::pread(fd_, bytes.data(), bytes.size(), record.offset);
+    if (got == static_cast<ssize_t>(bytes.size())) entry = decode(bytes, texts_);
+  }
+  if (entry) entry->time.seconds = record.seconds;
+  return entry;
+}
+
+bool Segment::flush() {
+  if (in_memory()) return true;
+  std::size_t done = 0;
+  while (done < pending_.size()) {
+    const ssize_t wrote = ::write(fd_, pending_.data() + done, pending_.size() - done);
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote <= 0) break;
-    pending_.erase(0, static_cast<std::size_t>(wrote));
-    written_ += static_cast<std::size_t>(wrote);
+    done += static_cast<std::size_t>(wrote);
   }
-  if (pending_.size() <= limits::journal_pending_bytes_max) return 0;
-  // The part of a line that is in the file already stays there as a damaged one.
-  const auto lost = std::ranges::partition_point(records_, [&](const Record& one) { return one.offset < written_; });
-  const auto count = static_cast<std::size_t>(records_.end() - lost);
-  records_.erase(lost, records_.end());
-  pending_ = "\n";
-  bytes_ = written_ + pending_.size();
-  return count;
+  pending_.erase(0, done);
+  written_ += done;
+  return pending_.empty();
 }
 
 void Segment::remove() {
@@ -136,21 +169,21 @@ void Segment::remove() {
   ::unlink(path_.c_str());
 }
 
-std::string Journal::Lane::path_of(std::uint64_t number) const {
+std::string Journal::Lane::path_of(std::uint64_t number, string_view ending) const {
   if (options_.folder.empty()) return {};
-  return fmt::format("{}/{}-{:08}{}", options_.folder, options_.name, number, suffix);
+  return fmt::format("{}/{}-{:08}{}", options_.folder, options_.name, number, ending);
 }
 
-std::vector<std::uint64_t> Journal::Lane::numbers_on_disk() const {
+std::vector<std::uint64_t> Journal::Lane::numbers_on_disk(string_view ending) const {
   std::vector<std::uint64_t> numbers;
   if (options_.folder.empty()) return numbers;
   const std::string begin = options_.name + "-";
   std::error_code ignored;
   for (const auto& file : std::filesystem::directory_iterator(options_.folder, ignored)) {
     const std::string name = file.path().filename().native();
-    if (!name.starts_with(begin) || !name.ends_with(suffix)) continue;
+    if (!name.starts_with(begin) || !name.ends_with(ending)) continue;
     std::uint64_t number = 0;
-    const char* const digits_end = name.data() + name.size() - suffix.size();
+    const char* const digits_end = name.data() + name.size() - ending.size();
     const auto [end, error] = std::from_chars(name.data() + begin.size(), digits_end, number);
     if (error == std::errc() && end == digits_end) numbers.push_back(number);
   }
@@ -159,36 +192,48 @@ std::vector<std::uint64_t> Journal::Lane::numbers_on_disk() const {
 }
 
 Result<std::size_t> Journal::Lane::open() {
-  std::vector<std::uint64_t> numbers = numbers_on_disk();
+  remove_earlier_form();
+  std::vector<std::uint64_t> numbers = numbers_on_disk(suffix);
   if (numbers.empty()) numbers.push_back(1);
   std::size_t damaged = 0;
+  bool last_is_damaged = false;
   for (const std::uint64_t number : numbers) {
     const auto added = add_segment(number);
-    if (!added) return added;
-    damaged += *added;
+    if (!added) return fail(added.error());
+    last_is_damaged = *added;
+    damaged += last_is_damaged ? 1 : 0;
   }
+  // What is appended behind damage would not be found again.
+  if (last_is_damaged)
+    if (const auto added = add_segment(numbers.back() + 1); !added) return fail(added.error());
   return damaged;
 }
 
-Result<std::size_t> Journal::Lane::add_segment(std::uint64_t number) {
-  auto segment = std::make_unique<Segment>(path_of(number), number);
+void Journal::Lane::remove_earlier_form() const {
+  for (const std::uint64_t number : numbers_on_disk(earlier_suffix)) ::unlink(path_of(number, earlier_suffix).c_str());
+}
+
+Result<bool> Journal::Lane::add_segment(std::uint64_t number) {
+  auto segment = std::make_unique<Segment>(path_of(number, suffix), number);
   auto damaged = segment->open();
   if (!damaged) return damaged;
+  if (!segments_.empty()) segments_.back()->end_writing();
   bytes_ += segment->bytes();
   entries_ += segment->records().size();
   segments_.push_back(std::move(segment));
   return damaged;
 }
 
-void Journal::Lane::append(const Record& record, string_view text) {
+Journal::Lane::Appended Journal::Lane::append(const Record& record, const EntryView& entry) {
   Segment& last = *segments_.back();
   const bool is_full = last.bytes() >= options_.file_bytes_max || last.records().size() >= options_.file_entries_max;
-  // Where no new file can be made, the old one takes more.
-  if (is_full && add_segment(last.number() + 1)) last.flush();
+  // Where no new file can be made or the disk takes nothing, the old one takes more.
+  const bool is_new = is_full && last.flush() && add_segment(last.number() + 1);
   const std::size_t before = segments_.back()->bytes();
-  segments_.back()->append(record, text);
+  if (!segments_.back()->append(record, entry)) return Appended::lost;
   bytes_ += segments_.back()->bytes() - before;
   ++entries_;
+  return is_new ? Appended::in_new_file : Appended::yes;
 }
 
 bool Journal::Lane::drop_oldest() {
@@ -200,13 +245,7 @@ bool Journal::Lane::drop_oldest() {
   return true;
 }
 
-std::size_t Journal::Lane::flush() {
-  const std::size_t before = segments_.back()->bytes();
-  const std::size_t lost = segments_.back()->flush();
-  bytes_ -= before - segments_.back()->bytes();
-  entries_ -= lost;
-  return lost;
-}
+void Journal::Lane::flush() { segments_.back()->flush(); }
 
 std::uint64_t Journal::Lane::newest() const {
   for (auto segment = segments_.rbegin(); segment != segments_.rend(); ++segment)

@@ -13,16 +13,17 @@
 #include <vector>
 
 #include "base/status.h"
+#include "journal/codec.h"
 #include "journal/journal.h"
 
 namespace vg::journal {
 
-// What the index knows of a line.
+// What the index knows of an entry.
 struct Record {
   std::uint64_t sequence = 0;
   std::int64_t seconds = 0;
   std::uint32_t id = 0, object = 0;    // hashes
-  std::uint32_t offset = 0, size = 0;  // of the entry's text
+  std::uint32_t offset = 0, size = 0;  // of the encoded entry
 };
 
 // One file, or the same in memory.
@@ -33,14 +34,17 @@ class Segment {
   Segment(const Segment&) = delete;
   Segment& operator=(const Segment&) = delete;
 
-  // Makes or continues the file; reads the index of what is in it. Lines that are damaged are counted.
-  Result<std::size_t> open();
-  void append(const Record& record, std::string_view text);
-  std::string text_of(const Record& record) const;
-  // What waits goes to the file. Where the disk refuses it goes on waiting, up to a bound; then it is lost, and
-  // counted.
-  std::size_t flush();
+  // Makes or continues the file; reads the index of what is in it. What is behind something damaged is not: its texts
+  // may be missing. Says whether that was so; such a file is not continued.
+  Result<bool> open();
+  // False when the disk has refused so much already that no more may wait: the entry is lost.
+  bool append(const Record& record, const EntryView& entry);
+  std::optional<Entry> entry_of(const Record& record) const;
+  // What waits goes to the file. False where the disk refuses: it goes on waiting.
+  bool flush();
   void remove();
+  // Nothing is appended any more.
+  void end_writing() { texts_.end_writing(); }
 
   const std::vector<Record>& records() const { return records_; }
   std::uint64_t number() const { return number_; }
@@ -48,7 +52,8 @@ class Segment {
 
  private:
   bool in_memory() const { return path_.empty(); }
-  std::size_t read_index(std::string_view text);
+  bool read_index(std::string_view bytes);
+  void append_frame(const Record& record, std::string_view body);
 
   const std::string path_;  // empty: in memory
   const std::uint64_t number_;
@@ -57,6 +62,9 @@ class Segment {
   std::size_t written_ = 0;  // in the file
   std::string pending_;      // behind it
   std::vector<Record> records_;
+  TextTable texts_;
+  std::size_t texts_said_ = 0;  // in the file, or pending
+  std::string encoded_;         // for append(), to use its memory again
 };
 
 class Journal::Lane {
@@ -68,9 +76,11 @@ class Journal::Lane {
   };
   explicit Lane(Options options) : options_(std::move(options)) {}
 
+  // How many files are damaged.
   Result<std::size_t> open();
-  void append(const Record& record, std::string_view text);
-  std::size_t flush();
+  enum class Appended : std::uint8_t { yes, in_new_file, lost };
+  Appended append(const Record& record, const EntryView& entry);
+  void flush();
   // The oldest file; not the one that is written.
   bool drop_oldest();
 
@@ -81,9 +91,10 @@ class Journal::Lane {
   std::int64_t oldest_ends() const;  // when the last entry of the oldest file was made
 
  private:
-  std::string path_of(std::uint64_t number) const;
-  std::vector<std::uint64_t> numbers_on_disk() const;
-  Result<std::size_t> add_segment(std::uint64_t number);
+  std::string path_of(std::uint64_t number, std::string_view ending) const;
+  std::vector<std::uint64_t> numbers_on_disk(std::string_view ending) const;
+  Result<bool> add_segment(std::uint64_t number);
+  void remove_earlier_form() const;
 
   const Options options_;
   std::deque<std::unique_ptr<Segment>> segments_;  // the oldest first; never empty after open()

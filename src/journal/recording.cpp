@@ -1,10 +1,8 @@
 #include "journal/recording.h"
 
-#include <algorithm>
 #include <chrono>
 
 #include "auth/identify.h"
-#include "base/journal_limits.h"
 
 namespace vg::journal {
 
@@ -15,21 +13,20 @@ std::string_view credential_of(const http::Request& request) {
   return request.peer->certificate->authority == auth::front_proxy_authority ? "front proxy" : "certificate";
 }
 
-Entry entry_of(const server::Call& call, const Served& served, const Clock& clock) {
+EntryView entry_of(const server::Call& call, const Served& served, const Clock& clock) {
   const auto took = std::chrono::duration_cast<std::chrono::microseconds>(clock.steady_now() - served.began);
-  Entry entry;
   const server::RequestNotes* notes = call.notes();
-  if (notes) static_cast<record::Details&>(entry) = notes->details;
+  EntryView entry;
   entry.id = call.request().id;
   entry.time = Timestamp::from(clock.wall_now());
   entry.microseconds = static_cast<std::uint64_t>(took.count());
   entry.user = served.user;
   entry.impersonated_by = served.impersonated_by;
   entry.credential = credential_of(call.request());
-  // That they are authenticated is true of all of them.
-  std::ranges::copy_if(served.groups, std::back_inserter(entry.groups),
-                       [](const std::string& group) { return group != auth::authenticated_group; });
-  if (entry.groups.size() > limits::journal_groups_max) entry.groups.resize(limits::journal_groups_max);
+  // That they are authenticated is true of all of them, and it is the last group that anybody is given.
+  entry.groups = served.groups;
+  if (!entry.groups.empty() && entry.groups.back() == auth::authenticated_group)
+    entry.groups = entry.groups.first(entry.groups.size() - 1);
   entry.agent = call.request().headers.find("user-agent").value_or("");
   entry.verb = served.verb;
   entry.group = served.group;
@@ -41,8 +38,11 @@ Entry entry_of(const server::Call& call, const Served& served, const Clock& cloc
   entry.allowed = served.allowed;
   entry.allowed_by = served.allowed_by;
   entry.code = call.status();
-  if (notes) entry.reason = notes->reason;
-  if (notes && served.allowed) entry.message = notes->message;
+  if (notes) {
+    entry.reason = notes->reason;
+    entry.details = &notes->details;
+    if (served.allowed) entry.message = notes->message;
+  }
   return entry;
 }
 
