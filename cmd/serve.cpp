@@ -21,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "audit_flags.h"
 #include "base/clock.h"
 #include "base/controller_limits.h"
 #include "base/cpus.h"
@@ -85,10 +86,10 @@ struct ServeOptions {
   std::string secrets_key_file;  // empty: Secrets are stored as they are
   std::string requestheader_client_ca_file;
   std::string requestheader_allowed_names;
-  std::int64_t audit_log_mib = resources::AuditLog::bytes_max_default / limits::mib;
-  bool audit_required = false;
+  AuditFlags audit;
   bool ui = true;
   std::string ui_session = "12h";
+  std::string journal = "on";
   std::int64_t verbosity = log::verbosity_default;
   std::string log_format = {};  // empty: text on a terminal, else JSON
 
@@ -127,10 +128,18 @@ struct ServeOptions {
          "authorities of front proxies: whom they name in X-Remote-User and X-Remote-Group is believed"},
         {"requestheader-allowed-names", '\0', &requestheader_allowed_names, "NAMES",
          "common names of front proxies' certificates, separated by commas (default any)"},
-        {"audit-log-mib", '\0', &audit_log_mib, "MIB",
+        {"audit-log-mib", '\0', &audit.log_mib, "MIB",
          "room for the audit log, of which changes, reads of Secrets and refused requests have a share each"},
-        {"audit-required", '\0', &audit_required, "",
+        {"audit-required", '\0', &audit.required, "",
          "refuse changes (503) while the audit log cannot be written; a change is recorded before it is answered"},
+        {"audit-policy-file", '\0', &audit.policy_file, "FILE",
+         "a Policy of audit.k8s.io/v1: which requests the audit log records, and how much of each (default changes, "
+         "sensitive reads and refusals, at the level Metadata)"},
+        {"audit-log-maxsize", '\0', &audit.file_mib, "MIB",
+         "size at which a file of the audit log is full (default by --audit-log-mib)"},
+        {"audit-log-maxbackup", '\0', &audit.backups, "N", "full files that are kept of each log (default 7)"},
+        {"audit-log-maxage", '\0', &audit.age_days, "DAYS", "days after which a full file is removed (default never)"},
+        {"journal", '\0', &journal, "on|off", "keep a journal of requests: requests.trace.virtgate.io"},
         {"mark-objects", '\0', &node.marks, "",
          "VMIs, migrations and other work objects name the request and the user that they come from, in annotations of "
          "trace.virtgate.io/"},
@@ -528,8 +537,11 @@ Result<void> Standalone::open_api(const ServeOptions& options, const ListenAddre
        .system = std::move(*system),
        .default_instancetypes = options.default_instancetypes == "true",
        .storage = storage_facts(options, listen, *pki_),
-       .audit_bytes_max = static_cast<std::size_t>(options.audit_log_mib) * limits::mib,
-       .audit_required = options.audit_required,
+       .audit_bytes_max = options.audit.bytes_max(),
+       .audit_required = options.audit.required,
+       .audit_policy = options.audit.policy,
+       .audit_rotation = options.audit.rotation(),
+       .journal = options.journal == "on",
        .marks = options.node.marks,
        .metrics = &metrics_,
        .cipher = std::move(cipher),
@@ -732,9 +744,8 @@ int run_serve(std::span<const std::string_view> arguments, Output output) {
     return refuse("--console-server-port must be from 0 to 65535");
   if (const auto networks = parse_networks(options.node.guest_networks); !networks)
     return refuse("--guest-networks: " + networks.error());
-  constexpr auto audit_least_mib = resources::AuditLog::bytes_max_least / limits::mib;
-  if (options.audit_log_mib < std::int64_t{audit_least_mib} || options.audit_log_mib > limits::audit_log_mib_max)
-    return refuse(fmt::format("--audit-log-mib must be from {} to {}", audit_least_mib, limits::audit_log_mib_max));
+  if (const auto problem = options.audit.settle()) return refuse(*problem);
+  if (options.journal != "on" && options.journal != "off") return refuse("--journal must be on or off");
   if (const auto problem = options.confine.problem()) return refuse(*problem);
   if (const auto age = parse_ui_session(options.ui_session); !age) return refuse("--ui-session: " + age.error());
   if (!parse_networks(options.import_blocked_networks))

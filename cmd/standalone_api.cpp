@@ -166,6 +166,23 @@ Result<std::unique_ptr<store::EmbeddedStore>> open_store(const StandaloneApiOpti
   return store::EmbeddedStore::open(std::move(store_options));
 }
 
+Result<std::unique_ptr<resources::AuditLog>> open_audit(const StandaloneApiOptions& options, const Clock& clock) {
+  return resources::AuditLog::open({.folder = options.state.native(),
+                                    .bytes_max = options.audit_bytes_max,
+                                    .required = options.audit_required,
+                                    .policy = options.audit_policy,
+                                    .rotation = options.audit_rotation,
+                                    .clock = clock,
+                                    .metrics = options.metrics});
+}
+
+Result<std::unique_ptr<journal::Journal>> open_journal(const StandaloneApiOptions& options, const Clock& clock) {
+  return journal::Journal::open({.records = options.journal,
+                                 .folder = options.journal ? (options.state / "journal").native() : std::string(),
+                                 .clock = clock,
+                                 .metrics = options.metrics});
+}
+
 }  // namespace
 
 Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOptions& options, const Clock& clock) {
@@ -190,14 +207,9 @@ Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOp
       read_file((options.state / "pki" / "service-account.key").native(), store_limits::key_file_bytes_max);
   if (!secret) return fail(secret.error());
   const resources::ContinueTokens continue_tokens(*secret);
-  auto audit = resources::AuditLog::open({.folder = options.state.native(),
-                                          .bytes_max = options.audit_bytes_max,
-                                          .required = options.audit_required,
-                                          .clock = clock,
-                                          .metrics = options.metrics});
+  auto audit = open_audit(options, clock);
   if (!audit) return fail(std::move(audit.error()));
-  auto journal = journal::Journal::open(
-      {.folder = (options.state / "journal").native(), .clock = clock, .metrics = options.metrics});
+  auto journal = open_journal(options, clock);
   if (!journal) return fail(std::move(journal.error()));
 
   const std::filesystem::path pki = options.state / "pki";

@@ -50,7 +50,10 @@ struct StandaloneApiOptions {
   bool default_instancetypes = false;
   std::optional<resources::StorageFacts> storage = std::nullopt;  // absent: no disks are kept here
   std::size_t audit_bytes_max = resources::AuditLog::bytes_max_default;
-  bool audit_required = false;                                 // refuse changes that cannot be recorded
+  bool audit_required = false;  // refuse changes that cannot be recorded
+  std::optional<resources::AuditPolicy> audit_policy = {};
+  resources::AuditRotation audit_rotation = {};
+  bool journal = true;                                         // of requests
   bool marks = false;                                          // resources::Backend
   metrics::Registry* metrics = nullptr;                        // outlives the API; null: not counted
   std::shared_ptr<const store::ValueCipher> cipher = nullptr;  // for Secrets in the store's file

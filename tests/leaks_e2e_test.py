@@ -12,6 +12,7 @@ import json
 import os
 import re
 import secrets
+import tempfile
 import threading
 import unittest
 from unittest import mock
@@ -246,7 +247,10 @@ class WithSimulatedNodes(Leaks, Simulated):
         self.collector = otlp.Collector()
         self.addCleanup(self.collector.close)
         with mock.patch.dict(os.environ, {"OTEL_EXPORTER_OTLP_ENDPOINT": self.collector.url, **SETTINGS}):
-            return self.server("-v", "10", role=("--node", "simulated", "--nodes", "1")).start()
+            return self.server("-v", "10", *self.audit_flags(), role=("--node", "simulated", "--nodes", "1")).start()
+
+    def audit_flags(self):
+        return ()
 
     def test_nothing_leaks(self):
         self.begin()
@@ -271,6 +275,31 @@ class WithSimulatedNodes(Leaks, Simulated):
         for text in (f"x{word}y", base64.b64encode(f"ab{word}c".encode()).decode(), base64.b64encode(f"b{word}".encode()).decode(), word.encode().hex()):
             self.assertEqual(self.words.found_in(text.encode()), ["a secret"], text)
         self.assertEqual(self.words.found_in(b"leak"), [])
+
+
+class WithBodiesInTheAuditLog(WithSimulatedNodes):
+    """The highest level that an audit policy has, for everything."""
+
+    def audit_flags(self):
+        self.policy = tempfile.NamedTemporaryFile("w", suffix=".yaml")
+        self.addCleanup(self.policy.close)
+        self.policy.write("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: RequestResponse}]\n")
+        self.policy.flush()
+        return ("--audit-policy-file", self.policy.name)
+
+    def look_everywhere(self):
+        super().look_everywhere()
+        events = []
+        for path in glob.glob(os.path.join(self.state, "audit*.log*")):
+            with open(path) as file:
+                events += [json.loads(line) for line in file]
+        made = [one for one in events if one.get("verb") == "create" and one.get("objectRef", {}).get("name") == "demo"]
+        self.assertEqual([one["level"] for one in made], ["RequestResponse"])
+        self.assertEqual(made[0]["requestObject"]["metadata"]["name"], "demo")
+        self.assertEqual(made[0]["responseObject"]["kind"], "VirtualMachine")
+        for one in events:
+            if one.get("objectRef", {}).get("resource") in ("secrets", "configmaps", "tokenreviews", "uploadtokenrequests"):
+                self.assertFalse({"requestObject", "responseObject"} & set(one), one)
 
 
 class WithRealGuests(Leaks, node.Node):

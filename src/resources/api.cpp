@@ -1,5 +1,6 @@
 #include "resources/api.h"
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -298,7 +299,7 @@ Task<void> ResourceApi::handle(server::Call& call) {
   describe(server::span_of(call), *info);
   if (!is_long_running(*info))
     if (const auto problem = server::find_timeout_problem(request.query)) co_return call.refuse(*problem);
-  if (is_recorded(*info)) call.expect_record();
+  if (parts_.journal.records() && is_recorded(*info)) call.expect_record();
   const auto asker = co_await gate_.pass(call, *info);
   if (record::Details* details = call.details())
     details->times[static_cast<std::size_t>(record::Part::access)] = microseconds_since(began, parts_.clock);
@@ -309,10 +310,19 @@ Task<void> ResourceApi::handle(server::Call& call) {
   // A watch goes on for long, and what it showed was seen even if it never ends in order.
   if (info->verb == "watch") audit(recorded, true, *asker);
   recorded.asker = &*asker;
-  Deed deed;
-  co_await serve(call, *info, *asker, deed);
+  Done done;
+  if (parts_.audit.policy()) co_await settle_audit(call, *info, *asker, done);
+  co_await serve(call, *info, *asker, done);
   recorded.asker = nullptr;
-  audit(recorded, true, *asker, deed);
+  audit(recorded, true, *asker, done);
+}
+
+// How much of it is recorded. What is wrong with its body is told by whoever reads it after this.
+Task<void> ResourceApi::settle_audit(server::Call& call, const RequestInfo& info, const Asker& asker,
+                                     Done& done) const {
+  done.bodies.decision = parts_.audit.policy()->decide(info, call.identity().user, asker.user.groups);
+  if (!done.bodies.wants_request() || !is_write(info.verb)) co_return;
+  if (const auto body = co_await call.read_body(limits::object_body_bytes_max)) done.bodies.request = *body;
 }
 
 Task<bool> ResourceApi::meet(server::Call& call) const {
@@ -356,12 +366,25 @@ std::string ResourceApi::impersonator(const server::Call& call) const {
   return user && user->name != call.identity().user ? std::move(user->name) : std::string();
 }
 
-void ResourceApi::audit(const Recorded& request, bool allowed, const Asker& asker, const Deed& deed) const {
+void ResourceApi::audit(const Recorded& request, bool allowed, const Asker& asker, const Done& done) const {
   const RequestInfo& info = request.info;
   const server::Call& call = request.call;
-  const auto kind = audit_kind(info, allowed, call.status(), deed);
-  if (!kind) return;
-  record(request, allowed, asker, deed);
+  const Deed& deed = done.deed;
+  auto kind = audit_kind(info, allowed, call.status(), deed);
+  if (kind) record(request, allowed, asker, deed);
+  AuditDecision decision;
+  if (const AuditPolicy* policy = parts_.audit.policy()) {
+    decision = policy->decide(info, call.identity().user, asker.user.groups);
+    if (!kind) kind = AuditKind::read;
+  }
+  const bool complete = !decision.omits(AuditStage::response_complete);
+  const bool is_omitted = !complete && decision.omits(AuditStage::request_received);
+  if (!kind || decision.level == AuditLevel::none || is_omitted) return;
+  // Whoever was refused may have sent anything anywhere: only what was found to be in its place is recorded.
+  const AuditBodies& bodies = done.bodies;
+  const bool is_served = call.status() < 400;
+  const std::string sent = is_served ? recorded_body(bodies.request, decision.omit_managed_fields) : std::string();
+  const std::string answered = is_served ? recorded_body(bodies.answer, decision.omit_managed_fields) : std::string();
   const auto wall = parts_.clock.wall_now();
   const auto took = parts_.clock.steady_now() - request.began;
   const std::string now = print_rfc3339_micro(Timestamp::from(wall)),
@@ -390,7 +413,13 @@ void ResourceApi::audit(const Recorded& request, bool allowed, const Asker& aske
                              .code = call.status(),
                              .allowed = allowed,
                              .reason = asker.reason,
-                             .annotations = deed.annotations});
+                             .annotations = deed.annotations,
+                             .level = decision.level,
+                             .complete = complete,
+                             .request_object = sent,
+                             .response_object = answered,
+                             .truncated = is_served && (sent.empty() != bodies.request.empty() ||
+                                                        answered.empty() != bodies.answer.empty())});
 }
 
 // Writes and actions. What else the audit log has are reads, which change nothing that anybody would ask about.
@@ -408,29 +437,31 @@ void ResourceApi::record(const Recorded& request, bool allowed, const Asker& ask
   const RequestInfo& info = request.info;
   const server::Call& call = request.call;
   // What controllers and nodes write is what becomes of requests, and is told there.
-  if (!is_recorded(info) || call.identity().user.starts_with(component_prefix_)) return;
-  journal::Entry entry = journal::entry_of(call,
-                                           {.verb = info.verb,
-                                            .group = info.group,
-                                            .version = info.version,
-                                            .resource = info.resource,
-                                            .subresource = info.subresource,
-                                            .ns = info.ns,
-                                            .name = deed.name.empty() ? info.name : deed.name,
-                                            .user = call.identity().user,
-                                            .groups = asker.user.groups,
-                                            .impersonated_by = asker.impersonated_by,
-                                            .allowed = allowed,
-                                            .allowed_by = asker.reason,
-                                            .began = request.began},
-                                           parts_.clock);
+  if (!parts_.journal.records() || !is_recorded(info) || call.identity().user.starts_with(component_prefix_)) return;
+  journal::EntryView entry = journal::entry_of(call,
+                                               {.verb = info.verb,
+                                                .group = info.group,
+                                                .version = info.version,
+                                                .resource = info.resource,
+                                                .subresource = info.subresource,
+                                                .ns = info.ns,
+                                                .name = deed.name.empty() ? info.name : deed.name,
+                                                .user = call.identity().user,
+                                                .groups = asker.user.groups,
+                                                .impersonated_by = asker.impersonated_by,
+                                                .allowed = allowed,
+                                                .allowed_by = asker.reason,
+                                                .began = request.began},
+                                               parts_.clock);
   entry.uid = deed.uid;
-  entry.resource_version = deed.revision ? fmt::format("{}", deed.revision) : std::string();
+  std::array<char, std::numeric_limits<std::uint64_t>::digits10 + 1> revision;
+  if (deed.revision)
+    entry.resource_version = {revision.data(), fmt::format_to(revision.data(), FMT_COMPILE("{}"), deed.revision)};
   entry.dry_run = deed.dry_run;
   parts_.journal.record(entry);
 }
 
-Task<void> ResourceApi::serve(server::Call& call, const RequestInfo& info, const Asker& asker, Deed& deed) {
+Task<void> ResourceApi::serve(server::Call& call, const RequestInfo& info, const Asker& asker, Done& done) {
   if (!info.resource_request) {
     const auto own = documents_.find(info.path);
     if (own != documents_.end()) co_return serve_own_document(call, own->second);
@@ -447,7 +478,7 @@ Task<void> ResourceApi::serve(server::Call& call, const RequestInfo& info, const
     if (!info.name.empty() || !scope_fits(info, *resource)) co_return call.refuse(nothing_here(info));
     if (info.verb != "create") co_return call.refuse(not_allowed(info, *resource));
     const Resource& pods = *find_resource("pods");
-    co_return co_await serve_resource(call, info, pods, *pods.kind->version(info.version), asker, deed);
+    co_return co_await serve_resource(call, info, pods, *pods.kind->version(info.version), asker, done);
   }
   if (!resource->stored) {
     if (!is_posted_review(*resource)) co_return call.refuse(nothing_here(info));
@@ -458,11 +489,11 @@ Task<void> ResourceApi::serve(server::Call& call, const RequestInfo& info, const
   }
   if (!scope_fits(info, *resource) || !knows_subresource(info, *resource))
     co_return call.refuse(nothing_at(info, *resource));
-  co_await serve_resource(call, info, *resource, *resource->kind->version(info.version), asker, deed);
+  co_await serve_resource(call, info, *resource, *resource->kind->version(info.version), asker, done);
 }
 
 Task<void> ResourceApi::serve_resource(server::Call& call, const RequestInfo& info, const Resource& resource,
-                                       const api::KindVersion& version, const Asker& asker, Deed& deed) {
+                                       const api::KindVersion& version, const Asker& asker, Done& done) {
   const Operation operation = operation_of(info, resource);
   const bool bodyless = call.request().method == "HEAD" && !resource.kind->custom;
   if (operation == Operation::none || bodyless) co_return call.refuse(not_allowed(info, resource));
@@ -478,6 +509,7 @@ Task<void> ResourceApi::serve_resource(server::Call& call, const RequestInfo& in
   if (!answer) co_return call.refuse(answer.error());
   ApiRequest context(backend_, call, info, resource, version, asker.user, *answer);
   expect_record(context);
+  if (done.bodies.wants_answer()) context.bodies = &done.bodies;
   if (auto problem = find_form_problem(operation, *answer, context.query)) co_return call.refuse(*problem);
   switch (operation) {
     case Operation::get:
@@ -518,7 +550,7 @@ Task<void> ResourceApi::serve_resource(server::Call& call, const RequestInfo& in
     case Operation::token:
       break;  // answered above
   }
-  deed = std::move(context.deed);
+  done.deed = std::move(context.deed);
 }
 
 Task<void> ResourceApi::serve_review(server::Call& call, const RequestInfo& info, const Resource& review,

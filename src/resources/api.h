@@ -63,6 +63,12 @@ struct ApiParts {
 };
 
 // Everything in the parts outlives this; this outlives the router's use.
+// What came of a request, for the audit log.
+struct Done {
+  Deed deed = {};
+  AuditBodies bodies = {};
+};
+
 class ResourceApi {
  public:
   explicit ResourceApi(ApiParts parts);
@@ -98,14 +104,15 @@ class ResourceApi {
   admission::CarryOut effects() { return effects_in(backend_); }
 
  private:
-  Task<void> serve(server::Call& call, const RequestInfo& info, const Asker& asker, Deed& deed);
+  Task<void> serve(server::Call& call, const RequestInfo& info, const Asker& asker, Done& done);
   Task<void> serve_resource(server::Call& call, const RequestInfo& info, const Resource& resource,
-                            const api::KindVersion& version, const Asker& asker, Deed& deed);
+                            const api::KindVersion& version, const Asker& asker, Done& done);
   Task<void> serve_review(server::Call& call, const RequestInfo& info, const Resource& review, const User& user);
   struct Recorded;
   void refuse(server::Call& call, const Recorded& request, const Status& status) const;
   std::string impersonator(const server::Call& call) const;
-  void audit(const Recorded& request, bool allowed, const Asker& asker, const Deed& deed = {}) const;
+  void audit(const Recorded& request, bool allowed, const Asker& asker, const Done& done = {}) const;
+  Task<void> settle_audit(server::Call& call, const RequestInfo& info, const Asker& asker, Done& done) const;
   static bool is_recorded(const RequestInfo& info);
   void expect_record(ApiRequest& context) const;
   void record(const Recorded& request, bool allowed, const Asker& asker, const Deed& deed) const;

@@ -52,6 +52,15 @@ struct ApiBackend : Backend {
   TurnQueues turns = {};                 // of lists and watches
 };
 
+// What the audit log wants of a request beside what it is about.
+struct AuditBodies {
+  AuditDecision decision = {};
+  std::string request, answer;  // as they were sent
+
+  bool wants_request() const { return decision.level >= AuditLevel::request; }
+  bool wants_answer() const { return decision.level == AuditLevel::request_response; }
+};
+
 // A request that came over HTTP, and how it wants to be answered.
 struct ApiRequest : ObjectRequest {
   ApiBackend& api_backend;
@@ -59,6 +68,7 @@ struct ApiRequest : ObjectRequest {
   const RequestInfo& info;
   Query query;
   Answer answer;
+  AuditBodies* bodies = nullptr;  // null: the answer is not recorded
 
   ApiRequest(ApiBackend& shared, server::Call& served, const RequestInfo& asked, const Resource& found,
              const api::KindVersion& spoken, const User& asking, Answer form)

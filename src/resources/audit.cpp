@@ -14,6 +14,7 @@
 #include <iterator>
 
 #include "actions/action.h"
+#include "base/audit_limits.h"
 #include "base/budgets.h"
 #include "base/json_text.h"
 #include "base/limits.h"
@@ -39,9 +40,11 @@ std::string time_text(Clock::Wall time) { return print_rfc3339_micro(Timestamp::
 // An Event as it is written: members in kube-apiserver's order, texts of users cut and escaped.
 class EventLine {
  public:
-  EventLine(std::string_view id, std::string_view stage) {
+  EventLine(std::string_view id, std::string_view stage, AuditLevel level = AuditLevel::metadata) {
     line_.reserve(768);
-    line_ = R"({"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":)";
+    line_ = R"({"kind":"Event","apiVersion":"audit.k8s.io/v1","level":")";
+    line_ += text_of(level);
+    line_ += R"(","auditID":)";
     append_json_string(line_, id, limits::audit_text_bytes_max);
     member("stage", stage);
   }
@@ -50,6 +53,12 @@ class EventLine {
     if (value.empty()) return;
     key(name);
     append_json_string(line_, value, limits::audit_text_bytes_max);
+  }
+  // JSON as it is.
+  void object(std::string_view name, std::string_view json) {
+    if (json.empty()) return;
+    key(name);
+    line_ += json;
   }
   void list(std::string_view name, std::span<const std::string> values) {
     if (values.empty()) return;
@@ -115,7 +124,8 @@ void add_object(EventLine& line, const AuditEntry& entry) {
 }
 
 std::string line_of(const AuditEntry& entry) {
-  EventLine line(entry.request_id, entry.code > 0 ? "ResponseComplete" : "RequestReceived");
+  const int code = entry.complete ? entry.code : 0;
+  EventLine line(entry.request_id, code > 0 ? "ResponseComplete" : "RequestReceived", entry.level);
   line.member("requestURI", entry.uri);
   line.member("verb", entry.verb);
   const bool acts_as = !entry.impersonated_by.empty();
@@ -125,12 +135,15 @@ std::string line_of(const AuditEntry& entry) {
   if (!address.empty()) line.list("sourceIPs", {&address, 1});
   line.member("userAgent", entry.agent);
   add_object(line, entry);
-  line.code(entry.code);
+  line.code(code);
+  line.object("requestObject", entry.request_object);
+  if (entry.complete) line.object("responseObject", entry.response_object);
   line.member("requestReceivedTimestamp", entry.received);
   line.member("stageTimestamp", entry.time);
   line.open("annotations");
   line.member("authorization.k8s.io/decision", entry.allowed ? "allow" : "forbid");
   line.member("authorization.k8s.io/reason", entry.reason);
+  if (entry.truncated) line.member("audit.k8s.io/truncated", "true");
   for (const auto& [key, value] : entry.annotations) line.member(key, value);
   line.close();
   return line.take();
@@ -236,8 +249,8 @@ std::optional<AuditKind> audit_kind(const RequestInfo& info, bool allowed, int c
 
 class AuditLog::File {
  public:
-  File(std::string path, std::size_t file_bytes, const Clock& clock, metrics::Counter* dropped)
-      : path_(std::move(path)), file_bytes_(file_bytes), clock_(clock), dropped_(dropped) {}
+  File(std::string path, const AuditRotation& rotation, const Clock& clock, metrics::Counter* dropped)
+      : path_(std::move(path)), rotation_(rotation), clock_(clock), dropped_(dropped) {}
   ~File() {
     if (fd_ >= 0) ::close(fd_);
   }
@@ -245,7 +258,10 @@ class AuditLog::File {
   File& operator=(const File&) = delete;
 
   Result<void> open() {
-    if (open_file()) return {};
+    if (open_file()) {
+      remove_outdated();
+      return {};
+    }
     return fail({.code = 500,
                  .reason = "InternalError",
                  .message = fmt::format("cannot open the audit log {}: {}", path_, failure_),
@@ -267,6 +283,10 @@ class AuditLog::File {
   void flush() {
     const std::lock_guard lock(mutex_);
     if (was_moved() && !open_file()) return;
+    if (const auto now = clock_.steady_now(); rotation_.age_max.count() > 0 && now >= look_at_ages_) {
+      remove_outdated();
+      look_at_ages_ = now + std::chrono::hours(1);
+    }
     if (buffer_.empty() && !failing()) return;
     write_buffer();
     if (!failing() && lost_ > 0) {
@@ -339,31 +359,58 @@ class AuditLog::File {
     if (!good) return;
     if (failing()) log::info("the audit log can be written again", {{"file", path_}});
     failure_.clear();
-    if (bytes_ >= file_bytes_) rotate();
+    if (bytes_ >= rotation_.file_bytes) rotate();
   }
 
+  std::string numbered(std::size_t number) const { return fmt::format("{}.{}", path_, number); }
+
   void rotate() {
-    const auto numbered = [&](std::size_t number) { return fmt::format("{}.{}", path_, number); };
-    for (std::size_t number = files - 1; number > 1; --number)
+    for (std::size_t number = rotation_.backups; number > 1; --number)
       if (std::rename(numbered(number - 1).c_str(), numbered(number).c_str()) != 0 && errno != ENOENT)
         return failed("rename", errno);
     if (std::rename(path_.c_str(), numbered(1).c_str()) != 0) return failed("rename", errno);
     open_file();
+    remove_outdated();
+  }
+
+  // Full files were written to for the last time when they became full. Numbers follow one another, so the first that
+  // is missing is the end; those beyond what is kept are of a start that kept more.
+  void remove_outdated() const {
+    const auto oldest = clock_.wall_now() - rotation_.age_max;
+    for (std::size_t number = 1; number <= rotation_.backups + limits::audit_backups_max; ++number) {
+      struct stat info{};
+      if (::lstat(numbered(number).c_str(), &info) != 0) {
+        if (number > rotation_.backups) return;
+        continue;
+      }
+      const bool is_old =
+          rotation_.age_max.count() > 0 &&
+          info.st_mtime < std::chrono::duration_cast<std::chrono::seconds>(oldest.time_since_epoch()).count();
+      if (number > rotation_.backups || is_old) ::unlink(numbered(number).c_str());
+    }
   }
 
   const std::string path_;
-  const std::size_t file_bytes_;
+  const AuditRotation rotation_;
   const Clock& clock_;
   metrics::Counter* const dropped_;
   mutable std::mutex mutex_;
   std::string buffer_;
   std::string failure_;  // empty: all is well
   std::uint64_t lost_ = 0;
+  Clock::Steady look_at_ages_ = {};
   int fd_ = -1;
   std::size_t bytes_ = 0;  // in the file
   dev_t device_ = 0;
   ino_t inode_ = 0;
 };
+
+AuditRotation AuditLog::rotation_of(const Options& options, std::size_t share) {
+  AuditRotation rotation = options.rotation;
+  if (rotation.file_bytes == 0) rotation.file_bytes = options.bytes_max * share / shares / files;
+  if (rotation.backups == 0) rotation.backups = files - 1;
+  return rotation;
+}
 
 // --- the logs --------------------------------------------------------------------------------------------------------
 
@@ -383,7 +430,7 @@ AuditLog::AuditLog(const Options& options)
   }
   for (std::size_t i = 0; i < logs.size(); ++i)
     logs_[i] = std::make_unique<File>(fmt::format("{}/{}", options.folder, logs[i].file),
-                                      options.bytes_max * logs[i].share / shares / files, options.clock, dropped);
+                                      rotation_of(options, logs[i].share), options.clock, dropped);
 }
 
 Result<std::unique_ptr<AuditLog>> AuditLog::open(const Options& options) {

@@ -15,7 +15,9 @@
 //
 // Lines are collected in memory and written together, at the latest after flush_interval: a write of its own for each
 // would cost more than the request. Where the log is required, a change's line is with the kernel before the answer. A
-// file that is full is renamed to NAME.1, the one before to NAME.2 and so on. What the disk refuses stays in memory, up
+// file that is full is renamed to NAME.1, the one before to NAME.2 and so on; those that are too many or too old go.
+// With a policy (audit_policy.h) this decides what is recorded and how much of it, and the list above in which log;
+// reads that are not sensitive are in audit-reads.log, too. What the disk refuses stays in memory, up
 // to a bound; what is lost beyond it is counted, and the log says so once it is written again.
 #pragma once
 
@@ -40,6 +42,7 @@
 #include "catalog/request_info.h"
 #include "objects/object_request.h"
 #include "resources/audit_limiter.h"
+#include "resources/audit_policy.h"
 
 namespace vg::resources {
 
@@ -66,6 +69,10 @@ struct AuditEntry {
   bool allowed = true;
   std::string_view reason = {};                                           // the authorizer's
   std::span<const std::pair<std::string, std::string>> annotations = {};  // of admission policies
+  AuditLevel level = AuditLevel::metadata;
+  bool complete = true;                                        // false: as it was received, because a policy says so
+  std::string_view request_object = {}, response_object = {};  // JSON that may be recorded (recorded_body)
+  bool truncated = false;                                      // a body was left out because it is too long
 };
 
 // A request that said who it is from and was not believed, or did not say. Never with what it brought as proof.
@@ -85,6 +92,15 @@ class Audit {
   virtual void write(AuditKind kind, const AuditEntry& entry) = 0;
   // 503 while a change must not happen because it could not be recorded.
   virtual Result<void> takes_changes() const = 0;
+  // Null: what is recorded follows from audit_kind() alone, at the level Metadata.
+  virtual const AuditPolicy* policy() const { return nullptr; }
+};
+
+// When files are begun and go, where that is told; else the room for all decides.
+struct AuditRotation {
+  std::size_t file_bytes = 0;    // 0: an eighth of a log's share of the room
+  std::size_t backups = 0;       // full files of each log that are kept; 0: seven
+  std::chrono::days age_max{0};  // of a full file; 0: any
 };
 
 class AuditLog final : public Audit {
@@ -93,6 +109,8 @@ class AuditLog final : public Audit {
     std::string folder;
     std::size_t bytes_max = bytes_max_default;  // of all files together
     bool required = false;                      // a change that cannot be recorded must not happen
+    std::optional<AuditPolicy> policy = {};
+    AuditRotation rotation = {};
     const Clock& clock;
     metrics::Registry* metrics = nullptr;
   };
@@ -122,10 +140,12 @@ class AuditLog final : public Audit {
   std::optional<std::string> problem() const;
   bool required() const { return options_.required; }
   Result<void> takes_changes() const override;
+  const AuditPolicy* policy() const override { return options_.policy ? &*options_.policy : nullptr; }
 
  private:
   class File;
   explicit AuditLog(const Options& options);
+  static AuditRotation rotation_of(const Options& options, std::size_t share);
   File& log(AuditKind kind) const { return *logs_[static_cast<std::size_t>(kind)]; }
   File& busy() const { return *logs_.back(); }
   void summarize(bool all);

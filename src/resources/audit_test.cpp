@@ -135,6 +135,58 @@ TEST_F(AuditLogTest, KeepsWithinItsRoom) {
   EXPECT_FALSE(fs::exists(path("audit.log.8")));
 }
 
+TEST_F(AuditLogTest, FilesAreOfTheSizeNumberAndAgeThatIsTold) {
+  const auto rotating = [&](std::size_t backups, std::chrono::days age) {
+    auto log = AuditLog::open({.folder = folder.file(""),
+                               .rotation = {.file_bytes = 4096, .backups = backups, .age_max = age},
+                               .clock = clock,
+                               .metrics = &metrics});
+    EXPECT_TRUE(log);
+    return std::move(*log);
+  };
+  {
+    const auto log = rotating(3, std::chrono::days(0));
+    for (int i = 0; i < 200; ++i) {
+      log->write(AuditKind::change, entry());
+      log->flush();
+    }
+    EXPECT_TRUE(fs::exists(path("audit.log.3")));
+    EXPECT_FALSE(fs::exists(path("audit.log.4")));
+    EXPECT_LT(fs::file_size(path("audit.log.1")), 4096U + 1024);
+  }
+  {
+    const auto fewer = rotating(1, std::chrono::days(0));
+    EXPECT_TRUE(fs::exists(path("audit.log.1")));
+    EXPECT_FALSE(fs::exists(path("audit.log.2")));
+    EXPECT_FALSE(fs::exists(path("audit.log.3")));
+  }
+  // Files are as old as the machine's clock says, and the log's clock is not that.
+  fs::last_write_time(path("audit.log.1"),
+                      fs::file_time_type::clock::from_sys(clock.wall_now() - std::chrono::days(8)));
+  rotating(1, std::chrono::days(9));
+  EXPECT_TRUE(fs::exists(path("audit.log.1")));
+  rotating(1, std::chrono::days(7));
+  EXPECT_FALSE(fs::exists(path("audit.log.1")));
+}
+
+TEST_F(AuditLogTest, BodiesAndLevelsAreMembersOfTheEvent) {
+  const auto log = open();
+  AuditEntry one = entry();
+  one.level = AuditLevel::request_response;
+  one.request_object = R"({"kind":"Pod"})";
+  one.response_object = R"({"kind":"Pod","status":{}})";
+  log->write(AuditKind::change, one);
+  one.complete = false;
+  log->write(AuditKind::change, one);
+  log->flush();
+  EXPECT_THAT(changes(), HasSubstr(R"("level":"RequestResponse")"));
+  EXPECT_THAT(changes(), HasSubstr(R"("requestObject":{"kind":"Pod"},"responseObject":{"kind":"Pod","status":{}})"));
+  const std::string received = changes().substr(changes().find('\n') + 1);
+  EXPECT_THAT(received, HasSubstr(R"("stage":"RequestReceived")"));
+  EXPECT_THAT(received, Not(HasSubstr("responseObject")));
+  EXPECT_THAT(received, Not(HasSubstr("responseStatus")));
+}
+
 TEST_F(AuditLogTest, RefusalsNeverPushOutWhatChanged) {
   const auto log = open(AuditLog::bytes_max_least);
   AuditEntry first = entry();

@@ -246,6 +246,7 @@ std::string status_body(const ApiRequest& context, std::string json) {
 }
 
 void respond_text(ApiRequest& context, int code, std::string body) {
+  if (context.bodies && !context.answer.protobuf) context.bodies->answer = body;
   http::Response response{
       .status = code, .content_type = context.answer.content_type, .headers = {}, .body = std::move(body)};
   add_warnings(response, context);
