@@ -11,7 +11,7 @@ import unittest
 
 from support import kubectl as kubectl_side
 from support import serve as e2e
-from support.simulated import ACTIONS, MERGE, MIGRATIONS, VMIS, Simulated
+from support.simulated import ACTIONS, MERGE, MIGRATIONS, VMIS, VMS, Simulated
 
 REQUESTS = "/apis/trace.virtgate.io/v1/namespaces/default/requests"
 KUBECTL, NO_KUBECTL = kubectl_side.kubectl_on_path()
@@ -130,6 +130,25 @@ class Marks(Asking):
         self.good("PUT", f"{ACTIONS}/virtualmachines/demo/migrate", {})
         made = self.until("the migration", lambda: self.get(MIGRATIONS)["items"])[0]
         self.assertEqual(self.marks(made), (self.request("spec.subresource=migrate")["metadata"]["name"], "kubernetes-admin"))
+
+    def test_a_vmi_names_the_request_that_led_to_it(self):
+        """Made by a controller: by the request that made the VM, by the one that waited in its status, and by the one that changed its run strategy."""
+        self.vm("always")
+        self.until_printable("always", "Running")
+        created = self.request("spec.name=always")["metadata"]["name"]
+        self.assertEqual(self.marks(self.get(f"{VMIS}/always")), (created, "kubernetes-admin"))
+        self.vm("manual", strategy="Manual")
+        self.until_printable("manual", "Stopped")
+        self.good("PUT", f"{ACTIONS}/virtualmachines/manual/start", {})
+        self.until_printable("manual", "Running")
+        started = self.request("spec.subresource=start")["metadata"]["name"]
+        self.assertEqual(self.marks(self.get(f"{VMIS}/manual")), (started, "kubernetes-admin"))
+        self.vm("halted", strategy="Halted")
+        self.until_printable("halted", "Stopped")
+        self.good("PATCH", f"{VMS}/halted", {"spec": {"runStrategy": "Always"}}, headers=MERGE)
+        self.until_printable("halted", "Running")
+        patched = self.request("spec.name=halted")["metadata"]["name"]
+        self.assertEqual(self.marks(self.get(f"{VMIS}/halted")), (patched, "kubernetes-admin"))
 
     def test_nobody_forges_them(self):
         self.vm("demo", strategy="Halted")

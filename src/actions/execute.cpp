@@ -10,11 +10,13 @@
 
 #include "actions/ask_components.h"
 #include "actions/node_calls.h"
+#include "api/views/k8s_meta.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/request_marks.h"
 #include "json/access.h"
 #include "json/parse.h"
+#include "json/pointer.h"
 #include "json/write.h"
 #include "server/trace.h"
 
@@ -119,7 +121,42 @@ class Executor {
 
   const tracing::Context& trace() const { return server::span_of(call_).context(); }
 
+  // A request that waits in the status of a VM says whose it is, and so does a VM whose run strategy changes: the VMI
+  // that comes of it inherits that.
+  void mark(PatchObject& patch) {
+    if (!parts_.marks || patch.resource.plural != "virtualmachines") return;
+    bool changes_spec = false;
+    for (json::Value& operation : patch.operations) {
+      const std::string_view path = json::get_string_or(operation, "path");
+      const std::string_view op = json::get_string_or(operation, "op");
+      if (op == "test") continue;
+      changes_spec |= path.starts_with("/spec/run");
+      json::Value* value = json::find(operation, "value");
+      json::Value* list = value && path == "/status" ? json::find(*value, "stateChangeRequests") : value;
+      if (!list || !path.starts_with("/status") || !list->is_array()) continue;
+      for (json::Value& change : list->get_array())
+        if (change.is_object()) put_marks(change.get_object()["data"]);
+    }
+    // One that has no annotations got none from here when it was made, either.
+    if (!changes_spec || !asked_.vm().metadata().get("annotations")) return;
+    const auto add = [&](std::string_view key, std::string_view text) {
+      std::string path = "/metadata/annotations";
+      json::append_token(path, key);
+      patch.operations.push_back(
+          json::Value({{"op", "add"}, {"path", std::move(path)}, {"value", text}}, asked_.storage));
+    };
+    add(marks::request, call_.request().id);
+    add(marks::user, call_.identity().user);
+  }
+
+  void put_marks(json::Value& into) {
+    json::Object& texts = into.is_object() ? into.get_object() : into.emplace_object();
+    texts[marks::request] = call_.request().id;
+    texts[marks::user] = call_.identity().user;
+  }
+
   Task<Result<bool>> apply(PatchObject& patch) {
+    mark(patch);
     const tracing::HandOver handed(trace());
     auto done =
         co_await parts_.objects.patch(call_.core(), name(patch.resource), patch.part, patch.operations, patch.dry_run);
@@ -134,10 +171,7 @@ class Executor {
   void mark(json::Value& object) {
     json::Object* metadata = parts_.marks ? json::get_object(object, "metadata") : nullptr;
     if (!metadata) return;
-    json::Value& annotations = (*metadata)["annotations"];
-    json::Object& marks = annotations.is_object() ? annotations.get_object() : annotations.emplace_object();
-    marks[marks::request] = call_.request().id;
-    marks[marks::user] = call_.identity().user;
+    put_marks((*metadata)["annotations"]);
   }
 
   Task<Result<bool>> make(CreateObject& create) {

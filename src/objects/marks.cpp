@@ -8,12 +8,18 @@
 #include "admission/trusted_accounts.h"
 #include "base/request_marks.h"
 #include "json/access.h"
+#include "json/document.h"
+#include "json/equal.h"
+#include "objects/draft.h"
 #include "objects/object_meta.h"
 
 namespace vg::resources {
 namespace {
 
-constexpr std::array<std::string_view, 9> work_objects = {
+constexpr std::string_view vms_key = "kubevirt.io/virtualmachines";
+
+constexpr std::array<std::string_view, 10> work_objects = {
+    vms_key,
     "kubevirt.io/virtualmachineinstances",
     "kubevirt.io/virtualmachineinstancemigrations",
     "snapshot.kubevirt.io/virtualmachinesnapshots",
@@ -51,23 +57,99 @@ void keep_marks(json::Object& object, const json::Object* old) {
     if (is_mark(key)) make_annotations(object)[key] = value;
 }
 
+bool is_work_object(std::string_view key) { return std::ranges::find(work_objects, key) != work_objects.end(); }
+
+void set_marks(json::Object& object, std::string_view id, std::string_view user) {
+  json::Object& annotations = make_annotations(object);
+  annotations[marks::request] = id;
+  annotations[marks::user] = user;
+}
+
+// --- what controllers make -------------------------------------------------------------------------------------------
+
+struct OwnerRow {
+  std::string_view kind, key;
+};
+constexpr std::array<OwnerRow, 8> owners = {
+    {{"VirtualMachine", vms_key},
+     {"VirtualMachineInstance", "kubevirt.io/virtualmachineinstances"},
+     {"VirtualMachineInstanceReplicaSet", "kubevirt.io/virtualmachineinstancereplicasets"},
+     {"VirtualMachinePool", "pool.kubevirt.io/virtualmachinepools"},
+     {"VirtualMachineSnapshot", "snapshot.kubevirt.io/virtualmachinesnapshots"},
+     {"VirtualMachineRestore", "snapshot.kubevirt.io/virtualmachinerestores"},
+     {"VirtualMachineClone", "clone.kubevirt.io/virtualmachineclones"},
+     {"DataVolume", "cdi.kubevirt.io/datavolumes"}}};
+
+// Null: it has none that is known, or it is gone.
+ObjectPtr owner_of(const ObjectRequest& request, const json::Object& object) {
+  const json::Object* metadata = json::get_object(object, "metadata");
+  const json::Array* references = metadata ? json::get_array(*metadata, "ownerReferences") : nullptr;
+  for (std::size_t i = 0; references && i < references->size(); ++i) {
+    const json::Value& reference = (*references)[i];
+    const auto* row = std::ranges::find(owners, json::get_string_or(reference, "kind"), &OwnerRow::kind);
+    if (row == owners.end() || !json::get_bool_or(reference, "controller", false)) continue;
+    return request.backend.store.get(row->key, request.ns, json::get_string_or(reference, "name"));
+  }
+  return nullptr;
+}
+
+// A request that waits in the status of a VM says itself whose it is (actions/execute.cpp).
+const json::Object* waiting_start(const json::Value& vm) {
+  const json::Value* waiting = json::find_path(vm, {"status", "stateChangeRequests"});
+  for (std::size_t i = 0; waiting && waiting->is_array() && i < waiting->get_array().size(); ++i) {
+    const json::Value& change = waiting->get_array()[i];
+    const json::Value* data = json::find(change, "data");
+    if (json::get_string_or(change, "action") == "Start" && data && data->is_object() &&
+        json::find(*data, marks::request))
+      return &data->get_object();
+  }
+  return nullptr;
+}
+
+void inherit_marks(const ObjectRequest& request, json::Object& object) {
+  const json::Object* own = annotations_in(&object);
+  if (own && json::find(*own, marks::request)) return;
+  const ObjectPtr stored = owner_of(request, object);
+  if (!stored) return;
+  json::Document document;
+  const json::Value owner = load_object(*stored, document.storage());
+  const json::Object* said = waiting_start(owner);
+  if (!said) said = annotations_in(owner.if_object());
+  const std::string_view id = said ? json::get_string_or(*said, marks::request) : std::string_view();
+  if (!id.empty()) set_marks(object, id, json::get_string_or(*said, marks::user));
+}
+
+// What says when a VM runs.
+bool changes_running(const json::Object& object, const json::Object& old) {
+  static const json::Value none;
+  const auto of = [](const json::Object& vm, std::string_view name) -> const json::Value& {
+    const json::Object* spec = json::get_object(vm, "spec");
+    const json::Value* value = spec ? json::find(*spec, name) : nullptr;
+    return value ? *value : none;
+  };
+  return !json::equal(of(object, "runStrategy"), of(old, "runStrategy")) ||
+         !json::equal(of(object, "running"), of(old, "running"));
+}
+
 }  // namespace
 
 void settle_marks(const ObjectRequest& request, json::Object& object, const json::Object* old) {
   // KubeVirt's own accounts mark what they make for somebody.
-  if (admission::is_trusted_account(request.backend.admission.own_namespace, request.user.name)) return;
+  const bool is_marked = request.backend.marks && is_work_object(request.resource.key);
+  if (admission::is_trusted_account(request.backend.admission.own_namespace, request.user.name)) {
+    if (is_marked && !old) inherit_marks(request, object);
+    return;
+  }
   if (const json::Object* sent = annotations_in(&object))
     if (std::ranges::any_of(*sent, [](const auto& member) { return is_mark(member.key()); })) {
       json::Object& annotations = make_annotations(object);
       drop_marks(annotations);
       if (annotations.empty()) json::erase(metadata_of(object), "annotations");
     }
-  if (old) return keep_marks(object, old);
-  if (!request.backend.marks || request.request_id.empty() ||
-      std::ranges::find(work_objects, request.resource.key) == work_objects.end())
-    return;
-  make_annotations(object)[marks::request] = request.request_id;
-  make_annotations(object)[marks::user] = request.user.name;
+  if (old) keep_marks(object, old);
+  if (!is_marked || request.request_id.empty()) return;
+  if (!old || (request.resource.key == vms_key && changes_running(object, *old)))
+    set_marks(object, request.request_id, request.user.name);
 }
 
 }  // namespace vg::resources
