@@ -48,6 +48,7 @@ std::vector<Flag> flags_of(ClusterOptions& options) {
        "call them (default: anybody may)"},
       {"webhook-allowed-names", '\0', &options.webhook_allowed_names, "NAMES",
        "common names of that certificate, separated by commas (default any)"},
+      {"journal", '\0', &options.journal, "on|off", "keep a journal of requests: requests.trace.virtgate.io"},
       {"mark-objects", '\0', &options.marks, "",
        "what actions create names the request and the user that it comes from, in annotations of trace.virtgate.io/"},
       {"sandbox", '\0', &options.confine.sandbox, "on|off|required", sandbox_help},
@@ -68,6 +69,7 @@ std::optional<std::string> check(const ClusterOptions& options) {
     return "--guest-networks: " + networks.error();
   if (options.webhook_client_ca_file.empty() && !options.webhook_allowed_names.empty())
     return "--webhook-allowed-names requires --webhook-client-ca-file";
+  if (options.journal != "on" && options.journal != "off") return "--journal must be on or off";
   if (const auto problem = options.confine.problem()) return std::string(*problem);
   return std::nullopt;
 }

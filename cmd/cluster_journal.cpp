@@ -27,7 +27,9 @@ constexpr ResourceName migrations{"kubevirt.io", "v1", "virtualmachineinstancemi
 
 // In memory there is always one.
 std::unique_ptr<journal::Journal> open_journal(const ClusterJournal::Parts& parts) {
-  auto journal = journal::Journal::open({.folder = {},
+  auto journal = journal::Journal::open({.records = parts.records,
+                                         .folder = {},
+                                         .places_by_time = true,
                                          .bytes_max = limits::journal_replica_bytes_max,
                                          .entries_max = limits::journal_replica_entries_max,
                                          .clock = parts.clock,
@@ -49,15 +51,15 @@ std::string verb_of(string_view operation) {
   return verb;
 }
 
-void tell_refusal(journal::Entry& entry, const admission::Verdict& verdict) {
+void tell_refusal(journal::EntryView& entry, record::Details& details, const admission::Verdict& verdict) {
   const Status& refusal = verdict.refusal();
   entry.code = refusal.code < 400 ? 400 : refusal.code;
   entry.reason = refusal.reason;
   for (const StatusCause& cause : refusal.details.causes) {
-    if (entry.causes.size() == limits::journal_causes_max) break;
-    entry.causes.push_back({std::string(cause.rule), cause.field.substr(0, limits::journal_text_bytes_max)});
+    if (details.causes.size() == limits::journal_causes_max) break;
+    details.causes.push_back({std::string(cause.rule), cause.field.substr(0, limits::journal_text_bytes_max)});
   }
-  if (entry.causes.empty() && !verdict.rule.empty()) entry.causes.push_back({std::string(verdict.rule), {}});
+  if (details.causes.empty() && !verdict.rule.empty()) details.causes.push_back({std::string(verdict.rule), {}});
 }
 
 void answer_document(server::Call& call, const resources::RequestInfo& info) {
@@ -83,7 +85,8 @@ ClusterJournal::ClusterJournal(Parts parts)
                 .follow = [this](Core& core, const journal::Entry& entry,
                                  journal::Depth depth) { return follow(core, entry, depth); },
                 .authorizer = parts_.authorizer,
-                .clock = parts_.clock}) {}
+                .clock = parts_.clock,
+                .others = parts_.others}) {}
 
 void ClusterJournal::observe(const server::Call& call, const kube::ObservedAction& action) {
   const AccessAttributes& asked = action.attributes;
@@ -107,21 +110,24 @@ void ClusterJournal::observe(const server::Call& call, const server::ObservedRev
   const admission::Review& review = observed.review;
   const std::vector<std::string> groups = groups_of(review.user);
   const std::string verb = verb_of(review.operation_name);
-  journal::Entry entry = journal::entry_of(call,
-                                           {.verb = verb,
-                                            .group = review.resource.group,
-                                            .version = review.resource.version,
-                                            .resource = review.resource.resource,
-                                            .subresource = review.sub_resource,
-                                            .ns = review.name_space,
-                                            .name = review.name,
-                                            .user = review.user.username,
-                                            .groups = groups,
-                                            .began = call.began()},
-                                           parts_.clock);
-  entry.decided_by = fmt::format("webhook {}", observed.webhook.path);
+  journal::EntryView entry = journal::entry_of(call,
+                                               {.verb = verb,
+                                                .group = review.resource.group,
+                                                .version = review.resource.version,
+                                                .resource = review.resource.resource,
+                                                .subresource = review.sub_resource,
+                                                .ns = review.name_space,
+                                                .name = review.name,
+                                                .user = review.user.username,
+                                                .groups = groups,
+                                                .began = call.began()},
+                                               parts_.clock);
+  // Of one review in many, and of refusals.
+  record::Details details = entry.details ? *entry.details : record::Details();
+  details.decided_by = fmt::format("webhook {}", observed.webhook.path);
   entry.dry_run = review.dry_run;
-  if (!observed.verdict.allowed) tell_refusal(entry, observed.verdict);
+  if (!observed.verdict.allowed) tell_refusal(entry, details, observed.verdict);
+  entry.details = &details;
   journal_->record(entry);
 }
 
@@ -141,8 +147,19 @@ Task<void> ClusterJournal::serve(server::Call& call, const kube::AggregatedApi& 
   const auto info = resources::request_info(request.method, request.path, request.query);
   if (!info) co_return call.refuse(info.error());
   if (!info->resource_request) co_return answer_document(call, *info);
+  const auto replica = read_replica_question(request);
+  if (!replica) co_return call.refuse(replica.error());
+  if (*replica) co_return co_await serve_replica(call, *info, **replica);
   const auto user = co_await api.identify(call);
   if (user) co_await service_.serve(call, *info, *user);
+}
+
+Task<void> ClusterJournal::serve_replica(server::Call& call, const resources::RequestInfo& info,
+                                         const ReplicaQuestion& question) const {
+  if (!parts_.others) co_return call.refuse(Status::unauthorized("this replica does not know any others"));
+  if (question.asked_by == parts_.others->id()) co_return call.respond({.status = 421});
+  call.set_user_name(question.user.name);
+  co_await service_.serve_replica(call, info, question.user);
 }
 
 // A list would ask for hundreds of objects: there the row says that it was let through, and one request in full what

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/task.h"
+#include "cluster_peers.h"
 #include "journal/journal.h"
 #include "journal/service.h"
 #include "kube/aggregated_api.h"
@@ -23,10 +24,13 @@ class ClusterJournal {
     Authorizer& authorizer;
     const Clock& clock;
     metrics::Registry& metrics;
+    bool records = true;
+    ClusterPeers* others = nullptr;  // null: there is this replica alone
   };
   // The parts outlive this.
   explicit ClusterJournal(Parts parts);
 
+  bool records() const { return parts_.records; }
   // From any core.
   void observe(const server::Call& call, const kube::ObservedAction& action);
   void observe(const server::Call& call, const server::ObservedReview& observed);
@@ -37,6 +41,8 @@ class ClusterJournal {
 
  private:
   Task<void> serve(server::Call& call, const kube::AggregatedApi& api) const;
+  Task<void> serve_replica(server::Call& call, const resources::RequestInfo& info,
+                           const ReplicaQuestion& question) const;
   Task<journal::Outcome> follow(Core& core, const journal::Entry& entry, journal::Depth depth) const;
 
   const Parts parts_;

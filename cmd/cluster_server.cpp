@@ -127,6 +127,8 @@ class ClusterServer {
   kube::Client::Parts client_parts(kube::RateLimiter& limiter, metrics::Registry* counted);
   kube::Reflector& follow(kube::Reflector::Options options);
   void follow_all();
+  using ObserveAction = std::function<void(const server::Call&, const kube::ObservedAction&)>;
+  ObserveAction observe_actions();
   void doubt_all();
   void refresh_all();
   void wait_for_copies();
@@ -137,6 +139,8 @@ class ClusterServer {
   Result<void> load_webhook_client();
   Result<std::string> node_authorities();
   node::HandlerLinkOptions link_options(const ClusterOptions& options);
+  ClusterPeers::Parts peer_parts(const ClusterOptions& options);
+  std::optional<http::ClientAuthority> peer_authority();
   kube::KubeLookups::Copies copies() const;
   void add_routes();
   Result<void> start_server(int bound);
@@ -178,6 +182,7 @@ class ClusterServer {
   std::optional<actions::Service> service_;
   kube::AccessReviews reviews_;
   kube::ApiServerHealth api_health_;
+  std::optional<ClusterPeers> peers_;  // none: there are no certificates to ask them with
   std::optional<ClusterJournal> journal_;
   std::optional<kube::AggregatedApi> api_;
   auth::Identifier identifier_{std::vector<std::shared_ptr<const auth::TokenVerifier>>()};
@@ -231,18 +236,26 @@ ClusterServer::ClusterServer(const ClusterOptions& options, kube::ClusterAccess 
                   .guest_networks = parse_networks(options.guest_networks).value_or(std::vector<Cidr>())},
       .components = components_,
       .marks = options.marks});
-  journal_.emplace(
-      ClusterJournal::Parts{.client = client_, .authorizer = reviews_, .clock = clock_, .metrics = metrics_});
-  api_.emplace(kube::AggregatedApi::Parts{
-      .actions = *service_,
-      .authorizer = reviews_,
-      .health = api_health_,
-      .config = config_,
-      .profiler = profiler_,
-      .front_proxy = [this] { return front_proxy_.load(); },
-      .observe = [this](const server::Call& call,
-                        const kube::ObservedAction& action) { journal_->observe(call, action); },
-      .clock = &clock_});
+  if (!options.handler_cert_file.empty() && options.journal == "on") peers_.emplace(peer_parts(options));
+  journal_.emplace(ClusterJournal::Parts{.client = client_,
+                                         .authorizer = reviews_,
+                                         .clock = clock_,
+                                         .metrics = metrics_,
+                                         .records = options.journal == "on",
+                                         .others = peers_ ? &*peers_ : nullptr});
+  api_.emplace(kube::AggregatedApi::Parts{.actions = *service_,
+                                          .authorizer = reviews_,
+                                          .health = api_health_,
+                                          .config = config_,
+                                          .profiler = profiler_,
+                                          .front_proxy = [this] { return front_proxy_.load(); },
+                                          .observe = observe_actions(),
+                                          .clock = &clock_});
+}
+
+ClusterServer::ObserveAction ClusterServer::observe_actions() {
+  if (!journal_->records()) return {};
+  return [this](const server::Call& call, const kube::ObservedAction& action) { journal_->observe(call, action); };
 }
 
 // Nothing runs any more when members go: their order is that of their making, reversed.
@@ -291,6 +304,11 @@ void ClusterServer::follow_all() {
   kubevirts_->on_change([this] { configure(); });
   kubevirts_->on_trouble([this] { api_health_.forget(); });
   proxy_map_->on_change([this] { read_front_proxy(); });
+  node_ca_->on_change([this] {
+    if (auto updated = update_tls(); !updated)
+      log::error("the CA of replicas is not valid; the previous one stays in use",
+                 {{"reason", updated.error().message}});
+  });
 }
 
 // The API server does not answer: connections to it that are kept may be as dead.
@@ -366,6 +384,7 @@ Result<void> ClusterServer::update_tls() {
   if (auto authority = proxy ? proxy->authority() : std::nullopt)
     tls.client_authorities.push_back(std::move(*authority));
   if (webhook_client_) tls.client_authorities.push_back(*webhook_client_);
+  if (auto replicas = peer_authority()) tls.client_authorities.push_back(std::move(*replicas));
   return server_->set_tls(tls);
 }
 
@@ -413,6 +432,29 @@ node::HandlerLinkOptions ClusterServer::link_options(const ClusterOptions& optio
           .externally_managed = options.externally_managed};
 }
 
+ClusterPeers::Parts ClusterServer::peer_parts(const ClusterOptions& options) {
+  return {.objects = objects_,
+          .clock = clock_,
+          .ns = own_namespace_,
+          .port = static_cast<std::uint16_t>(options.port),
+          .own_name = host_,
+          .certificate_file = options.handler_cert_file,
+          .key_file = options.handler_key_file,
+          .authorities = [this] { return node_authorities(); },
+          .externally_managed = options.externally_managed};
+}
+
+// By which other replicas are known. One that cannot be read must not keep the front proxy out.
+std::optional<http::ClientAuthority> ClusterServer::peer_authority() {
+  if (!peers_) return std::nullopt;
+  auto pem = node_authorities();
+  if (!pem || !http::read_bundle(*pem)) return std::nullopt;
+  http::ClientAuthority authority{
+      .name = std::string(replica_authority), .certificates_pem = std::move(*pem), .common_names = {}};
+  if (!options_.externally_managed) authority.common_names.emplace_back(replica_common_name);
+  return authority;
+}
+
 void ClusterServer::add_routes() {
   router_ = std::make_unique<server::Router>(server::Router::Parts{.identifier = identifier_,
                                                                    .clock = clock_,
@@ -435,7 +477,11 @@ void ClusterServer::add_routes() {
   server::add_webhook_routes(
       *router_, server::Access::anyone, metrics_, *environment_, kube::effects_through(client_),
       options_.webhook_client_ca_file.empty() ? server::refuse_nobody() : server::RefuseCaller(kube::refuse_stranger),
-      [this](const server::Call& call, const server::ObservedReview& observed) { journal_->observe(call, observed); });
+      journal_->records()
+          ? server::ObserveReview([this](const server::Call& call, const server::ObservedReview& observed) {
+              journal_->observe(call, observed);
+            })
+          : server::ObserveReview());
   journal_->add_routes(*router_, *api_);
   api_->add_routes(*router_);
 }

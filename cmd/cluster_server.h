@@ -30,6 +30,7 @@ struct ClusterOptions {
   // Who may call webhooks: whoever shows a certificate of these authorities, with one of these common names (separated
   // by commas, none: any). Without a file: anybody.
   std::string webhook_client_ca_file = {}, webhook_allowed_names = {};
+  std::string journal = "on";
   bool marks = false;  // actions::Parts
   ConfineOptions confine;
   std::string log_format = {};  // empty: text on a terminal, else JSON

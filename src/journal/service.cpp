@@ -9,10 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/background.h"
 #include "base/limits.h"
 #include "catalog/negotiate.h"
 #include "journal/document.h"
+#include "json/access.h"
 #include "json/arena_pool.h"
+#include "json/document.h"
 #include "json/write.h"
 
 namespace vg::journal {
@@ -135,41 +138,59 @@ class Viewer {
   std::map<std::string, bool> known_;
 };
 
+// RFC 9111 5.5; kubectl prints it. Names of pods and reasons alone, so nothing has to be escaped.
+std::string warning_of(std::string text) {
+  std::ranges::replace_if(text, [](char c) { return c < ' ' || c > '~' || c == '"' || c == '\\'; }, ' ');
+  return fmt::format("299 - \"{}\"", text);
+}
+
 Timestamp now(const Clock& clock) { return Timestamp::from(clock.wall_now()); }
 
 class Reading {
  public:
-  Reading(const Service::Parts& parts, server::Call& call, const User& user, Selection selection,
+  Reading(const Service::Parts& parts, Others* others, server::Call& call, const User& user, Selection selection,
           resources::Answer answer)
       : parts_(parts),
+        others_(others),
         call_(call),
+        user_(user),
         viewer_(call.core(), parts.authorizer, user),
         selection_(std::move(selection)),
         answer_(answer) {}
 
   Task<void> get(const RequestInfo& info) {
     const auto kept = parts_.journal.find(info.name);
-    if (!kept || !takes(selection_, kept->entry) || !co_await viewer_.sees(kept->entry))
+    if (!kept || !takes(selection_, kept->entry) || !co_await viewer_.sees(kept->entry)) {
+      if (!kept && others_)
+        if (auto answered = co_await others_->get(call_, user_)) co_return call_.respond(std::move(*answered));
       co_return call_.refuse(Status::not_found(std::string(api_group), std::string(plural), info.name));
+    }
     json::LeasedArena arena;
     const Shown shown = co_await show(*kept, Depth::whole);
-    json::Value answer = answer_.form == Form::table ? table({&shown, 1}, kept->sequence, arena.storage())
-                                                     : to_object(shown.view(), arena.storage());
+    json::Value answer = shown_as(shown, arena.storage());
+    if (answer_.form == Form::table)
+      answer = table(json::Array({std::move(answer)}, arena.storage()), kept->sequence, arena.storage());
     respond(answer);
   }
 
-  Task<void> list() {
-    const std::uint64_t newest = parts_.journal.newest();
-    const auto found = co_await gather(0, newest + 1);
-    json::LeasedArena arena;
-    if (answer_.form == Form::table) co_return respond(table(found, newest, arena.storage()));
-    json::Array items(arena.storage());
-    for (const Shown& shown : found) items.push_back(to_object(shown.view(), arena.storage()));
+  Task<void> list(std::uint64_t after) {
+    std::uint64_t newest = parts_.journal.newest();
+    const auto found = co_await gather(after, newest + 1);
+    json::Document document(std::size_t{64} * limits::kib);
+    json::Array items(document.storage());
+    for (const Shown& shown : found) items.push_back(shown_as(shown, document.storage()));
+    if (others_) {
+      OfOthers theirs = co_await others_->list(call_, user_, after, document.storage());
+      for (json::Value& item : theirs.items) items.push_back(std::move(item));
+      missing_ = std::move(theirs.missing);
+      newest = std::max(newest, settle_order(items));
+    }
+    if (answer_.form == Form::table) co_return respond(table(std::move(items), newest, document.storage()));
     respond(json::Value({{"apiVersion", api_version},
                          {"kind", "RequestList"},
                          {"metadata", {{"resourceVersion", fmt::format("{}", newest)}}},
                          {"items", std::move(items)}},
-                        arena.storage()));
+                        document.storage()));
   }
 
   // Nobody needs to hear of a request at once: what came since the last time is told together.
@@ -181,7 +202,16 @@ class Reading {
     call_.leave_seat();
     const auto wakeup = parts_.journal.subscribe(call_.core());
     call_.on_cancel([wakeup] { wakeup->signal(); });
+    const auto place = others_ ? others_->begin_watch() : nullptr;
+    const Background looks = place ? Background(signal_again_and_again(call_.core(), wakeup)) : Background();
+    std::uint64_t theirs_from = from;
+    Clock::Steady look_at = {};
     while (!call_.cancelled()) {
+      // What comes here wakes this up more often than others are to be asked.
+      if (const auto at = parts_.clock.steady_now(); place && at >= look_at) {
+        look_at = at + limits::journal_peer_look_interval;
+        if (!co_await write_theirs(theirs_from)) co_return;
+      }
       const std::uint64_t newest = parts_.journal.newest();
       if (newest > from) {
         const std::string events = events_of(co_await gather(from, newest + 1));
@@ -193,6 +223,49 @@ class Reading {
   }
 
  private:
+  static Task<void> signal_again_and_again(Core& core, std::shared_ptr<resources::Wakeup> wakeup) {
+    while (true) {
+      co_await core.sleep(limits::journal_peer_look_interval);
+      wakeup->signal();
+    }
+  }
+
+  // What other replicas have recorded since the last look. False: the client is gone.
+  Task<bool> write_theirs(std::uint64_t& from) {
+    json::Document document(std::size_t{16} * limits::kib);
+    OfOthers theirs = co_await others_->list(call_, user_, from, document.storage());
+    from = std::max(from, settle_order(theirs.items));
+    std::string text;
+    for (json::Value& item : theirs.items) {
+      json::Array one({std::move(item)}, document.storage());
+      add_event(answer_.form == Form::table ? table(std::move(one), from, document.storage()) : std::move(one[0]),
+                text);
+    }
+    co_return text.empty() || co_await call_.write(text);
+  }
+
+  static std::uint64_t place_of(const json::Value& item) {
+    const json::Value* version = json::find_path(item, {"metadata", "resourceVersion"});
+    if (!version) version = json::find_path(item, {"object", "metadata", "resourceVersion"});
+    const string_view text = json::as_string(version).value_or("");
+    std::uint64_t place = 0;
+    std::from_chars(text.data(), text.data() + text.size(), place);
+    return place;
+  }
+
+  // By time, the newest of as many as were asked for. The place of the newest; 0: there are none.
+  std::uint64_t settle_order(json::Array& items) const {
+    std::vector<std::pair<std::uint64_t, std::size_t>> order;
+    for (std::size_t i = 0; i < items.size(); ++i) order.emplace_back(place_of(items[i]), i);
+    std::ranges::sort(order);
+    if (order.size() > selection_.limit)
+      order.erase(order.begin(), order.end() - static_cast<std::ptrdiff_t>(selection_.limit));
+    json::Array sorted(items.storage());
+    for (const auto& [place, index] : order) sorted.push_back(std::move(items[index]));
+    items = std::move(sorted);
+    return order.empty() ? 0 : order.back().first;
+  }
+
   struct Shown {
     Kept kept;
     Outcome outcome;
@@ -230,9 +303,13 @@ class Reading {
     co_return found;
   }
 
-  json::Value table(std::span<const Shown> found, std::uint64_t version, const json::StoragePtr& storage) {
-    json::Array rows(storage);
-    for (const Shown& shown : found) rows.push_back(to_row(shown.view(), now(parts_.clock), storage));
+  // A row, or the object itself.
+  json::Value shown_as(const Shown& shown, const json::StoragePtr& storage) const {
+    return answer_.form == Form::table ? to_row(shown.view(), now(parts_.clock), storage)
+                                       : to_object(shown.view(), storage);
+  }
+
+  json::Value table(json::Array rows, std::uint64_t version, const json::StoragePtr& storage) {
     json::Value whole(
         {{"kind", "Table"},
          {"apiVersion", "meta.k8s.io/v1"},
@@ -247,31 +324,41 @@ class Reading {
     std::string text;
     for (const Shown& shown : found) {
       json::LeasedArena arena;
-      text += R"({"type":"ADDED","object":)";
-      json::write(answer_.form == Form::table ? table({&shown, 1}, shown.kept.sequence, arena.storage())
-                                              : to_object(shown.view(), arena.storage()),
-                  text);
-      text += "}\n";
+      json::Value item = shown_as(shown, arena.storage());
+      if (answer_.form == Form::table)
+        item = table(json::Array({std::move(item)}, arena.storage()), shown.kept.sequence, arena.storage());
+      add_event(item, text);
     }
     return text;
+  }
+
+  static void add_event(const json::Value& object, std::string& text) {
+    text += R"({"type":"ADDED","object":)";
+    json::write(object, text);
+    text += "}\n";
   }
 
   void respond(const json::Value& value) {
     http::Response response{.status = 200, .content_type = answer_.content_type, .headers = {}, .body = {}};
     json::write(value, response.body);
+    for (const std::string& why : missing_) response.headers.emplace_back("Warning", warning_of(why));
     call_.respond(std::move(response));
   }
 
   const Service::Parts& parts_;
+  Others* const others_;
   server::Call& call_;
+  const User& user_;
+  std::vector<std::string> missing_;  // replicas that did not answer
   Viewer viewer_;
   Selection selection_;
   resources::Answer answer_;
   bool columns_sent_ = false;
 };
 
-std::uint64_t start_of(string_view query, std::uint64_t newest) {
-  const auto version = resources::query_value(query, "resourceVersion");
+// Where a watch begins, or a list of another replica that knows the rest.
+std::uint64_t start_of(string_view query, string_view parameter, std::uint64_t newest) {
+  const auto version = resources::query_value(query, parameter);
   std::uint64_t number = 0;
   if (!version || version->empty()) return 0;
   const auto [end, error] = std::from_chars(version->data(), version->data() + version->size(), number);
@@ -288,6 +375,14 @@ Follow follow_in(const ObjectStore& store, const Clock& clock) {
 }
 
 Task<void> Service::serve(server::Call& call, const RequestInfo& info, const User& user) const {
+  return serve(call, info, user, parts_.others);
+}
+
+Task<void> Service::serve_replica(server::Call& call, const RequestInfo& info, const User& user) const {
+  return serve(call, info, user, nullptr);
+}
+
+Task<void> Service::serve(server::Call& call, const RequestInfo& info, const User& user, Others* others) const {
   if (info.version != "v1" || info.resource != plural || !info.subresource.empty())
     co_return call.refuse(Status::not_found(std::string(api_group), info.resource, info.name));
   const string_view verb = info.verb;
@@ -297,10 +392,13 @@ Task<void> Service::serve(server::Call& call, const RequestInfo& info, const Use
   if (!answer) co_return call.refuse(answer.error());
   auto selection = read_selection(info, call.request().query);
   if (!selection) co_return call.refuse(selection.error());
-  Reading reading(parts_, call, user, std::move(*selection), *answer);
+  Reading reading(parts_, others, call, user, std::move(*selection), *answer);
   if (verb == "get") co_return co_await reading.get(info);
-  if (verb == "list") co_return co_await reading.list();
-  co_await reading.watch(start_of(call.request().query, parts_.journal.newest()));
+  const string_view query = call.request().query;
+  if (verb == "list")
+    co_return co_await reading.list(others ? 0 : start_of(query, since_parameter, parts_.journal.newest()));
+  // Where there are others, places are times: one that is newer than all here may be that of another replica.
+  co_await reading.watch(start_of(query, "resourceVersion", others ? UINT64_MAX : parts_.journal.newest()));
 }
 
 }  // namespace vg::journal

@@ -54,13 +54,13 @@ def until(what, holds, seconds=e2e.DEADLINE_S):
 class Gateway:
     """One process of `virtgate cluster`."""
 
-    def __init__(self, folder, *flags, environment=None):
-        self.folder, self.flags, self.port = folder, flags, e2e.free_port()
+    def __init__(self, folder, *flags, environment=None, host="127.0.0.1", port=None):
+        self.folder, self.flags, self.host, self.port = folder, flags, host, port or e2e.free_port()
         self.environment = {**os.environ, **(environment or {})}
 
     def launch(self):
         self.log = tempfile.TemporaryFile("a+b")  # the process writes at its end, wherever we read
-        self.process = subprocess.Popen([e2e.BINARY, "cluster", "--kubeconfig", f"{self.folder}/kubeconfig", "--listen", "127.0.0.1", "--port", str(self.port),
+        self.process = subprocess.Popen([e2e.BINARY, "cluster", "--kubeconfig", f"{self.folder}/kubeconfig", "--listen", self.host, "--port", str(self.port),
                                          "--tls-cert-file", f"{self.folder}/serving.crt", "--tls-key-file", f"{self.folder}/serving.key", *self.flags],
                                         stdout=subprocess.DEVNULL, stderr=self.log, env=self.environment)
 
@@ -90,13 +90,14 @@ class Gateway:
         return context
 
     def ask(self, method, path, body=None, headers=None, certificate=None, **more):
-        connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=self.context(certificate, **more), timeout=e2e.DEADLINE_S)
+        connection = http.client.HTTPSConnection(self.host, self.port, context=self.context(certificate, **more), timeout=e2e.DEADLINE_S)
         try:
             data = None if body is None else json.dumps(body)
             typed = {"Content-Type": "application/json"} if data is not None else {}
             connection.request(method, path, body=data, headers={**typed, **(headers or {})})
             answer = connection.getresponse()
             text = answer.read().decode()
+            self.answer_headers = answer.headers
             return answer.status, text
         finally:
             connection.close()
@@ -153,7 +154,7 @@ class Cluster(unittest.TestCase):
     @classmethod
     def kube(cls, method, path, body=None, headers=None):
         typed = {"Content-Type": "application/json"} if body is not None else {}
-        code, _, text = cls.api.ask(method, path, json.dumps(body) if body is not None else None, cls.api.as_admin(**typed, **(headers or {})))
+        code, _, text = cls.api.ask(method, path, json.dumps(body) if body is not None else None, cls.api.as_admin(**{**typed, **(headers or {})}))
         return code, json.loads(text)
 
     def made(self, path, body):
