@@ -74,6 +74,15 @@ void gather_more(Gatherer& facts, const Target& target) {
   if (target.subject == Subject::migration) facts.list("migrations", migrations, "");
 }
 
+// Refusals that are about neither the object nor its content.
+std::string next_after(int code) {
+  if (code == 429)
+    return "the client makes more requests than it may: kubectl and controllers try again by themselves, others should "
+           "wait as long as Retry-After says";
+  if (code == 503 || code == 504) return "try again; if it lasts, /readyz?verbose of the server says what is missing";
+  return {};
+}
+
 Outcome refusal(const Entry& entry) {
   if (!entry.allowed)
     return {fmt::format("forbidden: {}", entry.allowed_by), "ask an administrator for a role that allows it"};
@@ -84,7 +93,8 @@ Outcome refusal(const Entry& entry) {
             cause.rule.empty() ? std::string() : fmt::format("virtgate explain {} tells what it wants", cause.rule)};
   }
   const bool has_message = !entry.message.empty();
-  return {fmt::format("refused ({} {}){}{}", entry.code, entry.reason, has_message ? ": " : "", entry.message), {}};
+  return {fmt::format("refused ({} {}){}{}", entry.code, entry.reason, has_message ? ": " : "", entry.message),
+          next_after(entry.code)};
 }
 
 }  // namespace

@@ -146,6 +146,28 @@ Told over_quota(const Facts& facts) {
                  "free something in the namespace or have the quota raised; it is tried again by itself"};
 }
 
+// As Go's and our own TLS say it.
+bool speaks_of_certificates(string_view message) {
+  return message.contains("x509:") || message.contains("certificate verify failed") ||
+         message.contains("certificate has expired");
+}
+
+Told stale_certificate(const Facts& facts) {
+  const string_view message = failure_message(facts);
+  if (!speaks_of_certificates(message)) return std::nullopt;
+  return Telling{fmt::format("a server that has to be asked shows a certificate that is not valid: {}", message),
+                 "have that certificate or the CA bundle that names its authority renewed (KubeVirt's own: delete the "
+                 "Secret, its operator makes another); it is tried again by itself"};
+}
+
+Told client_limits(const Facts& facts) {
+  const string_view message = failure_message(facts);
+  if (!message.contains("too many requests") && !message.contains("client rate limiter")) return std::nullopt;
+  return Telling{fmt::format("the VM's controller makes more requests than it may: {}", message),
+                 "it goes on by itself; if it lasts, raise restClient.rateLimiter of controllerConfiguration in the "
+                 "KubeVirt object, or find out who floods the API server"};
+}
+
 Told other_webhook(const Facts& facts) {
   const string_view message = failure_message(facts);
   if (!message.contains("admission webhook")) return std::nullopt;
@@ -292,6 +314,8 @@ constexpr Row table[] = {
     {"vm-crash-loop", crash_loop},
     {"vm-foreign-vmi", foreign_vmi},
     {"vm-over-quota", over_quota},
+    {"vm-stale-certificate", stale_certificate},
+    {"vm-client-limits", client_limits},
     {"vm-refused-by-webhook", other_webhook},
     {"vm-instance-type", instance_type_missing},
     {"vm-data-volume-failed", data_volume_fails},
