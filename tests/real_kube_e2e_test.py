@@ -14,6 +14,7 @@ import os
 import shutil
 import signal
 import ssl
+import subprocess
 import sys
 import tempfile
 import types
@@ -347,6 +348,84 @@ class Actions(RealKube):
         self.assertEqual(code, 401, text)
         with self.assertRaises((ssl.SSLError, OSError, http.client.HTTPException)):
             self.gateway.ask("PUT", OF_VM + "private/start", headers=cluster.ADMIN, certificate="admin")
+
+
+class Stories(RealKube):
+    """The journal through the APIService of deploy/trace.yaml: what operators ask, as tests/request_stories_e2e_test.py has it on one machine."""
+    SERVICE = "/apis/apiregistration.k8s.io/v1/apiservices/v1.trace.virtgate.io"
+
+    @classmethod
+    def setUpClass(cls):
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../deploy/trace.yaml")) as file:
+            manifest = file.read()
+        authority = base64.b64encode(e2e.read(WORLD.folder, "serving-ca.crt").encode()).decode()
+        manifest = manifest.replace("CA_BUNDLE", authority).replace("port: 443", f"port: {WORLD.gateway.port}")
+        code, text = WORLD.kube.kubectl("apply", "-f", "-", stdin=manifest)
+        assert code == 0, text
+        cluster.until("the group is available", lambda: WORLD.installer.condition(cls.SERVICE, "Available") == "True", DEADLINE_S)
+
+    def request(self, name, action):
+        """The newest one, by kubectl."""
+        def found():
+            code, text = self.kube.kubectl("get", "vgr", "-n", NAMESPACE, "-o", "json", "--field-selector", f"spec.name={name},spec.subresource={action}")
+            return code == 0 and json.loads(text)["items"]
+        return cluster.until("the request is told", found, DEADLINE_S)[-1]
+
+    def told(self, request, *parts):
+        """The same in kubectl's list, in its description and in the explanation."""
+        name = request["metadata"]["name"]
+        code, table = self.kube.kubectl("get", "vgr", "-n", NAMESPACE)
+        self.assertEqual(code, 0, table)
+        self.assertIn(name, table)
+        code, text = self.kube.kubectl("describe", "vgr", name, "-n", NAMESPACE)
+        self.assertEqual(code, 0, text)
+        told = subprocess.run([e2e.BINARY, "explain", name, "--kubeconfig", f"{self.folder}/admin.kubeconfig"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(told.returncode, 0, told.stderr)
+        for part in parts:
+            self.assertIn(part, kubectl_side.one_line(text))
+            self.assertIn(part, kubectl_side.one_line(told.stdout))
+
+    def test_migrate_fails_at_once(self):
+        self.machine("stuck")
+        self.instance("stuck", phase="Scheduling")
+        code, answer = self.put(OF_VM + "stuck/migrate")
+        self.assertEqual(code, 409, answer)
+        request = self.request("stuck", "migrate")
+        self.told(request, "only a running VMI can be migrated", "virtualmachines/migrate", "refused (409 Conflict)")
+        self.assertTrue(any("virtualmachineinstances" in one["object"] for one in request["status"]["seen"]), request)
+        self.assertNotIn("objects", request["status"])
+
+    def test_accepted_but_nothing_happens(self):
+        self.machine("waiting")
+        self.assertEqual(self.put(OF_VM + "waiting/start")[0], 202)
+        request = self.request("waiting", "start")
+        self.assertEqual(request["status"]["code"], 202)
+        self.told(request, "accepted; ", "was changed", "Start")
+
+    def test_a_patch_here_and_an_object_there(self):
+        self.machine("moved", runStrategy="Always")
+        self.instance("moved")
+        code, answer = self.put(OF_VM + "moved/migrate")
+        self.assertEqual(code, 202, answer)
+        self.machine("begun")
+        self.assertEqual(self.put(OF_VM + "begun/start")[0], 202)
+        self.assertEqual(self.put(OF_VMI + "moved/pause")[0], 202)
+        migrated, started, paused = (self.request(*one)["status"]["objects"][0] for one in (("moved", "migrate"), ("begun", "start"), ("moved", "pause")))
+        made = [one for one in self.kube.good("GET", MIGRATIONS)["items"] if one["spec"]["vmiName"] == "moved"][0]["metadata"]
+        self.assertEqual((migrated["action"], migrated["uid"]), ("was created", made["uid"]))
+        self.assertEqual((started["action"], started["object"]), ("was changed", f"kubevirt.io/v1/namespaces/{NAMESPACE}/virtualmachines/begun"))
+        self.assertEqual(paused["action"], "called the node")
+        self.told(self.request("moved", "migrate"), made["name"], made["uid"])
+
+    def test_a_refused_write_is_told_with_its_rule(self):
+        bad = named("VirtualMachine", "unsound", "kubevirt.io/v1", spec={"runStrategy": "Halted", "template": {"spec": {
+            "domain": {"devices": {"disks": [{"name": "a", "disk": {}}]}, "memory": {"guest": "64Mi"}}}}})
+        self.assertEqual(self.kube.kubectl("create", "-f", "-", stdin=json.dumps(bad))[0], 1)
+        code, text = self.kube.kubectl("get", "vgr", "-n", NAMESPACE, "-o", "json", "--field-selector", "spec.name=unsound")
+        self.assertEqual(code, 0, text)
+        found = json.loads(text)["items"][-1]
+        self.assertTrue(found["status"]["rules"][0]["id"], found)
+        self.assertEqual(found["status"]["decidedBy"], "webhook /virtualmachines-validate")
 
 
 class Streams(RealKube):
