@@ -400,7 +400,7 @@ class Stories(RealKube):
         self.assertEqual(self.put(OF_VM + "waiting/start")[0], 202)
         request = self.request("waiting", "start")
         self.assertEqual(request["status"]["code"], 202)
-        self.told(request, "accepted; ", "was changed", "Start")
+        self.told(request, "a start was accepted and no VMI has been created for it yet", "was changed")
 
     def test_a_patch_here_and_an_object_there(self):
         self.machine("moved", runStrategy="Always")
@@ -409,7 +409,7 @@ class Stories(RealKube):
         self.assertEqual(code, 202, answer)
         self.machine("begun")
         self.assertEqual(self.put(OF_VM + "begun/start")[0], 202)
-        self.assertEqual(self.put(OF_VMI + "moved/pause")[0], 202)
+        self.assertEqual(self.put(OF_VMI + "moved/pause")[0], 200)
         migrated, started, paused = (self.request(*one)["status"]["objects"][0] for one in (("moved", "migrate"), ("begun", "start"), ("moved", "pause")))
         made = [one for one in self.kube.good("GET", MIGRATIONS)["items"] if one["spec"]["vmiName"] == "moved"][0]["metadata"]
         self.assertEqual((migrated["action"], migrated["uid"]), ("was created", made["uid"]))

@@ -1,9 +1,11 @@
 #include "api/field_changes.h"
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string>
 
 #include "base/journal_limits.h"
@@ -71,9 +73,19 @@ struct ChangedPlace {
   std::size_t index = 0;
 
   std::string text() const {
-    std::string path = inside ? inside->text() : std::string();
-    if (name.empty()) return fmt::format("{}[{}]", path, index);
-    return path.empty() ? std::string(name) : fmt::format("{}.{}", path, name);
+    std::string path;
+    path.reserve(64);
+    add_to(path);
+    return path;
+  }
+  void add_to(std::string& path) const {
+    if (inside) inside->add_to(path);
+    if (name.empty()) {
+      fmt::format_to(std::back_inserter(path), FMT_COMPILE("[{}]"), index);
+    } else {
+      if (!path.empty()) path += '.';
+      path += name;
+    }
   }
 };
 
@@ -133,8 +145,8 @@ class Walk {
     }
     if (is_full()) return;
     const bool told = is_told(field, node);
-    changes_.push_back(
-        {place.text().substr(0, limits::journal_text_bytes_max), told || !after ? value_text(after) : std::string()});
+    if (changes_.empty()) changes_.reserve(limits::record_changes_max);
+    changes_.push_back({place.text(), told || !after ? value_text(after) : std::string()});
   }
 
   void list(const json::Array& before, const json::Array& after, const Node& element, const ChangedPlace& place) {

@@ -294,7 +294,8 @@ class Reading {
         if (!takes(selection_, kept.entry) || !co_await viewer_.sees(kept.entry)) continue;
         // Otherwise a selection by a user's name would tell what the column hides.
         if (!selection_.user.empty() && !co_await viewer_.sees_user(kept.entry)) continue;
-        found.push_back(co_await show(std::move(kept), Depth::row));
+        // Who asks for one by its name, in whatever namespace, wants to know all of it.
+        found.push_back(co_await show(std::move(kept), selection_.name.empty() ? Depth::row : Depth::whole));
       }
       if (before <= after + 1) break;
       co_await call_.core().sleep(std::chrono::milliseconds(0));  // others have their turn between pages
