@@ -122,6 +122,15 @@ await run(async browser => {
   await shot(page, 'story');
   await page.getByRole('link', { name: `Open VM ${UI_NAME}` }).click();
 
+  // The list shows its screen.
+  await page.getByRole('link', { name: 'VMs', exact: true }).click();
+  await page.getByLabel('Screens').check();
+  await page.locator('.row .thumb[src^="blob:"]').waitFor();
+  assert.ok(await until('the picture is loaded', () => page.locator('.row .thumb').first().evaluate(image => image.naturalWidth > 100)));
+  await shot(page, 'thumbnails');
+  await page.getByRole('link', { name: UI_NAME }).click();
+  await page.getByRole('heading', { name: UI_NAME, level: 1 }).waitFor();
+
   // Delete.
   await page.getByRole('toolbar').getByRole('button', { name: 'Delete' }).click();
   await page.getByRole('dialog').getByText('Delete the VM and stop its guest').waitFor();

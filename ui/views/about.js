@@ -27,5 +27,5 @@ export function aboutView() {
   return { element: h('section', { class: 'page' }, h('div', { class: 'page-head' }, h('h1', {}, 'About')),
     h('section', { class: 'card' }, h('h2', {}, 'virtgate'), h('dl', { class: 'facts' }, [['Version', session?.version], ['Mode', session?.mode], ['Signed in as', session?.user], ['Groups', (session?.groups ?? []).join(', ')], ['Session until', session?.expires ? clock(session.expires, Date.now()) : '']].filter(([, value]) => value).map(([title, value]) => [h('dt', {}, title), h('dd', {}, value)]))),
     h('section', { class: 'card' }, h('h2', {}, 'Keys'), h('dl', { class: 'facts' }, KEYS.map(([keys, what]) => [h('dt', {}, h('kbd', {}, keys)), h('dd', {}, what)]))),
-    h('section', { class: 'card' }, h('h2', {}, 'Licences'), h('p', {}, 'virtgate is licensed under the terms of its LICENSE file. This page brings these libraries, unchanged:'), parts)), title: 'About' };
+    h('section', { class: 'card' }, h('h2', {}, 'Licences'), h('p', {}, 'virtgate is licensed under the terms of its LICENSE file. This page brings these libraries:'), parts)), title: 'About' };
 }
