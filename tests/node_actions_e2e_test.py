@@ -142,6 +142,14 @@ class LivingWithGuests(node.Node):
             except OSError:
                 return None
 
+    def test_1_counters(self):
+        def read():
+            return self.good("GET", "/ui/api/stats/namespaces/default/virtualmachineinstances/demo")
+        before = read()
+        self.assertGreater(before["memory"]["rssBytes"], 1 << 20)
+        self.assertIn("root", [disk["name"] for disk in before["disks"]])
+        self.until("it has used more CPU", lambda: read()["cpu"]["timeNanoseconds"] > before["cpu"]["timeNanoseconds"])
+
     def test_2_ports(self):
         self.assertIn(b"html", self.until("its web server answers", self.page))
         self.assertEqual(self.until("its SSH server lets the key in", lambda: self.ssh("hostname; echo $((6 * 7))")), "demo\n42\n")
