@@ -89,7 +89,8 @@ int run_ui(std::span<const std::string_view> arguments, Output output) {
   const std::string url = page_url(access->origin);
   const auto code = ask_for_code(std::move(*access));
   if (!code && code.error().code == 404) {
-    fmt::print(output.err, "virtgate ui: the server has no page; it was started with --ui=false, or is no virtgate\n");
+    fmt::print(output.err,
+               "virtgate ui: the server has no page; it was started with --ui=false, or is not virtgate serve\n");
     return exit_failed;
   }
   if (!code) return failed(code.error());

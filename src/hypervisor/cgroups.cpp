@@ -129,7 +129,7 @@ Result<GuestCgroups> GuestCgroups::open(std::string own, string_view node, const
   // An earlier process of this server has moved us already.
   if (own.ends_with(fmt::format("/{}", own_name))) own.resize(own.size() - own_name.size() - 1);
   const auto controllers = read(own + "/cgroup.controllers");
-  if (!controllers) return refused(own, "is no cgroup of version 2");
+  if (!controllers) return refused(own, "is not a cgroup of version 2");
   for (const string_view wanted : {"cpu", "memory"})
     if (std::ranges::none_of(words_of(controllers->substr(0, controllers->find('\n'))),
                              [&](string_view one) { return one == wanted; }))
