@@ -208,6 +208,19 @@ async function creating(browser) {
   await page.context().close();
 }
 
+async function figures(browser) {
+  const page = await newPage(browser);
+  await signIn(page, '#/vms/default/demo');
+  await page.locator('.graph', { hasText: 'CPU' }).locator('.value', { hasText: /^\d+(\.\d)?%$/ }).waitFor();
+  await page.locator('.graph', { hasText: 'Memory' }).locator('.value', { hasText: /^[\d.]+ MiB$/ }).waitFor();
+  const drawn = () => page.locator('.graph canvas').first().evaluate(canvas => canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.reduce((sum, one) => sum + one, 0));
+  await until('a line is drawn', async () => await drawn() > 0);
+  const before = await drawn();
+  await until('the line goes on', async () => await drawn() !== before);
+  await noFaults(page);
+  await page.context().close();
+}
+
 async function many(browser) {
   const page = await newPage(browser);
   await signIn(page);
@@ -260,7 +273,7 @@ await run(async browser => {
   assert.ok([201, 409].includes(made.code), JSON.stringify(made));
   await first.locator('.row', { hasText: 'demo' }).getByText('Running').first().waitFor();
   await first.context().close();
-  for (const [name, test] of [['keyboard', keyboardAlone], ['links', links], ['many', many], ['creating', creating], ['scripts', storedScripts], ['editing', editing], ['cut', cutWatch]]) {
+  for (const [name, test] of [['keyboard', keyboardAlone], ['links', links], ['many', many], ['figures', figures], ['creating', creating], ['scripts', storedScripts], ['editing', editing], ['cut', cutWatch]]) {
     if (!wanted(name)) continue;
     await test(browser);
     console.log(`${name}: good`);
