@@ -13,6 +13,7 @@
 
 #include "base/background.h"
 #include "base/controller_limits.h"
+#include "base/engine_limits.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "engine/carry_out.h"
@@ -137,6 +138,7 @@ class Engine::Work {
   void note_written(Loop& loop, const Key& key, const Pass& pass, const Done& done);
   void release_held(Loop& loop, const Key& key);
   void trigger(Source& source, const controllers::Change& seen, const StoreWorld& world, bool only_missing);
+  bool has_room(const Loop& loop) const;
   bool start_passes(Loop& loop);
   Task<void> look_at(Loop& loop, Key key);
   Task<bool> pass(Loop& loop, const Key& key);
@@ -544,10 +546,19 @@ Task<void> Engine::Work::look_at(Loop& loop, Key key) {
   wakeup_->signal();
 }
 
+bool Engine::Work::has_room(const Loop& loop) const {
+  const std::size_t own = loop.queue.working();
+  if (own < limits::passes_each_min) return true;
+  if (own >= limits::controller_passes_max) return false;
+  std::size_t all = 0;
+  for (const Loop& one : loops_) all += one.queue.working();
+  return all < limits::passes_at_once_max;
+}
+
 // True when at least one began.
 bool Engine::Work::start_passes(Loop& loop) {
   bool any = false;
-  while (loop.queue.working() < limits::controller_passes_max) {
+  while (has_room(loop)) {
     auto key = loop.queue.take(now());
     if (!key) break;
     passes_.emplace_back(look_at(loop, std::move(*key)));
