@@ -23,6 +23,8 @@ inline constexpr std::chrono::milliseconds libvirtd_let_go_max{2000};
 inline constexpr std::chrono::seconds libvirtd_stop_max{5};
 // Of one log of libvirtd or of a QEMU, which a guest can make it write to. A longer one is emptied.
 inline constexpr std::int64_t hypervisor_log_bytes_max = std::int64_t{4} << 20;
+// A number and a line's end.
+inline constexpr std::size_t pid_file_bytes_max = 32;
 // How often their length is looked at.
 inline constexpr std::chrono::seconds hypervisor_log_look{30};
 // Of a log's end, in which the reason of a panic is looked for.

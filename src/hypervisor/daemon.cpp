@@ -26,6 +26,7 @@
 #include "base/hypervisor_limits.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "hypervisor/daemon_leftovers.h"
 #include "hypervisor/daemon_process.h"
 #include "hypervisor/daemon_settings.h"
 #include "hypervisor/guard.h"
@@ -180,6 +181,7 @@ class RunningDaemon final : public LibvirtDaemon {
 
   Result<void> start() {
     replace_holder();
+    clear_unreadable(places_.status());
     auto started = start_apart(command_, environment_, places_.log());
     if (!started) return fail(started.error());
     const auto deadline = steady_clock::now() + limits::libvirtd_ready_max;

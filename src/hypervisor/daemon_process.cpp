@@ -84,6 +84,12 @@ Result<Process> start_apart(const std::vector<std::string>& command, const std::
   return process;
 }
 
+std::optional<Process> process_of(int pid) {
+  Process process{.pid = pid, .handle = File(pidfd_open(pid, 0))};
+  if (!process.handle) return {};
+  return process;
+}
+
 std::optional<Process> listener_of(const std::string& socket_path) {
   sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
   if (socket_path.size() >= sizeof address.sun_path) return {};
@@ -94,9 +100,7 @@ std::optional<Process> listener_of(const std::string& socket_path) {
   ucred peer{};
   socklen_t size = sizeof peer;
   if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.pid <= 0) return {};
-  Process process{.pid = peer.pid, .handle = File(pidfd_open(peer.pid, 0))};
-  if (!process.handle) return {};
-  return process;
+  return process_of(peer.pid);
 }
 
 std::optional<Process> holder_of(const std::string& pid_file) {
@@ -105,9 +109,7 @@ std::optional<Process> holder_of(const std::string& pid_file) {
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
   if (!file || ::fcntl(file.get(), F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK || lock.l_pid <= 0) return {};
-  Process process{.pid = lock.l_pid, .handle = File(pidfd_open(lock.l_pid, 0))};
-  if (!process.handle) return {};
-  return process;
+  return process_of(lock.l_pid);
 }
 
 bool wait_for_end(const Process& process, std::chrono::milliseconds time) {

@@ -43,6 +43,8 @@ Result<Process> start_apart(const std::vector<std::string>& command, const std::
 std::optional<Process> listener_of(const std::string& socket);
 // The process that has locked this pid file, as libvirtd does; nothing when nobody has.
 std::optional<Process> holder_of(const std::string& pid_file);
+// Nothing when it has ended.
+std::optional<Process> process_of(int pid);
 // Waits until it has ended; false when it has not in that time. If it is a child of ours it is gone then.
 bool wait_for_end(const Process& process, std::chrono::milliseconds time);
 void kill_process(const Process& process);

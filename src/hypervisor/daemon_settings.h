@@ -25,6 +25,7 @@ struct DaemonPlaces {
   std::string daemon_config() const { return config() + "/libvirt/libvirtd.conf"; }
   std::string qemu_config() const { return config() + "/libvirt/qemu.conf"; }
   std::string socket() const { return runtime + "/libvirt/libvirt-sock"; }
+  std::string status() const { return runtime + "/libvirt/qemu/run"; }
   std::string pid_file() const { return runtime + "/libvirtd.pid"; }
 };
 

@@ -307,6 +307,26 @@ TEST_F(LibvirtLive, ALibvirtdThatKeepsItsPidFileIsReplaced) {
   EXPECT_GT(node.daemon->pid(), 0);
 }
 
+TEST_F(LibvirtLive, AGuestWhoseStatusIsBrokenIsNotStartedTwice) {
+  TestNode node;
+  const auto [core, hypervisor, events] = std::tie(node.core, *node.hypervisor, *node.events);
+  for (const char* name : {"ns_a", "ns_b"}) {
+    ASSERT_TRUE(core.run(hypervisor.define(core, small_domain(name))));
+    ASSERT_TRUE(core.run(hypervisor.start(core, name, false)));
+  }
+  const int broken = guest_pid(node, "ns_a"), whole = guest_pid(node, "ns_b");
+  const std::string status = node.runtime() + "/libvirt/qemu/run/ns_a.xml";
+  const int daemon = node.daemon->pid();
+  events.forget();
+  ::kill(daemon, SIGKILL);
+  std::filesystem::resize_file(status, std::filesystem::file_size(status) / 2);
+  ASSERT_TRUE(events.await([&] { return events.has(Kind::connection) && node.daemon->pid() != daemon; }));
+  ASSERT_TRUE(events.await([&] { return hypervisor.connected() && node.state("ns_a") == State::shutoff; }));
+  EXPECT_EQ(node.state("ns_b"), State::running);
+  EXPECT_EQ(guest_pid(node, "ns_b"), whole);
+  EXPECT_FALSE(std::filesystem::exists("/proc/" + std::to_string(broken) + "/exe"));
+}
+
 TEST(LibvirtDaemon, RefusesWhatCannotWork) {
   const std::string deep = "/tmp/" + std::string(60, 'x');
   const auto refused = LibvirtDaemon::run({.folder = deep, .runtime = deep});

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "hypervisor/daemon.h"
+#include "hypervisor/daemon_leftovers.h"
 #include "hypervisor/daemon_settings.h"
 #include "hypervisor/host_facts.h"
 #include "hypervisor/libvirt_calls.h"
@@ -12,6 +13,13 @@ namespace vg::hypervisor {
 namespace {
 
 using ::testing::Contains, ::testing::ElementsAre, ::testing::HasSubstr, ::testing::IsEmpty, ::testing::Not;
+
+TEST(Daemon, StatusesThatAreWhole) {
+  EXPECT_TRUE(is_whole_status("<!-- x -->\n<domstatus state='running'>\n</domstatus>\n"));
+  for (const char* text :
+       {"", "\n", "<domstatus state='running'>", "</domstatus>", "<domstatus state='running'>\n</domst"})
+    EXPECT_FALSE(is_whole_status(text)) << text;
+}
 
 TEST(Daemon, SettingsOfItsOwn) {
   const DaemonPlaces places{.kept = "/k", .runtime = "/r"};

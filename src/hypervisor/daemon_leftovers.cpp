@@ -1,0 +1,64 @@
+#include "hypervisor/daemon_leftovers.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include "base/files.h"
+#include "base/hypervisor_limits.h"
+#include "base/log.h"
+#include "hypervisor/daemon_process.h"
+
+namespace vg::hypervisor {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The QEMU of that domain, if it is one: numbers of processes are used again.
+std::optional<Process> guest_process(const fs::path& pid_file, const std::string& domain) {
+  const auto text = read_file(pid_file, limits::pid_file_bytes_max);
+  int pid = 0;
+  if (!text || std::from_chars(text->data(), text->data() + text->size(), pid).ec != std::errc() || pid <= 1) return {};
+  auto process = process_of(pid);
+  const auto words = read_file(fmt::format("/proc/{}/cmdline", pid), limits::live_document_bytes_max);
+  if (!process || !words || !words->contains(fmt::format("guest={},", domain))) return {};
+  return process;
+}
+
+void clear_status(const fs::path& file) {
+  std::error_code error;
+  const std::string domain = file.stem();
+  const fs::path pid_file = fs::path(file).replace_extension(".pid");
+  const auto guest = guest_process(pid_file, domain);
+  log::error("libvirt's status of a domain is broken; its QEMU is ended, and the guest has failed",
+             {{"domain", domain}, {"pid", guest ? guest->pid : 0}});
+  if (guest) {
+    kill_process(*guest);
+    wait_for_end(*guest, limits::libvirtd_stop_max);
+  }
+  fs::remove(pid_file, error);
+  fs::remove(file, error);
+}
+
+}  // namespace
+
+bool is_whole_status(std::string_view text) {
+  const auto end = text.find_last_not_of(" \t\r\n");
+  return text.contains("<domstatus ") && end != std::string_view::npos &&
+         text.substr(0, end + 1).ends_with("</domstatus>");
+}
+
+void clear_unreadable(const std::string& status_folder) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(status_folder, error)) {
+    if (entry.path().extension() == ".new") fs::remove(entry.path(), error);
+    if (entry.path().extension() != ".xml") continue;
+    const auto text = read_file(entry.path(), limits::live_document_bytes_max);
+    if (text && !is_whole_status(*text)) clear_status(entry.path());
+  }
+}
+
+}  // namespace vg::hypervisor

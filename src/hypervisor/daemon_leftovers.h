@@ -1,0 +1,16 @@
+// What a libvirtd that was killed, or whose disk was full, left in a state that the next one cannot read.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace vg::hypervisor {
+
+// libvirt writes what it knows of a running domain into a file of this kind, and replaces it as a whole.
+bool is_whole_status(std::string_view text);
+
+// To be called while no libvirtd runs. Files that were not finished go. A domain whose status is broken would be taken
+// for one that does not run, and be started beside its own QEMU, on the same disks: that QEMU is ended.
+void clear_unreadable(const std::string& status_folder);
+
+}  // namespace vg::hypervisor
