@@ -13,6 +13,7 @@
 #include "api/views/k8s_meta.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/media_types.h"
 #include "base/request_marks.h"
 #include "json/access.h"
 #include "json/parse.h"
@@ -23,7 +24,6 @@
 namespace vg::actions {
 namespace {
 
-constexpr std::string_view json_type = "application/json";
 constexpr std::string_view text_type = "text/plain; charset=utf-8";
 // Which object was made or changed, for people who follow a request through the system.
 constexpr const char* object_header = "X-Virtgate-Object";
@@ -222,7 +222,7 @@ class Executor {
     if (!document) co_return fail(std::move(document.error()));
     if (!asked.collect) co_return false;
     http::Response response = answer(asked_.action.success);
-    response.content_type = json_type;
+    response.content_type = json_media_type;
     response.body = std::move(*document);
     call_.respond(std::move(response));
     co_return true;
@@ -309,7 +309,7 @@ class Executor {
     response.body = std::move(text);
     if (!touched_.empty()) response.headers.emplace_back(object_header, touched_);
     if (!document.is_null()) {
-      response.content_type = json_type;
+      response.content_type = json_media_type;
       json::write(document, response.body,
                   {.escape_html = true, .sort_keys = asked_.action.failures == Failures::text});
     }

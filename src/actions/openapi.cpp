@@ -12,6 +12,7 @@
 #include "actions/action.h"
 #include "api/openapi.h"
 #include "api/schema.h"
+#include "base/media_types.h"
 
 namespace vg::actions {
 namespace {
@@ -22,7 +23,6 @@ using json::Object;
 using json::Value;
 
 constexpr std::string_view title = "KubeVirt API";
-constexpr std::string_view json_type = "application/json";
 constexpr std::string_view any_type = "*/*";
 constexpr std::string_view plain_text = "string";  // a schema that says no more
 
@@ -79,7 +79,7 @@ Operation operation_of(const Action& action, std::string_view version, OpenApiVe
                  .id = fmt::format("{}{}", version, action.operation),
                  .does = action.does,
                  .consumes = action.consumes.empty() && !action.body_type.empty() ? any_type : action.consumes,
-                 .produces = action.produces_json ? json_type : std::string_view(),
+                 .produces = action.produces_json ? json_media_type : std::string_view(),
                  .body_type = action.body_type,
                  .body_required = documented.body_required,
                  .query = documented.query};
@@ -97,7 +97,7 @@ std::vector<Operation> group_operations(std::string_view version, OpenApiVersion
   all.push_back({.path = base_path(version),
                  .id = fmt::format("{}getAPISubResources", version),
                  .does = "the resources of this group",
-                 .produces = json_type,
+                 .produces = json_media_type,
                  .replies = {{200, "meta.APIResourceList"}, {404, plain_text}}});
   for (const Action& action : actions()) {
     Operation made = operation_of(action, version, form);
@@ -124,20 +124,20 @@ std::vector<Operation> root_operations() {
                    .produces = produces,
                    .replies = std::move(replies)});
   };
-  add("/", "getRootPaths", "the paths of the server", json_type, {{200, "meta.RootPaths"}, {404, plain_text}});
-  add("/apis", "getAPIGroupList", "the API groups", json_type, {{200, "meta.APIGroupList"}, {404, plain_text}});
+  add("/", "getRootPaths", "the paths of the server", json_media_type, {{200, "meta.RootPaths"}, {404, plain_text}});
+  add("/apis", "getAPIGroupList", "the API groups", json_media_type, {{200, "meta.APIGroupList"}, {404, plain_text}});
   add(fmt::format("/apis/{}", group), fmt::format("{}GetSubAPIGroup", versions.front()), "the versions of the group",
-      json_type, {{200, "meta.APIGroup"}, {404, plain_text}});
+      json_media_type, {{200, "meta.APIGroup"}, {404, plain_text}});
   add("/healthz", "checkHealth", "the health of the server", "", {});
   add("/start-profiler", "HandleStartProfiler", "starts profiling", "", {});
   add("/stop-profiler", "HandleStopProfiler", "stops profiling", "", {});
   add("/dump-profiler", "HandleDumpProfiler", "profiles", "", {});
-  add("/openapi/v2", "getOpenAPIV2", "this document", json_type, {});
-  all.back().consumes = json_type;
-  add("/openapi/v3", "getOpenAPIV3Discovery", "the paths of the OpenAPI v3 documents", json_type, {});
+  add("/openapi/v2", "getOpenAPIV2", "this document", json_media_type, {});
+  all.back().consumes = json_media_type;
+  add("/openapi/v3", "getOpenAPIV3Discovery", "the paths of the OpenAPI v3 documents", json_media_type, {});
   for (const std::string_view version : versions)
     add(fmt::format("/openapi/v3/apis/{}/{}", group, version), fmt::format("getOpenAPIV3Spec_{}_{}", group, version),
-        "the OpenAPI v3 document", json_type, {{200, plain_text}, {500, plain_text}});
+        "the OpenAPI v3 document", json_media_type, {{200, plain_text}, {500, plain_text}});
   return all;
 }
 
@@ -221,7 +221,7 @@ class Writer {
     response["description"] = view(meaning(reply.code));
     if (!reply.type.empty()) {
       if (newer())
-        response["content"] = content(json_type, reply.type);
+        response["content"] = content(json_media_type, reply.type);
       else
         response["schema"] = schema(reply.type);
     }

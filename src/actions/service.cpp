@@ -15,6 +15,7 @@
 #include "actions/seen.h"
 #include "admission/admit.h"
 #include "admission/lookup_allowance.h"
+#include "base/media_types.h"
 #include "base/off_loop.h"
 #include "base/phrases.h"
 #include "config/gates.h"
@@ -23,8 +24,6 @@
 
 namespace vg::actions {
 namespace {
-
-constexpr std::string_view json_type = "application/json";
 
 // Routing is refused in plain text (spec subresources 4.3).
 void refuse_text(server::Call& call, int code, std::string text, std::string_view allow = {}) {
@@ -63,7 +62,7 @@ Task<void> Service::serve(server::Call& call, Target target) const {
   if (!takes_body(found.action->consumes, request))
     co_return refuse_text(call, 415, fmt::format("the body must be {}", found.action->consumes));
   if (found.action->produces_json && !wants_json(request))
-    co_return refuse_text(call, 406, fmt::format("the answer is {}\n\n{}", json_type, json_type));
+    co_return refuse_text(call, 406, fmt::format("the answer is {}\n\n{}", json_media_type, json_media_type));
   const auto stream = co_await act(call, target, found);
   if (stream)
     co_await open_stream(*stream, {.action = found.action->name, .ns = target.ns, .name = target.name}, parts_.nodes,

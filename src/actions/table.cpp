@@ -3,13 +3,13 @@
 
 #include "actions/action.h"
 #include "actions/decisions.h"
+#include "base/media_types.h"
 
 namespace vg::actions {
 namespace {
 
 constexpr std::string_view vm = "virtualmachines";
 constexpr std::string_view vmi = "virtualmachineinstances";
-constexpr std::string_view json_type = "application/json";
 constexpr std::string_view port_forward = "portforward";
 
 constexpr GatherStep body{StepKind::body}, body_later{StepKind::body_later};
@@ -259,7 +259,7 @@ constexpr std::array rows = std::to_array<Action>({
      .method = "GET",
      .operation = "Guestosinfo",
      .does = "information from the guest agent",
-     .consumes = json_type,
+     .consumes = json_media_type,
      .produces_json = true,
      .failures = Failures::text,
      .listed = 21,
@@ -271,7 +271,7 @@ constexpr std::array rows = std::to_array<Action>({
      .method = "GET",
      .operation = "Userlist",
      .does = "users who are logged in to the guest",
-     .consumes = json_type,
+     .consumes = json_media_type,
      .produces_json = true,
      .failures = Failures::text,
      .listed = 22,
@@ -283,7 +283,7 @@ constexpr std::array rows = std::to_array<Action>({
      .method = "GET",
      .operation = "Filesystemlist",
      .does = "filesystems of the guest",
-     .consumes = json_type,
+     .consumes = json_media_type,
      .produces_json = true,
      .failures = Failures::text,
      .listed = 23,
@@ -297,7 +297,7 @@ constexpr std::array rows = std::to_array<Action>({
      .method = "GET",
      .operation = "SEVFetchCertChain",
      .does = "the SEV certificate chain of the node",
-     .consumes = json_type,
+     .consumes = json_media_type,
      .produces_json = true,
      .failures = Failures::text,
      .gate = sev_gate,
@@ -310,7 +310,7 @@ constexpr std::array rows = std::to_array<Action>({
      .method = "GET",
      .operation = "SEVQueryLaunchMeasurement",
      .does = "the SEV launch measurement of the guest",
-     .consumes = json_type,
+     .consumes = json_media_type,
      .produces_json = true,
      .failures = Failures::text,
      .gate = sev_gate,
@@ -361,7 +361,7 @@ constexpr std::array rows = std::to_array<Action>({
      .operation = "ExpandSpec",
      .does = "expands a VM that is sent in the request",
      .body = Body::strict,
-     .consumes = json_type,
+     .consumes = json_media_type,
      .produces_json = true,
      .listed = 1,
      .steps = {body},
@@ -374,7 +374,7 @@ constexpr std::array rows = std::to_array<Action>({
      .does = "the objects that the VM depends on",
      .body_type = "kubevirt.ObjectGraphOptions",
      .body = Body::options,
-     .consumes = json_type,
+     .consumes = json_media_type,
      .produces_json = true,
      .gate = graph_gate,
      .listed = 19,
@@ -388,7 +388,7 @@ constexpr std::array rows = std::to_array<Action>({
      .does = "the objects that the VMI depends on",
      .body_type = "kubevirt.ObjectGraphOptions",
      .body = Body::options,
-     .consumes = json_type,
+     .consumes = json_media_type,
      .produces_json = true,
      .gate = graph_gate,
      .listed = 26,
@@ -493,7 +493,7 @@ constexpr std::array rows = std::to_array<Action>({
      .operation = "CheckHealth",
      .does = "the health of the server",
      .namespaced = false,
-     .consumes = json_type,
+     .consumes = json_media_type,
      .produces_json = true,
      .decide = decide_health,
      .documented = {.codes = {200, 500}, .reply = "string"}},

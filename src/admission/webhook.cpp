@@ -107,7 +107,7 @@ constexpr string_view migration_kind = "VirtualMachineInstanceMigration";
 
 // --- the table
 
-constexpr std::array table = std::to_array<Webhook>({
+constexpr std::array webhook_table = std::to_array<Webhook>({
     {.path = "/pod-eviction-validate",
      .name = "virt-launcher-eviction-interceptor.kubevirt.io",
      .group = core_group,
@@ -331,11 +331,11 @@ constexpr std::array table = std::to_array<Webhook>({
 
 }  // namespace
 
-std::span<const Webhook> webhooks() { return table; }
+std::span<const Webhook> webhooks() { return webhook_table; }
 
 const Webhook* find_webhook(string_view path) {
-  const auto* found = std::ranges::find(table, path, &Webhook::path);
-  return found == table.end() ? nullptr : found;
+  const auto* found = std::ranges::find(webhook_table, path, &Webhook::path);
+  return found == webhook_table.end() ? nullptr : found;
 }
 
 const Subject* find_subject(const Webhook& webhook, string_view resource) {

@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "api/schema.h"
+#include "base/characters.h"
 
 namespace vg::api {
 namespace {
 
-constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 constexpr bool is_letter(char c) { return is_lower(c) || (c >= 'A' && c <= 'Z'); }
 constexpr bool is_lower_or_digit(char c) { return is_lower(c) || is_digit(c); }

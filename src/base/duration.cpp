@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/characters.h"
 #include "base/limits.h"
 
 namespace vg {
@@ -27,8 +28,6 @@ constexpr std::array<Unit, 8> units{{{"ns", 1},
                                      {"s", 1'000'000'000},
                                      {"m", 60'000'000'000},
                                      {"h", 3'600'000'000'000}}};
-
-constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::string_view take_while(std::string_view& text, bool (*test)(char)) {
   const auto count = static_cast<std::size_t>(std::ranges::find_if_not(text, test) - text.begin());

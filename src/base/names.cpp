@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <ranges>
 
+#include "base/characters.h"
 #include "base/limits.h"
 
 namespace vg {
@@ -15,7 +16,6 @@ constexpr std::size_t generated_suffix_bytes = 5;
 constexpr std::string_view generated_alphabet = "bcdfghjklmnpqrstvwxz2456789";
 
 constexpr bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_lower_or_digit(char c) { return is_lower(c) || is_digit(c); }
 constexpr bool is_alphanumeric(char c) { return is_lower_or_digit(c) || (c >= 'A' && c <= 'Z'); }
 constexpr bool is_label_inner(char c) { return is_lower_or_digit(c) || c == '-'; }

@@ -8,14 +8,13 @@
 #include <cstring>
 #include <span>
 
+#include "base/characters.h"
 #include "base/limits.h"
 
 namespace vg {
 namespace {
 
 constexpr std::array<std::uint8_t, 12> v4_prefix{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
-
-constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::optional<std::uint8_t> hex_digit(char c) {
   if (is_digit(c)) return static_cast<std::uint8_t>(c - '0');

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/characters.h"
 #include "base/limits.h"
 
 namespace vg {
@@ -92,8 +93,6 @@ struct Scanned {
   std::string_view fraction;  // behind the point
   std::string_view suffix;
 };
-
-constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::string_view take_digits(std::string_view& text) {
   const auto count = static_cast<std::size_t>(std::ranges::find_if_not(text, is_digit) - text.begin());

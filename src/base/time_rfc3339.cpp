@@ -4,14 +4,13 @@
 
 #include <optional>
 
+#include "base/characters.h"
 #include "base/limits.h"
 
 namespace vg {
 namespace {
 
 constexpr std::int64_t seconds_per_day = 86400;
-
-constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // A cursor over the text; every step says whether the text had what it asked for.
 class Scanner {

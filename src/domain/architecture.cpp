@@ -6,7 +6,7 @@
 namespace vg::domain {
 namespace {
 
-constexpr std::array table = std::to_array<Traits>({
+constexpr std::array traits_table = std::to_array<Traits>({
     {.name = "amd64",
      .os_arch = "x86_64",
      .machine = "q35",
@@ -72,8 +72,8 @@ constexpr std::array table = std::to_array<Traits>({
 }  // namespace
 
 const Traits& traits_of(std::string_view architecture) {
-  const auto* found = std::ranges::find(table, architecture, &Traits::name);
-  return found == table.end() ? table.front() : *found;
+  const auto* found = std::ranges::find(traits_table, architecture, &Traits::name);
+  return found == traits_table.end() ? traits_table.front() : *found;
 }
 
 std::string_view virtio_model(const Traits& traits, bool transitional) {

@@ -7,7 +7,7 @@ namespace vg::domain {
 namespace {
 
 // spec domain 2.2; "never" rows are left out.
-constexpr std::array table = std::to_array<Shape>({
+constexpr std::array shape_table = std::to_array<Shape>({
     {"access", "mode", ""},
     {"acpi", "", "table"},
     {"address", "type domain bus slot function controller target unit uuid device cssid ssid devno", ""},
@@ -182,7 +182,7 @@ constexpr std::array table = std::to_array<Shape>({
     {"vsock", "model", "cid"},
     {"watchdog", "model action", "alias address"},
 });
-static_assert(std::ranges::is_sorted(table, {}, &Shape::element));
+static_assert(std::ranges::is_sorted(shape_table, {}, &Shape::element));
 
 const Shape* find(std::string_view parent, std::string_view element) {
   // "parent/element" without making one: rows are few and sorted, so those of one parent stand together.
@@ -192,13 +192,13 @@ const Shape* find(std::string_view parent, std::string_view element) {
     return std::pair(below ? row.element.substr(0, slash) : row.element, below ? row.element.substr(slash + 1) : "");
   };
   const auto wanted = parent.empty() ? std::pair(element, std::string_view()) : std::pair(parent, element);
-  const auto* found = std::ranges::lower_bound(table, wanted, {}, key);
-  return found != table.end() && key(*found) == wanted ? found : nullptr;
+  const auto* found = std::ranges::lower_bound(shape_table, wanted, {}, key);
+  return found != shape_table.end() && key(*found) == wanted ? found : nullptr;
 }
 
 }  // namespace
 
-std::span<const Shape> catalogue() { return table; }
+std::span<const Shape> catalogue() { return shape_table; }
 
 const Shape* shape_of(std::string_view parent, std::string_view element) {
   const Shape* special = parent.empty() ? nullptr : find(parent, element);

@@ -155,7 +155,7 @@ struct Member {
   Read read;
 };
 
-constexpr std::array table = std::to_array<Member>({
+constexpr std::array member_table = std::to_array<Member>({
     {"allowEmulation", "true or false", read_flag<&DomainContext::allow_emulation>},
     {"blockVolumes", "a list of volume names", read_names<&DomainContext::block_pvc, &DomainContext::block_dv>},
     {"bochsDisplayForEFIGuests", "true or false", read_flag<&DomainContext::bochs_for_efi>},
@@ -184,8 +184,8 @@ Result<DomainContext> read_context(const Vmi& vmi, const json::Value& file) {
   if (!object) return fail(Status::bad_request("the context must be an object"));
   Given given;
   for (const auto& [key, value] : *object) {
-    const auto* member = std::ranges::find(table, std::string_view(key), &Member::name);
-    if (member == table.end())
+    const auto* member = std::ranges::find(member_table, std::string_view(key), &Member::name);
+    if (member == member_table.end())
       return fail(Status::bad_request(
           fmt::format("unknown member {} of the context; supported are {}", in_quotes(key), context_members())));
     if (!member->read(value, given))
@@ -199,7 +199,7 @@ Result<DomainContext> read_context(const Vmi& vmi, const json::Value& file) {
 
 std::string context_members() {
   std::string all;
-  for (const Member& member : table) all += fmt::format("{}{}", all.empty() ? "" : ", ", member.name);
+  for (const Member& member : member_table) all += fmt::format("{}{}", all.empty() ? "" : ", ", member.name);
   return all;
 }
 

@@ -10,7 +10,7 @@ struct Row {
   std::string_view pattern;
 };
 
-constexpr std::array table = std::to_array<Row>({
+constexpr std::array path_table = std::to_array<Row>({
     {Path::vnc, "/var/run/kubevirt-private/{uid}/virt-vnc"},
     {Path::serial, "/var/run/kubevirt-private/{uid}/virt-serial0"},
     {Path::serial_log, "/var/run/kubevirt-private/{uid}/virt-serial0-log"},
@@ -46,16 +46,16 @@ constexpr std::array table = std::to_array<Row>({
 });
 
 constexpr bool is_complete() {
-  for (std::size_t at = 0; at < table.size(); ++at)
-    if (table[at].path != static_cast<Path>(at)) return false;
-  return table.size() == static_cast<std::size_t>(Path::count);
+  for (std::size_t at = 0; at < path_table.size(); ++at)
+    if (path_table[at].path != static_cast<Path>(at)) return false;
+  return path_table.size() == static_cast<std::size_t>(Path::count);
 }
 static_assert(is_complete());
 
 }  // namespace
 
 Paths::Paths() {
-  for (const Row& row : table) set(row.path, std::string(row.pattern));
+  for (const Row& row : path_table) set(row.path, std::string(row.pattern));
 }
 
 std::string Paths::at(Path path, PathWords words) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/characters.h"
 #include "base/trimmed.h"
 
 namespace vg::http {
@@ -18,8 +19,6 @@ void each_element(std::string_view list, Each each) {
     list.remove_prefix(comma + 1);
   }
 }
-
-constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 

@@ -12,14 +12,13 @@
 #include "actions/profiler.h"
 #include "auth/identify.h"
 #include "base/log.h"
+#include "base/media_types.h"
 #include "base/phrases.h"
 #include "kube/documents.h"
 #include "server/trace.h"
 
 namespace vg::kube {
 namespace {
-
-constexpr std::string_view json_type = "application/json";
 
 void respond_text(server::Call& call, int code, std::string text, std::string_view allow = {}) {
   http::Response response{.status = code, .content_type = {}, .headers = {}, .body = std::move(text)};
@@ -189,10 +188,10 @@ Task<void> AggregatedApi::serve_open(server::Call& call) {
   if ((health || profiler) && call.request().method != "GET")
     co_return respond_text(call, 405, fmt::format("{}: use GET", phrases::method_not_allowed), "GET");
   if (health && path.starts_with(actions::group_path)) {
-    if (!actions::takes_body(json_type, call.request()))
-      co_return respond_text(call, 415, fmt::format("the body must be {}", json_type));
+    if (!actions::takes_body(json_media_type, call.request()))
+      co_return respond_text(call, 415, fmt::format("the body must be {}", json_media_type));
     if (!actions::wants_json(call.request()))
-      co_return respond_text(call, 406, fmt::format("the answer is {0}\n\n{0}", json_type));
+      co_return respond_text(call, 406, fmt::format("the answer is {0}\n\n{0}", json_media_type));
   }
   if (health) co_return call.respond(co_await parts_.health.answer(call.core()));
   if (profiler) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/media_types.h"
 #include "http/proxy.h"
 #include "json/parse.h"
 #include "json/write.h"
@@ -19,7 +20,6 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr std::string_view json_type = "application/json";
 constexpr std::string_view dry_run_query = "?dryRun=All";
 
 std::vector<double> latency_bounds() {
@@ -118,7 +118,7 @@ Result<http::ClientRequest> Client::request_of(const Question& question, const s
   auto authorization = parts_.credentials.authorization();
   if (!authorization) return fail(std::move(authorization.error()));
   if (!authorization->empty()) request.headers.emplace_back("Authorization", std::move(*authorization));
-  request.headers.emplace_back("Accept", json_type);
+  request.headers.emplace_back("Accept", json_media_type);
   for (const auto& [name, value] : parts_.headers) request.headers.emplace_back(name, value);
   if (!question.content_type.empty()) request.headers.emplace_back("Content-Type", question.content_type);
   request.body = question.body;
@@ -243,7 +243,7 @@ Task<Result<json::Value>> Client::create(Core& core, ResourceName resource, std:
   Question question{.method = "POST",
                     .target = collection_path(resource, ns),
                     .subject = {"CREATE", resource.plural},
-                    .content_type = json_type,
+                    .content_type = json_media_type,
                     .body = object};
   if (dry_run) question.target += dry_run_query;
   co_return document_of(co_await ask(core, std::move(question)), storage);
@@ -255,7 +255,7 @@ Task<Result<json::Value>> Client::update(Core& core, ObjectName object, std::str
   Question question{.method = "PUT",
                     .target = object_path(object, subresource),
                     .subject = {"UPDATE", object.resource.plural},
-                    .content_type = json_type,
+                    .content_type = json_media_type,
                     .body = body};
   if (dry_run) question.target += dry_run_query;
   co_return document_of(co_await ask(core, std::move(question)), storage);

@@ -10,6 +10,7 @@
 #include "actions/negotiation.h"
 #include "actions/openapi.h"
 #include "base/joined.h"
+#include "base/media_types.h"
 #include "base/phrases.h"
 #include "catalog/request_info.h"
 #include "discovery/discovery.h"
@@ -21,7 +22,6 @@
 namespace vg::kube {
 namespace {
 
-constexpr std::string_view json_type = "application/json";
 constexpr std::string_view openapi_v3 = "/openapi/v3";
 
 // Upstream's "name" lacks an "s" (spec server Q11); kube-apiserver makes its own document of the group.
@@ -36,7 +36,7 @@ constexpr std::string_view root_text =
     R"("/apis/subresources.kubevirt.io","/apis/subresources.kubevirt.io/v1alpha3"]})";
 
 std::string document_text(std::string_view path) {
-  auto document = resources::discovery_document(path, json_type, "");
+  auto document = resources::discovery_document(path, json_media_type, "");
   return document && document->status == 200 ? std::move(document->body) : std::string();
 }
 
@@ -99,9 +99,10 @@ std::optional<http::Response> find_refusal(std::string_view path, const http::Re
     response.headers.emplace_back("Allow", "GET");
     return response;
   }
-  if (path == openapi_v2_path && !actions::takes_body(json_type, request))
-    return answer(415, text_type, fmt::format("the body must be {}", json_type));
-  if (!actions::wants_json(request)) return answer(406, text_type, fmt::format("the answer is {0}\n\n{0}", json_type));
+  if (path == openapi_v2_path && !actions::takes_body(json_media_type, request))
+    return answer(415, text_type, fmt::format("the body must be {}", json_media_type));
+  if (!actions::wants_json(request))
+    return answer(406, text_type, fmt::format("the answer is {0}\n\n{0}", json_media_type));
   return std::nullopt;
 }
 
@@ -126,7 +127,7 @@ std::optional<http::Response> group_document(std::string_view path, const http::
   std::string body = body_of(path);
   if (body.empty()) return std::nullopt;
   if (auto refusal = find_refusal(path, request)) return refusal;
-  http::Response response = answer(200, json_type);
+  http::Response response = answer(200, json_media_type);
   if (path.starts_with("/openapi/")) {
     const std::string hash = resources::content_hash(body), tag = fmt::format("\"{}\"", hash);
     response.headers.emplace_back("Etag", tag);

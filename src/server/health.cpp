@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "base/json_text.h"
+#include "base/media_types.h"
 #include "base/phrases.h"
 #include "base/trimmed.h"
 #include "server/path.h"
@@ -16,7 +17,6 @@ namespace vg::server {
 namespace {
 
 constexpr std::string_view text_type = "text/plain; charset=utf-8";
-constexpr std::string_view json_type = "application/json";
 
 struct Endpoint {
   std::string_view name;  // "healthz", "livez" or "readyz"
@@ -200,16 +200,16 @@ void add_health_routes(Router& router, const HealthRegistry& health, ConfigVersi
                                       R"(},"config-resource-version":)";
                    append_json_string(body, config_version());
                    body += "}\n";
-                   return http::Response{.status = 200, .content_type = json_type, .body = std::move(body)};
+                   return http::Response{.status = 200, .content_type = json_media_type, .body = std::move(body)};
                  }));
   add_single_checks(router, health, healthz);
 }
 
 void add_version_routes(Router& router, Meeting meet) {
   const RouteHandler handler = [meet = std::move(meet)](Call& call) -> Task<void> {
-    http::Response answer{.status = 200, .content_type = json_type, .body = version_json() + "\n"};
+    http::Response answer{.status = 200, .content_type = json_media_type, .body = version_json() + "\n"};
     if (const auto problem = find_timeout_problem(call.request().query))
-      answer = {.status = problem->code, .content_type = json_type, .body = to_json(*problem) + "\n"};
+      answer = {.status = problem->code, .content_type = json_media_type, .body = to_json(*problem) + "\n"};
     else if (!co_await meet(call))
       co_return;
     answer.headers.emplace_back("X-Content-Type-Options", "nosniff");

@@ -14,6 +14,7 @@
 #include "base/journal_limits.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/media_types.h"
 #include "base/phrases.h"
 #include "server/path.h"
 #include "server/shown_target.h"
@@ -21,8 +22,6 @@
 
 namespace vg::server {
 namespace {
-
-constexpr std::string_view json_type = "application/json";
 
 constexpr int quiet_verbosity = 4;
 
@@ -95,7 +94,7 @@ void Call::set_answer_fields(std::string_view fields) {
 
 void Call::refuse(const Status& status) {
   note_refusal(status);
-  http::Response response{.status = status.code, .content_type = json_type, .body = to_json(status)};
+  http::Response response{.status = status.code, .content_type = json_media_type, .body = to_json(status)};
   response.headers.emplace_back("X-Content-Type-Options", "nosniff");
   if (status.code == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"virtgate\"");
   if (status.details.retry_after_seconds > 0)
@@ -322,7 +321,7 @@ const Router::Route* Router::choose(Call& call, RouteClass& route_class) const {
                       .reason = "MethodNotAllowed",
                       .message = fmt::format("{}: use {}", phrases::method_not_allowed, methods),
                       .details = {}};
-  http::Response response{.status = 405, .content_type = json_type, .body = to_json(status)};
+  http::Response response{.status = 405, .content_type = json_media_type, .body = to_json(status)};
   response.headers.emplace_back("Allow", methods);
   response.headers.emplace_back("X-Content-Type-Options", "nosniff");
   call.respond(std::move(response));

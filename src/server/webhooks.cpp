@@ -17,6 +17,7 @@
 #include "base/journal_limits.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/media_types.h"
 #include "base/off_loop.h"
 #include "json/arena_pool.h"
 #include "json/parse.h"
@@ -27,7 +28,6 @@ namespace {
 
 using admission::Webhook;
 
-constexpr std::string_view json_type = "application/json";
 // What goes on beside the reviews.
 struct Counters {
   std::shared_ptr<metrics::Counter> allowed, refused, unreadable;
@@ -105,7 +105,7 @@ Task<Result<void>> judge(Call& call, std::size_t bytes, admission::Judgement& ju
 
 Task<void> serve(Call& call, const Webhook& webhook, const admission::Environment& environment,
                  const admission::CarryOut& carry_out, const Counters& counters) {
-  if (call.request().headers.find("content-type") != json_type) {
+  if (call.request().headers.find("content-type") != json_media_type) {
     refuse_unreadable(call, counters);
     co_return;
   }
@@ -146,7 +146,7 @@ Task<void> serve(Call& call, const Webhook& webhook, const admission::Environmen
   count(counters, *review, verdict.allowed);
   if (!verdict.allowed) log_refusal(call, webhook, *review, verdict);
 
-  http::Response response{.status = 200, .content_type = json_type};
+  http::Response response{.status = 200, .content_type = json_media_type};
   admission::write_answer(response.body, webhook.mutating(), *review, verdict);
   call.respond(std::move(response));
   if (sampled || (!verdict.allowed && counters.observe))

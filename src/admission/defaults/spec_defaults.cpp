@@ -95,7 +95,7 @@ std::optional<std::string> interface_refusal(const config::ClusterConfig& config
   return std::nullopt;
 }
 
-constexpr std::array table = std::to_array<SpecDefault>({
+constexpr std::array spec_default_table = std::to_array<SpecDefault>({
     {"D01", default_architecture},
     {"D02", default_machine_type},
     {"D03", default_cpu_request_from_limit},
@@ -159,11 +159,11 @@ bool wants_pci_topology(string_view architecture, string_view machine_type) {
   return has_pci && (machine_type.contains("q35") || machine_type.starts_with("virt"));
 }
 
-std::span<const SpecDefault> spec_defaults() { return table; }
+std::span<const SpecDefault> spec_defaults() { return spec_default_table; }
 
 Result<void> apply_spec_defaults(Object& spec, const config::ClusterConfig& config) {
   SpecTarget target{.spec = spec, .config = config};
-  for (const SpecDefault& row : table) {
+  for (const SpecDefault& row : spec_default_table) {
     row.apply(target);
     if (target.refusal)
       return fail(Status{.code = 400, .reason = {}, .message = std::move(*target.refusal), .details = {}});

@@ -94,7 +94,7 @@ void annotate_pci_topology(VmTarget& target) {
     edit::set_text(annotations, pci_topology_annotation, pci_topology_version);
 }
 
-constexpr std::array table = std::to_array<VmDefault>({
+constexpr std::array vm_default_table = std::to_array<VmDefault>({
     {"9", prefer_architecture},
     {"10", prefer_machine_type},
     {"11", prefer_storage_class},
@@ -112,7 +112,7 @@ Object& VmTarget::template_metadata() { return json::ensure_path(vm, {"spec", "t
 Object& VmTarget::template_spec() { return json::ensure_path(vm, {"spec", "template", "spec"}); }
 Object& VmTarget::domain() { return json::ensure_object(template_spec(), "domain"); }
 
-std::span<const VmDefault> vm_defaults() { return table; }
+std::span<const VmDefault> vm_defaults() { return vm_default_table; }
 
 // What cannot be found or is not known says nothing.
 std::string find_data_source_architecture(const Object& vm, const Object* preference, const Context& context) {

@@ -78,7 +78,7 @@ void set_runtime_user(VmiTarget& target) {
   if (!target.context.config.enabled(config::Gate::root)) edit::set_number(target.status(), "runtimeUser", qemu_user);
 }
 
-constexpr std::array table = std::to_array<VmiDefault>({
+constexpr std::array vmi_default_table = std::to_array<VmiDefault>({
     {"D14", default_s390x_acpi},
     {"D15", default_sections},
     {"D17", default_disk_targets},
@@ -117,6 +117,6 @@ Object& VmiTarget::devices() { return json::ensure_object(domain(), "devices"); 
 Object& VmiTarget::features() { return json::ensure_object(domain(), "features"); }
 string_view VmiTarget::architecture() { return json::get_string_or(spec(), "architecture"); }
 
-std::span<const VmiDefault> vmi_defaults() { return table; }
+std::span<const VmiDefault> vmi_defaults() { return vmi_default_table; }
 
 }  // namespace vg::admission

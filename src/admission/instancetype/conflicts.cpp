@@ -90,7 +90,7 @@ bool host_devices(const Instancetype& type, const MachineSpec& machine) {
   return !type.host_devices().empty() && !machine.domain().devices().host_devices().empty();
 }
 
-constexpr std::array table = std::to_array<Row>({
+constexpr std::array conflict_table = std::to_array<Row>({
     {"CF01", "nodeSelector", Part::other, node_selector},
     {"CF02", "schedulerName", Part::other, scheduler},
     {"CF03", "domain.resources.requests.cpu", Part::cpu, given<cpu_request>},
@@ -133,7 +133,7 @@ std::vector<Conflict> find_conflicts(const Instancetype& instancetype, const Obj
   std::vector<Conflict> found;
   const MachineSpec machine(json::find(machine_template, "spec"));
   bool memory_told = false;  // of the memory, only the first conflict is told (K11)
-  for (const Row& row : table) {
+  for (const Row& row : conflict_table) {
     const bool is_memory = row.part == Part::memory;
     if ((is_memory && memory_told) || !row.clash(instancetype, machine)) continue;
     memory_told |= is_memory;
@@ -145,7 +145,7 @@ std::vector<Conflict> find_conflicts(const Instancetype& instancetype, const Obj
 
 void list_conflict_rules(std::vector<RuleInfo>& out) {
   constexpr string_view holds = "the VM must not set what its instance type sets";
-  for (const Row& row : table) out.push_back({.id = row.id, .holds = holds, .field = row.path});
+  for (const Row& row : conflict_table) out.push_back({.id = row.id, .holds = holds, .field = row.path});
   out.push_back({.id = annotation_id, .holds = holds, .field = "annotations.<key>"});
 }
 

@@ -52,13 +52,13 @@ void source_is_free(const Case& judged, Causes& causes) {
   }
 }
 
-constexpr Rule rules[] = {
+constexpr Rule backup_rule_table[] = {
     Rule{"BA05", "the name of a backup must be unique", "metadata.name", name_is_free}.stops(),
     {"BA06", "a source must have at most one backup in progress", "spec.source", source_is_free},
 };
 
 }  // namespace
 
-std::span<const Rule> backup_rules() { return rules; }
+std::span<const Rule> backup_rules() { return backup_rule_table; }
 
 }  // namespace vg::admission

@@ -126,7 +126,7 @@ void patches_are_json(const Case& judged, Causes& causes) {
   }
 }
 
-constexpr Rule rules[] = {
+constexpr Rule clone_rule_table[] = {
     {"CL05", "a filter must be a name with an optional ! before it and an optional * after it", "",
      filters_are_patterns},
     {"CL08", "the source must be a VirtualMachine or a VirtualMachineSnapshot", "spec.Source.Kind",
@@ -143,6 +143,6 @@ constexpr Rule rules[] = {
 
 }  // namespace
 
-std::span<const Rule> clone_rules() { return rules; }
+std::span<const Rule> clone_rules() { return clone_rule_table; }
 
 }  // namespace vg::admission

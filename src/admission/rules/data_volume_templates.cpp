@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "admission/rules/words.h"
 #include "api/canonical_words.h"
 #include "api/view.h"
 #include "json/access.h"
@@ -16,8 +17,6 @@ namespace {
 
 using api::View;
 using std::string_view;
-
-string_view text(const View& view, string_view name) { return api::Read<string_view>::or_zero(view.get(name)); }
 
 // One template, and the names that the machine's volumes refer to.
 struct TemplateAt {
@@ -103,8 +102,9 @@ constexpr TemplateRule data_volume_templates_rows[] = {
 std::vector<string_view> names_of_used(const json::Value& vm_spec) {
   std::vector<string_view> names;
   for (const View volume : api::List<View>(json::find_path(vm_spec, {"template", "spec", "volumes"}))) {
-    if (const View source(volume.get("dataVolume")); source) names.push_back(text(source, "name"));
-    if (const View source(volume.get("persistentVolumeClaim")); source) names.push_back(text(source, "claimName"));
+    if (const View source(volume.get("dataVolume")); source) names.push_back(member_text(source, "name"));
+    if (const View source(volume.get("persistentVolumeClaim")); source)
+      names.push_back(member_text(source, "claimName"));
   }
   std::ranges::sort(names);
   return names;
@@ -129,7 +129,7 @@ void check_data_volume_templates(const Case&, const json::Value* vm_spec, const 
   const std::vector<string_view> used = names_of_used(*vm_spec);
   for (std::size_t i = 0; i < templates.size(); ++i)
     check_template({.spec = View(templates[i].get("spec")),
-                    .name = text(View(templates[i].get("metadata")), "name"),
+                    .name = member_text(View(templates[i].get("metadata")), "name"),
                     .used_names = used},
                    base, i, causes);
 }

@@ -26,7 +26,7 @@ string_view vm_with_spec(string_view spec) {
 }
 
 // Made when somebody asks: their texts are put together.
-std::vector<Example> make_examples() {
+std::vector<Example> make_data_volume_templates_examples() {
   return {
       {"DVT-03", vm, vm_with_spec(R"({"storage":{},"source":{"blank":{}}})"),
        vm_with(R"({"metadata":{},"spec":{"storage":{},"source":{"blank":{}}}})"),
@@ -53,7 +53,7 @@ std::vector<Example> make_examples() {
 }  // namespace
 
 std::span<const Example> data_volume_templates_examples() {
-  static const std::vector<Example> rows = make_examples();
+  static const std::vector<Example> rows = make_data_volume_templates_examples();
   return rows;
 }
 

@@ -26,8 +26,6 @@ using std::string_view;
 
 constexpr std::array<string_view, 3> devices = {"disk", "lun", "cdrom"};
 
-string_view text(const View& view, string_view name) { return api::Read<string_view>::or_zero(view.get(name)); }
-
 constexpr std::array<string_view, 6> buses = {"", "virtio", "scsi", "sata", "usb", "ide"};
 constexpr std::array<string_view, 4> cache_modes = {"", "none", "writethrough", "writeback"};
 constexpr std::array<string_view, 3> io_modes = {"", "native", "threads"};
@@ -59,7 +57,7 @@ DiskAt disk_at(const api::List<Disk>& all, std::size_t index, const Place& list,
   for (const string_view name : devices)
     if (const View target(at.disk.get(name)); target && at.device.empty()) {
       at.device = name;
-      at.bus = text(target, "bus");
+      at.bus = member_text(target, "bus");
     }
   return at;
 }

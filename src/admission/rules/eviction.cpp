@@ -173,12 +173,12 @@ void machine_moves_first(const Case& judged, Causes& causes) {
   if (is_running_launcher(**pod)) judge_launcher(judged, **pod, causes);
 }
 
-constexpr Rule rules[] = {
+constexpr Rule eviction_rule_table[] = {
     {"E1", "a VMI must be migrated before its pod is evicted", "", machine_moves_first},
 };
 
 }  // namespace
 
-std::span<const Rule> eviction_rules() { return rules; }
+std::span<const Rule> eviction_rules() { return eviction_rule_table; }
 
 }  // namespace vg::admission

@@ -73,7 +73,7 @@ void spec_stays(const Case& judged, Causes& causes) {
     causes.invalid("spec", phrases::immutable("delete the export and create another one"));
 }
 
-constexpr Rule rules[] = {
+constexpr Rule export_rule_table[] = {
     Rule{"EX14", "the source must be of a kind that can be exported", "spec.source.kind", source_is_known}
         .on(When::create)
         .stops(),
@@ -89,6 +89,6 @@ constexpr Rule rules[] = {
 
 }  // namespace
 
-std::span<const Rule> export_rules() { return rules; }
+std::span<const Rule> export_rules() { return export_rule_table; }
 
 }  // namespace vg::admission

@@ -145,7 +145,7 @@ void bandwidth_not_negative(const Case& judged, Causes& causes) {
 
 constexpr config::Gate stall_gate = config::Gate::migration_stall_detection;
 
-constexpr Rule rules[] = {
+constexpr Rule migration_policy_rule_table[] = {
     {"MP02", "completionTimeoutPerGiB must not be negative", "spec.completionTimeoutPerGiB", timeout_not_negative},
     Rule{"MP03", "maxDowntimeMs requires stall detection", "spec.maxDowntimeMs", downtime_needs_gate}.of_gate(
         stall_gate),
@@ -162,6 +162,6 @@ constexpr Rule rules[] = {
 
 }  // namespace
 
-std::span<const Rule> migration_policy_rules() { return rules; }
+std::span<const Rule> migration_policy_rules() { return migration_policy_rule_table; }
 
 }  // namespace vg::admission

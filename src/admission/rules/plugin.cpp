@@ -122,12 +122,12 @@ void list_plugin_rules(std::vector<RuleInfo>& rules) {
   rules.insert(rules.end(), std::begin(rows), std::end(rows));
 }
 
-constexpr Rule rules[] = {
+constexpr Rule plugin_rule_table[] = {
     Rule{"PL05", "the spec of a plugin must be valid", "spec", plugin_is_sound}.stands_for(list_plugin_rules),
 };
 
 }  // namespace
 
-std::span<const Rule> plugin_rules() { return rules; }
+std::span<const Rule> plugin_rules() { return plugin_rule_table; }
 
 }  // namespace vg::admission

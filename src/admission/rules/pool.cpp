@@ -97,11 +97,11 @@ void selector_stays(const Case& judged, Causes& causes) {
     causes.invalid("spec.selector", phrases::immutable("the pool would lose its VMs, create another pool"));
 }
 
-void nothing_discontinued(const Case& judged, Causes& causes) {
+void pool_has_nothing_discontinued(const Case& judged, Causes& causes) {
   check_discontinued(judged, json::find_path(*machine_template(judged), {"spec", "template", "spec"}), causes);
 }
 
-constexpr Rule rules[] = {
+constexpr Rule pool_rule_table[] = {
     Rule{"PO05", "spec.virtualMachineTemplate is required", "spec.template", there_is_a_template}.stops(),
     Rule{"PO06", "the VMs of the template must be valid", "spec.virtualMachineTemplate.spec", machines_are_sound}
         .stands_for(list_vm_spec_rules),
@@ -111,11 +111,11 @@ constexpr Rule rules[] = {
     {"PO14", "scale-in strategies are mutually exclusive", "spec.scaleInStrategy", one_scale_in_strategy},
     Rule{"PO15", "the old pool must be readable", "", old_pool_is_readable}.on(When::update),
     Rule{"PO16", "spec.selector is immutable", "spec.selector", selector_stays}.on(When::update),
-    Rule{"PO17", "features that were removed must not be used", "", nothing_discontinued}.on(When::create),
+    Rule{"PO17", "features that were removed must not be used", "", pool_has_nothing_discontinued}.on(When::create),
 };
 
 }  // namespace
 
-std::span<const Rule> pool_rules() { return rules; }
+std::span<const Rule> pool_rules() { return pool_rule_table; }
 
 }  // namespace vg::admission

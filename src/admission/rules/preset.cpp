@@ -24,7 +24,7 @@ void boots_soundly(const Case& judged, Causes& causes) {
   check_boot(json::find(*domain(judged), "firmware"), in_domain.field("firmware"), causes);
 }
 
-constexpr Rule rules[] = {
+constexpr Rule preset_rule_table[] = {
     Rule{"PR04", "spec.domain is required", "spec.domain", there_is_a_domain}.stops(),
     Rule{"PR05", "the disks of the preset must be valid", "spec.domain.devices.disks", disks_are_sound}.stands_for(
         list_disk_rules),
@@ -34,6 +34,6 @@ constexpr Rule rules[] = {
 
 }  // namespace
 
-std::span<const Rule> preset_rules() { return rules; }
+std::span<const Rule> preset_rules() { return preset_rule_table; }
 
 }  // namespace vg::admission

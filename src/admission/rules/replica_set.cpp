@@ -38,11 +38,11 @@ void selector_finds_machines(const Case& judged, Causes& causes) {
                  metadata ? json::find(*metadata, "labels") : nullptr, causes);
 }
 
-void nothing_discontinued(const Case& judged, Causes& causes) {
+void replica_set_has_nothing_discontinued(const Case& judged, Causes& causes) {
   check_discontinued(judged, in_template(judged, "spec"), causes);
 }
 
-constexpr Rule rules[] = {
+constexpr Rule replica_set_rule_table[] = {
     Rule{"RS04", "spec.template is required", "spec.template", there_is_a_template}.stops(),
     Rule{"RS05", "Grace devices must not have annotations that break them", "spec.template.metadata.annotations",
          with_machine<grace_annotations>}
@@ -50,11 +50,12 @@ constexpr Rule rules[] = {
     Rule{"RS07", "the VMIs of the template must be valid", "spec.template.spec", with_machine<check_machine_spec>}
         .stands_for(list_spec_rules),
     {"RS08", "the selector must match the labels of the template", "spec.selector", selector_finds_machines},
-    Rule{"RS10", "features that were removed must not be used", "", nothing_discontinued}.on(When::create),
+    Rule{"RS10", "features that were removed must not be used", "", replica_set_has_nothing_discontinued}.on(
+        When::create),
 };
 
 }  // namespace
 
-std::span<const Rule> replica_set_rules() { return rules; }
+std::span<const Rule> replica_set_rules() { return replica_set_rule_table; }
 
 }  // namespace vg::admission

@@ -5,7 +5,7 @@
 namespace vg::admission {
 namespace {
 
-constexpr Rule rules[] = {
+constexpr Rule status_rule_table[] = {
     Rule{"ST07", "volume requests must be valid", "Status.volumeRequests", check_volume_requests}.stops().stands_for(
         list_volume_request_rules),
     Rule{"ST15", "a snapshot or restore in progress must not be disturbed", "spec", check_snapshot_and_restore}
@@ -14,6 +14,6 @@ constexpr Rule rules[] = {
 
 }  // namespace
 
-std::span<const Rule> status_rules() { return rules; }
+std::span<const Rule> status_rules() { return status_rule_table; }
 
 }  // namespace vg::admission

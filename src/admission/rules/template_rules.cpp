@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "admission/rules/words.h"
 #include "api/view.h"
 #include "base/selector.h"
 #include "json/access.h"
@@ -19,15 +20,13 @@ using std::string_view;
 
 constexpr string_view selector_field = "spec.selector";
 
-string_view text(const View& view, string_view name) { return api::Read<string_view>::or_zero(view.get(name)); }
-
 Parsed<LabelSelector> read_selector(const View& selector) {
   std::vector<std::pair<std::string, std::string>> labels;
   for (const auto [key, value] : api::Map<string_view>(selector.get("matchLabels"))) labels.emplace_back(key, value);
   std::vector<MatchExpression> expressions;
   for (const View one : api::List<View>(selector.get("matchExpressions"))) {
     MatchExpression expression{
-        .key = std::string(text(one, "key")), .op = std::string(text(one, "operator")), .values = {}};
+        .key = std::string(member_text(one, "key")), .op = std::string(member_text(one, "operator")), .values = {}};
     for (const string_view value : api::List<string_view>(one.get("values"))) expression.values.emplace_back(value);
     expressions.push_back(std::move(expression));
   }

@@ -65,7 +65,7 @@ void requirement_is_met(const Case& judged, Causes& causes) {
 // --- the machine (G, X, T, V, P, L) ----------------------------------------------------------------------------------
 
 // Looks at what was sent, unlike the other rules about the machine.
-void nothing_discontinued(const Case& judged, Causes& causes) {
+void vm_has_nothing_discontinued(const Case& judged, Causes& causes) {
   check_discontinued(judged, json::find_path(*judged.object, {"spec", "template", "spec"}), causes);
 }
 
@@ -99,7 +99,7 @@ void running_is_deprecated(const Case& judged, Causes& causes) {
     causes.warn("spec.running is deprecated; use spec.runStrategy: Always for true, Halted for false");
 }
 
-constexpr Rule rules[] = {
+constexpr Rule vm_rule_table[] = {
     Rule{"I01", "the vCPUs must be divisible as the preference spreads them", vcpus_field, vcpus_spread_evenly}.stops(),
     Rule{"I02", "the VM must not set what its instance type sets", "", nothing_is_set_twice}
         .stands_for(list_conflict_rules)
@@ -111,7 +111,9 @@ constexpr Rule rules[] = {
     Rule{"R09", "the VM must have the architecture that the preference requires", "spec.template.spec.architecture",
          requirement_is_met<unmet_architecture>}
         .stops(),
-    Rule{"G01", "features that were removed must not be used", "", nothing_discontinued}.on(When::create).stops(),
+    Rule{"G01", "features that were removed must not be used", "", vm_has_nothing_discontinued}
+        .on(When::create)
+        .stops(),
     Rule{"X01", "network bindings that were removed must not be used", "spec.domain.devices.interfaces[]",
          no_discontinued_binding}
         .on(When::create)
@@ -127,6 +129,6 @@ constexpr Rule rules[] = {
 
 }  // namespace
 
-std::span<const Rule> vm_rules() { return rules; }
+std::span<const Rule> vm_rules() { return vm_rule_table; }
 
 }  // namespace vg::admission

@@ -16,7 +16,7 @@ namespace {
 using api::View;
 using std::string_view;
 
-string_view text(const json::Value& in, std::initializer_list<string_view> path) {
+string_view text_below(const json::Value& in, std::initializer_list<string_view> path) {
   return json::as_string(json::find_path(in, path)).value_or("");
 }
 
@@ -31,7 +31,7 @@ void old_machine_is_readable(const Case& judged, Causes& causes) {
 
 void templates_stay_in_the_namespace(const Case& judged, Causes& causes) {
   if (judged.update() && unchanged(judged, {"spec", "dataVolumeTemplates"})) return;
-  const string_view own = text(*judged.object, {"metadata", "namespace"});
+  const string_view own = text_below(*judged.object, {"metadata", "namespace"});
   const string_view wanted = own.empty() ? judged.review.name_space : own;
   const api::List<View> templates(json::find_path(*judged.object, {"spec", "dataVolumeTemplates"}));
   for (std::size_t i = 0; i < templates.size(); ++i) {

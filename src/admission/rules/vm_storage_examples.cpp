@@ -47,7 +47,7 @@ constexpr string_view with_volume =
     R"("runStrategy":"Always","template":{"spec":{"domain":{"devices":{}},"volumes":[{"name":"v","sysprep":{}}]}})";
 
 // Made when somebody asks: their texts are put together.
-std::vector<Example> make_examples() {
+std::vector<Example> make_vm_storage_examples() {
   return {
       {"VR-01", status, requests(fmt::format("[{},{}]", add_text(scsi), R"({"removeVolumeOptions":{"name":"y"}})")),
        requests(
@@ -103,7 +103,7 @@ std::vector<Example> make_examples() {
 }  // namespace
 
 std::span<const Example> vm_storage_examples() {
-  static const std::vector<Example> rows = make_examples();
+  static const std::vector<Example> rows = make_vm_storage_examples();
   return rows;
 }
 

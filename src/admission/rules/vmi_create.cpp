@@ -50,16 +50,18 @@ constexpr const MachineFamily* beside_the_spec[] = {&volume_usage_family, &memor
                                                     &metadata_family,     &grace_annotation_family,
                                                     &hyperv_family,       &architecture_family};
 
-void nothing_discontinued(const Case& judged, Causes& causes) { check_discontinued(judged, spec_of(judged), causes); }
+void vmi_has_nothing_discontinued(const Case& judged, Causes& causes) {
+  check_discontinued(judged, spec_of(judged), causes);
+}
 
-constexpr Rule rules[] = {
-    {"FG-01", "features that were removed must not be used", "", nothing_discontinued},
+constexpr Rule vmi_create_rule_table[] = {
+    {"FG-01", "features that were removed must not be used", "", vmi_has_nothing_discontinued},
     Rule{"", "", "spec", with_machine<check_networks_and_spec>}.stands_for(list_networks_and_spec),
     Rule{"", "", "spec", with_machine<check_in_order<beside_the_spec>>}.stands_for(list_in_order<beside_the_spec>),
 };
 
 }  // namespace
 
-std::span<const Rule> vmi_create_rules() { return rules; }
+std::span<const Rule> vmi_create_rules() { return vmi_create_rule_table; }
 
 }  // namespace vg::admission

@@ -243,7 +243,7 @@ void users_leave_restricted_labels(const Case& judged, Causes& causes) {
                                                   key));
 }
 
-constexpr Rule rules[] = {
+constexpr Rule vmi_update_rule_table[] = {
     Rule{"UPD-02", "the old VMI is required", "", there_is_a_machine_to_change}.stops(),
     Rule{"UPD-03", "the token of virt-handler must name its node", "", handler_is_on_a_node}
         .of_gate(Gate::node_restriction)
@@ -260,6 +260,6 @@ constexpr Rule rules[] = {
 
 }  // namespace
 
-std::span<const Rule> vmi_update_rules() { return rules; }
+std::span<const Rule> vmi_update_rules() { return vmi_update_rule_table; }
 
 }  // namespace vg::admission

@@ -59,7 +59,7 @@ string_view utilities(string_view list, string_view before = "{}") {
 }
 
 // Made when somebody asks: their texts are put together.
-std::vector<Example> make_examples() {
+std::vector<Example> make_vmi_update_examples() {
   static const std::string one = machine({pvc("0")}, {scsi("0")}, started_with(1));
   static const std::string two = machine({pvc("0"), pvc("1")}, {scsi("0"), scsi("1")}, started_with(1));
   return {
@@ -138,7 +138,7 @@ std::vector<Example> make_examples() {
 }  // namespace
 
 std::span<const Example> vmi_update_examples() {
-  static const std::vector<Example> rows = make_examples();
+  static const std::vector<Example> rows = make_vmi_update_examples();
   return rows;
 }
 

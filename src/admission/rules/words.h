@@ -8,12 +8,18 @@
 #include <string>
 #include <string_view>
 
+#include "api/view.h"
 #include "config/gates.h"
 
 namespace vg::admission {
 
 inline bool is_one_of(std::string_view word, std::span<const std::string_view> words) {
   return std::ranges::find(words, word) != words.end();
+}
+
+// A member of an object that is text; empty where it is something else or missing.
+inline std::string_view member_text(const api::View& view, std::string_view name) {
+  return api::Read<std::string_view>::or_zero(view.get(name));
 }
 
 // "sound cards need feature gate X, which is off; ..."

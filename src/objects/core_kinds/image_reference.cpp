@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <ranges>
 
+#include "base/characters.h"
+
 namespace vg::resources::core_kinds {
 namespace {
 
@@ -13,7 +15,6 @@ constexpr std::size_t digest_digits_min = 32;
 
 constexpr bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 constexpr bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_small(char c) { return is_lower(c) || is_digit(c); }
 constexpr bool is_word(char c) { return is_small(c) || is_upper(c); }
 constexpr bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); }

@@ -22,7 +22,7 @@ string_view no_cloud(string_view source) {
 }
 
 // Made when somebody asks: their texts are put together.
-std::vector<Example> make_examples() {
+std::vector<Example> make_cloud_init_examples() {
   return {
       {"CLI-01", vmi, no_cloud(R"({"userDataBase64":"YQ=="})"), no_cloud(R"({"userDataBase64":"YQ"})"),
        "FieldValueInvalid spec.volumes[0].cloudInitNoCloud.userDataBase64"},
@@ -44,7 +44,7 @@ std::vector<Example> make_examples() {
 }  // namespace
 
 std::span<const Example> cloud_init_examples() {
-  static const std::vector<Example> rows = make_examples();
+  static const std::vector<Example> rows = make_cloud_init_examples();
   return rows;
 }
 

@@ -29,7 +29,7 @@ string_view disk(string_view members) {
 }
 
 // Made when somebody asks: their texts are put together.
-std::vector<Example> make_examples() {
+std::vector<Example> make_disk_list_examples() {
   return {
       {"DISK-01", vmi, two_disks, same_names, "FieldValueInvalid spec.domain.devices.disks[1].name"},
       {"DISK-02", vmi, disk(R"("lun":{"bus":"scsi"})"), disk(R"("disk":{"bus":"scsi"},"lun":{"bus":"scsi"})"),
@@ -87,7 +87,7 @@ std::vector<Example> make_examples() {
 }  // namespace
 
 std::span<const Example> disk_list_examples() {
-  static const std::vector<Example> rows = make_examples();
+  static const std::vector<Example> rows = make_disk_list_examples();
   return rows;
 }
 

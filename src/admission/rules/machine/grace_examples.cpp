@@ -26,7 +26,7 @@ std::string with_gates(std::string_view gates) {
 }
 
 // Made when somebody asks: their texts are put together.
-std::vector<Example> make_examples() {
+std::vector<Example> make_grace_examples() {
   static const std::string permitted = with_gates("");
   static const std::string without_numa = with_gates(R"("GraceIOVirtualization","IOMMUFD")");
   static const std::string without_iommufd = with_gates(R"("GraceIOVirtualization","PCINUMAAwareTopology")");
@@ -60,7 +60,7 @@ std::vector<Example> make_examples() {
 }  // namespace
 
 std::span<const Example> grace_examples() {
-  static const std::vector<Example> rows = make_examples();
+  static const std::vector<Example> rows = make_grace_examples();
   return rows;
 }
 

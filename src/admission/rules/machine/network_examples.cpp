@@ -49,7 +49,7 @@ std::string having(string_view member) { return fmt::format(R"([{{"name":"n","br
 std::string dhcp(string_view options) { return having(fmt::format(R"("dhcpOptions":{})", options)); }
 
 // Made when somebody asks: their texts are put together.
-std::vector<Example> make_examples() {
+std::vector<Example> make_network_examples() {
   return {
       {"DISC-01", vmi, with(pod, bridge), with(pod, R"([{"name":"n","slirp":{}}])"),
        "FieldValueInvalid spec.domain.devices.interfaces[0].slirp"},
@@ -204,7 +204,7 @@ std::vector<Example> make_examples() {
 }  // namespace
 
 std::span<const Example> network_examples() {
-  static const std::vector<Example> rows = make_examples();
+  static const std::vector<Example> rows = make_network_examples();
   return rows;
 }
 

@@ -28,7 +28,7 @@ string_view two_volumes(string_view first, string_view second) {
 }
 
 // Made when somebody asks: their texts are put together.
-std::vector<Example> make_examples() {
+std::vector<Example> make_volumes_examples() {
   return {
       {"VOL-01", vmi, two_volumes(empty_disk, empty_disk),
        volumes(R"([{"name":"a","emptyDisk":{"capacity":"1Gi"}},{"name":"a","emptyDisk":{"capacity":"1Gi"}}])"),
@@ -88,7 +88,7 @@ std::vector<Example> make_examples() {
 }  // namespace
 
 std::span<const Example> volumes_examples() {
-  static const std::vector<Example> rows = make_examples();
+  static const std::vector<Example> rows = make_volumes_examples();
   return rows;
 }
 
