@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
 """Which C++ sources can be compiled as one: the compiler reads the headers that they share once instead of for each.
 
-    tools/source_batches.py --name NAME --output FOLDER --files-max N FILE...
+    tools/source_batches.py --name NAME --output FOLDER --files-max N --lines-max N FILE...
 
 writes FOLDER/NAME_K.cpp, which include the files of a batch, and prints what is to be compiled in place of the files, a line each:
 those, and files that stay alone. Used by cmake/virtgate.cmake (VIRTGATE_JOINED) and tools/tidy.py.
 
-A file means the same alone and in its batch: what it declares in unnamed namespaces is not so much as mentioned by the others.
+A file means the same alone and in its batch. What a file declares for itself alone (in unnamed namespaces, and aliases) is seen only by the
+files behind it in the batch, so a file stands in front of those whose names it mentions where it could see them. Two files that declare the
+same name in the same namespace, or mention each other's names, are in different batches. So are two of which one declares a name for itself that
+the other one may have from a header.
 """
 import argparse
+import functools
+import glob
 import os
 import re
 import sys
@@ -18,16 +23,18 @@ INCLUDE_ROOT = os.path.join(SOURCE, "src")  # files are included by their names 
 
 
 def declarations(text):
-    """(namespace, name) of what a file declares for itself alone. Namespaces are not indented here, so declarations begin lines."""
-    around, inside = "", False
+    """(namespace, name) of what a file declares for itself alone. Namespaces are not indented here, so declarations begin lines.
+    An alias has what it stands for in its name: two files may both declare it."""
+    opened = []
     for line in text.splitlines():
-        if opened := re.match(r"namespace ([\w:]*) ?\{", line):
-            inside, around = not opened[1], opened[1] or around
+        around, inside = "::".join(filter(None, opened)), "" in opened
+        if namespace := re.match(r"namespace ([\w:]*) ?\{", line):
+            opened.append(namespace[1])
         elif line.startswith("}  // namespace"):
-            inside = False
-        elif alias := re.match(r"(?:using|namespace) (\w+) =", line):
-            yield around, alias[1]
-        elif not inside:
+            opened.pop()
+        elif alias := re.match(r"(?:using|namespace) (\w+) = (.*);", line):
+            yield around, f"{alias[1]} = {alias[2]}"
+        elif not inside or line.startswith("static_assert"):
             continue
         elif type_name := re.match(r"(?:enum class|enum|struct|class) (\w+)\b(?! ?;)", line):
             yield around, type_name[1]
@@ -36,23 +43,13 @@ def declarations(text):
                 yield around, name[1]
 
 
-def own_names(text):
-    return {name for _, name in declarations(text)}
-
-
-def own_names_in_namespaces(text):
-    """The same where it matters only that two files do not declare the same. A macro has no namespace."""
-    return {f"{around}::{name}" for around, name in declarations(text)} | set(re.findall(r"^#\s*define (\w+)", text, re.MULTILINE))
-
-
 def is_library(file):
     """What compiles a library that is made of headers sets it up in its own way."""
     return file.endswith("_impl.cpp")
 
 
-def stays_alone(file, text):
-    """Macros reach the files behind them."""
-    return is_library(file) or re.search(r"^#\s*define", text, re.MULTILINE) is not None
+def stays_alone(file, _):
+    return is_library(file)
 
 
 def words(text):
@@ -61,39 +58,77 @@ def words(text):
     return set(re.findall(r"(?<![\w.])(?<!->)[A-Za-z_]\w*", code))
 
 
-class Batch:
-    def __init__(self):
-        self.files, self.own, self.words = [], set(), set()
-
-    def takes(self, own, mentioned, files_max):
-        return len(self.files) < files_max and not own & self.words and not mentioned & self.own
-
-    def add(self, file, own, mentioned):
-        self.files.append(file)
-        self.own |= own
-        self.words |= mentioned
+@functools.cache
+def names_in_headers():
+    """What the headers declare outside of classes: at the beginning of lines, since namespaces are not indented."""
+    declared = re.compile(r"^(?:enum class|enum|struct|class|using|namespace|concept) (\w+)|^(?![ /#}\n])[^\n(=;]*?\b(\w+)\s*(?:\(|=|\{|;)", re.MULTILINE)
+    headers = glob.glob(os.path.join(INCLUDE_ROOT, "**/*.h"), recursive=True) + glob.glob(os.path.join(SOURCE, "cmd/**/*.h"), recursive=True)
+    return {name for header in headers for match in declared.finditer(read_text(header)) for name in match.groups() if name}
 
 
-def batches(files, read, files_max, own=own_names, mentions=words, alone=stays_alone):
-    """Lists of files. None mentions a name that another one of its list has for itself."""
+class Source:
+    """What matters of a file for its neighbours in a batch."""
+
+    def __init__(self, file, text, mentions=words):
+        self.file, self.lines = file, text.count("\n")
+        self.own = set(declarations(text))
+        self.names = {(around, name.partition(" ")[0]) for around, name in self.own}
+        self.macros = set(re.findall(r"^#\s*define (\w+)", text, re.MULTILINE))
+        self.words = mentions(text)
+
+    def sees(self, namespace):
+        """Whether a name of the namespace may be found here: it is in nobody's or everybody's, or this file is in it or mentions it."""
+        return namespace in ("", "vg") or namespace.rpartition(":")[2] in self.words
+
+    def mentions_of(self, other):
+        """Whether this file may mean something else behind the other one: macros reach everything behind them. An alias that both declare is the
+        same for both."""
+        return bool(other.macros) or any(name.partition(" ")[0] in self.words and self.sees(around) for around, name in other.own - self.own)
+
+    def clashes_with(self, other):
+        same = {name for _, name in self.own & other.own if " = " not in name}
+        different = (self.names & other.names) - {(around, name.partition(" ")[0]) for around, name in self.own & other.own}
+        return bool(same or different or self.hides_from(other) or other.hides_from(self))
+
+    def hides_from(self, other):
+        """Whether this file has a name for itself that the other one may know from a header."""
+        return any(name in other.words and name in names_in_headers() and other.sees(around) for around, name in self.names)
+
+
+def in_order(sources):
+    """The files, each in front of those whose names it mentions; None if that is impossible."""
+    left, order = list(sources), []
+    while left:
+        first = next((one for one in left if not any(other.mentions_of(one) for other in left if other is not one)), None)
+        if first is None:
+            return None
+        left.remove(first)
+        order.append(first)
+    return order
+
+
+def batches(files, read, files_max, lines_max, mentions=words, alone=stays_alone):
+    """Lists of files, each list in the order in which it is to be compiled."""
     made, single = [], []
     for file in files:
         text = read(file)
         if alone(file, text):
             single.append([file])
             continue
-        declared, mentioned = own(text), mentions(text)
-        batch = next((batch for batch in made if batch.takes(declared, mentioned, files_max)), None)
-        if batch is None:
-            batch = Batch()
-            made.append(batch)
-        batch.add(file, declared, mentioned)
-    return [batch.files for batch in made] + single
+        source = Source(file, text, mentions)
+        for batch in made:
+            fits = len(batch) < files_max and sum(other.lines for other in batch) + source.lines <= lines_max
+            if fits and not any(source.clashes_with(other) for other in batch) and (order := in_order([*batch, source])):
+                batch[:] = order
+                break
+        else:
+            made.append([source])
+    return [[source.file for source in batch] for batch in made] + single
 
 
 def files_that_compile_together(files, read, files_max):
     """Larger batches, which nearly always compile: their files do not declare the same, but may mention what another one declares."""
-    return batches(files, read, files_max, own_names_in_namespaces, own_names_in_namespaces, lambda file, _: is_library(file))
+    return batches(files, read, files_max, sys.maxsize, lambda _: set(), lambda file, _: is_library(file))
 
 
 def read_text(file):
@@ -112,10 +147,11 @@ def main():
     parser.add_argument("--name", required=True)
     parser.add_argument("--output", required=True)
     parser.add_argument("--files-max", type=int, required=True)
+    parser.add_argument("--lines-max", type=int, required=True)
     parser.add_argument("files", nargs="+")
     options = parser.parse_args()
     os.makedirs(options.output, exist_ok=True)
-    for number, batch in enumerate(batches(sorted(options.files), read_text, options.files_max)):
+    for number, batch in enumerate(batches(sorted(options.files), read_text, options.files_max, options.lines_max)):
         if len(batch) == 1:
             print(batch[0])
             continue
