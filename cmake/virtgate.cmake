@@ -116,15 +116,19 @@ endfunction()
 # every file.
 option(VIRTGATE_JOINED "Compile several files of a module as one" ON)
 set(VIRTGATE_JOINED_FILES_MAX 24)
-set(VIRTGATE_JOINED_TESTS_MAX 12)
+set(VIRTGATE_JOINED_TESTS_MAX 6)
 set(VIRTGATE_JOINED_LINES_MAX 3500)
 
 # virtgate_joined(SOURCES NAME FILES_MAX FILES...): sets the variable SOURCES to what is compiled in place of the files.
 function(virtgate_joined SOURCES NAME FILES_MAX)
   set(files ${ARGN})
+  set(rules --lines-max ${VIRTGATE_JOINED_LINES_MAX})
+  if(NAME MATCHES "_test$")
+    list(APPEND rules --strict)
+  endif()
   if(VIRTGATE_JOINED AND files)
     execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/source_batches.py --name ${NAME}
-      --output ${CMAKE_BINARY_DIR}/generated/joined --files-max ${FILES_MAX} --lines-max ${VIRTGATE_JOINED_LINES_MAX} ${files}
+      --output ${CMAKE_BINARY_DIR}/generated/joined --files-max ${FILES_MAX} ${rules} ${files}
       OUTPUT_VARIABLE joined OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
     string(REPLACE "\n" ";" files "${joined}")
     # A local name of one file may be that of a table in another one. Builds without joining still warn of shadows.
