@@ -9,8 +9,8 @@ FILE_LINES_MAX = 800
 TEST_FILE_LINES_MAX = 1100
 # Longer for a reason, and by how much at most.
 LONGER_FUNCTIONS = {
-    "src/admission/rules/machine/network_examples.cpp make_examples": 151,  # a table
-    "src/admission/rules/vmi_update_examples.cpp make_examples": 75,  # a table
+    "src/admission/rules/machine/network_examples.cpp make_network_examples": 151,  # a table
+    "src/admission/rules/vmi_update_examples.cpp make_vmi_update_examples": 75,  # a table
     "src/http/connection.cpp Connection::run": 121,  # the order in which a connection lives, step by step
     "src/http/connection_status.cpp phrase": 74,  # one line a status code
     "src/http/request_parser.cpp ChunkedDecoder::byte": 77,  # one case a state

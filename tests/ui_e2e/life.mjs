@@ -5,7 +5,11 @@ import { base, newPage, noFaults, run, shot, signIn, until } from './browser.mjs
 
 const { UI_CODE, UI_NAME = 'browser' } = process.env;
 const consoleText = page => page.locator('.xterm-rows').innerText();
-const pixels = page => page.evaluate(() => document.querySelector('.pane canvas').toDataURL());
+/** The guest's screen as a picture. A screen that was just connected has no size before its first frame. */
+const pixels = page => until('the screen has a picture', () => page.evaluate(() => {
+  const canvas = document.querySelector('.pane canvas');
+  return canvas?.width > 0 && canvas.height > 0 && canvas.toDataURL();
+}));
 const status = page => page.locator('.page-head .status').innerText();
 
 /** How many pixels of the guest's screen differ from the picture before, by part. */
