@@ -60,6 +60,10 @@ class Reach(node.Node):
             out.write(DOMAIN.format(name="spy", file=file, readonly="<readonly/>" if readonly else ""))
         os.chmod(path, 0o644)
         made = self.virsh("node01", "create", path)
+        for _ in range(20):  # a QEMU that ends before libvirtd reaches its monitor has not told why: ask again
+            if "failed to connect to monitor socket" not in made.stderr:
+                break
+            made = self.virsh("node01", "create", path)
         if made.returncode == 0:
             self.virsh("node01", "destroy", "spy")
         return "" if made.returncode == 0 else made.stderr
