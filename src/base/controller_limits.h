@@ -57,6 +57,8 @@ inline constexpr int migration_rounds_max = 16;
 // Woken when one is over (MIG-E05). More than can start, for some wait for their node; the rest look again by
 // themselves.
 inline constexpr std::size_t migrations_woken_max = 64;
+// Woken when one starts: a few, for each of them that starts wakes others.
+inline constexpr std::size_t migrations_woken_by_start_max = 8;
 // A job on a disk that failed is tried again after a while, which doubles (spec storage 4.2).
 inline constexpr std::chrono::seconds disk_retry_min{10};
 inline constexpr std::chrono::minutes disk_retry_max{5};

@@ -111,12 +111,23 @@ std::vector<Key> of_vmi(const Change& change, const World& world) {
 
 bool is_over(const json::Object* migration) { return !migration || MigrationInfo::read(*migration).is_final(); }
 
-// MIG-E05: a place is free.
+bool is_pending(const json::Object* migration) {
+  return migration && MigrationInfo::read(*migration).phase == phase::pending;
+}
+
+// MIG-E05: a place is free. Many that end at once would each wake the same first ones, so one that starts wakes the
+// next: they go on until no place is left.
+std::size_t woken_by(const Change& change) {
+  if (!is_over(change.before) && is_over(change.after)) return limits::migrations_woken_max;
+  if (is_pending(change.before) && !is_pending(change.after)) return limits::migrations_woken_by_start_max;
+  return 0;
+}
+
 std::vector<Key> waiting_for_place(const Change& change, const World& world) {
-  if (is_over(change.before) || !is_over(change.after)) return {};
   std::vector<Key> keys;
-  for (const MigrationInfo* one : world.migrations().in_phase(phase::pending, limits::migrations_woken_max))
-    keys.push_back({.ns = one->ns, .name = one->name});
+  if (const std::size_t most = woken_by(change); most > 0)
+    for (const MigrationInfo* one : world.migrations().in_phase(phase::pending, most))
+      keys.push_back({.ns = one->ns, .name = one->name});
   return keys;
 }
 

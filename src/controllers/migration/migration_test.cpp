@@ -598,6 +598,20 @@ TEST_F(MigrationTest, WokenByAFreePlace) {  // MIG-E05
   EXPECT_EQ(woken(world, kinds::migration, {Happened::changed, running, running}), Texts());
 }
 
+TEST_F(MigrationTest, WokenByOneThatStarts) {  // MIG-E05
+  for (int at = 10; at < 30; ++at)
+    world.put(kinds::migration, migration_of(std::to_string(at), R"({"phase":"Pending"})"));
+  TestWorld before, after;
+  before.put(kinds::migration, migration_of("x", R"({"phase":"Pending"})"));
+  after.put(kinds::migration, migration_of("x", R"({"phase":"Scheduling"})"));
+  const json::Object* pending = before.get(kinds::migration, "n", "m-x");
+  const json::Object* started = after.get(kinds::migration, "n", "m-x");
+  EXPECT_EQ(woken(world, kinds::migration, {Happened::changed, pending, started}),
+            Texts({"m-10", "m-11", "m-12", "m-13", "m-14", "m-15", "m-16", "m-17"}));
+  EXPECT_EQ(woken(world, kinds::migration, {Happened::changed, pending, pending}), Texts());
+  EXPECT_EQ(woken(world, kinds::migration, {Happened::changed, started, started}), Texts());
+}
+
 TEST_F(MigrationTest, WokenByNodes) {
   start();
   const json::Object* object = world.get(kinds::node, "", "node2");
