@@ -109,6 +109,22 @@ class DryRun(Asking):
         self.assertEqual(would[0]["subresource"], "status")
         self.assertIn("Start", json.dumps(would[0]["patch"]))
         self.assertEqual(self.printable("demo"), "Stopped")
+        self.is_told_as_dry_run("start")
+
+    def test_its_request_is_told_as_one(self):
+        self.vm("demo")
+        self.until_printable("demo", "Running")
+        self.until("migratable", lambda: self.conditions(f"{VMIS}/demo").get("LiveMigratable") == "True")
+        self.good("PUT", f"{ACTIONS}/virtualmachines/demo/migrate", {"dryRun": ["All"]})
+        self.assertEqual(self.get(MIGRATIONS)["items"], [])
+        self.is_told_as_dry_run("migrate")
+        self.good("PUT", f"{ACTIONS}/virtualmachineinstances/demo/pause", {"dryRun": ["All"]})
+        self.is_told_as_dry_run("pause")
+
+    def is_told_as_dry_run(self, action):
+        request = self.request(f"spec.subresource={action}")
+        self.assertIs(request["spec"].get("dryRun"), True, request)
+        self.assertIn("dry run: nothing was changed", json.dumps(request["status"]))
 
 
 class Marks(Asking):

@@ -233,6 +233,7 @@ class Executor {
     const auto address = co_await parts_.nodes.find(call_.core(), asked_.vmi().status().node_name());
     if (!address) co_return fail(address.error());
     if (node.dry_run) {
+      call_.note_touched({.what = "would call the node", .object = node_target(asked_, node.suffix)});
       if (wants_plan_)
         would_.push_back(
             json::Value({{"call", node.method}, {"path", node_target(asked_, node.suffix)}}, asked_.storage));

@@ -86,7 +86,8 @@ std::string next_after(int code) {
 Outcome refusal(const Entry& entry) {
   if (!entry.allowed)
     return {fmt::format("forbidden: {}", entry.allowed_by), "ask an administrator for a role that allows it"};
-  if (!entry.causes.empty()) {
+  // What neither a rule nor a field is named for was not refused for what it holds.
+  if (!entry.causes.empty() && !(entry.causes.front().rule.empty() && entry.causes.front().field.empty())) {
     const Cause& cause = entry.causes.front();
     return {fmt::format("refused by {}{}{}", cause.rule.empty() ? "the schema" : cause.rule,
                         cause.field.empty() ? "" : " at ", cause.field),

@@ -1,8 +1,10 @@
 #include "journal/recording.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "auth/identify.h"
+#include "base/request_record.h"
 
 namespace vg::journal {
 
@@ -12,6 +14,13 @@ std::string_view credential_of(const http::Request& request) {
     return auth::shown_session(request) ? auth::session_credential : std::string_view();
   return request.peer->certificate->authority == auth::front_proxy_authority ? "front proxy" : "certificate";
 }
+
+namespace {
+
+// An action that is only tried tells what it would do in these words (actions/execute.cpp).
+bool would_be(const record::Touched& touched) { return touched.what.starts_with("would "); }
+
+}  // namespace
 
 EntryView entry_of(const server::Call& call, const Served& served, const Clock& clock) {
   const auto took = std::chrono::duration_cast<std::chrono::microseconds>(clock.steady_now() - served.began);
@@ -41,6 +50,7 @@ EntryView entry_of(const server::Call& call, const Served& served, const Clock& 
   if (notes) {
     entry.reason = notes->reason;
     entry.details = &notes->details;
+    entry.dry_run = std::ranges::any_of(notes->details.touched, would_be);
     if (served.allowed) entry.message = notes->message;
   }
   return entry;

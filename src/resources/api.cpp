@@ -457,7 +457,7 @@ void ResourceApi::record(const Recorded& request, bool allowed, const Asker& ask
   std::array<char, std::numeric_limits<std::uint64_t>::digits10 + 1> revision;
   if (deed.revision)
     entry.resource_version = {revision.data(), fmt::format_to(revision.data(), FMT_COMPILE("{}"), deed.revision)};
-  entry.dry_run = deed.dry_run;
+  entry.dry_run = entry.dry_run || deed.dry_run;
   parts_.journal.record(entry);
 }
 
