@@ -127,6 +127,15 @@ TEST_F(ApiTest, AnswersComeInProtobufToWhoPrefersIt) {
   EXPECT_EQ(gone.content_type, "application/json");
 }
 
+// A token to go on with says in which second it was made, so two lists made one after the other may differ in it.
+std::string without_token(std::string list) {
+  constexpr std::string_view member = R"("continue":")";
+  const auto found = list.find(member);
+  if (found == std::string::npos) return list;
+  const auto from = found + member.size();
+  return list.replace(from, list.find('"', from) - from, "TOKEN");
+}
+
 TEST_F(ApiTest, ALongListInProtobufComesInPieces) {
   // Some of it is made once and kept, the rest is measured first.
   const std::string text(60'000, 'x');
@@ -141,7 +150,8 @@ TEST_F(ApiTest, ALongListInProtobufComesInPieces) {
     start(*served).get();
     EXPECT_EQ(served->writes() > 1, streamed);
     EXPECT_EQ(served->response().content_type, "application/vnd.kubernetes.protobuf");
-    EXPECT_EQ(unpacked(reply_of(*served).text, "k8s.ConfigMapList"), without_names(get(at)));
+    EXPECT_EQ(without_token(unpacked(reply_of(*served).text, "k8s.ConfigMapList")),
+              without_token(without_names(get(at))));
   }
 }
 
