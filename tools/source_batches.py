@@ -9,7 +9,7 @@ those, and files that stay alone. Used by cmake/virtgate.cmake (VIRTGATE_JOINED)
 A file means the same alone and in its batch. What a file declares for itself alone (in unnamed namespaces, and aliases) is seen only by the
 files behind it in the batch, so a file stands in front of those whose names it mentions where it could see them. Two files that declare the
 same name in the same namespace, or mention each other's names, are in different batches. So are two of which one declares a name for itself that
-the other one may have from a header. With --strict no file mentions any own name of another one at all, and macros stay alone: for tests, whose
+a header of the other one declares in the same namespace. With --strict no file mentions any own name of another one at all, and macros stay alone: for tests, whose
 files have many small names of their own and are changed most.
 """
 import argparse
@@ -21,6 +21,9 @@ import sys
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 INCLUDE_ROOT = os.path.join(SOURCE, "src")  # files are included by their names below it, so that no text has this machine's paths
+INCLUDE_ROOTS = (INCLUDE_ROOT, os.path.join(SOURCE, "cmd"))
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
+HEADER_DECLARATION = re.compile(r"(?:enum class|enum|struct|class|using|namespace|concept) (\w+)|(?![ /#}])[^(=;]*?\b(\w+)\s*(?:\(|=|\{|;)")
 
 
 def declarations(text):
@@ -42,6 +45,8 @@ def declarations(text):
         elif re.match(r"(?!using |template|struct |class |[A-Z_]+\()\w", line):  # tests are macros
             if name := re.search(r"\b(\w+)\s*(?:\(|=|\{|\[|;)", line):
                 yield around, name[1]
+            if line.startswith("constexpr") and "(" not in line:  # several in one declaration
+                yield from ((around, more) for more in re.findall(r", (\w+) = ", line))
 
 
 def is_library(file):
@@ -60,11 +65,31 @@ def words(text):
 
 
 @functools.cache
-def names_in_headers():
-    """What the headers declare outside of classes: at the beginning of lines, since namespaces are not indented."""
-    declared = re.compile(r"^(?:enum class|enum|struct|class|using|namespace|concept) (\w+)|^(?![ /#}\n])[^\n(=;]*?\b(\w+)\s*(?:\(|=|\{|;)", re.MULTILINE)
-    headers = glob.glob(os.path.join(INCLUDE_ROOT, "**/*.h"), recursive=True) + glob.glob(os.path.join(SOURCE, "cmd/**/*.h"), recursive=True)
-    return {name for header in headers for match in declared.finditer(read_text(header)) for name in match.groups() if name}
+def header(name):
+    """(namespace, name) of what a header declares outside of classes, and the headers that it includes. Namespaces are not indented here."""
+    path = next((path for root in INCLUDE_ROOTS if os.path.exists(path := os.path.join(root, name))), None)
+    if not path:  # a library's, or one that is generated
+        return frozenset(), ()
+    declared, opened, text = set(), [], read_text(path)
+    for line in text.splitlines():
+        if namespace := re.match(r"(?:inline )?namespace ([\w:]*) ?\{", line):
+            opened.append(namespace[1])
+        elif line.startswith("}  // namespace") and opened:
+            opened.pop()
+        elif found := HEADER_DECLARATION.match(line):
+            declared.add(("::".join(filter(None, opened)), found[1] or found[2]))
+    return frozenset(declared), tuple(INCLUDE.findall(text))
+
+
+@functools.cache
+def with_what_they_include(names):
+    """The headers that a file sees which includes those."""
+    seen, left = set(), list(names)
+    while left:
+        if (name := left.pop()) not in seen:
+            seen.add(name)
+            left.extend(header(name)[1])
+    return frozenset(seen)
 
 
 class Source:
@@ -74,8 +99,10 @@ class Source:
         self.file, self.lines = file, text.count("\n")
         self.own = set(declarations(text))
         self.names = {(around, name.partition(" ")[0]) for around, name in self.own}
-        self.macros = set(re.findall(r"^#\s*define (\w+)", text, re.MULTILINE))
+        # What reaches everything behind it in the batch, whatever it mentions: macros, and namespaces that are opened for good.
+        self.macros = set(re.findall(r"^(?:#\s*define|using namespace) ([\w:]+)", text, re.MULTILINE))
         self.words = mentions(text)
+        self.headers = with_what_they_include(tuple(INCLUDE.findall(text)))
 
     def sees(self, namespace):
         """Whether a name of the namespace may be found here: it is in nobody's or everybody's, or this file is in it or mentions it."""
@@ -93,11 +120,12 @@ class Source:
     def clashes_with(self, other):
         same = {name for _, name in self.own & other.own if " = " not in name}
         different = (self.names & other.names) - {(around, name.partition(" ")[0]) for around, name in self.own & other.own}
-        return bool(same or different or self.hides_from(other) or other.hides_from(self))
+        return bool(same or different or self.may_mean(other) or other.may_mean(self))
 
-    def hides_from(self, other):
-        """Whether this file has a name for itself that the other one may know from a header."""
-        return any(name in other.words and name in names_in_headers() and other.sees(around) for around, name in self.names)
+    def may_mean(self, other):
+        """Whether a header that only the other file includes declares one of this file's own names in the same namespace: the two would be
+        overloads of each other. What stands in an enclosing namespace stays hidden behind the own name."""
+        return any(self.names & header(name)[0] for name in other.headers - self.headers)
 
 
 def in_order(sources):
