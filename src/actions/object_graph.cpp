@@ -27,23 +27,23 @@ using api::kubevirt::VirtualMachineInstanceSpec;
 
 constexpr std::string_view dependency_label = "kubevirt.io/dependency-type";
 
-struct Kind {
+struct GraphKind {
   std::string_view group, kind, dependency;
   bool namespaced = true;
 };
-constexpr Kind machine_node{"kubevirt.io", "VirtualMachine", "compute"};
-constexpr Kind instance_node{"kubevirt.io", "VirtualMachineInstance", "compute"};
-constexpr Kind revision_node{"apps", "ControllerRevision", "config"};
-constexpr Kind data_volume_node{"cdi.kubevirt.io", "DataVolume", "storage"};
-constexpr Kind claim_node{"", "PersistentVolumeClaim", "storage"};
-constexpr Kind config_map_node{"", "ConfigMap", "config"};
-constexpr Kind secret_node{"", "Secret", "config"};
-constexpr Kind account_node{"", "ServiceAccount", "config"};
-constexpr Kind pod_node{"", "Pod", "compute"};
-constexpr Kind network_node{"k8s.cni.cncf.io", "NetworkAttachmentDefinition", "network"};
+constexpr GraphKind machine_node{"kubevirt.io", "VirtualMachine", "compute"};
+constexpr GraphKind instance_node{"kubevirt.io", "VirtualMachineInstance", "compute"};
+constexpr GraphKind revision_node{"apps", "ControllerRevision", "config"};
+constexpr GraphKind data_volume_node{"cdi.kubevirt.io", "DataVolume", "storage"};
+constexpr GraphKind claim_node{"", "PersistentVolumeClaim", "storage"};
+constexpr GraphKind config_map_node{"", "ConfigMap", "config"};
+constexpr GraphKind secret_node{"", "Secret", "config"};
+constexpr GraphKind account_node{"", "ServiceAccount", "config"};
+constexpr GraphKind pod_node{"", "Pod", "compute"};
+constexpr GraphKind network_node{"k8s.cni.cncf.io", "NetworkAttachmentDefinition", "network"};
 
 // What a matcher may name.
-constexpr std::array<Kind, 4> matched_nodes{
+constexpr std::array<GraphKind, 4> matched_nodes{
     {{"instancetype.kubevirt.io", "VirtualMachineClusterInstancetype", "config", false},
      {"instancetype.kubevirt.io", "VirtualMachineInstancetype", "config"},
      {"instancetype.kubevirt.io", "VirtualMachineClusterPreference", "config", false},
@@ -68,7 +68,7 @@ class Filter {
     if (auto made = LabelSelector::from(labels, expressions)) selector_ = std::move(*made);
   }
 
-  bool takes(const Kind& kind, bool optional) const {
+  bool takes(const GraphKind& kind, bool optional) const {
     if (optional && !optional_) return false;
     return selector_.matches(
         [&](std::string_view key) { return key == dependency_label ? std::optional(kind.dependency) : std::nullopt; });
@@ -85,12 +85,12 @@ class Branch {
   Branch(const ActionCase& asked, const Filter& filter) : asked_(asked), filter_(filter), children_(asked.storage) {}
 
   // The branch below the new node, or null when it is not wanted.
-  json::Object* add(const Kind& kind, std::string_view name, bool optional = false, std::string_view ns = {}) {
+  json::Object* add(const GraphKind& kind, std::string_view name, bool optional = false, std::string_view ns = {}) {
     if (!filter_.takes(kind, optional)) return nullptr;
     children_.push_back(node(kind, name, ns.empty() ? asked_.ns : ns, optional));
     return &children_.back().get_object();
   }
-  json::Value node(const Kind& kind, std::string_view name, std::string_view ns, bool optional) const {
+  json::Value node(const GraphKind& kind, std::string_view name, std::string_view ns, bool optional) const {
     json::Object made(asked_.storage);
     json::Object& reference = made["objectReference"].emplace_object();
     reference["apiGroup"] = text_of(kind.group, asked_);
@@ -146,15 +146,16 @@ bool same_word(std::string_view a, std::string_view b) {
 }
 
 // A matcher that names no kind, or a plural, has no node (spec subresources Q30).
-const Kind* matched_kind(std::string_view said) {
-  const auto* found = std::ranges::find_if(matched_nodes, [&](const Kind& kind) { return same_word(said, kind.kind); });
+const GraphKind* matched_kind(std::string_view said) {
+  const auto* found =
+      std::ranges::find_if(matched_nodes, [&](const GraphKind& kind) { return same_word(said, kind.kind); });
   return found == matched_nodes.end() ? nullptr : found;
 }
 
 template <class Matcher>
 void add_matched(Branch& branch, const Matcher& matcher, const api::kubevirt::InstancetypeStatusRef& resolved) {
   if (!matcher) return;
-  if (const Kind* kind = matched_kind(matcher.kind())) branch.add(*kind, matcher.name(), true);
+  if (const GraphKind* kind = matched_kind(matcher.kind())) branch.add(*kind, matcher.name(), true);
   const std::string_view revision = resolved ? resolved.controller_revision_ref().name() : matcher.revision_name();
   if (!revision.empty()) branch.add(revision_node, revision);
 }

@@ -46,7 +46,7 @@ std::string_view meaning(int code) {
 // --- what there is, in neither form
 // --------------------------------------------------------------------------------------
 
-struct Reply {
+struct OpenApiReply {
   int code;
   std::string_view type;  // empty: no body
 };
@@ -59,7 +59,7 @@ struct Operation {
   std::string_view consumes = {}, produces = {};
   std::string_view body_type = {};
   bool body_required = false;
-  std::vector<Reply> replies = {};
+  std::vector<OpenApiReply> replies = {};
   std::string_view query = {};  // as in Documented
 };
 
@@ -117,7 +117,7 @@ std::vector<Operation> group_operations(std::string_view version, OpenApiVersion
 std::vector<Operation> root_operations() {
   std::vector<Operation> all;
   const auto add = [&](std::string path, std::string id, std::string_view does, std::string_view produces,
-                       std::vector<Reply> replies) {
+                       std::vector<OpenApiReply> replies) {
     all.push_back({.path = std::move(path),
                    .id = std::move(id),
                    .does = does,
@@ -196,7 +196,7 @@ class Writer {
     }
     if (!operation.body_type.empty()) write_body(made, operation);
     Object& responses = made["responses"].emplace_object();
-    for (const Reply& reply : operation.replies) write_response(responses, reply);
+    for (const OpenApiReply& reply : operation.replies) write_response(responses, reply);
     write_response(responses, {401, {}});
     return made;
   }
@@ -216,7 +216,7 @@ class Writer {
     made["parameters"].emplace_array().push_back(std::move(body));
   }
 
-  void write_response(Object& responses, const Reply& reply) {
+  void write_response(Object& responses, const OpenApiReply& reply) {
     Object response(storage_);
     response["description"] = view(meaning(reply.code));
     if (!reply.type.empty()) {

@@ -37,12 +37,12 @@ using json::String;
 using json::Value;
 
 // A set of fields of one type. The largest type has 43; `plans` refuses one that does not fit.
-using FieldSet = std::uint64_t;
+using FieldBits = std::uint64_t;
 constexpr std::size_t fields_max = 64;
 
-constexpr FieldSet bit(std::size_t index) { return FieldSet{1} << index; }
-constexpr FieldSet bits(std::size_t first, std::size_t count) {
-  return count == 0 ? 0 : (~FieldSet{0} >> (fields_max - count)) << first;
+constexpr FieldBits bit(std::size_t index) { return FieldBits{1} << index; }
+constexpr FieldBits bits(std::size_t first, std::size_t count) {
+  return count == 0 ? 0 : (~FieldBits{0} >> (fields_max - count)) << first;
 }
 
 constexpr bool is_written_when_absent(const Field& field) {
@@ -52,7 +52,7 @@ constexpr bool is_written_when_absent(const Field& field) {
 
 // What of a type can be worked out ahead, so that encoding visits only fields that are there or must be.
 struct Plan {
-  FieldSet written_when_absent = 0;
+  FieldBits written_when_absent = 0;
   bool has_pointer_embeds = false;
   bool has_addresses = false;  // the one Go type whose decoder rewrites some of its strings
 };
@@ -75,11 +75,11 @@ const Plan& plan_of(const Type& type) {
 }
 
 // The fields of a struct that Go embeds by pointer exist only once one of them was seen.
-FieldSet written_when_absent(const Type& type, const Plan& plan, FieldSet present) {
-  FieldSet written = plan.written_when_absent & ~present;
+FieldBits written_when_absent(const Type& type, const Plan& plan, FieldBits present) {
+  FieldBits written = plan.written_when_absent & ~present;
   if (!plan.has_pointer_embeds) return written;
   for (const Embed& embed : type.embeds) {
-    const FieldSet embedded = bits(embed.first, embed.count);
+    const FieldBits embedded = bits(embed.first, embed.count);
     if (embed.pointer && (present & embedded) == 0) written &= ~embedded;
   }
   return written;
@@ -150,7 +150,7 @@ class Canonicalizer {
     Object* object = value.if_object();
     if (!object) return refuse(value, "an object", place);
     std::array<Value*, fields_max> slots;  // NOLINT: filled where `present` says so
-    FieldSet present = 0;
+    FieldBits present = 0;
     bool in_order = true;  // as far as seen, the members are what shall be written
     for (auto& member : *object) {
       const std::string_view key = member.key();
@@ -170,15 +170,15 @@ class Canonicalizer {
       slots[index] = &member.value();
     }
     const Plan& plan = plan_of(type);
-    FieldSet written = present;
-    for (FieldSet rest = present; rest != 0; rest &= rest - 1) {
+    FieldBits written = present;
+    for (FieldBits rest = present; rest != 0; rest &= rest - 1) {
       const auto index = static_cast<std::size_t>(std::countr_zero(rest));
       const Field& field = type.fields[index];
       Value& member = *slots[index];
       if (!node(member, field, place.field(field.name))) return false;
       if (is_left_out(member, field) && !is_kept(member, type, plan, index)) written &= ~bit(index);
     }
-    const FieldSet added = written_when_absent(type, plan, present);
+    const FieldBits added = written_when_absent(type, plan, present);
     if (!in_order || added != 0 || written != present) rebuild(*object, type, slots, written, added);
     if (plan.has_addresses) normalize_addresses(*object);
     return true;
@@ -188,10 +188,10 @@ class Canonicalizer {
 
  private:
   // Members in the order of the type: those `written` move over from their slots, those `added` are zero.
-  void rebuild(Object& object, const Type& type, const std::array<Value*, fields_max>& slots, FieldSet written,
-               FieldSet added) {
+  void rebuild(Object& object, const Type& type, const std::array<Value*, fields_max>& slots, FieldBits written,
+               FieldBits added) {
     Object fresh(static_cast<std::size_t>(std::popcount(written | added)), object.storage());
-    for (FieldSet rest = written | added; rest != 0; rest &= rest - 1) {
+    for (FieldBits rest = written | added; rest != 0; rest &= rest - 1) {
       const auto index = static_cast<std::size_t>(std::countr_zero(rest));
       const Field& field = type.fields[index];
       if (added & bit(index)) {
@@ -500,9 +500,9 @@ class Canonicalizer {
 
   static void put_zero_structure(Value& value, const Type& type) {
     Object& object = value.emplace_object();
-    const FieldSet written = written_when_absent(type, plan_of(type), 0);
+    const FieldBits written = written_when_absent(type, plan_of(type), 0);
     object.reserve(static_cast<std::size_t>(std::popcount(written)));
-    for (FieldSet rest = written; rest != 0; rest &= rest - 1) {
+    for (FieldBits rest = written; rest != 0; rest &= rest - 1) {
       const Field& field = type.fields[static_cast<std::size_t>(std::countr_zero(rest))];
       put_zero(object.emplace(field.name, nullptr).first->value(), field);
     }

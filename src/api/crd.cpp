@@ -6,6 +6,8 @@
 #include <boost/json/parse.hpp>
 #include <vector>
 
+#include "api/schema_parts.h"
+
 namespace vg::api {
 namespace {
 
@@ -14,22 +16,10 @@ using json::Object;
 using json::StoragePtr;
 using json::Value;
 
-Array strings(std::span<const std::string_view> values, const StoragePtr& storage) {
-  Array result(storage);
-  result.reserve(values.size());
-  for (std::string_view value : values) result.emplace_back(value);
-  return result;
-}
-
 void put_int_or_string(Object& schema) {
   const StoragePtr& storage = schema.storage();
   schema["anyOf"] = Array({{{"type", "integer"}}, {{"type", "string"}}}, storage);
   schema["x-kubernetes-int-or-string"] = true;
-}
-
-void put_type(Object& schema, std::string_view type, std::string_view format = {}) {
-  schema["type"] = type;
-  if (!format.empty()) schema["format"] = format;
 }
 
 // The formats follow controller-gen, which gives none to Go's int and uint and calls a uint32 an int32.
@@ -73,11 +63,6 @@ void put_shape(Object& schema, const Node& node) {
     case Shape::list:
       return put_type(schema, "array");
   }
-}
-
-void put_range(Object& schema, const Range& range, std::string_view min_name, std::string_view max_name) {
-  if (range.has_min()) schema[min_name] = range.min;
-  if (range.has_max()) schema[max_name] = range.max;
 }
 
 void put_facts(Object& schema, const CrdFacts& facts) {

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "api/schema_parts.h"
+
 namespace vg::api {
 namespace {
 
@@ -47,17 +49,6 @@ const ValueDefinition* value_definition(Shape shape) {
   return nullptr;
 }
 
-Array strings(std::span<const std::string_view> values, const StoragePtr& storage) {
-  Array result(storage);
-  for (std::string_view value : values) result.emplace_back(value);
-  return result;
-}
-
-void put_type(Object& schema, std::string_view type, std::string_view format = {}) {
-  schema["type"] = type;
-  if (!format.empty()) schema["format"] = format;
-}
-
 // The formats follow kube-openapi, which takes a uint32 for an int64 and a uint for an int32.
 void put_scalar(Object& schema, Shape shape) {
   switch (shape) {
@@ -82,11 +73,6 @@ void put_scalar(Object& schema, Shape shape) {
     default:
       return put_type(schema, "string");
   }
-}
-
-void put_range(Object& schema, const Range& range, std::string_view min_name, std::string_view max_name) {
-  if (range.has_min()) schema[min_name] = range.min;
-  if (range.has_max()) schema[max_name] = range.max;
 }
 
 class Definitions {

@@ -34,13 +34,13 @@ enum MoreTypes : std::uint8_t {
   json_array = 64,
 };
 
-struct Wanted {
+struct WantedTypes {
   std::uint8_t types = 0;
   bool has_format = false;  // of a string
   bool is_date_time = false;
 };
 
-constexpr Wanted wanted_of(const Node& node) {
+constexpr WantedTypes wanted_types_of(const Node& node) {
   if (node.openapi && node.openapi->types != 0) return {.types = node.openapi->types};
   switch (node.shape) {
     case Shape::string:
@@ -86,7 +86,7 @@ bool fits_number(const Value& value, std::uint8_t types) {
   return is_json_integer(value.to_number<double>());
 }
 
-bool fits(const Value& value, const Wanted& wanted) {
+bool fits(const Value& value, const WantedTypes& wanted) {
   switch (value.kind()) {
     case boost::json::kind::null:
       return wanted.types & json_null;
@@ -107,7 +107,7 @@ bool fits(const Value& value, const Wanted& wanted) {
   return false;
 }
 
-std::string words_for(const Wanted& wanted) {
+std::string words_for_types(const WantedTypes& wanted) {
   if (wanted.is_date_time) return "a time such as 2026-01-02T03:04:05Z";
   static constexpr std::array<std::pair<std::uint8_t, std::string_view>, 7> names = {{
       {json_string, "a string"},
@@ -134,12 +134,12 @@ class DefinitionCheck {
 
   // NOLINTNEXTLINE(misc-no-recursion): as deep as the document, which the parser bounds
   void node(const Value& value, const Node& node, const Place& place) {
-    const Wanted wanted = wanted_of(node);
+    const WantedTypes wanted = wanted_types_of(node);
     const bool may_be_null = node.shape == Shape::structure && node.type->openapi_nullable;
     if (!fits(value, wanted) && !(value.is_null() && may_be_null)) {
-      add(place, fmt::format("must be {}, not {}", words_for(wanted), in_words(value)));
+      add(place, fmt::format("must be {}, not {}", words_for_types(wanted), in_words(value)));
     } else if (wanted.is_date_time && value.is_string() && !is_date_time(value.get_string())) {
-      add(place, fmt::format("must be {}, not {}", words_for(wanted), in_words(value)));
+      add(place, fmt::format("must be {}, not {}", words_for_types(wanted), in_words(value)));
     }
     if (node.openapi && !node.openapi->enumeration.empty()) enumeration(value, *node.openapi, place);
     if (const Object* object = value.if_object()) {

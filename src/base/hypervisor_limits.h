@@ -61,7 +61,7 @@ inline constexpr std::size_t domain_events_waiting_max = 64;
 inline constexpr std::size_t live_document_bytes_max = 4 * mib;
 inline constexpr std::size_t libvirt_message_bytes_max = 4 * kib;
 // Of the guest's agent. A list of files or a file's content comes in pieces of 48 KiB.
-inline constexpr std::size_t agent_answer_bytes_max = 4 * mib;
+inline constexpr std::size_t agent_reply_bytes_max = 4 * mib;
 // Disks and NICs of one domain whose counters are read; more than a domain can have.
 inline constexpr std::uint64_t stats_devices_max = 512;
 // 4096 times 4096 points of three bytes, and a head.

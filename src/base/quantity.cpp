@@ -55,7 +55,7 @@ constexpr std::array<Suffix, 10> decimal_suffixes{{{"n", 10, -9},
 constexpr std::array<Suffix, 6> binary_suffixes{
     {{"Ki", 2, 10}, {"Mi", 2, 20}, {"Gi", 2, 30}, {"Ti", 2, 40}, {"Pi", 2, 50}, {"Ei", 2, 60}}};
 
-struct Unit {
+struct SuffixUnit {
   int base;
   int exponent;
   Format format;
@@ -72,18 +72,18 @@ std::optional<int> parse_exponent(std::string_view text) {
   return exponent;
 }
 
-std::optional<Unit> parse_suffix(std::string_view text) {
+std::optional<SuffixUnit> parse_suffix(std::string_view text) {
   const auto named = [&](const Suffix& suffix) { return suffix.text == text; };
   if (const auto* found = std::ranges::find_if(decimal_suffixes, named); found != decimal_suffixes.end()) {
-    return Unit{10, found->exponent, Format::decimal_si};
+    return SuffixUnit{10, found->exponent, Format::decimal_si};
   }
   if (const auto* found = std::ranges::find_if(binary_suffixes, named); found != binary_suffixes.end()) {
-    return Unit{2, found->exponent, Format::binary_si};
+    return SuffixUnit{2, found->exponent, Format::binary_si};
   }
   if (text.size() < 2 || (text[0] != 'e' && text[0] != 'E')) return std::nullopt;
   const auto exponent = parse_exponent(text.substr(1));
   if (!exponent) return std::nullopt;
-  return Unit{10, *exponent, Format::decimal_exponent};
+  return SuffixUnit{10, *exponent, Format::decimal_exponent};
 }
 
 struct Scanned {
@@ -175,13 +175,13 @@ int strip_factor(Int& value, int factor, int times_max) {
 bool fits_int64(const cpp_int& value) { return value >= int64_min && value <= int64_max; }
 
 // How many digits upstream's scanner lets into its fast path for this suffix.
-int fast_digits(const Unit& unit, bool has_fraction) {
+int fast_digits(const SuffixUnit& unit, bool has_fraction) {
   if (unit.format != Format::binary_si) return int64_digits;
   return has_fraction ? -1 : 14 - unit.exponent * 3 / 10;
 }
 
 // Upstream keeps the text of what it believes to be canonical already.
-bool keeps_text(const Unit& unit, const Scanned& scanned, std::int64_t number, int scale) {
+bool keeps_text(const SuffixUnit& unit, const Scanned& scanned, std::int64_t number, int scale) {
   if (unit.format == Format::binary_si) return (number & 7) != 0;
   if (scale % 3 != 0 || scanned.whole.empty()) return false;
   std::string digits{scanned.whole};

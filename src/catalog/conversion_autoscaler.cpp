@@ -56,11 +56,11 @@ struct Spot {
   std::string name;
 };
 
-enum class Form : std::uint8_t { v1, v2 };
+enum class AutoscalerForm : std::uint8_t { v1, v2 };
 
 // `word` is "target" or "current".
-Spot spot_of(const Place& place, Form form, std::string_view word) {
-  if (form == Form::v1)
+Spot spot_of(const Place& place, AutoscalerForm form, std::string_view word) {
+  if (form == AutoscalerForm::v1)
     return {.outer = "", .name = place.amount ? fmt::format("{}{}", word, place.v1) : std::string(place.v1)};
   return {.outer = place.amount || place.outer == "target" ? word : place.outer, .name = std::string(place.v2)};
 }
@@ -78,8 +78,8 @@ std::string_view target_type(std::string_view source, const json::Object& target
 }
 
 // One metric of the other form in this one; `word` is "target" or "current".
-json::Object convert_metric(const json::Object& metric, Form to, std::string_view word) {
-  const Form from = to == Form::v1 ? Form::v2 : Form::v1;
+json::Object convert_metric(const json::Object& metric, AutoscalerForm to, std::string_view word) {
+  const AutoscalerForm from = to == AutoscalerForm::v1 ? AutoscalerForm::v2 : AutoscalerForm::v1;
   json::Object out(metric.storage());
   if (const json::Value* type = json::find(metric, "type")) out["type"] = *type;
   for (const auto& member : metric) {
@@ -95,7 +95,7 @@ json::Object convert_metric(const json::Object& metric, Form to, std::string_vie
       if (in && has(*in, there.name))
         (here.outer.empty() ? made : json::ensure_object(made, here.outer))[here.name] = *json::find(*in, there.name);
     }
-    if (to == Form::v1) continue;
+    if (to == AutoscalerForm::v1) continue;
     json::Object& amount = json::ensure_object(made, word);
     if (word == "target") amount["type"] = target_type(member.key(), amount);
   }
@@ -138,7 +138,8 @@ void add_converted(json::Array& to, const json::Value& metrics, std::string_view
   const json::Array* list = metrics.if_array();
   if (!list) return;
   for (const json::Value& metric : *list)
-    if (const json::Object* members = metric.if_object()) to.emplace_back(convert_metric(*members, Form::v2, word));
+    if (const json::Object* members = metric.if_object())
+      to.emplace_back(convert_metric(*members, AutoscalerForm::v2, word));
 }
 
 json::Object cpu_metric(const json::Value& utilization, const json::StoragePtr& storage) {
@@ -162,7 +163,7 @@ void autoscaler_from_stored(json::Object& object) {
         if (const json::Value* cpu = cpu_utilization(metric, "target"))
           (*spec)["targetCPUUtilizationPercentage"] = *cpu;
         else if (const json::Object* members = metric.if_object())
-          others.emplace_back(convert_metric(*members, Form::v1, "target"));
+          others.emplace_back(convert_metric(*members, AutoscalerForm::v1, "target"));
       }
     }
     if (!others.empty()) annotate(object, metrics_annotation, json::Value(std::move(others)));
@@ -177,7 +178,7 @@ void autoscaler_from_stored(json::Object& object) {
         if (const json::Value* cpu = cpu_utilization(metric, "current"))
           (*status)["currentCPUUtilizationPercentage"] = *cpu;
         if (const json::Object* members = metric.if_object())
-          current.emplace_back(convert_metric(*members, Form::v1, "current"));
+          current.emplace_back(convert_metric(*members, AutoscalerForm::v1, "current"));
       }
     }
     if (!current.empty()) annotate(object, current_metrics_annotation, json::Value(std::move(current)));

@@ -10,7 +10,7 @@ constexpr std::array<std::string_view, 1> create_verbs{"create"};
 constexpr std::array<std::string_view, 1> update_verbs{"update"};
 constexpr std::array<std::string_view, 3> object_verbs{"get", "patch", "update"};
 
-constexpr std::array table{
+constexpr std::array part_table{
     Part{"namespaces", "finalize", "", "", "Namespace", update_verbs},
     Part{"pods", "binding", "", "", "Binding", create_verbs},
     Part{"pods", "eviction", "policy", "v1", "Eviction", create_verbs},
@@ -34,12 +34,12 @@ constexpr std::array read_only{
 
 }  // namespace
 
-std::span<const Part> parts() { return table; }
+std::span<const Part> parts() { return part_table; }
 
 const Part* find_part(std::string_view key, std::string_view name) {
   const auto* const found =
-      std::ranges::find_if(table, [&](const Part& part) { return part.name == name && part.key == key; });
-  return found == table.end() ? nullptr : found;
+      std::ranges::find_if(part_table, [&](const Part& part) { return part.name == name && part.key == key; });
+  return found == part_table.end() ? nullptr : found;
 }
 
 std::string_view read_only_reason(std::string_view key) {

@@ -2,6 +2,8 @@
 // holds is known only now.
 #pragma once
 
+#include <algorithm>
+#include <initializer_list>
 #include <span>
 #include <string_view>
 
@@ -27,6 +29,11 @@ struct Builtin {
   // `arguments` begin with the target of the call. None of them is an error.
   Value (*run)(Runtime& runtime, std::span<const Value> arguments);
 };
+
+// Whether a call has exactly arguments of these types.
+inline bool are(std::span<const Value> arguments, std::initializer_list<Tag> tags) {
+  return std::ranges::equal(arguments, tags, {}, &Value::tag);
+}
 
 // Null when there is none of that name. `check` of an access is not here: it asks others.
 const Builtin* find_builtin(std::string_view name);

@@ -20,10 +20,6 @@ namespace {
 using std::string_view;
 using Arguments = std::span<const Value>;
 
-bool are(Arguments arguments, std::initializer_list<Tag> tags) {
-  return std::ranges::equal(arguments, tags, {}, &Value::tag);
-}
-
 // --- quantities ------------------------------------------------------------------------------------------------------
 
 Value to_quantity(Runtime& runtime, Arguments arguments) {
@@ -73,12 +69,12 @@ std::optional<Quantity> addend(const Value& value) {
   if (value.is(Tag::integer)) return Quantity::from_int(value.integer, Quantity::Format::decimal_exponent);
   return std::nullopt;
 }
-Value add(Runtime& runtime, Arguments arguments) {
+Value add_quantity(Runtime& runtime, Arguments arguments) {
   const auto other = arguments.size() == 2 ? addend(arguments[1]) : std::nullopt;
   if (!arguments[0].is(Tag::quantity) || !other) return runtime.no_overload();
   return runtime.memory.quantity(*arguments[0].quantity + *other);
 }
-Value subtract(Runtime& runtime, Arguments arguments) {
+Value subtract_quantity(Runtime& runtime, Arguments arguments) {
   const auto other = arguments.size() == 2 ? addend(arguments[1]) : std::nullopt;
   if (!arguments[0].is(Tag::quantity) || !other) return runtime.no_overload();
   return runtime.memory.quantity(*arguments[0].quantity - *other);
@@ -256,8 +252,8 @@ const Builtin kubernetes_rows[] = {
     {"isInteger", is_integer},
     {"asApproximateFloat", as_float},
     {"sign", sign},
-    {"add", add},
-    {"sub", subtract},
+    {"add", add_quantity},
+    {"sub", subtract_quantity},
     {"compareTo", compare_to},
     {"isGreaterThan", is_greater},
     {"isLessThan", is_less},

@@ -15,10 +15,6 @@ namespace {
 using std::string_view;
 using Arguments = std::span<const Value>;
 
-bool are(Arguments arguments, std::initializer_list<Tag> tags) {
-  return std::ranges::equal(arguments, tags, {}, &Value::tag);
-}
-
 // IPv4 inside of IPv6 is refused: two spellings of one address would differ.
 std::optional<IpAddress> read_address(string_view text) {
   const auto address = parse_ip(text);
@@ -31,12 +27,12 @@ std::optional<Cidr> read_cidr(string_view text) {
   return cidr && cidr->address.is_v4() && text.contains(':') ? std::nullopt : cidr;
 }
 
-Value of(Runtime& runtime, const IpAddress& address) {
+Value network_value(Runtime& runtime, const IpAddress& address) {
   Value value(Tag::address);
   value.address = runtime.memory.make(address);
   return value;
 }
-Value of(Runtime& runtime, const Cidr& cidr) {
+Value network_value(Runtime& runtime, const Cidr& cidr) {
   Value value(Tag::cidr);
   value.cidr = runtime.memory.make(cidr);
   return value;
@@ -46,10 +42,10 @@ Value no_address() { return Value::of_text("IP Address parse error during conver
 Value no_cidr() { return Value::of_text("network address parse error during conversion from string", Tag::error); }
 
 Value ip(Runtime& runtime, Arguments arguments) {
-  if (are(arguments, {Tag::cidr})) return of(runtime, arguments[0].cidr->address);
+  if (are(arguments, {Tag::cidr})) return network_value(runtime, arguments[0].cidr->address);
   if (!are(arguments, {Tag::string})) return runtime.no_overload();
   const auto address = read_address(arguments[0].text);
-  return address ? of(runtime, *address) : no_address();
+  return address ? network_value(runtime, *address) : no_address();
 }
 Value is_ip(Runtime& runtime, Arguments arguments) {
   return are(arguments, {Tag::string}) ? Value::of(read_address(arguments[0].text).has_value()) : runtime.no_overload();
@@ -121,7 +117,7 @@ bool contains(const Cidr& cidr, const IpAddress& address) {
 Value to_cidr(Runtime& runtime, Arguments arguments) {
   if (!are(arguments, {Tag::string})) return runtime.no_overload();
   const auto cidr = read_cidr(arguments[0].text);
-  return cidr ? of(runtime, *cidr) : no_cidr();
+  return cidr ? network_value(runtime, *cidr) : no_cidr();
 }
 Value is_cidr(Runtime& runtime, Arguments arguments) {
   return are(arguments, {Tag::string}) ? Value::of(read_cidr(arguments[0].text).has_value()) : runtime.no_overload();
@@ -147,7 +143,8 @@ Value contains_cidr(Runtime& runtime, Arguments arguments) {
 Value mask(Runtime& runtime, Arguments arguments) {
   if (!are(arguments, {Tag::cidr})) return runtime.no_overload();
   const Cidr& cidr = *arguments[0].cidr;
-  return of(runtime, Cidr{.address = masked(cidr.address, cidr.prefix_bits), .prefix_bits = cidr.prefix_bits});
+  return network_value(runtime,
+                       Cidr{.address = masked(cidr.address, cidr.prefix_bits), .prefix_bits = cidr.prefix_bits});
 }
 Value prefix_length(Runtime& runtime, Arguments arguments) {
   return are(arguments, {Tag::cidr}) ? Value::of(std::int64_t{arguments[0].cidr->prefix_bits}) : runtime.no_overload();

@@ -14,10 +14,6 @@ namespace {
 using std::string_view;
 using Arguments = std::span<const Value>;
 
-bool are(Arguments arguments, std::initializer_list<Tag> tags) {
-  return std::ranges::equal(arguments, tags, {}, &Value::tag);
-}
-
 // --- positions are counted in characters -----------------------------------------------------------------------------
 
 // The byte where character `at` begins; npos behind the end.

@@ -7,33 +7,33 @@
 
 #include "base/disk_limits.h"
 #include "disks/folder.h"
+#include "disks/outcome.h"
 #include "disks/room.h"
 #include "disks/tar.h"
 
 namespace vg::disks {
 namespace {
 
-constexpr int open_folder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr unsigned permission_bits = 0777, own_folder = 0700, own_file = 0600;
 
-std::unexpected<Failure> refused(std::string_view path, std::string_view why) {
+std::unexpected<Failure> entry_refused(std::string_view path, std::string_view why) {
   return failed(DiskError::bad_image, fmt::format("the archive has \"{}\", which {}", path.substr(0, 100), why));
 }
 
 // A link may go to what is below the root and to nothing else; where it stands decides how far up it may go. Up only at
 // its beginning: behind a name, which may be another link, ".." leads from where that one goes to.
 Outcome<> check_link(const TarEntry& entry, std::size_t depth) {
-  if (entry.target.starts_with('/')) return refused(entry.name, "links to an absolute path");
+  if (entry.target.starts_with('/')) return entry_refused(entry.name, "links to an absolute path");
   std::string_view rest = entry.target;
   auto level = static_cast<std::int64_t>(depth);
   bool named = false;
   while (!rest.empty()) {
     const std::string_view step = rest.substr(0, rest.find('/'));
     rest.remove_prefix(std::min(step.size() + 1, rest.size()));
-    if (step == ".." && named) return refused(entry.name, "links upwards behind a name");
+    if (step == ".." && named) return entry_refused(entry.name, "links upwards behind a name");
     if (step == "..") --level;
     if (!step.empty() && step != "." && step != "..") named = true;
-    if (level < 0) return refused(entry.name, "links to something outside");
+    if (level < 0) return entry_refused(entry.name, "links to something outside");
   }
   return {};
 }
@@ -46,7 +46,7 @@ class Unpacker {
     const auto steps = steps_of(entry.name);
     if (!steps) return std::unexpected(steps.error());
     if (steps->empty()) return {};  // the root itself
-    if (steps->size() > limits::archive_depth_max) return refused(entry.name, "is nested too deeply");
+    if (steps->size() > limits::archive_depth_max) return entry_refused(entry.name, "is nested too deeply");
     if (auto room = take(limits::archive_entry_bytes); !room) return room;
     const auto parent = open_parent(*steps);
     if (!parent) return std::unexpected(parent.error());
@@ -59,9 +59,9 @@ class Unpacker {
       case TarEntry::Type::symlink:
         return put_link(parent->get(), name, entry, steps->size() - 1);
       case TarEntry::Type::hardlink:
-        return refused(entry.name, "is a hard link");
+        return entry_refused(entry.name, "is a hard link");
       case TarEntry::Type::other:
-        return refused(entry.name, "is neither a file, a folder nor a link");
+        return entry_refused(entry.name, "is neither a file, a folder nor a link");
     }
     return {};
   }
@@ -77,7 +77,7 @@ class Unpacker {
       if (auto room = made ? take(limits::archive_entry_bytes) : Outcome<>(); !room)
         return std::unexpected(room.error());
       at = Descriptor(::openat(at.get(), steps[i].c_str(), open_folder));
-      if (!at) return refused(steps[i], "is not a folder and has something below it");
+      if (!at) return entry_refused(steps[i], "is not a folder and has something below it");
     }
     return at;
   }
@@ -122,13 +122,13 @@ class Unpacker {
 }  // namespace
 
 Outcome<std::vector<std::string>> steps_of(std::string_view path) {
-  if (path.starts_with('/')) return refused(path, "is an absolute path");
+  if (path.starts_with('/')) return entry_refused(path, "is an absolute path");
   std::vector<std::string> steps;
   std::string_view rest = path;
   while (!rest.empty()) {
     const std::string_view step = rest.substr(0, rest.find('/'));
     rest.remove_prefix(std::min(step.size() + 1, rest.size()));
-    if (step == ".." || step.contains('\0')) return refused(path, "leaves its folder");
+    if (step == ".." || step.contains('\0')) return entry_refused(path, "leaves its folder");
     if (!step.empty() && step != ".") steps.emplace_back(step);
   }
   return steps;

@@ -10,13 +10,13 @@
 #include "base/disk_limits.h"
 #include "disks/archive.h"
 #include "disks/image.h"
+#include "disks/outcome.h"
 #include "disks/program.h"
 
 namespace vg::disks {
 namespace {
 
 constexpr std::size_t head_bytes = 64 * 1024;
-constexpr mode_t image_mode = 0660;
 constexpr std::string_view too_small = "DataVolume too small to contain image";  // DV-90: clients know it
 
 std::unexpected<Failure> does_not_fit() { return failed(DiskError::too_small, std::string(too_small)); }

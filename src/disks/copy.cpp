@@ -11,6 +11,7 @@
 
 #include "base/disk_limits.h"
 #include "disks/folder.h"
+#include "disks/outcome.h"
 #include "disks/room.h"
 
 namespace vg::disks {
@@ -59,8 +60,6 @@ Outcome<std::int64_t> copy_some(int from, int to, std::int64_t at, std::int64_t 
     return system_failed("an image cannot be copied");
   return copy_by_hand(from, to, at, bytes);
 }
-
-constexpr int open_folder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
 class TreeCopy {
  public:

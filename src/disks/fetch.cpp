@@ -277,7 +277,7 @@ bool is_redirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-std::int64_t size_of(int file) {
+std::int64_t bytes_so_far(int file) {
   struct stat info{};
   return ::fstat(file, &info) == 0 ? info.st_size : 0;
 }
@@ -357,7 +357,7 @@ Outcome<> fetch(int folder, const ImportHttp& from, std::int64_t free_bytes, con
     const Known known = read_known(folder);
     // Without anything that tells versions apart, only a checksum could find out that the parts do not fit.
     const bool resumable = known.url == from.url && (!known.tag.empty() || !from.checksum.empty());
-    const std::int64_t had = resumable ? size_of(file.get()) : 0;
+    const std::int64_t had = resumable ? bytes_so_far(file.get()) : 0;
     Request request(folder, file.get(), from, url, free_bytes, progress);
     if (!from.blocked.empty()) {
       auto addresses = allowed_addresses(place_of(url), from.blocked);

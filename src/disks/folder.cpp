@@ -11,6 +11,7 @@
 #include "base/disk_limits.h"
 #include "base/names.h"
 #include "disks/live_copy.h"
+#include "disks/outcome.h"
 #include "disks/room.h"
 #include "json/access.h"
 #include "json/document.h"
@@ -21,7 +22,6 @@ namespace {
 
 constexpr const char* records_folder = ".records";
 constexpr const char* released_folder = ".released";
-constexpr int open_folder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr mode_t folder_mode = 0700, file_mode = 0600;
 
 Outcome<> check_name(std::string_view name) {

@@ -42,31 +42,32 @@ constexpr std::array magics = std::to_array<Magic>({
     {ImageFormat::vpc, 0, "conectix"sv},
 });
 
-std::unexpected<Failure> refused(std::string message) { return failed(DiskError::bad_image, std::move(message)); }
+std::unexpected<Failure> image_refused(std::string message) { return failed(DiskError::bad_image, std::move(message)); }
 
 // Version 2 or 3; the header says by itself whether there are other files.
 Outcome<> check_qcow2(std::string_view head) {
   constexpr std::uint64_t external_data_file = 4;
   if (big_endian(head, 4, 4) < 2 || big_endian(head, 4, 4) > 3)
-    return refused("the qcow2 image has a version that is not supported");
-  if (big_endian(head, 8, 8) != 0) return refused("the image has a backing file, and images must be complete");
+    return image_refused("the qcow2 image has a version that is not supported");
+  if (big_endian(head, 8, 8) != 0) return image_refused("the image has a backing file, and images must be complete");
   if (big_endian(head, 4, 4) == 3 && (big_endian(head, 72, 8) & external_data_file) != 0)
-    return refused("the image has an external data file, and images must be complete");
+    return image_refused("the image has an external data file, and images must be complete");
   return {};
 }
 
 // Only images that are one file: a descriptor, or a header without capacity, names others.
 Outcome<> check_vmdk(std::string_view head) {
-  if (!head.starts_with("KDMV")) return refused("the VMDK image refers to other files, and images must be complete");
+  if (!head.starts_with("KDMV"))
+    return image_refused("the VMDK image refers to other files, and images must be complete");
   if (little_endian(head, 12, 8) == 0)
-    return refused("the VMDK image refers to other files, and images must be complete");
+    return image_refused("the VMDK image refers to other files, and images must be complete");
   return {};
 }
 
 Outcome<> check_vpc(std::string_view head) {
   constexpr std::uint64_t differencing = 4;
   if (big_endian(head, 60, 4) == differencing)
-    return refused("the VHD image has a parent, and images must be complete");
+    return image_refused("the VHD image has a parent, and images must be complete");
   return {};
 }
 
@@ -133,14 +134,14 @@ std::optional<std::uint64_t> claimed_size(ImageFormat format, std::string_view h
 
 Outcome<std::int64_t> judge_info(std::string_view info, ImageFormat format) {
   const auto document = json::Document::parse(info);
-  if (!document) return refused("the image cannot be read");
+  if (!document) return image_refused("the image cannot be read");
   const json::Value& root = document->root();
   if (json::get_string_or(root, "format") != name_of(format))
-    return refused("the image is of another format than its header says");
-  if (names_other_files(root)) return refused("the image refers to other files, and images must be complete");
+    return image_refused("the image is of another format than its header says");
+  if (names_other_files(root)) return image_refused("the image refers to other files, and images must be complete");
   const auto size = json::get_int(root, "virtual-size");
   if (!size || *size < 0 || *size > limits::disk_claim_bytes_max)
-    return refused("the image has no size that can be used");
+    return image_refused("the image has no size that can be used");
   return *size;
 }
 

@@ -10,12 +10,11 @@
 #include "disks/copy.h"
 #include "disks/fetch.h"
 #include "disks/live_copy.h"
+#include "disks/outcome.h"
 #include "disks/program.h"
 
 namespace vg::disks {
 namespace {
-
-constexpr mode_t image_mode = 0660;
 
 struct Context {
   const DiskFolder& disks;

@@ -11,7 +11,7 @@
 namespace vg::disks {
 namespace {
 
-std::string text_of(const json::Value& from, std::string_view name) {
+std::string text_in(const json::Value& from, std::string_view name) {
   return std::string(json::get_string_or(from, name));
 }
 
@@ -23,7 +23,7 @@ json::Array texts(const std::vector<std::string>& from) {
 
 // --- work: one pair of functions a kind, and its name ----------------------------------------------------------------
 
-void put(json::Object& to, const ImageTarget& target) {
+void put_target(json::Object& to, const ImageTarget& target) {
   to["size"] = target.size;
   to["archive"] = target.archive;
   to["preallocate"] = target.preallocate;
@@ -34,25 +34,25 @@ ImageTarget read_target(const json::Value& from) {
           .preallocate = json::get_bool_or(from, "preallocate", false)};
 }
 
-void put(json::Object& to, const CreateClaim& work) { to["capacity"] = work.capacity; }
-void put(json::Object& to, const ResizeClaim& work) { to["capacity"] = work.capacity; }
-void put(json::Object& to, const RemoveClaim& work) { to["retainAs"] = work.retain_as; }
-void put(json::Object& to, const MakeBlankImage& work) {
+void put_target(json::Object& to, const CreateClaim& work) { to["capacity"] = work.capacity; }
+void put_target(json::Object& to, const ResizeClaim& work) { to["capacity"] = work.capacity; }
+void put_target(json::Object& to, const RemoveClaim& work) { to["retainAs"] = work.retain_as; }
+void put_target(json::Object& to, const MakeBlankImage& work) {
   to["size"] = work.size;
   to["preallocate"] = work.preallocate;
 }
-void put(json::Object& to, const CopyClaim& work) {
+void put_target(json::Object& to, const CopyClaim& work) {
   to["fromNamespace"] = work.from.ns;
   to["fromClaim"] = work.from.name;
   to["size"] = work.size;
 }
-void put(json::Object& to, const CopyFromRecord& work) {
+void put_target(json::Object& to, const CopyFromRecord& work) {
   to["record"] = work.record;
   to["size"] = work.size;
   to["adopt"] = work.adopt;
 }
-void put(json::Object& to, const ImportHttp& work) {
-  put(to, work.target);
+void put_target(json::Object& to, const ImportHttp& work) {
+  put_target(to, work.target);
   to["url"] = work.url;
   to["checksum"] = work.checksum;
   to["user"] = work.user;
@@ -62,8 +62,8 @@ void put(json::Object& to, const ImportHttp& work) {
   to["insecure"] = work.insecure;
   to["blocked"] = work.blocked;
 }
-void put(json::Object& to, const ImportRegistry& work) {
-  put(to, work.target);
+void put_target(json::Object& to, const ImportRegistry& work) {
+  put_target(to, work.target);
   to["url"] = work.url;
   to["user"] = work.user;
   to["password"] = work.password;
@@ -72,64 +72,64 @@ void put(json::Object& to, const ImportRegistry& work) {
   to["insecure"] = work.insecure;
   to["blocked"] = work.blocked;
 }
-void put(json::Object& to, const ConvertUpload& work) { put(to, work.target); }
-void put(json::Object& to, const TakeRecord& work) { to["record"] = work.record; }
-void put(json::Object& to, const RemoveRecord& work) { to["record"] = work.record; }
-void put(json::Object& to, const ReadDigest& work) { put(to, work.from); }
-void put(json::Object& to, const StageRecord& work) {
+void put_target(json::Object& to, const ConvertUpload& work) { put_target(to, work.target); }
+void put_target(json::Object& to, const TakeRecord& work) { to["record"] = work.record; }
+void put_target(json::Object& to, const RemoveRecord& work) { to["record"] = work.record; }
+void put_target(json::Object& to, const ReadDigest& work) { put_target(to, work.from); }
+void put_target(json::Object& to, const StageRecord& work) {
   to["record"] = work.record;
   to["as"] = work.as;
 }
 
 DiskWork read_create(const json::Value& from) { return CreateClaim{.capacity = json::get_int_or(from, "capacity", 0)}; }
 DiskWork read_resize(const json::Value& from) { return ResizeClaim{.capacity = json::get_int_or(from, "capacity", 0)}; }
-DiskWork read_remove(const json::Value& from) { return RemoveClaim{.retain_as = text_of(from, "retainAs")}; }
+DiskWork read_remove(const json::Value& from) { return RemoveClaim{.retain_as = text_in(from, "retainAs")}; }
 DiskWork read_blank(const json::Value& from) {
   return MakeBlankImage{.size = json::get_int_or(from, "size", 0),
                         .preallocate = json::get_bool_or(from, "preallocate", false)};
 }
 DiskWork read_copy(const json::Value& from) {
-  return CopyClaim{.from = {.ns = text_of(from, "fromNamespace"), .name = text_of(from, "fromClaim")},
+  return CopyClaim{.from = {.ns = text_in(from, "fromNamespace"), .name = text_in(from, "fromClaim")},
                    .size = json::get_int_or(from, "size", 0)};
 }
 DiskWork read_copy_record(const json::Value& from) {
-  return CopyFromRecord{.record = text_of(from, "record"),
+  return CopyFromRecord{.record = text_in(from, "record"),
                         .size = json::get_int_or(from, "size", 0),
                         .adopt = json::get_bool_or(from, "adopt", false)};
 }
 DiskWork read_http(const json::Value& from) {
   ImportHttp work{.target = read_target(from),
-                  .url = text_of(from, "url"),
-                  .checksum = text_of(from, "checksum"),
-                  .user = text_of(from, "user"),
-                  .password = text_of(from, "password"),
-                  .authorities = text_of(from, "authorities"),
+                  .url = text_in(from, "url"),
+                  .checksum = text_in(from, "checksum"),
+                  .user = text_in(from, "user"),
+                  .password = text_in(from, "password"),
+                  .authorities = text_in(from, "authorities"),
                   .insecure = json::get_bool_or(from, "insecure", false),
-                  .blocked = text_of(from, "blocked")};
+                  .blocked = text_in(from, "blocked")};
   if (const json::Array* headers = json::get_array(from, "headers"))
     for (const json::Value& header : *headers) work.headers.emplace_back(json::as_string(&header).value_or(""));
   return work;
 }
 DiskWork read_registry(const json::Value& from) {
   return ImportRegistry{.target = read_target(from),
-                        .url = text_of(from, "url"),
-                        .user = text_of(from, "user"),
-                        .password = text_of(from, "password"),
-                        .authorities = text_of(from, "authorities"),
-                        .architecture = text_of(from, "architecture"),
+                        .url = text_in(from, "url"),
+                        .user = text_in(from, "user"),
+                        .password = text_in(from, "password"),
+                        .authorities = text_in(from, "authorities"),
+                        .architecture = text_in(from, "architecture"),
                         .insecure = json::get_bool_or(from, "insecure", false),
-                        .blocked = text_of(from, "blocked")};
+                        .blocked = text_in(from, "blocked")};
 }
 DiskWork read_upload(const json::Value& from) { return ConvertUpload{.target = read_target(from)}; }
-DiskWork read_take(const json::Value& from) { return TakeRecord{.record = text_of(from, "record")}; }
-DiskWork read_remove_record(const json::Value& from) { return RemoveRecord{.record = text_of(from, "record")}; }
+DiskWork read_take(const json::Value& from) { return TakeRecord{.record = text_in(from, "record")}; }
+DiskWork read_remove_record(const json::Value& from) { return RemoveRecord{.record = text_in(from, "record")}; }
 
 DiskWork read_digest_wish(const json::Value& from) {
   return ReadDigest{.from = std::get<ImportRegistry>(read_registry(from))};
 }
 
 DiskWork read_stage(const json::Value& from) {
-  return StageRecord{.record = text_of(from, "record"), .as = text_of(from, "as")};
+  return StageRecord{.record = text_in(from, "record"), .as = text_in(from, "as")};
 }
 
 struct Kind {
@@ -155,31 +155,31 @@ std::optional<DiskJob> read_job(const json::Value& from) {
   const std::string_view kind = json::get_string_or(from, "work");
   for (const Kind& one : kinds)
     if (one.name == kind)
-      return DiskJob{.id = text_of(from, "id"),
-                     .claim = {.ns = text_of(from, "namespace"), .name = text_of(from, "claim")},
-                     .claim_uid = text_of(from, "uid"),
+      return DiskJob{.id = text_in(from, "id"),
+                     .claim = {.ns = text_in(from, "namespace"), .name = text_in(from, "claim")},
+                     .claim_uid = text_in(from, "uid"),
                      .work = one.read(from)};
   return std::nullopt;
 }
 
 // --- messages --------------------------------------------------------------------------------------------------------
 
-void put(json::Object& to, const Start& message) {
+void put_target(json::Object& to, const Start& message) {
   to["say"] = "start";
   to["id"] = message.job.id;
   to["namespace"] = message.job.claim.ns;
   to["claim"] = message.job.claim.name;
   to["uid"] = message.job.claim_uid;
   to["work"] = kinds[message.job.work.index()].name;
-  std::visit([&](const auto& work) { put(to, work); }, message.job.work);
+  std::visit([&](const auto& work) { put_target(to, work); }, message.job.work);
 }
-void put(json::Object& to, const Cancel& message) {
+void put_target(json::Object& to, const Cancel& message) {
   to["say"] = "cancel";
   to["id"] = message.id;
 }
-void put(json::Object& to, const Hello&) { to["say"] = "hello"; }
-void put(json::Object& to, const Ready&) { to["say"] = "ready"; }
-void put(json::Object& to, const ClaimIs& message) {
+void put_target(json::Object& to, const Hello&) { to["say"] = "hello"; }
+void put_target(json::Object& to, const Ready&) { to["say"] = "ready"; }
+void put_target(json::Object& to, const ClaimIs& message) {
   to["say"] = "claim";
   to["namespace"] = message.name.ns;
   to["claim"] = message.name.name;
@@ -189,7 +189,7 @@ void put(json::Object& to, const ClaimIs& message) {
                           {"imageSize", message.claim->image_size},
                           {"filledBy", message.claim->filled_by}};
 }
-void put(json::Object& to, const RecordIs& message) {
+void put_target(json::Object& to, const RecordIs& message) {
   to["say"] = "record";
   to["record"] = message.name;
   if (!message.record) return;
@@ -200,12 +200,12 @@ void put(json::Object& to, const RecordIs& message) {
                           {"ready", message.record->ready},
                           {"error", message.record->error}};
 }
-void put(json::Object& to, const JobProgress& message) {
+void put_target(json::Object& to, const JobProgress& message) {
   to["say"] = "progress";
   to["id"] = message.id;
   to["progress"] = message.progress;
 }
-void put(json::Object& to, const JobEnded& message) {
+void put_target(json::Object& to, const JobEnded& message) {
   to["say"] = "ended";
   to["id"] = message.id;
   json::Array labels;
@@ -217,33 +217,33 @@ void put(json::Object& to, const JobEnded& message) {
 }
 
 Message read_claim(const json::Value& from) {
-  ClaimIs message{.name = {.ns = text_of(from, "namespace"), .name = text_of(from, "claim")}, .claim = {}};
+  ClaimIs message{.name = {.ns = text_in(from, "namespace"), .name = text_in(from, "claim")}, .claim = {}};
   if (const json::Value* is = json::find(from, "is"))
-    message.claim = DiskClaim{.uid = text_of(*is, "uid"),
+    message.claim = DiskClaim{.uid = text_in(*is, "uid"),
                               .capacity = json::get_int_or(*is, "capacity", 0),
                               .image_size = json::get_int_or(*is, "imageSize", 0),
-                              .filled_by = text_of(*is, "filledBy")};
+                              .filled_by = text_in(*is, "filledBy")};
   return message;
 }
 Message read_record(const json::Value& from) {
-  RecordIs message{.name = text_of(from, "record"), .record = {}};
+  RecordIs message{.name = text_in(from, "record"), .record = {}};
   if (const json::Value* is = json::find(from, "is"))
     message.record = ImageRecord{.virtual_size = json::get_int_or(*is, "virtualSize", 0),
                                  .created_at = std::chrono::system_clock::time_point(
                                      std::chrono::milliseconds(json::get_int_or(*is, "createdMs", 0))),
                                  .ready = json::get_bool_or(*is, "ready", false),
-                                 .error = text_of(*is, "error")};
+                                 .error = text_in(*is, "error")};
   return message;
 }
 Message read_ended(const json::Value& from) {
-  JobEnded message{.id = text_of(from, "id")};
+  JobEnded message{.id = text_in(from, "id")};
   if (const json::Array* labels = json::get_array(from, "labels"))
     for (const json::Value& label : *labels)
       if (const json::Array* pair = label.if_array(); pair && pair->size() == 2)
         message.labels.emplace_back(json::as_string(&pair->at(0)).value_or(""),
                                     json::as_string(&pair->at(1)).value_or(""));
   if (const auto error = json::get_int(from, "error"))
-    message.failure = Failure{.error = static_cast<DiskError>(*error), .message = text_of(from, "message")};
+    message.failure = Failure{.error = static_cast<DiskError>(*error), .message = text_in(from, "message")};
   return message;
 }
 
@@ -251,7 +251,7 @@ Message read_ended(const json::Value& from) {
 
 std::string write_message(const Message& message) {
   json::Object members;
-  std::visit([&](const auto& one) { put(members, one); }, message);
+  std::visit([&](const auto& one) { put_target(members, one); }, message);
   std::string text;
   json::write(members, text);
   return text;
@@ -266,13 +266,13 @@ std::optional<Message> read_message(std::string_view text) {
     auto job = read_job(root);
     return job ? std::optional<Message>(Start{.job = std::move(*job)}) : std::nullopt;
   }
-  if (say == "cancel") return Cancel{.id = text_of(root, "id")};
+  if (say == "cancel") return Cancel{.id = text_in(root, "id")};
   if (say == "hello") return Hello{};
   if (say == "ready") return Ready{};
   if (say == "claim") return read_claim(root);
   if (say == "record") return read_record(root);
   if (say == "progress")
-    return JobProgress{.id = text_of(root, "id"), .progress = static_cast<int>(json::get_int_or(root, "progress", -1))};
+    return JobProgress{.id = text_in(root, "id"), .progress = static_cast<int>(json::get_int_or(root, "progress", -1))};
   if (say == "ended") return read_ended(root);
   return std::nullopt;
 }

@@ -1,7 +1,9 @@
 // What a job comes to, and the descriptors that it works with.
 #pragma once
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,6 +16,9 @@
 #include "ports/disk_agent.h"
 
 namespace vg::disks {
+
+inline constexpr int open_folder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;  // never through a symbolic link
+inline constexpr mode_t image_mode = 0660;
 
 struct Failure {
   DiskError error = DiskError::other;

@@ -40,19 +40,14 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::string_view namespaces_key = "namespaces";
 constexpr std::string_view namespace_finalizer = "kubernetes";
 // The roles of the whole cluster, which may gather the rules of others.
 constexpr std::string_view cluster_roles_prefix = "rbac.authorization.k8s.io/clusterroles";
-constexpr std::size_t changes_at_once = 512;
 constexpr std::size_t writes_at_once = 256;
 // Of the objects that they are about: the store opens them all at once, and those that are marked are written again.
 constexpr std::size_t write_bytes_at_once = 2 * limits::mib;
 // Objects that are looked at before others get this core again: a few milliseconds.
 constexpr std::size_t looks_at_once = 512;
-// After a write that somebody else got in the way of, and while a disk refuses.
-constexpr std::chrono::milliseconds retry_pause{20};
-constexpr std::chrono::seconds failure_pause{2};
 
 // --- owners ----------------------------------------------------------------------------------------------------------
 
@@ -677,7 +672,7 @@ class DeletionController final : public Controller {
     }
     if (!failure.empty())
       log::error("a deletion could not be completed; it will be tried again", {{"reason", failure}});
-    if (again) co_await parts_.core.sleep(failure.empty() ? retry_pause : milliseconds(failure_pause));
+    if (again) co_await parts_.core.sleep(failure.empty() ? retry_pause : failure_pause);
   }
 
   void look_again(const ObjectKey& key) {

@@ -20,11 +20,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t changes_at_once = 256;
 constexpr std::size_t schemas_at_once = 64;
 // Changes that come together are looked at together: a level may be named by any number of schemas.
 constexpr milliseconds round_pause{20};
-constexpr milliseconds failure_pause{2000};
 
 class FlowController final : public Controller {
  public:

@@ -41,7 +41,7 @@ struct Schema {
   bool system_accounts = false;  // also the service accounts of kube-system
 };
 constexpr std::array<std::string_view, 2> anybody = {"system:unauthenticated", "system:authenticated"};
-constexpr std::string_view controller_manager = "system:kube-controller-manager", scheduler = "system:kube-scheduler";
+constexpr std::string_view manager_user = "system:kube-controller-manager", scheduler_user = "system:kube-scheduler";
 constexpr std::string_view by_user = "ByUser", by_namespace = "ByNamespace";
 constexpr std::array<Schema, 11> schemas = {{
     {.name = exempt,
@@ -56,7 +56,7 @@ constexpr std::array<Schema, 11> schemas = {{
      .precedence = 100,
      .method = by_user,
      .what = What::leases,
-     .users = {controller_manager, scheduler},
+     .users = {manager_user, scheduler_user},
      .system_accounts = true},
     {.name = "system-node-high",
      .level = "node-high",
@@ -75,13 +75,13 @@ constexpr std::array<Schema, 11> schemas = {{
      .precedence = 800,
      .method = by_namespace,
      .what = What::everything,
-     .users = {controller_manager}},
+     .users = {manager_user}},
     {.name = "kube-scheduler",
      .level = "workload-high",
      .precedence = 800,
      .method = by_namespace,
      .what = What::everything,
-     .users = {scheduler}},
+     .users = {scheduler_user}},
     {.name = "kube-system-service-accounts",
      .level = "workload-high",
      .precedence = 900,
@@ -108,7 +108,7 @@ constexpr std::array<Schema, 11> schemas = {{
      .groups = anybody},
 }};
 
-json::Object metadata() { return {{"annotations", json::Object{{auto_update_annotation, "true"}}}}; }
+json::Object flow_metadata() { return {{"annotations", json::Object{{auto_update_annotation, "true"}}}}; }
 
 json::Object level_spec(const Level& level) {
   json::Object members{{"nominalConcurrencyShares", level.shares}, {"lendablePercent", level.lendable_percent}};
@@ -121,7 +121,7 @@ json::Object level_spec(const Level& level) {
   return {{"type", "Limited"}, {"limited", std::move(members)}};
 }
 
-json::Array texts(std::initializer_list<std::string_view> values) {
+json::Array flow_texts(std::initializer_list<std::string_view> values) {
   json::Array list;
   for (const std::string_view value : values) list.emplace_back(value);
   return list;
@@ -129,10 +129,10 @@ json::Array texts(std::initializer_list<std::string_view> values) {
 
 json::Object resource_rule(std::initializer_list<std::string_view> verbs, std::string_view group,
                            std::initializer_list<std::string_view> resources, bool cluster_scope) {
-  json::Object rule{{"verbs", texts(verbs)},
-                    {"apiGroups", texts({group})},
-                    {"resources", texts(resources)},
-                    {"namespaces", texts({"*"})}};
+  json::Object rule{{"verbs", flow_texts(verbs)},
+                    {"apiGroups", flow_texts({group})},
+                    {"resources", flow_texts(resources)},
+                    {"namespaces", flow_texts({"*"})}};
   if (cluster_scope) rule["clusterScope"] = true;
   return rule;
 }
@@ -142,11 +142,12 @@ void add_what(json::Object& rule, What what) {
   switch (what) {
     case What::everything:
       rule["resourceRules"] = json::Array{resource_rule({"*"}, "*", {"*"}, true)};
-      rule["nonResourceRules"] = json::Array{json::Object{{"verbs", texts({"*"})}, {"nonResourceURLs", texts({"*"})}}};
+      rule["nonResourceRules"] =
+          json::Array{json::Object{{"verbs", flow_texts({"*"})}, {"nonResourceURLs", flow_texts({"*"})}}};
       break;
     case What::probes:
-      rule["nonResourceRules"] = json::Array{
-          json::Object{{"verbs", texts({"get"})}, {"nonResourceURLs", texts({"/healthz", "/readyz", "/livez"})}}};
+      rule["nonResourceRules"] = json::Array{json::Object{
+          {"verbs", flow_texts({"get"})}, {"nonResourceURLs", flow_texts({"/healthz", "/readyz", "/livez"})}}};
       break;
     case What::leases:
       rule["resourceRules"] = json::Array{resource_rule({"get", "create", "update"}, coordination, {"leases"}, false)};
@@ -208,11 +209,11 @@ bool settle_dangling(json::Object& schema, bool level_exists, std::string_view n
 void plan_flow_objects(PlannedWrites& planner) {
   for (const Level& level : levels)
     if (!planner.store().get(priority_levels_key, "", level.name))
-      planner.create(priority_levels_key, "", level.name, {{"metadata", metadata()}, {"spec", level_spec(level)}},
+      planner.create(priority_levels_key, "", level.name, {{"metadata", flow_metadata()}, {"spec", level_spec(level)}},
                      producer);
   for (const Schema& schema : schemas) {
     if (planner.store().get(flow_schemas_key, "", schema.name)) continue;
-    json::Object object{{"metadata", metadata()}, {"spec", schema_spec(schema)}};
+    json::Object object{{"metadata", flow_metadata()}, {"spec", schema_spec(schema)}};
     settle_dangling(object, true, planner.now());  // what is missing of the levels is made with it
     planner.create(flow_schemas_key, "", schema.name, std::move(object), producer, flow_consumer);
   }

@@ -20,13 +20,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::string_view namespaces_key = "namespaces";
-constexpr std::size_t changes_at_once = 512;
 constexpr std::size_t namespaces_at_once = 64;
-// How soon a namespace is looked at again; the others do not wait for it. After a write that somebody else got in the
-// way of, and while a disk refuses or a quota of the namespace is full, which may last.
-constexpr milliseconds retry_pause{20};
-constexpr milliseconds failure_pause{2000};
 // After something was mended: whoever insists on something else (a kube-controller-manager with other authorities)
 // costs ten writes a second, and not all that the disk can do.
 constexpr milliseconds mend_pause{100};

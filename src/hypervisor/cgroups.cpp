@@ -55,7 +55,7 @@ bool write(const std::string& path, string_view text) {
   return done;
 }
 
-Failed refused(const std::string& folder, string_view why) {
+Failed cgroup_refused(const std::string& folder, string_view why) {
   return fail(Status::internal_error(fmt::format("{} {}; {}", folder, why, how_to)));
 }
 
@@ -67,7 +67,7 @@ bool is_ours(string_view program) {
 
 Result<void> move_own(const std::string& folder, const std::string& proc) {
   const auto processes = read(folder + "/cgroup.procs");
-  if (!processes) return refused(folder, "cannot be read");
+  if (!processes) return cgroup_refused(folder, "cannot be read");
   std::vector<std::string> own;
   std::string other;
   each_line(*processes, '\n', [&](string_view pid) {
@@ -77,14 +77,15 @@ Result<void> move_own(const std::string& folder, const std::string& proc) {
   });
   if (!other.empty()) {
     while (other.ends_with('\n')) other.pop_back();
-    return refused(folder, fmt::format("has processes that are not ours ({})", other));
+    return cgroup_refused(folder, fmt::format("has processes that are not ours ({})", other));
   }
   if (own.empty()) return {};
   const std::string below = fmt::format("{}/{}", folder, own_name);
-  if (::mkdir(below.c_str(), 0755) != 0 && errno != EEXIST) return refused(folder, "cannot have others below it");
+  if (::mkdir(below.c_str(), 0755) != 0 && errno != EEXIST)
+    return cgroup_refused(folder, "cannot have others below it");
   for (const std::string& pid : own)
     if (!write(below + "/cgroup.procs", pid) && errno != ESRCH)
-      return refused(folder, fmt::format("does not let its processes go: {}", std::strerror(errno)));
+      return cgroup_refused(folder, fmt::format("does not let its processes go: {}", std::strerror(errno)));
   return {};
 }
 
@@ -129,17 +130,17 @@ Result<GuestCgroups> GuestCgroups::open(std::string own, string_view node, const
   // An earlier process of this server has moved us already.
   if (own.ends_with(fmt::format("/{}", own_name))) own.resize(own.size() - own_name.size() - 1);
   const auto controllers = read(own + "/cgroup.controllers");
-  if (!controllers) return refused(own, "is not a cgroup of version 2");
+  if (!controllers) return cgroup_refused(own, "is not a cgroup of version 2");
   for (const string_view wanted : {"cpu", "memory"})
     if (std::ranges::none_of(words_of(controllers->substr(0, controllers->find('\n'))),
                              [&](string_view one) { return one == wanted; }))
-      return refused(own, fmt::format("has no controller \"{}\"", wanted));
+      return cgroup_refused(own, fmt::format("has no controller \"{}\"", wanted));
   for (const string_view file : {"", "/cgroup.procs", "/cgroup.subtree_control"})
     if (::access(fmt::format("{}{}", own, file).c_str(), W_OK) != 0)
-      return refused(own, fmt::format("is not delegated to user {}", ::geteuid()));
+      return cgroup_refused(own, fmt::format("is not delegated to user {}", ::geteuid()));
   if (auto moved = move_own(own, proc); !moved) return fail(std::move(moved.error()));
   if (!write(own + "/cgroup.subtree_control", "+cpu +memory"))
-    return refused(own, fmt::format("hands on no controllers: {}", std::strerror(errno)));
+    return cgroup_refused(own, fmt::format("hands on no controllers: {}", std::strerror(errno)));
   GuestCgroups made(std::move(own), fmt::format("guest-{}-", node));
   made.clear();
   return made;

@@ -136,7 +136,7 @@ Result<void> grow_domain_disk(virDomainPtr domain, const std::string& target, st
 
 Result<std::string> ask_domain_agent(virDomainPtr domain, const std::string& command, std::chrono::seconds timeout) {
   return bounded(Text(virDomainQemuAgentCommand(domain, command.c_str(), static_cast<int>(timeout.count()), 0)),
-                 limits::agent_answer_bytes_max, "the answer of the guest agent");
+                 limits::agent_reply_bytes_max, "the answer of the guest agent");
 }
 
 Result<void> set_domain_time(virDomainPtr domain) {

@@ -134,7 +134,7 @@ class Writer {
   std::string& out_;
 };
 
-std::size_t bytes_of(const record::Details& details) {
+std::size_t text_bytes_of(const record::Details& details) {
   std::size_t bytes = 0;
   for (const Cause& one : details.causes) bytes += one.rule.size() + one.field.size();
   for (const Touched& one : details.touched)
@@ -325,7 +325,7 @@ void TextTable::add(string_view text) {
 // --- entries ---------------------------------------------------------------------------------------------------------
 
 void encode(const EntryView& entry, TextTable& table, std::string& out) {
-  const bool tells = entry.details && bytes_of(*entry.details) <= limits::journal_details_bytes_max;
+  const bool tells = entry.details && text_bytes_of(*entry.details) <= limits::journal_details_bytes_max;
   Writer writer(table, out);
   writer.number(static_cast<std::uint64_t>(entry.time.nanoseconds));
   writer.number(entry.microseconds);

@@ -48,7 +48,7 @@ std::optional<std::size_t> element_index(std::string_view token, std::size_t end
   return *number >= 1 && *number <= end ? std::optional(end - *number) : std::nullopt;
 }
 
-Value* child(Value& value, std::string_view token) {
+Value* writable_child(Value& value, std::string_view token) {
   if (Object* object = value.if_object()) return find(*object, token);
   Array* array = value.if_array();
   const auto index = array ? element_index(token, array->size()) : std::nullopt;
@@ -56,9 +56,9 @@ Value* child(Value& value, std::string_view token) {
 }
 
 // One run of a patch over a document that may be left half-changed.
-class Run {
+class PatchRun {
  public:
-  explicit Run(Value& root) : root_(root) {}
+  explicit PatchRun(Value& root) : root_(root) {}
 
   Refusal execute(const Operation& operation);
 
@@ -83,18 +83,18 @@ class Run {
 };
 
 struct Operation {
-  using Method = Refusal (Run::*)(const Operation&);
+  using Method = Refusal (PatchRun::*)(const Operation&);
   struct Kind {
     std::string_view name;
     Method method;
     bool has_from;
   };
-  static constexpr std::array<Kind, 6> kinds = {{{"add", &Run::add, false},
-                                                 {"remove", &Run::remove, false},
-                                                 {"replace", &Run::replace, false},
-                                                 {"move", &Run::move, true},
-                                                 {"copy", &Run::copy, true},
-                                                 {"test", &Run::test, false}}};
+  static constexpr std::array<Kind, 6> kinds = {{{"add", &PatchRun::add, false},
+                                                 {"remove", &PatchRun::remove, false},
+                                                 {"replace", &PatchRun::replace, false},
+                                                 {"move", &PatchRun::move, true},
+                                                 {"copy", &PatchRun::copy, true},
+                                                 {"test", &PatchRun::test, false}}};
 
   const Kind* kind;
   Pointer path;
@@ -106,25 +106,25 @@ constexpr const char* no_parent = "the parent object or list does not exist";
 constexpr const char* no_such_value = "the value does not exist";
 constexpr const char* root_refused = "the whole document can only be replaced or tested";
 
-Refusal Run::execute(const Operation& operation) {
+Refusal PatchRun::execute(const Operation& operation) {
   if (auto refusal = (this->*operation.kind->method)(operation)) return refusal;
   if (steps_ > limits::patch_steps_max) return "the patch changes too many list elements; send it in parts";
   return std::nullopt;
 }
 
-Value* Run::parent_of(const Pointer& path) {
+Value* PatchRun::parent_of(const Pointer& path) {
   Value* at = &root_;
-  for (std::size_t i = 0; i + 1 < path.tokens().size() && at; ++i) at = child(*at, path.tokens()[i]);
+  for (std::size_t i = 0; i + 1 < path.tokens().size() && at; ++i) at = writable_child(*at, path.tokens()[i]);
   return at;
 }
 
 // Repeated insertions could otherwise nest without end; everything that walks values relies on this limit.
-Refusal Run::check_depth(const Pointer& path, const Value& value) {
+Refusal PatchRun::check_depth(const Pointer& path, const Value& value) {
   if (path.tokens().size() + depth_of(value, steps_) <= limits::json_depth_max) return std::nullopt;
   return fmt::format("the document would be nested deeper than {} levels", limits::json_depth_max);
 }
 
-Refusal Run::insert(const Pointer& path, Value value) {
+Refusal PatchRun::insert(const Pointer& path, Value value) {
   Value* parent = path.is_root() ? nullptr : parent_of(path);
   if (!parent) return path.is_root() ? root_refused : no_parent;
   const std::string& key = path.tokens().back();
@@ -141,11 +141,11 @@ Refusal Run::insert(const Pointer& path, Value value) {
   return std::nullopt;
 }
 
-Refusal Run::take(const Pointer& path, Value& out) {
+Refusal PatchRun::take(const Pointer& path, Value& out) {
   Value* parent = path.is_root() ? nullptr : parent_of(path);
   if (!parent) return path.is_root() ? root_refused : no_parent;
   const std::string& key = path.tokens().back();
-  Value* value = child(*parent, key);
+  Value* value = writable_child(*parent, key);
   if (!value) return no_such_value;
   out = std::move(*value);
   if (Object* object = parent->if_object()) {
@@ -158,18 +158,18 @@ Refusal Run::take(const Pointer& path, Value& out) {
   return std::nullopt;
 }
 
-Refusal Run::add(const Operation& operation) {
+Refusal PatchRun::add(const Operation& operation) {
   Value value = operation.value ? Value(*operation.value, root_.storage()) : Value(nullptr, root_.storage());
   if (auto refusal = check_depth(operation.path, value)) return refusal;
   return insert(operation.path, std::move(value));
 }
 
-Refusal Run::remove(const Operation& operation) {
+Refusal PatchRun::remove(const Operation& operation) {
   Value removed(root_.storage());
   return take(operation.path, removed);
 }
 
-Refusal Run::replace(const Operation& operation) {
+Refusal PatchRun::replace(const Operation& operation) {
   Value value = operation.value ? Value(*operation.value, root_.storage()) : Value(nullptr, root_.storage());
   if (auto refusal = check_depth(operation.path, value)) return refusal;
   if (operation.path.is_root()) {
@@ -184,13 +184,13 @@ Refusal Run::replace(const Operation& operation) {
     object->insert_or_assign(key, std::move(value));
     return std::nullopt;
   }
-  Value* element = child(*parent, key);
+  Value* element = writable_child(*parent, key);
   if (!element) return no_such_value;
   *element = std::move(value);
   return std::nullopt;
 }
 
-Refusal Run::move(const Operation& operation) {
+Refusal PatchRun::move(const Operation& operation) {
   Value value(root_.storage());
   if (auto refusal = take(operation.from, value)) return *refusal + " (from)";
   // Moving up or sideways cannot nest deeper than before, and needs no walk.
@@ -200,11 +200,11 @@ Refusal Run::move(const Operation& operation) {
   return insert(operation.path, std::move(value));
 }
 
-Refusal Run::copy(const Operation& operation) {
+Refusal PatchRun::copy(const Operation& operation) {
   if (operation.from.is_root()) return std::string(root_refused) + " (from)";
   Value* parent = parent_of(operation.from);
   if (!parent || !parent->is_structured()) return std::string(no_parent) + " (from)";
-  const Value* source = child(*parent, operation.from.tokens().back());
+  const Value* source = writable_child(*parent, operation.from.tokens().back());
   if (!source && parent->is_array()) return std::string(no_such_value) + " (from)";
   if (!source) return insert(operation.path, Value(nullptr, root_.storage()));
   copied_bytes_ += size_hint(*source);
@@ -215,14 +215,14 @@ Refusal Run::copy(const Operation& operation) {
   return insert(operation.path, Value(*source, root_.storage()));
 }
 
-Refusal Run::test(const Operation& operation) {
+Refusal PatchRun::test(const Operation& operation) {
   static constexpr const char* differs = "the value is different";
   const bool expects_null = !operation.value || operation.value->is_null();
   const Value* value = &root_;
   if (!operation.path.is_root()) {
     Value* parent = parent_of(operation.path);
     if (!parent || !parent->is_structured()) return no_parent;
-    value = child(*parent, operation.path.tokens().back());
+    value = writable_child(*parent, operation.path.tokens().back());
     if (!value && parent->is_array()) return no_such_value;
   }
   const bool same = !value || value->is_null() ? expects_null : operation.value && equal(*value, *operation.value);
@@ -325,7 +325,7 @@ Result<void> apply_json_patch_in_place(Value& document, const Value& patch) {
   if (!list) return fail(Status::bad_request("a JSON patch must be a list of objects with \"op\" and \"path\""));
   const auto operations = read_operations(*list);
   if (!operations) return fail(operations.error());
-  Run run(document);
+  PatchRun run(document);
   for (std::size_t i = 0; i < operations->size(); ++i) {
     if (const auto refusal = run.execute((*operations)[i])) {
       return fail(failed_operation(i, (*list)[i].if_object(), *refusal));

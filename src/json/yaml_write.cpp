@@ -16,7 +16,7 @@ bool is_word_character(char c) {
 }
 
 // Whether a text means itself without quotes: letters of names and images, and no number or word of YAML's own.
-bool is_plain(std::string_view text) {
+bool is_plain_scalar(std::string_view text) {
   if (text.empty() || text.front() == '-' || text.front() == '@' || text.back() == ':') return false;
   const bool simple = std::ranges::all_of(text, [](char c) { return is_word_character(c) || c == ':'; });
   if (!simple) return false;
@@ -36,9 +36,9 @@ bool is_block(std::string_view text) {
   });
 }
 
-class Writer {
+class YamlWriter {
  public:
-  explicit Writer(std::string& out) : out_(out) {}
+  explicit YamlWriter(std::string& out) : out_(out) {}
 
   // NOLINTNEXTLINE(misc-no-recursion): as deep as the value
   void block(const Value& value, std::size_t indent) {
@@ -115,7 +115,7 @@ class Writer {
 
   // `indent`: of the line that it stands in; npos where it must be one line.
   void text(std::string_view words, std::size_t indent) {
-    if (is_plain(words)) {
+    if (is_plain_scalar(words)) {
       out_ += words;
     } else if (indent != std::string_view::npos && is_block(words)) {
       out_ += words.ends_with('\n') ? "|\n" : "|-\n";
@@ -142,7 +142,7 @@ std::string to_yaml(const Value& value) {
   if ((object && object->empty()) || (array && array->empty()))
     out = to_text(value) + '\n';
   else
-    Writer(out).block(value, 0);
+    YamlWriter(out).block(value, 0);
   return out;
 }
 

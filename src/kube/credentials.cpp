@@ -12,7 +12,7 @@
 namespace vg::kube {
 namespace {
 
-Result<std::string> read(const Material& material) {
+Result<std::string> read_credential(const Material& material) {
   if (!material.text.empty() || material.file.empty()) return material.text;
   return read_file(material.file, limits::config_file_bytes_max);
 }
@@ -26,9 +26,9 @@ std::string trimmed(std::string text) {
 }  // namespace
 
 Result<Credentials::Made> Credentials::read_files() const {
-  auto authorities = read(access_.authorities);
-  auto certificate = read(access_.certificate);
-  auto key = read(access_.key);
+  auto authorities = read_credential(access_.authorities);
+  auto certificate = read_credential(access_.certificate);
+  auto key = read_credential(access_.key);
   for (const auto* part : {&authorities, &certificate, &key})
     if (!*part) return fail(part->error());
   return Made{.authorities = std::move(*authorities), .certificate = std::move(*certificate), .key = std::move(*key)};

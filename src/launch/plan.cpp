@@ -12,11 +12,11 @@
 namespace vg::launch {
 namespace {
 
-using Part = Result<void> (*)(const Planned&, Steps&);
+using PlanPart = Result<void> (*)(const Planned&, Steps&);
 // Spec launch 2; host disks and claims are what the node has made before the launcher begins.
-constexpr std::array<Part, 9> parts{plan_filesystems, plan_host_disks,      plan_other_files,
-                                    plan_tpm,         plan_container_disks, plan_ephemeral,
-                                    plan_empty_disks, plan_config_disks,    plan_image_growth};
+constexpr std::array<PlanPart, 9> parts{plan_filesystems, plan_host_disks,      plan_other_files,
+                                        plan_tpm,         plan_container_disks, plan_ephemeral,
+                                        plan_empty_disks, plan_config_disks,    plan_image_growth};
 
 // The folders that the steps put something into, each once, before them.
 Steps with_folders(const Planned& planned, Steps steps) {
@@ -34,8 +34,8 @@ Steps with_folders(const Planned& planned, Steps steps) {
   return all;
 }
 
-Result<void> add_file(Files& files, std::string_view key, std::string content, std::size_t& bytes,
-                      std::string_view field) {
+Result<void> add_planned_file(Files& files, std::string_view key, std::string content, std::size_t& bytes,
+                              std::string_view field) {
   if (auto named = check_name(key, field); !named) return named;
   bytes += content.size();
   if (bytes > limits::launch_files_bytes_max)
@@ -81,7 +81,7 @@ Result<Files> files_of(std::string_view kind, const json::Object& object, std::s
       const std::string_view text = json::as_string(&value).value_or("");
       auto content = kind == "Secret" || member == "binaryData" ? base64_decode_lenient(text) : std::string(text);
       if (!content) return domain::refuse("", field, fmt::format("{}: must be Base64", domain::in_quotes(key)));
-      if (auto added = add_file(files, key, std::move(*content), bytes, field); !added)
+      if (auto added = add_planned_file(files, key, std::move(*content), bytes, field); !added)
         return fail(std::move(added.error()));
     }
   }
@@ -112,7 +112,7 @@ Result<Plan> plan(const Wanted& wanted) {
     if (auto named = check_name(planned.vmi.spec.volumes()[i].name(), field_of(i, "name")); !named)
       return fail(std::move(named.error()));
   Plan made;
-  for (const Part part : parts)
+  for (const PlanPart part : parts)
     if (auto done = part(planned, made.before_define); !done) return fail(std::move(done.error()));
   auto cloud_init = plan_before_start(wanted, {});
   if (!cloud_init) return fail(std::move(cloud_init.error()));

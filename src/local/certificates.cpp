@@ -14,6 +14,8 @@
 #include <climits>
 #include <ctime>
 
+#include "local/refusal.h"
+
 namespace vg::local {
 namespace {
 
@@ -33,10 +35,6 @@ using OwnedName = Owned<X509_NAME, X509_NAME_free>;
 using OwnedNames = Owned<GENERAL_NAMES, GENERAL_NAMES_free>;
 using OwnedBits = Owned<ASN1_BIT_STRING, ASN1_BIT_STRING_free>;
 using OwnedOctets = Owned<ASN1_OCTET_STRING, ASN1_OCTET_STRING_free>;
-
-Failed refuse(std::string message) {
-  return fail({.code = 500, .reason = "InternalError", .message = std::move(message), .details = {}});
-}
 
 // Takes OpenSSL's newest reason and leaves its queue empty, so that a later caller does not read ours.
 std::string openssl_reason() {

@@ -17,6 +17,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "local/refusal.h"
 
 namespace vg::local {
 namespace {
@@ -36,10 +37,6 @@ constexpr minutes clock_skew{10};
 constexpr std::size_t token_chars_min = 32;
 constexpr std::size_t token_random_bytes = 32;
 constexpr mode_t secret_mode = 0600, public_mode = 0644;
-
-Failed refuse(std::string message) {
-  return fail({.code = 500, .reason = "InternalError", .message = std::move(message), .details = {}});
-}
 
 Result<std::string> read(const fs::path& path) {
   auto text = read_file(path.native(), limits::pki_file_bytes_max);

@@ -24,6 +24,7 @@
 #include "json/access.h"
 #include "json/document.h"
 #include "json/write.h"
+#include "local/refusal.h"
 
 namespace vg::local {
 namespace {
@@ -50,9 +51,6 @@ using DigestContext = std::unique_ptr<EVP_MD_CTX, Freed<EVP_MD_CTX_free>>;
 using Signature = std::unique_ptr<ECDSA_SIG, Freed<ECDSA_SIG_free>>;
 using Number = std::unique_ptr<BIGNUM, Freed<BN_free>>;
 
-Failed refuse(std::string message) {
-  return fail({.code = 500, .reason = "InternalError", .message = std::move(message), .details = {}});
-}
 Failed not_good(std::string message) { return fail(Status::unauthorized(std::move(message))); }
 
 const unsigned char* bytes(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }

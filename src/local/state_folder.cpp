@@ -18,15 +18,12 @@
 #include <utility>
 
 #include "base/log.h"
+#include "local/refusal.h"
 
 namespace vg::local {
 namespace {
 
 // A start that fails has no request to blame: the message is all there is to say.
-Failed refuse(std::string message) {
-  return fail({.code = 500, .reason = "InternalError", .message = std::move(message), .details = {}});
-}
-
 std::string reason(int error) { return std::strerror(error); }
 
 // Like mkdir -p, but every folder made here is for its owner only: keys will lie below.

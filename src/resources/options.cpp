@@ -20,7 +20,7 @@ Status invalid_options(std::string_view kind, std::vector<StatusCause> causes) {
 }
 
 template <class Number>
-std::optional<Number> read_number(std::string_view text) {
+std::optional<Number> number_in(std::string_view text) {
   Number value = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
@@ -43,7 +43,7 @@ void check_dry_run(const std::vector<std::string_view>& values, std::vector<Stat
 Result<std::optional<std::int64_t>> read_seconds(const Query& query, std::string_view name) {
   const std::string* text = query.find(name);
   if (!text) return std::nullopt;
-  if (const auto number = read_number<std::int64_t>(*text)) return number;
+  if (const auto number = number_in<std::int64_t>(*text)) return number;
   return fail(Status::bad_request(fmt::format("{} must be a whole number, not \"{}\"", name, *text)));
 }
 
@@ -100,7 +100,7 @@ Result<RawDelete> raw_from_query(const Query& query) {
 
 Result<Revision> read_revision(std::string_view text) {
   if (text.empty()) return 0;
-  if (const auto number = read_number<Revision>(text)) return *number;
+  if (const auto number = number_in<Revision>(text)) return *number;
   const std::string detail = fmt::format("\"{}\": use the version of an object or a list, or remove it", text);
   return fail(
       Status::bad_request(phrases::with_field("resourceVersion", phrases::cause_message("FieldValueInvalid", detail))));

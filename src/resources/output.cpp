@@ -34,7 +34,7 @@ std::string warning_header(std::string_view text) {
   return out;
 }
 
-std::unique_ptr<ListText> make_table(const ApiRequest& context, const ListMeta& meta, bool with_columns) {
+std::unique_ptr<ListText> table_for(const ApiRequest& context, const ListMeta& meta, bool with_columns) {
   const std::string* include = context.query.find("includeObject");
   return context.api_backend.table({.resource = context.resource,
                                     .shown = context.shown,
@@ -123,7 +123,7 @@ class Pieces {
 
 Task<void> respond_text_list(ApiRequest& context, const ObjectList& objects, const ListMeta& meta) {
   const std::unique_ptr<ListText> text =
-      as_table(context) ? make_table(context, meta, true) : std::make_unique<JsonList>(context, meta);
+      as_table(context) ? table_for(context, meta, true) : std::make_unique<JsonList>(context, meta);
   Pieces pieces(context);
   Turn turn = context.turn();
   pieces.out().reserve(size_hint(objects));
@@ -216,7 +216,7 @@ void append_answer(std::string& out, const ApiRequest& context, const ObjectPtr&
     append_as_protobuf(out, json, answer_type(context));
   } else if (as_table(context)) {
     const ListMeta meta{.revision = revision};
-    const auto table = make_table(context, meta, with_columns);
+    const auto table = table_for(context, meta, with_columns);
     table->open(out);
     table->add(out, *object);
     table->close(out);

@@ -86,7 +86,7 @@ class Reader {
   const char* from_;
 };
 
-std::uint64_t checksum_of(const char* slot) {
+std::uint64_t slot_checksum(const char* slot) {
   Checksum sum;
   sum.text({slot, slot_bytes - sizeof(std::uint64_t)});
   return sum.value();
@@ -100,7 +100,7 @@ Slot slot_of(const Mark& mark, std::uint64_t writes) {
   writer.seal(mark.confirmed);
   writer.seal(mark.intended);
   writer.text(mark.boot, boot_bytes_max);
-  const auto sum = little_endian(checksum_of(slot.data()));
+  const auto sum = little_endian(slot_checksum(slot.data()));
   std::memcpy(slot.data() + slot_bytes - sizeof sum, &sum, sizeof sum);
   return slot;
 }
@@ -121,7 +121,7 @@ std::optional<ReadSlot> read_slot(std::string_view file, std::size_t number) {
   found.mark.intended = reader.seal();
   const auto boot = reader.text(boot_bytes_max);
   found.mark.boot = boot.substr(0, boot.find('\0'));
-  if (Reader(slot + slot_bytes - sizeof(std::uint64_t)).number() != checksum_of(slot)) return std::nullopt;
+  if (Reader(slot + slot_bytes - sizeof(std::uint64_t)).number() != slot_checksum(slot)) return std::nullopt;
   return found;
 }
 

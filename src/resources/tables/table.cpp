@@ -21,10 +21,10 @@ namespace vg::resources {
 namespace {
 
 // A custom kind without columns shows its age; one with columns shows exactly these.
-constexpr api::Column age_column{.name = "Age", .type = "date", .json_path = ".metadata.creationTimestamp"};
+constexpr api::Column custom_age_column{.name = "Age", .type = "date", .json_path = ".metadata.creationTimestamp"};
 
 std::span<const api::Column> custom_columns(const api::Kind& kind) {
-  return kind.columns.empty() ? std::span(&age_column, 1) : kind.columns;
+  return kind.columns.empty() ? std::span(&custom_age_column, 1) : kind.columns;
 }
 
 // The paths of a kind's columns, read once a table. A path that cannot be read gives empty cells, as in Kubernetes.

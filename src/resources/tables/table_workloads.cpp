@@ -142,7 +142,7 @@ constexpr std::array job_columns{name_column,
                                  images_column,
                                  selector_column};
 
-bool condition_holds(const Object& status, std::string_view type) {
+bool job_condition_holds(const Object& status, std::string_view type) {
   return std::ranges::any_of(list_part(status, "conditions"), [&](const Value& condition) {
     return json::get_string_or(condition, "type") == type && json::get_string_or(condition, "status") == "True";
   });
@@ -151,10 +151,10 @@ bool condition_holds(const Object& status, std::string_view type) {
 std::string_view job_status(const Object& object) {
   const Object& status = part(object, "status");
   for (const std::string_view type : {"Complete", "Failed"})
-    if (condition_holds(status, type)) return type;
+    if (job_condition_holds(status, type)) return type;
   if (is_deleting(object)) return "Terminating";
   for (const std::string_view type : {"Suspended", "FailureTarget", "SuccessCriteriaMet"})
-    if (condition_holds(status, type)) return type;
+    if (job_condition_holds(status, type)) return type;
   return "Running";
 }
 
