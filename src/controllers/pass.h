@@ -58,6 +58,9 @@ struct Effect {
   std::string uid = {};        // remove: of this object alone
   std::string_view path = {};  // call: "freeze"
   Account account = Account::controller;
+  // create of a DataVolume: the service account of its namespace that must be allowed to clone what it names from
+  // others. Empty: the account that writes is asked about.
+  std::string cloner = {};
 
   // What follows from a failure. Empty: the pass ends, nothing is told, and it is tried again. Else the pass goes on
   // with finish(), which shows this reason, and it is tried again.
@@ -75,6 +78,8 @@ struct Effect {
   // the text; a race that was lost is no failure, for it is tried again at once.
   std::optional<Event> if_done = {};
   std::optional<Event> if_failed = {};
+  // Told in place of if_failed when the cloner may not clone.
+  std::optional<Event> if_not_allowed = {};
   std::optional<EventObject> involved = {};
   // Told in their order once it happened, after if_done: for a write that combines what happened in several steps.
   std::vector<Told> also_told = {};

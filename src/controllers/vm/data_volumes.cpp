@@ -78,6 +78,17 @@ void check_source(Work& work, const Object& data_volume) {
                              metadata_text(data_volume, "name")));
 }
 
+// VMC-87: the service account of the VM, which must be allowed to clone what the DataVolume names.
+std::string cloner_of(const Object& vm) {
+  const Object* machine = template_spec_of(vm);
+  std::string_view account = machine ? json::get_string_or(*machine, "serviceAccountName") : string_view();
+  each(volumes_of(machine), [&](const Object& volume) {
+    const Object* source = json::get_object(volume, "serviceAccount");
+    if (source && account.empty()) account = json::get_string_or(*source, "serviceAccountName");
+  });
+  return std::string(account.empty() ? "default" : account);
+}
+
 void create(Work& work, const Object& wanted) {
   Value made = new_data_volume(work, wanted);
   const Object& object = made.get_object();
@@ -94,14 +105,18 @@ void create(Work& work, const Object& wanted) {
                  .ns = work.turn.key.ns,
                  .name = name,
                  .document = std::move(made),
-                 .soft_reason = "FailedCreate",
+                 .cloner = cloner_of(work.vm_object()),
+                 .soft_reason = "FailedCreate",  // VMC-88
                  .already_done_is_fine = true,
                  .if_done = Event{.type = EventType::normal,
                                   .reason = "SuccessfulDataVolumeCreate",
                                   .message = fmt::format("DataVolume \"{}\" was created", name)},
                  .if_failed = Event{.type = EventType::warning,
                                     .reason = "FailedDataVolumeCreate",
-                                    .message = fmt::format("DataVolume \"{}\" could not be created", name)}});
+                                    .message = fmt::format("DataVolume \"{}\" could not be created", name)},
+                 .if_not_allowed = Event{.type = EventType::warning,
+                                         .reason = "UnauthorizedDataVolumeCreate",
+                                         .message = fmt::format("DataVolume \"{}\" was not created", name)}});
 }
 
 void tell_failed(Work& work, string_view name, string_view why) {

@@ -184,7 +184,7 @@ void upgrade_reference(Work& work, const Family& family) {
                  .resource = kinds::revision,
                  .ns = work.turn.key.ns,
                  .name = name,
-                 .soft_reason = "FailedCreate",
+                 .may_fail = true,
                  .already_done_is_fine = true});
 }
 

@@ -41,6 +41,10 @@ TEST(VmInstancetypes, AreWrittenDownAtFirstSight) {
   EXPECT_EQ(effects_text(scene.last),
             "create controllerrevisions, create controllerrevisions, patch_status virtualmachines, "
             "create controllerrevisions, create virtualmachineinstances");
+  // VMC-96: both references in one write, and the start in the same pass.
+  const Effect& references = scene.last.pass.effects[2];
+  for (const string_view reference : {"instancetypeRef", "preferenceRef"})
+    EXPECT_THAT(json::to_text(references.document), HasSubstr(reference));
   const Effect& revision = scene.last.pass.effects[0];  // VMC-95
   EXPECT_EQ(in(&revision, "/metadata/name"), R"("a-small-v1beta1-it-uid-1")");
   EXPECT_EQ(
@@ -76,10 +80,70 @@ TEST(VmInstancetypes, MissingOnesKeepTheVmAsItIs) {  // VMC-90, spec vm-controll
   EXPECT_THAT(conditions_of(other.status_after()), HasSubstr("Failure=True/FailedFindPreference"));
 }
 
-TEST(VmInstancetypes, ConflictsAreTold) {  // VMC-95
+TEST(VmInstancetypes, ConflictsAreTold) {  // VMC-91, VMC-95
   Scene scene = scene_of(R"({"spec":{"template":{"spec":{"domain":{"cpu":{"cores":3}}}}}})");
   EXPECT_THAT(conditions_of(scene.status_after()), HasSubstr("Failure=True/FailedCreate"));
   EXPECT_THAT(scene.last.events(), ElementsAre("FailedCreate Warning"));
+}
+
+// A VM that runs, or is to run, with this instance type by a reference that it has.
+Scene scene_with_reference(string_view more, string_view revision_labels) {
+  Scene scene = scene_of(merged(
+      R"({"status":{"instancetypeRef":{"name":"small","kind":"VirtualMachineInstancetype","controllerRevisionRef":{"name":"old"}}}})",
+      more));
+  scene.put(kinds::revision, fmt::format(R"({{"metadata":{{"name":"old","namespace":"n","labels":{}}},"data":{}}})",
+                                         revision_labels, small));
+  return scene;
+}
+constexpr string_view current_label = R"({"instancetype.kubevirt.io/object-version":"v1beta1"})";
+constexpr string_view with_cores = R"({"spec":{"template":{"spec":{"domain":{"cpu":{"cores":3}}}}}})";
+
+TEST(VmInstancetypes, AConflictThatCameLaterKeepsItFromStarting) {  // VMC-63
+  Scene scene = scene_with_reference(with_cores, current_label);
+  EXPECT_THAT(conditions_of(scene.status_after()), HasSubstr("Failure=True/FailedCreate"));
+  EXPECT_THAT(scene.last.events(), ElementsAre("FailedCreate Warning"));
+  EXPECT_EQ(scene.last.find(Verb::create, kinds::vmi), nullptr);
+}
+
+TEST(VmInstancetypes, AConflictSaysNothingOfARestart) {  // VMC-100a
+  constexpr string_view marked =
+      R"({"status":{"conditions":[{"type":"RestartRequired","status":"True","message":"m"}]}})";
+  for (const auto& [before, expected] : {std::pair<string_view, bool>{"{}", false}, {marked, true}}) {
+    Scene scene = scene_with_reference(merged(with_cores, before), current_label);
+    const std::string started =
+        merged(both, R"({"spec":{"instancetype":{"revisionName":"old"},"template":{"spec":{"hostname":"x"}}}})");
+    scene.started_as(started).vmi();
+    EXPECT_EQ(conditions_of(scene.status_after()).contains("RestartRequired=True/"), expected) << before;
+  }
+}
+
+struct UpgradeRow {
+  string_view id, labels, effects;
+};
+
+TEST(VmInstancetypes, RevisionsOfAnOlderLayoutAreMadeAnew) {
+  constexpr UpgradeRow rows[] = {
+      {"VMC-97 current", current_label, "create controllerrevisions, patch_status virtualmachines"},
+      {"VMC-97 older", R"({"instancetype.kubevirt.io/object-version":"v1alpha2"})",
+       "create controllerrevisions, patch_status virtualmachines, create controllerrevisions, "
+       "patch_status virtualmachines, remove controllerrevisions"},
+      {"VMC-97 oldest", "{}",
+       "create controllerrevisions, patch_status virtualmachines, create controllerrevisions, "
+       "patch_status virtualmachines, remove controllerrevisions"},
+  };
+  for (const UpgradeRow& row : rows) {
+    SCOPED_TRACE(row.id);
+    Scene scene = scene_with_reference(R"({"spec":{"runStrategy":"Halted"}})", row.labels);
+    const json::Value status = scene.status_after();
+    EXPECT_EQ(effects_text(scene.last), row.effects);
+    const Effect* removed = scene.last.find(Verb::remove, kinds::revision);
+    EXPECT_EQ(json::get_string_or(status.at("instancetypeRef").at("controllerRevisionRef"), "name"),
+              removed ? "a-small-v1beta1-it-uid-1" : "old");
+    if (!removed) continue;
+    EXPECT_EQ(removed->name, "old");
+    EXPECT_TRUE(removed->may_fail);
+    EXPECT_THAT(json::to_text(scene.last.pass.effects[3].document), HasSubstr(R"("op":"test")"));
+  }
 }
 
 TEST(VmInstancetypes, ANewChoiceMakesANewReference) {  // VMC-94a

@@ -1,6 +1,9 @@
 // What S12 to S18 do to a VM and its VMI: interfaces, hotplug, memory dump, annotations (spec vm-controller 11 to 13).
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
 #include "controllers/vm/hotplug.h"
 #include "controllers/vm/memory_dump.h"
 #include "controllers/vm/testing.h"
@@ -79,6 +82,41 @@ TEST(MachineSync, VolumesFollowTheTemplate) {
   EXPECT_EQ(hotplugged(vm_with(extra, extra_disk), vmi_with("", ""),
                        R"({"developerConfiguration":{"featureGates":["HotplugVolumes"]}})"),
             "//");
+}
+
+TEST(MachineSync, ListsThatAreTheSameAreNotWritten) {  // VMC-119
+  struct Row {
+    string_view what;
+    std::string vm, vmi;
+    std::set<std::string> patch;  // of the VMI
+  };
+  const std::string both = fmt::format("{},{}", fixed, extra),
+                    both_disks = fmt::format("{},{}", fixed_disk, extra_disk);
+  const Row rows[] = {
+      {"VMC-119 the same", vm_with(both, both_disks), vmi_with(both, both_disks), {}},
+      {"VMC-119 empty and absent", "{}", vmi_with("", ""), {}},
+      {"VMC-119 both",
+       vm_with(both, both_disks),
+       vmi_with(fixed, fixed_disk),
+       {"test /spec/volumes", "replace /spec/volumes", "test /spec/domain/devices/disks",
+        "replace /spec/domain/devices/disks"}},
+      {"VMC-119 from nothing",
+       vm_with(extra, extra_disk),
+       "{}",
+       {"test /spec/volumes", "add /spec/volumes", "test /spec/domain/devices/disks",
+        "add /spec/domain/devices/disks"}},
+  };
+  for (const Row& row : rows) {
+    Scene scene;
+    scene.vm(row.vm).vmi(row.vmi);
+    scene.pass();
+    std::set<std::string> operations;
+    for (const Effect& effect : scene.last.pass.effects)
+      if (effect.resource == kinds::vmi)
+        for (const json::Value& one : effect.document.get_array())
+          operations.insert(fmt::format("{} {}", json::get_string_or(one, "op"), json::get_string_or(one, "path")));
+    EXPECT_EQ(operations, row.patch) << row.what;
+  }
 }
 
 constexpr string_view gate = R"({"developerConfiguration":{"featureGates":["HotplugVolumes"]}})";
@@ -164,15 +202,61 @@ TEST(MachineSync, InterfacesFollowTheTemplate) {
 
 // --- annotations -----------------------------------------------------------------------------------------------------
 
+struct FollowRow {
+  string_view id;
+  string_view of_template, of_vm, of_vmi;  // annotations, in short
+  string_view expected;
+};
+
+// "evict=x" for the annotations that are followed.
+std::string annotations(string_view text) {
+  static constexpr std::pair<string_view, string_view> names[] = {
+      {"evict", "descheduler.alpha.kubernetes.io/evict"},
+      {"stay", "descheduler.alpha.kubernetes.io/prefer-no-eviction"},
+      {"skip", "kubevirt.io/skip-backup-hooks"},
+      {"other", "other"},
+  };
+  std::string members;
+  for (const auto& [word, name] : names)
+    if (const std::size_t at = text.find(word); at != string_view::npos)
+      members += fmt::format(R"({}"{}":"{}")", members.empty() ? "" : ",", name, text[at + word.size() + 1]);
+  return fmt::format("{{{}}}", members);
+}
+
 TEST(MachineSync, SomeAnnotationsReachTheVmi) {
-  Scene scene;
-  scene
-      .vm(R"({"metadata":{"annotations":{"kubevirt.io/skip-backup-hooks":"true"}},"spec":{"template":{"metadata":{"annotations":{"descheduler.alpha.kubernetes.io/evict":"true","other":"x"}}}}})")
-      .vmi(R"({"metadata":{"annotations":{"descheduler.alpha.kubernetes.io/prefer-no-eviction":"true"}}})");
-  scene.status_after();
-  EXPECT_EQ(
-      at_pointer(scene, kinds::vmi, "/metadata/annotations"),
-      R"({"kubevirt.io/vm-generation":"1","descheduler.alpha.kubernetes.io/evict":"true","kubevirt.io/skip-backup-hooks":"true"})");
+  constexpr FollowRow rows[] = {
+      {"VMC-125 added", "evict=1 stay=2", "", "", "evict=1 stay=2"},
+      {"VMC-125 changed", "evict=1", "", "evict=2", "evict=1"},
+      {"VMC-125 removed", "", "", "evict=2 stay=1", ""},
+      {"VMC-125 not from the VM", "", "evict=1", "", ""},
+      {"VMC-125 no others", "other=1", "", "", ""},
+      {"VMC-126 added", "", "skip=1", "", "skip=1"},
+      {"VMC-126 changed", "", "skip=1", "skip=2", "skip=1"},
+      {"VMC-126 removed", "", "", "skip=2", ""},
+      {"VMC-126 not from the template", "skip=1", "", "", ""},
+      {"VMC-125, VMC-126 together", "evict=1", "skip=1", "stay=1", "evict=1 skip=1"},
+      {"VMC-125 of others stay", "", "", "other=1", "other=1"},
+  };
+  for (const FollowRow& row : rows) {
+    SCOPED_TRACE(row.id);
+    const std::string vm =
+        fmt::format(R"({{"metadata":{{"annotations":{}}},"spec":{{"template":{{"metadata":{{"annotations":{}}}}}}}}})",
+                    annotations(row.of_vm), annotations(row.of_template));
+    const std::string vmi = fmt::format(R"({{"metadata":{{"annotations":{}}}}})", annotations(row.of_vmi));
+    Scene scene;
+    scene.vm(vm).vmi(vmi);
+    scene.pass();
+    EXPECT_LE(std::ranges::count(scene.last.pass.effects, kinds::vmi, &Effect::resource), 1);
+    scene.after(kinds::vmi, "");
+    Scene expected;
+    expected.vmi(fmt::format(R"({{"metadata":{{"annotations":{}}}}})", annotations(row.expected)));
+    EXPECT_EQ(parsed(at_pointer(scene, kinds::vmi, "/metadata/annotations")).root(),
+              parsed(at_pointer(expected, kinds::vmi, "/metadata/annotations")).root());
+    Scene leaving;
+    leaving.vm(vm).vmi(merged(vmi, R"({"metadata":{"deletionTimestamp":"2026-01-02T03:04:05Z"}})"));
+    leaving.pass();
+    EXPECT_EQ(leaving.last.find(Verb::patch, kinds::vmi), nullptr);
+  }
 }
 
 TEST(MachineSync, ThePciLayoutIsKept) {  // VMC-124

@@ -1,5 +1,6 @@
 #include "controllers/vm/restart_required.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "controllers/vm/testing.h"
@@ -88,30 +89,57 @@ TEST(RestartRequired, NetworksThatNeedIt) {
   }
 }
 
-// The VM has become generation 2 by this change of its spec.
-std::string restart_after(string_view change, string_view configuration = "{}") {
+// The VM was started as `started`, and has become generation 2 by this change of its spec.
+std::string restart_after(string_view change, string_view configuration, string_view started = "{}") {
   Scene scene;
-  scene.configure(configuration).started_as().vmi().vm(testing::merged(change, R"({"metadata":{"generation":2}})"));
+  scene.configure(configuration)
+      .started_as(started)
+      .vmi()
+      .vm(testing::merged(change, R"({"metadata":{"generation":2}})"));
   const std::string conditions = conditions_of(scene.status_after());
   return conditions.contains("RestartRequired=True/") ? "needed" : "";
 }
 
-TEST(RestartRequired, ComparesTheTemplate) {
-  constexpr string_view stage = R"({"vmRolloutStrategy":"Stage"})";
-  const auto of_template = [](string_view spec) {
-    return fmt::format(R"({{"spec":{{"template":{{"spec":{}}}}}}})", spec);
+std::string of_template(string_view spec) { return fmt::format(R"({{"spec":{{"template":{{"spec":{}}}}}}})", spec); }
+
+struct CompareRow {
+  string_view id;
+  std::string change;
+  string_view needed;  // with rollout LiveUpdate
+  string_view staged;  // with rollout Stage
+  std::string started = "{}";
+};
+
+std::vector<CompareRow> compare_rows() {
+  const std::string disk = R"({"name":"h","disk":{"bus":"scsi"}})";
+  const std::string nic = R"("domain":{"devices":{"interfaces":[{"name":"a","bridge":{}}]}})";
+  const std::string net = R"("networks":[{"name":"a","multus":{"networkName":"x"}}])";
+  const std::string no_uuid = of_template(R"({"domain":{"firmware":{"uuid":null}}})");
+  return {
+      {"VMC-100b", of_template(fmt::format(R"({{"volumes":[{}]}})", hotplugged)), "", ""},
+      {"VMC-100b", of_template(fmt::format(R"({{"volumes":[{}]}})", permanent)), "needed", "needed"},
+      {"VMC-100c", of_template(machine(hotplugged, disk)), "", ""},
+      {"VMC-100c", of_template(machine("", disk)), "needed", "needed"},
+      {"VMC-100d", of_template(R"({"nodeSelector":{"a":"b"}})"), "", "needed"},
+      {"VMC-100d", of_template(R"({"tolerations":[{"key":"a"}]})"), "", "needed"},
+      {"VMC-100d", of_template(R"({"affinity":{"nodeAffinity":{}}})"), "", "needed"},
+      {"VMC-100e", of_template(fmt::format("{{{},{}}}", nic, net)), "", ""},
+      {"VMC-100e", of_template(R"({"networks":[{"name":"a","pod":{}}]})"), "needed", "needed"},
+      {"VMC-100f", "{}", "", "", no_uuid},
+      {"VMC-100f", of_template(R"({"domain":{"firmware":{"uuid":"other"}}})"), "needed", "needed"},
+      {"VMC-100g", of_template(R"({"hostname":"x"})"), "needed", "needed"},
+      {"VMC-100h", "{}", "", ""},
+      {"VMC-100h", R"({"spec":{"runStrategy":"Manual"}})", "", ""},
+      {"VMC-100h", R"({"spec":{"template":{"metadata":{"labels":{"a":"b"}}}}})", "", ""},
   };
-  EXPECT_EQ(restart_after(of_template(R"({"hostname":"x"})")), "needed");  // VMC-100g
-  EXPECT_EQ(restart_after(of_template("{}")), "");                         // VMC-100h
-  EXPECT_EQ(restart_after(R"({"spec":{"runStrategy":"Manual"}})"), "");
-  EXPECT_EQ(restart_after(R"({"spec":{"template":{"metadata":{"labels":{"a":"b"}}}}})"), "");
-  EXPECT_EQ(restart_after(of_template(R"({"nodeSelector":{"a":"b"}})")), "");  // VMC-100d
-  EXPECT_EQ(restart_after(of_template(R"({"nodeSelector":{"a":"b"}})"), stage), "needed");
-  EXPECT_EQ(
-      restart_after(
-          of_template(R"({"volumes":[{"name":"h","persistentVolumeClaim":{"claimName":"x","hotpluggable":true}}]})"),
-          stage),
-      "");
+}
+
+TEST(RestartRequired, ComparesTheTemplate) {
+  for (const CompareRow& row : compare_rows()) {
+    SCOPED_TRACE(fmt::format("{} {}", row.id, row.change));
+    EXPECT_EQ(restart_after(row.change, "{}", row.started), row.needed);
+    EXPECT_EQ(restart_after(row.change, R"({"vmRolloutStrategy":"Stage"})", row.started), row.staged);
+  }
 }
 
 TEST(RestartRequired, GoesWhenTheChangeIsUndone) {
@@ -129,10 +157,35 @@ TEST(RestartRequired, AnEqualMarkKeepsItsTime) {  // spec vm-controller Q-03
   EXPECT_EQ(json::get_string_or(status.at("conditions").at(0), "lastTransitionTime"), "2025-01-01T00:00:00Z");
 }
 
-TEST(RestartRequired, WithoutAStartNothingIsSaid) {
-  Scene scene;
-  scene.vmi().vm(R"({"metadata":{"generation":2},"spec":{"template":{"spec":{"hostname":"x"}}}})");
-  EXPECT_EQ(conditions_of(scene.status_after()), "Ready=True/");
+// VMC-74: which revision is the last start. The VM has host name "x" now; what it was started as decides.
+TEST(RestartRequired, TheLastStartCounts) {
+  constexpr string_view here = R"({"spec":{"template":{"spec":{"hostname":"x"}}}})";
+  constexpr string_view unreadable =
+      R"({"metadata":{"name":"revision-start-vm-vm-uid-4","namespace":"n","ownerReferences":[{"kind":"VirtualMachine","uid":"vm-uid"}]},"revision":4,"data":{"spec":{"template":"x"}}})";
+  constexpr string_view of_another =
+      R"({"metadata":{"name":"revision-start-vm-vm-uid-11","namespace":"n","ownerReferences":[{"kind":"VirtualMachine","uid":"other"}]},"revision":11,"data":{"spec":{}}})";
+  struct Row {
+    string_view what;
+    std::vector<std::pair<string_view, int>> starts;
+    std::vector<string_view> others;
+    string_view needed;
+  };
+  const Row rows[] = {
+      {"VMC-74 none", {}, {}, ""},
+      {"VMC-74 one", {{"{}", 1}}, {}, "needed"},
+      {"VMC-74 the highest number, not the last name", {{"{}", 9}, {here, 10}}, {}, ""},
+      {"VMC-74 the highest number, not the last name", {{here, 9}, {"{}", 10}}, {}, "needed"},
+      {"VMC-74 of this VM", {{here, 10}}, {of_another}, ""},
+      {"VMC-74 unreadable", {{"{}", 1}}, {unreadable}, ""},
+  };
+  for (const Row& row : rows) {
+    Scene scene;
+    for (const auto& [vm, number] : row.starts) scene.started_as(vm, number);
+    for (const string_view other : row.others) scene.put(kinds::revision, other);
+    scene.vmi().vm(testing::merged(here, R"({"metadata":{"generation":12}})"));
+    const std::string conditions = conditions_of(scene.status_after());
+    EXPECT_EQ(conditions, row.needed.empty() ? "Ready=True/" : "RestartRequired=True/ Ready=True/") << row.what;
+  }
 }
 
 }  // namespace

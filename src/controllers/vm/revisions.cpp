@@ -55,13 +55,23 @@ const Object* revision_of(const World& world, const Object& vmi) {
   return name.empty() ? nullptr : world.get(kinds::revision, metadata_text(vmi, "namespace"), name);
 }
 
-}  // namespace
-
-Value spec_of_revision(const Object& revision, const json::StoragePtr& storage) {
+Value held_spec(const Object& revision, const json::StoragePtr& storage) {
   const Value* spec = value_at(&revision, {"data", "spec"});
   Value vm(boost::json::object_kind, storage);
   if (spec) vm.get_object()["spec"] = *spec;
-  (void)api::canonicalize(vm, *api::find_kind("kubevirt.io", "", "VirtualMachine")->type);
+  return vm;
+}
+
+// False when it is no VM's: then it is as canonical as it can be.
+bool make_canonical(Value& vm) {
+  return api::canonicalize(vm, *api::find_kind("kubevirt.io", "", "VirtualMachine")->type).has_value();
+}
+
+}  // namespace
+
+Value spec_of_revision(const Object& revision, const json::StoragePtr& storage) {
+  Value vm = held_spec(revision, storage);
+  (void)make_canonical(vm);
   return vm;
 }
 
@@ -112,7 +122,10 @@ std::optional<Value> last_start(const Work& work) {
     highest = number;
     last = revision;
   }
-  return last ? std::optional(spec_of_revision(*last, work.storage())) : std::nullopt;
+  if (!last) return std::nullopt;
+  Value vm = held_spec(*last, work.storage());
+  if (!make_canonical(vm)) return std::nullopt;
+  return vm;
 }
 
 void bump_generation(Work& work) {

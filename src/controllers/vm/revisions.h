@@ -14,7 +14,7 @@ Value spec_of_revision(const Object& revision, const json::StoragePtr& storage);
 std::string start_revision_name(const Object& vm);
 // VMC-71: has the revision of the present generation made and older ones deleted; the name of it.
 std::string store_start_revision(Work& work);
-// VMC-74: {"spec": ...} of the last start, in canonical form; nothing when there is none.
+// VMC-74: {"spec": ...} of the last start, in canonical form; nothing when there is none, or none that can be read.
 std::optional<Value> last_start(const Work& work);
 // VMC-76: the VMI shows the VM's generation when only what is outside of the template changed.
 void bump_generation(Work& work);

@@ -81,6 +81,20 @@ TEST(VmRun, StrategyOfAVm) {
   EXPECT_EQ(of(R"({"running":false,"runStrategy":"Manual"})"), "both");
 }
 
+TEST(VmRun, SecondsThatAreLeft) {  // VMC-52
+  const auto left = [](string_view status_text, std::chrono::milliseconds later = {}) {
+    const auto status = parsed(status_text);
+    return back_off_left(status.root().if_object(), test_now + later).count();
+  };
+  EXPECT_EQ(left("null"), 0);
+  EXPECT_EQ(left("{}"), 0);
+  EXPECT_EQ(left(waiting), 10);
+  EXPECT_EQ(left(waiting, std::chrono::milliseconds(9999)), 1);  // in whole seconds of the clock
+  EXPECT_EQ(left(waiting, std::chrono::milliseconds(10000)), 0);
+  EXPECT_EQ(left(waiting, std::chrono::milliseconds(60000)), 0);  // not below
+  EXPECT_EQ(left(R"({"startFailure":{"retryAfterTimestamp":"soon"}})"), 0);
+}
+
 TEST(VmRun, WaitsLongerAfterEachFailure) {
   const std::int64_t bounds[][3] = {{0, 10, 15},   {1, 10, 15},   {2, 40, 60},   {3, 90, 135},
                                     {4, 160, 240}, {5, 250, 300}, {6, 300, 300}, {1000000, 300, 300}};

@@ -5,7 +5,7 @@
 namespace vg::controllers::vm {
 namespace {
 
-// spec vm-controller 19
+// VMC-53, spec vm-controller 19
 TEST(StableUuid, IsThatOfUpstream) {
   EXPECT_EQ(stable_firmware_uuid("testvmi"), "f8918e71-270a-598e-a2a4-1afac39e1394");
   EXPECT_EQ(stable_firmware_uuid("testvm1"), "cfb867c9-fa3a-51f5-b0f5-485fd556fd68");

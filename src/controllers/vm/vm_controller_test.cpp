@@ -218,23 +218,35 @@ TEST(VmController, AFinishedVmiIsLetGo) {  // VMC-19
 
 // --- whose it is -----------------------------------------------------------------------------------------------------
 
-TEST(VmController, AdoptsWhatNobodyOwns) {  // VMC-11
-  Scene scene;
-  scene.vm(R"({"spec":{"runStrategy":"Manual"}})").vmi(R"({"metadata":{"ownerReferences":null}})");
-  EXPECT_EQ(printable(scene.status_after()), "Running");
-  EXPECT_EQ(effects_text(scene.last), "patch virtualmachineinstances");
-}
+struct ClaimRow {
+  string_view id, vmi;
+  string_view printable, effects;
+};
 
-TEST(VmController, LeavesWhatIsOfOthers) {  // VMC-12
-  Scene scene;
-  scene.vm(R"({"spec":{"runStrategy":"Manual"}})")
-      .vmi(
-          R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"x","uid":"y","controller":true}]}})");
-  EXPECT_EQ(printable(scene.status_after()), "Stopped");
-  Scene dying;
-  dying.vm(R"({"spec":{"runStrategy":"Manual"}})")
-      .vmi(R"({"metadata":{"ownerReferences":null,"deletionTimestamp":"2026-01-02T03:04:05Z"}})");
-  EXPECT_EQ(printable(dying.status_after()), "Stopped");
+TEST(VmController, WhoseTheVmiIs) {
+  constexpr string_view write = "patch_status virtualmachines";
+  constexpr ClaimRow rows[] = {
+      {"VMC-10", "{}", "Running", write},
+      {"VMC-10 while it is deleted", R"({"metadata":{"deletionTimestamp":"2026-01-02T03:04:05Z"}})", "Stopping", write},
+      {"VMC-11", R"({"metadata":{"ownerReferences":null}})", "Running", "patch virtualmachineinstances"},
+      {"VMC-12",
+       R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"x","uid":"y","controller":true}]}})",
+       "Stopped", write},
+      {"VMC-12 a VM of the same name",
+       R"({"metadata":{"ownerReferences":[{"apiVersion":"kubevirt.io/v1","kind":"VirtualMachine","name":"a","uid":"before","controller":true}]}})",
+       "Stopped", write},
+      {"VMC-12 while it is deleted",
+       R"({"metadata":{"ownerReferences":null,"deletionTimestamp":"2026-01-02T03:04:05Z"}})", "Stopped", write},
+  };
+  for (const ClaimRow& row : rows) {
+    SCOPED_TRACE(row.id);
+    Scene scene;
+    scene.vm(R"({"spec":{"runStrategy":"Manual"}})").vmi(row.vmi);
+    const json::Value status = scene.status_after();
+    EXPECT_EQ(printable(status), row.printable);
+    EXPECT_EQ(json::get_bool_or(status, "created", false), row.printable != "Stopped");
+    EXPECT_EQ(effects_text(scene.last), row.effects);
+  }
 }
 
 constexpr string_view deleted = R"({"metadata":{"deletionTimestamp":"2026-01-02T03:04:05Z"}})";
@@ -360,6 +372,36 @@ TEST(VmController, WaitsForDataVolumes) {
     const auto events = scene.last.events();
     EXPECT_EQ(events.empty() ? "" : events.front(), row.events) << row.id;
   }
+}
+
+TEST(VmController, ADataVolumeThatIsRefusedIsTold) {  // VMC-88
+  Scene scene;
+  scene.vm(with_template);
+  const TestPass& first = scene.pass();
+  const Effect* made = first.find(Verb::create, kinds::data_volume);
+  ASSERT_TRUE(made && made->if_failed);
+  EXPECT_EQ(made->if_failed->reason, "FailedDataVolumeCreate");
+  EXPECT_EQ(made->if_failed->type, EventType::warning);
+  EXPECT_TRUE(made->already_done_is_fine);
+  const TestPass ending = finish(vm_controller(), scene.world, {.ns = "n", .name = "a"}, first,
+                                 {.error = SoftError{.reason = made->soft_reason, .message = "no"}, .done = 0});
+  EXPECT_THAT(json::to_text(ending.find(Verb::patch_status, kinds::vm)->document),
+              HasSubstr(R"("reason":"FailedCreate")"));
+}
+
+TEST(VmController, WhoMustBeAllowedToClone) {  // VMC-87
+  const auto cloner = [](string_view machine) {
+    Scene scene;
+    scene.vm(merged(with_template, fmt::format(R"({{"spec":{{"template":{{"spec":{}}}}}}})", machine)));
+    scene.pass();
+    const Effect* made = scene.last.find(Verb::create, kinds::data_volume);
+    EXPECT_TRUE(made && made->if_not_allowed && made->if_not_allowed->reason == "UnauthorizedDataVolumeCreate");
+    return made ? made->cloner : "no such effect";
+  };
+  constexpr string_view volume = R"({"name":"t","serviceAccount":{"serviceAccountName":"of-volume"}})";
+  EXPECT_EQ(cloner("{}"), "default");
+  EXPECT_EQ(cloner(fmt::format(R"({{"volumes":[{{"name":"x","emptyDisk":{{}}}},{}]}})", volume)), "of-volume");
+  EXPECT_EQ(cloner(fmt::format(R"({{"serviceAccountName":"of-vm","volumes":[{}]}})", volume)), "of-vm");
 }
 
 TEST(VmController, AdoptsDataVolumes) {  // VMC-13

@@ -190,13 +190,12 @@ void migrate(Work& work, const std::vector<Moved>& moved) {
 void update_volumes(Work& work) {
   const Object& vm = work.vm_object();
   const std::vector<Moved> moved = moved_volumes(vm, *work.stored_vmi);
-  if (moved.empty()) return;  // VMC-105d
   if (handle_running_change(work, moved)) return;
   const string_view strategy = json::get_string_or(*spec_of(vm), "updateVolumesStrategy");
   if (strategy.empty() || strategy == "Replacement") return;  // VMC-105c
   if (strategy != "Migration")
     return work.fail(part, fmt::format("spec.updateVolumesStrategy \"{}\" is not supported", strategy));
-  migrate(work, moved);
+  if (!moved.empty()) migrate(work, moved);  // VMC-105d
 }
 
 void update_volume_migration(Object& status, const Object& vm, const Object* vmi) {

@@ -64,6 +64,27 @@ TEST(VolumesUpdate, OnlyWithTheStrategy) {  // VMC-105c
   EXPECT_EQ(vmi_at(scene, "/status/migratedVolumes"), "");
 }
 
+TEST(VolumesUpdate, NothingChangedIsNothingToDo) {  // VMC-105d
+  Scene scene = scene_of(
+      vm_with("src"),
+      vmi_with(
+          "src",
+          R"({"status":{"conditions":[{"type":"Ready","status":"True"},{"type":"VolumesChange","status":"False"},{"type":"StorageLiveMigratable","status":"False"}]}})"));
+  const json::Value status = scene.status_after();
+  EXPECT_FALSE(conditions_of(status).contains("RestartRequired"));
+  EXPECT_FALSE(json::find(status, "volumeUpdateState"));
+  EXPECT_EQ(scene.last.find(Verb::patch, kinds::vmi) ? vmi_at(scene, "/status/migratedVolumes") : "", "");
+  EXPECT_TRUE(vmi_at(scene, "/status/conditions").contains("VolumesChange"));
+}
+
+TEST(VolumesUpdate, AnUnknownStrategyIsAnError) {  // VMC-105c, before VMC-105d
+  for (const string_view claim_now : {"src", "dst"}) {
+    Scene scene = scene_of(vm_with(claim_now), vmi_with("src"));
+    scene.vm(vm_with("src", "Other"));
+    EXPECT_TRUE(conditions_of(scene.status_after()).contains("Failure=True/VolumesUpdateError")) << claim_now;
+  }
+}
+
 TEST(VolumesUpdate, WaitsForTheDestination) {  // VMC-105e
   Scene scene = scene_of(vm_with("dst"), vmi_with("src"), false);
   EXPECT_TRUE(conditions_of(scene.status_after()).contains("VolumesChange=False/"));

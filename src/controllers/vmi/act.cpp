@@ -158,14 +158,13 @@ void act(Draft& draft) {
     });
     return;
   }
-  if (draft.was_final()) return;  // VMI-A02
   const auto has_no_node = [](const Placement& placement) { return placement.node.empty(); };
-  if (!draft.is_unprocessed() && std::ranges::none_of(draft.placements, has_no_node)) return;  // the agent's turn
+  // VMI-A02, VMI-A06: none is made for what had one; and the agent's turn.
+  if (!draft.is_unprocessed() && std::ranges::none_of(draft.placements, has_no_node)) return;
   const bool ready = volumes_are_ready(draft);
   if (draft.error) return tell_missing_claim(draft);  // VMI-A03, A04
   if (waits_for_sender(draft)) return;                // VMI-A05
   if (draft.placements.empty()) {
-    if (!draft.is_unprocessed()) return;  // VMI-A06
     add_topology_hints(draft);
     if (!frequency_is_known(draft) || !ready || !may_be_placed(draft)) return;  // VMI-A07..A12
     make_placement(draft);

@@ -49,7 +49,7 @@ void show_placements(Draft& draft) {
   draft.status()["activePods"] = std::move(active);
 }
 
-// VMI-U03, RDY-01..05, by the phase that the VMI has now.
+// VMI-U03, RDY-01..04, by the phase that the VMI has now.
 Condition ready_condition(const Draft& draft, std::string_view now) {
   Condition ready{.type = "Ready", .status = "False", .last_probe = now, .last_transition = now};
   if (!draft.current()) {
