@@ -56,8 +56,10 @@ View at(View from, std::initializer_list<std::string_view> path) {
 bool binding_moves(const Checked& checked, const Value& interface) {
   const View one(&interface);
   if (one.has("masquerade") || one.has("passtBinding")) return true;
-  if (one.has("bridge"))
-    return !controllers::annotation_of(checked.vmi, "kubevirt.io/allow-pod-bridge-network-live-migration").empty();
+  if (one.has("bridge")) {  // whatever the annotation says
+    const View metadata(json::find(checked.vmi, "metadata"));
+    return View(metadata.get("annotations")).has("kubevirt.io/allow-pod-bridge-network-live-migration");
+  }
   const std::string_view plugin = json::as_string(View(one.get("binding")).get("name")).value_or("");
   return !plugin.empty() && at(View(&checked.config.configuration()), {"network", "binding", plugin}).has("migration");
 }
@@ -80,10 +82,16 @@ bool model_is_unknown(const Checked& checked) {
   return label == checked.node.labels.end() || !label->first.starts_with(prefix);
 }
 
+bool gpu_moves(const Checked& checked, const Value& gpu) {
+  const View permitted(json::find(checked.config.configuration(), "permittedHostDevices"));
+  return checked.config.enabled(config::Gate::vgpu_live_migration) &&
+         entry(list(permitted, "mediatedDevices"), "resourceName", json::get_string_or(gpu, "deviceName"));
+}
+
 bool devices_stay(const Checked& checked) {
-  const std::size_t gpus = list(checked.devices, "gpus").size();
-  return !list(checked.devices, "hostDevices").empty() || gpus > 1 ||
-         (gpus == 1 && !checked.config.enabled(config::Gate::vgpu_live_migration));
+  const Array& gpus = list(checked.devices, "gpus");
+  return !list(checked.devices, "hostDevices").empty() || gpus.size() > 1 ||
+         (gpus.size() == 1 && !gpu_moves(checked, gpus.front()));
 }
 
 View security(const Checked& checked) { return View(checked.domain.get("launchSecurity")); }
@@ -91,6 +99,11 @@ bool is_sev(const Checked& checked) { return security(checked).has("sev") || sec
 bool is_tdx(const Checked& checked) { return security(checked).has("tdx"); }
 bool is_secure_execution(const Checked& checked) {
   return security(checked) && json::as_string(checked.spec.get("architecture")) == "s390x";
+}
+bool is_reserved(const Checked& checked) {
+  return std::ranges::any_of(list(checked.devices, "disks"), [](const Value& disk) {
+    return json::as_bool(View(json::find(disk, "lun")).get("reservation")).value_or(false);
+  });
 }
 bool has_no_frequency(const Checked& checked) {
   return controllers::tsc_need(checked.vmi) == controllers::TscNeed::for_migration &&
@@ -112,10 +125,14 @@ bool tpm_stays(const Checked& checked) {
 
 enum class Effect : std::uint8_t { none, copied, stays };
 
-bool is_shared(const Checked& checked, std::string_view volume) {
+// What is known of the claim behind a volume; null when there is none.
+View claim_of(const Checked& checked, std::string_view volume) {
   const Value* shown = entry(list(checked.status, "volumeStatus"), "name", volume);
-  const View info(shown ? json::find(*shown, "persistentVolumeClaimInfo") : nullptr);
-  return std::ranges::any_of(list(info, "accessModes"),
+  return View(shown ? json::find(*shown, "persistentVolumeClaimInfo") : nullptr);
+}
+
+bool is_shared(const View& claim) {
+  return std::ranges::any_of(list(claim, "accessModes"),
                              [](const Value& mode) { return json::as_string(&mode) == "ReadWriteMany"; });
 }
 
@@ -133,10 +150,13 @@ Effect effect_of(const Checked& checked, const Value& volume) {
   const std::string_view name = json::get_string_or(volume, "name");
   const View one(&volume);
   if (is_migrated(checked, name)) return Effect::none;
+  const View claim = claim_of(checked, name);
   if (one.has("persistentVolumeClaim") || one.has("dataVolume"))
-    return is_shared(checked, name) ? Effect::none : Effect::stays;  // LM-20
-  if (const View host(one.get("hostDisk")); host)                    // LM-21
-    return is_shared(checked, name) || json::as_bool(host.get("shared")).value_or(false) ? Effect::none : Effect::stays;
+    return is_shared(claim) ? Effect::none : Effect::stays;  // LM-20
+  if (const View host(one.get("hostDisk")); host) {          // LM-21
+    const bool shared = claim ? is_shared(claim) : json::as_bool(host.get("shared")).value_or(false);
+    return shared ? Effect::none : Effect::stays;
+  }
   if (entry(list(checked.devices, "filesystems"), "name", name)) return Effect::none;  // LM-22
   return is_read_only_cdrom(checked, name) ? Effect::none : Effect::copied;            // LM-23, LM-24
 }
@@ -153,6 +173,7 @@ struct Row {
   std::string_view message;
   bool (*applies)(const Checked& checked);
   bool keeps_volumes = true;  // it also keeps volumes from being moved
+  bool keeps_guest = true;    // it keeps the guest from being moved
 };
 
 // In this order. The second reason is spelt as upstream spells it (spec vmi-lifecycle Q4).
@@ -163,6 +184,8 @@ constexpr Row rows[] = {
     {"LM-04", "SEVNotLiveMigratable", "the memory of the VMI is encrypted", is_sev},
     {"LM-04", "TDXNotLiveMigratable", "the memory of the VMI is encrypted", is_tdx},
     {"LM-05", "SecureExecutionNotLiveMigratable", "the VMI runs in secure execution", is_secure_execution, false},
+    {"spec vmi-lifecycle 3.7", "PersistentReservationNotLiveMigratable", "a LUN of the VMI is reserved for its node",
+     is_reserved, true, false},
     {"LM-06", "NoTSCFrequencyNotLiveMigratable", "no TSC frequency is known for the VMI", has_no_frequency},
     {"LM-07", "HypervPassthroughNotLiveMigratable", "the VMI has every Hyper-V feature of its node",
      passes_hyperv_through},
@@ -181,7 +204,7 @@ Migratable judge_migration(const json::Object& vmi, const controllers::NodeInfo&
   Migratable verdict;
   for (const Row& row : rows) {
     if (!row.applies(checked)) continue;
-    if (verdict.reason.empty()) {
+    if (row.keeps_guest && verdict.reason.empty()) {
       verdict.reason = row.reason;
       verdict.message = row.message;
     }

@@ -10,6 +10,8 @@
 #include "base/names.h"
 #include "base/quantity.h"
 #include "controllers/common/conditions.h"
+#include "controllers/common/observed.h"
+#include "controllers/common/owners.h"
 #include "controllers/common/patch.h"
 #include "controllers/copies/names.h"
 #include "json/access.h"
@@ -24,6 +26,9 @@ using std::string_view;
 using Labels = std::map<std::string, std::string, std::less<>>;
 
 constexpr string_view heartbeat_annotation = "kubevirt.io/heartbeat";
+constexpr string_view schedulable_label = "kubevirt.io/schedulable";
+constexpr string_view ksm_annotation = "kubevirt.io/ksm-handler-managed";
+constexpr string_view skip_annotation = "node-labeller.kubevirt.io/skip-node";
 constexpr string_view emulation_annotation = "node.virtgate.io/emulation";
 constexpr string_view no_vsock_annotation = "node.virtgate.io/no-vsock";
 constexpr string_view no_cgroups_annotation = "node.virtgate.io/no-cgroups";
@@ -57,8 +62,8 @@ Labels labels_of(const NodeFacts& facts) {
                 {"node-role.kubernetes.io/worker", ""},
                 {"cpumanager", "false"},  // NODE-03
                 {"kubevirt.io/cpumanager", "false"},
-                {"kubevirt.io/ksm-enabled", "false"},                                   // NODE-04
-                {"kubevirt.io/schedulable", facts.is_schedulable ? "true" : "false"}};  // NODE-01
+                {"kubevirt.io/ksm-enabled", "false"},                                        // NODE-04
+                {std::string(schedulable_label), facts.is_schedulable ? "true" : "false"}};  // NODE-01
   add(labels, own_prefixes[0], host.cpu_features);
   add(labels, own_prefixes[1], without_obsolete(host.cpu_models, facts.config));
   add(labels, own_prefixes[2],
@@ -97,7 +102,10 @@ Value ready_condition(const NodeFacts& facts, string_view now, const json::Stora
 }
 
 Object annotations_of(const NodeFacts& facts, string_view now, const json::StoragePtr& storage) {
-  Object annotations({{heartbeat_annotation, now}, {pod_network_annotation, "slirp"}}, storage);
+  Object annotations({{heartbeat_annotation, now},
+                      {ksm_annotation, "false"},  // NODE-04
+                      {pod_network_annotation, "slirp"}},
+                     storage);
   annotations[controllers::copies::copies_disks_annotation] = "true";
   if (!facts.host.why_no_vsock.empty()) annotations[no_vsock_annotation] = facts.host.why_no_vsock;
   if (!facts.host.kvm) annotations[emulation_annotation] = facts.host.why_no_kvm;
@@ -130,10 +138,30 @@ Object status_of(const NodeFacts& facts, string_view now, const json::StoragePtr
                 storage);
 }
 
+bool is_labellers(string_view label) {
+  return std::ranges::any_of(own_prefixes, [&](string_view prefix) { return label.starts_with(prefix); });
+}
+
 bool is_own(string_view map, string_view name) {
   if (map == "annotations")
     return name == emulation_annotation || name == no_vsock_annotation || name == no_cgroups_annotation;
-  return std::ranges::any_of(own_prefixes, [&](string_view prefix) { return name.starts_with(prefix); });
+  return is_labellers(name);
+}
+
+// NODE-06: the labels that the node has already, in place of those that would be right.
+void leave_labels(Labels& wanted, const Object& stored) {
+  std::erase_if(wanted, [](const auto& label) { return is_labellers(label.first); });
+  const Object* metadata = json::get_object(stored, "metadata");
+  const Object* old = metadata ? json::get_object(*metadata, "labels") : nullptr;
+  if (!old) return;
+  for (const auto& member : *old)
+    if (is_labellers(member.key())) wanted.emplace(member.key(), json::as_string(&member.value()).value_or(""));
+}
+
+bool is_skipped(const Object& stored) {
+  const Object* metadata = json::get_object(stored, "metadata");
+  const Object* annotations = metadata ? json::get_object(*metadata, "annotations") : nullptr;
+  return annotations && json::find(*annotations, skip_annotation);
 }
 
 // The members of a map of the metadata as they should be: ours over those that are there.
@@ -180,7 +208,9 @@ NodePatches node_patches(const Object& stored, const NodeFacts& facts, controlle
                          const json::StoragePtr& storage) {
   const std::string time = controllers::time_text(now);
   json::PatchBuilder object(storage), status(storage);
-  patch_map(object, stored, "labels", labels_of(facts));
+  Labels labels = labels_of(facts);
+  if (is_skipped(stored)) leave_labels(labels, stored);
+  patch_map(object, stored, "labels", labels);
   Labels annotations;
   for (const auto& member : annotations_of(facts, time, storage))
     annotations.emplace(member.key(), member.value().get_string());
@@ -195,6 +225,13 @@ NodePatches node_patches(const Object& stored, const NodeFacts& facts, controlle
       status.add(controllers::patch_path("/status", {member.key()}), member.value());
   }
   return {.object = object.take(), .status = status.take()};
+}
+
+json::Array away_patch(const Object& stored, const json::StoragePtr& storage) {
+  json::PatchBuilder patch(storage);
+  if (controllers::label_of(stored, schedulable_label) != "false")
+    controllers::set_metadata_entries(patch, stored, "labels", {{schedulable_label, "false"}});
+  return patch.take();
 }
 
 }  // namespace vg::guests

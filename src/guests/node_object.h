@@ -33,4 +33,7 @@ struct NodePatches {
 NodePatches node_patches(const json::Object& stored, const NodeFacts& facts, controllers::Time now,
                          const json::StoragePtr& storage);
 
+// NODE-01: of a node that can start nothing now; empty when it says so already.
+json::Array away_patch(const json::Object& stored, const json::StoragePtr& storage);
+
 }  // namespace vg::guests

@@ -83,9 +83,10 @@ class GuestTest : public testing::Test {
   TestWorld world_;
 };
 
-TEST_F(GuestTest, BootTakesItsTimeAndThenAllIsShown) {
+TEST_F(GuestTest, BootTakesItsTimeAndThenAllIsShown) {  // VMI-F01
   const TestPass first = pass();
   EXPECT_THAT(first.pass.effects, IsEmpty());
+  EXPECT_EQ(phase(), "Scheduled");
   EXPECT_EQ(first.pass.again, milliseconds(1000));
   const TestPass second = pass(test_now + seconds(1), true);
   EXPECT_EQ(phase(), "Running");
@@ -142,7 +143,7 @@ struct StopCase {
   std::vector<std::string> events;
 };
 
-// spec vmi-lifecycle 4.1: STP-01 to STP-08.
+// VMI-D03, and spec vmi-lifecycle 4.1: STP-01 to STP-08.
 TEST_F(GuestTest, Stops) {
   const StopCase cases[] = {
       {"obeys", "{}", milliseconds(1000), "Succeeded", {"Deleted Normal", "Stopped Normal"}},
@@ -194,21 +195,42 @@ TEST_F(GuestTest, Stops) {
   }
 }
 
+struct OrderRow {
+  std::string_view id, order;
+  std::string_view phase;
+  std::vector<std::string> events;
+  std::string_view agent = "";  // the condition AgentConnected afterwards
+  std::string_view patch = "{}";
+};
+
 TEST_F(GuestTest, Orders) {
-  const std::tuple<std::string_view, std::string_view, std::string_view> cases[] = {
-      {"crash", "Failed", "Stopped Warning"},
-      {"panic", "Failed", "GuestPanicked Warning"},
-      {"poweroff", "Succeeded", "Stopped Normal"},
-      {"io-error", "Running", "IOerror Warning"},
-      {"nonsense", "Running", "UnknownOrder Warning"}};
-  for (const auto& [order, expected, event] : cases) {
-    SCOPED_TRACE(order);
+  const std::vector<std::string> stopped = {"Deleted Normal", "Stopped Normal"};
+  const std::vector<std::string> crashed = {"Deleted Normal", "Stopped Warning"};
+  const OrderRow rows[] = {
+      {"STP-20", "poweroff", "Succeeded", stopped},
+      {"STP-21", "reboot", "Running", {}},
+      {"STP-21", "reboot", "Running", {}, "", R"({"spec":{"domain":{"rebootPolicy":"Reboot"}}})"},
+      {"STP-22", "reboot", "Succeeded", stopped, "", R"({"spec":{"domain":{"rebootPolicy":"Terminate"}}})"},
+      {"STP-23", "panic", "Failed", {"GuestPanicked Warning", "Deleted Normal", "Stopped Warning"}},
+      {"STP-24", "crash", "Failed", crashed},
+      {"", "io-error", "Running", {"IOerror Warning"}, "True"},
+      {"", "nonsense", "Running", {"UnknownOrder Warning"}, "True"},
+  };
+  for (const OrderRow& row : rows) {
+    SCOPED_TRACE(row.order);
     world_.put(kinds::vmi, vmi_text);
     run();
-    change(fmt::format(R"({{"metadata":{{"annotations":{{"simulated.virtgate.io/do":"{}"}}}}}})", order));
-    EXPECT_THAT(pass().events(), Contains(std::string(event)));
-    EXPECT_EQ(phase(), expected);
+    change(row.patch);
+    change(fmt::format(R"({{"metadata":{{"annotations":{{"simulated.virtgate.io/do":"{}"}}}}}})", row.order));
+    const std::string ready = condition("Ready");
+    EXPECT_EQ(pass().events(), row.events) << row.id;
+    EXPECT_EQ(phase(), row.phase) << row.id;
+    EXPECT_EQ(condition("AgentConnected"), row.agent) << row.id;
+    EXPECT_EQ(condition("Ready"), ready) << row.id;
     EXPECT_EQ(controllers::annotation_of(*stored(), "simulated.virtgate.io/do"), "");
+    if (row.id != "STP-21") continue;
+    pass(test_now + seconds(2));
+    EXPECT_EQ(condition("AgentConnected"), "True") << "it connects again";
   }
 }
 

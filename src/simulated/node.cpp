@@ -23,6 +23,7 @@ using json::Value;
 using std::string_view;
 
 constexpr string_view heartbeat_annotation = "kubevirt.io/heartbeat";
+constexpr string_view ksm_annotation = "kubevirt.io/ksm-handler-managed";
 constexpr string_view schedulable_label = "kubevirt.io/schedulable";
 constexpr std::chrono::seconds heartbeat_interval{60};  // NODE-02
 
@@ -136,7 +137,7 @@ Value node_object(string_view name, string_view architecture, controllers::Time 
                 {"metadata",
                  {{"name", name},
                   {"labels", labels_of(name, architecture, storage)},
-                  {"annotations", {{heartbeat_annotation, time}}}}},
+                  {"annotations", {{heartbeat_annotation, time}, {ksm_annotation, "false"}}}}},
                 {"spec", Object(storage)},
                 {"status",
                  {{"capacity", room},
