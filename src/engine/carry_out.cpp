@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/controller_limits.h"
@@ -30,8 +31,8 @@ using controllers::Verb;
 
 constexpr std::string_view node_name_extra = "authentication.kubernetes.io/node-name";
 
-// As upstream installs its components.
-User component_account(std::string_view ns, std::string_view account) {
+// Components are such, too, as upstream installs them.
+User service_account(std::string_view ns, std::string_view account) {
   return {.name = fmt::format("system:serviceaccount:{}:{}", ns, account),
           .uid = {},
           .groups = {"system:serviceaccounts", fmt::format("system:serviceaccounts:{}", ns), "system:authenticated"},
@@ -49,6 +50,18 @@ bool done_already(const Effect& effect, const Status& status) {
   return effect.verb == Verb::create ? status.reason == "AlreadyExists" : status.code == 404;
 }
 
+bool may_not_clone(const Status& status) {
+  return std::ranges::any_of(status.details.causes, [](const StatusCause& cause) { return cause.rule == "DV-25"; });
+}
+
+// What is told of a failure; null: nothing.
+const controllers::Event* failure_of(const Effect& effect, const Status& status) {
+  if (is_lost_race(status)) return nullptr;
+  const bool not_allowed = effect.if_not_allowed && may_not_clone(status);
+  const std::optional<controllers::Event>& event = not_allowed ? effect.if_not_allowed : effect.if_failed;
+  return event ? &*event : nullptr;
+}
+
 // What a client would find in the message, without the advice for people behind it being lost.
 controllers::Event with_cause(controllers::Event event, const Status& status) {
   event.message += event.message.empty() ? status.message : ": " + status.message;
@@ -63,8 +76,8 @@ bool is_lost_race(const Status& status) {
 
 Carrier::Carrier(Parts parts)
     : parts_(parts),
-      controller_(component_account(parts.backend.admission.own_namespace, "kubevirt-controller")),
-      handler_(component_account(parts.backend.admission.own_namespace, "kubevirt-handler")),
+      controller_(service_account(parts.backend.admission.own_namespace, "kubevirt-controller")),
+      handler_(service_account(parts.backend.admission.own_namespace, "kubevirt-handler")),
       serial_(static_cast<std::uint64_t>(parts.backend.clock.wall_now().time_since_epoch().count())) {}
 
 namespace {
@@ -123,6 +136,8 @@ Task<Result<Revision>> Carrier::write(Core& core, const Effect& effect, std::str
       {.ns = effect.ns, .name = effect.name, .subresource = of_status(effect.verb) ? "status" : ""});
   request.manager = manager_of(effect.account);
   request.own = true;
+  const User cloner = service_account(effect.ns, effect.cloner);
+  if (!effect.cloner.empty()) request.cloner = &cloner;
   const tracing::Attached attached(&request, span);
   const auto revision = [](const Result<ObjectPtr>& result) {
     return result ? Result<Revision>((*result)->revision()) : Result<Revision>(fail(result.error()));
@@ -237,8 +252,8 @@ Task<Done> Carrier::carry_out(const controllers::Pass& pass, const controllers::
     const auto written = co_await write_somewhere(effect, pass.host);
     const controllers::EventObject& subject = effect.involved ? *effect.involved : involved;
     if (!written && !done_already(effect, written.error())) {
-      if (effect.if_failed && !is_lost_race(written.error()))
-        co_await tell(subject, with_cause(*effect.if_failed, written.error()), source);
+      if (const controllers::Event* failure = failure_of(effect, written.error()))
+        co_await tell(subject, with_cause(*failure, written.error()), source);
       if (effect.may_fail) {
         log::info("an effect of a controller failed, and nothing depends on it",
                   {{"object", fmt::format("{}/{}", effect.ns, effect.name)}, {"reason", written.error().message}});

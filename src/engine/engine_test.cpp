@@ -300,5 +300,65 @@ TEST_F(EngineTest, CallsOfNodesAreEffects) {
   EXPECT_EQ(nodes.asked[1], R"(PUT /v1/namespaces/ns/virtualmachineinstances/a/freeze {"unfreezeTimeout":"5m0s"})");
 }
 
+struct CloneRow {
+  std::string_view id, source;
+  std::string_view cloner;  // as the controller says
+  std::string_view refused;
+  std::string_view event;
+};
+
+// VMC-87: what a VM's DataVolume clones is a matter of the VM's service account, not of the controller that writes it.
+TEST_F(EngineTest, TheServiceAccountOfAVmMustBeAllowedToClone) {
+  backend_->fills_data_volumes = true;
+  constexpr std::string_view controller = "system:serviceaccount:kubevirt:kubevirt-controller";
+  constexpr std::string_view account = "system:serviceaccount:ns:robot";
+  constexpr std::string_view elsewhere = R"({"pvc":{"name":"p","namespace":"other"}})";
+  const CloneRow rows[] = {
+      {"VMC-87", elsewhere, "robot", account, "UnauthorizedDataVolumeCreate"},
+      {"VMC-87 allowed", elsewhere, "robot", controller, "SuccessfulDataVolumeCreate"},
+      {"VMC-87 its own namespace", R"({"pvc":{"name":"p","namespace":"ns"}})", "robot", account,
+       "SuccessfulDataVolumeCreate"},
+      {"VMC-88", R"({"blank":{},"pvc":{"name":"p","namespace":"ns"}})", "robot", "", "FailedDataVolumeCreate"},
+      {"DV-25", elsewhere, "", controller, "UnauthorizedDataVolumeCreate"},
+  };
+  const auto event = [](std::string_view reason) {
+    return controllers::Event{.reason = std::string(reason), .message = "m"};
+  };
+  int number = 0;
+  for (const CloneRow& row : rows) {
+    SCOPED_TRACE(row.id);
+    const std::string name = fmt::format("dv-{}", ++number);
+    authorizer_.refused = row.refused;
+    Pass pass;
+    pass.add(
+        {.verb = Verb::create,
+         .resource = controllers::kinds::data_volume,
+         .ns = "ns",
+         .name = name,
+         .document = object(fmt::format(
+             R"({{"apiVersion":"cdi.kubevirt.io/v1beta1","kind":"DataVolume","metadata":{{"name":"{}","namespace":"ns"}},"spec":{{"source":{},"storage":{{"resources":{{"requests":{{"storage":"8Mi"}}}}}}}}}})",
+             name, row.source)),
+         .cloner = std::string(row.cloner),
+         .soft_reason = "FailedCreate",
+         .if_done = event("SuccessfulDataVolumeCreate"),
+         .if_failed = event("FailedDataVolumeCreate"),
+         .if_not_allowed = event("UnauthorizedDataVolumeCreate")});
+    EventRecorder events;
+    Carrier carrier({.backend = *backend_, .core = core(), .events = events});
+    const controllers::EventObject involved{
+        .api_version = "v1", .kind = "ConfigMap", .ns = "ns", .name = name, .uid = {}, .resource_version = {}};
+    const Done done = http::test::run_on(core(), carrier.carry_out(pass, involved, {.component = "test"}));
+    const bool made = row.event == "SuccessfulDataVolumeCreate";
+    EXPECT_EQ(done.carried.error ? done.carried.error->reason : "", made ? "" : "FailedCreate");
+    EXPECT_EQ(text_at(controllers::kinds::data_volume, name, {"metadata", "name"}), made ? name : "(gone)");
+    std::string told;
+    const auto stored = store_->list({.resource = "events", .ns = "ns"});
+    ASSERT_TRUE(stored);
+    for (const ObjectPtr& one : stored->objects)
+      if (one->name().starts_with(name + ".")) told = text_at("events", one->name(), {"reason"});
+    EXPECT_EQ(told, row.event);
+  }
+}
+
 }  // namespace
 }  // namespace vg::engine

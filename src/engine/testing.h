@@ -37,10 +37,14 @@ using std::chrono::steady_clock;
 
 inline constexpr std::string_view config_maps = "configmaps";
 
-// Everybody may do everything, and there are no quotas.
+// Everybody but one may do everything, and there are no quotas.
 class AllowAll final : public Authorizer {
-  Task<Result<AccessDecision>> authorize(Core&, const User&, const AccessAttributes&) override {
-    co_return AccessDecision{.allowed = true, .reason = {}};
+ public:
+  std::string refused = {};
+
+ private:
+  Task<Result<AccessDecision>> authorize(Core&, const User& user, const AccessAttributes&) override {
+    co_return AccessDecision{.allowed = user.name != refused, .reason = {}};
   }
 };
 class AllRules final : public auth::RuleResolver {

@@ -281,8 +281,9 @@ Result<std::vector<std::string>> cloned_namespaces(ObjectRequest& request, const
   return others;
 }
 
-// DV-25
+// DV-25, VMC-87
 Task<Result<void>> may_clone_from(ObjectRequest& request, std::string_view ns) {
+  const User& user = request.cloner ? *request.cloner : request.user;
   constexpr std::array<std::array<std::string_view, 3>, 2> wanted{
       {{"cdi.kubevirt.io", "datavolumes", "source"}, {"", "pods", ""}}};
   for (const auto& [group, resource, subresource] : wanted) {
@@ -294,15 +295,15 @@ Task<Result<void>> may_clone_from(ObjectRequest& request, std::string_view ns) {
                                       .subresource = subresource,
                                       .ns = ns,
                                       .name = {}};
-    const auto decision = co_await request.backend.authorizer.authorize(request.core, request.user, attributes);
+    const auto decision = co_await request.backend.authorizer.authorize(request.core, user, attributes);
     if (!decision) co_return fail(decision.error());
     if (decision->allowed) co_return Result<void>();
   }
   co_return denied(
       {.reason = std::string(invalid),
        .message = fmt::format(
-           "user \"{}\" may not clone from namespace \"{}\": create on datavolumes/source is required there",
-           request.user.name, ns),
+           "user \"{}\" may not clone from namespace \"{}\": create on datavolumes/source is required there", user.name,
+           ns),
        .field = "spec.source.PVC.namespace",
        .rule = "DV-25"});
 }

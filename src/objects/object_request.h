@@ -81,6 +81,7 @@ struct ObjectRequest {
   // A controller of this program writes, from an object that was read from the store: what it leaves as it is was
   // judged when it was written.
   bool own = false;
+  const User* cloner = nullptr;             // who must be allowed to clone for a new DataVolume; null: the user
   FieldProblems* field_problems = nullptr;  // receives them, whatever the options make of them; null: nobody asks
   std::string_view refused_by = {};         // the id of the rule that refused it, where no cause of the refusal has one
   Deed deed;
