@@ -178,7 +178,7 @@ TEST_F(GuestLoopTest, APowerOffInTheGuestEndsIt) {  // STP-20
   EXPECT_THAT(kept, Not(HasSubstr("u-1")));
 }
 
-TEST_F(GuestLoopTest, ACrashFailsIt) {  // STP-24
+TEST_F(GuestLoopTest, ACrashFailsIt) {  // STP-23, STP-24
   run_guest();
   hypervisor.emit({.kind = hypervisor::Event::Kind::panicked, .name = "default_vm1", .detail = "0x1 0x2"});
   hypervisor.set_state("default_vm1", State::shutoff, "Crashed");

@@ -14,7 +14,11 @@ void NodeKeeper::beat() {
 }
 
 Task<void> NodeKeeper::run() {
-  while (!parts_.hypervisor.connected()) co_await parts_.core.sleep(limits::heartbeat_retry);
+  bool told = false;
+  while (!parts_.hypervisor.connected()) {
+    if (!told) told = (co_await say_away()).has_value();
+    co_await parts_.core.sleep(limits::heartbeat_retry);
+  }
   for (;;) {
     const auto facts = co_await parts_.hypervisor.host(parts_.core);
     Result<void> done;
@@ -26,6 +30,19 @@ Task<void> NodeKeeper::run() {
       log::warning("the node gives no sign of life", {{"node", parts_.node}, {"reason", done.error().message}});
     co_await parts_.core.sleep(done ? limits::heartbeat_interval : limits::heartbeat_retry);
   }
+}
+
+// NODE-01: whatever is placed here now would wait for the hypervisor.
+Task<Result<void>> NodeKeeper::say_away() {
+  json::LeasedArena arena;
+  const ObjectName name{node_resource, "", parts_.node};
+  const auto stored = co_await parts_.api.get(parts_.core, name, arena.storage());
+  if (!stored && stored.error().code != 404) co_return fail(stored.error());
+  if (!stored || !stored->if_object()) co_return Result<void>();
+  const json::Array patch = guests::away_patch(stored->get_object(), arena.storage());
+  if (patch.empty()) co_return Result<void>();
+  const auto done = co_await parts_.api.patch(parts_.core, name, "", patch, arena.storage());
+  co_return done ? Result<void>() : Result<void>(fail(done.error()));
 }
 
 Task<Result<void>> NodeKeeper::write(const hypervisor::HostFacts& facts) {

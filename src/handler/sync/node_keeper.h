@@ -37,6 +37,7 @@ class NodeKeeper {
 
  private:
   Task<void> run();
+  Task<Result<void>> say_away();
   Task<Result<void>> write(const hypervisor::HostFacts& facts);
   Task<Result<json::Value>> put(const hypervisor::HostFacts& facts, const json::StoragePtr& storage);
 
