@@ -22,6 +22,7 @@ constexpr std::string_view finalizer = "kubevirt.io/foregroundDeleteVirtualMachi
 constexpr std::string_view outdated_label = "kubevirt.io/outdatedLauncherImage";
 
 constexpr std::chrono::milliseconds owners_move{100};
+constexpr std::chrono::seconds certain_move{10};
 
 // VMI-E02, with the first write that there is anyway.
 void note_api_version(Draft& draft) {
@@ -159,6 +160,25 @@ bool is_left_to_owner(const Draft& draft) {
          controller_reference(draft.stored);
 }
 
+// RS-07, VMC-32c, VMC-33a, VMC-33b, VMC-35c: what such an owner does about a VMI that ended, however long its queue is.
+bool is_sure_to_delete(const World& world, std::string_view ns, const json::Object& reference) {
+  const bool is_set = json::get_string_or(reference, "kind") == "VirtualMachineInstanceReplicaSet";
+  const json::Object* owner =
+      world.get(is_set ? kinds::replica_set : kinds::vm, ns, json::get_string_or(reference, "name"));
+  const json::Object* spec = owner ? json::get_object(*owner, "spec") : nullptr;
+  if (!spec || is_being_deleted(*owner) || metadata_text(*owner, "uid") != json::get_string_or(reference, "uid"))
+    return false;
+  if (is_set) return !json::get_bool_or(*spec, "paused", false);
+  static constexpr std::string_view deleting[] = {"Always", "RerunOnFailure", "Halted"};
+  return json::find(*spec, "running") ||
+         std::ranges::find(deleting, json::get_string_or(*spec, "runStrategy")) != std::end(deleting);
+}
+
+std::chrono::milliseconds time_of_owner(const Draft& draft) {
+  const json::Object& reference = *controller_reference(draft.stored);
+  return is_sure_to_delete(draft.turn.world, draft.ns(), reference) ? certain_move : owners_move;
+}
+
 // VMI-E03
 Pass sync(const Turn& turn) {
   const json::Object* stored = turn.world.get(kinds::vmi, turn.key.ns, turn.key.name);
@@ -166,7 +186,7 @@ Pass sync(const Turn& turn) {
   Draft draft(turn, *stored);
   if (!is_known(draft.phase_read())) return {};
   if (is_left_to_owner(draft)) {
-    draft.pass.look_again(owners_move);
+    draft.pass.look_again(time_of_owner(draft));
     return draft.take();
   }
   note_api_version(draft);

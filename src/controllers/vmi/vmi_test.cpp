@@ -553,6 +553,41 @@ TEST(VmiControllerTest, AnOwnerHasTheFirstMove) {
   EXPECT_TRUE(later.find(Verb::update, kinds::vmi));
 }
 
+// One that deletes what ended may be slow: that it is deleted is told while there is a placement (VMI-A01).
+TEST(VmiControllerTest, AnOwnerThatIsSureToDeleteHasTime) {
+  struct Row {
+    std::string_view name, kind, owner;  // its metadata and spec
+    std::chrono::milliseconds expected;
+  };
+  constexpr std::string_view set = "VirtualMachineInstanceReplicaSet", vm = "VirtualMachine";
+  const std::chrono::milliseconds much(10'000), little(100);
+  const Row rows[] = {
+      {"a replica set", set, R"("uid":"o"},"spec":{})", much},
+      {"a paused one", set, R"("uid":"o"},"spec":{"paused":true})", little},
+      {"one that goes itself", set, R"("uid":"o","deletionTimestamp":"2026-01-02T03:04:05Z"},"spec":{})", little},
+      {"another one of that name", set, R"("uid":"x"},"spec":{})", little},
+      {"a VM that runs always", vm, R"("uid":"o"},"spec":{"runStrategy":"Always"})", much},
+      {"a VM that runs again", vm, R"("uid":"o"},"spec":{"runStrategy":"RerunOnFailure"})", much},
+      {"a VM that is halted", vm, R"("uid":"o"},"spec":{"runStrategy":"Halted"})", much},
+      {"a VM that somebody runs", vm, R"("uid":"o"},"spec":{"runStrategy":"Manual"})", little},
+      {"a VM that runs", vm, R"("uid":"o"},"spec":{"running":true})", much},
+      {"a VM that runs once", vm, R"("uid":"o"},"spec":{"runStrategy":"Once"})", little},
+      {"another kind of owner", "Other", R"("uid":"o"},"spec":{})", little},
+  };
+  for (const Row& row : rows) {
+    TestWorld world;
+    world.put(kinds::vmi, text_of({.status = placed_status("Failed"),
+                                   .metadata = fmt::format(R"(,"ownerReferences":[{{"kind":"{}","name":"r","uid":"o",
+                                       "controller":true}}])",
+                                                           row.kind)}));
+    world.put(row.kind == set ? kinds::replica_set : kinds::vm,
+              fmt::format(R"({{"metadata":{{"name":"r","namespace":"ns",{}}})", row.owner));
+    const Result made = pass(world);
+    EXPECT_TRUE(made.made.pass.effects.empty()) << row.name;
+    EXPECT_EQ(made.made.pass.again, row.expected) << row.name;
+  }
+}
+
 TEST(VmiControllerTest, AnUnknownPhaseIsLeftAlone) {
   const Result made = pass_of({.status = placed_status("Unknown")});
   EXPECT_TRUE(made.made.pass.effects.empty());
