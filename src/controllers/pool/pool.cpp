@@ -365,8 +365,8 @@ Pass sync(const Turn& turn) {
   if (is_being_deleted(object)) return let_go(std::move(work));
   if (!has_finalizer(object, finalizer))  // POOL-03
     change_finalizers(work, kinds::pool, object, finalizers_with(object, finalizer, turn.storage), "FailedScaleOut");
+  heal(work);  // POOL-01, also of a pool that is paused
   if (work.spec.paused) return std::move(work.pass);
-  heal(work);                                    // POOL-01
   if (scale(work) && update(work)) prune(work);  // POOL-04..06
   return std::move(work.pass);
 }

@@ -304,6 +304,85 @@ TEST_F(PoolTest, Heals) {  // 11.5, spec migration-and-fleets Q5
   EXPECT_FALSE(json::find(*world.get(kinds::vm, "n", "p-1"), "status")) << "a new one";
 }
 
+// 11.1: what a pass does, and what has to be so before it does.
+TEST_F(PoolTest, HealsFirst) {
+  struct Row {
+    std::string_view id, spec, expected;
+  };
+  const Row rows[] = {
+      {"POOL-01", R"("replicas":2,"autohealing":{})", "p-1 "},
+      {"POOL-01: not configured", R"("replicas":2)", "p-0 p-1 "},
+      {"POOL-01: also while paused", R"("replicas":2,"autohealing":{},"paused":true)", "p-1 "},
+      {"POOL-01: also while it grows", R"("replicas":3,"autohealing":{})", "p-1 p-2 "},
+  };
+  for (const Row& row : rows) {
+    world.clear();
+    pool(plain);
+    pass();
+    change(kinds::vm, "p-0", R"({"status":{"startFailure":{"consecutiveFailCount":3}}})");
+    pool(row.spec, 2);
+    pass();
+    EXPECT_EQ(vms(), row.expected) << row.id;
+  }
+}
+
+TEST_F(PoolTest, OneThingAfterTheOther) {
+  struct Row {
+    std::string_view id, spec, hostname;
+    std::string expected;  // VMs, the revision of the first, revisions
+  };
+  const Row rows[] = {
+      {"POOL-05, POOL-28: updates what is as many as it should be", plain, "new", "p-0 p-1 , p-2, old p-1 p-2 "},
+      {"POOL-05: no update while it scales", R"("replicas":3)", "new", "p-0 p-1 p-2 , p-1, old p-1 p-2 "},
+      {"POOL-28: nothing was outdated, so old revisions go", plain, "h", "p-0 p-1 , p-1, p-1 "},
+      {"POOL-28: what is not looked at is not outdated", R"("replicas":2,"updateStrategy":{"unmanaged":{}})", "new",
+       "p-0 p-1 , p-1, p-1 "},
+  };
+  for (const Row& row : rows) {
+    world.clear();
+    pool(plain);
+    pass();
+    run();
+    world.put(
+        kinds::revision,
+        R"({"metadata":{"namespace":"n","name":"old","ownerReferences":[{"uid":"pool","kind":"VirtualMachinePool","controller":true}]}})");
+    pool(row.spec, 2, row.hostname);
+    pass();
+    EXPECT_EQ(fmt::format("{}, {}, {}", vms(), revision_of("p-0"), revisions()), row.expected) << row.id;
+  }
+}
+
+TEST_F(PoolTest, ShowsHowManyThereAre) {  // 11.6
+  struct Row {
+    std::string_view id, p0, p1;  // merge patches on the VMs
+    int replicas, ready;
+  };
+  constexpr std::string_view ready = R"({"status":{"conditions":[{"type":"Ready","status":"True"}]}})";
+  constexpr std::string_view deleting =
+      R"({"metadata":{"deletionTimestamp":"2026-01-02T03:04:05Z","finalizers":["own"]}})";
+  const Row rows[] = {
+      {"POOL-08", "{}", "{}", 2, 0},
+      {"POOL-08", ready, "{}", 2, 1},
+      {"POOL-08", ready, ready, 2, 2},
+      {"POOL-08: one that is being deleted counts", ready, deleting, 2, 1},
+      {"POOL-08: one that was let go does not", ready, R"({"metadata":{"ownerReferences":null}})", 1, 1},
+  };
+  for (const Row& row : rows) {
+    world.clear();
+    pool(plain);
+    pass();
+    change(kinds::vm, "p-0", row.p0);
+    change(kinds::vm, "p-1", row.p1);
+    pool(R"("replicas":2,"paused":true)", 2);
+    pass();
+    EXPECT_EQ(json::get_int_or(status(), "replicas", 0), row.replicas) << row.id;
+    EXPECT_EQ(json::get_int_or(status(), "readyReplicas", 0), row.ready) << row.id;
+    EXPECT_EQ(json::get_string_or(status(), "labelSelector"), "app=p") << row.id;
+    pass();
+    EXPECT_TRUE(second.pass.effects.empty()) << row.id << ": it is written when it changes";
+  }
+}
+
 TEST_F(PoolTest, SkipsWhatCannotBeUsed) {
   pool(plain);
   change(kinds::pool, "p", R"({"spec":{"selector":{"matchLabels":{"app":"x"}}}})");
