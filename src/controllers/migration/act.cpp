@@ -75,6 +75,15 @@ void tell_unschedulable(Work& work, const PlacementDemand& demand, std::string_v
                      "no other node offers the CPU model and features of the source node");
 }
 
+// MIG-N04: the next migration asks for the CPU that the guest has, not for the one of the node that it is on by then.
+void remember_cpu(Work& work, const TargetDemand& target, std::string_view node) {
+  const NodeInfo* info = work.turn.world.nodes().find(node);
+  const std::string cpu = info ? cpu_to_remember(target, *info) : std::string();
+  if (cpu.empty() || annotation_of(work.vmi.read(), guest_cpu_annotation) == cpu) return;
+  json::Object& metadata = json::ensure_object(work.vmi.edit(), "metadata");
+  json::ensure_object(metadata, "annotations")[guest_cpu_annotation] = cpu;
+}
+
 // MIG-A16: a target without a node gets one as soon as there is one, and is given up after a while (MIG-T01..T03).
 void place_target(Work& work, const State& state) {
   const NodeInfo* source = work.turn.world.nodes().find(json::get_string_or(*state.vmi_status, "nodeName"));
@@ -83,7 +92,7 @@ void place_target(Work& work, const State& state) {
   if (target.problem.empty()) found = schedule(target.demand, work.turn.world.nodes(), work.turn.now);
   if (!found.node.empty()) {
     work.active_pods()[placement_uid(state.uid)] = found.node;
-    return;
+    return remember_cpu(work, target, found.node);
   }
   const seconds age(age_of_target(work));
   const seconds most = std::min(
@@ -135,8 +144,10 @@ void start(Work& work, const State& before) {
   work.active_pods()[uid] = "";  // MIG-Q04
   work.tell_with_vmi(EventType::normal, "SuccessfulCreate",
                      fmt::format("created the target placement {}", placement_name(vmi_name(work), uid)));
-  work.if_vmi_fails = Event{
-      .type = EventType::warning, .reason = "FailedCreate", .message = "the target placement could not be created"};
+  work.if_vmi_fails = Told{.event = {.type = EventType::warning,
+                                     .reason = "FailedCreate",
+                                     .message = "the target placement could not be created"},
+                           .involved = event_object(work.vmi.stored())};
 }
 
 bool backs_off(const Work& work, const State& state) {
@@ -156,9 +167,9 @@ void abort_on_node(Work& work, const State& state) {
   if (json::get_bool_or(*state.moving, "abortRequested", false)) return;
   work.moving()["abortRequested"] = true;
   work.tell_with_vmi(EventType::normal, "SuccessfulAbortMigration", "the source node was asked to abort the migration");
-  work.if_vmi_fails = Event{.type = EventType::warning,
-                            .reason = "FailedAbortMigration",
-                            .message = "the source node could not be asked to abort the migration"};
+  work.if_vmi_fails = Told{.event = {.type = EventType::warning,
+                                     .reason = "FailedAbortMigration",
+                                     .message = "the source node could not be asked to abort the migration"}};
 }
 
 void mark_failed(Work& work, const State&) {

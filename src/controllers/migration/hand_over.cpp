@@ -80,9 +80,10 @@ void hand_over(Work& work, const State& state) {
   work.vmi_status()["migrationState"] = std::move(moving);
   work.tell_with_vmi(EventType::normal, "SuccessfulHandOver",
                      fmt::format("VMI \"{}\" was handed over to node \"{}\"", name, node));  // MIG-H08
-  work.if_vmi_fails = Event{.type = EventType::warning,
-                            .reason = "FailedHandOver",
-                            .message = "the VMI could not be handed over to the target node"};
+  if (work.if_vmi_fails) return;  // the target that the same write makes: without it nothing was handed over
+  work.if_vmi_fails = Told{.event = {.type = EventType::warning,
+                                     .reason = "FailedHandOver",
+                                     .message = "the VMI could not be handed over to the target node"}};
 }
 
 }  // namespace vg::controllers::migration

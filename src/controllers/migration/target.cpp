@@ -1,9 +1,12 @@
 #include "controllers/migration/target.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <ranges>
 
+#include "controllers/common/owners.h"
 #include "json/access.h"
 
 namespace vg::controllers::migration {
@@ -29,19 +32,34 @@ void for_each_label(const NodeInfo& node, std::string_view prefix, const Each& e
   }
 }
 
-// MIG-N05
-void ask_for_host_model(PlacementDemand& demand, const NodeInfo& source) {
-  for_each_label(source, host_model_prefix, [&](std::string_view model) {
-    demand.selector.emplace(fmt::format("{}{}", migration_prefix, model), "true");
-  });
-  for_each_label(source, required_prefix, [&](std::string_view feature) {
-    demand.selector.emplace(fmt::format("{}{}", feature_prefix, feature), "true");
-  });
+using Labels = std::set<std::string, std::less<>>;
+
+bool is_cpu_label(std::string_view label) {
+  return label.starts_with(migration_prefix) || label.starts_with(feature_prefix);
 }
 
 bool knows_host_model(const NodeInfo& node) {
   const auto label = node.labels.lower_bound(host_model_prefix);
   return label != node.labels.end() && label->first.starts_with(host_model_prefix);
+}
+
+// MIG-N05: empty when the node does not say.
+Labels host_model_of(const NodeInfo& node) {
+  Labels labels;
+  if (!knows_host_model(node)) return labels;
+  for_each_label(node, host_model_prefix,
+                 [&](std::string_view model) { labels.insert(fmt::format("{}{}", migration_prefix, model)); });
+  for_each_label(node, required_prefix,
+                 [&](std::string_view feature) { labels.insert(fmt::format("{}{}", feature_prefix, feature)); });
+  return labels;
+}
+
+// MIG-N04: of a guest that moved before, where the node that it is on would say something else.
+Labels remembered_cpu(const json::Object& vmi) {
+  Labels labels;
+  for (const auto part : std::views::split(annotation_of(vmi, guest_cpu_annotation), ','))
+    if (const std::string_view label(part.begin(), part.end()); is_cpu_label(label)) labels.emplace(label);
+  return labels;
 }
 
 // MIG-N06
@@ -79,22 +97,28 @@ TargetDemand target_demand(const json::Object& vmi, const json::Object& migratio
   exclude_hosts(target.demand, vmi);
   add_selectors(target.demand, migration);
   if (is_host_model(vmi)) {
-    if (!source || !knows_host_model(*source)) {
+    target.cpu_labels = remembered_cpu(vmi);
+    if (target.cpu_labels.empty() && source) target.cpu_labels = host_model_of(*source);
+    if (target.cpu_labels.empty()) {
       target.problem = "the CPU model of the source node is not known: it has no host-model-cpu label";
       return target;
     }
-    ask_for_host_model(target.demand, *source);
+    for (const std::string& label : target.cpu_labels) target.demand.selector.emplace(label, "true");
   }
   if (source) ask_for_vendor(target.demand, *source);
   return target;
 }
 
+std::string cpu_to_remember(const TargetDemand& target, const NodeInfo& node) {
+  return target.cpu_labels == host_model_of(node) ? std::string()
+                                                  : fmt::format("{}", fmt::join(target.cpu_labels, ","));
+}
+
 bool cpu_is_offered(const PlacementDemand& demand, const Nodes& nodes) {
   const auto offers = [&](const NodeInfo& node) {
     return std::ranges::all_of(demand.selector, [&](const auto& label) {
-      const bool cpu_label = label.first.starts_with(migration_prefix) || label.first.starts_with(feature_prefix);
       const auto found = node.labels.find(label.first);
-      return !cpu_label || (found != node.labels.end() && found->second == label.second);
+      return !is_cpu_label(label.first) || (found != node.labels.end() && found->second == label.second);
     });
   };
   return std::ranges::any_of(nodes.infos(), [&](const auto& entry) {

@@ -84,7 +84,10 @@ Pass Work::finish() && {
                                .ns = ns,
                                .name = std::string(metadata_text(vmi.stored(), "name")),
                                .document = json::Value(vmi.read(), turn.storage)});
-    effect.if_failed = std::move(if_vmi_fails);
+    if (if_vmi_fails) {
+      effect.if_failed = std::move(if_vmi_fails->event);
+      effect.involved = std::move(if_vmi_fails->involved);
+    }
     effect.also_told = std::move(with_vmi_);
   } else {
     std::ranges::move(with_vmi_, std::back_inserter(pass.events));

@@ -63,8 +63,8 @@ class Work {
 
   const Turn& turn;
   Editable migration, vmi;
-  Pass pass;                          // when to look again
-  std::optional<Event> if_vmi_fails;  // on the migration
+  Pass pass;                         // when to look again
+  std::optional<Told> if_vmi_fails;  // the write of the VMI
   bool drop_finalizer = false;
 
  private:
