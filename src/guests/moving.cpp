@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/controller_limits.h"
+#include "base/node_limits.h"
 #include "controllers/common/conditions.h"
 #include "controllers/common/owners.h"
 #include "controllers/nodes.h"
@@ -37,6 +38,9 @@ void apply_live_updates(Draft& guest, const Grown& grown) {
   for (const string_view condition : {"VolumesChange", "MigrationRequired"})  // MIG-D33, D11
     controllers::drop_condition(status, condition);
   json::erase(status, "migratedVolumes");
+  // What was tracked stayed with the source (MIG-D33).
+  if (Object* tracking = json::get_object(status, "changedBlockTracking"))
+    if (json::get_string_or(*tracking, "state") == "Enabled") (*tracking)["state"] = "Initializing";
 }
 
 }  // namespace
@@ -132,6 +136,42 @@ milliseconds transfer_limit(const Object& vmi) {
   const std::chrono::seconds most = limits::simulated_time_max;
   if (seconds <= 0 || units <= 0) return {};
   return std::min<milliseconds>(std::chrono::seconds(std::min(seconds, most.count()) * units), most);
+}
+
+// --- watching the engine ---------------------------------------------------------------------------------------------
+
+std::string failure_text(string_view message, bool is_aborting) {
+  return std::string(is_aborting || message.contains("canceled by client") ? migration_aborted : message);
+}
+
+TransferRules transfer_rules(const Object& vmi) {
+  static const Object none;
+  const Object* given = options_of(vmi);
+  const Object& options = given ? *given : none;
+  const std::int64_t patience =
+      std::clamp<std::int64_t>(json::get_int_or(options, "progressTimeout", limits::migration_patience.count()), 0,
+                               std::chrono::seconds(limits::simulated_time_max).count());
+  const bool may_postcopy = json::get_bool_or(options, "allowPostCopy", false);
+  return {.limit = transfer_limit(vmi),
+          .patience = std::chrono::seconds(patience),
+          .may_disturb = json::get_bool_or(options, "allowWorkloadDisruption", may_postcopy),
+          .may_postcopy = may_postcopy};
+}
+
+void Transfer::see(milliseconds at, std::uint64_t total, std::uint64_t remaining) {
+  if (total == 0 || !before_ || remaining < *before_) fell_at_ = at;
+  if (total > 0) before_ = remaining;
+}
+
+// 5.2, the first row that applies. The one about devices of the host has none: no guest gets such a device.
+Transfer::Decision Transfer::decide(milliseconds at, string_view mode) const {
+  const bool is_late = rules_.limit > milliseconds::zero() && at > rules_.limit;
+  const bool is_stuck = rules_.patience > milliseconds::zero() && at - fell_at_ > rules_.patience;
+  if (mode == "PostCopy") return {Next::nothing, "MIG-X10"};
+  if (is_late && rules_.may_disturb && mode != "Paused")
+    return rules_.may_postcopy ? Decision{Next::postcopy, "MIG-X11"} : Decision{Next::suspend, "MIG-X13"};
+  if (is_stuck) return {Next::cancel, "MIG-X14"};
+  return is_late ? Decision{Next::cancel, "MIG-X15"} : Decision{};
 }
 
 // --- what a node of this machine does about it -----------------------------------------------------------------------

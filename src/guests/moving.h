@@ -36,8 +36,42 @@ void show_failure(controllers::vmi::Draft& guest, std::string_view reason, bool 
 // MIG-D10 to D12, D20, D21, D30 to D33, D42: the guest runs on the target now.
 void show_arrival(controllers::vmi::Draft& guest, const Grown& grown);
 
+// MIG-X30: what is shown of an engine that ended with this message.
+std::string failure_text(std::string_view message, bool is_aborting);
+
 // MIG-X15, RUN-MIG-09: after this the source gives up, or goes on by other means. 0: never.
 std::chrono::milliseconds transfer_limit(const json::Object& vmi);
+
+// --- watching the engine (spec migration-and-fleets 5.2) -------------------------------------------------------------
+
+// How long a transfer may take, and by what means it may go on then. Zero is no limit.
+struct TransferRules {
+  std::chrono::milliseconds limit{0}, patience{0};
+  bool may_disturb = false, may_postcopy = false;
+};
+TransferRules transfer_rules(const json::Object& vmi);
+
+// How a transfer goes on, in the time that has passed since it began.
+class Transfer {
+ public:
+  explicit Transfer(const TransferRules& rules) : rules_(rules) {}
+  // A sample. Less than in the one before is progress, whatever was least (spec migration-and-fleets Q11). Without a
+  // total disks are being copied, which libvirt does not count.
+  void see(std::chrono::milliseconds at, std::uint64_t total, std::uint64_t remaining);
+  enum class Next : std::uint8_t { nothing, postcopy, suspend, cancel };
+  struct Decision {
+    Next next = Next::nothing;
+    std::string_view rule = {};
+  };
+  Decision decide(std::chrono::milliseconds at, std::string_view mode) const;
+  // MIG-X13: as long again.
+  void extend() { rules_.limit *= 2; }
+
+ private:
+  TransferRules rules_;
+  std::chrono::milliseconds fell_at_{0};
+  std::optional<std::uint64_t> before_;
+};
 
 // --- what a node of this machine does about it -----------------------------------------------------------------------
 

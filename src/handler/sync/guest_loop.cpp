@@ -353,6 +353,8 @@ Task<Outcome> GuestLoop::move(const guests::MoveDecision& decision, const Key& k
     return commit(key, guest, one, change, storage);
   });
   tell(*one.vmi, guest, outcome);
+  if (outcome.error && !engine::is_lost_race(*outcome.error))  // MIG-R04, MIG-D07
+    events_.tell(*one.vmi, {.type = EventType::warning, .reason = "SyncFailed", .message = outcome.error->message});
   co_return outcome;
 }
 

@@ -516,6 +516,108 @@ TEST_F(MoveTest, OneThatTakesTooLongIsEnded) {  // MIG-X15
   EXPECT_TRUE(flag("failed"));
 }
 
+// 5.2, as the hypervisor sees it: 128 MiB may take 150 s.
+TEST_F(MoveTest, OneThatTakesTooLongGoesOnOtherwise) {
+  struct Row {
+    std::string_view id, options;
+    std::uint64_t total;  // 0: nothing is counted
+    seconds after;
+    std::string_view expected_calls, expected_mode;
+    bool is_failed;
+  };
+  constexpr std::string_view postcopy = R"({"allowPostCopy":true})", disturbing = R"({"allowWorkloadDisruption":true})";
+  const Row rows[] = {
+      {"MIG-X11: not yet", postcopy, 0, seconds(149), "", "PreCopy", false},
+      {"MIG-X11", postcopy, 0, seconds(152), "start_postcopy", "PostCopy", false},
+      {"MIG-X10: it is never ended", postcopy, 7, seconds(10'000), "start_postcopy", "PostCopy", false},
+      {"MIG-X13", disturbing, 0, seconds(152), "suspend", "Paused", false},
+      {"MIG-X13: as long again", disturbing, 0, seconds(299), "suspend", "Paused", false},
+      {"MIG-X13: and no longer", disturbing, 0, seconds(302), "suspend, abort_job, resume", "Paused", true},
+      {"MIG-X14: not yet", R"({"progressTimeout":20})", 7, seconds(19), "", "PreCopy", false},
+      {"MIG-X14", R"({"progressTimeout":20})", 7, seconds(22), "abort_job", "PreCopy", true},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.id);
+    run_guest();
+    hypervisor.hold("migrate");
+    hypervisor.progress.total = hypervisor.progress.remaining = row.total;
+    hand_over("node01", "node02");
+    const auto options = json::Document::parse(row.options);
+    api.change_vmi(key, [&](json::Object& vmi) {
+      json::ensure_path(vmi, {"status", "migrationState"})["migrationConfiguration"] = options->root();
+    });
+    target_is_ready();
+    hypervisor.forget_calls();
+    settle(row.after);
+    std::string calls;
+    for (const std::string& call : hypervisor.calls())
+      if (!call.starts_with("job ")) calls += (calls.empty() ? "" : ", ") + call.substr(0, call.find(' '));
+    EXPECT_EQ(calls, row.expected_calls);
+    EXPECT_EQ(state("mode"), row.expected_mode);
+    EXPECT_EQ(flag("failed"), row.is_failed);
+    hypervisor.release("migrate");
+    hypervisor.remove("default_vm1");
+    api.remove_vmi(key);
+    settle(seconds(1));
+    hypervisor.elsewhere.clear();
+  }
+}
+
+TEST_F(MoveTest, AnAbortThatFailsIsTriedAgain) {  // MIG-X31
+  run_guest();
+  hypervisor.hold("migrate");
+  hand_over("node01", "node02");
+  target_is_ready();
+  hypervisor.fail_next("abort_job", Status::internal_error("LibvirtError(Code=55, Domain=10, Message='no job')"));
+  api.change_vmi(
+      key, [](json::Object& vmi) { json::ensure_path(vmi, {"status", "migrationState"})["abortRequested"] = true; });
+  settle(milliseconds(300));
+  EXPECT_EQ(std::ranges::count(hypervisor.calls(), "abort_job default_vm1"), 1) << "not at once";
+  EXPECT_EQ(state("abortStatus"), "");
+  settle(milliseconds(300));
+  EXPECT_EQ(std::ranges::count(hypervisor.calls(), "abort_job default_vm1"), 2);
+  EXPECT_EQ(state("abortStatus"), "Succeeded");
+}
+
+TEST_F(MoveTest, WhatGoesWrongIsToldAndTriedAgain) {
+  struct Row {
+    std::string_view id, source, target, then;
+  };
+  const Row rows[] = {
+      {"MIG-R04", "node01", "node02", "Migrating"},
+      {"MIG-D07", "node00", "node01", "PreparingTarget"},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.id);
+    run_guest();
+    hypervisor.hold("migrate");
+    const bool is_source = row.source == "node01";
+    if (!is_source) {
+      hypervisor.remove("default_vm1");
+      files.images_fail = Status::internal_error("no such image");
+      api.change_vmi(key, [&](json::Object& vmi) {
+        json::ensure_path(vmi, {"status"})["nodeName"] = row.source;
+        json::ensure_path(vmi, {"status"})["phase"] = "Running";
+        json::ensure_path(vmi, {"metadata", "labels"})["kubevirt.io/nodeName"] = row.source;
+      });
+    }
+    hypervisor.fail_next("job", Status::internal_error("LibvirtError(Code=38, Domain=10, Message='no')"));
+    hand_over(row.source, row.target);
+    if (is_source) target_is_ready();
+    settle(milliseconds(1));
+    EXPECT_THAT(api.events, Contains("SyncFailed"));
+    files.images_fail.reset();
+    settle(seconds(60));
+    EXPECT_THAT(api.events, Contains(std::string(row.then)));
+    EXPECT_FALSE(flag("failed"));
+    hypervisor.release("migrate");
+    settle(seconds(1));
+    api.remove_vmi(key);
+    hypervisor.remove("default_vm1");
+    settle(seconds(1));
+  }
+}
+
 TEST_F(MoveTest, ASourceThatWasKilledSaysThatItFailed) {
   run_guest();
   hypervisor.hold("migrate");

@@ -11,13 +11,10 @@
 #include "guests/decide.h"
 #include "handler/sync/growing.h"
 #include "json/access.h"
-#include "json/document.h"
-#include "json/write.h"
 
 namespace vg::handler {
 namespace {
 
-using controllers::EventType;
 using controllers::vmi::Draft;
 using guests::Case;
 using guests::Move;
@@ -34,12 +31,6 @@ std::string text_of(const json::Object* state, std::string_view name) {
 // socket is short, and so is this part of it.
 std::string socket_of(const OtherNode& other, const Work& work, const Move& move, std::string_view what) {
   return fmt::format("unix://{}/{}/{}-{}.sock", other.paths.sockets, work.uid, move.uid.substr(0, 8), what);
-}
-
-// MIG-X30
-std::string failure_of(const Status& status, const Move& move) {
-  const bool is_abort = move.is_aborting || status.message.contains("canceled by client");
-  return is_abort ? std::string(guests::migration_aborted) : status.message;
 }
 
 // Ports that nobody listens on: what is sent goes through sockets of this machine. Clients see the usual shape.
@@ -64,7 +55,8 @@ Task<Outcome> Mover::act(const guests::MoveDecision& decision, const Work& work,
       break;
     case MoveAct::abort:
       abort(work, one, move);
-      outcome.look_again(soon);
+      // A hypervisor that refuses to end it is asked again, but not at once.
+      outcome.look_again(move->is_over ? soon : std::chrono::milliseconds(limits::migration_look));
       break;
     case MoveAct::send:
       co_await send(work, one, move);
@@ -120,7 +112,7 @@ Task<void> Mover::send(const Work& work, const Case& one, const MovePtr& move) {
   const auto done = co_await start_engine(work, one, move);
   if (done) co_return;
   move->is_over = true;
-  move->failure = failure_of(done.error(), *move);
+  move->failure = guests::failure_text(done.error().message, move->is_aborting);
 }
 
 Task<Result<void>> Mover::start_engine(const Work& work, const Case& one, const MovePtr& move) {
@@ -137,8 +129,7 @@ Task<Result<void>> Mover::start_engine(const Work& work, const Case& one, const 
   request.destination_name = work.domain;
   request.destination_xml = guests::moved_document(std::move(*document), parts_.paths, other.paths);
   tasks_.start(parts_.core, engine(work.key, work.domain, std::move(request), move));
-  tasks_.start(parts_.core,
-               monitor(work.key, work.domain, std::make_shared<const std::string>(json::to_text(work.vmi)), move));
+  tasks_.start(parts_.core, monitor(work.key, work.domain, guests::transfer_rules(*one.vmi), move));
   co_return Result<void>();
 }
 
@@ -147,7 +138,7 @@ Task<void> Mover::engine(Key key, std::string domain, hypervisor::MigrationReque
   const auto done = co_await parts_.hypervisor.migrate(parts_.core, domain, std::move(request));
   if (move->uid != uid) co_return wake_(key);
   move->is_over = true;
-  if (!done) move->failure = failure_of(done.error(), *move);
+  if (!done) move->failure = guests::failure_text(done.error().message, move->is_aborting);
   wake_(key);
 }
 
@@ -160,12 +151,9 @@ Task<void> Mover::cancel(std::string domain, MovePtr move) {
   }
 }
 
-// MIG-X11, X13. False: there is no other way.
-Task<bool> Mover::go_on_otherwise(const std::string& domain, const json::Object& options, MovePtr move) {
-  if (!json::get_bool_or(options, "allowWorkloadDisruption", json::get_bool_or(options, "allowPostCopy", false)) ||
-      move->mode != "PreCopy")
-    co_return false;
-  if (json::get_bool_or(options, "allowPostCopy", false)) {
+// MIG-X11, X13. False: it cannot be done, and there is no other way.
+Task<bool> Mover::go_on_otherwise(const std::string& domain, guests::Transfer::Next how, MovePtr move) {
+  if (how == guests::Transfer::Next::postcopy) {
     const auto done = co_await parts_.hypervisor.start_postcopy(parts_.core, domain);
     if (done) move->mode = "PostCopy";
     co_return done.has_value();
@@ -176,37 +164,25 @@ Task<bool> Mover::go_on_otherwise(const std::string& domain, const json::Object&
 }
 
 // spec migration-and-fleets 5.2
-Task<void> Mover::monitor(Key key, std::string domain, std::shared_ptr<const std::string> vmi, MovePtr move) {
-  const auto document = json::Document::parse(*vmi);
-  if (!document) co_return;
-  const json::Object& object = document->root().get_object();
-  const json::Object none;
-  const json::Object* given = guests::options_of(object);
-  const json::Object& options = given ? *given : none;
-  const std::chrono::seconds patience(json::get_int_or(options, "progressTimeout", limits::migration_patience.count()));
+Task<void> Mover::monitor(Key key, std::string domain, guests::TransferRules rules, MovePtr move) {
+  using Next = guests::Transfer::Next;
   const std::string uid = move->uid;
-  auto limit = guests::transfer_limit(object);
   const auto began = parts_.clock.steady_now();
-  auto fell_at = began;
-  std::optional<std::uint64_t> least;
+  guests::Transfer transfer(rules);
   for (;;) {
     co_await parts_.core.sleep(limits::migration_look);
     // Whoever has left is forgotten, and may be sent again (MIG-X10).
     if (move->uid != uid || move->is_over || move->mode == "PostCopy") co_return;
-    const auto now = parts_.clock.steady_now();
-    const auto progress = co_await parts_.hypervisor.job(parts_.core, domain);
-    // Without numbers disks are being copied, which libvirt does not count.
-    if (progress && (progress->total == 0 || !least || progress->remaining < *least)) {
-      if (progress->total > 0) least = progress->remaining;
-      fell_at = now;
-    }
+    const auto at = std::chrono::duration_cast<std::chrono::milliseconds>(parts_.clock.steady_now() - began);
+    if (const auto progress = co_await parts_.hypervisor.job(parts_.core, domain))
+      transfer.see(at, progress->total, progress->remaining);
     if (move->uid != uid || move->is_over || move->is_aborting) continue;
-    const bool is_late = limit.count() > 0 && now - began > limit;
-    const bool is_stuck = patience.count() > 0 && now - fell_at > patience;
-    if (is_late && co_await go_on_otherwise(domain, options, move)) {
-      limit *= 2;
+    const Next next = transfer.decide(at, move->mode).next;
+    if (next == Next::nothing) continue;
+    if (next != Next::cancel && co_await go_on_otherwise(domain, next, move)) {
+      transfer.extend();
       wake_(key);
-    } else if (is_late || is_stuck) {  // MIG-X14, X15
+    } else {  // MIG-X14, X15
       move->is_aborting = true;
       co_await cancel(domain, move);
     }
@@ -243,8 +219,7 @@ Task<Result<void>> Mover::settle(const Work& work, const Case& one, const MovePt
     case adopt:
       *move = {.uid = text_of(state, "migrationUid"), .began = one.now};
       tasks_.start(parts_.core, follow(work.key, work.domain, move));
-      tasks_.start(parts_.core,
-                   monitor(work.key, work.domain, std::make_shared<const std::string>(json::to_text(work.vmi)), move));
+      tasks_.start(parts_.core, monitor(work.key, work.domain, guests::transfer_rules(*one.vmi), move));
       outcome.look_again(soon);
       break;
     case send:
@@ -309,10 +284,7 @@ Task<Result<void>> Mover::discard(const Work& work, const Case& one) {
 // MIG-D06, D07
 Task<Result<void>> Mover::prepare(const Work& work, const Case& one, const MovePtr& move, Outcome& outcome) {
   const auto prepared = co_await starter_.prepare_target(work);
-  if (!prepared) {
-    outcome.tell(EventType::warning, "SyncFailed", prepared.error().message);
-    co_return fail(prepared.error());
-  }
+  if (!prepared) co_return fail(prepared.error());
   if (*prepared) *move = {.uid = text_of(guests::moving_of(*one.vmi), "migrationUid"), .is_prepared = true};
   outcome.look_again(*prepared ? soon : std::chrono::milliseconds(limits::guest_look_again));
   co_return Result<void>();

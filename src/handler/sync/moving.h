@@ -35,8 +35,8 @@ class Mover {
                           const Write& write);
   Task<Result<void>> prepare(const Work& work, const guests::Case& one, const MovePtr& move, Outcome& outcome);
   Task<void> engine(Key key, std::string domain, hypervisor::MigrationRequest request, MovePtr move);
-  Task<void> monitor(Key key, std::string domain, std::shared_ptr<const std::string> vmi, MovePtr move);
-  Task<bool> go_on_otherwise(const std::string& domain, const json::Object& options, MovePtr move);
+  Task<void> monitor(Key key, std::string domain, guests::TransferRules rules, MovePtr move);
+  Task<bool> go_on_otherwise(const std::string& domain, guests::Transfer::Next how, MovePtr move);
   Task<void> cancel(std::string domain, MovePtr move);
   Task<Result<void>> receive(const Work& work, const guests::Case& one, const Write& write, Outcome& outcome);
   Task<Result<void>> settle(const Work& work, const guests::Case& one, const MovePtr& move, const Write& write,
