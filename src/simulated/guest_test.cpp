@@ -299,6 +299,77 @@ TEST_F(GuestTest, MigrationsThatFail) {
   }
 }
 
+// 1 GiB at 20 MiB/s takes 51 s, and may take so many seconds for each of its two units of 10^9 bytes.
+TEST_F(GuestTest, MigrationsThatTakeTooLong) {
+  struct Row {
+    std::string_view id, options;
+    int after;  // seconds
+    std::string_view mode, node;
+    bool failed;
+  };
+  constexpr std::string_view both = R"("allowPostCopy":true,"completionTimeoutPerGiB":20)";
+  constexpr std::string_view gentle =
+      R"("allowPostCopy":true,"allowWorkloadDisruption":false,"completionTimeoutPerGiB":20)";
+  constexpr std::string_view paused = R"("allowWorkloadDisruption":true,"completionTimeoutPerGiB":20)";
+  constexpr std::string_view hurried = R"("allowWorkloadDisruption":true,"completionTimeoutPerGiB":10)";
+  const Row rows[] = {
+      {"MIG-R12: goes on", both, 39, "PreCopy", "node01", false},
+      {"MIG-X11", both, 40, "PostCopy", "node02", false},
+      {"MIG-X11: not where guests may not be disturbed", gentle, 40, "PreCopy", "node01", true},
+      {"MIG-X13: suspended", paused, 40, "Paused", "node01", false},
+      {"MIG-X13: arrives in the time that it has then", paused, 51, "Paused", "node02", false},
+      {"MIG-X13: suspended", hurried, 20, "Paused", "node01", false},
+      {"MIG-X15: too late even then", hurried, 40, "Paused", "node01", true},
+      {"MIG-D03: in time", R"("completionTimeoutPerGiB":26)", 51, "PreCopy", "node02", false},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(fmt::format("{} {}", row.id, row.after));
+    world_.put(kinds::vmi, vmi_text);
+    run();
+    change(R"({"metadata":{"labels":{"kubevirt.io/migrationTargetNodeName":"node02"}},"status":{
+               "migrationState":{"migrationUid":"m","sourceNode":"node01","targetNode":"node02"}}})");
+    change(fmt::format(
+        R"({{"status":{{"migrationState":{{"migrationConfiguration":{{"bandwidthPerMigration":"20Mi",{}}}}}}}}})",
+        row.options));
+    // By what the object says, without the timer, a second later at most.
+    for (int at = 0; at <= row.after + 1; ++at) pass(test_now + seconds(at));
+    const json::Object& state = *json::get_object(*json::get_object(*stored(), "status"), "migrationState");
+    EXPECT_EQ(json::get_string_or(state, "mode"), row.mode);
+    EXPECT_EQ(json::get_string_or(state, "startTimestamp"), "2026-01-02T03:04:05Z") << "MIG-X02";
+    EXPECT_EQ(in_status("nodeName"), row.node);
+    EXPECT_EQ(json::get_bool_or(state, "failed", false), row.failed);
+    EXPECT_EQ(json::get_bool_or(state, "completed", false), row.failed || row.node == "node02");
+  }
+}
+
+TEST_F(GuestTest, MigrationsThatAreNotTheirs) {
+  struct Row {
+    std::string_view id, patch;
+    bool moves;
+  };
+  const Row rows[] = {
+      {"MIG-R04", "{}", true},
+      {"MIG-R01: no migration", R"({"status":{"migrationState":null}})", false},
+      {"MIG-R01: no uid", R"({"status":{"migrationState":{"migrationUid":null}}})", false},
+      {"MIG-R02, MIG-D01: done", R"({"status":{"migrationState":{"completed":true}}})", false},
+      {"MIG-R03: another source", R"({"status":{"migrationState":{"sourceNode":"node02"}}})", false},
+      {"MIG-D06: not meant for that node", R"({"metadata":{"labels":{"kubevirt.io/migrationTargetNodeName":null}}})",
+       false},
+      {"MIG-D06: not one of these nodes", R"({"metadata":{"labels":{"kubevirt.io/migrationTargetNodeName":"real"}},
+          "status":{"migrationState":{"targetNode":"real"}}})",
+       false},
+  };
+  for (const Row& row : rows) {
+    world_.put(kinds::vmi, vmi_text);
+    run();
+    change(R"({"metadata":{"labels":{"kubevirt.io/migrationTargetNodeName":"node02"}},"status":{
+               "migrationState":{"migrationUid":"m","sourceNode":"node01","targetNode":"node02"}}})");
+    change(row.patch);
+    const std::vector<std::string> told = pass(test_now).events();
+    EXPECT_EQ(std::ranges::count(told, "Migrating Normal") == 1, row.moves) << row.id;
+  }
+}
+
 // VMI-V20 to VMI-V24.
 TEST_F(GuestTest, HotpluggedVolumesComeAndGo) {
   run();

@@ -50,12 +50,14 @@ void arrive(Draft& guest) {
   }
 }
 
-// MIG-X11, X15: it takes longer than it may.
-void give_up_or_go(Draft& guest) {
-  const Object* options = guests::options_of(guest.stored);
-  if (!options || !json::get_bool_or(*options, "allowPostCopy", false))
-    return fail(guest, "the migration took too long");
-  json::ensure_object(guest.status(), "migrationState")["mode"] = "PostCopy";
+// MIG-X11, X13, X15: it takes longer than it may. A guest that stands still is sent at the same speed.
+void give_up_or_go(Draft& guest, const guests::TransferRules& rules) {
+  using Next = guests::Transfer::Next;
+  const std::string mode(json::get_string_or(*guests::moving_of(guest.stored), "mode"));
+  const Next next = guests::Transfer(rules).decide(rules.limit + milliseconds(1), mode).next;
+  if (next == Next::suspend) return guests::show_begin(guest, "Paused");
+  if (next != Next::postcopy) return fail(guest, "the migration took too long");
+  guests::show_begin(guest, "PostCopy");
   arrive(guest);
 }
 
@@ -86,9 +88,11 @@ void move(Draft& guest, const Settings& settings) {
   const Object& state = *guests::moving_of(guest.stored);
   if (json::get_bool_or(state, "abortRequested", false)) return fail(guest, guests::migration_aborted);
   const auto began = parse_rfc3339(json::get_string_or(state, "startTimestamp"));
-  const milliseconds whole = transfer_time(guest.stored, settings), limit = guests::transfer_limit(guest.stored);
-  const bool too_long = limit > milliseconds::zero() && whole > limit;
-  const milliseconds takes = too_long ? limit : whole;
+  const milliseconds whole = transfer_time(guest.stored, settings);
+  guests::TransferRules rules = guests::transfer_rules(guest.stored);
+  if (json::get_string_or(state, "mode") == "Paused") rules.limit *= 2;
+  const bool too_long = rules.limit > milliseconds::zero() && whole > rules.limit;
+  const milliseconds takes = too_long ? rules.limit : whole;
   if (!began) {
     begin(guest);
     return guest.pass.look_again(takes);
@@ -96,7 +100,7 @@ void move(Draft& guest, const Settings& settings) {
   const milliseconds left = left_of(guest.turn, began->seconds, takes);
   if (left > milliseconds::zero()) return guest.pass.look_again(left);
   if (settings.migration_fails) return fail(guest, "the simulated migration was told to fail");
-  if (too_long) return give_up_or_go(guest);
+  if (too_long) return give_up_or_go(guest, rules);
   arrive(guest);
 }
 
