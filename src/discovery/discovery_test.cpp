@@ -200,6 +200,14 @@ TEST(Discovery, PartsSayWhatTheyTake) {
   EXPECT_FALSE(find_entry(api_resources("authentication.k8s.io", "v1"), "tokenrequests"));
 }
 
+TEST(Discovery, TokensForUploadsAreOnlyAskedFor) {  // UPL-10
+  const auto uploads = api_resources("upload.cdi.kubevirt.io", "v1beta1");
+  ASSERT_EQ(uploads.size(), 1u);
+  EXPECT_EQ(uploads[0].name, "uploadtokenrequests");
+  EXPECT_TRUE(uploads[0].namespaced);
+  EXPECT_EQ(std::vector(uploads[0].verbs.begin(), uploads[0].verbs.end()), std::vector<std::string_view>{"create"});
+}
+
 TEST(Discovery, NothingElsewhere) {
   for (const std::string_view path :
        {"", "/nope", "/api/v2", "/api/v1/pods", "/apis/kubevirt.io/v2", "/apis/nope", "/apis/kubevirt.io/v1/vms",

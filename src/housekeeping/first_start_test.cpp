@@ -165,7 +165,8 @@ TEST_F(FirstStartTest, StorageIsThereOnceAndItsConfigurationIsKept) {
   EXPECT_EQ(text(classes, "", "local", {"metadata", "annotations", mark}), "true");
   EXPECT_EQ(text(classes, "", "local", {"volumeBindingMode"}), "Immediate");
   EXPECT_EQ(text("cdi.kubevirt.io/storageprofiles", "", "local", {"status", "cloneStrategy"}), "copy");
-  EXPECT_EQ(text(configs, "", "config", {"status", "uploadProxyURL"}), "https://h:1");
+  EXPECT_EQ(text(configs, "", "config", {"status", "uploadProxyURL"}), "https://h:1");  // UPL-15: with its scheme
+  EXPECT_EQ(text(configs, "", "config", {"status", "uploadProxyCA"}), "PEM");
   EXPECT_EQ(text(configs, "", "config", {"status", "filesystemOverhead", "storageClass", "local"}), "0");
   EXPECT_TRUE(plan_first_start(*store, whole, clock).empty());
   whole.storage->upload_url = "https://h:2";

@@ -12,46 +12,27 @@
 #include <utility>
 
 #include "base/disk_limits.h"
-#include "base/names.h"
 #include "base/random.h"
-#include "controllers/common/owners.h"
-#include "controllers/storage/facts.h"
-#include "controllers/storage/fill.h"
+#include "controllers/controller.h"
+#include "controllers/storage/names.h"
 #include "disks/convert.h"
 #include "disks/folder.h"
 #include "disks/image.h"
-#include "json/access.h"
 #include "json/document.h"
 #include "json/write.h"
 #include "objects/draft.h"
+#include "uploads/decide.h"
 #include "uploads/form.h"
 #include "uploads/tokens.h"
 
 namespace vg::uploads {
 namespace {
 
-using controllers::annotation_of;
-namespace mark = controllers::storage::mark;
 using server::Call;
 
-constexpr std::string_view group = "upload.cdi.kubevirt.io", version = "v1beta1", plural = "uploadtokenrequests";
 constexpr std::string_view namespaces_prefix = "/apis/upload.cdi.kubevirt.io/v1beta1/namespaces/";
 constexpr std::chrono::seconds ready_interval{1};
 constexpr std::chrono::milliseconds job_interval{100};
-
-// Clients of CDI read texts here, not a Status. Web pages of any origin upload (UPL-15).
-http::Response text_answer(int status, std::string text) {
-  return {.status = status,
-          .content_type = "text/plain",
-          .headers = {{"Access-Control-Allow-Origin", "*"},
-                      {"Access-Control-Allow-Headers", "*"},
-                      {"Access-Control-Allow-Methods", "*"}},
-          .body = std::move(text)};
-}
-
-Failed refuse(int status, std::string message) {
-  return fail({.code = status, .reason = {}, .message = std::move(message), .details = {}});
-}
 
 // UPL-29
 Failed too_large() {
@@ -91,18 +72,6 @@ class UploadService::Work {
   Task<void> upload(Call& call, const Endpoint& endpoint);
 
  private:
-  // A claim that takes an upload now.
-  struct Target {
-    DiskClaimName name;
-    std::string uid;
-    ImageTarget image;
-    std::string job() const { return fmt::format("upload-{}", uid); }
-  };
-  struct Look {
-    bool ready = false;
-    std::string waits_for;
-    Target target;
-  };
   // One at a time for each claim, from the first byte on.
   class Lease {
    public:
@@ -124,13 +93,12 @@ class UploadService::Work {
     bool taken_ = false;
   };
 
-  Result<UploadRight> right_of(const Call& call) const;
-  Result<Look> look_at(const UploadRight& right) const;
-  Task<Result<Target>> await_ready(Call& call, const UploadRight& right);
-  Task<Result<void>> receive(Call& call, const Target& target, bool form);
-  Result<void> accept(const Target& target) const;
-  void forget(const Target& target) const;
-  Task<Result<void>> convert(Call& call, const Target& target, bool async);
+  Result<UploadLook> look_for(const UploadRight& right) const;
+  Task<Result<UploadLook>> await_ready(Call& call, const UploadRight& right);
+  Task<Result<void>> receive(Call& call, const UploadTarget& target, bool form);
+  Result<void> accept(const UploadTarget& target) const;
+  void forget(const UploadTarget& target) const;
+  Task<Result<void>> convert(Call& call, const UploadTarget& target, bool async);
   Task<Result<void>> carry_out(Call& call, const Endpoint& endpoint);
 
   Parts parts_;
@@ -141,101 +109,50 @@ class UploadService::Work {
 
 // --- tokens ----------------------------------------------------------------------------------------------------------
 
-// UPL-10, UPL-11
 Task<void> UploadService::Work::request_token(Call& call) {
-  const std::string_view rest = call.rest();
-  const std::size_t slash = rest.find('/');
-  const std::string ns(rest.substr(0, slash));
-  if (slash == std::string_view::npos || rest.substr(slash + 1) != plural || !dns1123_label_defects(ns).empty())
-    co_return call.refuse(Status::not_found(std::string(group), std::string(plural), std::string(rest)));
-  if (call.request().method != "POST")
-    co_return call.refuse(Status::method_not_supported(std::string(group), std::string(plural), call.request().method));
+  const auto ns = token_namespace(call.request().method, call.rest());
+  if (!ns) co_return call.refuse(ns.error());
   const User user{.name = call.identity().user, .uid = {}, .groups = call.identity().groups, .extra = {}};
-  const auto decision = co_await parts_.authorizer.authorize(call.core(), user,
-                                                             {.verb = "create",
-                                                              .path = {},
-                                                              .group = group,
-                                                              .version = version,
-                                                              .resource = plural,
-                                                              .subresource = {},
-                                                              .ns = ns,
-                                                              .name = {}});
+  const auto decision = co_await parts_.authorizer.authorize(call.core(), user, token_access(*ns));
   if (!decision) co_return call.refuse(decision.error());
-  if (!decision->allowed)
-    co_return call.refuse(
-        Status::forbidden(std::string(group), std::string(plural), "",
-                          fmt::format("user \"{}\" may not create {} in namespace \"{}\"", user.name, plural, ns)));
+  if (const auto allowed = judge_access(*decision, user.name, *ns); !allowed) co_return call.refuse(allowed.error());
   const auto body = co_await call.read_body(limits::upload_request_bytes_max);
   if (!body) co_return call.refuse(body.error());
-  auto document = json::Document::parse(*body);
-  if (!document || !document->root().is_object())
-    co_return call.refuse(Status::bad_request("the body must be an UploadTokenRequest"));
-  json::Object& object = document->root().get_object();
-  const json::Object* spec = json::get_object(object, "spec");
-  const std::string claim(spec ? json::get_string_or(*spec, "pvcName") : std::string_view());
-  if (!dns1123_subdomain_defects(claim).empty())
-    co_return call.refuse(Status::bad_request("spec.pvcName must be the name of a PVC"));
-  object["kind"] = "UploadTokenRequest";
-  object["apiVersion"] = fmt::format("{}/{}", group, version);
-  json::ensure_object(object, "metadata")["namespace"] = ns;
-  json::ensure_object(object, "status")["token"] = tokens_.issue({.ns = ns, .claim = claim}, parts_.clock.wall_now());
+  const auto answer = token_answer(*body, *ns, tokens_, parts_.clock.wall_now());
+  if (!answer) co_return call.refuse(answer.error());
   call.respond(
-      {.status = 200, .content_type = "application/json", .headers = {}, .body = json::to_text(document->root())});
+      {.status = 200, .content_type = "application/json", .headers = {}, .body = json::to_text(answer->root())});
 }
 
 // --- uploads ---------------------------------------------------------------------------------------------------------
 
-// UPL-20..22
-Result<UploadRight> UploadService::Work::right_of(const Call& call) const {
-  const std::string_view given = call.request().headers.find("Authorization").value_or("");
-  const std::size_t blank = given.find(' ');
-  std::string word(given.substr(0, blank));
-  for (char& c : word) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  if (word != "bearer" || blank == std::string_view::npos)
-    return refuse(400, "a token is required: Authorization: Bearer TOKEN");
-  auto right = tokens_.read(given.substr(blank + 1), parts_.clock.wall_now());
-  if (!right)
-    return refuse(401, right.error() == TokenDefect::expired ? "the token has expired" : "the token is not valid");
-  return std::move(*right);
-}
-
-// UPL-23, UPL-25: an error when it will not become ready.
-Result<UploadService::Work::Look> UploadService::Work::look_at(const UploadRight& right) const {
-  const ObjectPtr stored = parts_.store.get(controllers::kinds::claim, right.ns, right.claim);
-  if (!stored) return refuse(503, "the PVC does not exist");
+Result<UploadLook> UploadService::Work::look_for(const UploadRight& right) const {
   json::Document memory;
-  const json::Value value = resources::load_object(*stored, memory.storage());
-  const json::Object& claim = value.get_object();
-  if (!controllers::storage::has_annotation(claim, mark::upload_target))
-    return refuse(503, "the PVC is no target of an upload");
-  if (annotation_of(claim, mark::pod_phase) == "Succeeded") return refuse(503, "the PVC has been filled already");
-  const std::string_view content = annotation_of(claim, mark::content_type);
-  if (!content.empty() && content != "kubevirt" && content != "archive")
-    return refuse(503, "the PVC has an unknown content type");
-  Look look;
-  const auto disk = parts_.disks.claim(right.ns, right.claim);
-  look.target = {.name = {.ns = right.ns, .name = right.claim},
-                 .uid = std::string(controllers::metadata_text(claim, "uid")),
-                 .image = {}};
-  look.ready = annotation_of(claim, mark::pod_ready) == "true" && disk && disk->uid == look.target.uid;
-  if (disk) look.target.image = controllers::storage::upload_target_of(claim, *disk);
-  return look;
+  json::Value claim(memory.storage()), config(memory.storage());
+  const auto load = [&](std::string_view key, std::string_view ns, std::string_view name, json::Value& into) {
+    const ObjectPtr stored = parts_.store.get(key, ns, name);
+    if (stored) into = resources::load_object(*stored, memory.storage());
+    return into.if_object();
+  };
+  const json::Object* found = load(controllers::kinds::claim, right.ns, right.claim, claim);
+  return look_at(right, found, parts_.disks.claim(right.ns, right.claim),
+                 load(controllers::storage::cdi_configs, "", controllers::storage::cdi_config_name, config));
 }
 
-// UPL-24
-Task<Result<UploadService::Work::Target>> UploadService::Work::await_ready(Call& call, const UploadRight& right) {
+Task<Result<UploadLook>> UploadService::Work::await_ready(Call& call, const UploadRight& right) {
   for (auto waited = std::chrono::seconds(0); !call.cancelled(); waited += ready_interval) {
-    const auto look = look_at(right);
-    if (!look) co_return fail(look.error());
-    if (look->ready) co_return look->target;
-    if (waited >= limits::upload_ready_max) break;
+    auto look = look_for(right);
+    if (!look) co_return look;
+    const auto wait = must_wait(*look, waited);
+    if (!wait) co_return fail(wait.error());
+    if (!*wait) co_return look;
     co_await call.core().sleep(ready_interval);
   }
-  co_return refuse(503, "the PVC is not ready for an upload yet; try again");
+  co_return refuse(503, "the client went away");
 }
 
 // The bytes go where the worker will find them.
-Task<Result<void>> UploadService::Work::receive(Call& call, const Target& target, bool form) {
+Task<Result<void>> UploadService::Work::receive(Call& call, const UploadTarget& target, bool form) {
   auto disks = disks::DiskFolder::open(parts_.folder);
   const auto folder = disks ? disks->claim(target.name) : std::unexpected(disks.error());
   if (!folder) co_return refuse(500, fmt::format("Saving stream failed: {}", folder.error().message));
@@ -275,7 +192,7 @@ Task<Result<void>> UploadService::Work::receive(Call& call, const Target& target
 }
 
 // UPL-29, UPL-30: what can be said at once of the format, before an asynchronous upload is answered.
-Result<void> UploadService::Work::accept(const Target& target) const {
+Result<void> UploadService::Work::accept(const UploadTarget& target) const {
   auto disks = disks::DiskFolder::open(parts_.folder);
   const auto folder = disks ? disks->claim(target.name) : std::unexpected(disks.error());
   if (!folder) return refuse(500, fmt::format("Saving stream failed: {}", folder.error().message));
@@ -299,13 +216,13 @@ Result<void> UploadService::Work::accept(const Target& target) const {
 }
 
 // What came is of no use.
-void UploadService::Work::forget(const Target& target) const {
+void UploadService::Work::forget(const UploadTarget& target) const {
   auto disks = disks::DiskFolder::open(parts_.folder);
   const auto folder = disks ? disks->claim(target.name) : std::unexpected(disks.error());
   if (folder) ::unlinkat(folder->get(), disks::upload_file, 0);
 }
 
-Task<Result<void>> UploadService::Work::convert(Call& call, const Target& target, bool async) {
+Task<Result<void>> UploadService::Work::convert(Call& call, const UploadTarget& target, bool async) {
   if (auto good = accept(target); !good) {
     forget(target);
     co_return good;
@@ -315,39 +232,35 @@ Task<Result<void>> UploadService::Work::convert(Call& call, const Target& target
                       .claim_uid = target.uid,
                       .work = ConvertUpload{.target = target.image}});
   while (!async && !call.cancelled()) {
-    const auto job = parts_.disks.job(target.job());
-    if (!job || job->state == DiskJobState::succeeded) break;
-    if (job->state == DiskJobState::failed) {
-      const bool theirs =
-          job->error == DiskError::too_small || job->error == DiskError::no_space || job->error == DiskError::bad_image;
-      co_return refuse(theirs ? 400 : 500, fmt::format("Saving stream failed: {}", job->message));
-    }
+    const auto over = is_converted(parts_.disks.job(target.job()));
+    if (!over) co_return fail(over.error());
+    if (*over) break;
     co_await call.core().sleep(job_interval);
   }
   co_return Result<void>();
 }
 
 Task<Result<void>> UploadService::Work::carry_out(Call& call, const Endpoint& endpoint) {
-  const auto right = right_of(call);
+  const auto right =
+      right_of(call.request().headers.find("Authorization").value_or(""), tokens_, parts_.clock.wall_now());
   if (!right) co_return fail(right.error());
   call.leave_seat();  // what follows is waiting: for the claim, for bytes, for the conversion
-  const auto target = co_await await_ready(call, *right);
-  if (!target) co_return fail(target.error());
-  const bool async = endpoint.async && !target->image.archive;  // UPL-26
-  if (call.request().method == "HEAD" && async) co_return Result<void>();
-  if (call.request().method != "POST") co_return refuse(404, "only POST is served here");  // UPL-27
-  const Lease lease(*this, target->name);
-  const auto job = parts_.disks.job(target->job());
-  const bool works = job && (job->state == DiskJobState::running || job->state == DiskJobState::waiting);
-  if (!lease.taken() || works) co_return refuse(503, "another upload into this PVC is in progress");  // UPL-28
-  if (auto received = co_await receive(call, *target, endpoint.form); !received) co_return received;
+  const auto look = co_await await_ready(call, *right);
+  if (!look) co_return fail(look.error());
+  const UploadTarget& target = look->target;
+  const auto course = course_of(call.request().method, endpoint.async, target.image.archive);
+  if (!course) co_return fail(course.error());
+  if (*course == Course::possible) co_return Result<void>();
+  const Lease lease(*this, target.name);
+  if (auto allowed = may_receive(*look, !lease.taken(), parts_.disks.job(target.job())); !allowed) co_return allowed;
+  if (auto received = co_await receive(call, target, endpoint.form); !received) co_return received;
   // UPL-02: bytes may have come for hours.
-  const auto still = look_at(*right);
-  if (!still || !still->ready || still->target.uid != target->uid) {
-    forget(*target);
+  const auto still = look_for(*right);
+  if (!still || !still->ready || still->target.uid != target.uid) {
+    forget(target);
     co_return refuse(503, "the PVC is not ready for an upload any more: it was deleted, or a VMI uses it");
   }
-  co_return co_await convert(call, *target, async);
+  co_return co_await convert(call, target, *course == Course::receive_async);
 }
 
 Task<void> UploadService::Work::upload(Call& call, const Endpoint& endpoint) {

@@ -212,6 +212,11 @@ void bind_claim(Work& work, std::string_view storage_class, std::int64_t capacit
   marks.annotate("pv.kubernetes.io/bind-completed", "yes");
   marks.annotate("pv.kubernetes.io/bound-by-controller", "yes");
   marks.annotate("volume.kubernetes.io/storage-provisioner", local_provisioner);
+  if (has_annotation(work.claim, mark::bound)) {
+    marks.annotate(mark::bound, "true");
+    marks.annotate(mark::bound_reason, "");
+    marks.annotate(mark::bound_message, "");
+  }
   if (auto effect = marks.effect(kinds::claim, work.turn.storage)) work.pass.add(std::move(*effect));
   drop_old_complaints(work);
   show_bound(work, capacity);
@@ -238,6 +243,17 @@ void keep_size(Work& work, const DiskClaim& disk) {
                    .document = json::Value(patch.take(), work.turn.storage)});
   }
   if (shown_capacity(work.claim, "status") != capacity) show_bound(work, disk.capacity);
+}
+
+// Why it is not bound; DV-70: so that the DataVolume that it was made for can tell it, too.
+void complain(Work& work, EventType type, std::string_view reason, const std::string& message) {
+  work.pass.tell(type, reason, message);
+  if (!has_annotation(work.claim, mark::made_for)) return;
+  Marks marks(work.claim);
+  marks.annotate(mark::bound, "false");
+  marks.annotate(mark::bound_reason, reason);
+  marks.annotate(mark::bound_message, message);
+  if (auto effect = marks.effect(kinds::claim, work.turn.storage)) work.pass.add(std::move(*effect));
 }
 
 // PVC-02: why it stays as it is; empty: it does not.
@@ -268,7 +284,7 @@ void provision(Work& work, std::string_view storage_class) {
   const std::string id = work.job("create");
   const auto status = work.turn.world.disks().job(id);
   if (status && status->state == DiskJobState::failed)  // PVC-03
-    work.pass.tell(EventType::warning, "ProvisioningFailed", status->message);
+    complain(work, EventType::warning, "ProvisioningFailed", status->message);
   ask(work.pass, work.turn, work.disk_job(id, CreateClaim{.capacity = request_of(work.claim)}));
 }
 
@@ -286,11 +302,11 @@ Pass sync(const Turn& turn) {
     return {};  // somebody else's
   if (storage_class.empty()) {
     if (json::find(spec, "storageClassName") && phase_of(*claim) == "Pending")
-      work.pass.tell(EventType::normal, "FailedBinding", "no class is named, and nobody made a volume for this claim");
+      complain(work, EventType::normal, "FailedBinding", "no class is named, and nobody made a volume for this claim");
     return std::move(work.pass);
   }
   if (const std::string why = refusal(work, storage_class); !why.empty()) {
-    if (phase_of(*claim) == "Pending") work.pass.tell(EventType::warning, "ProvisioningFailed", why);
+    if (phase_of(*claim) == "Pending") complain(work, EventType::warning, "ProvisioningFailed", why);
     return std::move(work.pass);
   }
   const auto disk = disk_of(turn.world, *claim);

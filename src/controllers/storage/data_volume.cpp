@@ -20,6 +20,8 @@ namespace {
 
 // How often progress is shown (4.6), and how often a source is looked at that nobody tells of.
 constexpr std::chrono::seconds progress_interval{2};
+// DV-104: while a VMI has the source.
+constexpr std::chrono::seconds source_interval{5};
 constexpr std::string_view quota_reason = "ErrExceededQuota";
 constexpr std::array<std::string_view, 4> default_labels{
     "instancetype.kubevirt.io/default-instancetype", "instancetype.kubevirt.io/default-instancetype-kind",
@@ -78,13 +80,13 @@ bool source_is_good(Work& work) {
   return false;
 }
 
-// DV-104, before the claim exists.
+// DV-104, before the claim exists. A VMI that waits may wait for this very DataVolume.
 bool source_is_free(Work& work) {
-  if (work.source.kind != "pvc" || !used_by_vmi(work.turn.world, work.source.pvc_ns, work.source.pvc_name)) return true;
-  work.pass.tell(EventType::warning, "CloneSourceInUse",
-                 fmt::format("PVC \"{}\" is in use by a VMI", work.source.pvc_name));
+  const Source& source = work.source;
+  if (source.kind != "pvc" || !used_by_placed_vmi(work.turn.world, source.pvc_ns, source.pvc_name)) return true;
+  work.pass.tell(EventType::warning, "CloneSourceInUse", fmt::format("PVC \"{}\" is in use by a VMI", source.pvc_name));
   work.asked.phase = "CloneScheduled";
-  work.pass.look_again(progress_interval);
+  work.pass.look_again(source_interval);
   return false;
 }
 
@@ -182,7 +184,7 @@ Pass sync(const Turn& turn) {
 
 // DV-40
 Asked after_failure(const SoftError& error) {
-  if (error.message.contains("exceeded quota") || error.message.contains("quota"))
+  if (error.message.contains("exceeded quota"))
     return {.reason = std::string(quota_reason), .message = error.message, .phase = "Pending"};
   return {.reason = "ErrClaimNotValid", .message = error.message};
 }

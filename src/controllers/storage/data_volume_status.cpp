@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -95,10 +96,14 @@ Bound bound_of(const Row& row) {
     return {.status = "True", .reason = "Bound", .message = fmt::format("PVC {} Bound", row.name())};
   if (phase == "Lost")
     return {.status = "False", .reason = "ClaimLost", .message = fmt::format("PVC {} is lost", row.name())};
+  if (row.mark_of(mark::bound) == "false")
+    return {.status = "False",
+            .reason = row.mark_of(mark::bound_reason),
+            .message = fmt::format("target PVC {} Pending and {}", row.name(), row.mark_of(mark::bound_message))};
   return {.status = "False", .reason = "Pending", .message = fmt::format("PVC {} Pending", row.name())};
 }
 
-// DV-72..75
+// DV-72 to DV-75
 Bound running_of(const Row& row) {
   const bool runs = row.mark_of(mark::running) == "true";
   return {.status = runs ? "True" : "False",
@@ -164,14 +169,19 @@ std::string_view end_event(const json::Object& claim, bool good) {
   return good ? "ImportSucceeded" : "ImportFailed";
 }
 
+bool bound_changed(const json::Object* old, const json::Object& status) {
+  const json::Object *before = find_condition(old, "Bound"), *after = find_condition(&status, "Bound");
+  return !before || std::ranges::any_of(std::array{"status", "reason", "message"}, [&](std::string_view member) {
+    return json::get_string_or(*before, member) != json::get_string_or(*after, member);
+  });
+}
+
 }  // namespace
 
 bool is_adopted(const json::Object& dv, const json::Object& claim) {
   if (annotation_of(claim, mark::populated_for) == metadata_text(dv, "name")) return true;  // DV-45
   if (annotation_of(claim, mark::made_for) == metadata_text(dv, "uid")) return false;
-  const std::string_view allowed = annotation_of(dv, mark::adoption);  // DV-46, as Go reads a bool
-  return allowed == "true" || allowed == "True" || allowed == "TRUE" || allowed == "1" || allowed == "t" ||
-         allowed == "T";
+  return parses_as_true(annotation_of(dv, mark::adoption));  // DV-46
 }
 
 json::Value data_volume_status(const Turn& turn, const json::Object& dv, const json::Object* claim,
@@ -203,7 +213,7 @@ void tell_changes(Pass& pass, const json::Object& dv, const json::Object& status
   const std::string_view before = old ? json::get_string_or(*old, "phase") : std::string_view();
   const std::string_view phase = json::get_string_or(status, "phase");
   const std::string name(metadata_text(dv, "name"));
-  if (condition_reason(&status, "Bound") != condition_reason(old, "Bound")) {  // DV-77
+  if (bound_changed(old, status)) {  // DV-77
     const json::Object* bound = find_condition(&status, "Bound");
     pass.tell(EventType::normal, json::get_string_or(*bound, "reason"),
               std::string(json::get_string_or(*bound, "message")));

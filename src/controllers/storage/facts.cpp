@@ -28,6 +28,11 @@ bool has_annotation(const json::Object& object, std::string_view name) {
   return annotations && annotations->contains(name);
 }
 
+bool parses_as_true(std::string_view text) {
+  constexpr std::array<std::string_view, 6> words{"1", "t", "T", "true", "TRUE", "True"};
+  return std::ranges::find(words, text) != words.end();
+}
+
 std::int64_t request_of(const json::Object& claim) {
   const json::Object* spec = spec_of(claim);
   const json::Object* resources = spec ? json::get_object(*spec, "resources") : nullptr;

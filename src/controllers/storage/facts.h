@@ -19,6 +19,8 @@ std::int64_t rounded_up(std::int64_t bytes);
 std::string_view phase_of(const json::Object& object);
 const json::Object* spec_of(const json::Object& object);
 bool has_annotation(const json::Object& object, std::string_view name);
+// As Go reads a bool.
+bool parses_as_true(std::string_view text);
 
 // spec.resources.requests.storage in bytes, rounded up to MiB; 0: none.
 std::int64_t request_of(const json::Object& claim);

@@ -9,6 +9,7 @@
 #include "controllers/common/owners.h"
 #include "controllers/storage/facts.h"
 #include "controllers/storage/import_work.h"
+#include "controllers/storage/render.h"
 #include "json/access.h"
 
 namespace vg::controllers {
@@ -40,6 +41,16 @@ constexpr std::array<Words, 4> words{
      {"upload", mark::upload_pod, "Upload Complete", "UploadSucceeded", "", "UploadTargetInUse"},
      {"clone", mark::clone_pod, "Clone Complete", "CloneSucceeded", "", "CloneSourceInUse"}}};
 
+// DV-89, DV-92
+ImageTarget target_of(const json::Object& claim, const DiskClaim& disk, const json::Object* cdi_config) {
+  const json::Object* spec = spec_of(claim);
+  const double overhead =
+      overhead_in(cdi_config, spec ? json::get_string_or(*spec, "storageClassName") : std::string_view());
+  return {.size = image_bytes(claim, disk.capacity, overhead),
+          .archive = annotation_of(claim, mark::content_type) == "archive",
+          .preallocate = annotation_of(claim, mark::preallocation_wanted) == "true"};
+}
+
 struct Work {
   const Turn& turn;
   const json::Object& claim;
@@ -51,6 +62,7 @@ struct Work {
   const Words& word() const { return words[static_cast<std::size_t>(way)]; }
   std::string_view uid() const { return metadata_text(claim, "uid"); }
   std::string id() const { return fmt::format("{}-{}", word().job, uid()); }
+  ImageTarget target() const { return target_of(claim, disk, turn.world.get(cdi_configs, "", cdi_config_name)); }
   void show_running(std::string_view status, std::string_view reason, std::string_view message) {
     marks.annotate(mark::running, status);
     marks.annotate(mark::running_reason, reason);
@@ -69,12 +81,6 @@ std::string pod_name(const Work& work) {
   }
 }
 
-ImageTarget target_of(const json::Object& claim, const DiskClaim& disk) {
-  return {.size = disk.capacity,
-          .archive = annotation_of(claim, mark::content_type) == "archive",
-          .preallocate = annotation_of(claim, mark::preallocation_wanted) == "true"};
-}
-
 int restarts_of(const json::Object& claim) {
   const std::string_view text = annotation_of(claim, mark::pod_restarts);
   int count = 0;
@@ -88,7 +94,7 @@ void show_done(Work& work) {
   work.marks.annotate(work.word().pod_mark, pod_name(work));
   work.show_running("false", "Completed", work.word().done_message);
   if (work.way == Way::clone) work.marks.annotate(mark::clone_of, "true");
-  if (target_of(work.claim, work.disk).preallocate) work.marks.annotate(mark::preallocation, "true");
+  if (work.target().preallocate) work.marks.annotate(mark::preallocation, "true");
   if (const auto status = work.turn.world.disks().job(work.id()))  // DV-98
     for (const auto& [name, value] : status->labels)
       if (label_of(work.claim, name).empty()) work.marks.label(name, value);
@@ -164,7 +170,8 @@ bool waits_for_vmi(Work& work, std::string_view ns, std::string_view claim) {
 void import(Work& work) {
   const auto status = work.turn.world.disks().job(work.id());
   if (!status && waits_for_vmi(work, work.turn.key.ns, work.turn.key.name)) return;
-  auto what = import_work(work.turn.world, work.claim, target_of(work.claim, work.disk));
+  if (status && status->state == DiskJobState::running) return show_job(work, status);
+  auto what = import_work(work.turn.world, work.claim, work.target());
   if (!what) {
     show_waiting(work, "CreateContainerConfigError", what.error());
     work.pass.look_again(look_interval);
@@ -235,12 +242,13 @@ void clone(Work& work) {
     work.pass.look_again(look_interval);
     return show_waiting(work, "ContainerCreating", "");
   }
-  if (disk && disk->image_size > work.disk.capacity) {
+  const std::int64_t room = work.target().size;
+  if (disk && disk->image_size > room && !parses_as_true(annotation_of(work.claim, mark::permissive_clone))) {
     work.pass.tell(EventType::warning, "ErrIncompatiblePVC", "the source is larger than the target");
     return;
   }
   show_job(work, status);
-  ask_for(work, CopyClaim{.from = {.ns = ns, .name = name}, .size = work.disk.capacity});
+  ask_for(work, CopyClaim{.from = {.ns = ns, .name = name}, .size = room});
 }
 
 Pass sync_way(const Turn& turn, Way way) {
@@ -280,7 +288,9 @@ std::string filling_job(const json::Object& claim) {
   return fmt::format("{}-{}", words[static_cast<std::size_t>(way)].job, metadata_text(claim, "uid"));
 }
 
-ImageTarget upload_target_of(const json::Object& claim, const DiskClaim& disk) { return target_of(claim, disk); }
+ImageTarget upload_target_of(const json::Object& claim, const DiskClaim& disk, const json::Object* cdi_config) {
+  return target_of(claim, disk, cdi_config);
+}
 
 }  // namespace storage
 

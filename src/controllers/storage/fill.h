@@ -19,8 +19,8 @@ namespace storage {
 // The id of the job that fills the claim; empty: nothing does.
 std::string filling_job(const json::Object& claim);
 
-// The size of the image of an upload, and what it is: for whoever receives the bytes.
-ImageTarget upload_target_of(const json::Object& claim, const DiskClaim& disk);
+// The size of the image of an upload, and what it is: for whoever receives the bytes. The CDIConfig may be null.
+ImageTarget upload_target_of(const json::Object& claim, const DiskClaim& disk, const json::Object* cdi_config);
 
 }  // namespace storage
 }  // namespace vg::controllers

@@ -33,16 +33,23 @@ std::expected<Account, std::string> read_account(const World& world, std::string
                  .password = decoded(json::find(*data, "secretKey"))};
 }
 
-// DV-82
-std::expected<std::string, std::string> read_authorities(const World& world, std::string_view ns,
-                                                         std::string_view name) {
+enum class Asker : std::uint8_t { web, registry };
+
+// DV-82 for web servers, DV-95 for registries.
+bool is_authority(std::string_view key, Asker asker) {
+  if (key.starts_with('.')) return false;
+  return asker == Asker::web || key.ends_with(".crt") || key.ends_with(".pem");
+}
+
+std::expected<std::string, std::string> read_authorities(const World& world, std::string_view ns, std::string_view name,
+                                                         Asker asker) {
   std::string all;
   if (name.empty()) return all;
   const json::Object* map = world.get("configmaps", ns, name);
   if (!map) return std::unexpected(fmt::format("configmap \"{}\" not found", name));
   if (const json::Object* data = json::get_object(*map, "data"))
     for (const auto& member : *data) {
-      if (std::string_view(member.key()).starts_with('.')) continue;
+      if (!is_authority(member.key(), asker)) continue;
       all.append(json::as_string(&member.value()).value_or("")).append("\n");
     }
   return all;
@@ -53,13 +60,14 @@ std::expected<std::vector<std::string>, std::string> read_headers(const World& w
                                                                   std::string_view ns) {
   std::vector<std::string> headers;
   for (std::size_t i = 0; i < headers_asked; ++i) {
-    const std::string_view header = annotation_of(claim, fmt::format("{}{}", mark::import_headers, i));
-    if (header.empty()) break;
-    headers.emplace_back(header);
+    const std::string numbered = fmt::format("{}{}", mark::import_headers, i);
+    if (!has_annotation(claim, numbered)) break;
+    headers.emplace_back(annotation_of(claim, numbered));
   }
   for (std::size_t i = 0; i < headers_asked; ++i) {
-    const std::string_view name = annotation_of(claim, fmt::format("{}{}", mark::import_secret_headers, i));
-    if (name.empty()) break;
+    const std::string numbered = fmt::format("{}{}", mark::import_secret_headers, i);
+    if (!has_annotation(claim, numbered)) break;
+    const std::string_view name = annotation_of(claim, numbered);
     const json::Object* secret = world.get("secrets", ns, name);
     if (!secret) return std::unexpected(fmt::format("secret \"{}\" not found", name));
     if (const json::Object* data = json::get_object(*secret, "data"))
@@ -71,7 +79,7 @@ std::expected<std::vector<std::string>, std::string> read_headers(const World& w
 
 // https://host is what a registry is asked by; an insecure one is named in the CDIConfig (DV-95).
 bool is_insecure_registry(const World& world, std::string_view url) {
-  const json::Object* config = world.get("cdi.kubevirt.io/cdiconfigs", "", "config");
+  const json::Object* config = world.get(cdi_configs, "", cdi_config_name);
   const json::Object* spec = config ? spec_of(*config) : nullptr;
   const json::Array* hosts = spec ? json::get_array(*spec, "insecureRegistries") : nullptr;
   constexpr std::string_view scheme = "docker://";
@@ -89,7 +97,8 @@ std::expected<DiskWork, std::string> import_work(const World& world, const json:
   if (source == "none") return MakeBlankImage{.size = target.size, .preallocate = target.preallocate};
   auto account = read_account(world, ns, annotation_of(claim, mark::import_secret));
   if (!account) return std::unexpected(account.error());
-  auto authorities = read_authorities(world, ns, annotation_of(claim, mark::import_authorities));
+  auto authorities = read_authorities(world, ns, annotation_of(claim, mark::import_authorities),
+                                      source == "registry" ? Asker::registry : Asker::web);
   if (!authorities) return std::unexpected(authorities.error());
   auto headers = read_headers(world, claim, ns);
   if (!headers) return std::unexpected(headers.error());
@@ -115,7 +124,7 @@ std::expected<ReadDigest, std::string> digest_work(const World& world, std::stri
                                                    const json::Object& registry) {
   auto account = read_account(world, ns, json::get_string_or(registry, "secretRef"));
   if (!account) return std::unexpected(account.error());
-  auto authorities = read_authorities(world, ns, json::get_string_or(registry, "certConfigMap"));
+  auto authorities = read_authorities(world, ns, json::get_string_or(registry, "certConfigMap"), Asker::registry);
   if (!authorities) return std::unexpected(authorities.error());
   const std::string url(json::get_string_or(registry, "url"));
   return ReadDigest{.from = {.target = {},

@@ -9,6 +9,7 @@ inline constexpr std::string_view local_provisioner = "virtgate.io/local";
 inline constexpr std::string_view protection_finalizer = "kubernetes.io/pvc-protection";
 inline constexpr std::string_view default_class = "storageclass.kubernetes.io/is-default-class";
 inline constexpr std::string_view default_virt_class = "storageclass.kubevirt.io/is-default-virt-class";
+inline constexpr std::string_view cdi_configs = "cdi.kubevirt.io/cdiconfigs", cdi_config_name = "config";
 
 namespace mark {
 inline constexpr std::string_view use_populator = "cdi.kubevirt.io/storage.usePopulator";
@@ -21,6 +22,10 @@ inline constexpr std::string_view pod_restarts = "cdi.kubevirt.io/storage.pod.re
 inline constexpr std::string_view running = "cdi.kubevirt.io/storage.condition.running";
 inline constexpr std::string_view running_message = "cdi.kubevirt.io/storage.condition.running.message";
 inline constexpr std::string_view running_reason = "cdi.kubevirt.io/storage.condition.running.reason";
+// Only while the claim is Pending: why it is.
+inline constexpr std::string_view bound = "cdi.kubevirt.io/storage.condition.bound";
+inline constexpr std::string_view bound_message = "cdi.kubevirt.io/storage.condition.bound.message";
+inline constexpr std::string_view bound_reason = "cdi.kubevirt.io/storage.condition.bound.reason";
 inline constexpr std::string_view import_source = "cdi.kubevirt.io/storage.import.source";
 inline constexpr std::string_view import_endpoint = "cdi.kubevirt.io/storage.import.endpoint";
 inline constexpr std::string_view import_secret = "cdi.kubevirt.io/storage.import.secretName";
@@ -43,6 +48,7 @@ inline constexpr std::string_view adoption = "cdi.kubevirt.io/allowClaimAdoption
 inline constexpr std::string_view clone_type = "cdi.kubevirt.io/cloneType";
 inline constexpr std::string_view clone_fallback = "cdi.kubevirt.io/cloneFallbackReason";
 inline constexpr std::string_view permissive_clone = "cdi.kubevirt.io/permissiveClone";
+inline constexpr std::string_view least_claim_size = "cdi.kubevirt.io/minimumSupportedPvcSize";
 inline constexpr std::string_view bind_at_once = "cdi.kubevirt.io/storage.bind.immediate.requested";
 inline constexpr std::string_view wanted_digest = "cdi.kubevirt.io/storage.import.sourceDesiredDigest";
 inline constexpr std::string_view last_cron_time = "cdi.kubevirt.io/storage.import.lastCronTime";

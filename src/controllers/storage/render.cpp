@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/controller_limits.h"
 #include "base/quantity.h"
 #include "controllers/common/owners.h"
 #include "controllers/storage/facts.h"
@@ -15,7 +16,6 @@ namespace vg::controllers::storage {
 namespace {
 
 constexpr std::string_view profiles = "cdi.kubevirt.io/storageprofiles";
-constexpr std::string_view configs = "cdi.kubevirt.io/cdiconfigs";
 
 const json::Object* at(const json::Object* object, std::initializer_list<std::string_view> path) {
   for (const std::string_view step : path) {
@@ -62,6 +62,14 @@ std::int64_t asked_bytes(const json::Object& spec) {
   return amount ? std::max<std::int64_t>(0, amount->value()) : 0;
 }
 
+// DV-36: what the provisioner of the class makes at least.
+std::int64_t least_bytes(const World& world, std::string_view storage_class) {
+  const json::Object* profile = world.get(profiles, "", storage_class);
+  const auto least =
+      Quantity::parse_json(profile ? annotation_of(*profile, mark::least_claim_size) : std::string_view());
+  return least ? std::clamp<std::int64_t>(least->value(), 0, limits::placement_amount_max) : 0;
+}
+
 // DV-103
 std::int64_t source_bytes(const World& world, const Source& source) {
   const json::Object* claim = world.get(kinds::claim, source.pvc_ns, source.pvc_name);
@@ -70,7 +78,7 @@ std::int64_t source_bytes(const World& world, const Source& source) {
   return disk ? disk->capacity : claim ? request_of(*claim) : 0;
 }
 
-// DV-32..36
+// DV-32 to DV-36
 std::expected<json::Value, NoClaim> complete_storage(const Turn& turn, const json::Object& dv_spec,
                                                      const json::Object& storage, const Source& source) {
   json::Value made(storage, turn.storage);
@@ -93,6 +101,7 @@ std::expected<json::Value, NoClaim> complete_storage(const Turn& turn, const jso
   if (bytes == 0) return not_valid("the size of the source is not known");
   const bool block = json::get_string_or(spec, "volumeMode") == "Block";
   bytes = block ? bytes : grown(bytes, overhead_of(turn.world, storage_class));
+  bytes = std::max(bytes, least_bytes(turn.world, storage_class));
   json::ensure_path(spec, {"resources", "requests"})["storage"] = size_text(bytes);
   return made;
 }
@@ -147,7 +156,7 @@ void mark_source(json::Object& marks, const Source& source) {
 
 bool wants_preallocation(const World& world, const json::Object& spec) {
   if (const auto asked = json::get_bool(spec, "preallocation")) return *asked;
-  const json::Object* config = world.get(configs, "", "config");
+  const json::Object* config = world.get(cdi_configs, "", cdi_config_name);
   const json::Object* status = config ? json::get_object(*config, "status") : nullptr;
   return status && json::get_bool_or(*status, "preallocation", false);
 }
@@ -186,7 +195,7 @@ Source source_of(const World& world, const json::Object& dv) {
   const json::Object* given = spec ? json::get_object(*spec, "source") : nullptr;
   std::string_view ns = own_ns;
   if (const json::Object* reference = spec ? json::get_object(*spec, "sourceRef") : nullptr) {
-    ns = json::get_string_or(*reference, "namespace", own_ns);
+    if (const std::string_view other = json::get_string_or(*reference, "namespace"); !other.empty()) ns = other;
     source.data_source = world.get(kinds::data_source, ns, json::get_string_or(*reference, "name"));
     given = source.data_source ? at(source.data_source, {"spec", "source"}) : nullptr;
     if (given && json::get_object(*given, "dataSource")) given = at(source.data_source, {"status", "source"});
@@ -218,13 +227,22 @@ std::int64_t shrunk(std::int64_t bytes, double overhead) {
 }
 
 double overhead_of(const World& world, std::string_view storage_class) {
-  const json::Object* config = world.get(configs, "", "config");
-  const json::Object* overhead = config ? at(config, {"status", "filesystemOverhead"}) : nullptr;
+  return overhead_in(world.get(cdi_configs, "", cdi_config_name), storage_class);
+}
+
+double overhead_in(const json::Object* config, std::string_view storage_class) {
+  const json::Object* overhead = at(config, {"status", "filesystemOverhead"});
   if (!overhead) return 0;
   const json::Object* classes = json::get_object(*overhead, "storageClass");
   std::string_view text = classes ? json::get_string_or(*classes, storage_class) : std::string_view();
   if (text.empty()) text = json::get_string_or(*overhead, "global");
   return std::clamp(std::strtod(std::string(text).c_str(), nullptr), 0.0, 1.0);
+}
+
+std::int64_t image_bytes(const json::Object& claim, std::int64_t capacity, double overhead) {
+  const json::Object* spec = spec_of(claim);
+  if (overhead <= 0 || !spec) return capacity;
+  return std::min(capacity, shrunk(asked_bytes(*spec), overhead));
 }
 
 std::expected<json::Value, NoClaim> render_claim(const Turn& turn, const json::Object& dv, const Source& source) {

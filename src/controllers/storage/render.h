@@ -22,8 +22,11 @@ Source source_of(const World& world, const json::Object& data_volume);
 // GROW and SHRINK of 3.1. `overhead`: a decimal fraction as CDIConfig has it.
 std::int64_t grown(std::int64_t bytes, double overhead);
 std::int64_t shrunk(std::int64_t bytes, double overhead);
-// Of a class, as the CDIConfig says.
+// Of a class, as the CDIConfig says; it may be null.
 double overhead_of(const World& world, std::string_view storage_class);
+double overhead_in(const json::Object* cdi_config, std::string_view storage_class);
+// DV-89, DV-107: how large the image in a claim becomes. SHRINK of what was asked for; without overhead all there is.
+std::int64_t image_bytes(const json::Object& claim, std::int64_t capacity, double overhead);
 
 // Why there is no claim yet, as conditions tell it.
 struct NoClaim {

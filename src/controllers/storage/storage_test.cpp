@@ -9,7 +9,8 @@
 #include "controllers/storage/facts.h"
 #include "controllers/storage/fill.h"
 #include "controllers/storage/render.h"
-#include "controllers/testing_effects.h"
+#include "controllers/storage/storage_testing.h"
+#include "json/write.h"
 
 namespace vg::controllers::storage {
 namespace {
@@ -20,83 +21,17 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-constexpr std::int64_t gib = std::int64_t{1} << 30;
-const Key key{.ns = "ns", .name = "a"};
-
-struct World {
-  TestWorld base;
-  FakeDisks& fake_disks = base.fake_disks;
-  operator TestWorld&() { return base; }              // NOLINT: it stands for it
-  operator const TestWorld&() const { return base; }  // NOLINT: the same
-  World& put(std::string_view resource, std::string_view text) {
-    base.put(resource, text);
-    return *this;
-  }
-  World& remove(std::string_view resource, std::string_view ns, std::string_view name) {
-    base.remove(resource, ns, name);
-    return *this;
-  }
-  const json::Object* get(std::string_view resource, std::string_view ns, std::string_view name) const {
-    return base.get(resource, ns, name);
-  }
-
-  World() {
-    put(kinds::storage_class, R"({"metadata":{"name":"local","creationTimestamp":"2026-01-01T00:00:00Z","annotations":{
-        "storageclass.kubernetes.io/is-default-class":"true"}},"provisioner":"virtgate.io/local","reclaimPolicy":"Delete"})");
-    put("cdi.kubevirt.io/storageprofiles", R"({"metadata":{"name":"local"},"status":{"claimPropertySets":[
-        {"accessModes":["ReadWriteOnce"],"volumeMode":"Filesystem"}]}})");
-  }
-  World& claim(std::string_view marks = "{}", std::string_view phase = "Pending",
-               std::string_view spec = R"("storageClassName":"local")", std::string_view more = R"("x":"")") {
-    put(kinds::claim,
-        fmt::format(
-            R"({{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{{"name":"a","namespace":"ns","uid":"u","annotations":{},{}}},
-        "spec":{{"accessModes":["ReadWriteOnce"],"resources":{{"requests":{{"storage":"1Gi"}}}},{}}},"status":{{"phase":"{}"}}}})",
-            marks, more, spec, phase));
-    return *this;
-  }
-  World& disk(std::int64_t capacity = gib, std::int64_t image = 0, std::string filled_by = {}) {
-    fake_disks.claims[{.ns = "ns", .name = "a"}] = {
-        .uid = "u", .capacity = capacity, .image_size = image, .filled_by = std::move(filled_by)};
-    return *this;
-  }
-  World& vmi(std::string_view phase) {
-    put(kinds::vmi,
-        fmt::format(R"({{"metadata":{{"name":"vm","namespace":"ns","uid":"v"}},"spec":{{"domain":{{}},"volumes":[
-        {{"name":"d","persistentVolumeClaim":{{"claimName":"a"}}}}]}},"status":{{"phase":"{}"}}}})",
-                    phase));
-    return *this;
-  }
-  std::string mark(std::string_view name) const {
-    return std::string(annotation_of(*get(kinds::claim, "ns", "a"), name));
-  }
-  const json::Object& stored(std::string_view kind) const { return *get(kind, "ns", "a"); }
-};
-
-std::vector<std::string> jobs_of(const TestPass& made) {
-  std::vector<std::string> ids;
-  for (const DiskJob& job : made.pass.jobs) ids.push_back(job.id);
-  return ids;
-}
-
-TestPass carried(World& world, const Controller& controller, Time now = test_now) {
-  TestPass made = sync(controller, world, key, now);
-  carry_out(world, made);
-  for (const DiskJob& job : made.pass.jobs) world.fake_disks.start(job);
-  return made;
-}
-
 // --- 3.5 -------------------------------------------------------------------------------------------------------------
 
-TEST(ClaimController, PVC01BindsAClaimOfTheClassAtOnce) {
-  World world;
+TEST(ClaimController, PVC01BindsAClaimOfTheClassAtOnce) {  // PVC-01
+  StorageWorld world;
   world.claim("{}", "Pending", R"("volumeMode":"Filesystem")");  // no class: the default one
   EXPECT_THAT(jobs_of(carried(world, claim_controller())), ElementsAre("create-u"));
   EXPECT_EQ(json::get_string_or(*spec_of(world.stored(kinds::claim)), "storageClassName"), "local");
   EXPECT_TRUE(has_finalizer(world.stored(kinds::claim), protection_finalizer));
   EXPECT_EQ(std::get<CreateClaim>(world.fake_disks.asked.at("create-u").work).capacity, gib);
   world.fake_disks.finish("create-u");
-  const TestPass made = sync(claim_controller(), world, key);
+  const TestPass made = sync(claim_controller(), world, test_key);
   EXPECT_THAT(effects_of(made), ElementsAre("create persistentvolumes pvc-u", "patch_status persistentvolumes pvc-u",
                                             "patch persistentvolumeclaims a", "patch persistentvolumeclaims a",
                                             "patch_status persistentvolumeclaims a"));
@@ -105,55 +40,81 @@ TEST(ClaimController, PVC01BindsAClaimOfTheClassAtOnce) {
     if (effect.resource == kinds::claim) carry_out(world, effect);
   EXPECT_EQ(phase_of(world.stored(kinds::claim)), "Bound");
   EXPECT_EQ(json::get_string_or(*spec_of(world.stored(kinds::claim)), "volumeName"), "pvc-u");
+  EXPECT_EQ(json::to_text(*json::find(world.stored(kinds::claim), "status")),
+            R"({"phase":"Bound","accessModes":["ReadWriteOnce"],"capacity":{"storage":"1Gi"}})");
 }
 
 TEST(ClaimController, NothingIsDecidedBeforeTheDisksAreKnown) {
-  World world;
+  StorageWorld world;
   world.claim().fake_disks.is_ready = false;
-  const TestPass made = sync(claim_controller(), world, key);
+  const TestPass made = sync(claim_controller(), world, test_key);
   EXPECT_THAT(effects_of(made), IsEmpty());
   EXPECT_THAT(jobs_of(made), IsEmpty());
 }
 
-TEST(ClaimController, PVC02OtherClaimsStayPending) {
+TEST(ClaimController, OtherClaimsStayPending) {
   struct Row {
+    const char* id;
     const char* spec;
-    std::vector<std::string> events;
+    const char* event;  // empty: none
+    const char* names;  // what its message names
   };
-  for (const Row& row : {Row{R"("storageClassName":"fast")", {"ProvisioningFailed Warning"}},
-                         Row{R"("storageClassName":"")", {"FailedBinding Normal"}},
-                         Row{R"("storageClassName":"local","volumeMode":"Block")", {"ProvisioningFailed Warning"}},
-                         Row{R"("storageClassName":"local","volumeName":"mine")", {}}}) {
-    SCOPED_TRACE(row.spec);
-    World world;
+  for (const Row& row :
+       {Row{"PVC-02, unknown", R"("storageClassName":"fast")", "ProvisioningFailed Warning", "\"fast\" not found"},
+        Row{"PVC-02, of others", R"("storageClassName":"nfs")", "ProvisioningFailed Warning", "StorageClass \"nfs\""},
+        Row{"PVC-02, none", R"("storageClassName":"")", "FailedBinding Normal", ""},
+        Row{"PVC-02", R"("storageClassName":"local","volumeMode":"Block")", "ProvisioningFailed Warning", "Filesystem"},
+        Row{"PVC-02, has a volume", R"("storageClassName":"local","volumeName":"mine")", "", ""}}) {
+    SCOPED_TRACE(row.id);
+    StorageWorld world;
+    world.put(kinds::storage_class, R"({"metadata":{"name":"nfs"},"provisioner":"nfs.csi"})");
     world.claim("{}", "Pending", row.spec);
-    const TestPass made = sync(claim_controller(), world, key);
+    const TestPass made = sync(claim_controller(), world, test_key);
     EXPECT_THAT(effects_of(made), IsEmpty());
     EXPECT_THAT(jobs_of(made), IsEmpty());
-    EXPECT_EQ(made.events(), row.events);
+    EXPECT_EQ(made.events(), *row.event ? std::vector<std::string>{row.event} : std::vector<std::string>());
+    if (*row.event) EXPECT_THAT(made.pass.events.at(0).event.message, HasSubstr(row.names));
   }
-  World nothing;
+  StorageWorld nothing;
   nothing.remove(kinds::storage_class, "", "local").remove(kinds::claim, "ns", "a");
   nothing.claim("{}", "Pending", R"("volumeMode":"Filesystem")");
-  EXPECT_THAT(sync(claim_controller(), nothing, key).events(), IsEmpty());
+  EXPECT_THAT(sync(claim_controller(), nothing, test_key).events(), IsEmpty());
 }
 
-TEST(ClaimController, PVC03NoRoomIsToldAndTriedAgainLater) {
-  World world;
+// DV-70: the claim of a DataVolume says itself why it is not bound, until it is.
+TEST(ClaimController, ADataVolumeLearnsWhyItsClaimIsPending) {
+  StorageWorld world;
+  world.claim(R"({"cdi.kubevirt.io/createdForDataVolume":"d"})", "Pending", R"("storageClassName":"fast")");
+  carried(world, claim_controller());
+  EXPECT_EQ(world.mark(mark::bound), "false");
+  EXPECT_EQ(world.mark(mark::bound_reason), "ProvisioningFailed");
+  EXPECT_THAT(world.mark(mark::bound_message), HasSubstr("\"fast\" not found"));
+  EXPECT_THAT(effects_of(sync(claim_controller(), world, test_key)), IsEmpty());
+  world.put(kinds::storage_class, R"({"metadata":{"name":"fast"},"provisioner":"virtgate.io/local"})");
+  carried(world, claim_controller());
+  world.fake_disks.finish("create-u");
+  carried(world, claim_controller());
+  EXPECT_EQ(phase_of(world.stored(kinds::claim)), "Bound");
+  EXPECT_EQ(world.mark(mark::bound), "true");
+  EXPECT_EQ(world.mark(mark::bound_reason), "");
+}
+
+TEST(ClaimController, PVC03NoRoomIsToldAndTriedAgainLater) {  // PVC-03
+  StorageWorld world;
   world.claim();
   carried(world, claim_controller());
   world.fake_disks.fail("create-u", DiskError::no_space, "no room");
   world.fake_disks.jobs["create-u"].changed = test_now;
-  TestPass made = sync(claim_controller(), world, key);
+  TestPass made = sync(claim_controller(), world, test_key);
   EXPECT_THAT(made.events(), ElementsAre("ProvisioningFailed Warning"));
   EXPECT_THAT(jobs_of(made), IsEmpty());
   EXPECT_EQ(made.pass.again, std::chrono::seconds(10));
-  EXPECT_THAT(jobs_of(sync(claim_controller(), world, key, test_now + std::chrono::seconds(11))),
+  EXPECT_THAT(jobs_of(sync(claim_controller(), world, test_key, test_now + std::chrono::seconds(11))),
               ElementsAre("create-u"));
 }
 
 TEST(ClaimController, PVC04CapacityFollowsTheRequest) {
-  World world;
+  StorageWorld world;
   world.claim("{}", "Bound").disk(gib / 2);
   EXPECT_THAT(jobs_of(carried(world, claim_controller())), ElementsAre(fmt::format("resize-u-{}", gib)));
   world.fake_disks.finish(fmt::format("resize-u-{}", gib));
@@ -161,11 +122,11 @@ TEST(ClaimController, PVC04CapacityFollowsTheRequest) {
   EXPECT_EQ(json::get_string_or(*json::get_object(*json::get_object(world.stored(kinds::claim), "status"), "capacity"),
                                 "storage"),
             "1Gi");
-  EXPECT_THAT(effects_of(sync(claim_controller(), world, key)), IsEmpty());
+  EXPECT_THAT(effects_of(sync(claim_controller(), world, test_key)), IsEmpty());
 }
 
-TEST(ClaimController, PVC05DeletionWaitsForVmisAndThenTakesTheDisk) {
-  World world;
+TEST(ClaimController, PVC05DeletionWaitsForVmisAndThenTakesTheDisk) {  // PVC-05
+  StorageWorld world;
   world.claim("{}", "Bound", R"("storageClassName":"local","volumeName":"pvc-u")",
               R"("deletionTimestamp":"2026-01-02T03:04:05Z","finalizers":["kubernetes.io/pvc-protection"])");
   world.disk().vmi("Running");
@@ -180,8 +141,19 @@ TEST(ClaimController, PVC05DeletionWaitsForVmisAndThenTakesTheDisk) {
   EXPECT_FALSE(world.get(kinds::claim, "ns", "a"));
 }
 
+// PVC-05: the DataVolume makes it again, and it is filled again.
+TEST(ClaimController, TheClaimOfADataVolumeThatWasDeletedIsMadeAgain) {
+  StorageWorld world;
+  data_volume(world, blank_spec, "{}", R"({"phase":"Succeeded"})");
+  shown(world);
+  ASSERT_TRUE(world.get(kinds::claim, "ns", "a"));
+  EXPECT_EQ(world.mark(mark::import_source), "none");
+  EXPECT_EQ(world.mark(mark::pod_phase), "");
+  EXPECT_EQ(shown(world).phase, "Pending");
+}
+
 TEST(ClaimController, ARetainedVolumeIsReleasedAndItsDiskKept) {
-  World world;
+  StorageWorld world;
   world.put(
       kinds::volume,
       R"({"metadata":{"name":"pvc-u"},"spec":{"persistentVolumeReclaimPolicy":"Retain"},"status":{"phase":"Bound"}})");
@@ -203,7 +175,7 @@ constexpr const char* import_marks =
   "cdi.kubevirt.io/storage.import.checksum":"md5:0"})";
 
 TEST(Fill, AnImportIsAskedForRunsAndIsDone) {
-  World world;
+  StorageWorld world;
   world.claim(import_marks, "Bound").disk();
   EXPECT_THAT(jobs_of(carried(world, import_controller())), ElementsAre("import-u"));
   EXPECT_EQ(world.mark(mark::pod_phase), "Pending");
@@ -220,7 +192,7 @@ TEST(Fill, AnImportIsAskedForRunsAndIsDone) {
   EXPECT_EQ(world.mark(mark::pod_phase), "Succeeded");
   EXPECT_EQ(world.mark(mark::running_reason), "Completed");
   EXPECT_EQ(world.mark(mark::running_message), "Import Complete");
-  EXPECT_THAT(effects_of(sync(import_controller(), world, key)), IsEmpty());
+  EXPECT_THAT(effects_of(sync(import_controller(), world, test_key)), IsEmpty());
 }
 
 TEST(Fill, OneControllerFillsAClaimAndNoneAnAmbiguousOne) {
@@ -236,20 +208,20 @@ TEST(Fill, OneControllerFillsAClaimAndNoneAnAmbiguousOne) {
                       {"{}", {}}};
   for (const Row& row : rows) {
     SCOPED_TRACE(row.marks);
-    World world;
+    StorageWorld world;
     world.claim(row.marks, "Bound").disk();
     std::vector<std::string> filled;
     for (const Controller& controller : {import_controller(), upload_controller(), clone_controller()})
-      if (!effects_of(sync(controller, world, key)).empty()) filled.emplace_back(controller.name);
+      if (!effects_of(sync(controller, world, test_key)).empty()) filled.emplace_back(controller.name);
     EXPECT_EQ(filled, row.filled);
     world.claim(row.marks, "Pending");
     for (const Controller& controller : {import_controller(), upload_controller(), clone_controller()})
-      EXPECT_THAT(effects_of(sync(controller, world, key)), IsEmpty());
+      EXPECT_THAT(effects_of(sync(controller, world, test_key)), IsEmpty());
   }
 }
 
 TEST(Fill, DV75FailuresAreCountedOnceAndTriedAgain) {
-  World world;
+  StorageWorld world;
   world.claim(import_marks, "Bound").disk();
   carried(world, import_controller());
   carried(world, import_controller());
@@ -262,12 +234,12 @@ TEST(Fill, DV75FailuresAreCountedOnceAndTriedAgain) {
   const TestPass again = carried(world, import_controller());
   EXPECT_THAT(again.events(), IsEmpty());
   EXPECT_EQ(world.mark(mark::pod_restarts), "1");
-  EXPECT_THAT(jobs_of(sync(import_controller(), world, key, test_now + std::chrono::seconds(11))),
+  EXPECT_THAT(jobs_of(sync(import_controller(), world, test_key, test_now + std::chrono::seconds(11))),
               ElementsAre("import-u"));
 }
 
 TEST(Fill, DV84AWrongChecksumIsFinal) {
-  World world;
+  StorageWorld world;
   world.claim(import_marks, "Bound").disk();
   carried(world, import_controller());
   world.fake_disks.fail("import-u", DiskError::checksum, "no");
@@ -275,11 +247,11 @@ TEST(Fill, DV84AWrongChecksumIsFinal) {
   EXPECT_EQ(world.mark(mark::fatal_error), "true");
   EXPECT_EQ(world.mark(mark::pod_phase), "Failed");
   EXPECT_EQ(world.mark(mark::running_reason), "ChecksumError");
-  EXPECT_THAT(jobs_of(sync(import_controller(), world, key, test_now + std::chrono::hours(1))), IsEmpty());
+  EXPECT_THAT(jobs_of(sync(import_controller(), world, test_key, test_now + std::chrono::hours(1))), IsEmpty());
 }
 
 TEST(Fill, DV81ASecretThatIsMissingIsWaitedFor) {
-  World world;
+  StorageWorld world;
   world
       .claim(R"({"cdi.kubevirt.io/storage.import.source":"http","cdi.kubevirt.io/storage.import.secretName":"s"})",
              "Bound")
@@ -295,7 +267,7 @@ TEST(Fill, DV81ASecretThatIsMissingIsWaitedFor) {
 
 // A VM and its DataVolume that are made together must not wait for each other.
 TEST(Fill, AVmiThatWaitsForTheClaimDoesNotHoldItUp) {
-  World world;
+  StorageWorld world;
   world.claim(R"({"cdi.kubevirt.io/storage.upload.target":""})", "Bound").disk().vmi("Pending");
   EXPECT_THAT(carried(world, upload_controller()).events(), IsEmpty());
   EXPECT_EQ(world.mark(mark::pod_ready), "true");
@@ -303,7 +275,7 @@ TEST(Fill, AVmiThatWaitsForTheClaimDoesNotHoldItUp) {
 
 TEST(Fill, AClaimThatIsToBePluggedInIsFilledFirst) {
   for (const auto& [phase, is_used] : {std::pair("Bound", false), std::pair("Ready", true)}) {
-    World world;
+    StorageWorld world;
     world.claim(R"({"cdi.kubevirt.io/storage.upload.target":""})", "Bound").disk();
     world.put(
         kinds::vmi,
@@ -316,7 +288,7 @@ TEST(Fill, AClaimThatIsToBePluggedInIsFilledFirst) {
 }
 
 TEST(Fill, UPL01AnUploadIsReadyOnceTheClaimIsBound) {
-  World world;
+  StorageWorld world;
   world.claim(R"({"cdi.kubevirt.io/storage.upload.target":""})", "Bound").disk().vmi("Running");
   EXPECT_THAT(carried(world, upload_controller()).events(), ElementsAre("UploadTargetInUse Warning"));  // UPL-02
   EXPECT_EQ(world.mark(mark::pod_ready), "");
@@ -331,7 +303,7 @@ TEST(Fill, UPL01AnUploadIsReadyOnceTheClaimIsBound) {
 }
 
 TEST(Fill, DV104ACloneWaitsForItsSource) {
-  World world;
+  StorageWorld world;
   world.claim(R"({"k8s.io/CloneRequest":"ns/b"})", "Bound").disk();
   EXPECT_THAT(jobs_of(carried(world, clone_controller())), IsEmpty());
   world.put(kinds::claim, R"({"metadata":{"name":"b","namespace":"ns","uid":"ub"},"spec":{}})");
@@ -358,7 +330,7 @@ TEST(Fill, DV104AnEmptyClaimIsClonedIfNothingIsToCome) {
   for (const Row& row : {Row{R"({})", "", true}, Row{R"({"cdi.kubevirt.io/storage.upload.target":""})", "", false},
                          Row{R"({"cdi.kubevirt.io/storage.upload.target":""})", "upload-ub", true}}) {
     SCOPED_TRACE(row.annotations);
-    World world;
+    StorageWorld world;
     world.claim(R"({"k8s.io/CloneRequest":"ns/b"})", "Bound").disk();
     world.put(kinds::claim,
               fmt::format(R"({{"metadata":{{"name":"b","namespace":"ns","uid":"ub","annotations":{}}},"spec":{{}}}})",
@@ -388,7 +360,7 @@ TEST(Fill, AnotherNamespaceIsClonedOnlyForADataVolumeThatNamesIt) {
       {owned, "d", R"({"sourceRef":{"kind":"DataSource","name":"s"}})", false},
   };
   for (const Row& row : rows) {
-    World world;
+    StorageWorld world;
     world.claim(R"({"k8s.io/CloneRequest":"other/b"})", "Bound", R"("storageClassName":"local")", row.more).disk();
     world.put(kinds::claim, R"({"metadata":{"name":"b","namespace":"other","uid":"ub"},"spec":{}})");
     world.fake_disks.claims[{.ns = "other", .name = "b"}] = {.uid = "ub", .capacity = gib, .image_size = 5};
@@ -415,44 +387,8 @@ TEST(Render, SizesGrowAndShrinkAsCdiHasIt) {
 
 // --- 4.1..4.5 --------------------------------------------------------------------------------------------------------
 
-World& data_volume(World& world, std::string_view spec, std::string_view marks = "{}", std::string_view status = "{}") {
-  world.put(
-      kinds::data_volume,
-      fmt::format(
-          R"({{"apiVersion":"cdi.kubevirt.io/v1beta1","kind":"DataVolume","metadata":{{"name":"a","namespace":"ns","uid":"d",
-      "annotations":{}}},"spec":{},"status":{}}})",
-          marks, spec, status));
-  return world;
-}
-
-constexpr const char* blank_spec = R"({"source":{"blank":{}},"storage":{"resources":{"requests":{"storage":"1Gi"}}}})";
-constexpr const char* owned = R"("ownerReferences":[{"kind":"DataVolume","name":"a","uid":"d","controller":true}])";
-
-struct Shown {
-  std::string phase, bound, ready, running;
-  std::vector<std::string> events;
-  bool operator==(const Shown&) const = default;
-};
-
-Shown shown(World& world) {
-  const Controller controller = data_volume_controller();
-  const TestPass first = sync(controller, world, key);
-  carry_out(world, first);
-  const TestPass second = finish(controller, world, key, first);
-  carry_out(world, second);
-  const json::Object* status = json::get_object(world.stored(kinds::data_volume), "status");
-  const auto condition = [&](std::string_view type) {
-    const std::string_view reason = condition_reason(status, type);
-    return fmt::format("{}{}{}", condition_status(status, type), reason.empty() ? "" : " ", reason);
-  };
-  std::vector<std::string> events = first.events();
-  std::ranges::copy(second.events(), std::back_inserter(events));
-  return {std::string(phase_of(world.stored(kinds::data_volume))), condition("Bound"), condition("Ready"),
-          condition("Running"), events};
-}
-
 TEST(DataVolume, MakesItsClaim) {
-  World world;
+  StorageWorld world;
   data_volume(
       world,
       R"({"source":{"http":{"url":"http://h/x","secretRef":"s","extraHeaders":["A: b"],"checksum":"md5:1"}},"preallocation":true,
@@ -565,7 +501,7 @@ TEST(DataVolume, PhasesAndConditionsFollowTheClaim) {
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.rule);
-    World world;
+    StorageWorld world;
     data_volume(world, blank_spec, R"({"cdi.kubevirt.io/storage.usePopulator":"false"})");
     world.claim(fmt::format(R"({{"cdi.kubevirt.io/createdForDataVolume":"d",{}}})", row.marks), row.phase,
                 R"("storageClassName":"local")", owned);
@@ -596,7 +532,7 @@ TEST(DataVolume, ExistingClaims) {
             "ErrResourceMarkedForDeletion Warning"},
         Row{"DV-50", R"({"cdi.kubevirt.io/storage.prePopulated":"a"})", nullptr, "", "Pending", ""}}) {
     SCOPED_TRACE(row.rule);
-    World world;
+    StorageWorld world;
     data_volume(world, blank_spec, row.marks);
     if (row.claim_marks) world.claim(row.claim_marks, "Bound", R"("storageClassName":"local")", row.more);
     const Shown seen = shown(world);
@@ -607,8 +543,8 @@ TEST(DataVolume, ExistingClaims) {
   }
 }
 
-TEST(DataVolume, DV39WithoutAClassOrModesThereIsNoClaim) {
-  World world;
+TEST(DataVolume, DV39WithoutAClassOrModesThereIsNoClaim) {  // DV-39, and DV-35 for the modes
+  StorageWorld world;
   world.remove(kinds::storage_class, "", "local");
   data_volume(world, blank_spec);
   EXPECT_EQ(shown(world), (Shown{"",
@@ -616,13 +552,13 @@ TEST(DataVolume, DV39WithoutAClassOrModesThereIsNoClaim) {
                                  "False ErrClaimNotValid",
                                  "False",
                                  {"ErrClaimNotValid Warning", "ErrClaimNotValid Normal"}}));
-  World unknown;
+  StorageWorld unknown;
   unknown.put(kinds::storage_class, R"({"metadata":{"name":"fast"},"provisioner":"x"})");
   data_volume(
       unknown,
       R"({"source":{"blank":{}},"storage":{"storageClassName":"fast","resources":{"requests":{"storage":"1Gi"}}}})");
   EXPECT_EQ(shown(unknown).bound, "False ErrClaimNotValid");
-  World archive;
+  StorageWorld archive;
   data_volume(
       archive,
       R"({"source":{"upload":{}},"contentType":"archive","storage":{"volumeMode":"Block","resources":{"requests":{"storage":"1Gi"}}}})");
@@ -630,31 +566,67 @@ TEST(DataVolume, DV39WithoutAClassOrModesThereIsNoClaim) {
 }
 
 TEST(DataVolume, WithoutAClassSpecPvcIsLeftToWhoeverIsTheCdi) {
-  World world;
+  StorageWorld world;
   world.remove(kinds::storage_class, "", "local");
   data_volume(
       world,
       R"({"source":{"blank":{}},"pvc":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}})");
-  const TestPass made = sync(data_volume_controller(), world, key);
+  const TestPass made = sync(data_volume_controller(), world, test_key);
   EXPECT_THAT(effects_of(made), IsEmpty());
   EXPECT_TRUE(made.pass.complete);
 }
 
-TEST(DataVolume, DV40AQuotaIsShown) {
-  World world;
-  data_volume(world, blank_spec);
-  const TestPass first = sync(data_volume_controller(), world, key);
-  const TestPass second = finish(data_volume_controller(), world, key, first,
-                                 {.error = SoftError{.reason = "ErrCreatingClaim", .message = "exceeded quota: q"}});
-  carry_out(world, second);
-  EXPECT_EQ(phase_of(world.stored(kinds::data_volume)), "Pending");
-  EXPECT_EQ(condition_reason(json::get_object(world.stored(kinds::data_volume), "status"), "Bound"),
-            "ErrExceededQuota");
-  EXPECT_THAT(second.events(), Contains("ErrExceededQuota Warning"));
+TEST(DataVolume, AClaimThatIsRefusedIsShown) {
+  struct Row {
+    const char* id;
+    const char* message;
+    const char *phase, *reason;
+  };
+  for (const Row& row :
+       {Row{"DV-40", "persistentvolumeclaims \"a\" is forbidden: exceeded quota: q", "Pending", "ErrExceededQuota"},
+        Row{"DV-39", "persistentvolumeclaims \"quota\" is invalid", "", "ErrClaimNotValid"}}) {
+    SCOPED_TRACE(row.id);
+    StorageWorld world;
+    data_volume(world, blank_spec);
+    const TestPass first = sync(data_volume_controller(), world, test_key);
+    const TestPass second = finish(data_volume_controller(), world, test_key, first,
+                                   {.error = SoftError{.reason = "ErrCreatingClaim", .message = row.message}});
+    carry_out(world, second);
+    EXPECT_EQ(phase_of(world.stored(kinds::data_volume)), row.phase);
+    const json::Object* status = json::get_object(world.stored(kinds::data_volume), "status");
+    for (const char* type : {"Bound", "Ready"}) {
+      EXPECT_EQ(condition_status(status, type), "False");
+      EXPECT_EQ(condition_reason(status, type), row.reason);
+      EXPECT_EQ(json::get_string_or(*find_condition(status, type), "message"), row.message);
+    }
+    EXPECT_THAT(second.events(), Contains(fmt::format("{} Warning", row.reason)));
+  }
+}
+
+// DV-104, before there is a claim.
+TEST(DataVolume, ACloneWaitsForAVmiThatHasItsSource) {
+  for (const auto& [phase, waits] : {std::pair("Running", true), {"Scheduled", true}, {"Pending", false}}) {
+    SCOPED_TRACE(phase);
+    StorageWorld world;
+    data_volume(
+        world,
+        R"({"source":{"pvc":{"name":"b"}},"pvc":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}})");
+    world.put(kinds::claim, R"({"metadata":{"name":"b","namespace":"ns","uid":"ub"},"spec":{}})");
+    world.put(kinds::vmi,
+              fmt::format(R"({{"metadata":{{"name":"vm","namespace":"ns"}},"spec":{{"domain":{{}},"volumes":[
+        {{"name":"d","persistentVolumeClaim":{{"claimName":"b"}}}}]}},"status":{{"phase":"{}"}}}})",
+                          phase));
+    const TestPass made = sync(data_volume_controller(), world, test_key);
+    EXPECT_EQ(made.find(Verb::create, kinds::claim) == nullptr, waits);
+    EXPECT_EQ(made.pass.again, waits ? std::optional<std::chrono::milliseconds>(5000) : std::nullopt);
+    const Shown seen = shown(world);
+    EXPECT_EQ(seen.phase, waits ? "CloneScheduled" : "Pending");
+    if (waits) EXPECT_THAT(seen.events, Contains("CloneSourceInUse Warning"));
+  }
 }
 
 TEST(DataVolume, ClonesLookAtTheirSourceFirst) {
-  World world;
+  StorageWorld world;
   const char* spec =
       R"({"source":{"pvc":{"namespace":"ns","name":"b"}},"pvc":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}})";
   data_volume(world, spec);
@@ -675,7 +647,7 @@ TEST(DataVolume, ClonesLookAtTheirSourceFirst) {
 }
 
 TEST(DataVolume, ProgressIsThatOfTheJob) {
-  World world;
+  StorageWorld world;
   data_volume(world, blank_spec);
   world.claim(
       R"({"cdi.kubevirt.io/createdForDataVolume":"d","cdi.kubevirt.io/storage.import.source":"http","cdi.kubevirt.io/storage.import.importPodName":"p",
@@ -688,6 +660,18 @@ TEST(DataVolume, ProgressIsThatOfTheJob) {
 
 // --- 8 ---------------------------------------------------------------------------------------------------------------
 
+// Some that others refer to.
+void put_other_sources(StorageWorld& world) {
+  world.put(kinds::data_source, R"({"metadata":{"name":"chain","namespace":"ns"},
+      "spec":{"source":{"dataSource":{"name":"ready"}}}})");
+  world.put(
+      kinds::data_source,
+      R"({"metadata":{"name":"ready","namespace":"ns","labels":{"instancetype.kubevirt.io/default-preference":"f"}},
+      "spec":{"source":{"pvc":{"name":"b"}}},"status":{"conditions":[{"type":"Ready","status":"True","reason":"Ready"}]}})");
+  world.put(kinds::data_source, R"({"metadata":{"name":"waits","namespace":"ns"},"spec":{"source":{"pvc":{"name":"b"}}},
+      "status":{"conditions":[{"type":"Ready","status":"False","reason":"ImportInProgress"}]}})");
+}
+
 TEST(DataSource, IsReadyWhenWhatItNamesIs) {
   struct Row {
     const char* rule;
@@ -696,18 +680,22 @@ TEST(DataSource, IsReadyWhenWhatItNamesIs) {
     bool claim;
     const char* expected;
   };
-  for (const Row& row : {Row{"DSO-01", "{}", nullptr, false, "False NoSource"},
-                         Row{"DSO-02", R"({"pvc":{"name":"b"}})", nullptr, false, "False NotFound"},
-                         Row{"DSO-03", R"({"pvc":{"name":"b"}})", "ImportInProgress", true, "False ImportInProgress"},
-                         Row{"DSO-04", R"({"pvc":{"name":"b"}})", "Succeeded", true, "True Ready"},
-                         Row{"DSO-04", R"({"pvc":{"name":"b"}})", nullptr, true, "True Ready"},
-                         Row{"DSO-05", R"({"dataSource":{"name":"b","namespace":"other"}})", nullptr, false,
-                             "False CrossNamespaceReference"},
-                         Row{"DSO-05", R"({"dataSource":{"name":"a"}})", nullptr, false, "False SelfReference"},
-                         Row{"DSO-05", R"({"dataSource":{"name":"c"}})", nullptr, false, "False NotFound"},
-                         Row{"DSO-07", R"({"snapshot":{"name":"s"}})", nullptr, false, "False NotFound"}}) {
+  for (const Row& row :
+       {Row{"DSO-01", "{}", nullptr, false, "False NoSource"},
+        Row{"DSO-02", R"({"pvc":{"name":"b"}})", nullptr, false, "False NotFound"},
+        Row{"DSO-03", R"({"pvc":{"name":"b"}})", "ImportInProgress", true, "False ImportInProgress"},
+        Row{"DSO-04", R"({"pvc":{"name":"b"}})", "Succeeded", true, "True Ready"},
+        Row{"DSO-04", R"({"pvc":{"name":"b"}})", nullptr, true, "True Ready"},
+        Row{"DSO-05", R"({"dataSource":{"name":"b","namespace":"other"}})", nullptr, false,
+            "False CrossNamespaceReference"},
+        Row{"DSO-05", R"({"dataSource":{"name":"a"}})", nullptr, false, "False SelfReference"},
+        Row{"DSO-05", R"({"dataSource":{"name":"c"}})", nullptr, false, "False NotFound"},
+        Row{"DSO-05, a chain", R"({"dataSource":{"name":"chain"}})", nullptr, false, "False MaxReferenceDepthReached"},
+        Row{"DSO-06", R"({"dataSource":{"name":"ready"}})", nullptr, false, "True Ready"},
+        Row{"DSO-06, as its target", R"({"dataSource":{"name":"waits"}})", nullptr, false, "False ImportInProgress"},
+        Row{"DSO-07", R"({"snapshot":{"name":"s"}})", nullptr, false, "False NotFound"}}) {
     SCOPED_TRACE(row.rule);
-    World world;
+    StorageWorld world;
     world.put(kinds::data_source,
               fmt::format(R"({{"metadata":{{"name":"a","namespace":"ns"}},"spec":{{"source":{}}}}})", row.source));
     if (row.claim)
@@ -717,15 +705,17 @@ TEST(DataSource, IsReadyWhenWhatItNamesIs) {
     if (row.phase)
       world.put(kinds::data_volume,
                 fmt::format(R"({{"metadata":{{"name":"b","namespace":"ns"}},"status":{{"phase":"{}"}}}})", row.phase));
+    put_other_sources(world);
     carried(world, data_source_controller());
     const json::Object& stored = world.stored(kinds::data_source);
     const json::Object* status = json::get_object(stored, "status");
     EXPECT_EQ(fmt::format("{} {}", condition_status(status, "Ready"), condition_reason(status, "Ready")), row.expected);
-    EXPECT_EQ(json::get_object(*status, "source")->empty(), std::string_view(row.expected) != "True Ready");
+    EXPECT_EQ(json::to_text(*json::find(*status, "source")),
+              std::string_view(row.expected) == "True Ready" ? R"({"pvc":{"name":"b"}})" : "{}");
     EXPECT_EQ(label_of(stored, "x"), "");
     if (std::string_view(row.expected) == "True Ready")
       EXPECT_EQ(label_of(stored, "instancetype.kubevirt.io/default-preference"), "f");
-    EXPECT_THAT(effects_of(sync(data_source_controller(), world, key)), IsEmpty());
+    EXPECT_THAT(effects_of(sync(data_source_controller(), world, test_key)), IsEmpty());
   }
 }
 
