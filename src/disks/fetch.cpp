@@ -117,7 +117,6 @@ class Request {
   const std::optional<Failure>& failure() const { return failure_; }
 
  private:
-  std::string configuration(std::int64_t have, const Known& known) const;
   bool take(std::string_view text);
   bool begin_body(const AnswerHead& head);
   bool put(std::string_view bytes);
@@ -133,31 +132,6 @@ class Request {
   std::int64_t asked_from_ = 0, at_ = 0, total_ = -1;
   std::optional<Failure> failure_;
 };
-
-std::string Request::configuration(std::int64_t have, const Known& known) const {
-  std::string text;
-  const auto add = [&](std::string_view option, std::string_view value) { text += curl_line(option, value); };
-  add("url", url_);
-  text += "silent\nshow-error\ninclude\nsuppress-connect-headers\ngloboff\ndisallow-username-in-url\n";
-  add("proto", "=http,https");
-  add("user-agent", "cdi-golang-importer");
-  add("speed-limit", fmt::to_string(limits::download_bytes_per_second_min));
-  add("speed-time", fmt::to_string(std::chrono::seconds(limits::download_silence_max).count()));
-  add("connect-timeout", "60");
-  if (!addresses_.empty()) add("resolve", addresses_);
-  const bool same_host = origin_of(url_) == origin_of(from_.url);
-  if (same_host && !from_.user.empty()) add("user", fmt::format("{}:{}", from_.user, from_.password));
-  if (same_host)
-    for (const std::string& header : from_.headers)
-      if (header.contains(':')) add("header", header);
-  if (from_.insecure) text += "insecure\n";
-  if (!from_.authorities.empty()) add("cacert", authorities_file);
-  if (have > 0) {
-    add("header", fmt::format("Range: bytes={}-", have));
-    if (!known.tag.empty()) add("header", fmt::format("If-Range: {}", known.tag));
-  }
-  return text;
-}
 
 bool Request::begin_body(const AnswerHead& head) {
   began_ = true;
@@ -188,7 +162,7 @@ bool Request::begin_body(const AnswerHead& head) {
     return false;
   }
   if (kept_ && total_ - at_ > free_) {
-    failure_ = Failure{.error = DiskError::no_space, .message = "the disk of this host has no room for the download"};
+    failure_ = no_room().error();
     return false;
   }
   return true;
@@ -235,7 +209,7 @@ Outcome<Ended> Request::send(std::int64_t have, const Known& known) {
   asked_from_ = at_ = have;
   return run({.command = {"curl", "-q", "-K", "-"},
               .folder = folder_,
-              .input = configuration(have, known),
+              .input = curl_options(from_, {.url = url_, .addresses = addresses_, .have = have, .tag = known.tag}),
               .bytes_max = 0,
               .image_bytes = 2 * from_.target.size,
               .take = [this](std::string_view text) { return take(text); }});
@@ -255,17 +229,6 @@ Outcome<> write_authorities(int folder, const std::string& own) {
   return {};
 }
 
-std::optional<std::string> redirected(const std::string& url, std::string_view to) {
-  if (to.empty()) return std::nullopt;
-  if (to.starts_with('/')) {
-    const auto origin = origin_of(url);
-    if (to.starts_with("//")) return url.substr(0, url.find(':') + 1) + std::string(to);
-    return origin ? std::optional(*origin + std::string(to)) : std::nullopt;
-  }
-  if (to.contains("://")) return origin_of(to) ? std::optional(std::string(to)) : std::nullopt;
-  return url.substr(0, url.substr(0, url.find('?')).rfind('/') + 1) + std::string(to);
-}
-
 HostAndPort place_of(const std::string& url) {
   const std::string origin = origin_of(url).value_or("");
   const bool secure = origin.starts_with("https:");
@@ -282,19 +245,26 @@ std::int64_t bytes_so_far(int file) {
   return ::fstat(file, &info) == 0 ? info.st_size : 0;
 }
 
-// What one answer means: done (true), go on (false), or over.
 Outcome<bool> judge(const Request& request, const Ended& ended, std::int64_t had) {
   if (request.failure()) return std::unexpected(*request.failure());
-  if (!request.head())
-    return failed(DiskError::other, fmt::format("the server cannot be reached: {}", complaint(ended)));
-  const int status = request.head()->status;
-  if (status != 200 && status != 206)
-    return failed(DiskError::other, fmt::format("expected status code 200, got {}", status));
-  const bool whole = request.total() < 0 ? ended.code == 0 : request.at() == request.total();
-  if (whole && ended.code == 0) return true;
-  if (request.at() <= had)
-    return failed(DiskError::other, fmt::format("the transfer ended too early: {}", complaint(ended)));
-  return false;
+  return judge_transfer({.status = request.head() ? request.head()->status : 0,
+                         .had = had,
+                         .at = request.at(),
+                         .total = request.total(),
+                         .code = ended.code,
+                         .complaint = complaint(ended)});
+}
+
+// A name as HTTP has them, and a colon. What begins with @ would be the name of a file to curl.
+bool is_header(std::string_view text) {
+  constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
+  const std::string_view name = text.substr(0, text.find(':'));
+  return name.size() < text.size() && !name.empty() &&
+         std::ranges::all_of(
+             name,
+             [&](char c) {
+               return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || marks.contains(c);
+             });
 }
 
 }  // namespace
@@ -343,6 +313,54 @@ std::string curl_line(std::string_view option, std::string_view value) {
     if (c != '\n' && c != '\r' && c != '\0') line += c;  // nothing of a value begins an option of its own
   }
   return line + "\"\n";
+}
+
+std::string curl_options(const ImportHttp& from, const CurlRequest& request) {
+  std::string text;
+  const auto add = [&](std::string_view option, std::string_view value) { text += curl_line(option, value); };
+  add("url", request.url);
+  text += "silent\nshow-error\ninclude\nsuppress-connect-headers\ngloboff\ndisallow-username-in-url\n";
+  add("proto", "=http,https");
+  add("user-agent", "cdi-golang-importer");
+  add("speed-limit", fmt::to_string(limits::download_bytes_per_second_min));
+  add("speed-time", fmt::to_string(std::chrono::seconds(limits::download_silence_max).count()));
+  add("connect-timeout", "60");
+  if (!request.addresses.empty()) add("resolve", request.addresses);
+  const bool same_host = origin_of(request.url) == origin_of(from.url);
+  if (same_host && !from.user.empty()) add("user", fmt::format("{}:{}", from.user, from.password));
+  if (same_host)
+    for (const std::string& header : from.headers)
+      if (is_header(header)) add("header", header);
+  if (from.insecure) text += "insecure\n";
+  if (!from.authorities.empty()) add("cacert", authorities_file);
+  if (request.have > 0) {
+    add("header", fmt::format("Range: bytes={}-", request.have));
+    if (!request.tag.empty()) add("header", fmt::format("If-Range: {}", request.tag));
+  }
+  return text;
+}
+
+std::optional<std::string> redirected(const std::string& url, std::string_view to) {
+  if (to.empty()) return std::nullopt;
+  if (to.starts_with('/')) {
+    const auto origin = origin_of(url);
+    if (to.starts_with("//")) return url.substr(0, url.find(':') + 1) + std::string(to);
+    return origin ? std::optional(*origin + std::string(to)) : std::nullopt;
+  }
+  if (to.contains("://")) return origin_of(to) ? std::optional(std::string(to)) : std::nullopt;
+  return url.substr(0, url.substr(0, url.find('?')).rfind('/') + 1) + std::string(to);
+}
+
+Outcome<bool> judge_transfer(const Transfer& done) {
+  if (done.status == 0)
+    return failed(DiskError::other, fmt::format("the server cannot be reached: {}", done.complaint));
+  if (done.status != 200 && done.status != 206)
+    return failed(DiskError::other, fmt::format("expected status code 200, got {}", done.status));
+  const bool whole = done.total < 0 ? done.code == 0 : done.at == done.total;
+  if (whole && done.code == 0) return true;
+  if (done.at <= done.had)
+    return failed(DiskError::other, fmt::format("the transfer ended too early: {}", done.complaint));
+  return false;
 }
 
 Outcome<> fetch(int folder, const ImportHttp& from, std::int64_t free_bytes, const Progress& progress) {

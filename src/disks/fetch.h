@@ -38,6 +38,28 @@ std::optional<std::string> origin_of(std::string_view url);
 // A line of a configuration file of curl.
 std::string curl_line(std::string_view option, std::string_view value);
 
+// One request, to the URL of the import or to where it was redirected to.
+struct CurlRequest {
+  std::string_view url;
+  std::string_view addresses = {};  // that are dialled, whatever the name stands for; empty: any
+  std::int64_t have = 0;            // so many bytes are here already
+  std::string_view tag = {};        // of the version that they are of
+};
+// DV-80, DV-82, DV-83: how curl is told.
+std::string curl_options(const ImportHttp& from, const CurlRequest& request);
+// Where a `Location` leads to; nothing when nothing is fetched from there.
+std::optional<std::string> redirected(const std::string& url, std::string_view to);
+
+struct Transfer {
+  int status = 0;                // 0: no answer
+  std::int64_t had = 0, at = 0;  // bytes, before and after
+  std::int64_t total = -1;       // that there are; -1: not known
+  int code = 0;                  // that curl ended with
+  std::string complaint = {};
+};
+// DV-80: what it means. Done (true), go on (false), or over.
+Outcome<bool> judge_transfer(const Transfer& done);
+
 // Into download_file of the folder. What was fetched before is gone on with.
 Outcome<> fetch(int folder, const ImportHttp& from, std::int64_t free_bytes, const Progress& progress);
 // DV-84. "sha256:..."

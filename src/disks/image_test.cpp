@@ -29,7 +29,7 @@ struct Row {
   ImageFormat format = ImageFormat::raw;
 };
 
-// DV-87, DV-88
+// DV-86, DV-87, DV-88
 TEST(Image, IsWhatItsFirstBytesSay) {
   std::string vdi = padded({});
   vdi.replace(64, 4, "\x7f\x10\xda\xbe");
@@ -46,6 +46,8 @@ TEST(Image, IsWhatItsFirstBytesSay) {
       {"vhd", padded("conectix"), Packing::none, ImageFormat::vpc},
       {"vhdx", padded("vhdxfile"), Packing::none, ImageFormat::vhdx},
       {"nothing", {}},
+      {"DV-86: not at its beginning", padded("x" + qcow2(3, 0, 0))},
+      {"DV-86: not behind the bytes that decide", padded({}) + "conectix"},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.name);
@@ -76,10 +78,10 @@ TEST(Image, ThatNamesAnotherFileIsRefusedByItsHeader) {
   differencing[63] = 4;
   const auto refused = [](const std::string& head) { return !check_head(format_of(head), head).has_value(); };
   EXPECT_FALSE(refused(qcow2(3, 0, 0)));
-  EXPECT_FALSE(refused(qcow2(2, 0, 4)));  // version 2 has no features
-  EXPECT_TRUE(refused(qcow2(3, 104, 0)));
+  EXPECT_FALSE(refused(qcow2(2, 0, 4)));   // version 2 has no features
+  EXPECT_TRUE(refused(qcow2(3, 104, 0)));  // DV-91: a backing file
   EXPECT_TRUE(refused(qcow2(3, 0, 4)));
-  EXPECT_TRUE(refused(qcow2(4, 0, 0)));
+  EXPECT_TRUE(refused(qcow2(4, 0, 0)));  // DV-91: nobody knows it
   EXPECT_FALSE(refused(sparse_vmdk));
   EXPECT_TRUE(refused(padded("KDMV")));  // no capacity: it is elsewhere
   EXPECT_TRUE(refused(padded("# Disk DescriptorFile\n")));

@@ -12,6 +12,7 @@
 #include "disks/live_copy.h"
 #include "disks/outcome.h"
 #include "disks/program.h"
+#include "disks/room.h"
 
 namespace vg::disks {
 namespace {
@@ -33,7 +34,7 @@ Outcome<Descriptor> open_image(int folder) {
 Outcome<Descriptor> new_image(int folder) {
   ::unlinkat(folder, new_image_file, 0);
   Descriptor image(::openat(folder, new_image_file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, image_mode));
-  if (!image) return system_failed("an image cannot be made");
+  if (!image || ::fchmod(image.get(), image_mode) != 0) return system_failed("an image cannot be made");
   return image;
 }
 
@@ -335,6 +336,11 @@ Outcome<Labels> carry(const Context& at, const ReadDigest& work) {
   return Labels{{"digest", std::move(*digest)}};
 }
 
+bool takes_foreign_bytes(const DiskWork& work) {
+  return std::holds_alternative<ImportHttp>(work) || std::holds_alternative<ImportRegistry>(work) ||
+         std::holds_alternative<ConvertUpload>(work);
+}
+
 }  // namespace
 
 bool is_quick(const DiskWork& work) {
@@ -347,7 +353,9 @@ bool is_quick(const DiskWork& work) {
 Outcome<Labels> carry_out(const DiskFolder& disks, const DiskJob& job, std::chrono::system_clock::time_point now,
                           const Progress& progress) {
   const Context at{.disks = disks, .job = job, .now = now, .progress = progress};
-  return std::visit([&](const auto& work) { return carry(at, work); }, job.work);
+  auto done = std::visit([&](const auto& work) { return carry(at, work); }, job.work);
+  if (!done && takes_foreign_bytes(job.work)) return std::unexpected(in_known_words(std::move(done.error())));
+  return done;
 }
 
 void clean_up(const DiskFolder& disks, const DiskJob& job) {

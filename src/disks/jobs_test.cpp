@@ -77,9 +77,12 @@ class JobsTest : public testing::Test {
 
 TEST_F(JobsTest, AClaimIsMadeGrownAndRemoved) {
   ASSERT_TRUE(carry("c", CreateClaim{.capacity = mib}));
-  EXPECT_EQ(claim("c"), (DiskClaim{.uid = "u1", .capacity = mib}));
+  EXPECT_EQ(claim("c"), (DiskClaim{.uid = "u1", .capacity = mib, .image_size = 0}));  // PVC-06
   ASSERT_TRUE(carry("c", MakeBlankImage{.size = mib}));
   EXPECT_EQ(claim("c"), (DiskClaim{.uid = "u1", .capacity = mib, .image_size = mib, .filled_by = "job"}));
+  struct stat info{};
+  ASSERT_EQ(::stat(path("c/disk.img").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777U, 0660U);                 // DV-89, whatever the umask of the server is
   ASSERT_TRUE(carry("c", CreateClaim{.capacity = mib}));  // again: nothing is lost
   EXPECT_EQ(claim("c").image_size, mib);
   ASSERT_TRUE(carry("c", ResizeClaim{.capacity = 3 * mib}));  // PVC-04
@@ -128,7 +131,7 @@ TEST_F(JobsTest, NamesDoNotLeaveTheFolder) {
   EXPECT_FALSE(fs::exists(folder_ / "elsewhere" / "d"));
 }
 
-TEST_F(JobsTest, NoRoomIsARefusal) {
+TEST_F(JobsTest, NoRoomIsARefusal) {  // PVC-03
   const auto done = carry("c", CreateClaim{.capacity = std::int64_t{1} << 51});
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().error, DiskError::no_space);
@@ -147,7 +150,7 @@ TEST_F(JobsTest, CopiesAreSparseAndOutliveTheirSource) {
   ASSERT_TRUE(carry("to", CopyClaim{.from = {.ns = "ns", .name = "from"}, .size = 65 * mib}));
   ASSERT_TRUE(carry("from", TakeRecord{.record = "snapshot-1"}));
   ASSERT_TRUE(carry("from", RemoveClaim{}));
-  EXPECT_EQ(claim("to").image_size, 65 * mib);
+  EXPECT_EQ(claim("to").image_size, 65 * mib);  // DV-107: grown, and the same content
   EXPECT_EQ(content("to/disk.img", 32 * mib, 13), "in the middle");
   struct stat info{};
   ASSERT_EQ(::stat(path("to/disk.img").c_str(), &info), 0);
@@ -224,33 +227,41 @@ TEST_F(ImageJobsTest, FormatsAndPackingsBecomeRawAndGrow) {
     run(make);
     const auto done = convert();
     ASSERT_TRUE(done) << done.error().message;
-    EXPECT_EQ(claim("c").image_size, 8 * mib);
+    EXPECT_EQ(claim("c").image_size, 8 * mib);  // DV-89
     EXPECT_EQ(content("c/disk.img", 0, 2048 + 4096 + 3), content("c/plain"));
+    struct stat info{};
+    ASSERT_EQ(::stat(path("c/disk.img").c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777U, 0660U);
+    EXPECT_LT(info.st_blocks * 512, mib) << "sparse";
     EXPECT_EQ(parts("c"), 0U);
   }
 }
 
 TEST_F(ImageJobsTest, HostileImagesAreRefusedAndLeaveNothing) {
   struct Row {
+    const char* id;
     const char* make;
     DiskError error;
   };
   put("c/plain", std::string(4096, 'a'));
   for (const Row& row :
-       {Row{"qemu-img create -q -f qcow2 -b /etc/passwd -F raw .part-upload", DiskError::bad_image},
-        Row{"qemu-img create -q -f qcow2 -o data_file=other,data_file_raw=on .part-upload 1M", DiskError::bad_image},
-        Row{"qemu-img create -q -f qcow2 .part-upload 1T", DiskError::too_small},
-        Row{"qemu-img create -q -f vmdk -o subformat=monolithicFlat .part-upload 1M", DiskError::bad_image},
-        Row{"head -c 200M /dev/zero | gzip -c > .part-upload", DiskError::too_small},
-        Row{"head -c 9M /dev/zero > .part-upload", DiskError::too_small},
-        Row{"printf '\\037\\213not gzip at all' > .part-upload; head -c 600 plain >> .part-upload",
+       {Row{"DV-91", "qemu-img create -q -f qcow2 -b /etc/passwd -F raw .part-upload", DiskError::bad_image},
+        Row{"DV-91", "qemu-img create -q -f qcow2 -o data_file=other,data_file_raw=on .part-upload 1M",
             DiskError::bad_image},
-        Row{"echo short > .part-upload", DiskError::bad_image}}) {
-    SCOPED_TRACE(row.make);
+        Row{"DV-90", "qemu-img create -q -f qcow2 .part-upload 1T", DiskError::too_small},
+        Row{"DV-91", "qemu-img create -q -f vmdk -o subformat=monolithicFlat .part-upload 1M", DiskError::bad_image},
+        Row{"DV-90, unpacked", "head -c 200M /dev/zero | gzip -c > .part-upload", DiskError::too_small},
+        Row{"DV-90", "head -c 9M /dev/zero > .part-upload", DiskError::too_small},
+        Row{"DV-87", "printf '\\037\\213not gzip at all' > .part-upload; head -c 600 plain >> .part-upload",
+            DiskError::bad_image},
+        Row{"DV-86", "head -c 511 plain > .part-upload", DiskError::bad_image},
+        Row{"DV-86", "echo short > .part-upload", DiskError::bad_image}}) {
+    SCOPED_TRACE(fmt::format("{} {}", row.id, row.make));
     run(row.make);
     const auto done = convert();
     ASSERT_FALSE(done);
     EXPECT_EQ(done.error().error, row.error) << done.error().message;
+    if (row.error == DiskError::too_small) EXPECT_EQ(done.error().message, "DataVolume too small to contain image");
     EXPECT_EQ(claim("c").image_size, 0);
     EXPECT_EQ(parts("c"), 0U);
   }

@@ -84,16 +84,6 @@ Outcome<> add_access(int folder, const ImportRegistry& from, std::string_view of
   return {};
 }
 
-Outcome<std::vector<std::string>> command_of(int folder, const ImportRegistry& from) {
-  // Who signed an image is not asked here; what skopeo keeps meanwhile stays in the folder of the claim.
-  std::vector<std::string> command{"skopeo", "--insecure-policy", "--tmpdir", ".", "copy", "--quiet"};
-  if (!from.architecture.empty()) command.insert(command.begin() + 2, {"--override-arch", from.architecture});
-  if (auto added = add_access(folder, from, "src-", command); !added) return std::unexpected(added.error());
-  command.push_back(from.url);
-  command.push_back(fmt::format("dir:{}", image_folder));
-  return command;
-}
-
 // What skopeo has fetched so far. The layers together are bounded, too, since there may be any number of them; and a
 // registry that sends nothing any more is given up (DV-80).
 class PullWatch {
@@ -169,7 +159,7 @@ Outcome<WayOut> way_out(const ImportRegistry& from) {
 
 Outcome<> pull(int folder, const ImportRegistry& from) {
   if (auto removed = remove_tree(folder, image_folder); !removed) return removed;
-  const auto command = command_of(folder, from);
+  const auto command = pull_command(folder, from);
   if (!command) return std::unexpected(command.error());
   const std::int64_t most = 2 * from.target.size + limits::disk_format_bytes_max;
   const auto way = way_out(from);
@@ -272,6 +262,16 @@ Outcome<Config> read_config(int folder, const Manifest& manifest) {
 
 }  // namespace
 
+Outcome<std::vector<std::string>> pull_command(int folder, const ImportRegistry& from) {
+  // Who signed an image is not asked here; what skopeo keeps meanwhile stays in the folder of the claim.
+  std::vector<std::string> command{"skopeo", "--insecure-policy", "--tmpdir", ".", "copy", "--quiet"};
+  if (!from.architecture.empty()) command.insert(command.begin() + 2, {"--override-arch", from.architecture});
+  if (auto added = add_access(folder, from, "src-", command); !added) return std::unexpected(added.error());
+  command.push_back(from.url);
+  command.push_back(fmt::format("dir:{}", image_folder));
+  return command;
+}
+
 Labels labels_of_environment(const std::vector<std::string>& variables) {
   constexpr std::string_view mark = "KUBEVIRT_IO_";
   Labels labels;
@@ -369,6 +369,22 @@ Outcome<std::string> digest_in_registry(int folder, const ImportRegistry& from) 
   return made;
 }
 
+Outcome<> check_architecture(std::string_view wanted, std::string_view found) {
+  if (wanted.empty() || found == wanted) return {};
+  return failed(DiskError::pull, fmt::format("failed to pull image: it is for {}, not for {}", found, wanted));
+}
+
+Outcome<> take_disk(int folder, const Manifest& manifest, const std::string& file, std::int64_t bytes_max) {
+  for (const std::string& layer : manifest.layers) {
+    const auto plain = plain_layer(folder, fmt::format("{}/{}", image_folder, digest_hex(layer)), bytes_max);
+    if (!plain) return std::unexpected(plain.error());
+    const auto found = find_disk(folder, *plain, file, bytes_max);
+    if (!found) return std::unexpected(found.error());
+    if (*found) return {};
+  }
+  return failed(DiskError::bad_image, "the image has no disk: there is no file in the folder disk");
+}
+
 Outcome<Labels> fetch_from_registry(int folder, const ImportRegistry& from, const std::string& file) {
   if (auto good = check_url(from); !good) return std::unexpected(good.error());
   if (auto pulled = pull(folder, from); !pulled) return std::unexpected(pulled.error());
@@ -378,20 +394,12 @@ Outcome<Labels> fetch_from_registry(int folder, const ImportRegistry& from, cons
   if (!manifest) return std::unexpected(manifest.error());
   const auto config = read_config(folder, *manifest);
   if (!config) return std::unexpected(config.error());
-  if (!from.architecture.empty() && config->architecture != from.architecture)
-    return failed(DiskError::pull, fmt::format("failed to pull image: it is for {}, not for {}", config->architecture,
-                                               from.architecture));
+  if (auto fits = check_architecture(from.architecture, config->architecture); !fits)
+    return std::unexpected(fits.error());
   const std::int64_t most = 2 * from.target.size + limits::disk_format_bytes_max;
-  for (const std::string& layer : manifest->layers) {
-    const auto plain = plain_layer(folder, fmt::format("{}/{}", image_folder, digest_hex(layer)), most);
-    if (!plain) return std::unexpected(plain.error());
-    const auto found = find_disk(folder, *plain, file, most);
-    if (!found) return std::unexpected(found.error());
-    if (!*found) continue;
-    (void)remove_tree(folder, image_folder);
-    return config->labels;
-  }
-  return failed(DiskError::bad_image, "the image has no disk: there is no file in the folder disk");
+  if (auto taken = take_disk(folder, *manifest, file, most); !taken) return std::unexpected(taken.error());
+  (void)remove_tree(folder, image_folder);
+  return config->labels;
 }
 
 }  // namespace vg::disks

@@ -16,8 +16,15 @@ std::int64_t room_on(int descriptor) {
 }
 
 std::unexpected<Failure> no_room() {
-  return failed(DiskError::no_space,
-                "DataVolume too small to contain image: the disk of this host has no room left for it");
+  return std::unexpected(
+      in_known_words({.error = DiskError::no_space, .message = "the disk of this host has no room left for it"}));
+}
+
+Failure in_known_words(Failure failure) {
+  constexpr std::string_view known = "DataVolume too small to contain image";
+  if (failure.error == DiskError::no_space && !failure.message.starts_with(known))
+    failure.message = fmt::format("{}: {}", known, failure.message);
+  return failure;
 }
 
 Outcome<> RoomWatch::before(std::int64_t bytes) {

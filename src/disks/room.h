@@ -12,6 +12,8 @@ namespace vg::disks {
 std::int64_t room_on(int descriptor);
 // DV-90
 std::unexpected<Failure> no_room();
+// DV-90: a full disk in the words that clients know, wherever it was found to be full.
+Failure in_known_words(Failure failure);
 
 // Of one who writes by himself.
 class RoomWatch {
