@@ -237,23 +237,11 @@ bool parses_as_true(std::string_view value) {
   return std::ranges::find(words, value) != words.end();
 }
 
-// DV-19
 Defect taken_name(ObjectRequest& request, std::string_view name, const json::Object& object) {
   const ObjectPtr stored = request.backend.store.get("persistentvolumeclaims", request.ns, name);
   if (!stored) return {};
-  const json::Object* own = inside(inside(&object, "metadata"), "annotations");
-  if (own && parses_as_true(text(*own, "cdi.kubevirt.io/allowClaimAdoption"))) return {};
   const json::Value claim = load_object(*stored, request.storage());
-  const json::Object* metadata = inside(claim.if_object(), "metadata");
-  const json::Object* marks = inside(metadata, "annotations");
-  if (marks && text(*marks, "cdi.kubevirt.io/storage.populatedFor") == name) return {};
-  const json::Array* owners = metadata ? json::get_array(*metadata, "ownerReferences") : nullptr;
-  for (const json::Value& owner : owners ? *owners : json::Array())
-    if (json::get_string_or(owner, "kind") == "DataVolume") return {};
-  return defect("DV-19", "DataVolume.Name",
-                fmt::format("PVC \"{}\" already exists; delete it, choose another name, or let the DataVolume adopt it "
-                            "(annotation cdi.kubevirt.io/allowClaimAdoption)",
-                            name));
+  return claim.is_object() ? find_taken_name(name, object, claim.get_object()) : Defect();
 }
 
 // The other namespaces whose data a DataVolume may be given: that of the claim, and that of the DataSource, which can
@@ -331,6 +319,29 @@ std::optional<StatusCause> find_data_volume_defect(const json::Object& object) {
   return annotations(object);
 }
 
+std::optional<StatusCause> find_taken_name(std::string_view name, const json::Object& object,
+                                           const json::Object& claim) {
+  const json::Object* own = inside(inside(&object, "metadata"), "annotations");
+  if (own && parses_as_true(text(*own, "cdi.kubevirt.io/allowClaimAdoption"))) return {};
+  const json::Object* metadata = inside(&claim, "metadata");
+  const json::Object* marks = inside(metadata, "annotations");
+  if (marks && text(*marks, "cdi.kubevirt.io/storage.populatedFor") == name) return {};
+  const json::Array* owners = metadata ? json::get_array(*metadata, "ownerReferences") : nullptr;
+  for (const json::Value& owner : owners ? *owners : json::Array())
+    if (json::get_string_or(owner, "kind") == "DataVolume" && json::get_bool_or(owner, "controller", false)) return {};
+  return defect("DV-19", "DataVolume.Name",
+                fmt::format("PVC \"{}\" already exists; delete it, choose another name, or let the DataVolume adopt it "
+                            "(annotation cdi.kubevirt.io/allowClaimAdoption)",
+                            name));
+}
+
+std::optional<StatusCause> find_changed_spec(const json::Object& old, const json::Object& wanted) {
+  const json::Value *before = json::find(old, "spec"), *after = json::find(wanted, "spec");
+  if ((!before && !after) || (before && after && json::equal(*before, *after))) return {};
+  return defect("DV-20", "DataVolume.Spec", "the spec of a DataVolume must not change; delete it and make another one",
+                "FieldValueDuplicate");
+}
+
 Task<Result<void>> check_new_data_volume(ObjectRequest& request, std::string_view name, const json::Object& object) {
   if (!request.backend.fills_data_volumes) co_return Result<void>();
   if (auto found = find_data_volume_defect(object)) co_return denied(std::move(*found));
@@ -341,12 +352,8 @@ Task<Result<void>> check_new_data_volume(ObjectRequest& request, std::string_vie
 Result<void> check_changed_data_volume(const ObjectRequest& request, const json::Object& old,
                                        const json::Object& wanted) {
   if (!request.backend.fills_data_volumes) return {};
-  const json::Value *before = json::find(old, "spec"), *after = json::find(wanted, "spec");
-  if ((!before && !after) || (before && after && json::equal(*before, *after))) return {};
-  return denied({.reason = "FieldValueDuplicate",
-                 .message = "the spec of a DataVolume must not change; delete it and make another one",
-                 .field = "DataVolume.Spec",
-                 .rule = "DV-20"});
+  if (auto found = find_changed_spec(old, wanted)) return denied(std::move(*found));
+  return {};
 }
 
 }  // namespace vg::resources

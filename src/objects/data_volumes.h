@@ -16,11 +16,16 @@ inline constexpr std::string_view data_volumes_key = "cdi.kubevirt.io/datavolume
 // DV-01..17, then what is not supported on one machine (2.3). Pure: the first rule that is broken, if any.
 std::optional<StatusCause> find_data_volume_defect(const json::Object& data_volume);
 
+// DV-19: `claim` has the name that the DataVolume is to have.
+std::optional<StatusCause> find_taken_name(std::string_view name, const json::Object& data_volume,
+                                           const json::Object& claim);
+// DV-20
+std::optional<StatusCause> find_changed_spec(const json::Object& old, const json::Object& wanted);
+
 // The same, and what other objects and roles say (DV-19, DV-25).
 Task<Result<void>> check_new_data_volume(ObjectRequest& request, std::string_view name, const json::Object& object);
 // DV-25 alone: whether the user may have the data that a DataVolume like this names.
 Task<Result<void>> may_clone(ObjectRequest& request, const json::Object& object);
-// DV-20
 Result<void> check_changed_data_volume(const ObjectRequest& request, const json::Object& old,
                                        const json::Object& wanted);
 

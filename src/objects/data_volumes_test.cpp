@@ -105,5 +105,49 @@ TEST(DataVolumes, AnnotationsThatAskForWhatIsNotThereAreRefused) {
   }
 }
 
+// A claim of the name is there: may the DataVolume be made?
+TEST(DataVolumes, ANameThatIsTakenIsRefused) {
+  struct Taken {
+    std::string_view id;  // empty: it may
+    std::string_view marks, claim;
+  };
+  constexpr std::string_view adopts = R"({"cdi.kubevirt.io/allowClaimAdoption":"true"})";
+  const Taken rows[] = {
+      {"DV-19", "{}", "{}"},
+      {"DV-19", R"({"cdi.kubevirt.io/allowClaimAdoption":"false"})", "{}"},
+      {"", adopts, "{}"},
+      {"DV-19", "{}", R"({"annotations":{"cdi.kubevirt.io/storage.populatedFor":"other"}})"},
+      {"", "{}", R"({"annotations":{"cdi.kubevirt.io/storage.populatedFor":"a"}})"},
+      {"DV-19", "{}", R"({"ownerReferences":[{"kind":"VirtualMachine","controller":true}]})"},
+      {"DV-19", "{}", R"({"ownerReferences":[{"kind":"DataVolume"}]})"},  // an owner, and not the controller
+      {"", "{}", R"({"ownerReferences":[{"kind":"DataVolume","controller":true}]})"},
+  };
+  for (const Taken& row : rows) {
+    SCOPED_TRACE(fmt::format("{} {} {}", row.id, row.marks, row.claim));
+    const auto dv = json::Document::parse(fmt::format(R"({{"metadata":{{"name":"a","annotations":{}}}}})", row.marks));
+    const auto claim = json::Document::parse(fmt::format(R"({{"metadata":{}}})", row.claim));
+    const auto found = find_taken_name("a", dv->root().get_object(), claim->root().get_object());
+    EXPECT_EQ(found ? found->rule : "", row.id);
+    EXPECT_EQ(found ? found->field : "", row.id.empty() ? "" : "DataVolume.Name");
+  }
+}
+
+TEST(DataVolumes, ASpecDoesNotChange) {
+  struct Changed {
+    std::string_view id, before, after;
+  };
+  for (const Changed& row : {Changed{"DV-20", R"({"spec":{"source":{"blank":{}}}})", R"({"spec":{"source":{}}})"},
+                             Changed{"DV-20", R"({"spec":{}})", "{}"}, Changed{"DV-20", "{}", R"({"spec":{}})"},
+                             Changed{"", R"({"spec":{"a":1,"b":2}})", R"({"spec":{"b":2,"a":1},"status":{}})"},
+                             Changed{"", "{}", R"({"metadata":{"labels":{"a":"b"}}})"}}) {
+    SCOPED_TRACE(fmt::format("{} {}", row.before, row.after));
+    const auto before = json::Document::parse(row.before), after = json::Document::parse(row.after);
+    const auto found = find_changed_spec(before->root().get_object(), after->root().get_object());
+    EXPECT_EQ(found ? found->rule : "", row.id);
+    EXPECT_EQ(found ? found->field : "", row.id.empty() ? "" : "DataVolume.Spec");
+    EXPECT_EQ(found ? found->reason : "", row.id.empty() ? "" : "FieldValueDuplicate");
+  }
+}
+
 }  // namespace
 }  // namespace vg::resources
