@@ -14,6 +14,14 @@ constexpr std::string_view on_virtio = R"("disk":{"bus":"virtio"})";
 
 std::string on(std::string_view disk) { return disk_on(disk, empty_disk); }
 
+// A disk on a volume whose claim has these access modes.
+std::string only_read(std::string_view volume, std::string_view modes) {
+  return disk_on(on_virtio, volume,
+                 fmt::format(R"({{"volumeStatus":[{{"name":"d","target":"vda","persistentVolumeClaimInfo":{{
+                     "capacity":{{"storage":"1Gi"}},"accessModes":{}}}}}]}})",
+                             modes));
+}
+
 const std::vector<Row> disk_rows = {
     {"DOM-DISK-01 a", on(R"("disk":{},"lun":{})"), {{"devices/disk@device", "disk"}}},
     {"DOM-DISK-01 b", on(R"("lun":{"bus":"scsi"})"), {{"devices/disk@device", "lun"}}},
@@ -72,6 +80,12 @@ const std::vector<Row> disk_rows = {
       {"devices/disk/capacity", "1073741824"},
       {"devices/disk/target@dev", "vdb"},
       {"devices/disk@type", "block"}}},
+    {"PVC-07 a", only_read(claim, R"(["ReadOnlyMany"])"), {{"devices/disk/readonly", ""}}},
+    {"PVC-07 b", only_read(claim, R"(["ReadWriteOnce"])"), {{"devices/disk/readonly", "(none)"}}},
+    {"PVC-07 c", only_read(claim, R"(["ReadOnlyMany","ReadWriteOnce"])"), {{"devices/disk/readonly", "(none)"}}},
+    {"PVC-07 d",
+     only_read(R"("ephemeral":{"persistentVolumeClaim":{"claimName":"c"}})", R"(["ReadOnlyMany"])"),
+     {{"devices/disk/readonly", "(none)"}}},
     {"DOM-DISK-15",
      R"({"spec":{"domain":{"cpu":{"cores":3},"devices":{"blockMultiQueue":true}}}})",
      {{"devices/disk/driver@queues", "3"}}},

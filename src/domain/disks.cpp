@@ -42,6 +42,7 @@ class DiskWriter {
   Result<void> write_error_policy(const Disk& given, std::string_view field, Element& disk);
   Result<void> write_io_thread(const Disk& given, Element& disk);
   bool is_written(std::string_view name, bool empty_drive) const;
+  bool is_only_read(const Disk& given) const;
 
   Conversion& c_;
   DiskNames names_;
@@ -143,6 +144,15 @@ void DiskWriter::write_claim_facts(const Disk& given, Element& disk) {
   if (capacity && request) disk.child("capacity").set_text(std::min(*capacity, *request));
 }
 
+// PVC-07: a claim that nobody may write to. What is written to an ephemeral volume is not written to its claim.
+bool DiskWriter::is_only_read(const Disk& given) const {
+  const auto status = statuses_.find(given.name());
+  const auto volume = volumes_.find(given.name());
+  if (status == statuses_.end() || volume == volumes_.end() || volume->second.volume.ephemeral()) return false;
+  const auto modes = status->second.persistent_volume_claim_info().access_modes();
+  return modes.size() > 0 && std::ranges::all_of(modes, [](std::string_view mode) { return mode == "ReadOnlyMany"; });
+}
+
 // DOM-DISK-19
 Result<void> DiskWriter::write_error_policy(const Disk& given, std::string_view field, Element& disk) {
   const auto policy = given.error_policy().value_or("stop");
@@ -186,6 +196,7 @@ Result<void> DiskWriter::write(const Disk& given, std::string field) {
   write_driver(given, disk);
   if (auto done = write_kind(given, field, disk); !done) return done;
   write_claim_facts(given, disk);
+  if (is_only_read(given)) disk.child("readonly");
   const auto found = volumes_.find(given.name());
   const bool empty_drive = found == volumes_.end();
   if (empty_drive && !given.cdrom())  // DOM-DISK-20

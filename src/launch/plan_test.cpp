@@ -344,7 +344,7 @@ std::string claim_status(std::string_view amounts, std::string_view more = "") {
       amounts, more);
 }
 
-TEST_F(PlanTest, W04Claim) {  // W-04, RUN-IMG-05
+TEST_F(PlanTest, W04Claim) {  // W-04, RUN-IMG-05, PVC-06: the first VMI makes the image of a claim that has none
   const auto made = volume(R"("persistentVolumeClaim":{"claimName":"c"})",
                            claim_status(R"("capacity":{"storage":"2Gi"},"requests":{"storage":"1500M"})"));
   const Step raw = only(made, Kind::make_raw);
@@ -457,6 +457,10 @@ TEST_F(PlanTest, ClaimsGrow) {  // RUN-GRW-01, RUN-GRW-02
                                        R"("persistentVolumeClaim":{"claimName":"c"})", claim_status(amounts)));
   ASSERT_TRUE(read_only);
   for (const Step& one : read_only->before_define) EXPECT_NE(one.kind, Kind::grow);
+  const auto only_read = volume(R"("persistentVolumeClaim":{"claimName":"c"})",
+                                claim_status(amounts + R"(,"accessModes":["ReadOnlyMany"])"));  // PVC-07
+  ASSERT_TRUE(only_read);
+  for (const Step& one : only_read->before_define) EXPECT_NE(one.kind, Kind::grow);
 }
 
 TEST_F(PlanTest, OtherFiles) {  // RUN-IGN-01, RUN-DMX-01, DOM-OS-13

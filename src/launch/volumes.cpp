@@ -49,7 +49,8 @@ std::int64_t size_of_claim(const PersistentVolumeClaimInfo& info) {
   return rounded(ask ? request->value() : capacity ? capacity->value() : 0);
 }
 
-// RUN-IMG-05: made where it is missing, when the size is known. Block volumes are files here as well (RUN-IMG-06).
+// RUN-IMG-05, PVC-06: made where it is missing, when the size is known. Block volumes are files here as well
+// (RUN-IMG-06).
 Result<void> plan_claim(const Planned& planned, const Volume& volume, std::string_view field, Steps& steps) {
   auto image = image_of_claim(planned, claim_of(volume), field);
   if (!image) return fail(std::move(image.error()));
@@ -316,6 +317,8 @@ Result<std::optional<Step>> growth_of(const Planned& planned, const domain::kube
   if (const auto text = info.filesystem_overhead())
     std::from_chars(text->data(), text->data() + text->size(), overhead);
   if (!info || !capacity || !(overhead >= 0 && overhead < 1)) return std::nullopt;
+  const auto modes = info.access_modes();
+  if (modes.size() == 1 && modes[0] == "ReadOnlyMany") return std::nullopt;  // PVC-07
   for (const Volume volume : planned.vmi.spec.volumes()) {
     if (volume.name() != disk.name() || volume.ephemeral() || claim_of(volume).empty()) continue;
     auto image = image_of_claim(planned, claim_of(volume), "spec.volumes");
