@@ -112,7 +112,8 @@ Result<void> LocalNodes::start_keeper(const disks::Descriptor& program) {
                                      options_.libvirt,
                                      fmt::to_string(options_.verbosity),
                                      options_.log_format,
-                                     options_.sandbox};
+                                     options_.sandbox,
+                                     options_.blocked};
   for (const Node& node : nodes_) {
     arguments.push_back(node.name);
     arguments.push_back(fmt::to_string(node.listener.get()));

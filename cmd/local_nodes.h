@@ -28,6 +28,7 @@ struct LocalNodesOptions {
   std::int64_t verbosity = 0;
   std::string log_format;
   std::string sandbox = {};  // --sandbox
+  std::string blocked = {};  // --import-blocked-networks
 };
 
 // virtgate-node, open to be executed: beside this program, else on the PATH; the error says what to do when it is

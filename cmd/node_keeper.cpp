@@ -72,6 +72,7 @@ class Keeper {
     if (!common_[1].empty()) words.insert(words.end(), {"--libvirt", common_[1]});
     if (!common_[3].empty()) words.insert(words.end(), {"--log-format", common_[3]});
     if (!common_[4].empty()) words.insert(words.end(), {"--sandbox", common_[4]});
+    if (!common_[5].empty()) words.insert(words.end(), {"--import-blocked-networks", common_[5]});
     std::vector<char*> raw;
     for (std::string& word : words) raw.push_back(word.data());
     raw.push_back(nullptr);
@@ -160,7 +161,7 @@ std::optional<int> read_descriptor(std::string_view number) {
 }  // namespace
 
 int run_node_keeper(std::span<const std::string_view> arguments) {
-  constexpr std::size_t fixed = 7;
+  constexpr std::size_t fixed = 8;
   if (arguments.size() < fixed || (arguments.size() - fixed) % 2 != 0) return exit_usage;
   const auto socket = read_descriptor(arguments[0]), program = read_descriptor(arguments[1]);
   if (!socket || !program) return exit_usage;

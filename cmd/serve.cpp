@@ -123,7 +123,7 @@ struct ServeOptions {
          "networks that guests are in, such as 10.0.0.0/8,fd00::/8: ports are forwarded to these and to no others "
          "(default any address that a guest can have, so neither loopback nor this host's own)"},
         {"import-blocked-networks", '\0', &import_blocked_networks, "NETWORKS",
-         "networks that images are never imported from, such as 169.254.0.0/16,127.0.0.0/8; empty: none"},
+         "networks that images are never imported or pulled from, such as 169.254.0.0/16,127.0.0.0/8; empty: none"},
         {"requestheader-client-ca-file", '\0', &requestheader_client_ca_file, "FILE",
          "authorities of front proxies: whom they name in X-Remote-User and X-Remote-Group is believed"},
         {"requestheader-allowed-names", '\0', &requestheader_allowed_names, "NAMES",
@@ -425,7 +425,8 @@ Result<std::unique_ptr<LocalNodes>> start_nodes(const ServeOptions& options, con
                             .libvirt = options.libvirt,
                             .verbosity = options.verbosity,
                             .log_format = options.log_format,
-                            .sandbox = options.confine.sandbox},
+                            .sandbox = options.confine.sandbox,
+                            .blocked = options.import_blocked_networks},
                            std::move(program));
 }
 

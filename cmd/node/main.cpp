@@ -31,6 +31,7 @@ int run(std::span<const std::string_view> arguments) {
       {"libvirt", '\0', &options.libvirt, "URI", "the libvirt to use (default one that is started for this node)"},
       {"listener", '\0', &options.listener, "FD", "the socket on which the handler's paths are served"},
       {"sandbox", '\0', &options.sandbox, "on|off|required", "confine libvirtd and QEMU to the files of guests"},
+      {"import-blocked-networks", '\0', &options.blocked, "NETWORKS", "networks that no image is pulled from"},
       {"nodes", '\0', &options.nodes, "N", "how many nodes share the CPUs and the memory of this host"},
       {"v", 'v', &verbosity, "LEVEL", "how much to log"},
       {"log-format", '\0', &log_format, "json|text", cmd::log_format_help},

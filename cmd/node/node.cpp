@@ -99,8 +99,11 @@ Result<std::unique_ptr<Node>> Node::create(const NodeProgramOptions& options) {
   for (const char* name : {"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"})
     ::unsetenv(name);  // NOLINT(concurrency-mt-unsafe): before the first thread
   std::unique_ptr<Node> node(new Node(std::move(*place), std::move(*access), std::move(*tracing)));
-  auto parts = NodeParts::open(
-      {.place = node->place_, .libvirt = options.libvirt, .state = options.state, .sandbox = options.sandbox});
+  auto parts = NodeParts::open({.place = node->place_,
+                                .libvirt = options.libvirt,
+                                .state = options.state,
+                                .sandbox = options.sandbox,
+                                .blocked = options.blocked});
   if (!parts) return fail(parts.error());
   node->parts_ = std::move(*parts);
   node->service_ = std::make_unique<handler::Service>(

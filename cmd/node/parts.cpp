@@ -177,6 +177,7 @@ Result<std::vector<std::string>> reaper_words(const NodeParts::Options& options)
 Result<std::unique_ptr<NodeParts>> NodeParts::open(const Options& options) {
   auto images = images::ImageStore::open(options.place.images);
   if (!images) return fail(images.error());
+  images->block(options.blocked);
   std::unique_ptr<hypervisor::LibvirtDaemon> daemon;
   if (options.libvirt.empty()) {
     auto reaper = reaper_words(options);

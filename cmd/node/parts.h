@@ -27,6 +27,7 @@ class NodeParts {
     std::string libvirt;  // URI; empty: one of the node's own
     std::string state;    // of the server
     std::string sandbox;  // on, off, required: for libvirtd and QEMU
+    std::string blocked;  // networks that no image is pulled from
   };
   // Finds or starts the node's libvirt, and connects to it.
   static Result<std::unique_ptr<NodeParts>> open(const Options& options);

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <memory>
 
 #include "base/base64.h"
@@ -14,15 +13,14 @@
 #include "disks/address.h"
 #include "disks/archive.h"
 #include "disks/folder.h"
-#include "disks/guard_proxy.h"
 #include "disks/image.h"
 #include "disks/program.h"
 #include "disks/room.h"
 #include "disks/tar.h"
+#include "disks/way_out.h"
 #include "json/access.h"
 #include "json/document.h"
 #include "json/write.h"
-#include "sandbox/landlock.h"
 
 namespace vg::disks {
 namespace {
@@ -117,52 +115,12 @@ class PullWatch {
   std::chrono::steady_clock::time_point moved_ = std::chrono::steady_clock::now();
 };
 
-// skopeo follows redirects by itself, so it has no way out but a proxy that asks about each host. Where the operator
-// has one, that one decides. Go passes no request to this host's own addresses to a proxy: where those are blocked,
-// nothing but the proxy can be connected to.
-struct WayOut {
-  std::unique_ptr<GuardProxy> proxy = nullptr;
-  Descriptor ruleset = {};
-
-  void guide(Program& program) const {
-    if (proxy) program.proxy_variables = proxy->variables();
-    program.ruleset = ruleset.get();
-  }
-  // What it complained about, or why it was not let through.
-  std::string problem(const Ended& ended) const {
-    std::string refusal = proxy ? proxy->refusal() : std::string();
-    return refusal.empty() ? complaint(ended) : refusal;
-  }
-};
-
-bool has_proxy() {
-  return std::ranges::any_of(std::array{"http_proxy", "https_proxy", "HTTPS_PROXY"}, [](const char* name) {
-    const char* value = ::getenv(name);  // NOLINT: one thread
-    return value && *value != '\0';
-  });
-}
-
-Outcome<WayOut> way_out(const ImportRegistry& from) {
-  WayOut way;
-  if (from.blocked.empty() || has_proxy()) return way;
-  auto proxy = GuardProxy::start(from.blocked);
-  if (!proxy) return std::unexpected(proxy.error());
-  way.proxy = std::move(*proxy);
-  if (!blocks_loopback(from.blocked)) return way;
-  way.ruleset = Descriptor(sandbox::connect_ruleset(way.proxy->port()));
-  if (!way.ruleset)
-    return failed(DiskError::pull,
-                  "failed to pull image: this kernel cannot keep skopeo from the blocked addresses of this host "
-                  "(--import-blocked-networks); Linux 6.7 or later is required for that");
-  return way;
-}
-
 Outcome<> pull(int folder, const ImportRegistry& from) {
   if (auto removed = remove_tree(folder, image_folder); !removed) return removed;
   const auto command = pull_command(folder, from);
   if (!command) return std::unexpected(command.error());
   const std::int64_t most = 2 * from.target.size + limits::disk_format_bytes_max;
-  const auto way = way_out(from);
+  const auto way = way_out(from.blocked);
   if (!way) return std::unexpected(way.error());
   PullWatch watch(folder, most);
   Program program{
@@ -352,7 +310,7 @@ Outcome<std::string> digest_in_registry(int folder, const ImportRegistry& from) 
   std::vector<std::string> command{"skopeo", "--insecure-policy", "--tmpdir", ".", "inspect", "--raw"};
   if (auto added = add_access(folder, from, "", command); !added) return std::unexpected(added.error());
   command.push_back(from.url);
-  const auto way = way_out(from);
+  const auto way = way_out(from.blocked);
   if (!way) return std::unexpected(way.error());
   ManifestDigest digest;
   Program program{.command = std::move(command),

@@ -11,10 +11,12 @@
 
 #include "base/base64.h"
 #include "base/image_limits.h"
+#include "disks/address.h"
 #include "disks/convert.h"
 #include "disks/folder.h"
 #include "disks/program.h"
 #include "disks/registry.h"
+#include "disks/way_out.h"
 #include "images/image_store.h"
 #include "images/layer.h"
 #include "images/records.h"
@@ -98,17 +100,31 @@ std::string skopeo_complaint(const disks::Ended& ended) {
   return text;
 }
 
-Result<void> run_skopeo(const WorkFolder& work, std::vector<std::string> command, std::string_view what) {
+Result<void> run_skopeo(const WorkFolder& work, std::vector<std::string> command, std::string_view what,
+                        const disks::WayOut& way = {}) {
   command.push_back(fmt::format("dir:{}", skopeo_folder));
   const std::int64_t room = room_in(work.path());
-  const auto ended = disks::run({.command = std::move(command),
-                                 .folder = work.descriptor(),
-                                 .bytes_max = room,
-                                 .image_bytes = room,
-                                 .time_max = limits::image_pull_time_max});
+  disks::Program program{.command = std::move(command),
+                         .folder = work.descriptor(),
+                         .bytes_max = room,
+                         .image_bytes = room,
+                         .time_max = limits::image_pull_time_max};
+  way.guide(program);
+  const auto ended = disks::run(program);
   if (!ended) return fail(Status::internal_error(ended.error().message));
   if (ended->code == 0) return {};
-  return fail(Status::unavailable(fmt::format("{}: {}", what, skopeo_complaint(*ended))));
+  const std::string refusal = way.proxy ? way.proxy->refusal() : std::string();
+  return fail(Status::unavailable(fmt::format("{}: {}", what, refusal.empty() ? skopeo_complaint(*ended) : refusal)));
+}
+
+// As with imports: no registry, and nobody whom it names, is asked in a network that is blocked.
+Result<disks::WayOut> way_to(std::string_view registry, const std::string& blocked) {
+  auto way = disks::way_out(blocked);
+  if (!way) return fail(Status::unavailable(std::move(way.error().message)));
+  if (way->proxy)
+    if (auto allowed = disks::allowed_hosts(disks::split_host(registry, "443"), blocked); !allowed)
+      return fail(Status::unavailable(std::move(allowed.error().message)));
+  return std::move(*way);
 }
 
 // What skopeo brought.
@@ -274,8 +290,10 @@ Result<Image> ImageStore::pull(const PullRequest& request) {
     command.insert(command.end(), {"--src-authfile", account_file});
   }
   command.push_back("docker://" + from);
-  if (auto ran = run_skopeo(*work, std::move(command), fmt::format("failed to pull image {}", request.reference)); !ran)
-    return fail(std::move(ran.error()));
+  const std::string what = fmt::format("failed to pull image {}", request.reference);
+  const auto way = way_to(registry_of(from), blocked_);
+  if (!way) return fail(Status::unavailable(fmt::format("{}: {}", what, way.error().message)));
+  if (auto ran = run_skopeo(*work, std::move(command), what, *way); !ran) return fail(std::move(ran.error()));
   if (auto taken = take_over(folder_, *work, {.reference = request.reference, .digest = {}}, request.architecture);
       !taken)
     return fail(std::move(taken.error()));

@@ -57,6 +57,9 @@ class ImageStore {
   // how many did.
   std::int64_t collect(std::int64_t bytes, const std::set<std::string, std::less<>>& digests_in_use);
 
+  // Networks that nothing is pulled from, redirects included (--import-blocked-networks). Before the first pull.
+  void block(std::string networks) { blocked_ = std::move(networks); }
+
   // What may still be written, a reserve left aside.
   std::int64_t room() const;
   const std::string& folder() const { return folder_; }
@@ -71,7 +74,7 @@ class ImageStore {
  private:
   explicit ImageStore(std::string folder) : folder_(std::move(folder)) {}
   std::string root_of(const Image& image) const;
-  std::string folder_;
+  std::string folder_, blocked_ = {};
 };
 
 }  // namespace vg::images

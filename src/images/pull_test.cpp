@@ -88,7 +88,8 @@ class Registry {
   }
   std::string reference(std::string_view tag) const { return fmt::format("127.0.0.1:{}/x:{}", port_, tag); }
   int manifests() const { return manifests_; }
-  std::string account = {};  // "user:password"; empty: everybody may
+  std::string account = {};   // "user:password"; empty: everybody may
+  std::string blobs_at = {};  // where they are instead; empty: here
 
  private:
   void serve() {
@@ -128,6 +129,7 @@ class Registry {
     const auto found = answers_.find(path);
     if (found == answers_.end()) return respond("404 Not Found", "", R"({"errors":[{"code":"MANIFEST_UNKNOWN"}]})");
     const bool is_manifest = path.contains("/manifests/");
+    if (!is_manifest && !blobs_at.empty()) return respond("307 Temporary", "Location: " + blobs_at + "\r\n", "");
     if (is_manifest) ++manifests_;
     return respond("200 OK",
                    is_manifest ? "Content-Type: application/vnd.oci.image.manifest.v1+json\r\n"
@@ -211,6 +213,26 @@ TEST_F(PullTest, Mirrors) {
   const auto image = store_->pull({.reference = "registry.invalid/x:1", .mirror = mirror, .insecure = true});
   ASSERT_TRUE(image) << image.error().message;
   EXPECT_EQ(image->reference, "registry.invalid/x:1");
+}
+
+TEST_F(PullTest, BlockedNetworksAreNotAsked) {
+  registry_.put("1", std::string(8192, 'a'));
+  store_->block("127.0.0.0/8,::1/128");
+  const auto refused = store_->pull(request("1"));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("failed to pull image"));
+  EXPECT_THAT(refused.error().message, HasSubstr("--import-blocked-networks"));
+  EXPECT_EQ(registry_.manifests(), 0);
+  // A registry that is asked does not lead there either.
+  store_->block("169.254.0.0/16");
+  registry_.blobs_at = "http://169.254.169.254/latest";
+  const auto led = store_->pull(request("1"));
+  ASSERT_FALSE(led);
+  EXPECT_THAT(led.error().message, HasSubstr("169.254.169.254 is in a network that nothing is imported from"));
+  EXPECT_GT(registry_.manifests(), 0);
+  registry_.blobs_at = {};
+  const auto image = store_->pull(request("1"));
+  EXPECT_TRUE(image) << image.error().message;
 }
 
 TEST_F(PullTest, WhatIsWrongIsRefused) {
