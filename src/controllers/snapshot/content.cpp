@@ -251,7 +251,6 @@ Outcome outcome_of(const Content& content) {
     if (error.empty() && !is_name_fit(backup.volume_snapshot)) error = "its name cannot be one";
     if (error.empty()) continue;
     outcome.error = fmt::format("VolumeSnapshot {} error: {}", backup.volume_snapshot, error);
-    outcome.ready = false;
     break;
   }
   return outcome;

@@ -15,7 +15,7 @@ namespace vg::controllers {
 namespace snapshot {
 namespace {
 
-// SNAP-04..08. What the status says of the lock.
+// SNAP-04..06. What the status says of the lock.
 Lock act(Pass& pass, const Turn& turn, const State& state) {
   Lock lock = state.source.vm ? lock_now(state) : Lock();
   const bool wanted = state.progressing && !state.is_ending();
@@ -28,9 +28,13 @@ Lock act(Pass& pass, const Turn& turn, const State& state) {
              (!state.progressing || (state.is_ending() && (!state.content || !state.drops_content())))) {
     unlock(pass, turn, state);
   }
+  return lock;
+}
+
+// SNAP-08: also of a snapshot whose status is gone, since nobody would look at its content any more.
+void drop_content(Pass& pass, const State& state) {
   if (state.is_ending() && state.content && state.drops_content() && !is_being_deleted(*state.content))
     remove(pass, kinds::snapshot_content, *state.content);
-  return lock;
 }
 
 Pass sync(const Turn& turn) {
@@ -45,6 +49,7 @@ Pass sync(const Turn& turn) {
   if (!state.is_ending()) add_finalizer(pass, turn, kinds::snapshot, object, finalizer);  // SNAP-02
   Lock lock = state.source.vm ? lock_now(state) : Lock();
   if (state.status) lock = act(pass, turn, state);  // SNAP-03
+  drop_content(pass, state);
   write_status(pass, turn, kinds::snapshot, object, snapshot_status(turn, state, lock));
   const bool hold = state.source.vm && state.source.locked;  // SNAP-07
   if (state.deleted && !hold) {                              // SNAP-10
