@@ -104,6 +104,7 @@ void Call::refuse(const Status& status) {
 
 Task<bool> Call::begin_stream(http::Response head) {
   status_ = head.status;
+  streams_ = true;
   head.prepared = answer_fields();
   return exchange_.begin_stream(std::move(head));
 }
@@ -354,6 +355,7 @@ Task<void> Router::handle(http::Exchange& exchange) {
   if (encoded) decoded = percent_decode(request.path);
   Call call(exchange, decoded ? std::string_view(*decoded) : request.path, parts_.fairness.get(), began);
   RouteClass route_class = RouteClass::unknown;
+  std::exception_ptr broken;  // for the connection to tell, and to end with
   tracing::Span span = begin_span(request);
   const tracing::Attached attached(trace_key(call), span);
 
@@ -384,8 +386,9 @@ Task<void> Router::handle(http::Exchange& exchange) {
       if (call.status() == 0) failure = "its handler gave no answer";
     } catch (const std::exception& error) {
       failure = error.what();
+      if (call.streams_) broken = std::current_exception();
     }
-    if (!failure.empty()) {
+    if (!failure.empty() && !broken) {
       log::error("a request failed with an internal error",
                  {{"requestId", request.id}, {"url", shown_target(request.target)}, {"reason", failure}});
       if (call.status() == 0)
@@ -398,6 +401,7 @@ Task<void> Router::handle(http::Exchange& exchange) {
   metrics_.count(route_class, call.status(), took);
   log(call, route_class, took);
   end_span(span, call);
+  if (broken) std::rethrow_exception(broken);
 }
 
 void Router::log(const Call& call, RouteClass route_class, Clock::Steady::duration took) const {

@@ -105,6 +105,7 @@ class Call final : public WorkTurns {
   // Where parts of the program leave what they know; null: nobody will read it.
   record::Details* details() { return notes_ ? &notes_->details : nullptr; }
   const RequestNotes* notes() const { return notes_.get(); }
+  // Whoever throws from here on breaks the connection off, so that nobody takes what came for the whole.
   Task<bool> begin_stream(http::Response head);
   Task<bool> write(std::string_view chunk);
   Task<Result<std::unique_ptr<Stream>>> upgrade(http::Response head);
@@ -134,6 +135,7 @@ class Call final : public WorkTurns {
   std::array<char, 151> answer_fields_;
   std::uint8_t answer_fields_size_ = 0;
   int status_ = 0;
+  bool streams_ = false;
   std::uint64_t answered_bytes_ = 0;
 };
 

@@ -185,6 +185,25 @@ TEST_F(RouterTest, CountsByClassAndCode) {
   EXPECT_THAT(text, HasSubstr("virtgate_http_request_duration_seconds_count{class=\"health\"} 2\n"));
 }
 
+// What a stream was broken off with reaches the connection, which ends without saying that this was all.
+TEST_F(RouterTest, LetsABrokenStreamBreakTheConnection) {
+  router.add(Access::anyone, "GET", "/stream", RouteClass::resource, [](Call& call) -> Task<void> {
+    co_await call.begin_stream({.status = 200});
+    co_await call.write("half");
+    throw std::runtime_error("the rest is gone");
+  });
+  router.add(Access::anyone, "GET", "/bad", RouteClass::resource, [](Call&) -> Task<void> {
+    throw std::runtime_error("no answer");
+    co_return;
+  });
+  FakeExchange stream("GET", "/stream");
+  EXPECT_THROW(stream.run(router), std::runtime_error);
+  EXPECT_EQ(stream.streamed(), "half");
+  EXPECT_EQ(ask_as("nobody", "GET", "/bad").status(), 500) << "there was time for an answer";
+  EXPECT_THAT(metrics.expose(), HasSubstr("virtgate_http_requests_total{class=\"resource\",code=\"200\"} 1\n"))
+      << "it is counted all the same";
+}
+
 struct RouterLogTest : RouterTest {
   log::Capture captured;
   ~RouterLogTest() override { log::set_verbosity(log::verbosity_default); }

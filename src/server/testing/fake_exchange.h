@@ -1,8 +1,13 @@
 // An Exchange without a network, for the tests of handlers: give it a request, run a handler, look at the answer.
 #pragma once
 
+#include <chrono>
+#include <condition_variable>
 #include <deque>
+#include <exception>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -15,22 +20,40 @@
 
 namespace vg::server::testing {
 
-// Runs what is posted when the test says so. Nothing sleeps: sleep() ends at once.
+// Runs what is posted, by whichever thread, when the test says so. Nothing sleeps: sleep() ends at once.
 class FakeCore final : public Core {
  public:
-  void post(std::move_only_function<void()> fn) override { posted_.push_back(std::move(fn)); }
+  void post(std::move_only_function<void()> fn) override {
+    const std::lock_guard lock(mutex_);
+    posted_.push_back(std::move(fn));
+    came_.notify_all();
+  }
   Task<void> sleep(std::chrono::milliseconds) override { co_return; }
   unsigned index() const override { return 0; }
   bool here() const override { return true; }
   void run_posted() {
-    while (!posted_.empty()) {
-      auto fn = std::move(posted_.front());
-      posted_.pop_front();
+    while (auto fn = take(std::chrono::seconds(0))) fn();
+  }
+  // Until something that is posted sets `ended`, or nothing came for so long that a test has failed.
+  void run_until(const bool& ended) {
+    while (!ended) {
+      auto fn = take(std::chrono::seconds(60));
+      if (!fn) return;
       fn();
     }
   }
 
  private:
+  std::move_only_function<void()> take(std::chrono::seconds patience) {
+    std::unique_lock lock(mutex_);
+    if (!came_.wait_for(lock, patience, [&] { return !posted_.empty(); })) return nullptr;
+    auto fn = std::move(posted_.front());
+    posted_.pop_front();
+    return fn;
+  }
+
+  std::mutex mutex_;
+  std::condition_variable came_;
   std::deque<std::move_only_function<void()>> posted_;
 };
 
@@ -59,17 +82,17 @@ class FakeExchange final : public http::Exchange {
     return *this;
   }
 
-  // Runs the handler to its end; it must not wait for anything but this exchange.
+  // Runs the handler to its end; it must not wait for anything but this exchange. Throws what it throws, with which a
+  // connection would end.
   FakeExchange& run(http::Handler& handler) {
-    bool ended = false;
-    spawn([](http::Handler& h, FakeExchange& self, bool& done) -> Task<void> {
-      co_await h.handle(self);
-      done = true;
-    }(handler, *this, ended));
-    core_.run_posted();
-    if (!ended) throw std::logic_error("the handler waits for something that this exchange cannot give");
-    return *this;
+    return start(handler, [](FakeCore& core, const bool&) { core.run_posted(); });
   }
+  // One that waits for worker threads (base/off_loop.h), too.
+  FakeExchange& run_with_workers(http::Handler& handler) {
+    return start(handler, [](FakeCore& core, const bool& ended) { core.run_until(ended); });
+  }
+  // Called before each piece of a stream is taken.
+  std::function<void()> before_write = [] {};
 
   // What the handler did.
   int answers() const { return answers_; }
@@ -90,7 +113,7 @@ class FakeExchange final : public http::Exchange {
   void spoil_body() { body_.assign(body_.size(), '!'); }
 
   const http::Request& request() const override { return request_; }
-  Core& core() override { return core_; }
+  Core& core() override { return *core_; }
   Task<Result<std::string_view>> read_body(std::size_t limit) override {
     if (body_.size() > limit) co_return fail(Status::too_large("the body is too large"));
     co_return std::string_view(body_);
@@ -104,6 +127,7 @@ class FakeExchange final : public http::Exchange {
     co_return !cancelled_;
   }
   Task<bool> write(std::string_view chunk) override {
+    before_write();
     streamed_ += chunk;
     co_return !cancelled_;
   }
@@ -113,11 +137,29 @@ class FakeExchange final : public http::Exchange {
   bool cancelled() const override { return cancelled_; }
 
  private:
+  template <class Turn>
+  FakeExchange& start(http::Handler& handler, Turn turn) {
+    bool ended = false;
+    std::exception_ptr thrown;
+    spawn([](http::Handler& h, FakeExchange& self, bool& done, std::exception_ptr& what) -> Task<void> {
+      try {
+        co_await h.handle(self);
+      } catch (...) {
+        what = std::current_exception();
+      }
+      done = true;
+    }(handler, *this, ended, thrown));
+    turn(*core_, ended);
+    if (thrown) std::rethrow_exception(thrown);
+    if (!ended) throw std::logic_error("the handler waits for something that this exchange cannot give");
+    return *this;
+  }
+
   std::string method_, target_, body_;
   std::deque<std::pair<std::string, std::string>> headers_;  // a deque, because the request keeps views of them
   http::Peer peer_;
   http::Request request_;
-  FakeCore core_;
+  std::unique_ptr<FakeCore> core_ = std::make_unique<FakeCore>();  // exchanges are moved
   std::optional<http::Response> response_;
   std::string streamed_;
   int answers_ = 0;
