@@ -161,7 +161,10 @@ Pass sync(const Turn& turn) {
     return std::move(work.pass);
   }
   const auto source = read_source(turn.world, work.object);
-  if (!source) return {};  // EXP-03
+  if (!source) {  // EXP-03
+    work.pass.try_again = is_of_backup(work.object);
+    return std::move(work.pass);
+  }
   look_again_at(work.pass, turn, end);
   if (!vm::status_of(work.object)) {  // EXP-02
     vm::edit::set_text(work.status, "phase", "Pending");

@@ -190,6 +190,11 @@ bool holds_image(const World& world, const Object& claim) {
   return filled.empty() || filled == "kubevirt";
 }
 
+bool is_of_backup(const Object& exported) {
+  const Object* source = vm::at(&exported, {"spec", "source"});
+  return text(source, "kind") == "VirtualMachineBackup" && text(source, "apiGroup") == "backup.kubevirt.io";
+}
+
 std::optional<ExportSource> read_source(const World& world, const Object& exported) {
   const Object* source = vm::at(&exported, {"spec", "source"});
   for (const Kind& one : kinds_of_sources)

@@ -37,6 +37,8 @@ struct ExportSource {
 
 // Nothing for a source that is ignored (EXP-03), or of which nothing can be told (EXP-40).
 std::optional<ExportSource> read_source(const World& world, const Object& exported);
+// EXP-40: there are no backups (spec_omissions.md), so that it is as if this one were missing.
+bool is_of_backup(const Object& exported);
 // EXP-10..13 and the end of 6.2: whether the claim holds an image.
 bool holds_image(const World& world, const Object& claim);
 
