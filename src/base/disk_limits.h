@@ -97,6 +97,8 @@ inline constexpr int export_downloads_each_max = 8;  // of one export
 // Of a folder that is exported as an archive: its list is in memory.
 inline constexpr std::size_t export_files_max = 10'000;
 inline constexpr int export_folders_max = 32;
+// Symbolic links on the way to one file, which may point in circles.
+inline constexpr int export_links_max = 40;
 // A worker that has too much to do is asked again after this.
 inline constexpr std::chrono::milliseconds export_worker_wait{50};
 

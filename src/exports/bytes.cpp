@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "base/disk_limits.h"
 #include "server/path.h"
@@ -49,9 +51,21 @@ void put_number(char* field, std::size_t width, std::uint64_t value) {
   field[0] = static_cast<char>(0x80);
 }
 
-std::string tar_header(std::string_view path, char type, std::uint64_t size, std::int64_t modified) {
+struct TarHead {
+  std::string_view path;
+  char type = '0';
+  std::string_view link = {};
+  std::uint64_t size = 0;
+  std::int64_t modified = 0;
+};
+
+constexpr std::size_t tar_name = 100;  // longer ones stand before it, GNU's way
+
+std::string tar_block_of(const TarHead& head) {
+  const auto& [path, type, link, size, modified] = head;
   std::string block(tar_block, '\0');
-  std::memcpy(block.data(), path.data(), std::min<std::size_t>(path.size(), 100));
+  std::memcpy(block.data(), path.data(), std::min(path.size(), tar_name));
+  std::memcpy(&block[157], link.data(), std::min(link.size(), tar_name));
   put_number(&block[100], 8, type == '5' ? 0755 : 0644);
   put_number(&block[108], 8, 0);
   put_number(&block[116], 8, 0);
@@ -71,6 +85,34 @@ std::string tar_header(std::string_view path, char type, std::uint64_t size, std
 std::string padded(std::string text) {
   text.resize((text.size() + tar_block - 1) / tar_block * tar_block, '\0');
   return text;
+}
+
+std::string tar_header(const TarHead& head) {
+  std::string blocks;
+  for (const auto& [text, type] : {std::pair{head.link, 'K'}, {head.path, 'L'}})
+    if (text.size() > tar_name)
+      blocks += tar_block_of({.path = "././@LongLink", .type = type, .size = text.size() + 1}) +
+                padded(std::string(text) + '\0');
+  return blocks + tar_block_of(head);
+}
+
+// Where a link points to; nothing when it is none.
+std::optional<std::string> link_at(int folder, const std::string& name) {
+  std::string target(limits::archive_name_bytes_max, '\0');
+  const ssize_t length = ::readlinkat(folder, name.c_str(), target.data(), target.size());
+  if (length < 0) return std::nullopt;
+  target.resize(static_cast<std::size_t>(length));
+  return target;
+}
+
+// The steps of a path, the next one last.
+void put_steps(std::vector<std::string>& steps, std::string_view path) {
+  while (!path.empty()) {
+    const std::size_t slash = path.rfind('/');
+    const std::size_t begin = slash == std::string_view::npos ? 0 : slash + 1;
+    if (const std::string_view step = path.substr(begin); !step.empty() && step != ".") steps.emplace_back(step);
+    path = path.substr(0, slash == std::string_view::npos ? 0 : slash);
+  }
 }
 
 }  // namespace
@@ -117,6 +159,30 @@ Result<disks::Descriptor> open_below(int folder, std::string_view path, bool is_
   return at;
 }
 
+Result<disks::Descriptor> open_inside(int folder, std::string_view path, bool is_folder) {
+  std::vector<disks::Descriptor> way;  // one step deeper each
+  way.emplace_back(::fcntl(folder, F_DUPFD_CLOEXEC, 0));
+  std::vector<std::string> steps;
+  put_steps(steps, path);
+  for (int links = 0; !steps.empty();) {
+    const std::string step = std::move(steps.back());
+    steps.pop_back();
+    if (step == "..") {
+      way.pop_back();
+      if (way.empty()) return not_there(step);
+    } else if (const auto target = link_at(way.back().get(), step)) {
+      if (++links > limits::export_links_max || target->starts_with('/')) return not_there(step);
+      put_steps(steps, *target);
+    } else {
+      if (way.size() > limits::archive_depth_max) return not_there(step);
+      auto next = open_below(way.back().get(), step, !steps.empty() || is_folder);
+      if (!next) return next;
+      way.push_back(std::move(*next));
+    }
+  }
+  return std::move(way.back());
+}
+
 Result<std::uint64_t> size_of(const disks::Descriptor& file) {
   struct stat state = {};
   if (::fstat(file.get(), &state) != 0) return unreadable("a file");
@@ -155,9 +221,14 @@ Result<void> TarArchive::add(int parent, const std::string& name, const std::str
   struct stat state = {};
   if (::fstatat(parent, name.c_str(), &state, AT_SYMLINK_NOFOLLOW) != 0) return unreadable(path);
   if (S_ISREG(state.st_mode)) {
+    // Now, since half an archive cannot be taken back.
+    if (!open_below(parent, name, false)) return fail(Status::internal_error(fmt::format("{} cannot be read", path)));
     entries_.push_back({.path = path, .size = static_cast<std::uint64_t>(state.st_size), .modified = state.st_mtime});
+  } else if (S_ISLNK(state.st_mode)) {
+    entries_.push_back(
+        {.path = path, .type = '2', .link = link_at(parent, name).value_or(""), .modified = state.st_mtime});
   } else if (S_ISDIR(state.st_mode)) {
-    entries_.push_back({.path = path + "/", .is_folder = true, .modified = state.st_mtime});
+    entries_.push_back({.path = path + "/", .type = '5', .modified = state.st_mtime});
     const auto below = open_below(parent, name, true);
     if (!below) return fail(below.error());
     return list(below->get(), names_in(below->get()), path + "/", depth + 1);
@@ -182,12 +253,9 @@ Result<void> TarArchive::begin_next() {
     return {};
   }
   const Entry& entry = entries_[next_++];
-  if (entry.path.size() > 100) {  // GNU's way for long names
-    pending_ += tar_header("././@LongLink", 'L', entry.path.size() + 1, 0);
-    pending_ += padded(entry.path + '\0');
-  }
-  pending_ += tar_header(entry.path, entry.is_folder ? '5' : '0', entry.size, entry.modified);
-  if (entry.is_folder) return {};
+  pending_ += tar_header(
+      {.path = entry.path, .type = entry.type, .link = entry.link, .size = entry.size, .modified = entry.modified});
+  if (entry.type != '0') return {};
   auto file = open_below(folder_.get(), entry.path, false);
   if (!file) return fail(file.error());
   content_ = std::make_unique<FilePart>(std::move(*file), 0, entry.size);

@@ -34,17 +34,18 @@ class FilePart final : public ByteSource {
   std::uint64_t at_, left_;
 };
 
-// A folder, or one file of it, as POSIX tar has it. Only regular files and folders: links are left out.
+// A folder, or one file of it, as POSIX tar has it: regular files, folders, and symbolic links as such.
 class TarArchive final : public ByteSource {
  public:
-  // Of what the folder has by these names. 500 when something cannot be read, or there is too much.
+  // Of what the folder has by these names. 500 when something cannot be read, or there is too much: EXP-73.
   static Result<std::unique_ptr<TarArchive>> open(disks::Descriptor folder, const std::vector<std::string>& names);
   Result<std::size_t> read(std::span<char> into) override;
 
  private:
   struct Entry {
     std::string path;
-    bool is_folder = false;
+    char type = '0';        // of tar: a file
+    std::string link = {};  // where it points to
     std::uint64_t size = 0;
     std::int64_t modified = 0;
   };
@@ -84,6 +85,8 @@ std::string folder_page(const std::vector<std::string>& names, std::string_view 
 
 // Opened below `folder` one step at a time, through no symbolic link. 404 when there is none.
 Result<disks::Descriptor> open_below(int folder, std::string_view path, bool is_folder);
+// The same through symbolic links that do not leave it: EXP-72.
+Result<disks::Descriptor> open_inside(int folder, std::string_view path, bool is_folder);
 // A regular file's size.
 Result<std::uint64_t> size_of(const disks::Descriptor& file);
 

@@ -2,39 +2,24 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <filesystem>
-#include <fstream>
-#include <system_error>
+
+#include "exports/testing.h"
 
 namespace vg::exports {
 namespace {
 
-// Gone with the test.
-class TempFolder {
- public:
-  TempFolder() {
-    std::string made = (std::filesystem::temp_directory_path() / "virtgate-exports-XXXXXX").native();
-    if (!::mkdtemp(made.data())) throw std::system_error(errno, std::generic_category());
-    path_ = made;
-  }
-  ~TempFolder() { std::filesystem::remove_all(path_); }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+using testing::TempFolder;
+using testing::unpacked;
+using testing::write;
 
 disks::Descriptor open(const std::filesystem::path& path) {
   return disks::Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
 }
-
-void write(const std::filesystem::path& path, std::string_view text) { std::ofstream(path) << text; }
 
 std::string all_of(ByteSource& source, std::size_t piece = 700) {
   std::string all;
@@ -45,25 +30,6 @@ std::string all_of(ByteSource& source, std::size_t piece = 700) {
     if (!got || *got == 0) return all;
     all.append(part.data(), *got);
   }
-}
-
-std::string unpacked(const std::string& packed) {
-  z_stream stream = {};
-  EXPECT_EQ(::inflateInit2(&stream, 15 + 16), Z_OK);
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
-  stream.avail_in = static_cast<uInt>(packed.size());
-  std::string all;
-  std::vector<char> part(1 << 16);
-  int state = Z_OK;
-  while (state == Z_OK) {
-    stream.next_out = reinterpret_cast<Bytef*>(part.data());
-    stream.avail_out = static_cast<uInt>(part.size());
-    state = ::inflate(&stream, Z_NO_FLUSH);
-    all.append(part.data(), part.size() - stream.avail_out);
-  }
-  ::inflateEnd(&stream);
-  EXPECT_EQ(state, Z_STREAM_END);
-  return all;
 }
 
 TEST(ExportBytes, PartsOfAFile) {
@@ -129,6 +95,98 @@ TEST(ExportBytes, NothingOutsideIsOpened) {
     EXPECT_EQ(opened.error().code, 404) << path;
   }
   EXPECT_FALSE(size_of(open(root))) << "a folder is no file";
+}
+
+// EXP-72: links that leave the root are refused, and those that do not are followed.
+TEST(ExportBytes, LinksInsideAreFollowed) {
+  const TempFolder folder;
+  const auto root = folder.path() / "root";
+  std::filesystem::create_directories(root / "sub" / "deep");
+  write(root / "sub" / "f", "x");
+  write(folder.path() / "secret", "x");
+  for (const auto& [target, name] :
+       std::vector<std::pair<std::string, std::string>>{{"sub/f", "to-file"},
+                                                        {"sub", "to-folder"},
+                                                        {"../f", "sub/deep/up"},
+                                                        {"../../sub/deep", "sub/deep/round"},
+                                                        {"to-file", "to-link"},
+                                                        {"../secret", "out"},
+                                                        {"..", "up"},
+                                                        {"/etc/passwd", "absolute"},
+                                                        {"self", "self"},
+                                                        {"sub/../../secret", "hidden"},
+                                                        {root / "sub/f", "absolute-inside"},
+                                                        {"nowhere", "broken"}})
+    std::filesystem::create_symlink(target, root / name);
+  const auto at = open(root);
+  struct Row {
+    std::string_view path;
+    bool is_folder, opens;
+  };
+  for (const Row& row : {Row{"sub/f", false, true},
+                         {"to-file", false, true},
+                         {"to-link", false, true},
+                         {"to-folder/f", false, true},
+                         {"to-folder", true, true},
+                         {"sub/deep/up", false, true},
+                         {"sub/deep/round/round/up", false, true},
+                         {"", true, true},
+                         {"out", false, false},
+                         {"up", true, false},
+                         {"up/root/sub/f", false, false},
+                         {"absolute", false, false},
+                         {"absolute-inside", false, false},
+                         {"hidden", false, false},
+                         {"self", false, false},
+                         {"broken", false, false},
+                         {"sub/f/x", false, false},
+                         {"to-file", true, false},
+                         {"../secret", false, false}}) {
+    const auto opened = open_inside(at.get(), row.path, row.is_folder);
+    EXPECT_EQ(opened.has_value(), row.opens) << row.path;
+    if (!opened) EXPECT_EQ(opened.error().code, 404) << row.path;
+  }
+  std::string deep = "sub/deep";
+  for (int i = 0; i < 60; ++i) deep += "/round";
+  EXPECT_FALSE(open_inside(at.get(), deep, true)) << "too many links";
+}
+
+// EXP-73: a folder that cannot be read as a whole is none, before its first byte is.
+TEST(ExportBytes, WhatCannotBeReadIsNoArchive) {
+  const TempFolder folder;
+  const auto root = folder.path() / "root";
+  std::filesystem::create_directories(root / "sub");
+  write(root / "a", "alpha");
+  write(root / "sub" / "b", "beta");
+  const auto at = open(root);
+  ASSERT_TRUE(TarArchive::open(open(root), names_in(at.get())));
+  std::filesystem::permissions(root / "sub" / "b", std::filesystem::perms::none);
+  // Root reads everything; as somebody else it does not.
+  auto opened = open(root);
+  const auto before = static_cast<uid_t>(::setfsuid(::geteuid() == 0 ? 65534 : ::geteuid()));
+  const auto archive = TarArchive::open(std::move(opened), names_in(at.get()));
+  ::setfsuid(before);
+  ASSERT_FALSE(archive);
+  EXPECT_EQ(archive.error().code, 500);
+}
+
+// EXP-73: links are in it as what they are, however long.
+TEST(ExportBytes, AnArchiveHasLinks) {
+  const TempFolder folder;
+  const auto root = folder.path() / "root";
+  std::filesystem::create_directories(root);
+  const std::string far(150, 'f');
+  std::filesystem::create_symlink("target", root / "link");
+  std::filesystem::create_symlink(far, root / "long");
+  auto archive = TarArchive::open(open(root), names_in(open(root).get()));
+  ASSERT_TRUE(archive) << archive.error().message;
+  const std::string bytes = all_of(**archive);
+  EXPECT_EQ(bytes.substr(0, 5), std::string("link\0", 5));
+  EXPECT_EQ(bytes[156], '2');
+  EXPECT_EQ(bytes.substr(157, 7), std::string("target\0", 7));
+  EXPECT_EQ(bytes[512 + 156], 'K');
+  EXPECT_EQ(bytes.substr(1024, 151), far + '\0');
+  EXPECT_EQ(bytes[1536 + 156], '2');
 }
 
 TEST(ExportBytes, PagesEscapeNames) {

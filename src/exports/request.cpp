@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/names.h"
+#include "server/path.h"
 
 namespace vg::exports {
 namespace {
@@ -46,7 +47,7 @@ Result<ExportPath> read_volume(ExportPath path, std::string_view rest) {
     }
   if (parts[1] != "dir" || (parts.size() == 3 && !is_inside(parts[2]))) return nothing_there();
   path.form = Form::folder;
-  path.ends_with_slash = parts.size() == 3;
+  path.below_slash = parts.size() == 3;
   if (parts.size() == 3) path.file = parts[2];
   return path;
 }
@@ -70,6 +71,12 @@ std::optional<std::uint64_t> number(std::string_view text) {
 }
 
 }  // namespace
+
+std::string page_base(const ExportPath& path) {
+  if (!path.below_slash) return "dir/";
+  const std::string_view last = std::string_view(path.file).substr(path.file.rfind('/') + 1);
+  return last.empty() ? std::string() : server::percent_encode(last) + "/";
+}
 
 Result<ExportPath> parse_export_path(std::string_view rest) {
   const auto parts = segments_of(rest, 6);  // VERSION / namespaces / NS / virtualmachineexports / NAME / REST

@@ -15,15 +15,18 @@ enum class Form : std::uint8_t { raw, gzip, folder, archive, manifests, secret }
 struct ExportPath {
   std::string ns, name;
   Form form = Form::raw;
-  std::string volume = {};       // of raw, gzip, folder, archive
-  std::string file = {};         // of folder: below it; empty: the folder itself
-  bool ends_with_slash = false;  // of folder
-  std::string_view side = {};    // of manifests and secret: "internal" or "external"
+  std::string volume = {};     // of raw, gzip, folder, archive
+  std::string file = {};       // of folder: below it; empty: the folder itself
+  bool below_slash = false;    // of folder: "dir/..." and not "dir"
+  std::string_view side = {};  // of manifests and secret: "internal" or "external"
 };
 
 // `rest` follows "/api/export.kubevirt.io/", decoded. 400 for what is no path of an export, 404 for one that nothing is
 // at.
 Result<ExportPath> parse_export_path(std::string_view rest);
+
+// What the links of a folder's page begin with: browsers put them behind the last slash of the page's own path.
+std::string page_base(const ExportPath& path);
 
 struct ByteRange {
   std::uint64_t from = 0, length = 0;

@@ -48,6 +48,23 @@ TEST(ExportPath, IsRead) {
   }
 }
 
+// EXP-72, EXP-87: a page is answered with and without the slash, and its links lead to the same files.
+TEST(ExportPath, PagesLinkToWhatTheyShow) {
+  struct Row {
+    std::string_view path, base;
+  };
+  for (const Row& row : {Row{"dir", "dir/"},
+                         {"dir/", ""},
+                         {"dir/sub", "sub/"},
+                         {"dir/sub/", ""},
+                         {"dir/sub/deep", "deep/"},
+                         {"dir/a b", "a%20b/"}}) {
+    const auto path = parse_export_path("v1/namespaces/n/virtualmachineexports/e/volumes/c/" + std::string(row.path));
+    ASSERT_TRUE(path) << row.path;
+    EXPECT_EQ(page_base(*path), row.base) << row.path;
+  }
+}
+
 TEST(ExportRange, IsRead) {
   struct Row {
     std::string_view header;

@@ -359,16 +359,16 @@ Task<void> ExportService::Work::serve_folder(Call& call, Export& exported) {
   // Beside an image stands what is nobody's business.
   if (!files.unpacked && !wanted.empty() && std::ranges::find(files.names, wanted) == files.names.end())
     co_return call.respond(bare(404));
+  const auto open = files.unpacked ? open_inside : open_below;
   if (!wanted.empty() && !wanted.ends_with('/')) {
-    auto file = open_below(files.root.get(), wanted, false);
+    auto file = open(files.root.get(), wanted, false);
     if (file && size_of(*file)) co_return co_await send_file(call, exported, std::move(*file));
   }
-  auto shown = open_below(files.root.get(), wanted, true);
+  auto shown = open(files.root.get(), wanted, true);
   if (!shown) co_return call.respond(bare(404));
   call.respond({.content_type = "text/html; charset=utf-8",
                 .headers = {{"X-Content-Type-Options", "nosniff"}},
-                .body = folder_page(wanted.empty() ? files.names : names_in(shown->get()),
-                                    exported.path.ends_with_slash ? "" : "dir/")});
+                .body = folder_page(wanted.empty() ? files.names : names_in(shown->get()), page_base(exported.path))});
 }
 
 // --- manifests -------------------------------------------------------------------------------------------------------
