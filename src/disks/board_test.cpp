@@ -86,16 +86,22 @@ TEST(JobBoard, AFailureIsRememberedAndCountedAndMayBeTriedAgain) {
   }
 }
 
+// STO-05: what was lost may be asked for again, from zero.
 TEST(JobBoard, WhatALostWorkerWorkedOnHasFailedAndWhatWaitedWaits) {
   JobBoard board;
   board.ask(job("a", "x", ImportHttp{}), now);
   board.ask(job("b", "x", ImportHttp{}), now);
   board.start(now);
+  board.progress("a", 5000);
   EXPECT_THAT(board.lost(now), ElementsAre("a"));
   EXPECT_EQ(board.status("a")->state, DiskJobState::failed);
   EXPECT_THAT(ids(board.start(now)), ElementsAre("b"));
+  EXPECT_TRUE(board.ask(job("a", "y", ImportHttp{}), now));
+  EXPECT_EQ(board.status("a")->progress, -1);
+  EXPECT_THAT(ids(board.start(now)), ElementsAre("a"));
 }
 
+// STO-05: passes read it.
 TEST(JobBoard, ProgressNeverFalls) {
   JobBoard board;
   board.ask(job("a", "x", ImportHttp{}), now);

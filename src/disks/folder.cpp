@@ -156,7 +156,7 @@ ImageRecord describe_record(int folder) {
           .ready = true};
 }
 
-Outcome<DiskFolder> DiskFolder::open(const std::string& path) {
+Outcome<DiskFolder> DiskFolder::open(const std::string& path, std::int64_t reserve) {
   if (::mkdir(path.c_str(), folder_mode) != 0 && errno != EEXIST)
     return system_failed(fmt::format("{} cannot be made", path));
   Descriptor root(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -164,7 +164,7 @@ Outcome<DiskFolder> DiskFolder::open(const std::string& path) {
   // Here, since a job that is confined to it cannot make it.
   if (::mkdirat(root.get(), scratch_folder, folder_mode) != 0 && errno != EEXIST)
     return system_failed(fmt::format("{} cannot be made", scratch_folder));
-  return DiskFolder(std::move(root));
+  return DiskFolder(std::move(root), reserve);
 }
 
 Outcome<Descriptor> DiskFolder::claim(const DiskClaimName& name) const {
@@ -303,6 +303,6 @@ void DiskFolder::clear_unfinished() const {
   }
 }
 
-std::int64_t DiskFolder::free_bytes() const { return room_on(root_.get()); }
+std::int64_t DiskFolder::free_bytes() const { return room_on(root_.get(), reserve_); }
 
 }  // namespace vg::disks

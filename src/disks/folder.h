@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/disk_limits.h"
 #include "disks/outcome.h"
 #include "ports/disk_agent.h"
 
@@ -45,8 +46,8 @@ Outcome<> remove_tree(int parent, const std::string& name);
 
 class DiskFolder {
  public:
-  // Makes it where it is missing.
-  static Outcome<DiskFolder> open(const std::string& path);
+  // Makes it where it is missing. `reserve`: what nobody may write, so that the store has room.
+  static Outcome<DiskFolder> open(const std::string& path, std::int64_t reserve = limits::disk_reserve_bytes);
 
   Outcome<Descriptor> claim(const DiskClaimName& name) const;
   Outcome<Descriptor> make_claim(const DiskClaimName& name) const;
@@ -71,8 +72,9 @@ class DiskFolder {
   int descriptor() const { return root_.get(); }
 
  private:
-  explicit DiskFolder(Descriptor root) : root_(std::move(root)) {}
+  DiskFolder(Descriptor root, std::int64_t reserve) : root_(std::move(root)), reserve_(reserve) {}
   Descriptor root_;
+  std::int64_t reserve_;
 };
 
 // Everything that is not whole yet.

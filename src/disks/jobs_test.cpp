@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include "disks/copy.h"
 #include "disks/live_copy.h"
@@ -179,6 +180,68 @@ TEST_F(JobsTest, ACopyThatDoesNotFitLeavesNothing) {
   EXPECT_TRUE(disks_.records().empty());
 }
 
+// STO-01: one folder with one image a claim, and records outside of them all, which do not change.
+TEST_F(JobsTest, ARecordIsACopyOutsideOfItsClaim) {
+  ASSERT_TRUE(carry("c", CreateClaim{.capacity = mib}));
+  put("c/disk.img", "first");
+  ASSERT_TRUE(carry("c", TakeRecord{.record = "ns.v"}));
+  const ImageRecord taken{
+      .virtual_size = 5, .created_at = std::chrono::system_clock::time_point(std::chrono::seconds(7)), .ready = true};
+  put("c/disk.img", "second one");
+  ASSERT_TRUE(carry("c", TakeRecord{.record = "ns.v"}));
+  ASSERT_EQ(disks_.records().size(), 1U);
+  EXPECT_EQ(disks_.records()[0], (std::pair<std::string, ImageRecord>("ns.v", taken))) << "it is immutable";
+  EXPECT_EQ(content("../.records/ns.v/disk.img"), "first");
+  ASSERT_EQ(disks_.claims().size(), 1U) << "a record is no claim";
+  EXPECT_EQ(claim("c").image_size, 10);
+  ASSERT_TRUE(carry("c", RemoveClaim{}));
+  EXPECT_EQ(content("../.records/ns.v/disk.img"), "first");
+  fs::remove(folder_ / "disks/.records/ns.v/note.json");
+  const ImageRecord broken = describe_record(disks_.record("ns.v")->get());
+  EXPECT_FALSE(broken.ready);
+  EXPECT_NE(broken.error, "");
+}
+
+// STO-06: the room for what is no hole is looked at before anything is written, and what was there stays.
+TEST_F(JobsTest, WithoutRoomNothingIsCopied) {
+  for (const char* name : {"from", "holes", "to", "other"}) ASSERT_TRUE(carry(name, CreateClaim{.capacity = 2 * mib}));
+  put("from/disk.img", "data");
+  put("to/disk.img", "old");
+  ASSERT_TRUE(carry("holes", MakeBlankImage{.size = 2 * mib}));
+  ASSERT_TRUE(carry("from", TakeRecord{.record = "r"}));
+  const auto full = DiskFolder::open((folder_ / "disks").native(), std::numeric_limits<std::int64_t>::max());
+  ASSERT_EQ(full->free_bytes(), 0);
+  struct Row {
+    std::string_view id;
+    std::string claim;
+    DiskWork work;
+    bool fits = false;
+  };
+  const Row rows[] = {
+      {"STO-06", "to", CopyClaim{.from = {.ns = "ns", .name = "from"}}},
+      {"STO-06", "to", CopyFromRecord{.record = "r"}},
+      {"STO-06", "from", TakeRecord{.record = "r2"}},
+      {"STO-06", "", StageRecord{.record = "r", .as = "r3"}},
+      {"STO-06", "new", CreateClaim{.capacity = 1}},
+      {"STO-06", "to", ResizeClaim{.capacity = 3 * mib}},
+      {"STO-06", "other", CopyClaim{.from = {.ns = "ns", .name = "holes"}}, true},
+      {"STO-06", "holes", TakeRecord{.record = "r4"}, true},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(fmt::format("{} {} {}", row.id, row.claim, row.work.index()));
+    const DiskJob job{.id = "job", .claim = {.ns = "ns", .name = row.claim}, .claim_uid = "u1", .work = row.work};
+    const auto done = carry_out(*full, job, {}, [](int) {});
+    if (!done) clean_up(*full, job);
+    ASSERT_EQ(done.has_value(), row.fits);
+    if (!done) EXPECT_EQ(done.error().error, DiskError::no_space);
+    EXPECT_EQ(content("to/disk.img"), "old");
+    EXPECT_EQ(parts("to"), 0U);
+    for (const char* record : {"r2", "r3"}) EXPECT_FALSE(disks_.record(record)) << record;
+    EXPECT_FALSE(fs::exists(path("new")));
+  }
+}
+
+// STO-05: no partial files are left.
 TEST_F(JobsTest, AStartRemovesWhatIsNotWhole) {
   ASSERT_TRUE(carry("c", CreateClaim{.capacity = mib}));
   put("c/.part-disk", "half");

@@ -8,11 +8,11 @@
 
 namespace vg::disks {
 
-std::int64_t room_on(int descriptor) {
+std::int64_t room_on(int descriptor, std::int64_t reserve) {
   struct statvfs info{};
   if (::fstatvfs(descriptor, &info) != 0) return 0;
   const auto free = static_cast<std::int64_t>(info.f_bavail) * static_cast<std::int64_t>(info.f_frsize);
-  return std::max<std::int64_t>(0, free - limits::disk_reserve_bytes);
+  return std::max<std::int64_t>(0, free - reserve);
 }
 
 std::unexpected<Failure> no_room() {

@@ -4,12 +4,13 @@
 
 #include <cstdint>
 
+#include "base/disk_limits.h"
 #include "disks/outcome.h"
 
 namespace vg::disks {
 
 // What may still be written on the disk of an open file or folder, the reserve left aside; never negative.
-std::int64_t room_on(int descriptor);
+std::int64_t room_on(int descriptor, std::int64_t reserve = limits::disk_reserve_bytes);
 // DV-90
 std::unexpected<Failure> no_room();
 // DV-90: a full disk in the words that clients know, wherever it was found to be full.
