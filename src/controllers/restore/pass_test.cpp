@@ -199,7 +199,9 @@ TEST(RestorePass, MakesTheNewSpec) {
       {"RST-32", "/spec/template/spec/volumes/1",
        R"({"name":"templated","dataVolume":{"name":"restore-r-uid-templated"}})"},
       {"RST-32", "/spec/template/spec/volumes/2",
-       R"({"name":"plain","persistentVolumeClaim":{"claimName":"restore-r-uid-plain","hotpluggable":true}})"},  // Q-07
+       R"({"name":"plain","persistentVolumeClaim":{"claimName":"restore-r-uid-plain","hotpluggable":true}})"},  // spec
+                                                                                                                // copies
+                                                                                                                // Q-07
       {"RST-32", "/spec/template/spec/volumes/3", R"({"name":"image","containerDisk":{"image":"x"}})"},
       {"RST-32", "/spec/template/spec/volumes/4", R"({"name":"left","persistentVolumeClaim":{"claimName":"l"}})"},
       {"RST-32", "/spec/template/spec/volumes/5", ""},
