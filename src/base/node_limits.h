@@ -26,6 +26,10 @@ inline constexpr std::size_t declared_ports_max = 256;
 inline constexpr std::size_t guest_passes_max = 32;
 // Every guest is looked at again after this time (spec vmi-lifecycle 3).
 inline constexpr std::chrono::seconds guest_resync{300};
+// How long the server must say that this node has no part in a VMI whose guest is here: one that is still to come has
+// nothing to lose, one that runs is ended only when no answer in between was another.
+inline constexpr std::chrono::seconds guest_orphan_incoming{1};
+inline constexpr std::chrono::seconds guest_orphan_running{5};
 // The longest wait after failures. Whoever waits for a guest to start looks now and then.
 inline constexpr std::chrono::seconds guest_backoff_max{30};
 // How soon something that is not ready is looked at again (spec vmi-lifecycle 3.4).

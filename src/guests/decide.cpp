@@ -5,6 +5,7 @@
 #include "base/node_limits.h"
 #include "controllers/common/owners.h"
 #include "guests/ending.h"
+#include "guests/moving.h"
 #include "json/access.h"
 
 namespace vg::guests {
@@ -37,6 +38,8 @@ seconds grace_left(const Case& one) {
 
 Decision end(const Case& one) {
   if (!one.domain_is_alive()) return {.action = Action::remove, .rule = "STP-08"};
+  // A guest that has not arrived, or has gone, cannot hear that it should end.
+  if (!one.vmi && !is_active(*one.domain)) return {.action = Action::kill, .rule = "VMI-D02"};
   if (one.remembered.grace_seconds == 0) return {.action = Action::kill, .rule = "STP-01"};
   const seconds grace = grace_left(one);
   if (grace == seconds::zero()) return {.action = Action::kill, .rule = "STP-02"};
@@ -159,6 +162,11 @@ Decision decide(const Case& one, bool is_connected) {
   Decision decision = row->act(one);
   if (decision.rule.empty()) decision.rule = row->id;
   return decision;
+}
+
+milliseconds orphan_patience(const Case& one, bool is_gone) {
+  if (is_gone) return milliseconds::zero();
+  return is_active(*one.domain) ? limits::guest_orphan_running : limits::guest_orphan_incoming;
 }
 
 std::optional<milliseconds> io_error_wait(IoRetry& retry, Time now) {

@@ -30,6 +30,10 @@ struct Decision {
 // `is_connected`: what is known of the domain is true now.
 Decision decide(const Case& one, bool is_connected);
 
+// How long the server must have said that this node has no part in the VMI of a domain that is alive here, before it is
+// decided on like one without a VMI. `is_gone`: it knows none of that name; else there is one that is another node's.
+std::chrono::milliseconds orphan_patience(const Case& one, bool is_gone);
+
 // spec vmi-lifecycle 3.5. The phase that follows from the domain; the one it has when nothing follows.
 std::string_view phase_of(const Case& one);
 

@@ -66,6 +66,8 @@ std::vector<DecisionRow> decisions() {
       {"VMI-D03", {.more_metadata = deleted}, Action::shut_down, seconds(5)},
       {"VMI-D03", {.phase = "Scheduled", .more_metadata = deleted}, Action::shut_down, seconds(5)},
       {"VMI-D03", {.phase = "Scheduled", .more_metadata = deleted, .state = std::nullopt}, Action::remove},
+      {"VMI-D02", {.phase = "", .state = State::paused, .reason = "Migration"}, Action::kill},
+      {"VMI-D02", {.phase = "", .state = State::paused, .reason = "User"}, Action::shut_down, seconds(5)},
       {"VMI-D04", {.state = State::paused, .reason = "PostcopyFailed"}, Action::kill},
       {"VMI-D05", {.phase = "Failed"}, Action::kill},
       {"VMI-D05", {.phase = "Failed", .state = State::shutoff}, Action::remove},
@@ -89,6 +91,15 @@ TEST(Decide, EveryRow) {
       EXPECT_EQ(decision.rule, row.rule);
     }
   }
+}
+
+TEST(Decide, AnOrphanThatRunsIsDoubtedLongest) {
+  const Made running(Given{.phase = ""}), paused(Given{.phase = "", .state = State::paused, .reason = "User"}),
+      incoming(Given{.phase = "", .state = State::paused, .reason = "Migration"});
+  EXPECT_EQ(orphan_patience(*running.one, false), seconds(5));
+  EXPECT_EQ(orphan_patience(*paused.one, false), seconds(5));
+  EXPECT_EQ(orphan_patience(*incoming.one, false), seconds(1));
+  EXPECT_EQ(orphan_patience(*running.one, true), seconds(0));
 }
 
 TEST(Decide, AVmiOfAnotherNodeIsLeftAlone) {  // VMI-H05

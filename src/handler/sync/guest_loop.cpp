@@ -217,9 +217,8 @@ void GuestLoop::recall_pause(const Key& key, Guest& guest, const Looked& looked)
 }
 
 // What was written here counts until the copy has moved on. A VMI that the copy has not may be another node's now, so
-// whether it is gone is asked of the server; nothing when it is.
-Task<Result<std::optional<json::Value>>> GuestLoop::load(const Key& key, Guest& guest,
-                                                         const json::StoragePtr& storage) {
+// whether it is gone is asked of the server.
+Task<Result<json::Value>> GuestLoop::load(const Key& key, Guest& guest, const json::StoragePtr& storage) {
   static const api::Type& type = *api::find_kind("kubevirt.io", "v1", "VirtualMachineInstance")->type;
   const NodeApi::ObjectPtr copy = parts_.api.vmi(key);
   Result<json::Value> read;
@@ -228,11 +227,25 @@ Task<Result<std::optional<json::Value>>> GuestLoop::load(const Key& key, Guest& 
     read = json::parse(guest.older.empty() ? copy->json : guest.written, storage);
   } else {
     read = co_await parts_.api.get(parts_.core, {vmi_resource, key.ns, key.name}, storage);
-    if (!read && read.error().code == 404) co_return std::optional<json::Value>();
   }
   if (!read) co_return fail(std::move(read.error()));
   if (auto done = api::canonicalize(*read, type); !done) co_return fail(std::move(done.error()));
-  co_return std::optional(std::move(*read));
+  co_return std::move(*read);
+}
+
+// A node may not read the VMIs of others, so a guest whose VMI was made anew elsewhere is refused like one of a node
+// that the server does not know for a moment. Only the second is refused lists of its own VMIs as well.
+Task<Result<bool>> GuestLoop::is_orphan(const Key& key, Guest& guest, const Case& one, const Status& refusal,
+                                        const json::StoragePtr& storage) {
+  const std::string uid = one.facts ? one.facts->uid : std::string();
+  const auto ours = co_await parts_.api.is_ours(parts_.core, key, uid, storage);
+  if (!ours || *ours) {
+    guest.orphan_since.reset();
+    co_return fail(ours ? refusal : ours.error());
+  }
+  const auto now = parts_.clock.steady_now();
+  if (!guest.orphan_since) guest.orphan_since = now;
+  co_return now - *guest.orphan_since >= guests::orphan_patience(one, refusal.code == 404);
 }
 
 Task<Result<Outcome>> GuestLoop::pass(const Key& key, Guest& guest, json::StoragePtr storage) {
@@ -254,21 +267,26 @@ Task<Result<Outcome>> GuestLoop::pass(const Key& key, Guest& guest, json::Storag
     co_return co_await remove(key, guest, one);
   }
   auto vmi = co_await load(key, guest, storage);
-  // Another node's now, and nothing of it runs here any more.
-  if (!vmi && vmi.error().code == 403 && !one.domain_is_alive()) vmi = std::optional<json::Value>();
-  if (!vmi) co_return fail(std::move(vmi.error()));
-  one.vmi = *vmi ? (*vmi)->if_object() : nullptr;
+  const bool is_refused = !vmi && (vmi.error().code == 404 || vmi.error().code == 403);
+  if (!is_refused) guest.orphan_since.reset();
+  if (!vmi && !is_refused) co_return fail(std::move(vmi.error()));
+  if (is_refused && one.domain_is_alive()) {  // nothing that runs ends because of a single answer
+    const auto orphan = co_await is_orphan(key, guest, one, vmi.error(), storage);
+    if (!orphan) co_return fail(orphan.error());
+    if (!*orphan) co_return Outcome{.again = limits::guest_look_again};
+  }
+  one.vmi = vmi ? vmi->if_object() : nullptr;
   // While a guest moves the two loops of its migration have the word; a source that waits for the other goes on.
   const guests::MoveDecision moving = guests::decide_move(one, *guest.move);
   if (parts_.hypervisor.connected() && moving.act != guests::MoveAct::none && moving.rule != "MIG-R13")
-    co_return co_await move(moving, key, guest, one, **vmi, storage);
+    co_return co_await move(moving, key, guest, one, *vmi, storage);
   const Decision decision = guests::decide(one, parts_.hypervisor.connected());
   if (decision.action == Action::nothing) {
     Outcome idle;
     idle.again = decision.again;
     co_return idle;
   }
-  co_return co_await follow(decision, key, guest, one, *vmi ? &**vmi : nullptr, storage);
+  co_return co_await follow(decision, key, guest, one, vmi ? &*vmi : nullptr, storage);
 }
 
 // Acts, and writes what is true then.

@@ -54,7 +54,8 @@ class GuestLoop {
     std::shared_ptr<guests::Move> move = std::make_shared<guests::Move>();
     std::shared_ptr<const std::string> xml;  // that `facts` were read from
     std::shared_ptr<const guests::DomainFacts> facts;
-    bool seen = false;  // by this process
+    bool seen = false;                                                  // by this process
+    std::optional<std::chrono::steady_clock::time_point> orphan_since;  // every answer since then said so
     std::optional<Status> start_error;
     std::chrono::steady_clock::time_point start_due;  // before it, another start is not tried
     std::chrono::milliseconds start_pause{0};
@@ -71,7 +72,10 @@ class GuestLoop {
   Task<void> begin();
   Task<void> run(Key key);
   Task<Result<Outcome>> pass(const Key& key, Guest& guest, json::StoragePtr storage);
-  Task<Result<std::optional<json::Value>>> load(const Key& key, Guest& guest, const json::StoragePtr& storage);
+  Task<Result<json::Value>> load(const Key& key, Guest& guest, const json::StoragePtr& storage);
+  // Whether what runs here is known to belong to no VMI that this node has a part in; an error: nobody knows.
+  Task<Result<bool>> is_orphan(const Key& key, Guest& guest, const guests::Case& one, const Status& refusal,
+                               const json::StoragePtr& storage);
   Looked look(const Key& key, Guest& guest) const;
   Task<Outcome> start(const Work& work, Guest& guest);
   void recall_pause(const Key& key, Guest& guest, const Looked& looked);

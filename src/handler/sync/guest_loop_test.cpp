@@ -39,6 +39,11 @@ constexpr std::string_view vmi_text = R"({
 
 const Key key{.ns = "default", .name = "vm1"};
 
+// What a node is told of a VMI that it has no part in.
+Status forbidden() {
+  return Status::forbidden("kubevirt.io", "virtualmachineinstances", "vm1", "it is not placed here");
+}
+
 class GuestLoopTest : public ::testing::Test {
  protected:
   GuestLoopTest() { begin(); }
@@ -339,19 +344,72 @@ TEST_F(GuestLoopTest, AVmiThatIsGoneTakesItsGuestWithIt) {  // VMI-D02
   EXPECT_THAT(files.cleared, ElementsAre("/guests/u-1"));
 }
 
-TEST_F(GuestLoopTest, AVmiThatIsAnothersNowIsLeftAlone) {
+// Whatever a single answer says: a server that begins, a role that is made anew, a proxy that knows nobody.
+TEST_F(GuestLoopTest, NoGuestEndsByAnAnswerThatNothingConfirms) {
+  const Status refusals[] = {forbidden(), Status::not_found("", "", "vm1"), Status::internal_error("no"),
+                             Status::unauthorized("who?")};
+  for (const Status& refusal : refusals) {
+    SCOPED_TRACE(refusal.code);
+    run_guest();
+    api.refuse_reads = api.refuse_lists = refusal;
+    api.remove_vmi(key);
+    settle(seconds(40));
+    EXPECT_NE(hypervisor.find("default_vm1"), nullptr);
+    EXPECT_THAT(hypervisor.calls(), IsEmpty());
+    api.refuse_reads = api.refuse_lists = std::nullopt;
+    hypervisor.remove("default_vm1");
+    settle(seconds(1));
+  }
+}
+
+// The VMI is still this node's, which the copies do not show and a refusal does not say.
+TEST_F(GuestLoopTest, NoGuestEndsWhoseVmiIsListedHere) {
   run_guest();
-  api.refuse_reads = Status::forbidden("kubevirt.io", "virtualmachineinstances", "vm1", "it is not placed here");
+  for (const Status& refusal : {forbidden(), Status::not_found("", "", "vm1")}) {
+    api.refuse_reads = refusal;
+    api.lists = 0;
+    api.lose_copy(key);
+    settle(seconds(40));
+    EXPECT_GT(api.lists, 1);
+    EXPECT_THAT(hypervisor.calls(), IsEmpty()) << refusal.code;
+  }
+}
+
+// A node that was away so long that its VMI was made anew elsewhere: two guests of one name must not go on.
+TEST_F(GuestLoopTest, AGuestOfAVmiThatIsMadeAnewElsewhereEnds) {
+  run_guest();
+  api.refuse_reads = forbidden();
   api.remove_vmi(key);
-  settle(seconds(40));
-  EXPECT_NE(hypervisor.find("default_vm1"), nullptr);
+  settle(seconds(4));
+  EXPECT_THAT(hypervisor.calls(), IsEmpty());
+  settle(seconds(3));
+  EXPECT_THAT(hypervisor.calls(), Contains("shut_down default_vm1"));
+  EXPECT_EQ(hypervisor.find("default_vm1"), nullptr);
+  EXPECT_THAT(files.cleared, ElementsAre("/guests/u-1"));
+}
+
+// The time begins anew with every answer that says otherwise.
+TEST_F(GuestLoopTest, AGuestWhoseVmiIsRefusedNowAndThenGoesOn) {
+  run_guest();
+  for (int times = 0; times < 5; ++times) {
+    api.refuse_reads = forbidden();
+    api.is_listed = false;
+    api.lists = 0;
+    api.lose_copy(key);
+    settle(seconds(4));
+    EXPECT_GT(api.lists, 3);
+    api.refuse_reads = std::nullopt;
+    api.is_listed = true;
+    loop->wake(key);
+    settle();
+  }
   EXPECT_THAT(hypervisor.calls(), IsEmpty());
 }
 
 // A libvirtd that was killed remembers the definition, and not that the guest has left.
 TEST_F(GuestLoopTest, ADefinitionOfAnothersVmiGoes) {
   run_guest();
-  api.refuse_reads = Status::forbidden("kubevirt.io", "virtualmachineinstances", "vm1", "it is not placed here");
+  api.refuse_reads = forbidden();
   api.remove_vmi(key);
   hypervisor.set_state("default_vm1", State::shutoff, "Unknown");
   settle(seconds(1));
@@ -447,6 +505,22 @@ class MoveTest : public GuestLoopTest {
       state["targetNodeAddress"] = "127.0.0.1";
       json::ensure_object(state, "targetDirectMigrationNodePorts")["49152"] = 0;
     });
+    settle();
+  }
+  static std::string on_another_node() {
+    std::string text(vmi_text);
+    for (std::size_t at = text.find("node01"); at != text.npos; at = text.find("node01", at))
+      text.replace(at, 6, "node00");
+    return text.replace(text.find("Scheduled"), 9, "Running");
+  }
+  void incoming(State state, std::string_view reason) {
+    hypervisor.put(
+        {.name = "default_vm1",
+         .uuid = "",
+         .state = state,
+         .reason = reason,
+         .xml = std::make_shared<const std::string>(
+             "<domain><metadata><kubevirt><uid>u-1</uid></kubevirt></metadata><os><type machine='m'/></os></domain>")});
     settle();
   }
   void stand_still() {
@@ -677,25 +751,11 @@ TEST_F(MoveTest, AGuestThatDiesBeforeItIsSentHasFailed) {
 }
 
 TEST_F(MoveTest, TheTargetPreparesAndTakesTheGuest) {  // MIG-D06, MIG-D11, MIG-D20
-  std::string text(vmi_text);
-  for (std::size_t at = text.find("node01"); at != text.npos; at = text.find("node01", at))
-    text.replace(at, 6, "node00");
-  text.replace(text.find("Scheduled"), 9, "Running");
-  api.put_vmi(text);
+  api.put_vmi(on_another_node());
   settle();
   hand_over("node00", "node01");
   EXPECT_EQ(state("targetNodeAddress"), "127.0.0.1");
   EXPECT_THAT(hypervisor.calls(), Not(Contains("define default_vm1")));
-  const auto incoming = [&](State state, std::string_view reason) {
-    hypervisor.put(
-        {.name = "default_vm1",
-         .uuid = "",
-         .state = state,
-         .reason = reason,
-         .xml = std::make_shared<const std::string>(
-             "<domain><metadata><kubevirt><uid>u-1</uid></kubevirt></metadata><os><type machine='m'/></os></domain>")});
-    settle();
-  };
   incoming(State::paused, "Migration");
   EXPECT_TRUE(flag("targetNodeDomainDetected"));
   EXPECT_EQ(api.text_at(key, {"status", "nodeName"}), "node00");
@@ -710,10 +770,7 @@ TEST_F(MoveTest, TheTargetPreparesAndTakesTheGuest) {  // MIG-D06, MIG-D11, MIG-
 }
 
 TEST_F(MoveTest, TheTargetCleansUpAfterAFailure) {  // MIG-D40, MIG-D42
-  std::string text(vmi_text);
-  for (std::size_t at = text.find("node01"); at != text.npos; at = text.find("node01", at))
-    text.replace(at, 6, "node00");
-  api.put_vmi(text);
+  api.put_vmi(on_another_node());
   hand_over("node00", "node01");
   api.change_vmi(key, [](json::Object& vmi) {
     json::Object& state = json::ensure_path(vmi, {"status", "migrationState"});
@@ -726,9 +783,38 @@ TEST_F(MoveTest, TheTargetCleansUpAfterAFailure) {  // MIG-D40, MIG-D42
   EXPECT_THAT(kept, Not(HasSubstr("u-1")));
 }
 
+// The source died, its VMI with it, and the next one is another node's: nobody else clears what waits here.
+TEST_F(MoveTest, AGuestThatWillNeverComeIsCleared) {
+  api.put_vmi(on_another_node());
+  settle();
+  hand_over("node00", "node01");
+  incoming(State::paused, "Migration");
+  ASSERT_TRUE(flag("targetNodeDomainDetected"));
+  api.refuse_reads = forbidden();
+  api.remove_vmi(key);
+  settle(seconds(3));
+  EXPECT_THAT(hypervisor.calls(), Contains("destroy default_vm1"));
+  EXPECT_THAT(hypervisor.calls(), Not(Contains("shut_down default_vm1")));
+  EXPECT_EQ(hypervisor.find("default_vm1"), nullptr);
+  EXPECT_THAT(files.cleared, ElementsAre("/guests/u-1"));
+  EXPECT_THAT(kept, Not(HasSubstr("default")));
+}
+// A server that does not know the node for a moment says the same of a guest that is on its way.
+TEST_F(MoveTest, AGuestThatIsOnItsWayStaysWhileTheNodeIsRefused) {
+  api.put_vmi(on_another_node());
+  settle();
+  hand_over("node00", "node01");
+  incoming(State::paused, "Migration");
+  api.lose_copy(key);
+  api.refuse_reads = api.refuse_lists = forbidden();
+  settle(seconds(40));
+  EXPECT_THAT(hypervisor.calls(), Not(Contains("destroy default_vm1")));
+  EXPECT_NE(hypervisor.find("default_vm1"), nullptr);
+}
+
 TEST_F(MoveTest, WhatWentAwayLeavesNothingHere) {  // VMI-H02
   run_guest();
-  api.refuse_reads = Status::forbidden("kubevirt.io", "virtualmachineinstances", "vm1", "it is not placed here");
+  api.refuse_reads = forbidden();
   api.remove_vmi(key);
   hypervisor.set_state("default_vm1", State::shutoff, "Migrated");
   settle(seconds(1));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "json/access.h"
@@ -13,6 +14,7 @@ namespace vg::handler {
 namespace {
 
 constexpr std::string_view own_namespace = "kubevirt";
+constexpr std::string_view node_label = "kubevirt.io/nodeName", target_label = "kubevirt.io/migrationTargetNodeName";
 
 kube::Reflector::Options vmis_labelled(std::string_view name, std::string_view label, std::string_view node) {
   return {.name = std::string(name),
@@ -35,8 +37,9 @@ kube::Reflector::Options kubevirt_objects() {
 KubeNodeApi::KubeNodeApi(kube::Client& client, const std::string& node, std::string_view architecture,
                          metrics::Registry& metrics, const Clock& clock)
     : client_(client),
-      owned_(client, vmis_labelled("guests", "kubevirt.io/nodeName", node), metrics, clock),
-      coming_(client, vmis_labelled("coming-guests", "kubevirt.io/migrationTargetNodeName", node), metrics, clock),
+      node_(node),
+      owned_(client, vmis_labelled("guests", node_label, node), metrics, clock),
+      coming_(client, vmis_labelled("coming-guests", target_label, node), metrics, clock),
       kubevirts_(client, kubevirt_objects(), metrics, clock),
       config_(std::string(own_namespace), architecture) {
   owned_.on_change([this] { look(owned_, seen_owned_); });
@@ -81,6 +84,24 @@ std::vector<Key> KubeNodeApi::vmis() const {
 
 Task<Result<json::Value>> KubeNodeApi::get(Core& core, ObjectName object, json::StoragePtr storage) {
   return client_.get(core, object, std::move(storage));
+}
+
+// A list that the server answers also says that it knows this node and serves VMIs, which no refusal does.
+Task<Result<bool>> KubeNodeApi::is_ours(Core& core, const Key& key, std::string_view uid, json::StoragePtr storage) {
+  for (const std::string_view label : {node_label, target_label}) {
+    std::string query =
+        fmt::format("?labelSelector={}&fieldSelector={}", kube::percent_encode(fmt::format("{}={}", label, node_)),
+                    kube::percent_encode(fmt::format("metadata.name={}", key.name)));
+    const auto found = co_await client_.list(core, vmi_resource, key.ns, std::move(query), storage);
+    if (!found) co_return fail(found.error());
+    const json::Array* items = json::get_array(*found, "items");
+    const auto is_it = [&](const json::Value& vmi) {
+      const json::Object* metadata = json::get_object(vmi, "metadata");
+      return uid.empty() || (metadata && json::get_string_or(*metadata, "uid") == uid);
+    };
+    if (items && std::ranges::any_of(*items, is_it)) co_return true;
+  }
+  co_return false;
 }
 
 Task<Result<json::Value>> KubeNodeApi::create(Core& core, ResourceName resource, std::string_view ns,

@@ -29,6 +29,7 @@ class KubeNodeApi final : public NodeApi {
   config::ConfigPtr config() const override { return config_.current(); }
 
   Task<Result<json::Value>> get(Core& core, ObjectName object, json::StoragePtr storage) override;
+  Task<Result<bool>> is_ours(Core& core, const Key& key, std::string_view uid, json::StoragePtr storage) override;
   Task<Result<json::Value>> create(Core& core, ResourceName resource, std::string_view ns, const json::Value& object,
                                    json::StoragePtr storage) override;
   Task<Result<json::Value>> update(Core& core, ObjectName object, const json::Value& value,
@@ -42,6 +43,7 @@ class KubeNodeApi final : public NodeApi {
   void look(const kube::Reflector& copy, Versions& seen);
 
   kube::Client& client_;
+  const std::string node_;
   std::function<void(const Key&)> changed_;
   kube::Reflector owned_, coming_, kubevirts_;
   kube::LiveConfig config_;

@@ -43,6 +43,9 @@ class NodeApi {
   virtual config::ConfigPtr config() const = 0;
 
   virtual Task<Result<json::Value>> get(Core& core, ObjectName object, json::StoragePtr storage) = 0;
+  // Whether a VMI of that UID (empty: any of that name) is placed here or on its way here. Asked of the server and not
+  // of the copies; an error says nothing about it.
+  virtual Task<Result<bool>> is_ours(Core& core, const Key& key, std::string_view uid, json::StoragePtr storage) = 0;
   virtual Task<Result<json::Value>> create(Core& core, ResourceName resource, std::string_view ns,
                                            const json::Value& object, json::StoragePtr storage) = 0;
   // Its resource version must be the newest: 409.

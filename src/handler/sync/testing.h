@@ -44,6 +44,11 @@ class FakeApi final : public NodeApi {
     vmis_.erase(key);
     tell(key);
   }
+  // The copy has it no more, though it is there.
+  void lose_copy(const Key& key) {
+    copies_.erase(key);
+    if (changed_) changed_(key);
+  }
   json::Document read(const Key& key) const { return *json::Document::parse(vmis_.at(key)->json); }
   std::string text_at(const Key& key, std::initializer_list<std::string_view> path) const {
     const json::Document document = read(key);
@@ -63,8 +68,9 @@ class FakeApi final : public NodeApi {
   std::vector<std::string> events;                          // "Started", each once for each time it was told
   std::map<std::string, std::string, std::less<>> objects;  // "secrets/NAME", "nodes/NAME" to documents
   std::optional<Status> refuse_reads;                       // of VMIs, live
-  int updates = 0, conflicts = 0;
-  bool is_synced = true;
+  std::optional<Status> refuse_lists;                       // likewise
+  int updates = 0, conflicts = 0, lists = 0;
+  bool is_synced = true, is_listed = true;
   bool copies_follow = true;  // false: writes do not come back
 
   // --- NodeApi
@@ -92,6 +98,11 @@ class FakeApi final : public NodeApi {
     const auto found = objects.find(fmt::format("{}/{}", object.resource.plural, object.name));
     if (found == objects.end()) co_return fail(Status::not_found("", "", std::string(object.name)));
     co_return json::parse(found->second, storage);
+  }
+  Task<Result<bool>> is_ours(Core&, const Key& key, std::string_view uid, json::StoragePtr) override {
+    ++lists;
+    if (refuse_lists) co_return fail(*refuse_lists);
+    co_return is_listed&& vmis_.contains(key) && (uid.empty() || text_at(key, {"metadata", "uid"}) == uid);
   }
   Task<Result<json::Value>> create(Core&, ResourceName resource, std::string_view, const json::Value& object,
                                    json::StoragePtr storage) override {
