@@ -148,6 +148,7 @@ class LivingWithGuests(node.Node):
         before = read()
         self.assertGreater(before["memory"]["rssBytes"], 1 << 20)
         self.assertIn("root", [disk["name"] for disk in before["disks"]])
+        self.assertEqual(before["networks"], [], "nobody counts the traffic of a user-mode network, and 0 would be untrue")
         self.until("it has used more CPU", lambda: read()["cpu"]["timeNanoseconds"] > before["cpu"]["timeNanoseconds"])
 
     def test_2_ports(self):

@@ -38,6 +38,7 @@ class StatsTable {
     const char* value = nullptr;
     return virTypedParamsGetString(list_, count_, name.c_str(), &value) == 1 && value ? value : "";
   }
+  bool has(const std::string& name) const { return virTypedParamsGet(list_, count_, name.c_str()) != nullptr; }
   std::uint64_t devices(const std::string& group) const {
     return std::min<std::uint64_t>(number(group + ".count"), limits::stats_devices_max);
   }
@@ -71,6 +72,8 @@ DomainStats read_stats(virTypedParameterPtr list, int count) {
   }
   for (std::uint64_t i = 0; i < all.devices("net"); ++i) {
     const std::string at = fmt::format("net.{}.", i);
+    // Nobody counts what a user-mode NIC sends: libvirt reads counters of the host's devices, and QEMU keeps none.
+    if (!all.has(at + "rx.bytes")) continue;
     stats.nics.push_back({.target = all.text(at + "name"),
                           .receive_bytes = all.number(at + "rx.bytes"),
                           .transmit_bytes = all.number(at + "tx.bytes"),

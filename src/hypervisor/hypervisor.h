@@ -74,6 +74,7 @@ struct NicStats {
   std::string target;
   std::uint64_t receive_bytes = 0, transmit_bytes = 0, receive_packets = 0, transmit_packets = 0;
 };
+// Without what is not counted: NICs of user-mode networks.
 struct DomainStats {
   std::uint64_t cpu_time_ns = 0, vcpus = 0;
   std::uint64_t memory_available_bytes = 0, memory_unused_bytes = 0, memory_rss_bytes = 0;

@@ -4,6 +4,7 @@
 #include "hypervisor/daemon.h"
 #include "hypervisor/daemon_leftovers.h"
 #include "hypervisor/daemon_settings.h"
+#include "hypervisor/domain_stats.h"
 #include "hypervisor/host_facts.h"
 #include "hypervisor/libvirt_calls.h"
 #include "hypervisor/migration.h"
@@ -35,6 +36,25 @@ TEST(Daemon, SettingsOfItsOwn) {
   EXPECT_THAT(environment, Contains("LD_PRELOAD=/k/guard.so"));
   EXPECT_EQ(daemon_environment(places, false, "").size(), environment.size() - 2);
   EXPECT_EQ(daemon_uri("/r"), "qemu+unix:///session?socket=/r/libvirt/libvirt-sock");
+}
+
+// libvirt counts NICs of user-mode networks, and says nothing of them.
+TEST(Stats, WhatIsNotCountedIsLeftOut) {
+  ASSERT_EQ(virInitialize(), 0);
+  virTypedParameterPtr list = nullptr;
+  int count = 0, most = 0;
+  ASSERT_EQ(virTypedParamsAddUInt(&list, &count, &most, "net.count", 2), 0);
+  ASSERT_EQ(virTypedParamsAddString(&list, &count, &most, "net.1.name", "vnet0"), 0);
+  ASSERT_EQ(virTypedParamsAddULLong(&list, &count, &most, "net.1.rx.bytes", 0), 0);
+  ASSERT_EQ(virTypedParamsAddULLong(&list, &count, &most, "net.1.tx.bytes", 7), 0);
+  ASSERT_EQ(virTypedParamsAddULLong(&list, &count, &most, "cpu.time", 3), 0);
+  const DomainStats stats = read_stats(list, count);
+  virTypedParamsFree(list, count);
+  ASSERT_EQ(stats.nics.size(), 1U);
+  EXPECT_EQ(stats.nics[0].target, "vnet0");
+  EXPECT_EQ(stats.nics[0].receive_bytes, 0U);
+  EXPECT_EQ(stats.nics[0].transmit_bytes, 7U);
+  EXPECT_EQ(stats.cpu_time_ns, 3U);
 }
 
 TEST(HostFacts, FromLibvirtsDocuments) {
