@@ -16,12 +16,21 @@ namespace vg::controllers {
 
 // What a placement of this VMI takes from its node (5.3).
 Amounts placement_requests(const json::Object& vmi, const config::ClusterConfig& config);
+// The same of what the guest has now, while it waits for more (waits_for_room).
+Amounts present_requests(const json::Object& vmi, const config::ClusterConfig& config);
 // The part of it that the guest does not see, in bytes.
 std::int64_t memory_overhead(const json::Object& vmi, const config::ClusterConfig& config);
 // Guaranteed, or Burstable.
 std::string_view qos_class(const json::Object& vmi, const config::ClusterConfig& config);
 // So many CPUs the guest sees; 0 when nothing is said of it.
 std::int64_t vcpus_of(const json::Object& cpu);
+
+// Why a condition HotVCPUChange or HotMemoryChange is not carried out in place.
+inline constexpr std::string_view no_room_reason = "InsufficientNodeResources";
+// It runs, is to have more CPUs or memory, and its node was found to have no room for that.
+bool waits_for_room(const json::Object& vmi);
+// What its node is short of for all that the VMI asks for; empty: of nothing.
+std::string missing_room(const json::Object& vmi, const Nodes& nodes, const config::ClusterConfig& config);
 
 // Those of a VMI that have a node and are not over: entries of its status.activePods.
 std::vector<Placed> placements_of(const json::Object& vmi, const config::ClusterConfig& config);

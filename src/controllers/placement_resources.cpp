@@ -65,6 +65,10 @@ std::int64_t setting(const config::ClusterConfig& config, std::string_view name,
   return value && *value > 0 ? *value : otherwise;
 }
 
+std::int64_t cpus_for_one(const config::ClusterConfig& config) {
+  return setting(config, "cpuAllocationRatio", default_cpu_allocation_ratio);
+}
+
 bool is_dedicated(const DomainSpec& domain) { return domain.cpu().dedicated_cpu_placement(); }
 
 // Whoever asks for exactly what is the limit wants it guaranteed; memory with a limit alone counts as asked for.
@@ -171,8 +175,7 @@ void add_cpus(Needs& needs, const json::Object& vmi, const DomainSpec& domain, c
   const std::int64_t guest = domain.cpu() ? vcpus_of(*domain.cpu().object()) : 1;
   if (!is_dedicated(domain)) {
     if (!needs.requests.contains(cpu))
-      needs.requests[std::string(cpu)] =
-          (guest + threads) * 1000 / setting(config, "cpuAllocationRatio", default_cpu_allocation_ratio);
+      needs.requests[std::string(cpu)] = (guest + threads) * 1000 / cpus_for_one(config);
     return;
   }
   std::int64_t whole = guest != 0 ? guest + threads : (in(needs.limits, cpu) + 999) / 1000 + threads;
@@ -184,6 +187,41 @@ void add_cpus(Needs& needs, const json::Object& vmi, const DomainSpec& domain, c
   }
   needs.requests[std::string(cpu)] = needs.limits[std::string(cpu)] = whole * 1000;
   if (needs.requests.contains(memory)) needs.limits[std::string(memory)] = in(needs.requests, memory);
+}
+
+// Undoes what a growth adds to amounts that the user named (VMC-101g, VMC-104j).
+void lessen(json::Object& domain, std::string_view name, std::int64_t less) {
+  json::Object* resources = json::get_object(domain, "resources");
+  for (const std::string_view kind : {"requests", "limits"}) {
+    json::Object* amounts = resources ? json::get_object(*resources, kind) : nullptr;
+    const json::Value* amount = amounts ? json::find(*amounts, name) : nullptr;
+    if (!amount) continue;
+    const std::int64_t left = std::max<std::int64_t>(amount_of(name, *amount) - less, 0);
+    (*amounts)[name] =
+        (name == cpu ? Quantity::from_milli(left) : Quantity::from_int(left, Quantity::Format::binary_si)).canonical();
+  }
+}
+
+// The CPUs that the status shows instead of those of the spec.
+void put_present_cpus(json::Object& domain, const json::Object& status, const config::ClusterConfig& config) {
+  json::Object* topology = json::get_object(domain, "cpu");
+  const json::Object* shown = json::get_object(status, "currentCPUTopology");
+  if (!topology || !shown) return;
+  const std::int64_t more = vcpus_of(*topology) - vcpus_of(*shown);
+  for (const std::string_view part : {"cores", "sockets", "threads"})
+    if (const json::Value* count = json::find(*shown, part)) (*topology)[part] = *count;
+  lessen(domain, cpu, more * (1000 / cpus_for_one(config)));
+}
+
+void put_present_memory(json::Object& domain, const json::Object& status) {
+  const json::Object* shown = json::get_object(status, "memory");
+  const json::Value* has = shown ? json::find(*shown, "guestRequested") : nullptr;
+  json::Object* asked = json::get_object(domain, memory);
+  const json::Value* guest = asked ? json::find(*asked, "guest") : nullptr;
+  if (!has || !guest) return;
+  const std::int64_t more = amount_of(memory, *guest) - amount_of(memory, *has);
+  (*asked)["guest"] = *has;
+  lessen(domain, memory, more);
 }
 
 Needs needs_of(const json::Object& vmi, const config::ClusterConfig& config) {
@@ -235,6 +273,18 @@ std::int64_t memory_overhead(const json::Object& vmi, const config::ClusterConfi
 
 Amounts placement_requests(const json::Object& vmi, const config::ClusterConfig& config) {
   return needs_of(vmi, config).requests;
+}
+
+Amounts present_requests(const json::Object& vmi, const config::ClusterConfig& config) {
+  json::Object present(vmi);
+  const json::Object* status = json::get_object(vmi, "status");
+  json::Object* spec = json::get_object(present, "spec");
+  json::Object* domain = spec ? json::get_object(*spec, "domain") : nullptr;
+  if (status && domain) {
+    put_present_cpus(*domain, *status, config);
+    put_present_memory(*domain, *status);
+  }
+  return placement_requests(present, config);
 }
 
 std::string_view qos_class(const json::Object& vmi, const config::ClusterConfig& config) {

@@ -494,5 +494,30 @@ TEST(SchedulerTest, IsQuickInALargeCluster) {
   EXPECT_EQ(nodes.on("n00").size(), 200U);
 }
 
+// --- guests that are to have more ------------------------------------------------------------------------------------
+
+// What the user asked for by name was raised with it (VMC-101g, VMC-104j).
+TEST(PlacementTest, WhoWaitsForRoomCountsWithWhatItHas) {
+  const auto before = vmi_with(
+      R"({"domain":{"cpu":{"sockets":1},"memory":{"guest":"1Gi"},"resources":{"requests":{"cpu":"500m","memory":"1Gi"}},"devices":{}}})");
+  const std::string_view grown =
+      R"({"domain":{"cpu":{"sockets":3},"memory":{"guest":"4Gi"},"resources":{"requests":{"cpu":"700m","memory":"4Gi"}},"devices":{}}})";
+  const std::string_view status =
+      R"({{"phase":"Running","nodeName":"n1","activePods":{{"p":"n1","q":"n2"}},"currentCPUTopology":{{"sockets":1}},
+          "memory":{{"guestRequested":"1Gi"}},"conditions":[{{"type":"HotVCPUChange","status":"True","reason":"{}"}}]}})";
+  const auto config = config::ClusterConfig::defaults("amd64");
+  const Amounts small = placement_requests(object(before), *config);
+  const auto waiting = vmi_with(grown, fmt::format(fmt::runtime(status), no_room_reason));
+  const Amounts large = placement_requests(object(waiting), *config);
+  ASSERT_NE(small, large);
+  EXPECT_EQ(present_requests(object(waiting), *config), small);
+  const std::vector<Placed> placed = placements_of(object(waiting), *config);
+  ASSERT_EQ(placed.size(), 2U);
+  EXPECT_EQ(placed[0].requests, small);
+  EXPECT_EQ(placed[1].requests, large) << "the target of its migration";
+  const auto granted = vmi_with(grown, fmt::format(fmt::runtime(status), ""));
+  EXPECT_EQ(placements_of(object(granted), *config)[0].requests, large);
+}
+
 }  // namespace
 }  // namespace vg::controllers

@@ -5,6 +5,7 @@
 
 #include "controllers/common/conditions.h"
 #include "controllers/nodes.h"
+#include "controllers/placement.h"
 #include "json/access.h"
 
 namespace vg::guests {
@@ -78,11 +79,15 @@ void show_memory(Draft& guest, const std::string& error) {
 
 }  // namespace
 
-Growth wanted_growth(const json::Value& vmi, const DomainFacts& live) {
+Growth wanted_growth(const json::Value& vmi, const DomainFacts& live, Place place) {
   const json::Object* status = json::get_object(vmi.get_object(), "status");
+  const auto may_be = [&](string_view condition) {
+    return place == Place::arrived || controllers::condition_reason(status, condition) != controllers::no_room_reason;
+  };
   Growth growth;
-  if (controllers::find_condition(status, cpu_condition)) growth.vcpus = vcpus_of(vmi);
-  if (controllers::is_true(status, memory_condition)) growth.memory = memory_change(vmi, live);
+  if (controllers::find_condition(status, cpu_condition) && may_be(cpu_condition)) growth.vcpus = vcpus_of(vmi);
+  if (controllers::is_true(status, memory_condition) && may_be(memory_condition))
+    growth.memory = memory_change(vmi, live);
   return growth;
 }
 

@@ -2,6 +2,7 @@
 // (spec launch 4.2, 4.3; migration-and-fleets MIG-D30 to MIG-D32).
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -14,8 +15,10 @@ struct Growth {
   std::optional<unsigned> vcpus = {};       // RUN-CPU-01: as many as it is to have
   std::optional<DeviceChange> memory = {};  // RUN-MEM-01, RUN-MEM-02
 };
-// By the conditions that the VMI controller sets: HotVCPUChange, HotMemoryChange.
-Growth wanted_growth(const json::Value& vmi, const DomainFacts& live);
+// By the conditions that the VMI controller sets: HotVCPUChange, HotMemoryChange. In place, only what it found room
+// for; the target of a migration was chosen for all of it.
+enum class Place : std::uint8_t { here, arrived };
+Growth wanted_growth(const json::Value& vmi, const DomainFacts& live, Place place);
 
 // What was done of it. Not what was wanted: each may have failed.
 struct Grown {

@@ -22,11 +22,11 @@ constexpr std::string_view both_conditions =
     R"(,"currentCPUTopology":{"sockets":1},"memory":{"guestAtBoot":"1Gi","guestRequested":"1Gi"},
        "conditions":[{"type":"HotVCPUChange","status":"True"},{"type":"HotMemoryChange","status":"True"}])";
 
-Growth growth_of(std::string_view status, DomainFacts facts = {}) {
+Growth growth_of(std::string_view status, DomainFacts facts = {}, Place place = Place::here) {
   const json::Document vmi = Made::read(fmt::format(
       R"({{"spec":{{"domain":{{"cpu":{{"sockets":2,"cores":3}},"memory":{{"guest":"1280Mi","maxGuest":"4Gi"}}}}}},"status":{{"phase":"Running"{}}}}})",
       status));
-  return wanted_growth(vmi.root(), facts);
+  return wanted_growth(vmi.root(), facts, place);
 }
 
 TEST(Growth, FollowsConditions) {  // RUN-CPU-01, RUN-MEM-01
@@ -40,6 +40,19 @@ TEST(Growth, FollowsConditions) {  // RUN-CPU-01, RUN-MEM-01
   EXPECT_FALSE(none.vcpus || none.memory);
   // One that failed is not tried again.
   EXPECT_FALSE(growth_of(R"(,"conditions":[{"type":"HotMemoryChange","status":"False"}])").memory);
+}
+
+// A node grows a guest only where there is room; a target has it.
+TEST(Growth, WaitsForRoom) {
+  const std::string_view status = R"(,"memory":{"guestAtBoot":"1Gi"},"conditions":[
+    {"type":"HotVCPUChange","status":"True","reason":"InsufficientNodeResources"},{"type":"HotMemoryChange","status":"True"}])";
+  EXPECT_FALSE(growth_of(status).vcpus);
+  EXPECT_TRUE(growth_of(status).memory);
+  EXPECT_EQ(growth_of(status, {}, Place::arrived).vcpus, 6U);
+  const std::string_view other = R"(,"memory":{"guestAtBoot":"1Gi"},"conditions":[
+    {"type":"HotMemoryChange","status":"True","reason":"InsufficientNodeResources"}])";
+  EXPECT_FALSE(growth_of(other).memory);
+  EXPECT_TRUE(growth_of(other, {}, Place::arrived).memory);
 }
 
 TEST(Growth, ADeviceThatIsThereIsChanged) {  // RUN-MEM-02

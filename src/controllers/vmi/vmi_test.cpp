@@ -357,6 +357,80 @@ TEST(VmiControllerTest, LiveUpdateConditions) {  // 2.10
         << one.id;
 }
 
+// --- more CPUs and memory while it runs: only where the node has room
+
+// A VMI of 1 CPU and 1Gi on node n1 of 8 CPUs and 16Gi that is to have so much.
+struct GrowthCase {
+  const char* what;
+  const char* sockets;
+  const char* guest;
+  const char* conditions;  // that it has
+  const char* cpu;         // what they become
+  const char* memory;
+};
+
+VmiText growing(std::string_view sockets, std::string_view guest, std::string_view conditions = "") {
+  return {
+      .status = placed_status(
+          "Running",
+          fmt::format(
+              R"(,"currentCPUTopology":{{"sockets":1,"cores":1,"threads":1}},"memory":{{"guestRequested":"1Gi"}},"conditions":[{}])",
+              conditions)),
+      .spec = fmt::format(
+          R"({{"domain":{{"cpu":{{"sockets":{},"cores":1,"threads":1,"maxSockets":200}},"memory":{{"guest":"{}","maxGuest":"64Gi"}},"devices":{{}}}}}})",
+          sockets, guest)};
+}
+
+TEST(VmiControllerTest, AGuestGrowsInPlaceWhereThereIsRoom) {
+  const char* const waits = R"({"type":"HotMemoryChange","status":"True","reason":"InsufficientNodeResources"})";
+  const char* const granted = R"({"type":"HotMemoryChange","status":"True"})";
+  const GrowthCase cases[] = {
+      {"room", "2", "2Gi", "", "True ", "True "},
+      {"no memory", "1", "20Gi", "", "none", "True InsufficientNodeResources"},
+      {"no CPUs: ten of a guest are one of the node", "90", "1Gi", "", "True InsufficientNodeResources", "none"},
+      {"it fits as a whole or not at all", "2", "20Gi", "", "True InsufficientNodeResources",
+       "True InsufficientNodeResources"},
+      {"less fits always", "1", "512Mi", "", "none", "True "},
+      {"room that came", "1", "2Gi", waits, "none", "True "},
+      {"none came", "1", "20Gi", waits, "none", "True InsufficientNodeResources"},
+      {"what was granted stays", "1", "20Gi", granted, "none", "True "},
+  };
+  for (const GrowthCase& one : cases) {
+    SCOPED_TRACE(one.what);
+    const Result made = pass_of(growing(one.sockets, one.guest, one.conditions));
+    EXPECT_EQ(made.condition("HotVCPUChange"), one.cpu);
+    EXPECT_EQ(made.condition("HotMemoryChange"), one.memory);
+    const bool waiting =
+        std::string_view(one.cpu).contains("Insufficient") || std::string_view(one.memory).contains("Insufficient");
+    EXPECT_EQ(made.made.pass.waits_for_nodes, waiting);
+  }
+}
+
+TEST(VmiControllerTest, WhatIsMissingForMoreMemoryIsSaid) {
+  const Result made = pass_of(growing("1", "20Gi"));
+  const json::Object* condition = find_condition(made.status, "HotMemoryChange");
+  ASSERT_TRUE(condition);
+  EXPECT_THAT(std::string(json::get_string_or(*condition, "message")), HasSubstr("node n1 has no room"));
+  EXPECT_THAT(std::string(json::get_string_or(*condition, "message")),
+              HasSubstr("Insufficient memory (4364Mi missing)"));
+}
+
+// Two that grow at once: what the first was refused it does not take from the second.
+TEST(VmiControllerTest, WhoWaitsForRoomTakesNone) {
+  const auto other = [](std::string_view conditions) {
+    std::string text = text_of(growing("1", "14Gi", conditions));
+    text.replace(text.find(R"("name":"a")"), 10, R"("name":"b")");
+    return text.replace(text.find(pod), pod.size(), "22222222-2222-4222-8222-222222222222");
+  };
+  const auto verdict = [&](std::string_view conditions) {
+    TestWorld world;
+    with_node(world).put(kinds::vmi, text_of(growing("1", "14Gi"))).put(kinds::vmi, other(conditions));
+    return pass(world).condition("HotMemoryChange");
+  };
+  EXPECT_EQ(verdict(R"({"type":"HotMemoryChange","status":"True","reason":"InsufficientNodeResources"})"), "True ");
+  EXPECT_EQ(verdict(R"({"type":"HotMemoryChange","status":"True"})"), "True InsufficientNodeResources");
+}
+
 TEST(VmiControllerTest, InterfacesKeepWhatTheAgentSays) {  // 2.9
   const Result made = pass_of(
       {.status = placed_status("Running", R"(,"interfaces":[{"name":"blue","infoSource":"domain, multus-status"},

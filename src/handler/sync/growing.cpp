@@ -17,8 +17,9 @@ std::string failure_of(const Work& work, std::string_view what, const Result<voi
 
 }  // namespace
 
-Task<guests::Grown> grow(const LoopParts& parts, const Work& work, const guests::DomainFacts& live) {
-  const guests::Growth growth = guests::wanted_growth(work.vmi, live);
+Task<guests::Grown> grow(const LoopParts& parts, const Work& work, const guests::DomainFacts& live,
+                         guests::Place place) {
+  const guests::Growth growth = guests::wanted_growth(work.vmi, live, place);
   guests::Grown grown{.cpus = growth.vcpus.has_value(), .memory = growth.memory.has_value()};
   if (growth.vcpus)
     grown.cpu_error =

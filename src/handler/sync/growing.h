@@ -6,6 +6,7 @@
 
 namespace vg::handler {
 
-Task<guests::Grown> grow(const LoopParts& parts, const Work& work, const guests::DomainFacts& live);
+Task<guests::Grown> grow(const LoopParts& parts, const Work& work, const guests::DomainFacts& live,
+                         guests::Place place);
 
 }  // namespace vg::handler

@@ -300,8 +300,8 @@ Task<Result<void>> Mover::receive(const Work& work, const Case& one, const Write
   work.remembered.paused_by_user = one.is_paused("User");  // RUN-MIT-04
   if (auto saved = co_await parts_.records.save(parts_.core); !saved) co_return saved;
   guests::Grown grown;
-  if (one.facts) grown = co_await grow(parts_, work, *one.facts);             // MIG-D30 to MIG-D32
-  (void)co_await parts_.hypervisor.set_guest_time(parts_.core, work.domain);  // RUN-MIT-05
+  if (one.facts) grown = co_await grow(parts_, work, *one.facts, guests::Place::arrived);  // MIG-D30 to MIG-D32
+  (void)co_await parts_.hypervisor.set_guest_time(parts_.core, work.domain);               // RUN-MIT-05
   auto done = co_await write([&](Draft& draft) { guests::show_arrival(draft, grown); });
   if (done) co_await starter_.networking().forward_ports(work, outcome);
   co_return done;

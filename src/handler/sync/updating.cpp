@@ -164,8 +164,8 @@ Task<Outcome> Updater::update(const Work& work, const guests::Case& one, Volumes
   const Networking::Build build = [&](const guests::Bridges& bridges) { return starter_.build_again(work, bridges); };
   if (failed(co_await starter_.networking().change_nics(work, *one.facts, build, outcome))) co_return outcome;
   keep_limits(work);
-  // RUN-CPU-03: in place, since the guest's room is not that of a pod that a migration would have to replace.
-  outcome.grown = co_await grow(parts_, work, *one.facts);
+  // RUN-CPU-03: in place where the node has room, since that is not the room of a pod, which a migration would replace.
+  outcome.grown = co_await grow(parts_, work, *one.facts, guests::Place::here);
   if (!outcome.grown.cpu_error.empty()) outcome.error = Status::internal_error(outcome.grown.cpu_error);
   co_await grow_disks(work, *one.facts, volumes);
   co_await dump_memory(work, volumes);
