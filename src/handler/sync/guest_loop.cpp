@@ -110,6 +110,7 @@ void GuestLoop::wake_all() {
 
 void GuestLoop::note_pause(const Key& key, bool paused) {
   parts_.records.of(key).paused_by_user = paused;
+  guests_[key].seen = true;  // a process that just began has nothing newer to recall
   wake(key);
 }
 

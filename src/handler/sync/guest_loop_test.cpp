@@ -306,6 +306,20 @@ TEST_F(GuestLoopTest, APauseThatAKilledNodeCouldNotWriteDownStays) {  // RUN-SYN
   EXPECT_EQ(api.condition(key, "Paused"), "True/PausedByUser");
 }
 
+// It comes before the first look of a process that just began: what is seen then is older than the request.
+TEST_F(GuestLoopTest, APauseThatIsAskedForBeforeTheFirstLookStays) {  // RUN-SYN-02
+  run_guest();
+  api.is_synced = false;
+  start_anew();
+  loop->note_pause(key, true);
+  api.is_synced = true;
+  settle(seconds(1));
+  hypervisor.set_state("default_vm1", State::paused, "User");
+  settle(seconds(5));
+  EXPECT_THAT(hypervisor.calls(), Not(Contains("resume default_vm1")));
+  EXPECT_EQ(api.condition(key, "Paused"), "True/PausedByUser");
+}
+
 TEST_F(GuestLoopTest, ADiskThatFailsIsTriedAgainWithBackOff) {  // spec vmi-lifecycle 3.9
   run_guest();
   const auto fail_disk = [&] {
