@@ -28,13 +28,13 @@ std::optional<Process> guest_process(const fs::path& pid_file, const std::string
   return process;
 }
 
-void clear_status(const fs::path& file) {
+void clear_status(const fs::path& file, std::string_view why) {
   std::error_code error;
   const std::string domain = file.stem();
   const fs::path pid_file = fs::path(file).replace_extension(".pid");
   const auto guest = guest_process(pid_file, domain);
-  log::error("libvirt's status of a domain is broken; its QEMU is ended, and the guest has failed",
-             {{"domain", domain}, {"pid", guest ? guest->pid : 0}});
+  log::error("libvirt's status of a domain cannot be used; its QEMU is ended, and the guest has failed",
+             {{"domain", domain}, {"pid", guest ? guest->pid : 0}, {"reason", why}});
   if (guest) {
     kill_process(*guest);
     wait_for_end(*guest, limits::libvirtd_stop_max);
@@ -51,13 +51,22 @@ bool is_whole_status(std::string_view text) {
          text.substr(0, end + 1).ends_with("</domstatus>");
 }
 
+bool names_process(std::string_view text) {
+  const auto begin = text.find("<domstatus ");
+  if (begin == std::string_view::npos) return false;
+  return !text.substr(begin, text.find('>', begin) - begin).contains(" pid='0'");
+}
+
 void clear_unreadable(const std::string& status_folder) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(status_folder, error)) {
     if (entry.path().extension() == ".new") fs::remove(entry.path(), error);
     if (entry.path().extension() != ".xml") continue;
     const auto text = read_file(entry.path(), limits::live_document_bytes_max);
-    if (text && !is_whole_status(*text)) clear_status(entry.path());
+    if (text && !is_whole_status(*text))
+      clear_status(entry.path(), "it is not whole");
+    else if (text && !names_process(*text))
+      clear_status(entry.path(), "it names no process");
   }
 }
 

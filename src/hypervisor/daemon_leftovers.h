@@ -9,8 +9,14 @@ namespace vg::hypervisor {
 // libvirt writes what it knows of a running domain into a file of this kind, and replaces it as a whole.
 bool is_whole_status(std::string_view text);
 
+// It knows the process of its domain. One that was written while QEMU was started, by a libvirtd that was killed before
+// it had its number, does not.
+bool names_process(std::string_view text);
+
 // To be called while no libvirtd runs. Files that were not finished go. A domain whose status is broken would be taken
-// for one that does not run, and be started beside its own QEMU, on the same disks: that QEMU is ended.
+// for one that does not run, and be started beside its own QEMU, on the same disks: that QEMU is ended. One whose
+// status names no process would count as starting for ever, since no monitor answers, and nobody but the dead libvirtd
+// could have let its QEMU begin.
 void clear_unreadable(const std::string& status_folder);
 
 }  // namespace vg::hypervisor

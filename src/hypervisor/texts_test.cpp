@@ -1,6 +1,11 @@
 // What is told to libvirt and read from it, without any.
 #include <gmock/gmock.h>
 
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+
 #include "hypervisor/daemon.h"
 #include "hypervisor/daemon_leftovers.h"
 #include "hypervisor/daemon_settings.h"
@@ -20,6 +25,31 @@ TEST(Daemon, StatusesThatAreWhole) {
   for (const char* text :
        {"", "\n", "<domstatus state='running'>", "</domstatus>", "<domstatus state='running'>\n</domst"})
     EXPECT_FALSE(is_whole_status(text)) << text;
+}
+
+TEST(Daemon, StatusesThatNameAProcess) {
+  EXPECT_TRUE(
+      names_process("<!-- pid='0' -->\n<domstatus state='paused' reason='starting up' pid='10'>\n</domstatus>"));
+  EXPECT_TRUE(names_process("<domstatus state='running' pid='7'>\n<x pid='0'/></domstatus>"));
+  for (const char* text : {"", "<domstatus state='paused' reason='starting up' pid='0'>\n</domstatus>"})
+    EXPECT_FALSE(names_process(text)) << text;
+}
+
+TEST(Daemon, StatusesThatAreClearedAway) {
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "statuses";
+  std::filesystem::create_directories(folder);
+  const auto put = [&](const char* name, std::string_view text) { std::ofstream(folder / name) << text; };
+  put("good.xml", "<domstatus state='running' pid='7'>\n</domstatus>");
+  put("good.pid", "7");
+  put("torn.xml", "<domstatus state='running' pid='7'>");
+  put("early.xml", "<domstatus state='paused' reason='starting up' pid='0'>\n</domstatus>");
+  put("early.pid", "999999999");
+  put("other.xml.new", "");
+  clear_unreadable(folder);
+  std::set<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) left.insert(entry.path().filename());
+  std::filesystem::remove_all(folder);
+  EXPECT_THAT(left, ElementsAre("good.pid", "good.xml"));
 }
 
 TEST(Daemon, SettingsOfItsOwn) {
