@@ -14,7 +14,7 @@ import unittest
 
 from support import kubectl as tool
 from support import streams
-from support.simulated import ACTIONS, DEADLINE_S, MIGRATIONS, VMIS, VMS, Simulated
+from support.simulated import ACTIONS, DEADLINE_S, MERGE, MIGRATIONS, VMIS, VMS, Simulated
 
 class Life(Simulated):
     def test_a_vm_runs_and_its_guest_tells_of_itself(self):
@@ -96,6 +96,23 @@ class Life(Simulated):
         self.until("one placement", lambda: list(self.get(f"{VMIS}/demo")["status"]["activePods"].values()) == [state["targetNode"]])
         self.assertEqual(self.conditions(f"{VMIS}/demo")["Ready"], "True")
         self.until_told("demo", {"PreparingTarget", "Migrating", "Migrated"})
+
+    def test_more_memory_than_the_node_has(self):
+        def vm(name, **more):
+            self.vm(name, spec={"domain": {"memory": {"guest": "1Gi", **more}, "devices": {"interfaces": [{"name": "default", "masquerade": {}}]}}})
+            self.until_printable(name, "Running")
+            return self.get(f"{VMIS}/{name}")["status"]["nodeName"]
+
+        def change(name):
+            return next((one for one in self.get(f"{VMIS}/{name}")["status"].get("conditions", []) if one["type"] == "HotMemoryChange"), None)
+        home = vm("grows", maxGuest="100000Gi")
+        self.good("PATCH", f"{VMS}/grows", {"spec": {"template": {"spec": {"domain": {"memory": {"guest": "90000Gi"}}}}}}, headers=MERGE)
+        found = self.until("it is looked at", lambda: change("grows"))
+        self.assertEqual((found["status"], found["reason"]), ("True", "InsufficientNodeResources"))
+        self.assertIn(f"node {home} has no room", found["message"])
+        self.assertIn("Insufficient memory", found["message"])
+        # What it waits for it does not take from others.
+        self.assertEqual({vm(f"other{number}") for number in range(self.nodes * 2)}, {f"node{number + 1:02}" for number in range(self.nodes)})
 
     def test_migrations_that_fail_or_are_cancelled(self):
         self.vm("fails", migration_fails="true")
