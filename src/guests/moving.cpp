@@ -245,6 +245,11 @@ bool is_active(const hypervisor::Domain& domain) {
   return std::ranges::find(in_doubt, domain.reason) == std::end(in_doubt);
 }
 
+bool is_held_by_recovery(const Case& one, const Status& refusal) {
+  return one.is_paused("Migration") && refusal.message.contains("cannot acquire state change lock") &&
+         refusal.message.contains("monitor=init-");
+}
+
 There there_of(const std::optional<hypervisor::Domain>& domain) {
   using hypervisor::State;
   if (!domain || domain->state == State::shutoff || domain->state == State::crashed) return There::absent;

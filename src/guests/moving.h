@@ -84,7 +84,14 @@ struct Move {
   std::string failure = {};  // why; empty: it succeeded
   bool is_aborting = false;
   bool is_prepared = false;  // target
+  // source: since then the hypervisor refuses everything, see is_held_by_recovery()
+  std::optional<std::chrono::steady_clock::time_point> held_since = {};
 };
+
+// A hypervisor that began anew ends a migration that nobody waits for any more, and keeps everybody else waiting until
+// QEMU has. QEMU 7.2 never does when it is told so at the moment at which it stops the guest to send the rest: it waits
+// for a word to go on which it does not take any more, and neither the migration nor the guest goes on again.
+bool is_held_by_recovery(const Case& one, const Status& refusal);
 
 // The guest has its CPUs here, or would have them if nobody had paused it: not one that is still to come, or that has
 // gone and is not known to have arrived.

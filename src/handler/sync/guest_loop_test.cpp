@@ -753,6 +753,29 @@ TEST_F(MoveTest, AGuestThatStandsStillHasNotArrived) {
   EXPECT_TRUE(flag("failed"));
 }
 
+// QEMU never ends a migration that was cancelled at the wrong moment, and libvirt lets nobody else have the guest.
+TEST_F(MoveTest, AGuestThatCannotGoOnIsEnded) {
+  stand_still();
+  const Status held = Status::internal_error(
+      "LibvirtError(Code=68, Domain=0, Message='Timed out during operation: cannot acquire state change lock (held by "
+      "monitor=init-default_vm1)')");
+  for (int times = 0; times < 100; ++times) hypervisor.fail_next("job", held);
+  start_anew();
+  settle(seconds(40));
+  EXPECT_THAT(hypervisor.calls(), Not(Contains("destroy default_vm1")));
+  settle(seconds(60));
+  EXPECT_THAT(hypervisor.calls(), Contains("destroy default_vm1"));
+}
+// The same refusal of a guest that runs, or of something else, ends nothing.
+TEST_F(MoveTest, AGuestThatOthersKeepIsLeft) {
+  stand_still();
+  for (int times = 0; times < 100; ++times)
+    hypervisor.fail_next("job", Status::internal_error("cannot acquire state change lock (held by monitor=remoteX)"));
+  start_anew();
+  settle(seconds(200));
+  EXPECT_THAT(hypervisor.calls(), Not(Contains("destroy default_vm1")));
+}
+
 // Its QEMU was killed before anything was sent.
 TEST_F(MoveTest, AGuestThatDiesBeforeItIsSentHasFailed) {
   run_guest();

@@ -197,7 +197,8 @@ Task<Result<void>> Mover::settle(const Work& work, const Case& one, const MovePt
   bool is_sent = false;
   if (one.domain_is_alive()) {  // an answer also says that the guest is here still
     const auto job = co_await parts_.hypervisor.job(parts_.core, work.domain);
-    if (!job) co_return fail(job.error());
+    if (!job) co_return co_await end_held(work, one, *move, job.error());
+    move->held_since.reset();
     is_sent = job->active;
   }
   auto next = guests::settle_move(one, *move, is_sent, guests::There::not_asked);
@@ -239,6 +240,19 @@ Task<Result<void>> Mover::settle(const Work& work, const Case& one, const MovePt
       co_return co_await this->tell({MoveAct::tell, "MIG-R21"}, one, *move, write);
   }
   co_return Result<void>();
+}
+
+// Nothing else than the end of its QEMU helps a guest that the hypervisor never lets go of.
+Task<Result<void>> Mover::end_held(const Work& work, const Case& one, Move& move, const Status& refusal) {
+  const auto now = parts_.clock.steady_now();
+  if (!guests::is_held_by_recovery(one, refusal))
+    move.held_since.reset();
+  else if (!move.held_since)
+    move.held_since = now;
+  if (!move.held_since || now - *move.held_since < limits::migration_held_max) co_return fail(refusal);
+  log::error("a guest was stopped by a migration that does not end, and cannot go on; its QEMU is ended",
+             {{"domain", work.domain}, {"reason", refusal.message}});
+  co_return co_await parts_.hypervisor.destroy(parts_.core, work.domain);
 }
 
 // A migration that another process has begun, for as long as the hypervisor has it.
