@@ -28,7 +28,19 @@ std::optional<Process> guest_process(const fs::path& pid_file, const std::string
   return process;
 }
 
-void clear_status(const fs::path& file, std::string_view why) {
+// What libvirt made for the domain, which only one that knows the domain clears: the folder of its monitor.
+void clear_domain_folder(std::string_view status) {
+  constexpr std::string_view before = "<monitor path='";
+  const auto begin = status.find(before);
+  if (begin == std::string_view::npos) return;
+  const auto path = status.substr(begin + before.size());
+  const fs::path folder = fs::path(path.substr(0, path.find('\''))).parent_path();
+  std::error_code error;
+  if (folder.filename().string().starts_with("domain-") && folder.parent_path().filename() == "lib")
+    fs::remove_all(folder, error);
+}
+
+void clear_status(const fs::path& file, std::string_view status, std::string_view why) {
   std::error_code error;
   const std::string domain = file.stem();
   const fs::path pid_file = fs::path(file).replace_extension(".pid");
@@ -39,6 +51,7 @@ void clear_status(const fs::path& file, std::string_view why) {
     kill_process(*guest);
     wait_for_end(*guest, limits::libvirtd_stop_max);
   }
+  clear_domain_folder(status);
   fs::remove(pid_file, error);
   fs::remove(file, error);
 }
@@ -64,9 +77,9 @@ void clear_unreadable(const std::string& status_folder) {
     if (entry.path().extension() != ".xml") continue;
     const auto text = read_file(entry.path(), limits::live_document_bytes_max);
     if (text && !is_whole_status(*text))
-      clear_status(entry.path(), "it is not whole");
+      clear_status(entry.path(), *text, "it is not whole");
     else if (text && !names_process(*text))
-      clear_status(entry.path(), "it names no process");
+      clear_status(entry.path(), *text, "it names no process");
   }
 }
 

@@ -1,4 +1,5 @@
 // What is told to libvirt and read from it, without any.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -42,14 +43,19 @@ TEST(Daemon, StatusesThatAreClearedAway) {
   put("good.xml", "<domstatus state='running' pid='7'>\n</domstatus>");
   put("good.pid", "7");
   put("torn.xml", "<domstatus state='running' pid='7'>");
-  put("early.xml", "<domstatus state='paused' reason='starting up' pid='0'>\n</domstatus>");
+  const auto made = folder / "lib/domain-9-early", others = folder / "lib/domain-8-good";
+  for (const auto& one : {made, others}) std::filesystem::create_directories(one);
+  put("lib/domain-9-early/master-key.aes", "x");
+  put("early.xml", fmt::format("<domstatus state='paused' reason='starting up' pid='0'>\n"
+                               "<monitor path='{}/monitor.sock' type='unix'/>\n</domstatus>",
+                               made.string()));
   put("early.pid", "999999999");
   put("other.xml.new", "");
   clear_unreadable(folder);
   std::set<std::string> left;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) left.insert(entry.path().filename());
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) left.insert(entry.path().filename());
   std::filesystem::remove_all(folder);
-  EXPECT_THAT(left, ElementsAre("good.pid", "good.xml"));
+  EXPECT_THAT(left, ElementsAre("domain-8-good", "good.pid", "good.xml", "lib"));
 }
 
 TEST(Daemon, SettingsOfItsOwn) {
