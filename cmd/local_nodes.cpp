@@ -28,6 +28,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view node_program = "virtgate-node";
 constexpr std::string_view handler_common_name = "kubevirt.io:system:node:virt-handler";
 constexpr std::string_view client_common_name = "kubevirt.io:system:client:virt-handler";
+constexpr std::string_view vsock_common_name = "kubevirt.io:system:client:virt-handler:vsock";
 constexpr int handler_backlog = 64;
 
 Failed refuse(std::string message) { return fail(Status::bad_request(std::move(message))); }
@@ -160,6 +161,14 @@ Result<void> LocalNodes::keep_certificates(local::Pki& pki, local::Time now) con
                               .common_name = std::string(handler_common_name),
                               .hosts = {node.address},
                               .usage = local::Usage::server},
+                             now);
+        !kept)
+      return kept;
+    // For guests, which may pass a handshake on to anybody: a name that nobody gives rights to.
+    if (auto kept = pki.keep({.folder = folder,
+                              .name = "vsock",
+                              .common_name = std::string(vsock_common_name),
+                              .usage = local::Usage::client},
                              now);
         !kept)
       return kept;

@@ -58,6 +58,21 @@ Result<kube::ClusterAccess> access_of(const NodeProgramOptions& options, const h
   return access;
 }
 
+// What a guest is shown that wants TLS on its vsock (spec subresources 3.6). Its own certificate is nobody's business
+// but its user's. Read each time: the server renews the files.
+Result<std::shared_ptr<const http::TlsClientContext>> vsock_tls(const std::string& pki) {
+  auto certificate = read_file(pki + "/vsock.crt", limits::config_file_bytes_max);
+  if (!certificate) return fail(std::move(certificate.error()));
+  auto key = read_file(pki + "/vsock.key", limits::config_file_bytes_max);
+  if (!key) return fail(std::move(key.error()));
+  http::TlsClientConfig config;
+  config.certificate_pem = std::move(*certificate);
+  config.key_pem = std::move(*key);
+  config.verify = false;
+  config.min_version = http::TlsVersion::tls1_3;
+  return http::TlsClientContext::create(config);
+}
+
 // The composition root of a node.
 class Node {
  public:
@@ -111,7 +126,8 @@ Result<std::unique_ptr<Node>> Node::create(const NodeProgramOptions& options) {
                               .place = node->place_,
                               .metrics = node->metrics_,
                               .hooks = node->parts_->hooks(),
-                              .problem = [parts = node->parts_.get()] { return parts->problem(); }});
+                              .problem = [parts = node->parts_.get()] { return parts->problem(); },
+                              .vsock_tls = [pki = node->place_.state + "/pki"] { return vsock_tls(pki); }});
   if (auto listening = node->listen(static_cast<int>(options.listener)); !listening) return fail(listening.error());
   node->parts_->follow(
       {.core = node->server_->core(0), .api = node->api_, .clock = node->clock_, .metrics = node->metrics_});

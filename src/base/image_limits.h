@@ -14,6 +14,8 @@ namespace vg::limits {
 // Files of one disk that is made of objects of the API, together. An object has 3 MiB at most; several Secrets of keys
 // may come together.
 inline constexpr std::size_t launch_files_bytes_max = 16 * mib;
+// The disk with metrics of the host (RUN-DMX-01).
+inline constexpr std::size_t metrics_disk_bytes = 256 * kib;
 // The name of a file: what file systems take.
 inline constexpr std::size_t launch_name_bytes_max = 255;
 inline constexpr std::size_t launch_path_bytes_max = 4096;

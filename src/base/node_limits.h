@@ -59,6 +59,14 @@ inline constexpr std::chrono::seconds credential_look{15};
 inline constexpr std::chrono::seconds credential_resync{300};
 // What an agent is told of one user at once; the same as a Secret may be.
 inline constexpr std::size_t credential_command_bytes_max = std::size_t{1} << 20;
+// Metrics of the host for guests: how often those on a disk are written anew, and the ones that a guest asks for
+// through its port: how often at most, how long a request may be, and how long the guest may take to read the answer.
+inline constexpr std::chrono::seconds metrics_interval{5};
+inline constexpr std::chrono::seconds metrics_answer_interval{1};
+inline constexpr std::size_t metrics_request_bytes_max = 1024;
+inline constexpr std::chrono::seconds metrics_read_deadline{30};
+// A text of the kernel that metrics are read from; /proc/stat has a line for each CPU and a long one for interrupts.
+inline constexpr std::size_t kernel_text_bytes_max = std::size_t{1} << 20;
 // Mounted objects of one VMI: Secrets and ConfigMaps.
 inline constexpr std::size_t mounted_objects_max = 256;
 

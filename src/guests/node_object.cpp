@@ -31,6 +31,9 @@ constexpr string_view ksm_annotation = "kubevirt.io/ksm-handler-managed";
 constexpr string_view skip_annotation = "node-labeller.kubevirt.io/skip-node";
 constexpr string_view emulation_annotation = "node.virtgate.io/emulation";
 constexpr string_view no_vsock_annotation = "node.virtgate.io/no-vsock";
+constexpr string_view no_virtiofs_annotation = "node.virtgate.io/no-virtiofs";
+// No node starts one: that of QEMU 7.2 drops groups, which only root can.
+constexpr string_view why_no_virtiofs = "this node has no virtiofsd that runs without root";
 constexpr string_view no_cgroups_annotation = "node.virtgate.io/no-cgroups";
 constexpr string_view pod_network_annotation = "node.virtgate.io/pod-network";
 // Those of the labeller: one that is not true any more goes.
@@ -108,6 +111,7 @@ Object annotations_of(const NodeFacts& facts, string_view now, const json::Stora
                      storage);
   annotations[controllers::copies::copies_disks_annotation] = "true";
   if (!facts.host.why_no_vsock.empty()) annotations[no_vsock_annotation] = facts.host.why_no_vsock;
+  annotations[no_virtiofs_annotation] = why_no_virtiofs;
   if (!facts.host.kvm) annotations[emulation_annotation] = facts.host.why_no_kvm;
   if (!facts.why_no_groups.empty()) annotations[no_cgroups_annotation] = facts.why_no_groups;
   return annotations;
@@ -144,7 +148,8 @@ bool is_labellers(string_view label) {
 
 bool is_own(string_view map, string_view name) {
   if (map == "annotations")
-    return name == emulation_annotation || name == no_vsock_annotation || name == no_cgroups_annotation;
+    return name == emulation_annotation || name == no_vsock_annotation || name == no_virtiofs_annotation ||
+           name == no_cgroups_annotation;
   return is_labellers(name);
 }
 

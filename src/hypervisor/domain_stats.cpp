@@ -53,15 +53,25 @@ struct StatsRecords {
   virDomainStatsRecordPtr* list = nullptr;
 };
 
+// Numbers of vCPUs have holes where some are switched off.
+std::uint64_t vcpu_time(const StatsTable& all) {
+  std::uint64_t sum = 0;
+  const auto most = std::min<std::uint64_t>(all.number("vcpu.maximum"), limits::stats_devices_max);
+  for (std::uint64_t i = 0; i < most; ++i) sum += all.number(fmt::format("vcpu.{}.time", i));
+  return sum;
+}
+
 }  // namespace
 
 DomainStats read_stats(virTypedParameterPtr list, int count) {
   const StatsTable all(list, count);
   DomainStats stats{.cpu_time_ns = all.number("cpu.time"),
                     .vcpus = all.number("vcpu.current"),
+                    .vcpu_time_ns = vcpu_time(all),
                     .memory_available_bytes = all.number("balloon.available") * stats_unit_bytes,
                     .memory_unused_bytes = all.number("balloon.unused") * stats_unit_bytes,
-                    .memory_rss_bytes = all.number("balloon.rss") * stats_unit_bytes};
+                    .memory_rss_bytes = all.number("balloon.rss") * stats_unit_bytes,
+                    .memory_balloon_bytes = all.number("balloon.current") * stats_unit_bytes};
   for (std::uint64_t i = 0; i < all.devices("block"); ++i) {
     const std::string at = fmt::format("block.{}.", i);
     stats.disks.push_back({.target = all.text(at + "name"),

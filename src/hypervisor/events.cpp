@@ -66,8 +66,8 @@ void io_error(virConnectPtr, virDomainPtr domain, const char* /*path*/, const ch
               const char* reason, void* opaque) {
   note(opaque, domain, Event::Kind::io_error, alias, reason);
 }
-void watchdog(virConnectPtr, virDomainPtr domain, int /*action*/, void* opaque) {
-  note(opaque, domain, Event::Kind::watchdog);
+void watchdog(virConnectPtr, virDomainPtr domain, int action, void* opaque) {
+  note(opaque, domain, Event::Kind::watchdog, watchdog_action(action));
 }
 void balloon(virConnectPtr, virDomainPtr domain, unsigned long long /*kib*/, void* opaque) {
   note(opaque, domain, Event::Kind::memory);

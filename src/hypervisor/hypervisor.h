@@ -46,11 +46,11 @@ struct Event {
     device_refused,  // the guest did not let go of it; detail: alias
     agent,           // connected or gone
     io_error,        // detail: alias of the disk; reason: "enospc" or empty
-    watchdog,
-    panicked,       // detail: what QEMU said of it
-    memory,         // the size of its memory
-    job_completed,  // migration, backup, dump
-    connection,     // to the hypervisor, lost or found again: every domain may be different. name is empty
+    watchdog,        // it fired; detail: what the domain does then, "reset"
+    panicked,        // detail: what QEMU said of it
+    memory,          // the size of its memory
+    job_completed,   // migration, backup, dump
+    connection,      // to the hypervisor, lost or found again: every domain may be different. name is empty
   };
   Kind kind = Kind::changed;
   std::string name = {};
@@ -77,7 +77,8 @@ struct NicStats {
 // Without what is not counted: NICs of user-mode networks.
 struct DomainStats {
   std::uint64_t cpu_time_ns = 0, vcpus = 0;
-  std::uint64_t memory_available_bytes = 0, memory_unused_bytes = 0, memory_rss_bytes = 0;
+  std::uint64_t vcpu_time_ns = 0;  // of the vCPUs alone
+  std::uint64_t memory_available_bytes = 0, memory_unused_bytes = 0, memory_rss_bytes = 0, memory_balloon_bytes = 0;
   std::vector<DiskStats> disks = {};
   std::vector<NicStats> nics = {};
 };

@@ -92,4 +92,10 @@ std::string_view reason_of(int state, int reason) {
   return reason >= 0 && static_cast<std::size_t>(reason) < reasons.size() ? reasons[reason] : "Unknown";
 }
 
+const char* watchdog_action(int action) {
+  // By libvirt's numbers.
+  static constexpr std::array actions = {"none", "pause", "reset", "poweroff", "shutdown", "debug", "inject-nmi"};
+  return action >= 0 && static_cast<std::size_t>(action) < actions.size() ? actions[action] : "unknown";
+}
+
 }  // namespace vg::hypervisor

@@ -36,5 +36,7 @@ Result<std::string> bounded(Text text, std::size_t bytes_max, std::string_view w
 // Spec launch 7.3.
 State state_of(int state);
 std::string_view reason_of(int state, int reason);
+// What a domain does when its watchdog fires, as the VMI names it.
+const char* watchdog_action(int action);
 
 }  // namespace vg::hypervisor

@@ -210,5 +210,13 @@ TEST(States, AndTheirReasons) {
   EXPECT_EQ(reason_of(VIR_DOMAIN_PAUSED, 99), "Unknown");
 }
 
+TEST(Watchdogs, DoWhatTheVmiSays) {
+  EXPECT_STREQ(watchdog_action(VIR_DOMAIN_EVENT_WATCHDOG_RESET), "reset");
+  EXPECT_STREQ(watchdog_action(VIR_DOMAIN_EVENT_WATCHDOG_POWEROFF), "poweroff");
+  EXPECT_STREQ(watchdog_action(VIR_DOMAIN_EVENT_WATCHDOG_SHUTDOWN), "shutdown");
+  EXPECT_STREQ(watchdog_action(99), "unknown");
+  EXPECT_STREQ(watchdog_action(-1), "unknown");
+}
+
 }  // namespace
 }  // namespace vg::hypervisor

@@ -7,6 +7,7 @@
 
 #include "base/image_limits.h"
 #include "domain/refusal.h"
+#include "launch/metrics_disk.h"
 #include "launch/planned.h"
 #include "sandbox/host_folders.h"
 
@@ -164,19 +165,6 @@ bool is_hotplugged(const Planned& planned, std::string_view volume) {
   return static_cast<bool>(planned.status_of(volume).hotplug_volume());
 }
 
-// RUN-DMX-01: a document without metrics, until the node has some. The header is big-endian.
-std::string empty_metrics() {
-  const std::string_view document = "<metrics></metrics>";
-  std::uint32_t sum = 0;
-  for (const char c : document) sum += static_cast<unsigned char>(c);
-  std::string file = "mvbd";
-  for (const std::uint32_t number : {std::uint32_t{0}, sum, static_cast<std::uint32_t>(document.size())})
-    for (const int shift : {24, 16, 8, 0}) file += static_cast<char>(number >> shift & 0xff);
-  file += document;
-  file.resize(256 * 1024, '\0');
-  return file;
-}
-
 // The tables that firmware.acpi names are read by QEMU as files (DOM-OS-13).
 Result<void> plan_acpi_tables(const Planned& planned, Steps& steps) {
   const auto acpi = planned.vmi.dom.firmware().acpi();
@@ -207,7 +195,9 @@ Result<void> plan_acpi_tables(const Planned& planned, Steps& steps) {
 Result<void> plan_filesystems(const Planned& planned, Steps& /*steps*/) {
   if (planned.vmi.dev.filesystems().size() == 0) return {};
   return domain::refuse("DOM-FS-01", "spec.domain.devices.filesystems",
-                        "this node has no virtiofsd that runs without root; use a disk for the volume instead");
+                        fmt::format("{}: a node of this server has no virtiofsd that runs without root, so it cannot "
+                                    "share the volume as a folder; use a disk for it instead (devices.disks)",
+                                    domain::in_quotes(planned.vmi.dev.filesystems()[0].name())));
 }
 
 Result<void> plan_host_disks(const Planned& planned, Steps& steps) {
@@ -233,7 +223,7 @@ Result<void> plan_other_files(const Planned& planned, Steps& steps) {
       steps.push_back({.kind = Kind::write_file,
                        .path = planned.at(Path::downward_metrics),
                        .volume = std::string(volume.name()),
-                       .content = empty_metrics()});
+                       .content = metrics_disk("<metrics></metrics>\n")});  // RUN-DMX-01: until the node has some
   // For images_in_use.
   std::string digests;
   for (const ContainerImage& image : planned.wanted.images)

@@ -2,6 +2,7 @@
 
 A web server inside of the guest runs them (cloud-init puts a script into it), so that answers need no terminal.
 """
+import asyncio
 import base64
 import os
 
@@ -11,6 +12,8 @@ from support.node import VMIS
 CORE = "/api/v1/namespaces/default"
 CLAIMS = f"{CORE}/persistentvolumeclaims"
 END = "--done--"
+# A connection that began before the guest had its address never gets anywhere: another one is made then.
+ANSWER_S = 30
 # What is posted to it is run.
 RUNNER = f"""#!/bin/sh
 mkdir -p /www/cgi-bin
@@ -43,8 +46,8 @@ class Devices(node.Node):
         """What the command prints inside of the guest, as root; None: nobody listens there yet."""
         body = command.encode()
         try:
-            answer = self.on_port(name, 80, b"POST /cgi-bin/run HTTP/1.0\r\nContent-Length: %d\r\n\r\n" % len(body) + body, END.encode())
-        except (streams.Refused, OSError):
+            answer = self.on_port(name, 80, b"POST /cgi-bin/run HTTP/1.0\r\nContent-Length: %d\r\n\r\n" % len(body) + body, END.encode(), seconds=ANSWER_S)
+        except (streams.Refused, OSError, TimeoutError, asyncio.TimeoutError):
             return None
         return answer and answer.decode(errors="replace").replace("\r\n", "\n").partition("\n\n")[2].rpartition(END)[0].strip()
 

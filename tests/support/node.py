@@ -288,19 +288,19 @@ class Node(unittest.TestCase):
     def ports(self, name, port):
         return Ports(self.world(), f"{ACTIONS}/virtualmachineinstances/{name}/portforward/{port}/tcp")
 
-    def run_stream(self, path, talk):
+    def run_stream(self, path, talk, seconds=DEADLINE_S):
         """Opens a WebSocket and lets `talk(client)` use it."""
         world = self.world()
 
         async def run():
             client = await streams.Client.open(world, f"{ACTIONS}/virtualmachineinstances/{path}")
             try:
-                return await asyncio.wait_for(talk(client), DEADLINE_S)
+                return await asyncio.wait_for(talk(client), seconds)
             finally:
                 client.abort()
         return asyncio.run(run())
 
-    def on_port(self, name, port, sent, awaited, protocol="tcp"):
+    def on_port(self, name, port, sent, awaited, protocol="tcp", seconds=DEADLINE_S):
         """Sends bytes to a port of the guest, through the API, and reads until the awaited ones have come; nothing while it does not listen."""
         async def talk(client):
             seen = b""
@@ -309,7 +309,7 @@ class Node(unittest.TestCase):
                 seen += await client.receive()
             return seen
         try:
-            return self.run_stream(f"{name}/portforward/{port}/{protocol}", talk)
+            return self.run_stream(f"{name}/portforward/{port}/{protocol}", talk, seconds)
         except streams.Ended:
             return None
 

@@ -46,7 +46,6 @@ const Service::Row* Service::find_row(const Target& target) {
       {"GET", "sev/fetchcertchain", &Service::unsupported},
       {"GET", "sev/querylaunchmeasurement", &Service::unsupported},
       {"PUT", "sev/injectlaunchsecret", &Service::unsupported},
-      {"GET", "vsock", &Service::unsupported},
   });
   const auto* row = std::ranges::find(rows, target.what, &Row::what);
   return row == rows.end() ? nullptr : row;

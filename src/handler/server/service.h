@@ -22,6 +22,7 @@
 #include "http/exchange.h"
 #include "http/task_set.h"
 #include "http/udp.h"
+#include "http/unix.h"
 #include "hypervisor/hypervisor.h"
 
 namespace vg::handler {
@@ -44,6 +45,9 @@ class Service final : public http::Handler {
     metrics::Registry& metrics;
     SyncHooks hooks = {};
     std::function<std::optional<std::string>()> problem = {};  // why the node is not well
+    // Where a vsock port of a guest is, and what the node shows to guests that want TLS; empty: nothing.
+    std::function<Result<http::LocalAddress>(std::uint32_t context_id, std::uint32_t port)> vsock = http::vsock_address;
+    std::function<Result<std::shared_ptr<const http::TlsClientContext>>()> vsock_tls = {};
   };
   explicit Service(Parts parts);
 
@@ -71,7 +75,10 @@ class Service final : public http::Handler {
   Task<void> thaw_later(Core& core, std::string domain, std::chrono::milliseconds after, std::uint64_t freeze);
 
   Task<void> open_socket(http::Exchange& exchange, Target target, std::string base);
+  Task<void> join(http::Exchange& exchange, Target target, std::string path, Sessions::Place place);
   Task<void> open_usb(http::Exchange& exchange, Target target);
+  Task<void> open_vsock(http::Exchange& exchange, Target target);
+  Task<Result<std::unique_ptr<Stream>>> connect_vsock(Core& core, std::uint32_t context_id, VsockTarget asked);
   // A port of the guest that is open on its address for a while.
   struct Forwarded {
     std::string domain, nic;

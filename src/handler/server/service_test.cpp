@@ -14,6 +14,7 @@
 #include "http/client.h"
 #include "http/core.h"
 #include "http/server.h"
+#include "http/tls_test_support.h"
 #include "http/websocket.h"
 #include "hypervisor/testing.h"
 
@@ -22,7 +23,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 // As if every caller had shown the certificate of the link: TLS is the server's, and tested there.
 class Known final : public http::Handler {
@@ -69,14 +69,28 @@ class ServiceTest : public ::testing::Test {
         .hypervisor = hypervisor_,
         .place = {.name = "node01", .state = {}, .sockets = folder_, .disks = {}, .images = {}, .handler_address = {}},
         .metrics = metrics_,
-        .hooks = {
-            .note_pause = [this](std::string_view, std::string_view name,
-                                 bool on) { pauses_.push_back(fmt::format("{} {}", name, on)); },
-            .wake = {},
-            .guest_address = [](std::string_view, std::string_view) { return std::string("127.0.0.1"); },
-            .agent_document = [](std::string_view domain,
-                                 std::string_view what) { return fmt::format(R"({{"of":"{} {}"}})", domain, what); }},
-        .problem = {}});
+        .hooks = {.note_pause = [this](std::string_view, std::string_view name,
+                                       bool on) { pauses_.push_back(fmt::format("{} {}", name, on)); },
+                  .wake = {},
+                  .guest_address = [](std::string_view, std::string_view) { return std::string("127.0.0.1"); },
+                  .agent_document =
+                      [](std::string_view domain, std::string_view what) {
+                        return fmt::format(R"({{"of":"{} {}"}})", domain, what);
+                      }},
+        .problem = {},
+        .vsock =
+            [this](std::uint32_t context_id, std::uint32_t port) {
+              vsock_asked_ = fmt::format("{}:{}", context_id, port);
+              return http::unix_address(folder_ + "/vsock");
+            },
+        .vsock_tls = [this]() -> Result<std::shared_ptr<const http::TlsClientContext>> {
+          http::TlsClientConfig config;
+          config.certificate_pem = own_.certificate;
+          config.key_pem = own_.key;
+          config.verify = false;
+          config.min_version = http::TlsVersion::tls1_3;
+          return http::TlsClientContext::create(config);
+        }});
     known_.emplace(*service_);
     server_ = std::move(*http::Server::create(std::move(config), *known_));
     EXPECT_TRUE(server_->listen());
@@ -89,15 +103,15 @@ class ServiceTest : public ::testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  void put(hypervisor::State state) {
+  void put(hypervisor::State state, const std::string& more = {}) {
     hypervisor_.put({.name = "ns_a",
                      .uuid = "u",
                      .state = state,
                      .reason = "Unknown",
                      .xml = std::make_shared<const std::string>(
                          fmt::format("<source mode='bind' path='{0}/virt-serial0'/><graphics socket='{0}/virt-vnc'/>"
-                                     "<interface type='user'><alias name='ua-default'/></interface>",
-                                     folder_)),
+                                     "<interface type='user'><alias name='ua-default'/></interface>{1}",
+                                     folder_, more)),
                      .agent_connected = false});
   }
 
@@ -133,6 +147,32 @@ class ServiceTest : public ::testing::Test {
     return what.starts_with('/') ? what : "/v1/namespaces/ns/virtualmachineinstances/a/" + what;
   }
 
+  // What a client gets back that says hello at that path; a refusal as its status and text.
+  std::string say_hello(const std::string& what) {
+    std::string got;
+    on_core([&](Core& core) -> Task<void> {
+      http::Client client(core, {});
+      const std::string target = path(what);
+      auto opened = co_await client.dial_upgrade(origin(), {.method = "GET", .target = target}, {"plain.kubevirt.io"});
+      if (!opened || !opened->stream) {
+        got = opened ? fmt::format("{} {}", opened->refusal.head.status, opened->refusal.body) : opened.error().message;
+        co_return;
+      }
+      http::WebSocketOptions options;
+      options.role = http::ws::Role::client;
+      http::WebSocket socket(std::move(opened->stream), options);
+      co_await socket.write(http::MessageKind::binary, std::string_view("hello"));
+      co_await socket.read_message(got);
+      co_await socket.close(http::ws::close_code::normal, "");
+    });
+    return got;
+  }
+  void put_with_vsock() { put(hypervisor::State::running, "<vsock><cid auto='no' address='77'/></vsock>"); }
+
+  const http::test::KeyPair authority_ = http::test::make_certificate({.common_name = "ca", .authority = true});
+  const http::test::KeyPair own_ =
+      http::test::make_certificate({.common_name = "node", .usage = "clientAuth"}, &authority_);
+  std::string vsock_asked_;
   std::string folder_;
   hypervisor::FakeHypervisor hypervisor_;
   metrics::Registry metrics_;
@@ -266,8 +306,100 @@ TEST_F(ServiceTest, SaysThatThereIsNoConsole) {
     EXPECT_TRUE(opened && !opened->stream);
     EXPECT_EQ(opened->refusal.head.status, 400);
     opened = co_await client.dial_upgrade(origin(), {.method = "GET", .target = usb}, {"plain.kubevirt.io"});
-    EXPECT_EQ(opened->refusal.head.status, 503);
-    EXPECT_THAT(opened->refusal.body, IsEmpty());
+    EXPECT_EQ(opened->refusal.head.status, 400);
+    EXPECT_THAT(opened->refusal.body, HasSubstr("no slots"));
+  });
+}
+
+// A guest that listens on its vsock with TLS, and sends back what it gets; takes clients of that authority alone.
+void echo_once(const GuestSocket& guest, const std::string& client_authority) {
+  const auto pair = http::test::make_certificate({.common_name = "guest"});
+  http::TlsServerConfig config;
+  config.certificate_pem = pair.certificate;
+  config.key_pem = pair.key;
+  config.min_version = http::TlsVersion::tls1_3;
+  config.client_authorities.push_back({.name = "node", .certificates_pem = client_authority});
+  const auto context = http::TlsServerContext::create(config, http::make_ticket_keys());
+  ASSERT_TRUE(context);
+  const int fd = guest.accept();
+  http::CoreThreads cores(1);
+  std::promise<void> done;
+  cores[0].post([&] {
+    spawn([](Core& core, int from, auto tls, std::promise<void>& over) -> Task<void> {
+      auto stream = co_await http::accept_tls(core, from, tls, std::chrono::seconds(10));
+      std::array<char, 16> bytes{};
+      const IoResult got = stream ? co_await (*stream)->read_some(bytes) : IoResult{};
+      if (got.bytes > 0) co_await (*stream)->write_all(std::span(bytes).first(got.bytes));
+      if (got.bytes > 0) co_await (*stream)->read_some(bytes);  // until the other side goes
+      over.set_value();
+    }(cores[0], fd, *context, done));
+  });
+  done.get_future().wait();
+}
+
+TEST_F(ServiceTest, ReachesTheVsockOfAGuest) {
+  put_with_vsock();
+  const GuestSocket guest(folder_ + "/vsock");
+  std::thread side([&] {
+    const int one = guest.accept();
+    std::array<char, 16> bytes{};
+    const auto got = ::read(one, bytes.data(), bytes.size());
+    if (got > 0) (void)::write(one, bytes.data(), static_cast<std::size_t>(got));
+    ::close(one);
+  });
+  EXPECT_EQ(say_hello("vsock?port=4000000000"), "hello");
+  EXPECT_EQ(vsock_asked_, "77:4000000000");
+  side.join();
+}
+
+TEST_F(ServiceTest, ShowsItsCertificateToGuestsThatWantTls) {
+  put_with_vsock();
+  const GuestSocket guest(folder_ + "/vsock");
+  std::thread side([&] { echo_once(guest, authority_.certificate); });
+  EXPECT_EQ(say_hello("vsock?port=5&tls=true"), "hello");
+  side.join();
+  // A guest that takes others alone ends it, so something was shown.
+  std::thread other([&] { echo_once(guest, http::test::make_certificate({.authority = true}).certificate); });
+  EXPECT_NE(say_hello("vsock?port=5&tls=true"), "hello");
+  other.join();
+}
+
+TEST_F(ServiceTest, SaysWhyThereIsNoVsock) {
+  EXPECT_THAT(say_hello("vsock?port=5"), HasSubstr("400 the guest has no vsock"));
+  put_with_vsock();
+  EXPECT_THAT(say_hello("vsock"), HasSubstr("400 the parameter port"));
+  EXPECT_THAT(say_hello("vsock?port=1&tls=perhaps"), HasSubstr("400 the parameter tls"));
+  EXPECT_THAT(say_hello("vsock?port=1"), HasSubstr("503 cannot connect"));
+  // The host's own ports are nobody's business.
+  put(hypervisor::State::running, "<vsock><cid auto='no' address='2'/></vsock>");
+  EXPECT_THAT(say_hello("vsock?port=5"), HasSubstr("400 the guest has no vsock"));
+}
+
+// Who comes later gets another slot, and nobody loses theirs.
+TEST_F(ServiceTest, GivesOutUsbSlotsUntilThereAreNone) {
+  std::string sockets;
+  for (const int slot : {0, 1})
+    sockets += fmt::format("<source mode='bind' path='{}/virt-usbredir-{}'/>", folder_, slot);
+  put(hypervisor::State::running, sockets);
+  const GuestSocket first(folder_ + "/virt-usbredir-0"), second(folder_ + "/virt-usbredir-1");
+  on_core([&](Core& core) -> Task<void> {
+    http::Client client(core, {});
+    const std::string target = path("usbredir");
+    const auto open = [&] {
+      return client.dial_upgrade(origin(), {.method = "GET", .target = target}, {"plain.kubevirt.io"});
+    };
+    auto one = co_await open();
+    auto other = co_await open();
+    EXPECT_TRUE(one && one->stream && other && other->stream);
+    auto refused = co_await open();
+    EXPECT_TRUE(refused && !refused->stream);
+    EXPECT_EQ(refused->refusal.head.status, 503);
+    EXPECT_THAT(refused->refusal.body, HasSubstr("in use"));
+    one->stream.reset();
+    // It is noticed on the other side a little later.
+    for (refused = co_await open(); refused && !refused->stream; refused = co_await open())
+      co_await core.sleep(std::chrono::milliseconds(5));
+    EXPECT_TRUE(refused && refused->stream);
   });
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -54,6 +55,17 @@ class Sessions {
     }
     end(before);
     return {*this, std::move(key), std::move(token)};
+  }
+  // Nothing when somebody is there. Two who come at once do not both get it.
+  std::optional<Place> take_if_free(std::string key) {
+    auto token = std::make_shared<const int>(0);
+    {
+      const std::lock_guard lock(mutex_);
+      const auto [held, is_new] = held_.try_emplace(key);
+      if (!is_new) return std::nullopt;
+      held->second.token = token;
+    }
+    return std::optional<Place>(std::in_place, *this, std::move(key), std::move(token));
   }
   bool is_taken(const std::string& key) const {
     const std::lock_guard lock(mutex_);

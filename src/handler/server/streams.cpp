@@ -1,5 +1,5 @@
-// Streams of a guest: its console, its display, its USB slots, its ports. What a guest sends waits in its own socket
-// while the client does not read: nothing is kept here but one buffer a direction.
+// Streams of a guest: its console, its display, its USB slots, its vsock, its ports. What a guest sends waits in its
+// own socket while the client does not read: nothing is kept here but one buffer a direction.
 #include <fmt/format.h>
 
 #include <array>
@@ -89,6 +89,7 @@ Task<void> Service::stream(http::Exchange& exchange, const Target& target) {
   if (target.what == "console") return open_socket(exchange, target, "virt-serial0");
   if (target.what == "vnc") return open_socket(exchange, target, "virt-vnc");
   if (target.what == "usbredir") return open_usb(exchange, target);
+  if (target.what == "vsock") return open_vsock(exchange, target);
   if (read_forward(target.what)) return forward(exchange, target);
   return [](http::Exchange& asked, Target unknown) -> Task<void> {
     asked.respond(text(404, fmt::format("nothing is called {} here", unknown.what)));
@@ -106,23 +107,59 @@ Task<void> Service::open_socket(http::Exchange& exchange, Target target, std::st
   const std::string key = key_of(target, base);
   if (base == "virt-vnc" && is_true_value(target.query, "preserveSession") && sessions_.is_taken(key))
     co_return exchange.respond(text(503, "the display is in use, and its session was asked to be preserved"));
-  Sessions::Place place = sessions_.take_over(key);
-  auto guest = co_await http::connect_unix(exchange.core(), *path, limits::guest_socket_deadline);
+  co_await join(exchange, std::move(target), *path, sessions_.take_over(key));
+}
+
+Task<void> Service::join(http::Exchange& exchange, Target target, std::string path, Sessions::Place place) {
+  auto guest = co_await http::connect_unix(exchange.core(), std::move(path), limits::guest_socket_deadline);
   if (!guest) co_return exchange.respond(text(400, guest.error().message));
   auto client = co_await upgrade(exchange);
   if (!client) co_return;
   tasks_.start(exchange.core(), carry(std::move(client), std::move(*guest), std::move(place), std::move(target)));
 }
 
-// The first slot that nobody uses.
+// The first slot that nobody uses. Whoever uses one keeps it: a USB device is not taken away as a console is.
 Task<void> Service::open_usb(http::Exchange& exchange, Target target) {
   const auto domain = parts_.hypervisor.find(target.domain());
+  bool has_slots = false;
   for (int slot = 0; slot < limits::usb_slots_max; ++slot) {
     const std::string base = fmt::format("virt-usbredir-{}", slot);
-    const bool there = domain && domain->xml && find_socket(*domain->xml, parts_.place.sockets, base);
-    if (there && !sessions_.is_taken(key_of(target, base))) co_return co_await open_socket(exchange, target, base);
+    auto path =
+        domain && domain->xml ? find_socket(*domain->xml, parts_.place.sockets, base) : std::optional<std::string>();
+    if (!path) continue;
+    has_slots = true;
+    if (auto place = sessions_.take_if_free(key_of(target, base)))
+      co_return co_await join(exchange, std::move(target), std::move(*path), std::move(*place));
   }
-  exchange.respond(text(503, {}));
+  if (!has_slots) co_return exchange.respond(text(400, "the guest has no slots for USB devices of clients"));
+  exchange.respond(text(503, fmt::format("all {} USB slots of the guest are in use", limits::usb_slots_max)));
+}
+
+// --- vsock -----------------------------------------------------------------------------------------------------------
+
+Task<Result<std::unique_ptr<Stream>>> Service::connect_vsock(Core& core, std::uint32_t context_id, VsockTarget asked) {
+  std::shared_ptr<const http::TlsClientContext> tls;
+  if (asked.tls) {
+    auto made = parts_.vsock_tls ? parts_.vsock_tls() : fail(Status::internal_error("the node has no certificate"));
+    if (!made) co_return fail(std::move(made.error()));
+    tls = std::move(*made);
+  }
+  auto address = parts_.vsock(context_id, asked.port);
+  if (!address) co_return fail(std::move(address.error()));
+  co_return co_await http::connect_local(core, std::move(*address), limits::guest_socket_deadline, std::move(tls));
+}
+
+// Spec subresources 3.6. Any number of streams, and to any port: who serves it is the guest's business.
+Task<void> Service::open_vsock(http::Exchange& exchange, Target target) {
+  const auto domain = parts_.hypervisor.find(target.domain());
+  const auto context_id = domain && domain->xml ? vsock_cid(*domain->xml) : std::nullopt;
+  if (!context_id) co_return exchange.respond(text(400, "the guest has no vsock (devices.autoattachVSOCK)"));
+  const auto asked = read_vsock(target.query);
+  if (!asked) co_return exchange.respond(text(400, asked.error().message));
+  auto guest = co_await connect_vsock(exchange.core(), *context_id, *asked);
+  if (!guest) co_return exchange.respond(text(guest.error().code, guest.error().message));
+  auto client = co_await upgrade(exchange);
+  if (client) tasks_.start(exchange.core(), carry(std::move(client), std::move(*guest), {}, std::move(target)));
 }
 
 // --- ports -----------------------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <system_error>
 #include <utility>
 
 #include "base/names.h"
@@ -22,6 +24,26 @@ string_view take_segment(string_view& path) {
 }
 
 bool is_object_name(string_view name) { return !name.empty() && dns1123_subdomain_defects(name).empty(); }
+
+// The first of that name, raw.
+std::optional<string_view> query_value(string_view query, string_view name) {
+  while (!query.empty()) {
+    const string_view parameter = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(query.size(), parameter.size() + 1));
+    const auto equals = parameter.find('=');
+    if (equals != string_view::npos && parameter.substr(0, equals) == name) return parameter.substr(equals + 1);
+  }
+  return std::nullopt;
+}
+
+// As Go's ParseBool.
+std::optional<bool> parse_bool(string_view word) {
+  static constexpr std::array<string_view, 6> yes{"1", "t", "T", "TRUE", "true", "True"};
+  static constexpr std::array<string_view, 6> no{"0", "f", "F", "FALSE", "false", "False"};
+  if (std::ranges::find(yes, word) != yes.end()) return true;
+  if (std::ranges::find(no, word) != no.end()) return false;
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -49,15 +71,20 @@ std::optional<ForwardTarget> read_forward(string_view what) {
 }
 
 bool is_true_value(string_view query, string_view name) {
-  static constexpr std::array<string_view, 6> words{"1", "t", "T", "TRUE", "true", "True"};
-  while (!query.empty()) {
-    const string_view parameter = query.substr(0, query.find('&'));
-    query.remove_prefix(std::min(query.size(), parameter.size() + 1));
-    const auto equals = parameter.find('=');
-    if (equals == string_view::npos || parameter.substr(0, equals) != name) continue;
-    return std::ranges::find(words, parameter.substr(equals + 1)) != words.end();
-  }
-  return false;
+  return parse_bool(query_value(query, name).value_or("")).value_or(false);
+}
+
+Result<VsockTarget> read_vsock(string_view query) {
+  VsockTarget target;
+  const string_view port = query_value(query, "port").value_or("");
+  const auto [end, code] = std::from_chars(port.data(), port.data() + port.size(), target.port);
+  if (port.empty() || code != std::errc() || end != port.data() + port.size())
+    return fail(Status::bad_request("the parameter port must be a number of 32 bits without a sign"));
+  const string_view tls = query_value(query, "tls").value_or("");
+  const auto wants_tls = tls.empty() ? std::optional(false) : parse_bool(tls);
+  if (!wants_tls) return fail(Status::bad_request("the parameter tls must be true or false"));
+  target.tls = *wants_tls;
+  return target;
 }
 
 }  // namespace vg::handler

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/status.h"
+
 namespace vg::handler {
 
 struct Target {
@@ -25,6 +27,13 @@ struct ForwardTarget {
   std::string_view protocol = "tcp";
 };
 std::optional<ForwardTarget> read_forward(std::string_view what);
+
+// Of "vsock?port=PORT&tls=BOOL" (spec subresources 3.6). 400 for one that is neither.
+struct VsockTarget {
+  std::uint32_t port = 0;
+  bool tls = false;
+};
+Result<VsockTarget> read_vsock(std::string_view query);
 
 // As Go's ParseBool, where anything else counts as no.
 bool is_true_value(std::string_view query, std::string_view name);

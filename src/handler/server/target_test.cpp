@@ -1,5 +1,6 @@
 #include "handler/server/target.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "handler/server/live_domain.h"
@@ -43,6 +44,16 @@ TEST(Target, ReadsFlags) {
   EXPECT_FALSE(is_true_value("", "preserveSession"));
 }
 
+TEST(Target, ReadsVsockPorts) {
+  EXPECT_EQ(read_vsock("port=4294967295&tls=true")->port, 4294967295U);
+  EXPECT_TRUE(read_vsock("tls=T&port=1")->tls);
+  EXPECT_FALSE(read_vsock("port=22")->tls);
+  EXPECT_FALSE(read_vsock("port=22&tls=0")->tls);
+  for (const std::string_view query : {"", "port=", "port=-1", "port=+1", "port=0x1", "port=4294967296", "port=1 ",
+                                       "port=%31", "tls=true", "port=1&tls=yes", "port=1&tls=%74"})
+    EXPECT_FALSE(read_vsock(query)) << query;
+}
+
 constexpr std::string_view xml = R"(<domain type='qemu' id='1'>
   <devices>
     <interface type='bridge'><alias name='ua-other'/></interface>
@@ -55,6 +66,12 @@ constexpr std::string_view xml = R"(<domain type='qemu' id='1'>
     </serial>
     <channel type='unix'><source mode='bind' path='/elsewhere/virt-usbredir-0'/></channel>
     <channel type='unix'><source mode='bind' path='/run/n/../x/virt-usbredir-1'/></channel>
+    <disk type='file' device='disk'><source file='/state/guests/u/vhostmd0' index='1'/></disk>
+    <disk type='file' device='disk'><source file='/other/vhostmd1' index='1'/></disk>
+    <vsock model='virtio-non-transitional'>
+      <cid auto='no' address='4294967294'/>
+      <address type='pci' domain='0x0000' bus='0x07' slot='0x00' function='0x0'/>
+    </vsock>
     <graphics type='vnc' socket='/run/n/guests/u/virt-vnc'/>
   </devices>
 </domain>)";
@@ -65,6 +82,21 @@ TEST(LiveDomain, FindsSocketsOfTheNodeAlone) {
   EXPECT_EQ(find_socket(xml, "/run/n", "virt-usbredir-0"), std::nullopt);
   EXPECT_EQ(find_socket(xml, "/run/n", "virt-usbredir-1"), std::nullopt);
   EXPECT_EQ(find_socket(xml, "/run/m", "virt-vnc"), std::nullopt);
+}
+
+TEST(LiveDomain, FindsImagesOfTheNodeAlone) {
+  EXPECT_EQ(find_image(xml, "/state/guests", "vhostmd0"), "/state/guests/u/vhostmd0");
+  EXPECT_EQ(find_image(xml, "/state/guests", "vhostmd1"), std::nullopt);
+  EXPECT_EQ(find_image(xml, "/run/n", "virt-serial0"), std::nullopt);
+}
+
+TEST(LiveDomain, FindsTheVsockOfTheGuestAndNotOfTheHost) {
+  EXPECT_EQ(vsock_cid(xml), 4294967294U);
+  EXPECT_EQ(vsock_cid("<domain/>"), std::nullopt);
+  EXPECT_EQ(vsock_cid("<vsock><cid auto='yes'/></vsock><x address='7'/>"), std::nullopt);
+  // The host itself, and every guest.
+  for (const std::string_view reserved : {"0", "1", "2", "4294967295", "-1", "x", ""})
+    EXPECT_EQ(vsock_cid(fmt::format("<vsock><cid auto='no' address='{}'/></vsock>", reserved)), std::nullopt);
 }
 
 TEST(LiveDomain, FindsTheNicOfTheUserModeNetwork) {

@@ -134,6 +134,7 @@ void GuestLoop::heard(const Event& event) {
     guest.disk_failures.push_back({.volume = std::move(volume), .no_space = event.reason == "enospc"});
   }
   if (event.kind == Event::Kind::panicked && guest.panics.empty()) guest.panics.push_back(event.detail);
+  if (event.kind == Event::Kind::watchdog) guest.watchdog = event.detail;
   wake(*key);
 }
 
@@ -329,6 +330,10 @@ Task<Result<Outcome>> GuestLoop::follow(const Decision& decision, const Key& key
 void GuestLoop::tell(const json::Object& vmi, Guest& guest, const Outcome& outcome) {
   for (const std::string& panic : std::exchange(guest.panics, {}))  // STP-23
     events_.tell(vmi, {.type = EventType::warning, .reason = "GuestPanicked", .message = panic});
+  if (const auto action = std::exchange(guest.watchdog, std::nullopt))
+    events_.tell(vmi, {.type = EventType::warning,
+                       .reason = "WatchdogFired",
+                       .message = fmt::format("The watchdog of the guest fired; its action is {}.", *action)});
   for (const controllers::Event& event : outcome.events) events_.tell(vmi, event);
 }
 

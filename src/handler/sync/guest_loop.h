@@ -49,6 +49,7 @@ class GuestLoop {
     std::set<std::string> older;  // resource versions that `written` replaced and the copy may still have
     std::vector<guests::DiskFailure> disk_failures;
     std::vector<std::string> panics;
+    std::optional<std::string> watchdog;  // it fired: what its action was
     Volumes volumes;
     KeptCredentials credentials;
     std::shared_ptr<guests::Move> move = std::make_shared<guests::Move>();

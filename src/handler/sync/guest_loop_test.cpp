@@ -192,6 +192,25 @@ TEST_F(GuestLoopTest, ACrashFailsIt) {  // STP-23, STP-24
   EXPECT_THAT(api.events, ElementsAre("GuestPanicked", "Deleted", "Stopped"));
 }
 
+TEST_F(GuestLoopTest, AWatchdogThatFiresIsToldAndEndsNothingByItself) {
+  run_guest();
+  hypervisor.emit({.kind = hypervisor::Event::Kind::watchdog, .name = "default_vm1", .detail = "reset"});
+  settle();
+  EXPECT_EQ(api.phase(key), "Running");
+  EXPECT_THAT(api.events, ElementsAre("WatchdogFired"));
+  settle(seconds(600));
+  EXPECT_THAT(api.events, ElementsAre("WatchdogFired"));  // once
+}
+
+TEST_F(GuestLoopTest, AWatchdogThatEndsQemuFailsIt) {  // VMI-F20
+  run_guest();
+  hypervisor.emit({.kind = hypervisor::Event::Kind::watchdog, .name = "default_vm1", .detail = "poweroff"});
+  hypervisor.set_state("default_vm1", State::shutoff, "Crashed");
+  settle();
+  EXPECT_EQ(api.phase(key), "Failed");
+  EXPECT_THAT(api.events, ElementsAre("WatchdogFired", "Deleted", "Stopped"));
+}
+
 TEST_F(GuestLoopTest, AVanishedDomainFailsIt) {  // VMI-F04
   run_guest();
   hypervisor.remove("default_vm1");

@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "guests/facts.h"
+#include "handler/sync/downward_metrics.h"
 #include "handler/sync/guest_loop.h"
 #include "handler/sync/kube_node_api.h"
 #include "handler/sync/launch_files.h"
@@ -113,9 +114,15 @@ class Sync::Body {
                  .address = parts_.place.handler_address,
                  .sharers = parts_.place.nodes,
                  .why_no_groups = parts_.groups.why_not,
-                 .written = [this](const hypervisor::HostFacts& facts, controllers::NodeInfo info) {
-                   node_written(facts, std::move(info));
-                 }}) {}
+                 .written = [this](const hypervisor::HostFacts& facts,
+                                   controllers::NodeInfo info) { node_written(facts, std::move(info)); }}),
+        metrics_({.core = parts_.core,
+                  .hypervisor = parts_.hypervisor,
+                  .clock = parts_.clock,
+                  .node = parts_.place.name,
+                  .guests = parts_.place.state + "/guests",
+                  .sockets = parts_.place.sockets,
+                  .host = this_host_metrics}) {}
 
   Core& core() { return parts_.core; }
   hypervisor::Hypervisor& hypervisor() { return parts_.hypervisor; }
@@ -126,6 +133,7 @@ class Sync::Body {
     loop_.on_connection([this] { keeper_.beat(); });
   }
   void stop() {
+    metrics_.stop();
     keeper_.stop();
     loop_.stop();
   }
@@ -135,6 +143,7 @@ class Sync::Body {
   // before it is known what the host can do.
   void node_written(const hypervisor::HostFacts& facts, controllers::NodeInfo info) {
     loop_.set_host(facts.kvm, std::move(info));
+    metrics_.set_hypervisor(facts.hypervisor_version);
     if (started_) return;
     started_ = true;
     if (!facts.kvm)
@@ -145,6 +154,7 @@ class Sync::Body {
           "cgroup of their own",
           {{"reason", parts_.groups.why_not}});
     loop_.start();
+    metrics_.start();
   }
 
   SyncParts parts_;
@@ -153,6 +163,7 @@ class Sync::Body {
   Records records_;
   GuestLoop loop_;
   NodeKeeper keeper_;
+  DownwardMetrics metrics_;
   bool started_ = false;
 };
 
