@@ -28,6 +28,7 @@ put 4 0x400
 printf '\\002' | dd of=$w/config bs=1 seek=104 conv=notrunc 2>/dev/null
 """
 KUBEVIRT = "/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt"
+BACKUPS = "/apis/backup.kubevirt.io/v1alpha1/namespaces/default/virtualmachinebackups"
 MERGE = {"Content-Type": "application/merge-patch+json"}
 METRICS_BYTES = 256 * 1024
 # One request through the port, as vm-dump-metrics has it: a line, an empty line; an answer that ends with an empty line.
@@ -55,9 +56,15 @@ class Hardware(Devices):
     def setUpClass(cls):
         super().setUpClass()
         one = cls()
-        one.good("PATCH", KUBEVIRT, {"spec": {"configuration": {"developerConfiguration": {"featureGates": ["DownwardMetrics", "VSOCK"]}}}}, headers=MERGE)
-        one.good("POST", VMS, one.machine("main", ("metrics", VIRTIO, {"downwardMetrics": {}}), patch=lambda spec: spec["domain"]["devices"].update(
-            watchdog={"name": "dog", "i6300esb": {"action": "reset"}}, clientPassthrough={}, downwardMetrics={})))
+        one.good("PATCH", KUBEVIRT, {"spec": {"configuration": {
+            "developerConfiguration": {"featureGates": ["DownwardMetrics", "VSOCK", "IncrementalBackup"]},
+            "changedBlockTrackingLabelSelectors": {"virtualMachineLabelSelector": {"matchLabels": {"tracked": "yes"}}}}}}, headers=MERGE)
+        one.claim("data")
+        main = one.machine("main", ("metrics", VIRTIO, {"downwardMetrics": {}}), ("data", VIRTIO, {"persistentVolumeClaim": {"claimName": "data"}}),
+                           patch=lambda spec: spec["domain"]["devices"].update(
+                               watchdog={"name": "dog", "i6300esb": {"action": "reset"}}, clientPassthrough={}, downwardMetrics={}))
+        main["metadata"]["labels"] = {"tracked": "yes"}
+        one.good("POST", VMS, main)
         for action in ("poweroff", "shutdown"):
             one.vmi(action, watchdog={"name": "dog", "i6300esb": {"action": action}})
 
@@ -218,6 +225,21 @@ class Hardware(Devices):
     def unscheduled(self, name):
         conditions = (self.get(f"{VMIS}/{name}") or {}).get("status", {}).get("conditions", [])
         return next((one["message"] for one in conditions if one["type"] == "PodScheduled" and one["status"] == "False"), None)
+
+    # --- backups
+
+    def test_a_backup_says_why_it_waits(self):
+        """Changed blocks are not tracked by this libvirt: the guest runs without, and a backup tells what to do."""
+        self.until_phase("main", "Running")
+        self.assertEqual(self.get(f"{VMIS}/main")["status"]["changedBlockTracking"]["state"], "Initializing")
+        self.good("POST", BACKUPS, {"apiVersion": "backup.kubevirt.io/v1alpha1", "kind": "VirtualMachineBackup", "metadata": {"name": "one"}, "spec": {
+            "mode": "Push", "pvcName": "target", "source": {"apiGroup": "kubevirt.io", "kind": "VirtualMachine", "name": "main"}}})
+        said = self.until("it says so", lambda: self.get(f"{BACKUPS}/one").get("status", {}).get("conditions"))[0]
+        self.assertEqual((said["type"], said["status"], said["reason"]), ("Progressing", "True", "Initializing"))
+        self.assertIn("not tracked (state: Initializing)", said["message"])
+        self.assertIn("VirtualMachineSnapshot", said["message"])
+        self.good("DELETE", f"{BACKUPS}/one")
+        self.until("it can be deleted", lambda: not self.get(f"{BACKUPS}/one"))
 
     # --- shared folders
 

@@ -1,5 +1,6 @@
 #include "controllers/all.h"
 
+#include "controllers/backup/backup.h"
 #include "controllers/clone/clone.h"
 #include "controllers/evacuation/evacuation.h"
 #include "controllers/exports/export.h"
@@ -44,7 +45,8 @@ std::span<const Controller> all() {
                                            snapshot_content_controller(),
                                            restore_controller(),
                                            vm_clone_controller(),
-                                           export_controller()};
+                                           export_controller(),
+                                           backup_controller()};
   return controllers;
 }
 

@@ -39,6 +39,8 @@ void put_node(const Wanted& wanted, domain::DomainContext& context) {
   // What a guest prints would fill the disk: nothing bounds that file without libvirt's log daemon.
   context.serial_log = false;
   for (const auto& [volume, format] : wanted.disk_formats) context.disk_info.insert_or_assign(volume, format);
+  // Disks that track their changed blocks have a data store, which libvirt knows since 10.10: the guest runs without.
+  context.cbt.clear();
   context.probes = wanted.host.more_probes;
   wanted.put_paths(context);
 }

@@ -13,6 +13,7 @@
 namespace vg::guests {
 namespace {
 
+using ::testing::AllOf;
 using testing::Given;
 using ::testing::HasSubstr;
 using testing::Made;
@@ -122,6 +123,21 @@ TEST(Build, AnEmulatedGuestHasNothingOfHyperV) {
     EXPECT_THAT(document, HasSubstr("hpet"));
     EXPECT_EQ(document.contains(R"(mode="maximum")"), !kvm) << document;
   }
+}
+
+// Before libvirt 10.10 a disk has no data store, in which blocks would be tracked: the guest runs all the same.
+TEST(Build, ADiskWhoseBlocksShouldBeTrackedIsAnOrdinaryOne) {
+  const json::Document vmi = Made::read(
+      R"({"metadata":{"name":"vm1","namespace":"default","uid":"u-1"},"spec":{"architecture":"amd64","domain":{
+      "memory":{"guest":"1Gi"},"machine":{"type":"q35"},"devices":{"disks":[{"name":"d","disk":{"bus":"virtio"}}]}},
+      "volumes":[{"name":"d","persistentVolumeClaim":{"claimName":"c"}}]},
+      "status":{"changedBlockTracking":{"state":"Initializing"}}})");
+  const controllers::TestWorld world;
+  const Host host;
+  const auto made =
+      build({.vmi = vmi.root(), .config = world.config(), .host = host, .put_paths = [](auto&) {}, .disk_formats = {}});
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_THAT(domain::to_xml(made->document), AllOf(HasSubstr("disk.img"), Not(HasSubstr("dataStore"))));
 }
 
 TEST(Growth, NeedsASlotAndANumaNode) {  // DOM-MEM-03
