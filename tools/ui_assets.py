@@ -91,6 +91,8 @@ def main():
         file.writelines(text for text, _ in rows)
         file.write("};\n\n}  // namespace\n\nstd::span<const Asset> assets() { return packed_files; }\n\n}  // namespace vg::ui\n")
     print(f"{len(rows)} files of the page, {sum(size for _, size in rows)} bytes packed")
+    if "vendor/manifest.json" not in found:
+        print("the page has no screen and no console: xterm.js and noVNC are missing (tools/ui_vendor.py brings them)", file=sys.stderr)
 
 
 if __name__ == "__main__":

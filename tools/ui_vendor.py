@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""Brings the page's two libraries, xterm.js and noVNC, from npm into a folder that the build packs as /ui/vendor.
+"""Brings the page's two libraries, xterm.js and noVNC, from npm's registry into a folder that the build packs as /ui/vendor.
 
   tools/ui_vendor.py [--tests] [--offline] FOLDER        FOLDER: usually build/ui-vendor
 
 ui/vendor.lock.json names each package by exact version with the SHA-512 of its archive; an archive that differs is refused. Only the
 files that the page loads are taken, and every licence. --tests brings what the browser tests need (not for the page) instead. A folder that holds
-what the lock file says is left as it is. Without npm or network nothing is written and the exit code is 3: the page then works without
-screen and console.
+what the lock file says is left as it is. The archives are fetched by HTTPS (NPM_CONFIG_REGISTRY names another registry than npm's, and the usual
+variables a proxy); where that fails npm is asked, if there is one, which knows the credentials of closed registries. Without both nothing is
+written and the exit code is 3: the page then works without screen and console.
 """
 import argparse
 import base64
 import hashlib
+import http.client
 import io
 import json
 import os
@@ -21,11 +23,15 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LOCK = os.path.join(ROOT, "ui/vendor.lock.json")
 UNAVAILABLE = 3
+REGISTRY = ""
+FETCH_SECONDS_MAX = 60
 NPM_SECONDS_MAX = 180
+ARCHIVE_BYTES_MAX = 32 << 20
 UNPACKED_BYTES_MAX = 64 << 20  # playwright-core, the largest, has 12 MiB
 
 
@@ -33,8 +39,30 @@ class Refused(Exception):
     pass
 
 
+def registry():
+    return (os.environ.get("NPM_CONFIG_REGISTRY") or os.environ.get("npm_config_registry") or REGISTRY).rstrip("/")
+
+
+def fetch(name, version):
+    """The bytes of the package's archive. They are worth what their hash says, whoever sent them."""
+    with urllib.request.urlopen(f"{registry()}/{name}/-/{name.rpartition('/')[2]}-{version}.tgz", timeout=FETCH_SECONDS_MAX) as answer:
+        data = answer.read(ARCHIVE_BYTES_MAX + 1)
+    if len(data) > ARCHIVE_BYTES_MAX:
+        raise Refused(f"{name}@{version}: the archive has more than {ARCHIVE_BYTES_MAX} bytes")
+    return data
+
+
 def download(name, version, folder):
-    """The bytes of the package's archive, by npm: it knows registries, proxies and credentials."""
+    try:
+        return fetch(name, version)
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        if not shutil.which("npm"):
+            raise ConnectionError(f"{name}@{version} from {registry()}: {error}") from error
+    return pack(name, version, folder)
+
+
+def pack(name, version, folder):
+    """The same by npm."""
     try:
         done = subprocess.run(["npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", folder, f"{name}@{version}"],
                               capture_output=True, text=True, timeout=NPM_SECONDS_MAX)
@@ -126,7 +154,9 @@ def main():
         print(f"ui_vendor: {refused}", file=sys.stderr)
         return 1
     except ConnectionError as error:
-        print(f"ui_vendor: {error}; the page is built without screen and console", file=sys.stderr)
+        if not options.tests:
+            error = f"{error}\nui_vendor: the page will have no screen and no console; with a network, call it again and build again"
+        print(f"ui_vendor: {error}", file=sys.stderr)
         return UNAVAILABLE
     return 0
 
