@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { comparison, compileFilter, counts, merged, parseSelector, selectorMatches } from '../../ui/lib/filter.js';
+import { comparison, compileFilter, OrderedRows, parseSelector, selectorMatches, Tally } from '../../ui/lib/filter.js';
 
 const row = (name, more = {}) => ({ key: `default/${name}`, name, namespace: 'default', status: 'Running', node: 'node01', labels: {}, vcpus: 1, memory: '1Gi', created: '2026-01-01T00:00:00Z', ...more });
 const none = { search: '', selector: '', namespace: '', status: '', node: '' };
@@ -33,7 +33,7 @@ test('merging changes is the same as sorting everything', () => {
   let seed = 7;
   const random = max => (seed = (seed * 1103515245 + 12345) % 2147483648) % max;
   const all = new Map(Array.from({ length: 200 }, (_, at) => [`default/vm-${at}`, row(`vm-${at}`, { status: statuses[random(3)] })]));
-  let rows = [...all.values()].sort(order);
+  const ordered = new OrderedRows([...all.values()], order);
   for (let turn = 0; turn < 50; turn += 1) {
     const changed = new Set();
     for (let one = 0; one < 10; one += 1) {
@@ -41,9 +41,30 @@ test('merging changes is the same as sorting everything', () => {
       changed.add(key);
       if (random(4) === 0) all.delete(key); else all.set(key, row(key.slice(8), { status: statuses[random(3)] }));
     }
-    rows = merged(rows, changed, [...changed].map(key => all.get(key)).filter(Boolean), order);
-    assert.deepEqual(rows.map(one => one.key), [...all.values()].sort(order).map(one => one.key));
+    ordered.apply([...changed].map(key => [key, all.get(key)]));
+    assert.deepEqual(ordered.rows, [...all.values()].sort(order));
   }
 });
 
-test('counts are by frequency', () => assert.deepEqual(counts([row('a'), row('b', { status: 'Stopped' }), row('c')], 'status'), [['Running', 2], ['Stopped', 1]]));
+test('a change that moves nothing leaves the list and replaces the row', () => {
+  const ordered = new OrderedRows([row('c'), row('a'), row('b')], comparison('name', false)), { rows } = ordered, labelled = row('b', { labels: { turn: '1' } });
+  ordered.apply([['default/b', labelled], ['default/none', undefined]]);
+  assert.equal(ordered.rows, rows);
+  assert.equal(rows[1], labelled);
+  ordered.apply([['default/a', undefined], ['default/d', row('d')]]);
+  assert.deepEqual(ordered.rows.map(one => one.name), ['b', 'c', 'd']);
+});
+
+test('counts follow changes, by frequency', () => {
+  const tally = new Tally(['status', 'node']), a = row('a'), b = row('b', { status: 'Stopped', node: '' });
+  for (const one of [a, b, row('c')]) tally.change(undefined, one);
+  assert.deepEqual([tally.of('status'), tally.of('node')], [[['Running', 2], ['Stopped', 1]], [['node01', 2]]]);
+  const { version } = tally;
+  tally.change(a, row('a', { labels: { turn: '1' } }));
+  assert.equal(tally.version, version, 'what is not counted changes no number');
+  tally.change(b, { ...b, status: 'Running', node: 'node02' });
+  tally.change(a, undefined);
+  assert.deepEqual([tally.of('status'), tally.of('node')], [[['Running', 2]], [['node01', 1], ['node02', 1]]]);
+  tally.clear();
+  assert.deepEqual(tally.of('status'), []);
+});

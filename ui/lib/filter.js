@@ -79,29 +79,78 @@ export function comparison(column, descending) {
   return (a, b) => sign * by(a, b) || name(a, b) || namespace(a, b);
 }
 
-/** [[value, count]] of a column, the most frequent first. */
-export function counts(rows, key) {
-  const found = new Map();
-  for (const row of rows) {
-    const value = row[key] ?? '';
-    if (value) found.set(value, (found.get(value) ?? 0) + 1);
+/** How many rows have which value in some columns, kept up with each change: nobody counts ten thousand rows for one that changed. */
+export class Tally {
+  #found;
+  /** Rises with every change of a number. */
+  version = 0;
+
+  constructor(columns) {
+    this.#found = new Map(columns.map(column => [column, new Map()]));
   }
-  return [...found].sort((a, b) => b[1] - a[1] || collator.compare(a[0], b[0]));
+
+  /** A row as it was and as it is; undefined: it came, or it went. */
+  change(before, after) {
+    for (const [column, found] of this.#found) {
+      const was = before?.[column] ?? '', is = after?.[column] ?? '';
+      if (was === is) continue;
+      this.version += 1;
+      if (was) { const left = found.get(was) - 1; if (left > 0) found.set(was, left); else found.delete(was); }
+      if (is) found.set(is, (found.get(is) ?? 0) + 1);
+    }
+  }
+
+  clear() { this.version += 1; for (const found of this.#found.values()) found.clear(); }
+
+  /** [[value, count]] of a column, the most frequent first. */
+  of(column) { return [...this.#found.get(column)].sort((a, b) => b[1] - a[1] || collator.compare(a[0], b[0])); }
+}
+
+/** The first place from `from` on whose row does not come before this one. */
+function place(rows, row, order, from = 0) {
+  let low = from, high = rows.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (order(rows[middle], row) < 0) low = middle + 1; else high = middle;
+  }
+  return low;
 }
 
 /** Sorted rows after some keys changed (`fresh`: what they are now, if they are still shown): the others keep their places, and are not compared. */
-export function merged(rows, changed, fresh, order) {
+function merged(rows, changed, fresh, order) {
   const kept = rows.filter(row => !changed.has(row.key)), result = [];
   let from = 0;
   for (const row of fresh.sort(order)) {
-    let low = from, high = kept.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (order(kept[middle], row) < 0) low = middle + 1; else high = middle;
-    }
+    const low = place(kept, row, order, from);
     for (; from < low; from += 1) result.push(kept[from]);
     result.push(row);
   }
   for (; from < kept.length; from += 1) result.push(kept[from]);
   return result;
+}
+
+/** Rows in an order that has no ties. A change that leaves a row where it is, as most do, costs a search for its place and nothing for all the others. */
+export class OrderedRows {
+  #byKey = new Map();
+
+  constructor(rows, order) {
+    this.rows = rows.sort(order);
+    this.order = order;
+    for (const row of rows) this.#byKey.set(row.key, row);
+  }
+
+  /** changes: [[key, row as it is now, or undefined]]. `rows` is another list afterwards when rows came, went or moved, and else the same with other rows in it. */
+  apply(changes) {
+    const moved = new Set(), fresh = [];
+    for (const [key, row] of changes) {
+      const before = this.#byKey.get(key);
+      if (row) this.#byKey.set(key, row); else this.#byKey.delete(key);
+      if (!before && !row) continue;
+      if (before && row && this.order(before, row) === 0) { this.rows[place(this.rows, before, this.order)] = row; continue; }
+      moved.add(key);
+      if (row) fresh.push(row);
+    }
+    if (moved.size > 0) this.rows = merged(this.rows, moved, fresh, this.order);
+    return this.rows;
+  }
 }

@@ -58,9 +58,12 @@ export function quantity(text) {
   return scale === undefined ? NaN : Number(match[1] + (match[2] ?? '')) * scale;
 }
 
-export function plural(count, one, many = `${one}s`) {
-  return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
-}
+const whole = new Intl.NumberFormat('en');  // made once: toLocaleString would make one each time
+
+/** 12345 -> "12,345" */
+export const number = count => whole.format(count);
+
+export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
 
 /** Local time of a day, with the date when it is another day. */
 export function clock(time, nowMs) {

@@ -42,10 +42,10 @@ export function append(element, children) {
 
 export const fill = (element, ...children) => { element.replaceChildren(); return append(element, children); };
 
-/** Sets the text only when it differs: an unchanged cell costs no layout. */
+/** Sets the text only when it differs: an unchanged cell costs no layout. A text that is there already is changed and not made anew. */
 export function text(element, value) {
-  const wanted = String(value ?? '');
-  if (element.textContent !== wanted) element.textContent = wanted;
+  const wanted = String(value ?? ''), { firstChild } = element;
+  if (firstChild?.nodeType === Node.TEXT_NODE && !firstChild.nextSibling) { if (firstChild.data !== wanted) firstChild.data = wanted; } else if (element.textContent !== wanted) element.textContent = wanted;
   return element;
 }
 

@@ -2,7 +2,7 @@
 // The keyboard: arrows, Page Up/Down, Home and End move the active row, Space selects it, Enter opens it.
 import { attribute, freshId, h } from './dom.js';
 
-const OVERSCAN = 6;
+const OVERSCAN = 6, SORT_MS = 150;
 
 /**
  * columns: [{id, title, sortable, make() -> element, update(element, row)}]. options: {label, rowHeight, keyOf(row), open(row), selectable, onSelect(keys), onSort(column)}.
@@ -10,8 +10,8 @@ const OVERSCAN = 6;
 export class Table {
   rows = [];
   selected = new Set();
-  #slots = [];  // {element, cells, row} in the order of the document
-  #first = 0;
+  #slots = [];  // {element, cells, row, index}: the row with number n is in slot n % length
+  #sorting = 0;
   #active = -1;
   #frame = 0;
   #anchor = -1;
@@ -29,7 +29,7 @@ export class Table {
     this.resize.observe(this.element);
   }
 
-  end() { this.resize.disconnect(); cancelAnimationFrame(this.#frame); }
+  end() { this.resize.disconnect(); cancelAnimationFrame(this.#frame); clearTimeout(this.#sorting); }
 
   setRows(rows) {
     const active = this.rows[this.#active];
@@ -62,32 +62,32 @@ export class Table {
     const visible = Math.ceil(this.element.clientHeight / height) + 2 * OVERSCAN;
     const count = Math.min(this.rows.length, visible);
     const first = Math.max(0, Math.min(Math.floor(this.element.scrollTop / height) - OVERSCAN, this.rows.length - count));
-    this.#arrange(first, count);
-    this.window.style.transform = `translateY(${first * height}px)`;
-    this.#slots.forEach((slot, at) => this.#update(slot, first + at));
+    this.#fit(count);
+    for (let index = first; index < first + count; index += 1) this.#update(this.#slots[index % count], index);
     attribute(this.element, 'aria-activedescendant', this.#active >= first && this.#active < first + count ? `${this.id}-${this.#active}` : null);
     this.options.onPaint?.(this.rows.slice(first, first + count));
   }
 
-  // Rows that leave at one end come back at the other: the order of the document is the order on the screen.
-  #arrange(first, count) {
+  #fit(count) {
     while (this.#slots.length < count) { const slot = this.#slot(); this.#slots.push(slot); this.window.append(slot.element); }
     while (this.#slots.length > count) this.#slots.pop().element.remove();
-    const shift = first - this.#first;
-    if (shift > 0 && shift < count) {
-      const moved = this.#slots.splice(0, shift);
-      this.#slots.push(...moved);
-      this.window.append(...moved.map(slot => slot.element));
-    } else if (shift < 0 && -shift < count) {
-      const moved = this.#slots.splice(count + shift);
-      this.#slots.unshift(...moved);
-      this.window.prepend(...moved.map(slot => slot.element));
-    }
-    this.#first = first;
+  }
+
+  // Rows that leave at one end come back at the other; those between are not touched, so that nothing of them is laid out or painted again.
+  // The document, which screen readers go by, has the order of the screen once the scrolling rests.
+  #sortLater() {
+    clearTimeout(this.#sorting);
+    this.#sorting = setTimeout(() => {
+      let last = null;
+      for (const { element } of [...this.#slots].sort((a, b) => a.index - b.index)) {
+        if (element.previousSibling !== last) { if (last) last.after(element); else this.window.prepend(element); }
+        last = element;
+      }
+    }, SORT_MS);
   }
 
   #slot() {
-    const slot = { row: null, cells: [], check: null, index: -1 };
+    const slot = { row: null, cells: [], check: null, index: -1, top: -1 };
     const cell = child => h('div', { role: 'gridcell' }, child);
     slot.element = h('div', { class: 'row', role: 'row', onclick: event => this.#click(event, slot), ondblclick: () => slot.row && this.options.open?.(slot.row) });
     if (this.options.selectable) {
@@ -107,11 +107,12 @@ export class Table {
   #update(slot, index) {
     const row = this.rows[index], { element } = slot;
     if (!row) return;
+    if (slot.top !== index * this.rowHeight) { slot.top = index * this.rowHeight; element.style.top = `${slot.top}px`; }
     if (slot.index !== index) {
       slot.index = index;
       element.id = `${this.id}-${index}`;
       element.setAttribute('aria-rowindex', String(index + 2));
-      element.classList.toggle('odd', index % 2 === 1);
+      this.#sortLater();
     }
     const selected = this.selected.has(this.options.keyOf(row)), active = index === this.#active;
     if (element.classList.contains('active') !== active) element.classList.toggle('active', active);

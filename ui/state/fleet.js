@@ -1,5 +1,6 @@
 // The VMs of the page: every VM joined with its VMI, for the whole server or for the one namespace that the user may see.
 import { resourcePath } from '../client/client.js';
+import { Tally } from '../lib/filter.js';
 import { joined, keyOf, vmiRow, vmRow } from '../lib/rows.js';
 import { Collection } from './collection.js';
 
@@ -21,7 +22,7 @@ export function setScope(namespace) {
 
 export function startFleet() {
   started = true;
-  rows.clear();
+  forget();
   vms.start(resourcePath('virtualmachines', scope()));
   vmis.start(resourcePath('virtualmachineinstances', scope()));
 }
@@ -30,20 +31,23 @@ export function stopFleet() {
   started = false;
   vms.stop();
   vmis.stop();
-  rows.clear();
+  forget();
 }
 
 /** key -> joined row */
 export const rows = new Map();
+/** How many have which status, and so on. */
+export const tally = new Tally(['status', 'namespace', 'node']);
+const forget = () => { rows.clear(); tally.clear(); };
 const listeners = new Set();
 let pending = new Set(), scheduled = false;
 
 function rejoin(keys) {
   for (const one of keys) {
     if (!one) continue;
-    const vm = vms.rows.get(one), vmi = vmis.rows.get(one);
-    if (vm || (vmi && !vmi.owned)) rows.set(one, joined(one, vm, vmi));
-    else rows.delete(one);
+    const vm = vms.rows.get(one), vmi = vmis.rows.get(one), after = vm || (vmi && !vmi.owned) ? joined(one, vm, vmi) : undefined;
+    tally.change(rows.get(one), after);
+    if (after) rows.set(one, after); else rows.delete(one);
   }
   for (const one of keys) pending.add(one);
   if (scheduled) return;

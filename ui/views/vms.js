@@ -1,13 +1,13 @@
 // The list of VMs: search, filters, selection, actions.
-import { comparison, compileFilter, counts, merged } from '../lib/filter.js';
-import { age, plural } from '../lib/format.js';
+import { comparison, compileFilter, OrderedRows } from '../lib/filter.js';
+import { age, number, plural } from '../lib/format.js';
 import { routeTo, vmLink } from '../lib/route.js';
 import { ActionBar } from '../parts/action_bar.js';
 import { attribute, fill, h, labelled, text } from '../parts/dom.js';
 import { icon } from '../parts/icons.js';
 import { empty, notice, statusMark, updateStatus } from '../parts/status.js';
 import { Table } from '../parts/table.js';
-import { fleetState, onFleet, rows as fleet, scope, setScope } from '../state/fleet.js';
+import { fleetState, onFleet, rows as fleet, scope, setScope, tally } from '../state/fleet.js';
 import { keep, setting } from '../state/settings.js';
 import { pictureOf, want } from './thumbnails.js';
 
@@ -33,7 +33,7 @@ function columns(state) {
 
 export function vmsView(route) {
   const state = { search: '', selector: '', namespace: '', status: '', node: '', ...route.query, pictures: setting('pictures', false), sort: 'name', descending: false };
-  let matches = () => true, tick = 0, dirty = true;
+  let matches = () => true, ordered = null, tick = 0, dirty = true;
   const actionBar = new ActionBar('Actions for the selected VMs');
   const summary = h('p', { class: 'summary', role: 'status', 'aria-live': 'polite' }), problem = h('div', {}), chips = h('div', { class: 'chips', role: 'group', 'aria-label': 'Filter by status' });
   const table = new Table(columns(state), { label: 'Virtual machines', class: 'vms', rowHeight: state.pictures ? ROW_WITH_PICTURE : ROW, keyOf, selectable: true, ticks: () => tick,
@@ -66,34 +66,36 @@ export function vmsView(route) {
 
   function describe() {
     const chosen = table.selected.size;
-    text(summary, `${table.rows.length === fleet.size ? plural(fleet.size, 'VM') : `${table.rows.length.toLocaleString('en')} of ${plural(fleet.size, 'VM')}`}${chosen ? `, ${chosen.toLocaleString('en')} selected` : ''}`);
+    text(summary, `${table.rows.length === fleet.size ? plural(fleet.size, 'VM') : `${number(table.rows.length)} of ${plural(fleet.size, 'VM')}`}${chosen ? `, ${number(chosen)} selected` : ''}`);
   }
 
-  // What can be chosen follows what there is, but not at every change: counting ten thousand rows sixty times a second helps nobody.
-  let countedAt = 0, later = 0;
+  // What can be chosen follows what there is, but not at every change: numbers that run help nobody.
+  let countedAt = 0, later = 0, counted = '';
   function count() {
+    const now = `${tally.version} ${state.namespace} ${state.node} ${state.status}`;
+    if (counted === now) return;
     const wait = 500 - (performance.now() - countedAt);
     if (wait > 0) { later ||= setTimeout(() => { later = 0; count(); }, wait); return; }
     countedAt = performance.now();
-    const all = [...fleet.values()];
+    counted = now;
     for (const [key, element] of Object.entries(selectors)) {
-      const found = counts(all, key), options = [['', `All ${key}s`], ...found.map(([value, number]) => [value, `${value} (${number})`])];
+      const found = tally.of(key), options = [['', `All ${key}s`], ...found.map(([value, times]) => [value, `${value} (${times})`])];
       if (state[key] && !found.some(([value]) => value === state[key])) options.push([state[key], `${state[key]} (0)`]);
       const wanted = JSON.stringify([options, state[key]]);
       if (element.dataset.shown === wanted) continue;
-      if (document.activeElement === element) continue;
+      if (document.activeElement === element) { counted = ''; continue; }  // not under somebody's hands; later
       element.dataset.shown = wanted;
       fill(element, options.map(([value, title]) => h('option', { value, selected: value === state[key] }, title)));
     }
-    showChips(counts(all, 'status'));
+    showChips(tally.of('status'));
   }
 
   function showChips(found) {
     const wanted = JSON.stringify([found.map(([value]) => value), state.status]);
-    if (chips.dataset.shown === wanted) { found.forEach(([, number], at) => text(chips.children[at].lastChild, number.toLocaleString('en'))); return; }
+    if (chips.dataset.shown === wanted) { found.forEach(([, times], at) => text(chips.children[at].lastChild, number(times))); return; }
     chips.dataset.shown = wanted;
     const focused = chips.contains(document.activeElement) ? document.activeElement.dataset.status : null;
-    fill(chips, found.map(([value, number]) => h('button', { class: 'chip', 'data-status': value, 'aria-pressed': String(state.status === value), onclick: () => { state.status = state.status === value ? '' : value; filterChanged(); count(); } }, statusMark(value), h('span', { class: 'number' }, number.toLocaleString('en')))));
+    fill(chips, found.map(([value, times]) => h('button', { class: 'chip', 'data-status': value, 'aria-pressed': String(state.status === value), onclick: () => { state.status = state.status === value ? '' : value; filterChanged(); count(); } }, statusMark(value), h('span', { class: 'number' }, number(times)))));
     if (focused) [...chips.children].find(one => one.dataset.status === focused)?.focus();
   }
 
@@ -105,12 +107,12 @@ export function vmsView(route) {
       selector.reportValidity();
       return;
     }
-    const order = comparison(state.sort, state.descending);
     if (dirty || !changed) {
-      table.setRows([...fleet.values()].filter(matches).sort(order));
+      ordered = new OrderedRows([...fleet.values()].filter(matches), comparison(state.sort, state.descending));
+      table.setRows(ordered.rows);
       table.setSort(state.sort, state.descending);
       dirty = false;
-    } else if (changed.size > 0) table.setRows(merged(table.rows, changed, [...changed].map(key => fleet.get(key)).filter(row => row && matches(row)), order));
+    } else if (changed.size > 0) table.setRows(ordered.apply([...changed].map(key => { const row = fleet.get(key); return [key, row && matches(row) ? row : undefined]; })));
     describe();
     if (changed && table.selected.size > 0 && [...changed].some(key => table.selected.has(key))) {
       for (const key of changed) if (table.selected.has(key) && !fleet.has(key)) table.selected.delete(key);
