@@ -222,6 +222,10 @@ TEST(Streams, LeadToTheNode) {
             at + "vnc?preserveSession=true");
   EXPECT_EQ(instance_action("vnc").instance(in_phase("Running")).query("preserveSession=yes").outcome(),
             at + "vnc?preserveSession=false");
+  EXPECT_EQ(instance_action("vnc").instance(in_phase("Running")).query("shared=true&preserveSession=true").outcome(),
+            at + "vnc?preserveSession=true&shared=true");
+  EXPECT_EQ(instance_action("vnc").instance(in_phase("Running")).query("shared=some%26x=1").outcome(),
+            at + "vnc?preserveSession=false");
   EXPECT_EQ(
       instance_action("usbredir").instance(with_spec(R"({"domain":{"devices":{"clientPassthrough":{}}}})")).outcome(),
       at + "usbredir");

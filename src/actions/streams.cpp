@@ -60,7 +60,9 @@ Decision decide_vnc(const ActionCase& asked) {
   if (auto missing = find_no_display(asked)) return fail(std::move(*missing));
   if (asked.phase() != "Running") return fail(no_stream_yet(asked, "display"));
   const bool preserve = is_true_word(query_value(asked, "preserveSession"));
-  return node_stream(asked, fmt::format("vnc?preserveSession={}", preserve));
+  // Our own: to look beside others. A node that does not know it goes by the other parameter alone.
+  const bool shared = is_true_word(query_value(asked, "shared"));
+  return node_stream(asked, fmt::format("vnc?preserveSession={}{}", preserve, shared ? "&shared=true" : ""));
 }
 
 Decision decide_usbredir(const ActionCase& asked) {

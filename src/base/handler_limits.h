@@ -27,6 +27,8 @@ inline constexpr std::size_t node_message_bytes_max = 4 * kib;
 inline constexpr std::size_t handler_body_bytes_max = 64 * kib;
 // How long QEMU may take to accept at a console's or display's socket.
 inline constexpr std::chrono::seconds guest_socket_deadline{5};
+// Who share the display of a guest. QEMU encodes for each, in the guest's own process, and takes 32 at most.
+inline constexpr std::size_t display_viewers_max = 8;
 // spec subresources 3.6
 inline constexpr int usb_slots_max = 4;
 // Ports of this host that are tried for one of a guest.

@@ -76,6 +76,7 @@ class Service final : public http::Handler {
 
   Task<void> open_socket(http::Exchange& exchange, Target target, std::string base);
   Task<void> join(http::Exchange& exchange, Target target, std::string path, Sessions::Place place);
+  Result<Sessions::Place> take_display(const Target& target);
   Task<void> open_usb(http::Exchange& exchange, Target target);
   Task<void> open_vsock(http::Exchange& exchange, Target target);
   Task<Result<std::unique_ptr<Stream>>> connect_vsock(Core& core, std::uint32_t context_id, VsockTarget asked);

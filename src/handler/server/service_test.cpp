@@ -10,7 +10,9 @@
 #include <filesystem>
 #include <future>
 #include <thread>
+#include <vector>
 
+#include "base/handler_limits.h"
 #include "http/client.h"
 #include "http/core.h"
 #include "http/server.h"
@@ -45,7 +47,7 @@ class GuestSocket {
     address.sun_family = AF_UNIX;
     std::memcpy(address.sun_path, path.data(), path.size());
     EXPECT_EQ(::bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    EXPECT_EQ(::listen(fd_, 4), 0);
+    EXPECT_EQ(::listen(fd_, 32), 0);
   }
   ~GuestSocket() { ::close(fd_); }
   int accept() const { return ::accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC); }
@@ -295,6 +297,52 @@ TEST_F(ServiceTest, KeepsASessionThatWasAskedToBeKept) {
     auto second = co_await client.dial_upgrade(origin(), {.method = "GET", .target = keep}, {"plain.kubevirt.io"});
     EXPECT_TRUE(second && !second->stream);
     EXPECT_EQ(second->refusal.head.status, 503);
+  });
+}
+
+// Why the other side ended it; only then.
+Task<std::string> closed_because(http::WebSocket& socket) {
+  std::string text;
+  while (co_await socket.read_message(text)) {
+  }
+  co_return socket.end().reason;
+}
+
+// Who share look together; who does not share ends all of them, and is not joined by one who would keep its session.
+TEST_F(ServiceTest, LetsSeveralShareADisplay) {
+  const GuestSocket guest(folder_ + "/virt-vnc");
+  on_core([&](Core& core) -> Task<void> {
+    http::Client client(core, {});
+    const std::string alone = path("vnc"), shared = path("vnc?preserveSession=true&shared=true"),
+                      taking = path("vnc?shared=true");
+    const auto open = [&](const std::string& target) {
+      return client.dial_upgrade(origin(), {.method = "GET", .target = target}, {"plain.kubevirt.io"});
+    };
+    const auto socket = [](auto& opened) {
+      http::WebSocketOptions options;
+      options.role = http::ws::Role::client;
+      return std::make_unique<http::WebSocket>(std::move(opened->stream), options);
+    };
+    std::vector<std::unique_ptr<http::WebSocket>> viewers;
+    for (std::size_t i = 0; i < limits::display_viewers_max; ++i) {
+      auto opened = co_await open(shared);
+      EXPECT_TRUE(opened && opened->stream) << i;
+      viewers.push_back(socket(opened));
+    }
+    auto refused = co_await open(shared);
+    EXPECT_TRUE(refused && !refused->stream);
+    EXPECT_EQ(refused->refusal.head.status, 503);
+    auto one = co_await open(alone);
+    EXPECT_TRUE(one && one->stream);
+    for (const auto& viewer : viewers) EXPECT_EQ(co_await closed_because(*viewer), "another session took over");
+    refused = co_await open(shared);
+    EXPECT_TRUE(refused && !refused->stream);
+    EXPECT_EQ(refused->refusal.head.status, 503);
+    auto next = co_await open(taking), beside = co_await open(shared);
+    EXPECT_TRUE(next && next->stream);
+    EXPECT_TRUE(beside && beside->stream);
+    const auto before = socket(one);
+    EXPECT_EQ(co_await closed_because(*before), "another session took over");
   });
 }
 

@@ -1,6 +1,8 @@
-// Who is at the console or display of a guest: one at a time (spec subresources 3.6).
+// Who is at the console or display of a guest: one at a time (spec subresources 3.6), or several who all asked to
+// share.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -8,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/core.h"
 
@@ -44,28 +47,35 @@ class Sessions {
   };
 
   // Whoever is there is ended.
-  Place take_over(std::string key) {
+  Place take_over(std::string key, bool shared = false) {
     auto token = std::make_shared<const int>(0);
-    Held before;
+    std::vector<Held> before;
     {
       const std::lock_guard lock(mutex_);
-      Held& held = held_[key];
+      std::vector<Held>& held = held_[key];
       std::swap(before, held);
-      held.token = token;
+      held.push_back({.token = token, .shared = shared});
     }
-    end(before);
+    for (Held& one : before) end(one);
     return {*this, std::move(key), std::move(token)};
   }
   // Nothing when somebody is there. Two who come at once do not both get it.
   std::optional<Place> take_if_free(std::string key) {
     auto token = std::make_shared<const int>(0);
-    {
-      const std::lock_guard lock(mutex_);
-      const auto [held, is_new] = held_.try_emplace(key);
-      if (!is_new) return std::nullopt;
-      held->second.token = token;
-    }
-    return std::optional<Place>(std::in_place, *this, std::move(key), std::move(token));
+    const std::lock_guard lock(mutex_);
+    std::vector<Held>& held = held_[key];
+    if (!held.empty()) return std::nullopt;
+    held.push_back({.token = token});
+    return Place(*this, std::move(key), std::move(token));
+  }
+  // Beside others who share; nothing while somebody is there who does not, or as many as there may be.
+  std::optional<Place> join(std::string key, std::size_t most) {
+    auto token = std::make_shared<const int>(0);
+    const std::lock_guard lock(mutex_);
+    std::vector<Held>& held = held_[key];
+    if (!std::ranges::all_of(held, &Held::shared) || held.size() >= most) return std::nullopt;
+    held.push_back({.token = token, .shared = true});
+    return Place(*this, std::move(key), std::move(token));
   }
   bool is_taken(const std::string& key) const {
     const std::lock_guard lock(mutex_);
@@ -75,8 +85,9 @@ class Sessions {
  private:
   struct Held {
     std::shared_ptr<const int> token;  // whose it is
+    bool shared = false;
     Core* core = nullptr;
-    End end;
+    End end = {};
   };
 
   static void end(Held& held) {
@@ -84,11 +95,13 @@ class Sessions {
   }
   void set_end(const std::string& key, const std::shared_ptr<const int>& token, Core& core, End end_it) {
     std::unique_lock lock(mutex_);
-    const auto found = held_.find(key);
-    if (found != held_.end() && found->second.token == token) {
-      found->second.core = &core;
-      found->second.end = std::move(end_it);
-      return;
+    if (const auto found = held_.find(key); found != held_.end()) {
+      const auto own = std::ranges::find(found->second, token, &Held::token);
+      if (own != found->second.end()) {
+        own->core = &core;
+        own->end = std::move(end_it);
+        return;
+      }
     }
     lock.unlock();
     core.post(std::move(end_it));  // somebody came while it was being opened
@@ -96,11 +109,13 @@ class Sessions {
   void leave(const std::string& key, const std::shared_ptr<const int>& token) {
     const std::lock_guard lock(mutex_);
     const auto found = held_.find(key);
-    if (found != held_.end() && found->second.token == token) held_.erase(found);
+    if (found == held_.end()) return;
+    std::erase_if(found->second, [&](const Held& one) { return one.token == token; });
+    if (found->second.empty()) held_.erase(found);
   }
 
   mutable std::mutex mutex_;
-  std::map<std::string, Held> held_;
+  std::map<std::string, std::vector<Held>> held_;  // never an empty list
 };
 
 }  // namespace vg::handler

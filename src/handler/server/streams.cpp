@@ -97,6 +97,19 @@ Task<void> Service::stream(http::Exchange& exchange, const Target& target) {
   }(exchange, target);
 }
 
+// Those who share look together: QEMU serves several. Whoever does not share is alone, and takes the place of all
+// others unless they are to be kept; so does one who would share with somebody who does not, whom QEMU would not let
+// in.
+Result<Sessions::Place> Service::take_display(const Target& target) {
+  const std::string key = key_of(target, "virt-vnc");
+  const bool shared = is_true_value(target.query, "shared");
+  if (shared)
+    if (auto joined = sessions_.join(key, limits::display_viewers_max)) return std::move(*joined);
+  if (is_true_value(target.query, "preserveSession") && sessions_.is_taken(key))
+    return fail(Status::unavailable("the display is in use, and its session was asked to be preserved"));
+  return sessions_.take_over(key, shared);
+}
+
 // The guest's end is dialled before the client is promised anything (differently from upstream: a console that is not
 // there is then told in words).
 Task<void> Service::open_socket(http::Exchange& exchange, Target target, std::string base) {
@@ -104,10 +117,9 @@ Task<void> Service::open_socket(http::Exchange& exchange, Target target, std::st
   const auto path =
       domain && domain->xml ? find_socket(*domain->xml, parts_.place.sockets, base) : std::optional<std::string>();
   if (!path) co_return exchange.respond(text(400, fmt::format("the guest has no socket {}", base)));
-  const std::string key = key_of(target, base);
-  if (base == "virt-vnc" && is_true_value(target.query, "preserveSession") && sessions_.is_taken(key))
-    co_return exchange.respond(text(503, "the display is in use, and its session was asked to be preserved"));
-  co_await join(exchange, std::move(target), *path, sessions_.take_over(key));
+  auto taken = base == "virt-vnc" ? take_display(target) : sessions_.take_over(key_of(target, base));
+  if (!taken) co_return exchange.respond(text(taken.error().code, taken.error().message));
+  co_await join(exchange, std::move(target), *path, std::move(*taken));
 }
 
 Task<void> Service::join(http::Exchange& exchange, Target target, std::string path, Sessions::Place place) {
