@@ -37,7 +37,7 @@ function frame() {
     h('header', { class: 'side' }, h('a', { class: 'brand', href: '#/vms' }, h('img', { src: 'icon.svg', alt: '', width: '22', height: '22' }), h('span', {}, 'virtgate')),
       h('nav', { 'aria-label': 'Pages' }, links),
       h('div', { class: 'side-foot' }, connection, themeButton,
-        h('div', { class: 'who' }, h('span', { class: 'muted', title: (session.groups ?? []).join(', ') }, session.user), h('button', { class: 'quiet', onclick: () => signOut() }, icon('out'), h('span', {}, 'Sign out'))))),
+        h('div', { class: 'who' }, h('span', { class: 'muted', title: [session.user, ...(session.groups ?? [])].join(', ') }, session.user), h('button', { class: 'quiet', onclick: () => signOut() }, icon('out'), h('span', {}, 'Sign out'))))),
     main);
 }
 
@@ -72,14 +72,14 @@ function navigate() {
   if (route?.view === 'login') { history.replaceState(null, '', '#/vms'); if (route.params.code) askBeforeSwitch(route.params.code); return navigate(); }
   if (!app.querySelector('.frame')) fill(app, frame());
   for (const link of app.querySelectorAll('nav a')) {
-    if (link.dataset.section === route?.section) link.setAttribute('aria-current', 'page'); else link.removeAttribute('aria-current');
+    if (link.dataset.section === route?.section) { link.setAttribute('aria-current', 'page'); link.scrollIntoView({ block: 'nearest', inline: 'nearest' }); } else link.removeAttribute('aria-current');
   }
   // A view that can show another address of its kind does so itself: tabs and filters do not start over.
   const identity = route ? JSON.stringify([route.view, { ...route.params, tab: undefined }]) : '';
   if (current?.update && identity === shownView) return current.update(route);
   current?.end?.();
   shownView = identity;
-  current = route ? VIEWS[route.view](route) : { element: notice('bad', 'There is no such page.', h('p', {}, h('a', { href: '#/vms' }, 'Go to the VMs'))), title: 'Not found' };
+  current = route ? VIEWS[route.view](route) : { element: h('section', { class: 'page' }, h('div', { class: 'page-head' }, h('h1', {}, 'Not found')), notice('warn', 'There is no such page.', h('p', {}, 'The address is wrong, or of another version of this page. ', h('a', { href: '#/vms' }, 'Go to the VMs')))), title: 'Not found' };
   fill(main, current.element);
   main.scrollTop = 0;
   document.title = `${current.title} · virtgate`;

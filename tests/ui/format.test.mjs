@@ -12,7 +12,7 @@ test('spans are the two largest units', () => {
 
 test('bytes and parts', () => {
   for (const [count, text] of [[0, '0 B'], [1023, '1023 B'], [1536, '1.5 KiB'], [128 << 20, '128 MiB'], [-2048, '-2 KiB'], [NaN, '']]) assert.equal(bytes(count), text);
-  for (const [part, text] of [[0, '0%'], [0.002, '0.2%'], [0.5, '50%'], [2.5, '250%'], [NaN, '']]) assert.equal(percent(part), text);
+  for (const [part, text] of [[0, '0%'], [0.0001, 'less than 0.1%'], [0.002, '0.2%'], [0.5, '50%'], [2.5, '250%'], [NaN, '']]) assert.equal(percent(part), text);
   assert.equal(plural(1, 'VM'), '1 VM');
   assert.equal(plural(10000, 'VM'), '10,000 VMs');
 });

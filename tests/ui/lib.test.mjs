@@ -12,7 +12,7 @@ import { parseRoute, routeTo, vmLink } from '../../ui/lib/route.js';
 import { joined, toneOf, vmiRow, vmRow } from '../../ui/lib/rows.js';
 import { fieldAt, schemaOfKind } from '../../ui/lib/schema.js';
 import { fourSteps, nextStep, requestWords, sentence, subjectOf } from '../../ui/lib/story.js';
-import { afterClose } from '../../ui/parts/stream.js';
+import { afterClose, afterRefusal } from '../../ui/parts/stream.js';
 
 test('a difference by lines', () => {
   const told = (a, b) => diffLines(a, b).map(line => ({ same: ' ', added: '+', removed: '-' })[line.kind] + line.text);
@@ -131,11 +131,22 @@ test('the story of a request', () => {
   assert.deepEqual([{ next: 'nothing is to be done' }, { next: 'virtctl start x' }, undefined].map(nextStep), ['', 'virtctl start x', '']);
 });
 
+test('why a stream was refused', () => {
+  const node = text => ({ code: 500, message: `internal error: the node did not open the stream: the node answered 503 (503 Service Unavailable): ${text}\n` });
+  for (const [error, next, text] of [[node('the display is in use, and its session was asked to be preserved'), 'taken', 'The display is in use, and its session was asked to be preserved.'],
+    [node('another session is active'), 'taken', 'Another session is active.'], [node('vnc is not supported by simulated nodes'), 'ended', 'Vnc is not supported by simulated nodes.'],
+    [{ code: 400, message: 'VMI "x" has no display: spec.domain.devices.autoattachGraphicsDevice is false' }, 'ended', 'VMI "x" has no display: spec.domain.devices.autoattachGraphicsDevice is false.'],
+    [{ code: 403, message: 'forbidden' }, 'ended', 'Forbidden.'], [node('no such file'), 'again', 'No such file.'], [{ code: 503, message: 'slow down' }, 'again', 'Slow down.']]) assert.deepEqual(afterRefusal(error), { next, text });
+});
+
 test('after a stream closed', () => {
-  const closed = more => afterClose({ reason: '', running: true, wasOpen: true, failures: 0, ...more });
+  const closed = more => afterClose({ reason: '', running: true, openMs: 60_000, failures: 0, ...more });
   assert.equal(closed({}), 'again');
   assert.equal(closed({ reason: 'another session took over' }), 'taken');
   assert.equal(closed({ running: false }), 'ended');
-  assert.equal(closed({ wasOpen: false, failures: 4 }), 'ended');
-  assert.equal(closed({ wasOpen: false, failures: 3 }), 'again');
+  assert.equal(closed({ failures: 4 }), 'again');
+  for (const openMs of [-Infinity, 0, 100]) {
+    assert.equal(closed({ openMs, failures: 4 }), 'ended');
+    assert.equal(closed({ openMs, failures: 3 }), 'again');
+  }
 });

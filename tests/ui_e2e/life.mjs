@@ -75,16 +75,40 @@ await run(async browser => {
   console.log(`the screen changed in ${(part * 100).toFixed(2)}% of its pixels`);
   await shot(page, 'screens');
 
-  // A second viewer takes the console over and is asked before the screen; the first takes both back by a button, not by itself.
+  // A second viewer takes the console over, which the first takes back by a button, not by itself. Both see the screen, and what either types.
   const second = await newPage(browser);
   await signIn(second, `#/vms/default/${UI_NAME}/screens`);
   await second.locator('.pane[aria-label=Console][data-state=open]').waitFor();
-  await second.locator('.pane[aria-label=Screen][data-state=taken]').getByText('somebody else may be looking').waitFor();
   await page.locator('.pane[aria-label=Console][data-state=taken]').getByRole('button', { name: 'Take over' }).click();
   await page.locator('.pane[aria-label=Console][data-state=open]').waitFor();
   await second.locator('.pane[aria-label=Console][data-state=taken]').waitFor();
+  await second.locator('.pane[aria-label=Screen][data-state=open]').waitFor();
+  const shared = await pixels(page), other = await pixels(second);
+  await second.locator('.pane[aria-label=Screen] canvas').click();
+  await second.keyboard.type('both\n', { delay: 40 });
+  await until('the second screen changes', async () => await differing(second, other) > 0.0005);
+  await until('the first screen changes', async () => await differing(page, shared) > 0.0005);
+  assert.equal(await screen.getAttribute('data-state'), 'open');
+  console.log('two viewers share the screen and take the console from each other when asked to');
+
+  // Whoever wants it alone, as virtctl does, ends both; they say so, do not come back by themselves, and ask before they end that one.
+  await second.evaluate(name => new Promise((done, failed) => {
+    window.alone = new WebSocket(`wss://${location.host}/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachineinstances/${name}/vnc`, ['plain.kubevirt.io']);
+    window.alone.onopen = done;
+    window.alone.onerror = failed;
+  }), UI_NAME);
+  for (const one of [page, second]) await one.locator('.pane[aria-label=Screen][data-state=taken]').getByText('for themselves alone').waitFor();
+  await second.locator('.pane[aria-label=Screen]').getByRole('button', { name: 'Connect again' }).first().click();  // in the bar: it asks nobody to go
+  await second.locator('.pane[aria-label=Screen][data-state=taken]').getByText('for themselves alone').waitFor();
+  assert.equal(await second.evaluate(() => window.alone.readyState), 1, 'the other one was not interrupted');
+  await page.locator('.pane[aria-label=Screen]').getByRole('button', { name: 'Take over' }).click();
+  await screen.and(page.locator('[data-state=open]')).waitFor();
+  await until('who was alone is ended', () => second.evaluate(() => window.alone.readyState === WebSocket.CLOSED));
+  await second.locator('.pane[aria-label=Screen]').getByRole('button', { name: 'Take over' }).click();
+  await second.locator('.pane[aria-label=Screen][data-state=open]').waitFor();
+  assert.equal(await screen.getAttribute('data-state'), 'open', 'taking over from nobody who is alone ends nobody');
   await second.context().close();
-  console.log('two viewers take over from each other when asked to');
+  console.log('who wants the screen alone gets it, and is asked to go by a button');
 
   // Migrate with the screen open.
   const node = await page.evaluate(() => fetch(`/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances/${location.hash.split('/')[3]}`, { headers: { 'X-Virtgate-UI': '1' } }).then(answer => answer.json()).then(vmi => vmi.status.nodeName));

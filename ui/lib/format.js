@@ -41,6 +41,7 @@ export function bytes(count) {
 
 export function percent(fraction) {
   if (!Number.isFinite(fraction)) return '';
+  if (fraction > 0 && fraction < 0.0005) return 'less than 0.1%';
   return fraction > 0 && fraction < 0.01 ? `${(fraction * 100).toFixed(1)}%` : `${Math.round(fraction * 100)}%`;
 }
 

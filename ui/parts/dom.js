@@ -42,6 +42,23 @@ export function append(element, children) {
 
 export const fill = (element, ...children) => { element.replaceChildren(); return append(element, children); };
 
+// Attributes and listeners are left as they are: for parts that have no listeners.
+function become(element, wanted) {
+  const before = [...element.childNodes], after = [...wanted.childNodes];
+  after.forEach((next, at) => {
+    const was = before[at];
+    if (!was) element.append(next);
+    else if (was.isEqualNode(next)) return;
+    else if (was.nodeType === Node.TEXT_NODE && next.nodeType === Node.TEXT_NODE) was.data = next.data;
+    else if (was.nodeType === Node.ELEMENT_NODE && was.cloneNode(false).isEqualNode(next.cloneNode(false))) become(was, next);
+    else was.replaceWith(next);
+  });
+  before.slice(after.length).forEach(one => one.remove());
+}
+
+/** As fill, but what is the same stays: the focus, a selection and the place in a list survive what comes every few seconds. */
+export const renew = (element, ...children) => { become(element, append(element.cloneNode(false), children)); return element; };
+
 /** Sets the text only when it differs: an unchanged cell costs no layout. A text that is there already is changed and not made anew. */
 export function text(element, value) {
   const wanted = String(value ?? ''), { firstChild } = element;

@@ -4,6 +4,12 @@ import { attribute, freshId, h } from './dom.js';
 
 const OVERSCAN = 6, SORT_MS = 150;
 
+// A text that is cut off is shown whole under the mouse.
+function tellWhole(holder) {
+  const cell = holder?.firstElementChild;
+  if (cell) attribute(holder, 'title', [cell, cell.lastElementChild].some(one => one && one.scrollWidth > one.clientWidth) ? cell.textContent : null);
+}
+
 /**
  * columns: [{id, title, sortable, make() -> element, update(element, row)}]. options: {label, rowHeight, keyOf(row), open(row), selectable, onSelect(keys), onSort(column)}.
  */
@@ -24,7 +30,7 @@ export class Table {
     this.window = h('div', { class: 'window', role: 'presentation' });
     this.space = h('div', { class: 'space', role: 'rowgroup' }, this.window);
     this.element = h('div', { class: `table ${options.class ?? ''}`, role: 'grid', tabindex: '0', 'aria-label': options.label, 'aria-multiselectable': options.selectable ? 'true' : null,
-      onscroll: () => this.schedule(), onkeydown: event => this.#key(event) }, h('div', { role: 'rowgroup', class: 'headgroup' }, this.head), this.space);
+      onscroll: () => this.schedule(), onmouseover: event => tellWhole(event.target.closest('[role=gridcell]')), onkeydown: event => this.#key(event) }, h('div', { role: 'rowgroup', class: 'headgroup' }, this.head), this.space);
     this.resize = new ResizeObserver(() => this.schedule());
     this.resize.observe(this.element);
   }

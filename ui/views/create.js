@@ -68,7 +68,7 @@ export function createView() {
   // By size, or by an instance type: one excludes the other, so that choosing one takes the other out of the text.
   function sizeField() {
     const now = valueOf(editor.value, ['spec', 'instancetype', 'name']) ?? '';
-    const control = select([['', 'None: CPUs and memory below'], ...new Set([now, ...types].filter(Boolean))], now, { onchange: () => {
+    const control = select([['', 'None: sizes below'], ...new Set([now, ...types].filter(Boolean))], now, { onchange: () => {
       let next = removeField(editor.value, ['spec', 'instancetype']);
       if (control.value) {
         next = removeField(removeField(next, [...DOMAIN, 'memory']), [...DOMAIN, 'cpu']);

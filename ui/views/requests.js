@@ -20,7 +20,7 @@ const link = row => routeTo(['requests', row.namespace, row.id]);
 const plain = key => ({ make: () => h('span', { class: 'cell' }), update: (cell, row) => { text(cell, row[key]); attribute(cell, 'title', row[key] || null); } });
 const COLUMNS = [
   { id: 'time', title: 'Time', make: () => h('span', { class: 'cell' }), update: (cell, row) => text(cell, clock(row.time, Date.now())) },
-  { id: 'code', title: 'Answer', make: () => statusMark(), update: (cell, row) => updateStatus(cell, `${row.code} ${row.reason}`.trim(), codeTone(row.code)) },
+  { id: 'code', title: 'Answer', make: () => statusMark(), update: (cell, row) => { const told = `${row.code} ${row.reason}`.trim(); updateStatus(cell, told, codeTone(row.code)); attribute(cell, 'title', told); } },
   { id: 'what', title: 'Request', make: () => h('a', { class: 'cell strong', tabindex: '-1' }), update: (cell, row) => { text(cell, row.what); attribute(cell, 'title', row.whole); attribute(cell, 'href', link(row)); } },
   { id: 'verdict', title: 'What became of it', ...plain('verdict') }, { id: 'user', title: 'User', ...plain('user') }, { id: 'namespace', title: 'Namespace', ...plain('namespace') },
 ];

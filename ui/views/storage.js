@@ -4,7 +4,7 @@ import { claimUsers, imagesInUse, sum } from '../lib/capacity.js';
 import { age, bytes, plural, quantity } from '../lib/format.js';
 import { vmLink } from '../lib/route.js';
 import { plainTable } from '../parts/bar.js';
-import { fill, h, text } from '../parts/dom.js';
+import { fill, h, renew, text } from '../parts/dom.js';
 import { notice, statusMark } from '../parts/status.js';
 import { rows as fleet, scope, vmis } from '../state/fleet.js';
 
@@ -21,7 +21,7 @@ export function storageView(route) {
   async function one(part, resource, namespaced, draw) {
     try {
       const found = await items(resourcePath(resource, namespaced ? scope() : ''), { signal: end.signal });
-      if (!part.body.contains(document.activeElement)) fill(part.body, draw(found.slice(0, SHOWN_MAX)), found.length > SHOWN_MAX ? h('p', { class: 'muted' }, `${found.length - SHOWN_MAX} more are not shown.`) : null);
+      renew(part.body, draw(found.slice(0, SHOWN_MAX)), found.length > SHOWN_MAX ? h('p', { class: 'muted' }, `${found.length - SHOWN_MAX} more are not shown.`) : null);
       return found;
     } catch (error) {
       if (!end.signal.aborted) fill(part.body, notice(error.code === 404 ? 'quiet' : 'bad', `${part.title} cannot be read.`, h('p', {}, error.message)));
@@ -40,7 +40,7 @@ export function storageView(route) {
       one(classes, 'storageclasses', false, list => plainTable('Storage classes', ['Name', 'Provisioner', 'Binding', 'Default'], list.map(one => [one.metadata.name, one.provisioner ?? '', one.volumeBindingMode ?? '', one.metadata.annotations?.['storageclass.kubernetes.io/is-default-class'] === 'true' ? 'yes' : '']), 'There are no storage classes.')),
     ]);
     const used = imagesInUse(vmis.rows.values());
-    if (!images.body.contains(document.activeElement)) fill(images.body, plainTable('Container disks in use', ['Image', 'Guests', 'Used by'], used.slice(0, SHOWN_MAX).map(([image, list]) => [h('code', {}, image), String(list.length), links(list)]), 'No running guest uses one.'), h('p', { class: 'muted' }, 'Images in the store of this machine, used or not: ', h('code', {}, 'virtgate image list')));
+    renew(images.body, plainTable('Container disks in use', ['Image', 'Guests', 'Used by'], used.slice(0, SHOWN_MAX).map(([image, list]) => [h('code', {}, image), String(list.length), links(list)]), 'No running guest uses one.'), h('p', { class: 'muted' }, 'Images in the store of this machine, used or not: ', h('code', {}, 'virtgate image list')));
     text(summary, `${plural(found.length, 'claim')}, ${bytes(sum(found, claim => quantity(claim.status?.capacity?.storage ?? claim.spec?.resources?.requests?.storage)))} in all`);
   }
   const timer = setInterval(load, EVERY_MS);

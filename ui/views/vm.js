@@ -3,7 +3,7 @@ import { get, resourcePath, uiPath } from '../client/client.js';
 import { vmLink } from '../lib/route.js';
 import { nextStep, sentence } from '../lib/story.js';
 import { ActionBar } from '../parts/action_bar.js';
-import { fill, h, text } from '../parts/dom.js';
+import { fill, h, renew, text } from '../parts/dom.js';
 import { icon } from '../parts/icons.js';
 import { notice, statusMark, updateStatus } from '../parts/status.js';
 import { onFleet, rows as fleet } from '../state/fleet.js';
@@ -68,7 +68,7 @@ export function vmView(route) {
 
   function showVerdict() {
     const told = model.story?.verdict;
-    fill(verdict, told?.text ? [h('span', {}, sentence(told.text)), nextStep(told) ? h('span', { class: 'next' }, ' Next: ', nextStep(told)) : null] : null);
+    renew(verdict, told?.text ? [h('span', {}, sentence(told.text)), nextStep(told) ? h('span', { class: 'next' }, ' Next: ', nextStep(told)) : null] : null);
   }
 
   function show() {
@@ -76,6 +76,7 @@ export function vmView(route) {
     updateStatus(status, model.gone ? 'Gone' : row?.status ?? model.vm?.status?.printableStatus ?? model.vmi?.status?.phase ?? '', model.gone ? 'quiet' : undefined);
     if (row) actionBar.show([row]);
     actionBar.element.hidden = model.gone;
+    element.classList.toggle('gone', model.gone);
     fill(problem, model.gone ? notice('warn', `There is no VM ${name} in namespace ${namespace}.`, h('p', {}, 'It was deleted, or the address is wrong. ', h('a', { href: `#/requests?name=${encodeURIComponent(name)}&namespace=${encodeURIComponent(namespace)}` }, 'See the requests for it'), ' or ', h('a', { href: '#/vms' }, 'go to the VMs'), '.')) : null);
   }
 
@@ -84,8 +85,9 @@ export function vmView(route) {
     if (id === tabId) return;
     tab?.end?.();
     tabId = id;
-    for (const one of tabs) { const chosen = one.dataset.tab === id; one.setAttribute('aria-selected', String(chosen)); one.tabIndex = chosen ? 0 : -1; }
+    for (const one of tabs) { const chosen = one.dataset.tab === id; one.setAttribute('aria-selected', String(chosen)); one.tabIndex = chosen ? 0 : -1; if (chosen && one.isConnected) one.scrollIntoView({ block: 'nearest', inline: 'nearest' }); }
     panel.setAttribute('aria-labelledby', `tab-${id}`);
+    element.dataset.tab = id;
     tab = TABS.find(([one]) => one === id)[2](model, route.query);
     fill(panel, tab.element);
   }

@@ -6,7 +6,7 @@ import { pointOf, recent } from '../lib/rates.js';
 import { memoryText, vcpus } from '../lib/rows.js';
 import { nextStep, sentence } from '../lib/story.js';
 import { plainTable } from '../parts/bar.js';
-import { fill, h } from '../parts/dom.js';
+import { h, renew } from '../parts/dom.js';
 import { Graph } from '../parts/graph.js';
 import { statusMark } from '../parts/status.js';
 
@@ -36,11 +36,11 @@ export function overviewTab(model) {
       ['Guest', vmi?.status?.guestOSInfo?.prettyName], ['Machine type', vmi?.status?.machine?.type], ['Created', (vm ?? vmi)?.metadata?.creationTimestamp ? `${age((vm ?? vmi).metadata.creationTimestamp, now)} ago` : ''],
       ['Labels', Object.entries((vm ?? vmi)?.metadata?.labels ?? {}).map(([key, value]) => h('a', { class: 'tag', href: `#/vms?selector=${encodeURIComponent(`${key}=${value}`)}` }, `${key}=${value}`))], ['UID', h('code', {}, (vm ?? vmi)?.metadata?.uid ?? '')],
     ].filter(([, value]) => value && value.length !== 0);
-    fill(facts, rows.map(([title, value]) => [h('dt', {}, title), h('dd', {}, value)]));
-    fill(conditions, plainTable('Conditions', ['Condition', 'Status', 'Why', 'Since'], conditionsOf(vm, vmi).map(one => [one.type, statusMark(one.status, one.tone), [one.reason, one.message].filter(Boolean).join(': '), one.since ? age(one.since, now) : '']), 'None.'));
-    fill(disks, plainTable('Disks', ['Name', 'Device', 'Bus', 'Source', 'In the guest', 'Size'], disksOf(spec, vmi?.status).map(one => [one.name, one.device + (one.hotplugged ? ' (hotplugged)' : ''), one.bus, one.claim ? h('a', { href: `#/storage?claim=${encodeURIComponent(one.claim)}` }, one.source) : one.source, one.target, one.size]), 'It has no disks.'));
-    fill(networks, plainTable('Networks', ['Name', 'Binding', 'Network', 'Addresses', 'MAC', 'Link'], networksOf(spec, vmi?.status).map(one => [one.name, one.binding, one.network, one.addresses.join(', '), h('code', {}, one.mac), one.link]), 'It has no networks.'));
-    fill(also, (model.story?.verdicts ?? []).slice(1).map(one => h('li', {}, sentence(one.text), nextStep(one) ? h('span', { class: 'muted' }, ` Next: ${nextStep(one)}`) : null)));
+    renew(facts, rows.map(([title, value]) => [h('dt', {}, title), h('dd', {}, value)]));
+    renew(conditions, plainTable('Conditions', ['Condition', 'Status', 'Why', 'Since'], conditionsOf(vm, vmi).map(one => [one.type, statusMark(one.status, one.tone), [one.reason, one.message].filter(Boolean).join(': '), one.since ? age(one.since, now) : '']), 'None.'));
+    renew(disks, plainTable('Disks', ['Name', 'Device', 'Bus', 'Source', 'In the guest', 'Size'], disksOf(spec, vmi?.status).map(one => [one.name, one.device + (one.hotplugged ? ' (hotplugged)' : ''), one.bus, one.claim ? h('a', { href: `#/storage?claim=${encodeURIComponent(one.claim)}` }, one.source) : one.source, one.target, one.size]), 'It has no disks.'));
+    renew(networks, plainTable('Networks', ['Name', 'Binding', 'Network', 'Addresses', 'MAC', 'Link'], networksOf(spec, vmi?.status).map(one => [one.name, one.binding, one.network, one.addresses.join(', '), h('code', {}, one.mac), one.link]), 'It has no networks.'));
+    renew(also, (model.story?.verdicts ?? []).slice(1).map(one => h('li', {}, sentence(one.text), nextStep(one) ? h('span', { class: 'muted' }, ` Next: ${nextStep(one)}`) : null)));
     also.hidden = also.children.length === 0;
     state.vcpus = vcpus(spec?.domain);
     showLine();
@@ -48,7 +48,7 @@ export function overviewTab(model) {
 
   function showLine() {
     const now = Date.now(), rows = timeline(model.story?.events, state.events);
-    fill(line, rows.length ? rows.map(row => h('li', { 'data-tone': row.tone }, h('time', { datetime: row.time, title: row.time }, clock(row.time, now)), h('span', {}, row.text, row.count > 1 ? h('span', { class: 'muted' }, ` (${row.count} times)`) : null), h('span', { class: 'muted kind' }, row.kind.replace('VirtualMachine', 'VM').replace('Instance', 'I').replace('VMIMigration', 'Migration')))) : h('li', {}, 'Nothing happened yet.'));
+    renew(line, rows.length ? rows.map(row => h('li', { 'data-tone': row.tone }, h('time', { datetime: row.time, title: row.time }, clock(row.time, now)), h('span', {}, row.text, row.count > 1 ? h('span', { class: 'muted' }, ` (${row.count} times)`) : null), h('span', { class: 'muted kind' }, row.kind.replace('VirtualMachine', 'VM').replace('Instance', 'I').replace('VMIMigration', 'Migration')))) : h('li', {}, 'Nothing happened yet.'));
   }
 
   async function sample() {
@@ -89,7 +89,7 @@ export function overviewTab(model) {
   loadEvents();
   setTimeout(sample, 300);
   return {
-    element: h('div', { class: 'overview' }, also, h('div', { class: 'columns' }, card('Facts', facts), h('section', { class: 'card' }, h('h2', {}, 'Live'), note, box)),
+    element: h('div', { class: 'overview' }, also, h('div', { class: 'columns' }, card('Facts', facts), h('section', { class: 'card live' }, h('h2', {}, 'Live'), note, box)),
       card('Conditions', conditions), card('Disks', disks), card('Networks', networks), card('History', line)),
     end() { end.abort(); timers.forEach(clearInterval); model.listeners.delete(show); },
   };

@@ -13,13 +13,13 @@ import { keep, setting } from '../state/settings.js';
 const TONES = { connecting: 'busy', open: 'good', waiting: 'warn', taken: 'warn', ended: 'quiet' };
 const WORDS = { connecting: 'Connecting', open: 'Connected', waiting: 'Reconnecting', taken: 'Taken over', ended: 'Closed' };
 const TYPED_MAX = 4096, KEY_MS = 8;
-const MISSING = 'This server was built without it: run tools/ui_vendor.py with a network and build again.';
+const MISSING = 'This server was built without it: run tools/ui_vendor.py build/ui-vendor with a network and build again. virtctl works without.';
 const CONSOLE_THEME = { background: '#10141a', foreground: '#dfe5ec', cursor: '#7aa7ff', selectionBackground: '#35507a' };
 
 /** A pane with a head, a toolbar and a place for what is shown; `overlay` says what is wrong. */
 function pane(title, ...tools) {
   const status = statusMark('', 'quiet'), place = h('div', { class: 'viewport' }), overlay = h('div', { class: 'overlay', hidden: true });
-  const element = h('section', { class: 'pane', 'aria-label': title }, h('header', {}, h('h2', {}, title), status, h('div', { class: 'grow' }), tools), h('div', { class: 'viewport-box' }, place, overlay));
+  const element = h('section', { class: 'pane', 'aria-label': title }, h('header', {}, h('h2', {}, title), status, h('div', { class: 'tools' }, tools)), h('div', { class: 'viewport-box' }, place, overlay));
   status.setAttribute('role', 'status');
   return { element, place, overlay, show(word, message, again) {
     updateStatus(status, WORDS[word] ?? '', TONES[word] ?? 'quiet');
@@ -40,11 +40,11 @@ export function screensTab(model) {
 
   // Another node, another VMI, or running again: what was lost is opened at once.
   function changed() {
+    if (!model.vm && !model.vmi) return;  // not read yet
     const now = `${model.vmi?.metadata?.uid} ${model.vmi?.status?.nodeName} ${running()}`;
     if (now === identity) return;
-    const first = identity === null && !model.vmi;
     identity = now;
-    if (!first) parts.forEach(part => part.nudge());
+    parts.forEach(part => part.nudge());
   }
   model.listeners.add(changed);
   changed();
@@ -54,11 +54,11 @@ export function screensTab(model) {
 function screenPane(model, running) {
   const scaling = select([['scale', 'Fit'], ['none', '1:1'], ['remote', 'Resize guest']], setting('scaling', 'scale'), { 'aria-label': 'Scaling', onchange: () => { keep('scaling', scaling.value); scale(); } });
   const keys = select([['position', 'Keys by position'], ['character', 'Keys by character']], setting('keys', 'position'), { 'aria-label': 'Keyboard layout', title: 'By position: the guest applies its own layout. By character: what is printed on your keys is sent.', onchange: () => keep('keys', keys.value) });
-  const view = pane('Screen', scaling, keys, h('button', { class: 'quiet small', onclick: () => rfb?.sendCtrlAltDel() }, 'Ctrl-Alt-Del'), tool('paste', 'Type text into the guest', () => typeText()), tool('camera', 'Save a picture', () => picture()), tool('full', 'Full screen', () => fullScreen(view.element)), tool('reconnect', 'Connect again', () => start(true)));
+  const view = pane('Screen', scaling, keys, h('button', { class: 'quiet small', onclick: () => rfb?.sendCtrlAltDel() }, 'Ctrl-Alt-Del'), tool('paste', 'Type text into the guest', () => typeText()), tool('camera', 'Save a picture', () => picture()), tool('full', 'Full screen', () => fullScreen(view.element)), tool('reconnect', 'Connect again', () => start()));
   let rfb = null, Rfb = null, ended = false, takeOver = false;
-  const stream = new Stream(() => `${actionPath('virtualmachineinstances', model.namespace, model.name, 'vnc')}?preserveSession=${!takeOver}`, { running, open: opened, state: (word, message) => {
-    if (word === 'ended' && running()) view.show('taken', 'The screen cannot be opened: somebody else may be looking at it, or the VM has none.', () => start(true));
-    else view.show(word, message, () => start(true));
+  // Several pages look together. Whoever has the screen alone (virtctl does, and every viewer of a node that does not share) is not interrupted unasked.
+  const stream = new Stream(() => `${actionPath('virtualmachineinstances', model.namespace, model.name, 'vnc')}?shared=true&preserveSession=${!takeOver}`, { running, open: opened, state: (word, message) => {
+    view.show(word, word === 'taken' ? 'Somebody else has opened this screen for themselves alone. Taking it over ends their session.' : message, running() ? () => start(word === 'taken') : null);
   } });
 
   function scale() {
@@ -69,7 +69,7 @@ function screenPane(model, running) {
   }
 
   function opened(socket) {
-    takeOver = false;
+    socket.addEventListener('open', () => { takeOver = false; });
     fill(view.place);
     rfb = new Rfb(view.place, socket, { shared: true });
     rfb.background = 'transparent';
@@ -126,7 +126,7 @@ function screenPane(model, running) {
 function consolePane(model, running) {
   const view = pane('Console', tool('paste', 'Paste the clipboard', () => paste()), h('button', { class: 'quiet small', onclick: () => terminal?.clear() }, 'Clear'), tool('full', 'Full screen', () => fullScreen(view.element)), tool('reconnect', 'Connect again', () => start()));
   let terminal = null, fit = null, ended = false, resize = null;
-  const stream = new Stream(actionPath('virtualmachineinstances', model.namespace, model.name, 'console'), { running, open: opened, state: (word, message) => view.show(word, message, () => start()) });
+  const stream = new Stream(actionPath('virtualmachineinstances', model.namespace, model.name, 'console'), { running, open: opened, state: (word, message) => view.show(word, message, running() ? () => start() : null) });
   const send = text => { if (stream.socket?.readyState === WebSocket.OPEN) stream.socket.send(new TextEncoder().encode(text)); };
 
   function opened(socket) {

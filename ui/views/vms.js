@@ -70,14 +70,15 @@ export function vmsView(route) {
   }
 
   // What can be chosen follows what there is, but not at every change: numbers that run help nobody.
-  let countedAt = 0, later = 0, counted = '';
+  let countedAt = 0, later = 0, counted = '', first = true;
   function count() {
     const now = `${tally.version} ${state.namespace} ${state.node} ${state.status}`;
     if (counted === now) return;
-    const wait = 500 - (performance.now() - countedAt);
+    const wait = first ? 0 : 500 - (performance.now() - countedAt);
     if (wait > 0) { later ||= setTimeout(() => { later = 0; count(); }, wait); return; }
     countedAt = performance.now();
     counted = now;
+    first = fleet.size === 0;
     for (const [key, element] of Object.entries(selectors)) {
       const found = tally.of(key), options = [['', `All ${key}s`], ...found.map(([value, times]) => [value, `${value} (${times})`])];
       if (state[key] && !found.some(([value]) => value === state[key])) options.push([state[key], `${state[key]} (0)`]);
