@@ -3,28 +3,42 @@
 
 VIRTGATE_BINARY names the program. Where there is no browser (tests/support/browser.py) everything is skipped, and says so.
 """
+import os
+import shutil
+import tempfile
 import unittest
 
+from support import serve
 from support.browser import InBrowser, why_not
-from support.simulated import Simulated
+from support.simulated import VMS, Simulated
 
 
 @unittest.skipIf(why_not(), why_not())
 class OnSimulatedNodes(InBrowser, Simulated):
-    nodes = 3
+    """One server for all of them; each leaves the VM demo running."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="virtgate-ui-")
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        cls.state = os.path.join(cls.folder, "state")
+        cls.one = serve.Server(cls.state, role=("--node", "simulated", "--nodes", "3"))
+        cls.addClassCleanup(cls.one.clean_up)
+        cls.one.start()
+
+    def setUp(self):
+        if not self.get(f"{VMS}/demo"):
+            self.vm("demo", spec={"domain": {"memory": {"guest": "64Mi"}, "devices": {"disks": [{"name": "root", "disk": {"bus": "virtio"}}], "interfaces": [{"name": "default", "masquerade": {}}]}}})
+        self.until_printable("demo", "Running")
 
     def test_every_page(self):
         self.need_console()
         self.browse("pages.mjs")
 
     def test_another_origin_can_neither_read_nor_act(self):
-        self.vm("demo")
-        self.until_printable("demo", "Running")
         self.browse("origins.mjs")
 
     def test_buttons_of_a_reader_say_that_they_may_not_be_pressed(self):
-        self.vm("demo")
-        self.until_printable("demo", "Running")
         self.browse("reader.mjs", UI_TOKEN=self.reader_token())
 
     def reader_token(self):

@@ -64,18 +64,24 @@ export async function until(what, holds, deadlineMs = DEADLINE_MS) {
   }
 }
 
-/** Serious and critical findings of axe. It is run in a world of its own, which the page's policy does not bind. */
-export async function accessibility(page, name) {
-  const session = await page.context().newCDPSession(page);
-  const { frameTree } = await session.send('Page.getFrameTree');
+/** axe in a world of its own, which the page's policy does not bind. It lasts until the document is another one. */
+async function axeIn(page) {
+  const session = page.axe?.session ?? await page.context().newCDPSession(page), { frameTree } = await session.send('Page.getFrameTree');
+  if (page.axe?.loader === frameTree.frame.loaderId) return page.axe;
   const { executionContextId } = await session.send('Page.createIsolatedWorld', { frameId: frameTree.frame.id, worldName: 'axe' });
   await session.send('Runtime.evaluate', { contextId: executionContextId, expression: readFileSync(AXE, 'utf8') });
-  const { result, exceptionDetails } = await session.send('Runtime.evaluate', { contextId: executionContextId, awaitPromise: true, returnByValue: true,
-    expression: `axe.run(document, {resultTypes: ['violations']}).then(found => found.violations.map(one => ({id: one.id, impact: one.impact, help: one.help, nodes: one.nodes.slice(0, 4).map(node => node.html.slice(0, 200) + ' ' + (node.any[0]?.message ?? node.all[0]?.message ?? ''))})))` });
-  await session.detach();
+  page.axe = { session, world: executionContextId, loader: frameTree.frame.loaderId };
+  return page.axe;
+}
+
+/** Serious and critical findings of axe; of some rules only, where the others were asked of the same document already. */
+export async function accessibility(page, name, runOnly) {
+  const { session, world } = await axeIn(page);
+  const { result, exceptionDetails } = await session.send('Runtime.evaluate', { contextId: world, awaitPromise: true, returnByValue: true,
+    expression: `axe.run(document, {resultTypes: ['violations'], preload: false${runOnly ? `, runOnly: ${JSON.stringify(runOnly)}` : ''}}).then(found => found.violations.map(one => ({id: one.id, impact: one.impact, help: one.help, nodes: one.nodes.slice(0, 4).map(node => node.html.slice(0, 200) + ' ' + (node.any[0]?.message ?? node.all[0]?.message ?? ''))})))` });
   assert.ok(!exceptionDetails, JSON.stringify(exceptionDetails));
   const grave = result.value.filter(one => one.impact === 'serious' || one.impact === 'critical');
-  console.log(`axe ${name}: ${result.value.length} findings, ${grave.length} serious`, result.value.filter(one => !grave.includes(one)).map(one => one.id).join(' '));
+  note(`axe ${name}: ${result.value.length} findings, ${grave.length} serious ${result.value.filter(one => !grave.includes(one)).map(one => one.id).join(' ')}`);
   return grave.map(one => ({ page: name, ...one }));
 }
 
@@ -93,13 +99,17 @@ export async function relay() {
   return { base: `https://127.0.0.1:${server.address().port}${target.pathname}`, cut() { isCut = true; open.forEach(one => one.destroy()); }, mend() { isCut = false; }, close() { server.close(); open.forEach(one => one.destroy()); } };
 }
 
+const began = performance.now();
+/** What was shown so far, and when: where the seconds of a test go. */
+export const note = text => console.log(`${((performance.now() - began) / 1000).toFixed(1).padStart(6)} s  ${text}`);
+
 /** Runs a test and ends the browser, whatever happens. A picture of the last page tells what was wrong. */
 export async function run(test, ...more) {
   const browser = await launch(...more);
   let code = 0;
   try {
     await test(browser);
-    console.log('done');
+    note('done');
   } catch (error) {
     code = 1;
     console.error(error.stack ?? error);

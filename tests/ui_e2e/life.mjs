@@ -1,7 +1,7 @@
 // The life of a VM on a real node, in the browser: sign in by a link, create from an example, see it run, use its console and its screen,
 // migrate it with the screen open, provoke a refusal and read its story, delete it.
 import assert from 'node:assert/strict';
-import { base, newPage, noFaults, run, shot, signIn, until } from './browser.mjs';
+import { base, newPage, note, noFaults, run, shot, signIn, until } from './browser.mjs';
 
 const { UI_CODE, UI_NAME = 'browser' } = process.env;
 const consoleText = page => page.locator('.xterm-rows').innerText();
@@ -47,7 +47,9 @@ await run(async browser => {
   await page.getByLabel('Name', { exact: true }).fill(UI_NAME);
   await page.locator('.findings .status').waitFor();
   await page.getByRole('button', { name: 'Create VM', disabled: false }).click();
+  note('created');
   await until('it runs', async () => await status(page) === 'Running');
+  note('it runs');
   await page.locator('.verdict').filter({ hasText: /run/i }).waitFor();
   await page.getByText('Started', { exact: false }).first().waitFor();
   await shot(page, 'vm');
@@ -56,9 +58,10 @@ await run(async browser => {
   await page.getByRole('tab', { name: 'Screen and console' }).click();
   await page.locator('.pane[aria-label=Console][data-state=open]').waitFor();
   await ask(page, 'demo', /assword:/);
+  note('it has booted');
   await ask(page, 'demo', /demo@demo:/);
   await ask(page, 'echo sum $((40 + 2))', /sum 42/);
-  console.log('the console answers');
+  note('the console answers');
 
   // The screen changes when somebody types on it.
   const screen = page.locator('.pane[aria-label=Screen]');
@@ -72,7 +75,7 @@ await run(async browser => {
   await screen.locator('canvas').click();
   await page.keyboard.type('someone\n', { delay: 40 });
   const part = await until('the screen changes', async () => { const found = await differing(page, before); return found > 0.0005 ? found : 0; });
-  console.log(`the screen changed in ${(part * 100).toFixed(2)}% of its pixels`);
+  note(`the screen changed in ${(part * 100).toFixed(2)}% of its pixels`);
   await shot(page, 'screens');
 
   // A second viewer takes the console over, which the first takes back by a button, not by itself. Both see the screen, and what either types.
@@ -89,7 +92,7 @@ await run(async browser => {
   await until('the second screen changes', async () => await differing(second, other) > 0.0005);
   await until('the first screen changes', async () => await differing(page, shared) > 0.0005);
   assert.equal(await screen.getAttribute('data-state'), 'open');
-  console.log('two viewers share the screen and take the console from each other when asked to');
+  note('two viewers share the screen and take the console from each other when asked to');
 
   // Whoever wants it alone, as virtctl does, ends both; they say so, do not come back by themselves, and ask before they end that one.
   await second.evaluate(name => new Promise((done, failed) => {
@@ -108,7 +111,7 @@ await run(async browser => {
   await second.locator('.pane[aria-label=Screen][data-state=open]').waitFor();
   assert.equal(await screen.getAttribute('data-state'), 'open', 'taking over from nobody who is alone ends nobody');
   await second.context().close();
-  console.log('who wants the screen alone gets it, and is asked to go by a button');
+  note('who wants the screen alone gets it, and is asked to go by a button');
 
   // Migrate with the screen open.
   const node = await page.evaluate(() => fetch(`/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances/${location.hash.split('/')[3]}`, { headers: { 'X-Virtgate-UI': '1' } }).then(answer => answer.json()).then(vmi => vmi.status.nodeName));
@@ -127,7 +130,7 @@ await run(async browser => {
   await page.keyboard.type('again\n', { delay: 40 });
   await until('the screen changes after the migration', async () => await differing(page, moved) > 0.0005);
   await ask(page, 'echo sum $((50 + 3))', /sum 53/);
-  console.log(`migrated from ${node}; screen and console go on`);
+  note(`migrated from ${node}; screen and console go on`);
   await shot(page, 'migrated');
 
   // A refusal, and its story.
@@ -150,6 +153,8 @@ await run(async browser => {
   await shot(page, 'story');
   await page.getByRole('link', { name: `Open VM ${UI_NAME}` }).click();
 
+  note('a refusal has its story');
+
   // The list shows its screen.
   await page.getByRole('link', { name: 'VMs', exact: true }).click();
   await page.getByLabel('Screens').check();
@@ -158,6 +163,8 @@ await run(async browser => {
   await shot(page, 'thumbnails');
   await page.getByRole('link', { name: UI_NAME }).click();
   await page.getByRole('heading', { name: UI_NAME, level: 1 }).waitFor();
+
+  note('its picture is in the list');
 
   // Delete.
   await page.getByRole('toolbar').getByRole('button', { name: 'Delete' }).click();
