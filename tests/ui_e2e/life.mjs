@@ -77,6 +77,28 @@ await run(async browser => {
   await page.getByText('Started', { exact: false }).first().waitFor();
   await shot(page, 'vm');
 
+  // A refusal, and its story, while the guest boots.
+  await page.getByRole('tab', { name: 'YAML' }).click();
+  const editor = page.getByLabel(`YAML of ${UI_NAME}`);
+  await editor.waitFor();
+  await editor.fill((await editor.inputValue()).replace('name: root', 'name: nothing-like-this'));
+  await page.locator('.finding.error').first().waitFor();
+  await shot(page, 'findings');
+  await page.getByRole('button', { name: 'Review and save' }).click();
+  await page.getByRole('dialog').getByText('The server refuses this.').waitFor();
+  assert.ok(await page.locator('.diff .added').count() > 0);
+  await shot(page, 'refused');
+  await page.getByRole('dialog').getByRole('button', { name: 'Go on editing' }).click();
+  await page.getByRole('button', { name: 'Discard changes' }).click();
+  await page.getByRole('tab', { name: 'Requests' }).click();
+  await page.locator('.row', { hasText: /422/ }).first().getByRole('link').click();
+  for (const title of ['1. What was asked for', '2. Was it let in', '3. What it touched', '4. What became of it']) await page.getByRole('heading', { name: title }).waitFor();
+  await page.getByText(/rule [A-Z]+/).first().waitFor();
+  await shot(page, 'story');
+  await page.getByRole('link', { name: `Open VM ${UI_NAME}` }).click();
+
+  note('a refusal has its story');
+
   // The console answers.
   await page.getByRole('tab', { name: 'Screen and console' }).click();
   await page.locator('.pane[aria-label=Console][data-state=open]').waitFor();
@@ -106,6 +128,13 @@ await run(async browser => {
   await page.locator('.pane[aria-label=Console][data-state=open]').waitFor();
   await second.locator('.pane[aria-label=Console][data-state=taken]').waitFor();
   await second.locator('.pane[aria-label=Screen][data-state=open]').waitFor();
+  // The screen is reached by Tab and left by Ctrl+F6, and Ctrl is not left pressed: letters that are typed afterwards are letters.
+  const inScreen = () => second.evaluate(() => document.activeElement.matches('.pane[aria-label=Screen] canvas'));
+  await second.locator('.pane[aria-label=Screen] .tools button').last().focus();
+  await second.keyboard.press('Tab');
+  assert.ok(await inScreen(), 'Tab reaches the screen');
+  await second.keyboard.press('Control+F6');
+  assert.ok(!await inScreen(), 'the screen can be left by keys');
   const shared = await pixels(page), other = await pixels(second);
   await typeOn(second, '-and-the-other-too');
   await until('the second screen changes', async () => await differing(second, other) > 0.0005);
@@ -150,28 +179,6 @@ await run(async browser => {
   await ask(page, 'echo sum $((50 + 3))', /sum 53/);
   note(`migrated from ${node}; screen and console go on`);
   await shot(page, 'migrated');
-
-  // A refusal, and its story.
-  await page.getByRole('tab', { name: 'YAML' }).click();
-  const editor = page.getByLabel(`YAML of ${UI_NAME}`);
-  await editor.waitFor();
-  await editor.fill((await editor.inputValue()).replace('name: root', 'name: nothing-like-this'));
-  await page.locator('.finding.error').first().waitFor();
-  await shot(page, 'findings');
-  await page.getByRole('button', { name: 'Review and save' }).click();
-  await page.getByRole('dialog').getByText('The server refuses this.').waitFor();
-  assert.ok(await page.locator('.diff .added').count() > 0);
-  await shot(page, 'refused');
-  await page.getByRole('dialog').getByRole('button', { name: 'Go on editing' }).click();
-  await page.getByRole('button', { name: 'Discard changes' }).click();
-  await page.getByRole('tab', { name: 'Requests' }).click();
-  await page.locator('.row', { hasText: /422/ }).first().getByRole('link').click();
-  for (const title of ['1. What was asked for', '2. Was it let in', '3. What it touched', '4. What became of it']) await page.getByRole('heading', { name: title }).waitFor();
-  await page.getByText(/rule [A-Z]+/).first().waitFor();
-  await shot(page, 'story');
-  await page.getByRole('link', { name: `Open VM ${UI_NAME}` }).click();
-
-  note('a refusal has its story');
 
   // The list shows its screen.
   await page.getByRole('link', { name: 'VMs', exact: true }).click();

@@ -94,6 +94,17 @@ async function keyboardAlone(browser) {
   await page.getByRole('tab', { name: 'Overview' }).focus();
   await page.keyboard.press('ArrowRight');
   await page.getByRole('tab', { name: 'Screen and console', selected: true }).waitFor();
+  // A guest gets every key, Tab too; it is reached by Tab and left by Ctrl+F6.
+  await page.locator('.pane[aria-label=Console][data-state=open]').waitFor();
+  const inConsole = () => page.evaluate(() => document.activeElement.matches('.xterm-helper-textarea'));
+  for (let presses = 0; presses < 30 && !(await inConsole()); presses += 1) await page.keyboard.press('Tab');
+  await page.keyboard.type('typed');
+  await page.locator('.xterm-rows').getByText('typed').waitFor();
+  await page.keyboard.press('Tab');
+  assert.ok(await inConsole(), 'Tab goes to the guest');
+  await page.keyboard.press('Control+F6');
+  assert.ok(await page.evaluate(() => Boolean(document.activeElement.closest('.pane[aria-label=Console] .tools'))), 'the console can be left by keys');
+  await page.getByRole('tab', { name: 'Screen and console' }).focus();
   await page.keyboard.press('ArrowRight');
   await page.getByLabel(/^YAML of/).focus();
   await page.keyboard.press('Escape');

@@ -4,7 +4,7 @@ import { clock } from '../lib/format.js';
 import { fill, h } from '../parts/dom.js';
 import { session } from '../state/session.js';
 
-const KEYS = [['↑ ↓ Page Up Page Down Home End', 'move in a list'], ['Space, Shift+Space', 'select a row, or all rows up to it'], ['Enter', 'open a row'], ['/', 'search'], ['Esc, then Tab', 'leave the YAML editor']];
+const KEYS = [['↑ ↓ Page Up Page Down Home End', 'move in a list'], ['Space, Shift+Space', 'select a row, or all rows up to it'], ['Enter', 'open a row'], ['/', 'search'], ['Esc, then Tab', 'leave the YAML editor'], ['Ctrl+F6', 'leave a screen or a console, which get all other keys']];
 
 export function aboutView() {
   const parts = h('div', {}, h('p', { class: 'muted' }, 'Loading…'));

@@ -13,14 +13,22 @@ import { keep, setting } from '../state/settings.js';
 const TONES = { connecting: 'busy', open: 'good', waiting: 'warn', taken: 'warn', ended: 'quiet' };
 const WORDS = { connecting: 'Connecting', open: 'Connected', waiting: 'Reconnecting', taken: 'Taken over', ended: 'Closed' };
 const TYPED_MAX = 4096, KEY_MS = 8;
+const CONTROLS = [[0xffe3, 'ControlLeft'], [0xffe4, 'ControlRight']];
 const MISSING = 'This server was built without it: run tools/ui_vendor.py build/ui-vendor with a network and build again. virtctl works without.';
 const CONSOLE_THEME = { background: '#10141a', foreground: '#dfe5ec', cursor: '#7aa7ff', selectionBackground: '#35507a' };
 
-/** A pane with a head, a toolbar and a place for what is shown; `overlay` says what is wrong. */
+/** A pane with a head, a toolbar and a place for what is shown; `overlay` says what is wrong. A guest gets every key but Ctrl+F6, which leaves it. */
 function pane(title, ...tools) {
   const status = statusMark('', 'quiet'), place = h('div', { class: 'viewport' }), overlay = h('div', { class: 'overlay', hidden: true });
   const element = h('section', { class: 'pane', 'aria-label': title }, h('header', {}, h('h2', {}, title), status, h('div', { class: 'tools' }, tools)), h('div', { class: 'viewport-box' }, place, overlay));
   status.setAttribute('role', 'status');
+  place.addEventListener('keydown', event => {
+    if (event.key !== 'F6' || !event.ctrlKey || event.altKey || event.shiftKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    element.querySelector('.tools').firstElementChild.focus();
+    place.dispatchEvent(new CustomEvent('left'));
+  }, true);
   return { element, place, overlay, show(word, message, again) {
     updateStatus(status, WORDS[word] ?? '', TONES[word] ?? 'quiet');
     element.dataset.state = word;
@@ -79,9 +87,12 @@ function screenPane(model, running) {
     scale();
     rfb.addEventListener('clipboard', event => { lastClipboard = String(event.detail.text ?? '').slice(0, TYPED_MAX); });
     const canvas = view.place.querySelector('canvas');
-    canvas?.setAttribute('aria-label', `Screen of ${model.name}; keys go to the guest while it has the focus`);
+    canvas?.setAttribute('aria-label', `Screen of ${model.name}; keys go to the guest while it has the focus, Ctrl+F6 leaves it`);
     canvas?.setAttribute('role', 'application');
+    if (canvas) canvas.tabIndex = 0;
   }
+  // The release of Ctrl is not seen here any more: the guest is told.
+  view.place.addEventListener('left', () => { for (const [keysym, code] of CONTROLS) rfb?.sendKey(keysym, code, false); });
   let lastClipboard = '';
 
   function typeText() {
@@ -145,7 +156,7 @@ function consolePane(model, running) {
     terminal.loadAddon(fit);
     openTerminal(terminal, view.place);
     terminal.onData(send);
-    terminal.textarea?.setAttribute('aria-label', `Console of ${model.name}`);
+    terminal.textarea?.setAttribute('aria-label', `Console of ${model.name}; Ctrl+F6 leaves it`);
     resize = new ResizeObserver(() => { if (view.place.clientHeight > 0) fit.fit(); });
     resize.observe(view.place);
   }
