@@ -22,6 +22,9 @@ inline constexpr std::size_t network_config_bytes_max = std::size_t{64} << 10;
 // Ports of one guest that are forwarded, each of which is a socket of its QEMU and a question to its monitor.
 inline constexpr std::size_t declared_ports_max = 256;
 
+// Images that the Node object tells of, as the kubelet's nodeStatusMaxImages.
+inline constexpr std::size_t node_images_shown_max = 50;
+
 // Guests of a node that are worked on at once: a pass waits for the API and the hypervisor most of its time.
 inline constexpr std::size_t guest_passes_max = 32;
 // Every guest is looked at again after this time (spec vmi-lifecycle 3).

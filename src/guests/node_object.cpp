@@ -6,8 +6,10 @@
 #include <array>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "base/names.h"
+#include "base/node_limits.h"
 #include "base/quantity.h"
 #include "controllers/common/conditions.h"
 #include "controllers/common/observed.h"
@@ -117,6 +119,26 @@ Object annotations_of(const NodeFacts& facts, string_view now, const json::Stora
   return annotations;
 }
 
+// The largest ones, as the kubelet tells of them: each by its name, and by its name and digest.
+json::Array images_of(const NodeFacts& facts, const json::StoragePtr& storage) {
+  std::vector<const NodeImage*> largest;
+  for (const NodeImage& image : facts.images) largest.push_back(&image);
+  std::ranges::sort(largest, [](const NodeImage* a, const NodeImage* b) {
+    return std::tie(b->bytes, a->reference) < std::tie(a->bytes, b->reference);
+  });
+  if (largest.size() > limits::node_images_shown_max) largest.resize(limits::node_images_shown_max);
+  json::Array images(storage);
+  for (const NodeImage* image : largest) {
+    // The digest stands for the repository, whatever tag led to it.
+    const std::size_t slash = image->reference.rfind('/') + 1, colon = image->reference.find(':', slash);
+    json::Array names({image->reference}, storage);
+    if (!image->digest.empty())
+      names.emplace_back(fmt::format("{}@{}", string_view(image->reference).substr(0, colon), image->digest));
+    images.emplace_back(Object({{"names", std::move(names)}, {"sizeBytes", image->bytes}}, storage));
+  }
+  return images;
+}
+
 Object status_of(const NodeFacts& facts, string_view now, const json::StoragePtr& storage) {
   const Object room = room_of(facts, storage);
   const Value info({{"architecture", facts.host.architecture},
@@ -134,12 +156,14 @@ Object status_of(const NodeFacts& facts, string_view now, const json::StoragePtr
   if (!facts.address.empty())
     addresses.emplace_back(Object({{"type", "InternalIP"}, {"address", facts.address}}, storage));
   addresses.emplace_back(Object({{"type", "Hostname"}, {"address", facts.name}}, storage));
-  return Object({{"capacity", room},
+  Object status({{"capacity", room},
                  {"allocatable", room},
                  {"addresses", std::move(addresses)},
                  {"conditions", json::Array({ready_condition(facts, now, storage)}, storage)},
                  {"nodeInfo", info}},
                 storage);
+  if (!facts.images.empty()) status["images"] = images_of(facts, storage);
+  return status;
 }
 
 bool is_labellers(string_view label) {
@@ -229,6 +253,7 @@ NodePatches node_patches(const Object& stored, const NodeFacts& facts, controlle
     if (!there || *there != member.value())
       status.add(controllers::patch_path("/status", {member.key()}), member.value());
   }
+  if (facts.images.empty() && old && json::find(*old, "images")) status.remove("/status/images");
   return {.object = object.take(), .status = status.take()};
 }
 

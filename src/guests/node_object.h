@@ -1,6 +1,8 @@
 // The Node object of a node (spec vmi-lifecycle 5.1, 5.2).
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +15,12 @@
 
 namespace vg::guests {
 
+// A container disk that the node has.
+struct NodeImage {
+  std::string reference, digest;
+  std::int64_t bytes = 0;
+};
+
 struct NodeFacts {
   std::string_view name;
   const hypervisor::HostFacts& host;
@@ -21,6 +29,7 @@ struct NodeFacts {
   std::string_view address = {};
   std::string_view why_no_groups = {};  // why limits of guests are not the kernel's to keep; empty: they are
   bool is_schedulable = true;
+  std::span<const NodeImage> images = {};
 };
 
 json::Value node_object(const NodeFacts& facts, controllers::Time now, const json::StoragePtr& storage);

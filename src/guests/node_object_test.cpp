@@ -162,5 +162,37 @@ TEST(NodeObject, ANodeThatCanStartNothingSaysSo) {  // NODE-01
   EXPECT_EQ(patch(R"(,"labels":{"kubevirt.io/schedulable":"false"})"), "[]");
 }
 
+TEST(NodeObject, TellsOfItsImagesTheLargestFirst) {
+  const auto kubevirt = json::Document::parse(R"({"spec":{},"status":{"phase":"Deployed"}})");
+  const auto config = config::ClusterConfig::read(kubevirt->root(), "1");
+  const hypervisor::HostFacts host;
+  std::vector<NodeImage> images{
+      {.reference = "virtgate.local/demo:1", .digest = "sha256:ab", .bytes = 7},
+      {.reference = "registry:5000/a/large", .digest = "sha256:cd", .bytes = 9},
+      {.reference = "b", .digest = "", .bytes = 7},
+  };
+  NodeFacts facts{.name = "node01", .host = host, .config = **config, .images = images};
+  json::Document document;
+  document.root() = node_object(facts, testing::noon, document.storage());
+  EXPECT_EQ(json::to_text(*json::find_path(document.root(), {"status", "images"})),
+            R"([{"names":["registry:5000/a/large","registry:5000/a/large@sha256:cd"],"sizeBytes":9},)"
+            R"({"names":["b"],"sizeBytes":7},)"
+            R"({"names":["virtgate.local/demo:1","virtgate.local/demo@sha256:ab"],"sizeBytes":7}])");
+  const auto status_patch = [&] {
+    return json::to_text(
+        json::Value(node_patches(document.root().get_object(), facts, testing::noon, document.storage()).status));
+  };
+  EXPECT_EQ(status_patch(), "[]");  // nothing new
+  facts.images = {};
+  EXPECT_EQ(status_patch(), R"([{"op":"remove","path":"/status/images"}])");
+  images.resize(1);
+  facts.images = images;
+  EXPECT_THAT(status_patch(), HasSubstr(R"("path":"/status/images","value":[{"names":["virtgate.local/demo:1")"));
+  images.resize(1000);
+  facts.images = images;
+  document.root() = node_object(facts, testing::noon, document.storage());
+  EXPECT_EQ(json::find_path(document.root(), {"status", "images"})->get_array().size(), 50U);
+}
+
 }  // namespace
 }  // namespace vg::guests

@@ -4,6 +4,7 @@ import { actionOf, actions, checkOf, requestOf } from '../../ui/lib/actions.js';
 import { waitMs } from '../../ui/lib/backoff.js';
 import { claimUsers, imagesInUse, nodeRows } from '../../ui/lib/capacity.js';
 import { diffLines, withContext } from '../../ui/lib/diff.js';
+import { imageRows } from '../../ui/lib/images.js';
 import { LineSplitter } from '../../ui/lib/lines.js';
 import { conditionsOf, disksOf, networksOf, timeline } from '../../ui/lib/machine.js';
 import { grouped, planWords } from '../../ui/lib/plan.js';
@@ -94,6 +95,15 @@ test('parts of a VM', () => {
   assert.deepEqual(conditionsOf({ status: { conditions: [{ type: 'Ready', status: 'True' }, { type: 'Failure', status: 'True' }, { type: 'Paused', status: 'True' }] } }).map(one => [one.type, one.tone]), [['Failure', 'bad'], ['Paused', 'warn'], ['Ready', 'good']]);
   assert.deepEqual(timeline([{ time: '2026-01-01T00:00:01Z', text: 'event Started: it runs' }], [{ lastTimestamp: '2026-01-01T00:00:01Z', reason: 'Started', message: 'it runs' }, { lastTimestamp: '2026-01-01T00:00:05Z', reason: 'Killing', message: 'x', type: 'Warning' }]).map(one => one.text), ['Killing: x', 'Started: it runs']);
   assert.deepEqual(disksOf(undefined, undefined), []);
+});
+
+test('images: what nodes have and what is in use', () => {
+  const node = (name, ...images) => ({ metadata: { name }, status: { images } });
+  const rows = imageRows([node('n1', { names: ['r/a:1', 'r/a@sha256:1'], sizeBytes: 5 }, { names: ['r/b:1'], sizeBytes: 9 }, { sizeBytes: 1 }, { names: [] }), node('n2', { names: ['r/a:1'], sizeBytes: 5 }), { metadata: { name: 'n3' } }],
+    [{ name: 'vm', images: ['r/a@sha256:1'] }, { name: 'other', images: ['r/c:1'] }]);
+  assert.deepEqual(rows.map(row => [row.name, row.nodes.join(), row.users.map(one => one.name).join()]), [['r/a@sha256:1', 'n1', 'vm'], ['r/c:1', '', 'other'], ['r/b:1', 'n1', ''], ['r/a:1', 'n2', '']]);
+  assert.deepEqual([rows[0].bytes, rows[1].bytes], [5, NaN]);
+  assert.deepEqual(imageRows([], []), []);
 });
 
 test('capacity', () => {

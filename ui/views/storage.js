@@ -1,7 +1,8 @@
-// Storage: claims, data volumes, images in use, storage classes.
+// Storage: claims, data volumes, container disks, storage classes.
 import { items, resourcePath } from '../client/client.js';
-import { claimUsers, imagesInUse, sum } from '../lib/capacity.js';
+import { claimUsers, sum } from '../lib/capacity.js';
 import { age, bytes, plural, quantity } from '../lib/format.js';
+import { imageRows } from '../lib/images.js';
 import { vmLink } from '../lib/route.js';
 import { plainTable } from '../parts/bar.js';
 import { fill, h, renew, text } from '../parts/dom.js';
@@ -15,7 +16,7 @@ const links = rows => rows.length === 0 ? h('span', { class: 'muted' }, 'nobody'
 
 export function storageView(route) {
   const summary = h('p', { class: 'summary', role: 'status' }), end = new AbortController();
-  const parts = ['Claims', 'Data volumes', 'Container disks in use', 'Storage classes'].map(title => ({ title, body: h('div', {}, h('p', { class: 'muted' }, 'Loading…')) }));
+  const parts = ['Claims', 'Data volumes', 'Container disks', 'Storage classes'].map(title => ({ title, body: h('div', {}, h('p', { class: 'muted' }, 'Loading…')) }));
   const [claims, volumes, images, classes] = parts;
 
   async function one(part, resource, namespaced, draw) {
@@ -29,6 +30,16 @@ export function storageView(route) {
     }
   }
 
+  // Who may not list nodes sees what is in use.
+  async function showImages() {
+    let nodes = [], why = '';
+    try { nodes = await items(resourcePath('nodes'), { signal: end.signal }); } catch (error) { why = error.message; }
+    if (end.signal.aborted) return;
+    const rows = imageRows(nodes, vmis.rows.values());
+    renew(images.body, plainTable('Container disks', ['Image', 'Size', 'Nodes', 'Used by'], rows.slice(0, SHOWN_MAX).map(row => [h('code', {}, row.name), Number.isFinite(row.bytes) ? bytes(row.bytes) : '', row.nodes.join(', '), links(row.users)]), 'No node has one, and no running guest uses one.'),
+      why ? h('p', { class: 'muted' }, `Only what running guests use is shown: ${why}`) : h('p', { class: 'muted' }, 'Each node tells of its fifty largest, once a minute.'));
+  }
+
   async function load() {
     if (document.visibilityState === 'hidden') return;
     const now = Date.now(), users = claimUsers(fleet.values()), marked = route.query.claim;
@@ -38,9 +49,8 @@ export function storageView(route) {
       one(volumes, 'datavolumes', true, list => plainTable('Data volumes', ['Name', 'Namespace', 'Phase', 'Progress', 'Why', 'Age'], list.map(volume => [volume.metadata.name, volume.metadata.namespace, statusMark(volume.status?.phase ?? 'Pending', volumeTone(volume.status?.phase ?? 'Pending')), volume.status?.progress ?? '',
         (volume.status?.conditions ?? []).find(condition => condition.type === 'Running' && condition.message)?.message ?? '', age(volume.metadata.creationTimestamp, now)]), 'There are no data volumes.')),
       one(classes, 'storageclasses', false, list => plainTable('Storage classes', ['Name', 'Provisioner', 'Binding', 'Default'], list.map(one => [one.metadata.name, one.provisioner ?? '', one.volumeBindingMode ?? '', one.metadata.annotations?.['storageclass.kubernetes.io/is-default-class'] === 'true' ? 'yes' : '']), 'There are no storage classes.')),
+      showImages(),
     ]);
-    const used = imagesInUse(vmis.rows.values());
-    renew(images.body, plainTable('Container disks in use', ['Image', 'Guests', 'Used by'], used.slice(0, SHOWN_MAX).map(([image, list]) => [h('code', {}, image), String(list.length), links(list)]), 'No running guest uses one.'), h('p', { class: 'muted' }, 'Images in the store of this machine, used or not: ', h('code', {}, 'virtgate image list')));
     text(summary, `${plural(found.length, 'claim')}, ${bytes(sum(found, claim => quantity(claim.status?.capacity?.storage ?? claim.spec?.resources?.requests?.storage)))} in all`);
   }
   const timer = setInterval(load, EVERY_MS);

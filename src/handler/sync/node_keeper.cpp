@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "base/node_limits.h"
-#include "guests/node_object.h"
+#include "base/off_loop.h"
 #include "json/arena_pool.h"
 
 namespace vg::handler {
@@ -56,13 +56,21 @@ Task<Result<void>> NodeKeeper::write(const hypervisor::HostFacts& facts) {
 // As it is stored then.
 Task<Result<json::Value>> NodeKeeper::put(const hypervisor::HostFacts& facts, const json::StoragePtr& storage) {
   const config::ConfigPtr config = parts_.api.config();
+  std::vector<guests::NodeImage> images;
+  if (parts_.images) {
+    auto found = co_await off_loop(parts_.core, off_loop_bytes_min,
+                                   [this]() -> Result<std::vector<guests::NodeImage>> { return parts_.images(); });
+    if (!found) co_return fail(std::move(found.error()));
+    images = std::move(*found);
+  }
   const guests::NodeFacts wanted{.name = parts_.node,
                                  .host = facts,
                                  .config = *config,
                                  .sharers = parts_.sharers,
                                  .address = parts_.address,
                                  .why_no_groups = parts_.why_no_groups,
-                                 .is_schedulable = parts_.hypervisor.connected()};
+                                 .is_schedulable = parts_.hypervisor.connected(),
+                                 .images = images};
   const ObjectName name{node_resource, "", parts_.node};
   auto stored = co_await parts_.api.get(parts_.core, name, storage);
   const auto now = parts_.clock.wall_now();

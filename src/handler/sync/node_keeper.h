@@ -3,10 +3,12 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/background.h"
 #include "base/clock.h"
 #include "controllers/nodes.h"
+#include "guests/node_object.h"
 #include "handler/sync/node_api.h"
 #include "hypervisor/hypervisor.h"
 
@@ -23,6 +25,8 @@ class NodeKeeper {
     std::string address = {};
     unsigned sharers = 1;
     std::string why_no_groups = {};
+    // Which container disks are here; reads files, so it is called beside the core. Empty: none are told of.
+    std::function<std::vector<guests::NodeImage>()> images = {};
     // On the core: what the Node object says now.
     std::function<void(const hypervisor::HostFacts&, controllers::NodeInfo)> written = {};
   };

@@ -17,6 +17,7 @@
 #include "handler/sync/launch_files.h"
 #include "handler/sync/node_keeper.h"
 #include "handler/sync/records.h"
+#include "images/image_store.h"
 #include "launch/launch.h"
 
 namespace vg::handler {
@@ -73,6 +74,13 @@ guests::Host this_host(const NodePlace& place, std::function<std::string(const s
   return host;
 }
 
+std::vector<guests::NodeImage> images_here(const images::ImageStore& store) {
+  std::vector<guests::NodeImage> found;
+  for (images::Image& image : store.list())
+    found.push_back({.reference = std::move(image.reference), .digest = std::move(image.digest), .bytes = image.bytes});
+  return found;
+}
+
 // Nodes of a machine have their folders side by side.
 OtherNode beside(const SyncParts& parts, std::string_view node) {
   const auto sibling = [&](const std::string& path) {
@@ -114,6 +122,7 @@ class Sync::Body {
                  .address = parts_.place.handler_address,
                  .sharers = parts_.place.nodes,
                  .why_no_groups = parts_.groups.why_not,
+                 .images = [this] { return images_here(parts_.images); },
                  .written = [this](const hypervisor::HostFacts& facts,
                                    controllers::NodeInfo info) { node_written(facts, std::move(info)); }}),
         metrics_({.core = parts_.core,
