@@ -2,12 +2,9 @@
 #pragma once
 
 #include <chrono>
-#include <optional>
-#include <string>
-#include <string_view>
 
+#include "base/background.h"
 #include "base/clock.h"
-#include "base/parsed.h"
 #include "ports/node_link.h"
 #include "server/router.h"
 #include "standalone_api.h"
@@ -16,12 +13,6 @@
 
 namespace vg::cmd {
 
-inline constexpr std::string_view ui_session_help =
-    "how long a browser stays signed in at most, such as 12h; one that is not used for an hour is signed out";
-
-// What --ui-session says.
-Parsed<std::chrono::seconds> parse_ui_session(std::string_view text);
-
 class Page {
  public:
   // Before the first request. The API and the clock outlive this.
@@ -29,11 +20,17 @@ class Page {
 
   // The nodes outlive this.
   void add_routes(server::Router& router, NodeLink& nodes);
+  // On that core: sessions end when their time is over.
+  void start(Core& core);
+  // After the cores have stopped, before they are destroyed.
+  void stop() { keeping_ = Background(); }
 
  private:
   StandaloneApi& api_;
   ui::Sessions sessions_;
+  const ui::UiService::CheckToken check_;
   ui::UiService service_;
+  Background keeping_;
 };
 
 }  // namespace vg::cmd

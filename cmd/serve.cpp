@@ -61,6 +61,7 @@
 #include "store/state_files.h"
 #include "store/value_cipher.h"
 #include "subresources.h"
+#include "ui_session.h"
 #include "uploads/service.h"
 
 namespace vg::cmd {
@@ -629,12 +630,14 @@ void Standalone::run(std::function<void()> started) {
   if (disks_) disks_->start_listening();
   api_->start(server_->core(0), server_->core(allowed_cpus() - 1), runs_,
               {.disks = disks_.get(), .nodes = &subresources_->nodes(), .place = place_});
+  if (page_) page_->start(server_->core(0));
   server_->core(0).post(std::move(started));  // behind what the parts have posted
   if (nodes_) nodes_->begin(node_url_);
   ProcessSignals::Watch watch(
       signals_, renewal_interval, [this](int signal) { on_signal(signal); }, [this] { renew(); });
   server_->run();
   fairness_.stop();
+  if (page_) page_->stop();
   subresources_->stop();
   api_->stop();
   ready_.set(0);

@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "http/splice.h"
 #include "http/websocket_handshake.h"
-#include "http/websocket_leg.h"
+#include "server/relay.h"
 #include "server/trace.h"
 
 namespace vg::actions {
@@ -61,27 +61,6 @@ void refuse_upgrade(server::Call& call, http::UpgradeRefusal refusal) {
   call.respond(std::move(response));
 }
 
-// Frames pass unread between client and node. Beside them this program pings both, and tells the client what it could
-// not know: that the connection to the node broke, or that the server stops.
-Task<http::SpliceEnd> relay(std::unique_ptr<Stream> client_stream, std::unique_ptr<Stream> node_stream,
-                            std::chrono::milliseconds ping_interval) {
-  using namespace http::ws;
-  http::WebSocketLeg client(std::move(client_stream), {.role = Role::server, .ping_interval = ping_interval});
-  http::WebSocketLeg node(std::move(node_stream), {.role = Role::client, .ping_interval = ping_interval});
-  client.on_drain([&] {
-    client.say_close(close_code::going_away, "the server is stopping; reconnect");
-    const auto until = Stream::Clock::now() + limits::websocket_close_deadline;
-    client.set_deadline(until);
-    node.set_deadline(until);
-  });
-  http::SpliceOptions options{.half_close_deadline = limits::stream_last_word_deadline};
-  options.before_close = [&client](const http::SpliceEnd& end) {
-    if (end.why == http::SpliceEnd::Why::right_broke)
-      client.say_close(close_code::internal_error, "the connection to the node was lost");
-  };
-  co_return co_await http::splice(client, node, std::move(options));
-}
-
 // What is known of a stream when nothing of its request is left.
 struct About {
   std::string request, action, ns, name;
@@ -99,11 +78,12 @@ void log_end(const About& asked, const http::SpliceEnd& end) {
 }
 
 Task<void> carry(std::unique_ptr<Stream> client, OtherEnd other, std::chrono::milliseconds ping_interval, About asked,
-                 StreamLedger::Entry entry, server::Fairness::Held of_user) {
+                 StreamLedger::Entry entry, server::Tenure of_user) {
   const auto counted = std::move(entry);  // ends here, and not when the task is thrown away
-  const auto held = std::move(of_user);
-  const auto end = other.node ? co_await relay(std::move(client), std::move(other.node), ping_interval)
-                              : co_await forward_port(std::move(client), std::move(other.guest));
+  auto held = std::move(of_user);
+  const auto end = other.node ? co_await server::relay(std::move(client), std::move(other.node),
+                                                       {.other_end = "node", .ping_interval = ping_interval}, held)
+                              : co_await forward_port(std::move(client), std::move(other.guest), held);
   log_end(asked, end);
 }
 

@@ -12,6 +12,7 @@
 #include "http/splice_started.h"
 #include "http/tcp.h"
 #include "http/websocket.h"
+#include "server/relay.h"
 
 namespace vg::actions {
 namespace {
@@ -69,14 +70,20 @@ Task<Result<GuestEnd>> reach_guest(const OpenStream& stream, std::span<const Cid
   co_return guest;
 }
 
-Task<http::SpliceEnd> forward_port(std::unique_ptr<Stream> client, GuestEnd guest) {
+Task<http::SpliceEnd> forward_port(std::unique_ptr<Stream> client, GuestEnd guest, server::Tenure& tenure) {
   http::WebSocket socket(std::move(client), client_options());
   http::Started leaving;
   socket.stream().on_drain([&] {
     leaving = http::start(socket.close(http::ws::close_code::going_away, "the server is stopping; reconnect"));
   });
-  co_return guest.datagrams ? co_await http::splice(socket, *guest.datagrams)
-                            : co_await http::splice(socket, *guest.bytes);
+  tenure.on_session_end([&] {
+    leaving = http::start(socket.close(http::ws::close_code::policy_violation, server::session_over_message));
+    guest.datagrams ? guest.datagrams->close() : guest.bytes->close();
+  });
+  auto end =
+      guest.datagrams ? co_await http::splice(socket, *guest.datagrams) : co_await http::splice(socket, *guest.bytes);
+  tenure.on_session_end({});
+  co_return end;
 }
 
 }  // namespace vg::actions

@@ -10,6 +10,7 @@
 #include "base/task.h"
 #include "http/splice.h"
 #include "http/udp.h"
+#include "server/tenure.h"
 
 namespace vg::actions {
 
@@ -23,7 +24,8 @@ struct GuestEnd {
 // has is not dialled (base/guest_address.h); `networks` are those that the operator named.
 Task<Result<GuestEnd>> reach_guest(const OpenStream& stream, std::span<const Cidr> networks, Core& core);
 
-// Until one side ends. The client gets a close frame that says why, also when the server stops.
-Task<http::SpliceEnd> forward_port(std::unique_ptr<Stream> client, GuestEnd guest);
+// Until one side ends. The client gets a close frame that says why, also when the server stops or the session is over.
+// The tenure outlives the task.
+Task<http::SpliceEnd> forward_port(std::unique_ptr<Stream> client, GuestEnd guest, server::Tenure& tenure);
 
 }  // namespace vg::actions

@@ -4,6 +4,8 @@
 // only together with what a page of another site cannot make a browser send.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string_view>
 
@@ -36,12 +38,21 @@ std::optional<std::string_view> session_cookie(const http::Headers& headers);
 // What a request shows that may be guessed: its Authorization header, else its session.
 std::optional<std::string_view> shown_secret(const http::Request& request);
 
+// What goes on for long ends with the session that began it. Dropping this says that it has ended by itself.
+class SessionBond {
+ public:
+  virtual ~SessionBond() = default;
+};
+
 class SessionVerifier {
  public:
   virtual ~SessionVerifier() = default;
   // Whose session it is, with all implied groups; 401 when there is none, or what it was made from holds no longer.
   // Called on every request that uses one, from any thread.
   virtual Result<User> verify(std::string_view id) const = 0;
+  // `ended` is called once, from any thread, when the session is over; it must return soon, and may still be called
+  // while the bond is dropped on another thread. 401 when it is over already, 429 when it has too many.
+  virtual Result<std::unique_ptr<SessionBond>> bind(std::string_view id, std::function<void()> ended) const = 0;
 };
 
 }  // namespace vg::auth

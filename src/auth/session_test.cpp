@@ -105,6 +105,9 @@ class OneSession final : public SessionVerifier {
     if (id != "abc") return fail(Status::unauthorized("the session has ended"));
     return User{.name = "alice", .uid = {}, .groups = {"people", std::string(authenticated_group)}, .extra = {}};
   }
+  Result<std::unique_ptr<SessionBond>> bind(std::string_view, std::function<void()>) const override {
+    return std::make_unique<SessionBond>();
+  }
 };
 
 TEST(Session, SaysWhoAsks) {

@@ -195,9 +195,27 @@ Fairness::Turn Call::expected_turn(fair::Kind kind) {
   return Fairness::Turn(fairness_, exchange_, hint->cls, kind, hint->user, began_);
 }
 
-Result<Fairness::Held> Call::hold(Hold hold) {
-  if (!fairness_ || !seat_.taken()) return Fairness::Held();
-  return fairness_->hold(hold, *seat_.flow());
+Result<Tenure> Call::hold(Hold hold) {
+  Result<Fairness::Held> held = fairness_ && seat_.taken() ? fairness_->hold(hold, *seat_.flow()) : Fairness::Held();
+  if (!held) return fail(std::move(held.error()));
+  Tenure tenure(std::move(*held));
+  if (const auto id = sessions_ ? auth::shown_session(request()) : std::nullopt)
+    if (auto bound = tenure.bind(*sessions_, *id, core()); !bound) return fail(std::move(bound.error()));
+  session_end_ = tenure.session_end();
+  return tenure;
+}
+
+void Call::on_cancel(std::move_only_function<void()> fn) {
+  if (!session_end_ || !fn) {
+    if (session_end_) session_end_->notify({});
+    return exchange_.on_cancel(std::move(fn));
+  }
+  const auto kept = std::make_shared<std::move_only_function<void()>>(std::move(fn));
+  const auto once = [kept] {
+    if (*kept) std::exchange(*kept, nullptr)();
+  };
+  session_end_->notify(once);
+  exchange_.on_cancel(once);
 }
 
 Status Call::failed_login(Status answer) {
@@ -354,6 +372,7 @@ Task<void> Router::handle(http::Exchange& exchange) {
   const bool encoded = request.path.contains('%');
   if (encoded) decoded = percent_decode(request.path);
   Call call(exchange, decoded ? std::string_view(*decoded) : request.path, parts_.fairness.get(), began);
+  call.sessions_ = sessions_;
   RouteClass route_class = RouteClass::unknown;
   std::exception_ptr broken;  // for the connection to tell, and to end with
   tracing::Span span = begin_span(request);

@@ -22,6 +22,7 @@
 #include "http/exchange.h"
 #include "server/fairness.h"
 #include "server/request_metrics.h"
+#include "server/tenure.h"
 
 namespace vg::server {
 
@@ -46,7 +47,8 @@ class Call final : public WorkTurns {
 
   const http::Request& request() const { return exchange_.request(); }
   Core& core() { return exchange_.core(); }
-  bool cancelled() const { return exchange_.cancelled(); }
+  // As Exchange::cancelled; also once the session is over that a held request came by.
+  bool cancelled() const { return exchange_.cancelled() || (session_end_ && session_end_->is_over()); }
   std::string_view path() const { return path_; }  // percent-decoded
   std::string_view rest() const { return rest_; }  // what follows the prefix of a prefix route
   const auth::Identity& identity() const { return identity_; }
@@ -76,8 +78,9 @@ class Call final : public WorkTurns {
   std::string payer() const { return seat_.taken() ? fair::Scheduler::user_of(*seat_.flow()) : identity_.user; }
   // For a request that goes on for long without doing much: it does not count as running any more.
   void leave_seat() { seat_.leave(); }
-  // One more of what is held for long, for as long as the result lives; 429 when this user has too many.
-  Result<Fairness::Held> hold(Hold hold);
+  // One more of what is held for long, for as long as the result lives; 429 when this user has too many. From here on
+  // the end of the session that the request came by cancels it.
+  Result<Tenure> hold(Hold hold);
   // The answer to credentials that do not hold.
   Status failed_login(Status answer);
   // They do hold.
@@ -85,8 +88,8 @@ class Call final : public WorkTurns {
     if (fairness_) fairness_->good_login(exchange_, fairness_->classify(user.groups), user.name);
   }
 
-  // As Exchange::on_cancel.
-  void on_cancel(std::move_only_function<void()> fn) { exchange_.on_cancel(std::move(fn)); }
+  // As Exchange::on_cancel, for everything that cancelled() tells.
+  void on_cancel(std::move_only_function<void()> fn);
 
   // As Exchange::read_body. Whoever takes long to send it has no seat meanwhile; a large one waits for its turn then.
   Task<Result<std::string_view>> read_body(std::size_t limit);
@@ -127,6 +130,8 @@ class Call final : public WorkTurns {
   auth::Identity identity_;
   Fairness* fairness_;  // null: everybody runs at once
   Clock::Steady began_;
+  const auth::SessionVerifier* sessions_ = nullptr;  // null: nobody signs in here
+  std::shared_ptr<SessionEnd> session_end_;          // of a request that holds something
   Fairness::Seat seat_;
   fair::Class payer_class_{};  // of whoever is asked by the router itself
   std::string payer_;
@@ -179,6 +184,9 @@ class Router final : public http::Handler {
   void add_prefix(Access access, std::string_view method, std::string prefix, RouteClass route_class,
                   RouteHandler handler);
 
+  // What requests hold ends with the session that they came by. Before the first request; the verifier outlives this.
+  void end_with_sessions(const auth::SessionVerifier& sessions) { sessions_ = &sessions; }
+
   Task<void> handle(http::Exchange& exchange) override;
 
  private:
@@ -209,6 +217,7 @@ class Router final : public http::Handler {
   void log(const Call& call, RouteClass route_class, Clock::Steady::duration took) const;
 
   Parts parts_;
+  const auth::SessionVerifier* sessions_ = nullptr;
   RequestMetrics metrics_;
   std::unordered_map<std::string, Place, TextHash, std::equal_to<>> places_;
   std::map<std::string, Place, std::greater<>> prefixes_;  // a longer prefix sorts before the shorter ones it extends

@@ -52,12 +52,16 @@ bool has_weight(std::string_view parameters) {
 
 }  // namespace
 
-void respond(server::Call& call, http::Response response) {
+void add_page_fields(http::Response& response) {
   for (const auto& [name, value] : security_fields) response.headers.emplace_back(name, value);
   // What belongs to a user is in no cache; files say so themselves.
   if (std::ranges::find(response.headers, "Cache-Control", [](const auto& field) { return field.first; }) ==
       response.headers.end())
     response.headers.emplace_back("Cache-Control", "no-store");
+}
+
+void respond(server::Call& call, http::Response response) {
+  add_page_fields(response);
   call.respond(std::move(response));
 }
 

@@ -17,6 +17,8 @@ inline constexpr std::string_view content_security_policy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
+// What each answer must have; respond() and those that use it add it.
+void add_page_fields(http::Response& response);
 void respond(server::Call& call, http::Response response);
 void respond_json(server::Call& call, int status, const json::Value& document);
 void refuse(server::Call& call, const Status& status);

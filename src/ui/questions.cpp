@@ -51,23 +51,6 @@ AccessAttributes attributes(string_view verb, string_view api_group, string_view
   return asked;
 }
 
-// --- access ----------------------------------------------------------------------------------------------------------
-
-Task<void> answer_access(Call& call, const User& user, Authorizer& authorizer) {
-  const auto body = co_await call.read_body(limits::ui_access_body_bytes_max);
-  if (!body) co_return refuse(call, body.error());
-  const auto document = json::Document::parse(*body);
-  if (!document) co_return refuse(call, document.error());
-  const auto checks = read_checks(document->root());
-  if (!checks) co_return refuse(call, checks.error());
-  json::Array allowed;
-  for (const AccessAttributes& asked : *checks) {
-    const auto decision = co_await authorizer.authorize(call.core(), user, asked);
-    allowed.emplace_back(decision && decision->allowed);  // what is not known is not allowed
-  }
-  respond_json(call, 200, json::Object{{"allowed", std::move(allowed)}});
-}
-
 // --- story -----------------------------------------------------------------------------------------------------------
 
 struct Neighbour {
@@ -191,18 +174,6 @@ json::Object verdict_json(const story::Verdict& verdict) {
 
 // --- check -----------------------------------------------------------------------------------------------------------
 
-Task<void> answer_check(Call& call, const QuestionParts& parts) {
-  const auto body = co_await call.read_body(limits::ui_check_bytes_max);
-  if (!body) co_return refuse(call, body.error());
-  if (auto seated = co_await call.work_on(off_loop_bytes_min); !seated) co_return refuse(call, seated.error());
-  std::string text(*body);
-  auto told = co_await off_loop(call.core(), off_loop_bytes_min, [&]() -> Result<std::string> {
-    return json::to_text(check_text(std::move(text), parts.config, parts.clock));
-  });
-  if (!told) co_return refuse(call, told.error());
-  respond(call, {.status = 200, .content_type = "application/json", .body = std::move(*told)});
-}
-
 json::Object finding_json(const offline::Finding& finding) {
   json::Object out{{"line", finding.line},
                    {"column", finding.column},
@@ -261,13 +232,19 @@ Result<std::vector<AccessAttributes>> read_checks(const json::Value& body) {
   return read;
 }
 
+Status story_path_wanted() {
+  return Status::bad_request(
+      "the path must be namespaces/NS/RESOURCE/NAME, with a resource of virtualmachines, virtualmachineinstances, "
+      "virtualmachineinstancemigrations");
+}
+
 std::optional<StoryTarget> read_story_target(string_view path) {
   std::array<string_view, 4> parts;  // "namespaces", its name, the resource, its name
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::size_t slash = path.find('/');
     if ((slash == path.npos) != (i + 1 == parts.size())) return std::nullopt;
     parts[i] = path.substr(0, slash);
-    if (parts[i].empty()) return std::nullopt;
+    if (parts[i].empty() || parts[i].starts_with('.')) return std::nullopt;
     if (slash != path.npos) path.remove_prefix(slash + 1);
   }
   const auto* row = std::ranges::find(subjects, parts[2], &SubjectRow::plural);
@@ -321,23 +298,46 @@ json::Value check_text(std::string text, const config::ConfigSource& config, con
   return std::move(found).document();
 }
 
-void add_access_question(UiService& service, Authorizer& authorizer) {
-  service.add_question("POST", "access", [&authorizer](Call& call, const User& user, string_view) -> Task<void> {
-    return answer_access(call, user, authorizer);
+// --- answers
+// ----------------------------------------------------------------------------------------------------------
+
+Task<void> answer_access(Call& call, const User& user, Authorizer& authorizer) {
+  const auto body = co_await call.read_body(limits::ui_access_body_bytes_max);
+  if (!body) co_return refuse(call, body.error());
+  const auto document = json::Document::parse(*body);
+  if (!document) co_return refuse(call, document.error());
+  const auto checks = read_checks(document->root());
+  if (!checks) co_return refuse(call, checks.error());
+  json::Array allowed;
+  for (const AccessAttributes& asked : *checks) {
+    const auto decision = co_await authorizer.authorize(call.core(), user, asked);
+    allowed.emplace_back(decision && decision->allowed);  // what is not known is not allowed
+  }
+  respond_json(call, 200, json::Object{{"allowed", std::move(allowed)}});
+}
+
+Task<void> answer_check(Call& call, const config::ConfigSource& config, const Clock& clock) {
+  const auto body = co_await call.read_body(limits::ui_check_bytes_max);
+  if (!body) co_return refuse(call, body.error());
+  if (auto seated = co_await call.work_on(off_loop_bytes_min); !seated) co_return refuse(call, seated.error());
+  std::string text(*body);
+  auto told = co_await off_loop(call.core(), off_loop_bytes_min, [&]() -> Result<std::string> {
+    return json::to_text(check_text(std::move(text), config, clock));
   });
+  if (!told) co_return refuse(call, told.error());
+  respond(call, {.status = 200, .content_type = "application/json", .body = std::move(*told)});
 }
 
 void add_questions(UiService& service, const QuestionParts& parts) {
-  add_access_question(service, parts.authorizer);
+  service.add_question("POST", "access", [parts](Call& call, const User& user, string_view) -> Task<void> {
+    return answer_access(call, user, parts.authorizer);
+  });
   service.add_question("POST", "check", [parts](Call& call, const User&, string_view) -> Task<void> {
-    return answer_check(call, parts);
+    return answer_check(call, parts.config, parts.clock);
   });
   service.add_question("GET", "story/", [parts](Call& call, const User& user, string_view rest) -> Task<void> {
     const auto target = read_story_target(rest);
-    if (!target)
-      co_return refuse(call, Status::bad_request("the path must be namespaces/NS/RESOURCE/NAME, with a resource of "
-                                                 "virtualmachines, virtualmachineinstances, "
-                                                 "virtualmachineinstancemigrations"));
+    if (!target) co_return refuse(call, story_path_wanted());
     Story story(parts, call, user, *target);
     co_await story.answer();
   });

@@ -38,8 +38,9 @@ struct StatsParts {
 };
 void add_stats_question(UiService& service, const StatsParts& parts);
 
-// POST access alone, which needs no objects.
-void add_access_question(UiService& service, Authorizer& authorizer);
+// What they answer, for who adds them otherwise. The authorizer is asked for everything that the body names.
+Task<void> answer_access(server::Call& call, const User& user, Authorizer& authorizer);
+Task<void> answer_check(server::Call& call, const config::ConfigSource& config, const Clock& clock);
 
 // --- parsing and telling, without anything that acts
 // ------------------------------------------------------------------
@@ -54,6 +55,8 @@ struct StoryTarget {
   std::string_view ns, name;
 };
 std::optional<StoryTarget> read_story_target(std::string_view path);
+// The answer to a path that is none.
+Status story_path_wanted();
 
 // Where a guest runs, by its VMI; 409 when it does not.
 Result<std::string> node_of_guest(const json::Value& vmi);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -58,14 +59,9 @@ std::string cookie_text(string_view value) {
 
 std::string cleared_cookie() { return cookie_text("") + "; Max-Age=0"; }
 
-json::Value session_document(const User& user, std::optional<Clock::Wall> expires, string_view mode) {
-  json::Array groups;
-  for (const std::string& group : user.groups) groups.emplace_back(group);
-  json::Object document{{"user", user.name}, {"groups", std::move(groups)}};
-  if (expires) document["expires"] = print_rfc3339(Timestamp::from(*expires));
-  document["mode"] = mode;
-  document["version"] = VIRTGATE_VERSION;
-  return document;
+// It becomes the value of a header field.
+bool may_be_token(string_view token) {
+  return std::ranges::all_of(token, [](char c) { return c > ' ' && c < '\x7f'; });
 }
 
 // What a code is made of: the credential of who asks for it, which must be one that can be asked again.
@@ -118,9 +114,11 @@ void UiService::add_routes(server::Router& router) {
                respond(call, std::move(response));
                co_return;
              });
+  router.end_with_sessions(parts_.sessions);
   add(true, std::string(page_path), &UiService::serve_file);
   add(false, "/ui/session", &UiService::serve_session);
-  add(false, "/ui/codes", &UiService::serve_codes);
+  add(false, "/ui/sign-in", &UiService::show_ways);
+  if (parts_.codes) add(false, "/ui/codes", &UiService::serve_codes);
   add(true, std::string(api_prefix), &UiService::serve_question);
 }
 
@@ -151,9 +149,10 @@ Task<Result<Credential>> UiService::read_credential(Call& call) {
                     code = json::get_string_or(document->root(), "code");
   if (token.empty() == code.empty())
     co_return fail(Status::bad_request("the body must be a JSON object with either token or code"));
-  if (token.size() > limits::ui_token_bytes_max) co_return fail(Status::unauthorized("invalid bearer token"));
+  if (token.size() > limits::ui_token_bytes_max || !may_be_token(token))
+    co_return fail(Status::unauthorized("invalid bearer token"));
   if (!token.empty()) {
-    auto user = co_await parts_.check_token(call.core(), token);
+    auto user = co_await parts_.check_token(call.core(), token, call.source());
     if (!user) co_return fail(std::move(user.error()));
     co_return Credential{.token = std::string(token), .user = std::move(*user)};
   }
@@ -163,7 +162,7 @@ Task<Result<Credential>> UiService::read_credential(Call& call) {
         Status::unauthorized("the sign-in code is invalid, was used already, or is older than five minutes; ask for a "
                              "new one with virtgate ui"));
   if (credential->token.empty()) co_return std::move(*credential);
-  auto user = co_await parts_.check_token(call.core(), credential->token);
+  auto user = co_await parts_.check_token(call.core(), credential->token, call.source());
   if (!user) co_return fail(std::move(user.error()));
   if (user->name != credential->user.name)
     co_return fail(Status::unauthorized("the token of the sign-in code stands for somebody else now"));
@@ -192,16 +191,36 @@ Task<void> UiService::sign_in(Call& call) {
   log::info("a user signed in to the page", {{"username", user.name}, {"remoteAddress", call.source()}});
   http::Response response{.status = 201,
                           .content_type = "application/json",
-                          .body = json::to_text(session_document(user, issued->expires, parts_.mode))};
+                          .body = json::to_text(session_document(user, issued->expires))};
   response.headers.emplace_back("Set-Cookie", cookie_text(issued->secret));
   respond(call, std::move(response));
+}
+
+json::Value UiService::session_document(const User& user, std::optional<Clock::Wall> expires) const {
+  json::Array groups, questions;
+  for (const std::string& group : user.groups) groups.emplace_back(group);
+  for (const auto& [name, question] : questions_) questions.emplace_back(name.substr(0, name.find('/')));
+  json::Object document{{"user", user.name}, {"groups", std::move(groups)}};
+  if (expires) document["expires"] = print_rfc3339(Timestamp::from(*expires));
+  document["mode"] = parts_.mode;
+  document["version"] = VIRTGATE_VERSION;
+  document["api"] = parts_.api_prefix;
+  document["questions"] = std::move(questions);
+  return document;
+}
+
+Task<void> UiService::show_ways(Call& call) const {
+  if (!is_read(call.request().method)) co_return refuse_method(call, "GET, HEAD");
+  json::Array ways{"token"};
+  if (parts_.codes) ways.emplace_back("link");
+  respond_json(call, 200, json::Object{{"mode", parts_.mode}, {"ways", std::move(ways)}});
 }
 
 Task<void> UiService::show_session(Call& call) const {
   const auto user = co_await parts_.identify(call);
   if (!user) co_return refuse(call, user.error());
   const auto id = auth::shown_session(call.request());
-  respond_json(call, 200, session_document(*user, id ? parts_.sessions.expires(*id) : std::nullopt, parts_.mode));
+  respond_json(call, 200, session_document(*user, id ? parts_.sessions.expires(*id) : std::nullopt));
 }
 
 void UiService::sign_out(Call& call) {

@@ -2,18 +2,21 @@
 //
 //   /ui/...          the files of the page, for everybody: they hold nothing of anybody
 //   /ui/session      sign in, who am I, sign out
+//   /ui/sign-in      by what one can sign in
 //   /ui/codes        a one-time code for `virtgate ui`
 //   /ui/api/...      questions of the page, for whoever shows who they are
 #pragma once
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/clock.h"
 #include "base/status.h"
 #include "base/task.h"
+#include "json/value.h"
 #include "ports/authorizer.h"
 #include "server/router.h"
 #include "ui/sessions.h"
@@ -25,7 +28,8 @@ class UiService {
   // Who asks, for whom, when it is their turn: 401 for nobody in particular. As for requests to the API.
   using Identify = std::function<Task<Result<User>>(server::Call&)>;
   // Whom a token stands for, with all implied groups.
-  using CheckToken = std::function<Task<Result<User>>(Core&, std::string_view token)>;
+  // `asker`: on whose account the question is, where questions are few.
+  using CheckToken = std::function<Task<Result<User>>(Core&, std::string_view token, std::string_view asker)>;
   // Answers a request below /ui/api/ of a user; the rest of the path is what follows the handler's name.
   using Handler = std::function<Task<void>(server::Call&, const User&, std::string_view rest)>;
 
@@ -33,8 +37,10 @@ class UiService {
     Sessions& sessions;
     Identify identify;
     CheckToken check_token;
-    std::string_view mode;  // "standalone" or "cluster"
+    std::string_view mode;  // "standalone" or "cluster", for people
     const Clock& clock;
+    std::string_view api_prefix = {};  // where the page finds the API of Kubernetes
+    bool codes = true;                 // whether there are links that sign in
   };
   // Everything in the parts outlives the router's use of this.
   explicit UiService(Parts parts) : parts_(std::move(parts)) {}
@@ -53,6 +59,8 @@ class UiService {
   Task<void> serve_session(server::Call& call);
   Task<void> sign_in(server::Call& call);
   Task<void> show_session(server::Call& call) const;
+  Task<void> show_ways(server::Call& call) const;
+  json::Value session_document(const User& user, std::optional<Clock::Wall> expires) const;
   void sign_out(server::Call& call);
   Task<Result<Credential>> read_credential(server::Call& call);
   Task<void> serve_codes(server::Call& call);

@@ -55,17 +55,22 @@ class Page : public ::testing::Test {
     if (!identity) return fail(identity.error());
     return identity->user;
   }
-  Sessions sessions_{std::chrono::hours(12), [this](std::string_view token) { return user_of(token); }, clock_};
-  UiService service_{
-      {.sessions = sessions_,
-       .identify = [this](server::Call& call) -> Task<Result<User>> {
-         auto user = identifier_.authenticate(call.request());
-         if (user && !user->in_group(auth::authenticated_group)) co_return fail(Status::unauthorized("nobody"));
-         co_return user;
-       },
-       .check_token = [this](Core&, std::string_view token) -> Task<Result<User>> { co_return user_of(token); },
-       .mode = "standalone",
-       .clock = clock_}};
+  Sessions sessions_{{.age_max = std::chrono::hours(12),
+                      .recheck_interval = std::chrono::seconds(5),
+                      .check = [this](std::string_view token) { return user_of(token); }},
+                     clock_};
+  UiService service_{{.sessions = sessions_,
+                      .identify = [this](server::Call& call) -> Task<Result<User>> {
+                        auto user = identifier_.authenticate(call.request());
+                        if (user && !user->in_group(auth::authenticated_group))
+                          co_return fail(Status::unauthorized("nobody"));
+                        co_return user;
+                      },
+                      .check_token = [this](Core&, std::string_view token, std::string_view) -> Task<Result<User>> {
+                        co_return user_of(token);
+                      },
+                      .mode = "standalone",
+                      .clock = clock_}};
 };
 
 TEST_F(Page, FilesAreForEverybody) {
@@ -221,6 +226,42 @@ TEST_F(Page, QuestionsAreForThoseWhoSignedIn) {
   EXPECT_EQ(FakeExchange("GET", "/ui/api/hello/x").header("Cookie", cookie).run(router_).status(), 401);
   EXPECT_EQ(own("GET", "/ui/api/none").header("Cookie", cookie).run(router_).status(), 404);
   EXPECT_EQ(own("POST", "/ui/api/hello/x").header("Cookie", cookie).run(router_).status(), 405);
+}
+
+TEST_F(Page, SaysHowToSignInAndWhereTheApiIs) {
+  FakeExchange ways("GET", "/ui/sign-in");
+  ways.run(router_);
+  EXPECT_EQ(ways.body(), R"({"mode":"standalone","ways":["token","link"]})");
+  EXPECT_EQ(ways.response_header("Content-Security-Policy"), content_security_policy);
+  FakeExchange shown = own("GET", "/ui/session");
+  shown.header("Cookie", sign_in()).run(router_);
+  EXPECT_THAT(shown.body(), HasSubstr(R"("api":"","questions":["hello"])"));
+}
+
+TEST_F(Page, ATokenThatIsNoHeaderIsNoToken) {
+  for (const char* token : {"a b", "a\\r\\nX-Remote-User: root", "a\\u0000", "\\u00e4"}) {
+    FakeExchange exchange = own("POST", "/ui/session", std::string(R"({"token":")") + token + R"("})");
+    EXPECT_EQ(exchange.run(router_).status(), 401) << token;
+  }
+}
+
+TEST_F(Page, WhatARequestHoldsEndsWithItsSession) {
+  bool cancelled = false, told = false, of_token = false;
+  router_.add(server::Access::anyone, "GET", "/hold", server::RouteClass::page, [&](server::Call& call) -> Task<void> {
+    const auto held = call.hold(server::Hold::watch);
+    EXPECT_TRUE(held);
+    call.on_cancel([&] { told = true; });
+    EXPECT_FALSE(call.cancelled());
+    if (const auto id = auth::shown_session(call.request())) sessions_.close(*id);
+    dynamic_cast<server::testing::FakeCore&>(call.core()).run_posted();
+    (call.request().headers.find("authorization") ? of_token : cancelled) = call.cancelled();
+    call.respond({.status = 200});
+    co_return;
+  });
+  own("GET", "/hold").header("Authorization", "Bearer s3cret").run(router_);
+  EXPECT_FALSE(of_token || told);
+  own("GET", "/hold").header("Cookie", sign_in()).run(router_);
+  EXPECT_TRUE(cancelled && told);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "auth/seal.h"
 #include "base/random.h"
 #include "base/ui_limits.h"
 
@@ -42,12 +43,31 @@ Failed over(std::string_view why) {
   return fail(Status::unauthorized(fmt::format("{}; sign in again (virtgate ui gives a link)", why)));
 }
 
+auth::Digest sealing_key(std::string_view secret) { return auth::derive_key(secret, "virtgate session credential"); }
+
 }  // namespace
+
+Sessions::Bonds::~Bonds() {
+  for (const auto& [number, bond] : open) bond.ended();
+}
+
+Sessions::Sealed Sessions::seal(Credential credential, std::string_view secret) {
+  return {.token = credential.token.empty() ? std::string() : auth::seal(sealing_key(secret), credential.token),
+          .user = std::move(credential.user),
+          .ends = credential.ends};
+}
+
+std::optional<Credential> Sessions::unseal(const Sealed& sealed, std::string_view secret) {
+  if (sealed.token.empty()) return Credential{.token = {}, .user = sealed.user, .ends = sealed.ends};
+  auto token = auth::unseal(sealing_key(secret), sealed.token);
+  if (!token) return std::nullopt;
+  return Credential{.token = std::move(*token), .user = sealed.user, .ends = sealed.ends};
+}
 
 bool Sessions::is_over(const Session& session) const {
   const auto now = clock_.steady_now();
   // By both clocks: one stands still while the host sleeps, the other one may be set.
-  return now - session.began >= age_max_ || now - session.used >= limits::ui_session_idle_max ||
+  return now - session.began >= options_.age_max || now - session.used >= limits::ui_session_idle_max ||
          clock_.wall_now() >= session.expires;
 }
 
@@ -56,10 +76,10 @@ bool Sessions::is_over(const Code& code) const {
 }
 
 Result<Issued> Sessions::open(Credential credential) {
-  Issued issued{.secret = random_token(), .expires = std::min(clock_.wall_now() + age_max_, credential.ends)};
+  Issued issued{.secret = random_token(), .expires = std::min(clock_.wall_now() + options_.age_max, credential.ends)};
   const auto now = clock_.steady_now();
   struct ByUse {
-    static const std::string& user(const Session& session) { return session.credential->user.name; }
+    static const std::string& user(const Session& session) { return session.credential.user.name; }
     static Clock::Steady time(const Session& session) { return session.used; }
   };
   const std::lock_guard lock(mutex_);
@@ -67,11 +87,11 @@ Result<Issued> Sessions::open(Credential credential) {
       sessions_, owner_of(credential.user.name), limits::ui_sessions_of_user_max, limits::ui_sessions_max,
       [this](const Session& session) { return is_over(session); }, ByUse());
   if (!room) return too_many("all sessions of this server are in use; some end when they are idle");
-  sessions_.emplace(auth::sha256(issued.secret),
-                    Session{.credential = std::make_shared<const Credential>(std::move(credential)),
-                            .began = now,
-                            .used = now,
-                            .expires = issued.expires});
+  sessions_.emplace(auth::sha256(issued.secret), Session{.credential = seal(std::move(credential), issued.secret),
+                                                         .began = now,
+                                                         .used = now,
+                                                         .checked = now,
+                                                         .expires = issued.expires});
   return issued;
 }
 
@@ -87,14 +107,15 @@ std::shared_ptr<const Credential> Sessions::find(std::string_view id) const {
   const auto found = find_live(id);
   if (found == sessions_.end()) return nullptr;
   found->second.used = clock_.steady_now();
-  return found->second.credential;
+  auto credential = unseal(found->second.credential, id);
+  return credential ? std::make_shared<const Credential>(std::move(*credential)) : nullptr;
 }
 
 Result<User> Sessions::verify(std::string_view id) const {
   const auto credential = find(id);
   if (!credential) return over("the session has ended");
-  if (credential->token.empty()) return credential->user;
-  auto user = check_(credential->token);
+  if (credential->token.empty() || !options_.check) return credential->user;
+  auto user = options_.check(credential->token);
   if (user && user->name == credential->user.name) return user;
   close(id);
   return over("the token of this session is not valid any more");
@@ -106,10 +127,69 @@ std::optional<Clock::Wall> Sessions::expires(std::string_view id) const {
   return found == sessions_.end() ? std::nullopt : std::optional(found->second.expires);
 }
 
-void Sessions::close(std::string_view id) const {
+void Sessions::close(std::string_view id) const { end(auth::sha256(id)); }
+
+void Sessions::end(const auth::Digest& key) const {
   const std::lock_guard lock(mutex_);
-  sessions_.erase(auth::sha256(id));
+  sessions_.erase(key);
 }
+
+bool Sessions::recheck_due(std::string_view id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = find_live(id);
+  if (found == sessions_.end()) return false;
+  const auto now = clock_.steady_now();
+  if (now - found->second.checked < options_.recheck_interval) return false;
+  found->second.checked = now;
+  return true;
+}
+
+// --- what is open ----------------------------------------------------------------------------------------------------
+
+class Sessions::BondOfSession final : public auth::SessionBond {
+ public:
+  BondOfSession(const Sessions& sessions, auth::Digest key, std::uint64_t number)
+      : sessions_(sessions), key_(key), number_(number) {}
+  ~BondOfSession() override { sessions_.release(key_, number_); }
+
+ private:
+  const Sessions& sessions_;
+  const auth::Digest key_;
+  const std::uint64_t number_;
+};
+
+Result<std::unique_ptr<auth::SessionBond>> Sessions::bind(std::string_view id, std::function<void()> ended) const {
+  auto credential = find(id);
+  const auto key = auth::sha256(id);
+  const std::lock_guard lock(mutex_);
+  const auto found = sessions_.find(key);
+  if (!credential || found == sessions_.end()) return over("the session has ended");
+  auto& open = found->second.bonds.open;
+  if (open.size() >= limits::ui_bonds_of_session_max)
+    return too_many("this session has too many consoles, screens and watches open; close some");
+  open.emplace(++bonds_, Bonds::Bond{.ended = std::move(ended), .credential = std::move(credential)});
+  return std::make_unique<BondOfSession>(*this, key, bonds_);
+}
+
+void Sessions::release(const auth::Digest& key, std::uint64_t number) const {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = sessions_.find(key); found != sessions_.end()) found->second.bonds.open.erase(number);
+}
+
+std::vector<Sessions::Due> Sessions::sweep() const {
+  std::vector<Due> due;
+  const std::lock_guard lock(mutex_);
+  std::erase_if(sessions_, [this](const auto& entry) { return is_over(entry.second); });
+  const auto now = clock_.steady_now();
+  for (auto& [key, session] : sessions_) {
+    if (session.bonds.open.empty() || now - session.checked < options_.recheck_interval) continue;
+    session.checked = now;
+    due.push_back({.key = key, .credential = session.bonds.open.begin()->second.credential});
+  }
+  return due;
+}
+
+// --- codes -----------------------------------------------------------------------------------------------------------
 
 Result<Issued> Sessions::make_code(Credential credential) {
   Issued issued{.secret = random_token(),
@@ -123,8 +203,9 @@ Result<Issued> Sessions::make_code(Credential credential) {
       codes_, owner_of(credential.user.name), limits::ui_codes_of_user_max, limits::ui_codes_max,
       [this](const Code& code) { return is_over(code); }, ByAge());
   if (!room) return too_many("too many sign-in codes are unused; they end after five minutes");
-  codes_.emplace(auth::sha256(issued.secret),
-                 Code{.credential = std::move(credential), .made = clock_.steady_now(), .expires = issued.expires});
+  codes_.emplace(auth::sha256(issued.secret), Code{.credential = seal(std::move(credential), issued.secret),
+                                                   .made = clock_.steady_now(),
+                                                   .expires = issued.expires});
   return issued;
 }
 
@@ -133,9 +214,9 @@ std::optional<Credential> Sessions::redeem(std::string_view code) {
   const auto found = codes_.find(auth::sha256(code));
   if (found == codes_.end()) return std::nullopt;
   const bool late = is_over(found->second);
-  Credential credential = std::move(found->second.credential);
+  auto credential = unseal(found->second.credential, code);
   codes_.erase(found);
-  return late ? std::nullopt : std::optional(std::move(credential));
+  return late ? std::nullopt : std::move(credential);
 }
 
 std::size_t Sessions::size() const {

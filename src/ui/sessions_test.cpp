@@ -5,8 +5,11 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/ui_limits.h"
+#include "server/testing/fake_exchange.h"
+#include "ui/session_keeper.h"
 
 namespace vg::ui {
 namespace {
@@ -24,12 +27,14 @@ class SessionTable : public ::testing::Test {
 
   ManualClock clock_{Clock::Wall(hours(24 * 365 * 50))};
   std::map<std::string, std::string, std::less<>> tokens_;
-  Sessions sessions_{hours(12),
-                     [this](std::string_view token) -> Result<User> {
-                       const auto found = tokens_.find(token);
-                       if (found == tokens_.end()) return fail(Status::unauthorized("invalid bearer token"));
-                       return user(found->second);
-                     },
+  Result<User> check(std::string_view token) {
+    const auto found = tokens_.find(token);
+    if (found == tokens_.end()) return fail(Status::unauthorized("invalid bearer token"));
+    return user(found->second);
+  }
+  Sessions sessions_{{.age_max = hours(12),
+                      .recheck_interval = seconds(5),
+                      .check = [this](std::string_view token) { return check(token); }},
                      clock_};
 };
 
@@ -176,6 +181,98 @@ TEST_F(SessionTable, AnIdIsNoCodeAndACodeNoId) {
   const auto code = sessions_.make_code(by_token("alice"));
   EXPECT_FALSE(sessions_.redeem(issued->secret));
   EXPECT_FALSE(sessions_.verify(code->secret));
+}
+
+// --- what is open ----------------------------------------------------------------------------------------------------
+
+TEST_F(SessionTable, WhatIsOpenEndsWithItsSession) {
+  const auto issued = sessions_.open(by_token("alice")), other = sessions_.open(by_token("bob"));
+  int ended = 0, of_bob = 0, closed_before = 0;
+  const auto first = sessions_.bind(issued->secret, [&] { ++ended; });
+  const auto second = sessions_.bind(issued->secret, [&] { ++ended; });
+  auto third = sessions_.bind(issued->secret, [&] { ++closed_before; });
+  const auto bobs = sessions_.bind(other->secret, [&] { ++of_bob; });
+  ASSERT_TRUE(first && second && third && bobs);
+  third->reset();
+  sessions_.close(issued->secret);
+  EXPECT_EQ(ended, 2);
+  EXPECT_EQ(closed_before, 0);
+  EXPECT_EQ(of_bob, 0);
+  sessions_.close(issued->secret);
+  EXPECT_EQ(ended, 2);
+  EXPECT_EQ(sessions_.bind(issued->secret, [] {}).error().code, 401);
+}
+
+TEST_F(SessionTable, WhatIsOpenEndsWhenTheTimeIsOver) {
+  const auto issued = sessions_.open(by_token("alice"));
+  int ended = 0;
+  const auto bond = sessions_.bind(issued->secret, [&] { ++ended; });
+  clock_.advance(limits::ui_session_idle_max - seconds(1));
+  sessions_.sweep();
+  EXPECT_EQ(ended, 0);
+  clock_.advance(seconds(1));  // looking whether it is over does not count as use
+  sessions_.sweep();
+  EXPECT_EQ(ended, 1);
+  EXPECT_EQ(sessions_.size(), 0U);
+}
+
+TEST_F(SessionTable, WhatIsOpenEndsForANewerSession) {
+  const auto oldest = sessions_.open(by_token("alice"));
+  int ended = 0;
+  const auto bond = sessions_.bind(oldest->secret, [&] { ++ended; });
+  clock_.advance(seconds(1));
+  for (std::size_t i = 0; i < limits::ui_sessions_of_user_max; ++i) ASSERT_TRUE(sessions_.open(by_token("alice")));
+  EXPECT_EQ(ended, 1);
+}
+
+TEST_F(SessionTable, OnlySoMuchIsOpen) {
+  const auto issued = sessions_.open(by_token("alice"));
+  std::vector<std::unique_ptr<auth::SessionBond>> bonds;
+  for (std::size_t i = 0; i < limits::ui_bonds_of_session_max; ++i)
+    bonds.push_back(std::move(*sessions_.bind(issued->secret, [] {})));
+  EXPECT_EQ(sessions_.bind(issued->secret, [] {}).error().code, 429);
+  bonds.pop_back();
+  EXPECT_TRUE(sessions_.bind(issued->secret, [] {}));
+}
+
+TEST_F(SessionTable, CredentialsOfWhatIsOpenAreLookedAtAgain) {
+  const auto open = sessions_.open(by_token("alice")), quiet = sessions_.open(by_token("bob"));
+  int ended = 0;
+  const auto bond = sessions_.bind(open->secret, [&] { ++ended; });
+  server::testing::FakeCore core;
+  std::vector<std::string> asked;
+  int refusal = 401;
+  const UiService::CheckToken check = [&](Core&, std::string_view token, std::string_view asker) -> Task<Result<User>> {
+    asked.emplace_back(asker);
+    if (auto found = this->check(token)) co_return found;
+    co_return fail(Status{.code = refusal, .reason = {}, .message = {}, .details = {}});
+  };
+  const auto look = [&] { spawn(look_after_sessions(core, sessions_, check)); };
+  look();
+  EXPECT_TRUE(asked.empty());  // it was just checked
+  clock_.advance(seconds(5));
+  look();
+  look();
+  EXPECT_EQ(asked, std::vector<std::string>{"alice"});
+  tokens_.erase("token of alice");
+  refusal = 503;  // nobody knows
+  clock_.advance(seconds(5));
+  look();
+  EXPECT_EQ(ended, 0);
+  refusal = 401;
+  clock_.advance(seconds(5));
+  look();
+  EXPECT_EQ(ended, 1);
+  EXPECT_TRUE(sessions_.verify(quiet->secret));
+}
+
+TEST_F(SessionTable, ARecheckIsDueOnceInAWhile) {
+  const auto issued = sessions_.open(by_token("alice"));
+  EXPECT_FALSE(sessions_.recheck_due(issued->secret));
+  clock_.advance(seconds(5));
+  EXPECT_TRUE(sessions_.recheck_due(issued->secret));
+  EXPECT_FALSE(sessions_.recheck_due(issued->secret));
+  EXPECT_FALSE(sessions_.recheck_due("x"));
 }
 
 }  // namespace
