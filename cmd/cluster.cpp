@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "base/guest_address.h"
+#include "cluster_page.h"
 #include "cluster_server.h"
 #include "command.h"
 #include "flags.h"
 #include "log_format.h"
+#include "ui_session.h"
 
 namespace vg::cmd {
 namespace {
@@ -51,6 +53,8 @@ std::vector<Flag> flags_of(ClusterOptions& options) {
       {"journal", '\0', &options.journal, "on|off", "keep a journal of requests: requests.trace.virtgate.io"},
       {"mark-objects", '\0', &options.marks, "",
        "what actions create names the request and the user that it comes from, in annotations of trace.virtgate.io/"},
+      {"ui", '\0', &options.ui, "", cluster_ui_help},
+      {"ui-session", '\0', &options.ui_session, "DURATION", ui_session_help},
       {"sandbox", '\0', &options.confine.sandbox, "on|off|required", sandbox_help},
       {"log-format", '\0', &options.log_format, "json|text", log_format_help},
   };
@@ -70,6 +74,7 @@ std::optional<std::string> check(const ClusterOptions& options) {
   if (options.webhook_client_ca_file.empty() && !options.webhook_allowed_names.empty())
     return "--webhook-allowed-names requires --webhook-client-ca-file";
   if (options.journal != "on" && options.journal != "off") return "--journal must be on or off";
+  if (const auto age = parse_ui_session(options.ui_session); !age) return "--ui-session: " + age.error();
   if (const auto problem = options.confine.problem()) return std::string(*problem);
   return std::nullopt;
 }

@@ -30,6 +30,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "cluster_journal.h"
+#include "cluster_page.h"
 #include "housekeeping/first_start.h"
 #include "http/certificates.h"
 #include "http/descriptors.h"
@@ -63,6 +64,7 @@
 #include "server/router.h"
 #include "server/webhooks.h"
 #include "signals.h"
+#include "ui_session.h"
 
 namespace vg::cmd {
 namespace {
@@ -139,6 +141,7 @@ class ClusterServer {
   Result<void> load_webhook_client();
   Result<std::string> node_authorities();
   node::HandlerLinkOptions link_options(const ClusterOptions& options);
+  void make_page(const kube::ClusterAccess& access);
   ClusterPeers::Parts peer_parts(const ClusterOptions& options);
   std::optional<http::ClientAuthority> peer_authority();
   kube::KubeLookups::Copies copies() const;
@@ -185,6 +188,7 @@ class ClusterServer {
   std::optional<ClusterPeers> peers_;  // none: there are no certificates to ask them with
   std::optional<ClusterJournal> journal_;
   std::optional<kube::AggregatedApi> api_;
+  std::optional<ClusterPage> page_;  // none without --ui
   auth::Identifier identifier_{std::vector<std::shared_ptr<const auth::TokenVerifier>>()};
   std::unique_ptr<server::Router> router_;
   std::unique_ptr<http::Server> server_;
@@ -210,7 +214,7 @@ ClusterServer::ClusterServer(const ClusterOptions& options, kube::ClusterAccess 
     : options_(options),
       own_namespace_(std::move(own_namespace)),
       tracing_(std::move(tracing)),
-      credentials_(std::move(access), clock_),
+      credentials_(access, clock_),
       api_limiter_(clock_, {}),
       review_limiter_(clock_, {}),
       health_limiter_(clock_, health_rate),
@@ -251,6 +255,16 @@ ClusterServer::ClusterServer(const ClusterOptions& options, kube::ClusterAccess 
                                           .front_proxy = [this] { return front_proxy_.load(); },
                                           .observe = observe_actions(),
                                           .clock = &clock_});
+  if (options.ui) make_page(access);
+}
+
+void ClusterServer::make_page(const kube::ClusterAccess& access) {
+  page_.emplace(ClusterPage::Parts{.own = credentials_,
+                                   .access = access,
+                                   .config = config_,
+                                   .clock = clock_,
+                                   .session_age_max = *parse_ui_session(options_.ui_session),
+                                   .ping_interval = std::chrono::seconds(options_.stream_ping_seconds)});
 }
 
 ClusterServer::ObserveAction ClusterServer::observe_actions() {
@@ -316,6 +330,7 @@ void ClusterServer::doubt_all() {
   client_.doubt_connections();
   review_client_.doubt_connections();
   health_client_.doubt_connections();
+  if (page_) page_->doubt_connections();
 }
 
 // The API server is back: watches that it does not know any more wait for nothing.
@@ -483,6 +498,7 @@ void ClusterServer::add_routes() {
             })
           : server::ObserveReview());
   journal_->add_routes(*router_, *api_);
+  if (page_) page_->add_routes(*router_);
   api_->add_routes(*router_);
 }
 
@@ -548,6 +564,7 @@ Result<void> ClusterServer::run(int bound) {
     probing_ =
         Background(api_health_.keep_asking(background_.core(), [this] { doubt_all(); }, [this] { refresh_all(); }));
   });
+  if (page_) page_->start(background_.core());
   background_.start();
   wait_for_copies();
   if (auto started = start_server(bound); !started) return started;
@@ -562,6 +579,7 @@ Result<void> ClusterServer::run(int bound) {
   background_.stop();
   fairness_.stop();
   streams_->tasks().clear();
+  if (page_) page_->stop();
   nodes_->close();
   client_.close();
   review_client_.close();

@@ -32,6 +32,8 @@ struct ClusterOptions {
   std::string webhook_client_ca_file = {}, webhook_allowed_names = {};
   std::string journal = "on";
   bool marks = false;  // actions::Parts
+  bool ui = false;
+  std::string ui_session = "12h";  // as parse_ui_session reads it
   ConfineOptions confine;
   std::string log_format = {};  // empty: text on a terminal, else JSON
 };

@@ -18,6 +18,7 @@
 #include "kube/client.h"
 #include "kube/credentials.h"
 #include "kube/rate_limiter.h"
+#include "kube/story_facts.h"
 #include "story/narrate.h"
 #include "story/verdict.h"
 
@@ -26,15 +27,6 @@ namespace {
 
 using std::string_view;
 using story::Subject;
-
-constexpr ResourceName vms{"kubevirt.io", "v1", "virtualmachines"};
-constexpr ResourceName vmis{"kubevirt.io", "v1", "virtualmachineinstances"};
-constexpr ResourceName migrations{"kubevirt.io", "v1", "virtualmachineinstancemigrations"};
-constexpr ResourceName kubevirts{"kubevirt.io", "v1", "kubevirts"};
-constexpr ResourceName claims{"", "v1", "persistentvolumeclaims"};
-constexpr ResourceName data_volumes{"cdi.kubevirt.io", "v1beta1", "datavolumes"};
-constexpr ResourceName nodes{"", "v1", "nodes"};
-constexpr ResourceName events{"", "v1", "events"};
 
 struct Word {
   string_view word;
@@ -71,23 +63,19 @@ std::optional<Reference> read_reference(string_view text) {
 // Gathers what the verdicts need, as the user who asks may read it.
 class Gatherer {
  public:
-  Gatherer(kube::ClusterAccess access, std::string ns) : ns_(std::move(ns)), credentials_(std::move(access), clock_) {}
+  Gatherer(kube::ClusterAccess access, std::string ns)
+      : credentials_(std::move(access), clock_), facts_(client_, {}, std::move(ns)) {}
 
-  Task<Result<void>> gather(Core& core, Reference reference);
+  Task<Result<void>> gather(Core& core, Reference reference) {
+    return facts_.gather(core, reference.subject, std::move(reference.name));
+  }
   // The request of that id, and what its object has to tell.
   Task<Result<void>> gather_request(Core& core, std::string id);
-  const json::Value& facts() const { return facts_; }
-  const std::vector<std::string>& unread() const { return unread_; }
+  const json::Value& facts() const { return facts_.facts(); }
+  const std::vector<kube::StoryFacts::Unread>& unread() const { return facts_.unread(); }
   void close() { client_.close(); }
 
  private:
-  // An object that must be there; one that may be missing; a list that may be forbidden.
-  Task<Result<void>> need(Core& core, string_view key, ResourceName resource, std::string name);
-  Task<void> want(Core& core, string_view key, ObjectName object);
-  Task<void> want_list(Core& core, string_view key, ResourceName resource, string_view ns, std::string query = {});
-  string_view vmi_name(const Reference& reference) const;
-
-  std::string ns_;
   SystemClock clock_;
   kube::Credentials credentials_;
   kube::RateLimiter limiter_{clock_, {.per_second = 1000, .burst = 1000}};
@@ -95,60 +83,8 @@ class Gatherer {
                         .limiter = limiter_,
                         .user_agent = "virtgate-explain/" VIRTGATE_VERSION,
                         .headers = {}}};
-  json::Value facts_ = json::Object();
-  std::vector<std::string> unread_;
+  kube::StoryFacts facts_;
 };
-
-Task<Result<void>> Gatherer::need(Core& core, string_view key, ResourceName resource, std::string name) {
-  auto found = co_await client_.get(core, {resource, ns_, name}, {});
-  if (!found) co_return fail(found.error());
-  facts_.as_object()[key] = std::move(*found);
-  co_return Result<void>();
-}
-
-Task<void> Gatherer::want(Core& core, string_view key, ObjectName object) {
-  auto found = co_await client_.get(core, object, {});
-  if (found)
-    facts_.as_object()[key] = std::move(*found);
-  else if (found.error().code != 404)
-    unread_.push_back(fmt::format("{}: {}", object.resource.plural, found.error().message));
-}
-
-Task<void> Gatherer::want_list(Core& core, string_view key, ResourceName resource, string_view ns, std::string query) {
-  auto found = co_await client_.list(core, resource, ns, std::move(query), {});
-  json::Array* items = found ? json::get_array(*found, "items") : nullptr;
-  if (items)
-    facts_.as_object()[key] = std::move(*items);
-  else if (!found && found.error().code != 404)
-    unread_.push_back(fmt::format("{}: {}", resource.plural, found.error().message));
-}
-
-// A VM and its VMI have one name.
-string_view Gatherer::vmi_name(const Reference& reference) const {
-  if (reference.subject != Subject::migration) return reference.name;
-  return story::Object(&facts_).text({"migration", "spec", "vmiName"});
-}
-
-Task<Result<void>> Gatherer::gather(Core& core, Reference reference) {
-  struct Needed {
-    string_view key;
-    ResourceName resource;
-  };
-  static constexpr Needed needed[] = {{"vm", vms}, {"vmi", vmis}, {"migration", migrations}};  // by Subject
-  const auto& [key, resource] = needed[static_cast<std::size_t>(reference.subject)];
-  if (auto there = co_await need(core, key, resource, reference.name); !there) co_return there;
-  const std::string vmi(vmi_name(reference));
-  if (reference.subject == Subject::migration) co_await want(core, "vm", {vms, ns_, vmi});
-  if (reference.subject != Subject::vmi) co_await want(core, "vmi", {vmis, ns_, vmi});
-  co_await want(core, "kubevirt", {kubevirts, "kubevirt", "kubevirt"});
-  co_await want_list(core, "claims", claims, ns_);
-  co_await want_list(core, "dataVolumes", data_volumes, ns_);
-  co_await want_list(core, "nodes", nodes, "");
-  if (reference.subject == Subject::migration) co_await want_list(core, "migrations", migrations, "");
-  co_await want_list(core, "events", events, ns_,
-                     fmt::format("?fieldSelector=involvedObject.name%3D{}", reference.name));
-  co_return Result<void>();
-}
 
 // --- requests --------------------------------------------------------------------------------------------------------
 
@@ -172,9 +108,9 @@ Task<Result<void>> Gatherer::gather_request(Core& core, std::string id) {
   json::Array* items = json::get_array(*found, "items");
   if (!items || items->empty())
     co_return fail(Status::not_found(std::string(requests.group), std::string(requests.plural), id));
-  facts_.as_object()["request"] = std::move(items->front());
-  const story::Object request(json::find(facts_, "request"));
-  ns_ = request.text({"metadata", "namespace"});
+  facts_.facts().as_object()["request"] = std::move(items->front());
+  const story::Object request(json::find(facts_.facts(), "request"));
+  facts_.set_namespace(std::string(request.text({"metadata", "namespace"})));
   // What cannot be read of the object is left out; the request itself is told in any case.
   if (auto reference = subject_of(request)) (void)co_await gather(core, std::move(*reference));
   co_return Result<void>();
@@ -203,8 +139,8 @@ void print_story(string_view reference, Subject subject, const Gatherer& gathere
     print_verdict(verdict, out);
   }
   print_moments(gatherer, out);
-  for (const std::string& unread : gatherer.unread())
-    fmt::print(out, "\nCould not be read, so not considered: {}\n", unread);
+  for (const auto& [plural, why] : gatherer.unread())
+    fmt::print(out, "\nCould not be read, so not considered: {}: {}\n", plural, why);
 }
 
 std::string asked_text(story::Object request) {

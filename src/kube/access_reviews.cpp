@@ -13,7 +13,8 @@
 namespace vg::kube {
 namespace {
 
-constexpr std::string_view reviews_path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+constexpr std::string_view reviews_path = "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+                           self_reviews_path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
 void put(json::Object& in, std::string_view key, std::string_view value) {
   if (!value.empty()) in[key] = value;
@@ -86,6 +87,24 @@ Task<Result<AccessDecision>> AccessReviews::authorize(Core& core, const User& us
   auto decision = read_decision(*answer);
   if (decision && decision->allowed) remember(std::move(spec), decision->reason);
   co_return decision;
+}
+
+Task<Result<AccessDecision>> SelfAccessReviews::authorize(Core& core, const User&, const AccessAttributes& attributes) {
+  const std::string body =
+      fmt::format(R"({{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","spec":{}}})",
+                  review_spec(User(), attributes));
+  Question question{.method = "POST",
+                    .target = std::string(self_reviews_path),
+                    .subject = {"CREATE", "selfsubjectaccessreviews"},
+                    .content_type = "application/json",
+                    .body = body,
+                    .timeout = limits::access_review_deadline,
+                    .repeatable = true,
+                    .asker = asker_.name,
+                    .token = asker_.token};
+  auto answer = co_await client_.ask(core, std::move(question));
+  if (!answer) co_return fail(std::move(answer.error()));
+  co_return read_decision(*answer);
 }
 
 std::optional<AccessDecision> AccessReviews::remembered(const std::string& spec) {

@@ -20,6 +20,19 @@ namespace vg::kube {
 // The review's spec as JSON; empty members are left out.
 std::string review_spec(const User& user, const AccessAttributes& attributes);
 
+// The same for who asks, whom the API server knows by their own token: a SelfSubjectAccessReview.
+class SelfAccessReviews final : public Authorizer {
+ public:
+  // The client and whom the views name outlive this.
+  SelfAccessReviews(Client& client, Asker asker) : client_(client), asker_(asker) {}
+  // The user is the one of the token, whatever is given here.
+  Task<Result<AccessDecision>> authorize(Core& core, const User& user, const AccessAttributes& attributes) override;
+
+ private:
+  Client& client_;
+  const Asker asker_;
+};
+
 class AccessReviews final : public Authorizer {
  public:
   struct Options {

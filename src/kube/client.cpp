@@ -115,10 +115,11 @@ http::Client& Client::client(Core& core) {
 
 Result<http::ClientRequest> Client::request_of(const Question& question, const std::string& target) const {
   http::ClientRequest request{.method = question.method, .target = target};
-  auto authorization = parts_.credentials.authorization();
+  auto authorization = question.token.empty() ? parts_.credentials.authorization()
+                                              : Result<std::string>(fmt::format("Bearer {}", question.token));
   if (!authorization) return fail(std::move(authorization.error()));
   if (!authorization->empty()) request.headers.emplace_back("Authorization", std::move(*authorization));
-  request.headers.emplace_back("Accept", json_media_type);
+  request.headers.emplace_back("Accept", question.accept.empty() ? json_media_type : question.accept);
   for (const auto& [name, value] : parts_.headers) request.headers.emplace_back(name, value);
   if (!question.content_type.empty()) request.headers.emplace_back("Content-Type", question.content_type);
   request.body = question.body;
@@ -220,8 +221,32 @@ Task<Result<http::AnswerStream>> Client::open(Core& core, Question question, mil
   co_return fail(refusal_of(refusal));
 }
 
-Task<Result<json::Value>> Client::get(Core& core, ObjectName object, json::StoragePtr storage) {
+Task<Result<http::AnswerStream>> Client::pass(Core& core, Question question, milliseconds silence_max) {
+  const auto deadline = SteadyClock::now() + question.timeout;
+  if (auto turn = co_await wait_for_turn(core, question, deadline); !turn) co_return fail(std::move(turn.error()));
+  const std::string target = parts_.credentials.path_prefix() + question.target;
+  auto request = request_of(question, target);
+  if (!request) co_return fail(std::move(request.error()));
+  request->timeout = left(deadline);
+  request->read_timeout = silence_max;
+  co_return co_await client(core).open(parts_.credentials.origin(), std::move(*request));
+}
+
+Task<Result<http::Upgraded>> Client::dial(Core& core, Question question, std::vector<std::string> subprotocols) {
+  const auto deadline = SteadyClock::now() + question.timeout;
+  if (auto turn = co_await wait_for_turn(core, question, deadline); !turn) co_return fail(std::move(turn.error()));
+  const std::string target = parts_.credentials.path_prefix() + question.target;
+  auto request = request_of(question, target);
+  if (!request) co_return fail(std::move(request.error()));
+  request->timeout = left(deadline);
+  co_return co_await client(core).dial_upgrade(parts_.credentials.origin(), std::move(*request),
+                                               std::move(subprotocols));
+}
+
+Task<Result<json::Value>> Client::get(Core& core, ObjectName object, json::StoragePtr storage, Asker asker) {
   Question question{.target = object_path(object), .subject = {"GET", object.resource.plural}};
+  question.asker = asker.name;
+  question.token = asker.token;
   auto document = document_of(co_await ask(core, std::move(question)), storage);
   if (document)
     if (auto good = check_object(*document, object.name); !good) co_return fail(std::move(good.error()));
@@ -229,8 +254,10 @@ Task<Result<json::Value>> Client::get(Core& core, ObjectName object, json::Stora
 }
 
 Task<Result<json::Value>> Client::list(Core& core, ResourceName resource, std::string_view ns, std::string query,
-                                       json::StoragePtr storage, std::size_t bytes_max) {
+                                       json::StoragePtr storage, std::size_t bytes_max, Asker asker) {
   Question question{.target = collection_path(resource, ns) + query, .subject = {"LIST", resource.plural}};
+  question.asker = asker.name;
+  question.token = asker.token;
   question.body_limit_bytes = bytes_max;
   auto document = document_of(co_await ask(core, std::move(question)), storage);
   if (document)

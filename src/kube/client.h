@@ -42,6 +42,14 @@ struct Question {
   std::size_t body_limit_bytes = limits::client_answer_bytes_max;
   // Whose turns it takes of the rate limit; everything that nobody in particular asks for shares the empty one's.
   std::string_view asker = {};
+  // Whose request it is, in place of the one whom the client's credentials stand for.
+  std::string_view token = {};
+  std::string_view accept = {};  // empty: JSON
+};
+
+// Who asks, where it is not this program itself.
+struct Asker {
+  std::string_view name = {}, token = {};
 };
 
 class Client {
@@ -63,10 +71,16 @@ class Client {
   // The head of an answer of 2xx, whose body goes on: watches. `silence_max`: how long nothing may come.
   Task<Result<http::AnswerStream>> open(Core& core, Question question, std::chrono::milliseconds silence_max);
 
-  Task<Result<json::Value>> get(Core& core, ObjectName object, json::StoragePtr storage);
+  // Once, and as it is answered, whatever that is: for requests that are somebody else's.
+  Task<Result<http::AnswerStream>> pass(Core& core, Question question, std::chrono::milliseconds silence_max);
+  // Likewise for a WebSocket.
+  Task<Result<http::Upgraded>> dial(Core& core, Question question, std::vector<std::string> subprotocols);
+
+  Task<Result<json::Value>> get(Core& core, ObjectName object, json::StoragePtr storage, Asker asker = {});
   // 500 for a list whose text is longer than `bytes_max`.
   Task<Result<json::Value>> list(Core& core, ResourceName resource, std::string_view ns, std::string query,
-                                 json::StoragePtr storage, std::size_t bytes_max = limits::client_answer_bytes_max);
+                                 json::StoragePtr storage, std::size_t bytes_max = limits::client_answer_bytes_max,
+                                 Asker asker = {});
   Task<Result<json::Value>> create(Core& core, ResourceName resource, std::string_view ns, std::string_view object,
                                    bool dry_run, json::StoragePtr storage);
   // Replaces the object as a whole; its resource version must be the newest.

@@ -105,6 +105,12 @@ Result<void> read_cluster(const json::Object* cluster, const std::string& folder
 
 }  // namespace
 
+ClusterAccess without_identity(ClusterAccess access) {
+  access.certificate = access.key = access.token = {};
+  access.basic.clear();
+  return access;
+}
+
 Environment process_environment() {
   return [](const char* name) -> std::optional<std::string> {
     const char* value = std::getenv(name);

@@ -31,6 +31,10 @@ struct ClusterAccess {
   http::ProxyPtr proxy = nullptr;  // of the kubeconfig, else of the environment (proxy_choice.h)
 };
 
+// The same server without anything that says who asks: for requests that bring a token of their own. A certificate of
+// ours on their connection would make them ours.
+ClusterAccess without_identity(ClusterAccess access);
+
 // A variable of the environment.
 using Environment = std::function<std::optional<std::string>(const char* name)>;
 Environment process_environment();

@@ -25,6 +25,14 @@ export async function refusal(response) {
   }
 }
 
+const API = /^\/(api|apis|openapi|version)(\/|$|\?)/;
+let apiPrefix = '';
+
+/** Where the server has the API of Kubernetes; empty: where Kubernetes has it. */
+export const setApiPrefix = prefix => { apiPrefix = prefix ?? ''; };
+/** A path of that API as this server serves it; any other path as it is. */
+export const placed = path => API.test(path) ? apiPrefix + path : path;
+
 /** The answer itself; throws an ApiError for a refusal and for a server that cannot be reached (code 0). */
 export async function send(method, path, { body, type = 'application/json', accept = 'application/json', signal, timeoutMs = TIMEOUT_MS, quiet = false } = {}) {
   const limits = [signal, timeoutMs ? AbortSignal.timeout(timeoutMs) : null].filter(Boolean);
@@ -32,7 +40,7 @@ export async function send(method, path, { body, type = 'application/json', acce
   if (body !== undefined) headers['Content-Type'] = type;
   let response;
   try {
-    response = await fetch(path, { method, headers, cache: 'no-store', credentials: 'same-origin', redirect: 'error', signal: limits.length ? AbortSignal.any(limits) : undefined,
+    response = await fetch(placed(path), { method, headers, cache: 'no-store', credentials: 'same-origin', redirect: 'error', signal: limits.length ? AbortSignal.any(limits) : undefined,
       body: body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body) });
   } catch (error) {
     if (signal?.aborted) throw error;

@@ -1,6 +1,6 @@
 // A WebSocket to a guest that comes back: after a migration, a restart or a lost connection it is opened again; after somebody else took it
 // over it is not, since two pages would take it from each other for ever.
-import { send } from '../client/client.js';
+import { placed, send } from '../client/client.js';
 import { waitMs } from '../lib/backoff.js';
 import { sentence } from '../lib/story.js';
 
@@ -45,7 +45,7 @@ export class Stream {
     if (!this.handlers.running()) { this.handlers.state('ended', NOT_RUNNING); return; }
     this.handlers.state('connecting', 'Connecting…');
     this.#address = typeof this.path === 'function' ? this.path() : this.path;
-    const socket = this.socket = new WebSocket(`wss://${location.host}${this.#address}`, [PROTOCOL]);
+    const socket = this.socket = new WebSocket(`wss://${location.host}${placed(this.#address)}`, [PROTOCOL]);
     socket.binaryType = 'arraybuffer';
     let openedAt = Infinity;
     socket.addEventListener('open', () => { openedAt = performance.now(); this.handlers.state('open', ''); });

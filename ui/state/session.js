@@ -1,6 +1,6 @@
 // Who is signed in. The session itself is a cookie that scripts cannot read; this is what the server says of it.
 import { forgetAccess } from '../client/access.js';
-import { ApiError, get, onSignedOut, post, remove } from '../client/client.js';
+import { ApiError, get, onSignedOut, post, remove, setApiPrefix } from '../client/client.js';
 
 export let session = null;
 const listeners = new Set();
@@ -10,10 +10,14 @@ export const onSession = listener => { listeners.add(listener); return () => lis
 
 function changed(next) {
   session = next;
+  setApiPrefix(next?.api);
   forgetAccess();
   tell();
   return session;
 }
+
+/** Whether this server answers that question of the page (below /ui/api/). */
+export const answers = question => session?.questions?.includes(question) ?? false;
 
 /** The session of the cookie, or null. */
 export async function resume() {

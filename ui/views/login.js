@@ -1,5 +1,6 @@
 // Sign in: with the one-time code of a link, or a token.
-import { h, labelled, text } from '../parts/dom.js';
+import { get } from '../client/client.js';
+import { fill, h, labelled, text } from '../parts/dom.js';
 import { signIn } from '../state/session.js';
 
 export function loginView(code, next) {
@@ -24,10 +25,12 @@ export function loginView(code, next) {
     }
   }
 
+  const how = h('p', {}, 'Sign in with a token.');
+  get('/ui/sign-in', { quiet: true }).then(({ ways, mode }) => fill(how, ways.includes('link') ? ['Run ', h('code', {}, 'virtgate ui'), ' on the server and open the link that it prints, or sign in with a token, for example the content of ', h('code', {}, 'pki/admin.token'), ' in the state folder.']
+    : mode === 'cluster' ? ['Sign in with a token of the cluster: ', h('code', {}, 'kubectl create token NAME'), ' prints one of a service account. It stays on the server, and this page can do what it may do.'] : 'Sign in with a token.')).catch(() => {});
   const form = h('form', { class: 'card login-card', onsubmit: event => { event.preventDefault(); if (token.value.trim()) enter({ token: token.value.trim() }); } },
     h('div', { class: 'brand' }, h('img', { src: 'icon.svg', alt: '', width: '28', height: '28' }), h('h1', {}, 'virtgate')),
-    h('p', {}, 'Run ', h('code', {}, 'virtgate ui'), ' on the server and open the link that it prints, or sign in with a token.'),
-    labelled('Token', token, 'For example the content of pki/admin.token in the state folder, or the token of a service account.'), message, h('div', { class: 'actions' }, button));
+    how, labelled('Token', token, 'That of a service account, or another one that the API server knows.'), message, h('div', { class: 'actions' }, button));
   if (code) enter({ code });
   return { element: h('main', { class: 'login' }, form), title: 'Sign in' };
 }

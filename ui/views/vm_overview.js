@@ -9,6 +9,7 @@ import { plainTable } from '../parts/bar.js';
 import { h, renew } from '../parts/dom.js';
 import { Graph } from '../parts/graph.js';
 import { statusMark } from '../parts/status.js';
+import { answers } from '../state/session.js';
 
 const SAMPLE_MS = 2000, KEPT_SECONDS = 150, POINTS_MAX = 200, EVENTS_MS = 5000;
 
@@ -82,14 +83,15 @@ export function overviewTab(model) {
   }
 
   model.listeners.add(show);
-  const timers = [setInterval(sample, SAMPLE_MS), setInterval(loadEvents, EVENTS_MS)];
+  const live = answers('stats');  // nodes of others count nothing for a page
+  const timers = [live ? setInterval(sample, SAMPLE_MS) : 0, setInterval(loadEvents, EVENTS_MS)];
   const redraw = () => graphs.forEach(graph => graph.draw(state.points, Date.now()));
   window.addEventListener('virtgate-theme', redraw, { signal: end.signal });
   show();
   loadEvents();
-  setTimeout(sample, 300);
+  if (live) setTimeout(sample, 300);
   return {
-    element: h('div', { class: 'overview' }, also, h('div', { class: 'columns' }, card('Facts', facts), h('section', { class: 'card live' }, h('h2', {}, 'Live'), note, box)),
+    element: h('div', { class: 'overview' }, also, h('div', { class: 'columns' }, card('Facts', facts), live ? h('section', { class: 'card live' }, h('h2', {}, 'Live'), note, box) : null),
       card('Conditions', conditions), card('Disks', disks), card('Networks', networks), card('History', line)),
     end() { end.abort(); timers.forEach(clearInterval); model.listeners.delete(show); },
   };
