@@ -83,6 +83,14 @@ class RunsGuests(Guests):
         conditions = (self.get("/api/v1/nodes/node01") or {}).get("status", {}).get("conditions", [])
         return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
 
+    def test_the_node_tells_of_its_images(self):
+        def found():
+            images = (self.get("/api/v1/nodes/node01") or {}).get("status", {}).get("images", [])
+            return [one for one in images if node.IMAGE in one["names"]]
+        image, = self.until("the node tells of its image", found)
+        self.assertRegex(image["names"][1], r"^virtgate\.local/demo@sha256:[0-9a-f]{64}$")
+        self.assertGreater(image["sizeBytes"], 1 << 20)
+
     def test_what_it_costs(self):
         self.start("warm")
         took = []

@@ -1,5 +1,6 @@
 """Stands between a gateway and its API server, and keeps what the gateway sends: TLS on both sides, bytes as they are."""
-import socket
+import asyncio
+import contextlib
 import ssl
 import threading
 
@@ -11,52 +12,30 @@ class Recorder:
         self.client_context = ssl.create_default_context(cafile=authority)
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(certificate, key)
-        # Whoever shows a certificate is asked for none: a gateway that had one would show it here.
-        self.context.verify_mode = ssl.CERT_NONE
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
+        # One thread for all: a TLS connection must not be read and written by two at once.
+        self.loop = asyncio.new_event_loop()
+        self.server = self.loop.run_until_complete(asyncio.start_server(self.serve, "127.0.0.1", 0, ssl=self.context))
+        self.port = self.server.sockets[0].getsockname()[1]
+        self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        self.thread.start()
 
-    def accept(self):
-        while True:
-            try:
-                plain, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.serve, args=(plain,), daemon=True).start()
-
-    def serve(self, plain):
-        try:
-            client = self.context.wrap_socket(plain, server_side=True)
-            server = self.client_context.wrap_socket(socket.create_connection(self.upstream), server_hostname=self.upstream[0])
-        except (OSError, ssl.SSLError):
-            return plain.close()
+    async def serve(self, client_reader, client_writer):
         kept = bytearray()
         self.sent.append(kept)
-        back = threading.Thread(target=self.pump, args=(server, client, None), daemon=True)
-        back.start()
-        self.pump(client, server, kept)
-        back.join()
-        client.close()
-        server.close()
+        with contextlib.suppress(OSError, ssl.SSLError, asyncio.CancelledError):
+            reader, writer = await asyncio.open_connection(*self.upstream, ssl=self.client_context)
+            await asyncio.gather(self.pump(client_reader, writer, kept), self.pump(reader, client_writer, None))
+        client_writer.close()
 
     @staticmethod
-    def pump(source, target, kept):
-        try:
-            while True:
-                data = source.recv(65536)
-                if not data:
-                    break
+    async def pump(reader, writer, kept):
+        with contextlib.suppress(OSError, ssl.SSLError):
+            while data := await reader.read(65536):
                 if kept is not None:
                     kept += data
-                target.sendall(data)
-        except (OSError, ssl.SSLError, ValueError):
-            pass
-        for one in (source, target):
-            try:
-                one.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
+                writer.write(data)
+                await writer.drain()
+        writer.close()
 
     def requests(self):
         """The heads of all requests: [(first line, {lower-case name: [values]})]."""
@@ -76,5 +55,15 @@ class Recorder:
                 found.append((first, fields))
         return found
 
+    async def end(self):
+        self.server.close()
+        rest = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in rest:
+            task.cancel()
+        await asyncio.gather(*rest, return_exceptions=True)
+
     def stop(self):
-        self.listener.close()
+        asyncio.run_coroutine_threadsafe(self.end(), self.loop).result(20)
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join()
+        self.loop.close()
