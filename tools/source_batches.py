@@ -14,7 +14,6 @@ files have many small names of their own and are changed most.
 """
 import argparse
 import functools
-import glob
 import os
 import re
 import sys

@@ -1,4 +1,5 @@
-"""Every rule of the controllers' and nodes' specification is carried out somewhere, or stands in tests/tidy/spec_omissions.md with the reason.
+"""Every rule of the controllers' and nodes' specification is carried out somewhere and named in a test, or stands in tests/tidy/spec_omissions.md
+with the reason.
 
 A rule counts as carried out where code of src/, or a test beside it, cites its id: `MIG-A10`, `MIG-A10 to A16`, `MIG-D06, D07`, `VMI-A07..A12`. Ids without a
 prefix of their own (steps such as `P3`, quirks) are not looked at.
@@ -54,7 +55,9 @@ class SpecIds(unittest.TestCase):
         cls.spec = set().union(*map(ids_of_spec, FILES))
         code = [name for name in repository.names()
                 if name.startswith(("src/", "cmd/")) and name.endswith((".cpp", ".h"))]
-        cls.cited = set().union(*(cited_in(repository.read(name)) for name in code))
+        found = {name: cited_in(repository.read(name)) for name in code}
+        cls.cited = set().union(*found.values())
+        cls.tested = set().union(*(ids for name, ids in found.items() if name.endswith("_test.cpp")))
         cls.omitted = omissions()
 
     def is_omitted(self, one):
@@ -63,6 +66,10 @@ class SpecIds(unittest.TestCase):
     def test_every_rule_is_carried_out_or_left_out_knowingly(self):
         missing = sorted(one for one in self.spec - self.cited if not self.is_omitted(one))
         self.assertEqual(missing, [], f"cite them where they are carried out, or say in {OMISSIONS} why they are not")
+
+    def test_every_rule_is_named_in_a_test(self):
+        missing = sorted(one for one in self.spec - self.tested if not self.is_omitted(one))
+        self.assertEqual(missing, [], "add a row with the id to the table test beside the code that carries it out")
 
     def test_what_is_left_out_exists_and_is_not_carried_out(self):
         families = {one.split("-")[0] + "-*" for one in self.spec}
