@@ -176,9 +176,10 @@ Result<Proxied> read_proxied(const http::Request& request) {
   if (auto good = check_query(request.query); !good) return fail(std::move(good.error()));
   auto found = read_path(request, *segments);
   if (!found) return found;
-  if (http::asks_for_websocket(request.headers) != (found->passage == Passage::stream))
-    return fail(Status::bad_request(found->passage == Passage::stream ? "consoles and screens are WebSockets"
-                                                                      : "this is no WebSocket"));
+  const bool websocket = http::asks_for_websocket(request.headers);
+  if (websocket && found->passage != Passage::stream) return fail(Status::bad_request("this is no WebSocket"));
+  // A page that was refused a console asks plainly for the reason, which browsers do not show of WebSockets.
+  if (!websocket && found->passage == Passage::stream) found->passage = Passage::answer;
   found->target = request.query.empty() ? std::string(path) : fmt::format("{}?{}", path, request.query);
   return found;
 }

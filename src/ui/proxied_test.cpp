@@ -57,6 +57,8 @@ TEST(Proxied, WhatThePageNeedsPasses) {
             true},
            {"GET", "/apis/subresources.kubevirt.io/v1/namespaces/a/virtualmachineinstances/b/vnc", Passage::stream,
             true},
+           // for the reason of a refusal
+           {"GET", "/apis/subresources.kubevirt.io/v1/namespaces/a/virtualmachineinstances/b/vnc"},
        }) {
     const auto found = read({.method = row.method, .path = at(row.path), .query = "x=1", .websocket = row.websocket});
     ASSERT_TRUE(found) << row.path << found.error().message;
@@ -146,7 +148,6 @@ TEST(Proxied, MethodsFitThePath) {
   EXPECT_EQ(code({.method = "GET", .path = action}), 405);
   EXPECT_EQ(code({.method = "PUT", .path = action, .websocket = true}), 400);
   EXPECT_EQ(code({.path = list, .query = "watch=1", .websocket = true}), 400);
-  EXPECT_EQ(code({.path = at("/apis/subresources.kubevirt.io/v1/namespaces/a/virtualmachineinstances/b/vnc")}), 400);
 }
 
 TEST(Proxied, WatchesGoOn) {
