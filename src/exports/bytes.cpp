@@ -64,8 +64,8 @@ constexpr std::size_t tar_name = 100;  // longer ones stand before it, GNU's way
 std::string tar_block_of(const TarHead& head) {
   const auto& [path, type, link, size, modified] = head;
   std::string block(tar_block, '\0');
-  std::memcpy(block.data(), path.data(), std::min(path.size(), tar_name));
-  std::memcpy(&block[157], link.data(), std::min(link.size(), tar_name));
+  path.copy(block.data(), tar_name);
+  link.copy(&block[157], tar_name);
   put_number(&block[100], 8, type == '5' ? 0755 : 0644);
   put_number(&block[108], 8, 0);
   put_number(&block[116], 8, 0);
