@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <functional>
 #include <map>
 
 #include "base/disk_limits.h"
@@ -273,35 +274,31 @@ TEST_F(ExportServiceTest, GivesManifestsOut) {
 TEST_F(ExportServiceTest, EndsADownloadWhenTheVmIsStarted) {
   struct Row {
     std::string_view id;
-    void (*change)(ExportServiceTest& test);
+    std::function<void()> change;
     bool ends;
   };
-  struct Change : ExportServiceTest {
-    static void vmi(ExportServiceTest& test, std::string_view phase) {
-      static_cast<Change&>(test).store_.put(
-          kinds::vmi, "a", fmt::format(R"({{"metadata":{{"name":"a"}},"status":{{"phase":"{}"}}}})", phase));
-    }
-    static void show(ExportServiceTest& test, std::string_view phase, std::string_view since) {
-      static_cast<Change&>(test).store_.put(kinds::vm_export, "e", export_of(phase, since));
-    }
-    static void replace(ExportServiceTest& test) {
-      const fs::path image = static_cast<Change&>(test).claim("disk") / "disk.img";
-      testing::write(image.native() + ".new", std::string(fs::file_size(image), 'n'));
-      fs::rename(image.native() + ".new", image);
-    }
-    void TestBody() override {}
+  const auto vmi = [this](std::string_view phase) {
+    store_.put(kinds::vmi, "a", fmt::format(R"({{"metadata":{{"name":"a"}},"status":{{"phase":"{}"}}}})", phase));
+  };
+  const auto show = [this](std::string_view phase, std::string_view since) {
+    store_.put(kinds::vm_export, "e", export_of(phase, since));
+  };
+  const auto replace = [this] {
+    const fs::path image = claim("disk") / "disk.img";
+    testing::write(image.native() + ".new", std::string(fs::file_size(image), 'n'));
+    fs::rename(image.native() + ".new", image);
   };
   const Row rows[] = {
-      {"EXP-84", [](ExportServiceTest&) {}, false},
-      {"EXP-84", [](ExportServiceTest& test) { Change::vmi(test, "Pending"); }, true},
-      {"EXP-84", [](ExportServiceTest& test) { Change::vmi(test, "Running"); }, true},
-      {"EXP-84", [](ExportServiceTest& test) { Change::vmi(test, "Succeeded"); }, false},
-      {"EXP-84", [](ExportServiceTest& test) { Change::show(test, "Pending", "2026-01-02T03:04:06Z"); }, true},
+      {"EXP-84", [] {}, false},
+      {"EXP-84", [&] { vmi("Pending"); }, true},
+      {"EXP-84", [&] { vmi("Running"); }, true},
+      {"EXP-84", [&] { vmi("Succeeded"); }, false},
+      {"EXP-84", [&] { show("Pending", "2026-01-02T03:04:06Z"); }, true},
       // Paused and ready again: what would follow may be another disk.
-      {"EXP-84", [](ExportServiceTest& test) { Change::show(test, "Ready", "2026-01-02T03:04:06Z"); }, true},
-      {"EXP-84", [](ExportServiceTest& test) { Change::show(test, "Ready", "2026-01-02T03:04:05Z"); }, false},
+      {"EXP-84", [&] { show("Ready", "2026-01-02T03:04:06Z"); }, true},
+      {"EXP-84", [&] { show("Ready", "2026-01-02T03:04:05Z"); }, false},
       // Writers put a new image in its place: whoever reads the old one goes on with that.
-      {"EXP-84", [](ExportServiceTest& test) { Change::replace(test); }, false},
+      {"EXP-84", replace, false},
   };
   const std::string content(4 * limits::export_piece_bytes, 'o');
   int number = 0;
@@ -312,7 +309,7 @@ TEST_F(ExportServiceTest, EndsADownloadWhenTheVmIsStarted) {
     store_.put(kinds::vm_export, "e", export_of("Ready", "2026-01-02T03:04:05Z"));
     FakeExchange asked = exchange("GET", "volumes/disk/disk.img");
     asked.before_write = [&, first = true]() mutable {
-      if (std::exchange(first, false)) row.change(*this);
+      if (std::exchange(first, false)) row.change();
     };
     bool ended = false;
     try {
