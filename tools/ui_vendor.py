@@ -5,9 +5,9 @@
 
 ui/vendor.lock.json names each package by exact version with the SHA-512 of its archive; an archive that differs is refused. Only the
 files that the page loads are taken, and every licence. --tests brings what the browser tests need (not for the page) instead. A folder that holds
-what the lock file says is left as it is. The archives are fetched by HTTPS (NPM_CONFIG_REGISTRY names another registry than npm's, and the usual
-variables a proxy); where that fails npm is asked, if there is one, which knows the credentials of closed registries. Without both nothing is
-written and the exit code is 3: the page then works without screen and console.
+what the lock file says is left as it is. The archives are fetched from the registry that NPM_CONFIG_REGISTRY names; where there is none, or that
+fails, npm is asked, which knows its registry, proxies and credentials. Without both nothing is written and the exit code is 3: the page then
+works without screen and console.
 """
 import argparse
 import base64
@@ -28,7 +28,6 @@ import urllib.request
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LOCK = os.path.join(ROOT, "ui/vendor.lock.json")
 UNAVAILABLE = 3
-REGISTRY = ""
 FETCH_SECONDS_MAX = 60
 NPM_SECONDS_MAX = 180
 ARCHIVE_BYTES_MAX = 32 << 20
@@ -40,7 +39,8 @@ class Refused(Exception):
 
 
 def registry():
-    return (os.environ.get("NPM_CONFIG_REGISTRY") or os.environ.get("npm_config_registry") or REGISTRY).rstrip("/")
+    """The one that the environment names; npm knows the others."""
+    return (os.environ.get("NPM_CONFIG_REGISTRY") or os.environ.get("npm_config_registry") or "").rstrip("/")
 
 
 def fetch(name, version):
@@ -53,6 +53,8 @@ def fetch(name, version):
 
 
 def download(name, version, folder):
+    if not registry():
+        return pack(name, version, folder)
     try:
         return fetch(name, version)
     except (OSError, http.client.HTTPException, ValueError) as error:
