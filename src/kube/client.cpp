@@ -200,16 +200,7 @@ Task<Result<http::Answer>> Client::ask(Core& core, Question question) {
 }
 
 Task<Result<http::AnswerStream>> Client::open(Core& core, Question question, milliseconds silence_max) {
-  const auto deadline = SteadyClock::now() + question.timeout;
-  if (auto turn = co_await wait_for_turn(core, question, deadline); !turn) co_return fail(std::move(turn.error()));
-  const std::string target = parts_.credentials.path_prefix() + question.target;
-  auto request = request_of(question, target);
-  if (!request) co_return fail(std::move(request.error()));
-  request->timeout = left(deadline);
-  request->read_timeout = silence_max;
-  const auto began = SteadyClock::now();
-  auto stream = co_await client(core).open(parts_.credentials.origin(), std::move(*request));
-  count(question, stream ? stream->head().status : 0, began);
+  auto stream = co_await pass(core, std::move(question), silence_max);
   if (!stream || stream->head().status < 300) co_return stream;
   if (stream->head().status == 401) parts_.credentials.doubt();
   http::Answer refusal{.head = stream->head(), .body = {}};
@@ -229,7 +220,10 @@ Task<Result<http::AnswerStream>> Client::pass(Core& core, Question question, mil
   if (!request) co_return fail(std::move(request.error()));
   request->timeout = left(deadline);
   request->read_timeout = silence_max;
-  co_return co_await client(core).open(parts_.credentials.origin(), std::move(*request));
+  const auto began = SteadyClock::now();
+  auto stream = co_await client(core).open(parts_.credentials.origin(), std::move(*request));
+  count(question, stream ? stream->head().status : 0, began);
+  co_return stream;
 }
 
 Task<Result<http::Upgraded>> Client::dial(Core& core, Question question, std::vector<std::string> subprotocols) {
