@@ -31,8 +31,7 @@ class EventSink : public std::enable_shared_from_this<EventSink> {
 
  private:
   struct Item {
-    std::string api_version, kind, ns, name, uid, resource_version;
-    controllers::Event event;
+    WaitingEvent waiting;
     std::string component, host;
   };
   struct Lane {

@@ -44,6 +44,24 @@ json::Value new_event(const EventPlace& to, const controllers::EventObject& invo
 
 }  // namespace
 
+WaitingEvent::WaitingEvent(const controllers::EventObject& involved, controllers::Event event)
+    : api_version_(involved.api_version),
+      kind_(involved.kind),
+      ns_(involved.ns),
+      name_(involved.name),
+      uid_(involved.uid),
+      resource_version_(involved.resource_version),
+      event_(std::move(event)) {}
+
+controllers::EventObject WaitingEvent::involved() const {
+  return {.api_version = api_version_,
+          .kind = kind_,
+          .ns = ns_,
+          .name = name_,
+          .uid = uid_,
+          .resource_version = resource_version_};
+}
+
 std::string_view type_name(controllers::EventType type) {
   return type == controllers::EventType::normal ? "Normal" : "Warning";
 }

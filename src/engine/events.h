@@ -18,6 +18,18 @@ struct EventSource {
   std::string_view host = {};
 };
 
+// An event that waits to be written, with what it is about: the object may be gone by then.
+class WaitingEvent {
+ public:
+  WaitingEvent(const controllers::EventObject& involved, controllers::Event event);
+  controllers::EventObject involved() const;
+  const controllers::Event& event() const { return event_; }
+
+ private:
+  std::string api_version_, kind_, ns_, name_, uid_, resource_version_;
+  controllers::Event event_;
+};
+
 std::string_view type_name(controllers::EventType type);
 
 // Where an event belongs: into a new object, or on the count of the one that is there.

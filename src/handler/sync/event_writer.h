@@ -24,19 +24,15 @@ class EventWriter {
   void stop();
 
  private:
-  struct Item {
-    std::string api_version, kind, ns, name, uid, resource_version;
-    controllers::Event event;
-  };
   Task<void> write_all();
-  Task<void> write(const Item& item);
+  Task<void> write(const engine::WaitingEvent& waiting);
 
   Core& core_;
   NodeApi& api_;
   const Clock& clock_;
   const std::string node_;
   engine::EventRecorder recorder_;
-  std::deque<Item> items_;
+  std::deque<engine::WaitingEvent> waiting_;
   Background writing_;
 };
 
