@@ -11,6 +11,7 @@
 
 #include "base/controller_limits.h"
 #include "controllers/common/conditions.h"
+#include "controllers/common/fleet_status.h"
 #include "controllers/common/owners.h"
 #include "controllers/common/patch.h"
 #include "controllers/common/selectors.h"
@@ -19,7 +20,6 @@
 #include "controllers/pool/template.h"
 #include "controllers/pool/update.h"
 #include "json/access.h"
-#include "json/equal.h"
 
 namespace vg::controllers {
 namespace pool {
@@ -373,29 +373,10 @@ Pass sync(const Turn& turn) {
 
 // --- POOL-08: status (11.6) ------------------------------------------------------------------------------------------
 
-void set_count(json::Object& status, std::string_view name, std::int64_t count) {
-  if (count == 0)
-    json::erase(status, name);
-  else
-    status[name] = count;
-}
-
-void show_paused(json::Object& status, const Spec& spec, const Turn& turn, Pass& pass) {
-  if (spec.paused == (find_condition(&status, "ReplicaPaused") != nullptr)) return;
-  if (spec.paused) {
-    const std::string now = time_text(turn.now);
-    set_condition(status, {.type = "ReplicaPaused",
-                           .status = "True",
-                           .reason = "SuccessfulPaused",
-                           .message = "the pool is paused",
-                           .last_probe = now,
-                           .last_transition = now});
-    pass.tell(EventType::normal, "SuccessfulPaused", "the pool is paused");
-  } else {
-    drop_condition(status, "ReplicaPaused");
-    pass.tell(EventType::normal, "SuccessfulResume", "the pool goes on");
-  }
-}
+constexpr PausedTexts paused_texts = {.condition_reason = "SuccessfulPaused",
+                                      .paused = "the pool is paused",
+                                      .resumed_reason = "SuccessfulResume",
+                                      .resumed = "the pool goes on"};
 
 void show_failure(json::Object& status, const Carried& carried, const Turn& turn, Pass& pass) {
   if (!carried.error) {
@@ -425,17 +406,9 @@ Pass finish(const Turn& turn, const Pass&, const Carried& carried) {
               return is_true(json::get_object(*vm, "status"), "Ready");
             }));
   status["labelSelector"] = spec->selector.to_string();
-  show_paused(status, *spec, turn, pass);
+  show_paused(status, spec->paused, paused_texts, turn, pass);
   show_failure(status, carried, turn, pass);
-  if (const json::Array* conditions = json::get_array(status, "conditions"); conditions && conditions->empty())
-    json::erase(status, "conditions");
-  const json::Object* before = json::get_object(object, "status");
-  if (before && json::equal(*before, status)) return pass;
-  pass.add({.verb = Verb::update_status,
-            .resource = kinds::pool,
-            .ns = turn.key.ns,
-            .name = turn.key.name,
-            .document = json::Value(std::move(changed), turn.storage)});
+  update_fleet_status(pass, turn, kinds::pool, object, std::move(changed));
   return pass;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/controller_limits.h"
 #include "controllers/common/conditions.h"
+#include "controllers/common/fleet_status.h"
 #include "controllers/common/observed.h"
 #include "controllers/common/owners.h"
 #include "controllers/common/selectors.h"
@@ -164,30 +165,11 @@ Pass sync(const Turn& turn) {
 
 // --- status ----------------------------------------------------------------------------------------------------------
 
-void set_count(json::Object& status, std::string_view name, std::int64_t count) {
-  if (count == 0)
-    json::erase(status, name);
-  else
-    status[name] = count;
-}
-
 // RS-10
-void show_paused(json::Object& status, const Spec& spec, const Turn& turn, Pass& pass) {
-  if (spec.paused == (find_condition(&status, "ReplicaPaused") != nullptr)) return;
-  if (spec.paused) {
-    const std::string now = time_text(turn.now);
-    set_condition(status, {.type = "ReplicaPaused",
-                           .status = "True",
-                           .reason = "Paused",
-                           .message = "the replica set is paused",
-                           .last_probe = now,
-                           .last_transition = now});
-    pass.tell(EventType::normal, "SuccessfulPaused", "the replica set is paused");
-  } else {
-    drop_condition(status, "ReplicaPaused");
-    pass.tell(EventType::normal, "SuccessfulResumed", "the replica set goes on");
-  }
-}
+constexpr PausedTexts paused_texts = {.condition_reason = "Paused",
+                                      .paused = "the replica set is paused",
+                                      .resumed_reason = "SuccessfulResumed",
+                                      .resumed = "the replica set goes on"};
 
 // RS-11: the words of the first error stay.
 void show_failure(json::Object& status, const Carried& carried, const Turn& turn) {
@@ -213,17 +195,9 @@ void show(Pass& pass, const Turn& turn, const json::Object& set, const Spec& spe
   set_count(status, "replicas", static_cast<std::int64_t>(members.active.size()));
   set_count(status, "readyReplicas", members.ready);
   status["labelSelector"] = spec.selector.to_string();
-  show_paused(status, spec, turn, pass);
+  show_paused(status, spec.paused, paused_texts, turn, pass);
   show_failure(status, carried, turn);
-  if (const json::Array* conditions = json::get_array(status, "conditions"); conditions && conditions->empty())
-    json::erase(status, "conditions");
-  const json::Object* before = json::get_object(set, "status");
-  if (before && json::equal(*before, status)) return;
-  pass.add({.verb = Verb::update_status,
-            .resource = kinds::replica_set,
-            .ns = turn.key.ns,
-            .name = turn.key.name,
-            .document = json::Value(std::move(changed), turn.storage)});
+  update_fleet_status(pass, turn, kinds::replica_set, set, std::move(changed));
 }
 
 Pass finish(const Turn& turn, const Pass&, const Carried& carried) {
