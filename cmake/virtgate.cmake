@@ -49,7 +49,7 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release")
   # Tests are not optimised and know no lines: that more than halves the time that they take to compile, and what they
   # test is and does.
   target_compile_options(vg_flags INTERFACE
-    $<IF:$<BOOL:$<TARGET_PROPERTY:VIRTGATE_PLAIN>>,-O0;-g0;-U_FORTIFY_SOURCE,$<$<NOT:$<BOOL:$<TARGET_PROPERTY:VIRTGATE_FAST>>>:-Os>>)
+    $<IF:$<BOOL:$<TARGET_PROPERTY:VIRTGATE_PLAIN>>,-O0;-g0;-U_FORTIFY_SOURCE,$<$<NOT:$<BOOL:$<TARGET_PROPERTY:VIRTGATE_FAST>>>:-Oz>>)
   # Relocations of the tables packed (half a megabyte less to read at the start), equal functions once, code that is
   # hardly ever run on pages of its own.
   target_link_options(vg_flags INTERFACE -Wl,-z,pack-relative-relocs -Wl,--icf=safe -Wl,-z,keep-text-section-prefix)
@@ -144,20 +144,16 @@ endfunction()
 # OFF: each file for itself, which finds one that lacks an include, and tells tools that read compile_commands.json about
 # every file.
 option(VIRTGATE_JOINED "Compile several files of a module as one" ON)
-set(VIRTGATE_JOINED_FILES_MAX 24)
-set(VIRTGATE_JOINED_TESTS_MAX 6)
-set(VIRTGATE_JOINED_LINES_MAX 3500)
+set(VIRTGATE_JOINED_FILES_MAX 32)
+set(VIRTGATE_JOINED_TESTS_MAX 8)
+set(VIRTGATE_JOINED_LINES_MAX 5000)
 
 # virtgate_joined(SOURCES NAME FILES_MAX FILES...): sets the variable SOURCES to what is compiled in place of the files.
 function(virtgate_joined SOURCES NAME FILES_MAX)
   set(files ${ARGN})
-  set(rules --lines-max ${VIRTGATE_JOINED_LINES_MAX})
-  if(NAME MATCHES "_test$")
-    list(APPEND rules --strict)
-  endif()
   if(VIRTGATE_JOINED AND files)
     execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/source_batches.py --name ${NAME}
-      --output ${CMAKE_BINARY_DIR}/generated/joined --files-max ${FILES_MAX} ${rules} ${files}
+      --output ${CMAKE_BINARY_DIR}/generated/joined --files-max ${FILES_MAX} --lines-max ${VIRTGATE_JOINED_LINES_MAX} ${files}
       OUTPUT_VARIABLE joined OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
     string(REPLACE "\n" ";" files "${joined}")
     # A local name of one file may be that of a table in another one. Builds without joining still warn of shadows.

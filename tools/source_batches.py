@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Which C++ sources can be compiled as one: the compiler reads the headers that they share once instead of for each.
 
-    tools/source_batches.py --name NAME --output FOLDER --files-max N --lines-max N [--strict] FILE...
+    tools/source_batches.py --name NAME --output FOLDER --files-max N --lines-max N FILE...
 
 writes FOLDER/NAME_K.cpp, which include the files of a batch, and prints what is to be compiled in place of the files, a line each:
 those, and files that stay alone. Used by cmake/virtgate.cmake (VIRTGATE_JOINED) and tools/tidy.py.
@@ -9,8 +9,7 @@ those, and files that stay alone. Used by cmake/virtgate.cmake (VIRTGATE_JOINED)
 A file means the same alone and in its batch. What a file declares for itself alone (in unnamed namespaces, and aliases) is seen only by the
 files behind it in the batch, so a file stands in front of those whose names it mentions where it could see them. Two files that declare the
 same name in the same namespace, or mention each other's names, are in different batches. So are two of which one declares a name for itself that
-a header of the other one declares in the same namespace. With --strict no file mentions any own name of another one at all, and macros stay alone: for tests, whose
-files have many small names of their own and are changed most.
+a header of the other one declares in the same namespace.
 """
 import argparse
 import functools
@@ -112,10 +111,6 @@ class Source:
         same for both."""
         return bool(other.macros) or any(name.partition(" ")[0] in self.words and self.sees(around) for around, name in other.own - self.own)
 
-    def is_mentioned_by(self, other):
-        """Whether another file has a word that is one of this one's own names, wherever it comes from."""
-        return any(name in other.words for _, name in self.names)
-
     def clashes_with(self, other):
         same = {name for _, name in self.own & other.own if " = " not in name}
         different = (self.names & other.names) - {(around, name.partition(" ")[0]) for around, name in self.own & other.own}
@@ -139,22 +134,18 @@ def in_order(sources):
     return order
 
 
-def batches(files, read, files_max, lines_max, mentions=words, alone=stays_alone, strict=False):
+def batches(files, read, files_max, lines_max, mentions=words, alone=stays_alone):
     """Lists of files, each list in the order in which it is to be compiled."""
-
-    def keep_apart(one, other):
-        return one.is_mentioned_by(other) or other.is_mentioned_by(one) if strict else one.clashes_with(other)
-
     made, single = [], []
     for file in files:
         text = read(file)
         source = Source(file, text, mentions)
-        if alone(file, text) or (strict and source.macros):
+        if alone(file, text):
             single.append([file])
             continue
         for batch in made:
             fits = len(batch) < files_max and sum(other.lines for other in batch) + source.lines <= lines_max
-            if fits and not any(keep_apart(source, other) for other in batch) and (order := in_order([*batch, source])):
+            if fits and not any(source.clashes_with(other) for other in batch) and (order := in_order([*batch, source])):
                 batch[:] = order
                 break
         else:
@@ -184,11 +175,10 @@ def main():
     parser.add_argument("--output", required=True)
     parser.add_argument("--files-max", type=int, required=True)
     parser.add_argument("--lines-max", type=int, required=True)
-    parser.add_argument("--strict", action="store_true")
     parser.add_argument("files", nargs="+")
     options = parser.parse_args()
     os.makedirs(options.output, exist_ok=True)
-    for number, batch in enumerate(batches(sorted(options.files), read_text, options.files_max, options.lines_max, strict=options.strict)):
+    for number, batch in enumerate(batches(sorted(options.files), read_text, options.files_max, options.lines_max)):
         if len(batch) == 1:
             print(batch[0])
             continue

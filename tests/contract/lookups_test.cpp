@@ -15,8 +15,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr std::string_view vms = "kubevirt.io/virtualmachines", config_maps = "configmaps",
-                           presets = "kubevirt.io/virtualmachineinstancepresets";
+constexpr std::string_view vms = "kubevirt.io/virtualmachines";
+constexpr std::string_view config_maps = "configmaps";
+constexpr std::string_view presets = "kubevirt.io/virtualmachineinstancepresets";
 
 class LookupsContract : public ContractTest {
  protected:
