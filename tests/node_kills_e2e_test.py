@@ -444,7 +444,7 @@ class Kills(node.Node):
         for kind, times in sorted(took.items()):
             print(f"{kind}: {len(times)} kills, statuses true after at most {max(times):.1f} s, on average {sum(times) / len(times):.1f} s")
         print(f"done meanwhile: {dict(self.done)}; left: {len(left)} files, {len(self.left_locks())} locks", flush=True)
-        self.assertEqual((left, self.left_locks()), ([], []))
+        self.assertEqual((left, self.left_locks()), ([], []), "\n".join(left))
 
     def keep_log(self):
         if place := os.environ.get("VIRTGATE_KEEP", ""):

@@ -38,7 +38,7 @@ class Parts final : public NodeParts {
         hypervisor_(hypervisor::LibvirtHypervisor::create(
             {.uri = uri,
              .log_of = [this](const std::string& domain) { return log_of(domain); },
-             .unresponsive = [this] { replace_daemon(); }})),
+             .unresponsive = daemon_ ? std::function<void()>([this] { daemon_->restart(); }) : nullptr})),
         agents_(*hypervisor_) {}
 
   hypervisor::Hypervisor& hypervisor() override { return *hypervisor_; }
@@ -122,11 +122,6 @@ class Parts final : public NodeParts {
   }
 
   std::string log_of(const std::string& domain) const { return daemon_ ? daemon_->log_of(domain) : std::string(); }
-
-  // A libvirt of somebody else is theirs to look after.
-  void replace_daemon() const {
-    if (daemon_) daemon_->restart();
-  }
 
   void wake(std::string_view domain) {
     const auto at = domain.find('_');

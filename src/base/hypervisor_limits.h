@@ -23,6 +23,13 @@ inline constexpr std::chrono::milliseconds libvirtd_let_go_max{2000};
 inline constexpr std::chrono::seconds libvirtd_stop_max{5};
 // Of one log of libvirtd or of a QEMU, which a guest can make it write to. A longer one is emptied.
 inline constexpr std::int64_t hypervisor_log_bytes_max = std::int64_t{4} << 20;
+// For all QEMUs together that send a guest away to end that, before the next libvirtd is started. One that answers
+// needs milliseconds; nothing is told of any guest meanwhile.
+inline constexpr std::chrono::milliseconds unattended_migrations_max{1500};
+// How often QEMU is asked what became of such a migration.
+inline constexpr std::chrono::milliseconds monitor_look{10};
+// An answer of QEMU's monitor about a migration is less than a KiB.
+inline constexpr std::size_t monitor_line_bytes_max = 64 * kib;
 // A number and a line's end.
 inline constexpr std::size_t pid_file_bytes_max = 32;
 // How often their length is looked at.

@@ -46,8 +46,10 @@ inline constexpr std::chrono::seconds io_error_interval_max{180};
 // How often a migration is looked at, and how long nothing may come of it unless it says otherwise (RUN-MIG-12, 15).
 inline constexpr std::chrono::milliseconds migration_look{400};
 inline constexpr std::chrono::seconds migration_patience{150};
-// How long a libvirtd that began anew may wait for QEMU to end a migration, counted from its first refusal, which comes
-// after 30 s. A guest that stands still for so long does not go on again.
+// How often a target asks whether the job of a guest that came is over (MIG-X32).
+inline constexpr std::chrono::milliseconds migration_arrival_look{100};
+// How long libvirtd may wait for QEMU to end a migration, counted from its first refusal, which comes after 30 s, and
+// has it begin anew. A guest that stands still for so long does not go on again.
 inline constexpr std::chrono::seconds migration_held_max{45};
 // The records of a node.
 inline constexpr std::size_t node_records_bytes_max = std::size_t{64} << 20;

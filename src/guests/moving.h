@@ -84,7 +84,7 @@ struct Move {
   std::string failure = {};  // why; empty: it succeeded
   bool is_aborting = false;
   bool is_prepared = false;  // target
-  // source: since then the hypervisor refuses everything, see is_held_by_recovery()
+  // source: since then the hypervisor has answered nothing but refusals, see is_held_by_recovery()
   std::optional<std::chrono::steady_clock::time_point> held_since = {};
 };
 

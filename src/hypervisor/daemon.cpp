@@ -31,6 +31,7 @@
 #include "hypervisor/daemon_settings.h"
 #include "hypervisor/guard.h"
 #include "hypervisor/host_facts.h"
+#include "hypervisor/unattended.h"
 
 namespace vg::hypervisor {
 namespace {
@@ -182,6 +183,7 @@ class RunningDaemon final : public LibvirtDaemon {
   Result<void> start() {
     replace_holder();
     clear_unreadable(places_.status());
+    end_unattended_migrations(places_.status());
     auto started = start_apart(command_, environment_, places_.log());
     if (!started) return fail(started.error());
     const auto deadline = steady_clock::now() + limits::libvirtd_ready_max;

@@ -193,6 +193,11 @@ class Hypervisor {
   virtual Task<Result<void>> set_max_downtime(Core& core, std::string name, std::chrono::milliseconds time) = 0;
   virtual Task<Result<JobProgress>> job(Core& core, std::string name) = 0;
   virtual Task<Result<void>> abort_job(Core& core, std::string name) = 0;
+  // A QEMU that was told to cancel a migration, and waits for a word to go on, goes on. Refused in any other state.
+  virtual Task<Result<void>> release_cancelled(Core& core, std::string name) = 0;
+  // The hypervisor begins anew, and guests run on: for one that keeps a guest and never lets go. False: it is somebody
+  // else's.
+  virtual bool restart() = 0;
   // The domain of this name on another hypervisor, without its document; nothing when there is none.
   virtual Task<Result<std::optional<Domain>>> look_elsewhere(Core& core, std::string uri, std::string name) = 0;
 };

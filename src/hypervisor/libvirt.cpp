@@ -212,6 +212,12 @@ class Libvirt final : public LibvirtHypervisor {
       return done(virDomainAbortJob(domain));
     });
   }
+  Task<Result<void>> release_cancelled(Core& core, std::string name) override {
+    return on_domain<void>(core, Lane::urgent, std::move(name), [](virDomainPtr domain, const ConnectionHandle&) {
+      return release_cancelled_migration(domain);
+    });
+  }
+  bool restart() override { return session_->restart(); }
   Task<Result<std::optional<Domain>>> look_elsewhere(Core& core, std::string uri, std::string name) override {
     co_return co_await Call<std::optional<Domain>>(session_->lanes(), core, Lane::questions, name,
                                                    [uri = std::move(uri), name] { return domain_at(uri, name); });

@@ -18,7 +18,8 @@ struct LibvirtOptions {
   std::string uri;
   // Where QEMU of a domain writes its log (LibvirtDaemon::log_of); may be empty. The file goes away with the domain.
   std::function<std::string(const std::string& domain)> log_of = {};
-  // Called when libvirt is there and says nothing for long (LibvirtDaemon::restart); may be empty.
+  // Called when libvirt is there and says nothing for long, and for Hypervisor::restart() (LibvirtDaemon::restart);
+  // empty: nobody can do that.
   std::function<void()> unresponsive = {};
   int keepalive_seconds = limits::hypervisor_keepalive_seconds;
   std::chrono::milliseconds connect_max = limits::hypervisor_connect_max;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "hypervisor/libvirt_handles.h"
+#include "hypervisor/unattended.h"
 
 namespace vg::hypervisor {
 
@@ -51,6 +52,17 @@ Result<void> migrate_domain(virDomainPtr domain, const MigrationRequest& request
   put_migration(request, parameters);
   return done(virDomainMigrateToURI3(domain, request.destination_uri.c_str(), parameters.list(),
                                      static_cast<unsigned>(parameters.count()), migration_flags(request)));
+}
+
+Result<void> release_cancelled_migration(virDomainPtr domain) {
+  char* text = nullptr;
+  const int code = virDomainQemuMonitorCommand(domain, std::string(go_on_command).c_str(), &text,
+                                               VIR_DOMAIN_QEMU_MONITOR_COMMAND_DEFAULT);
+  const Text answer(text);
+  if (code != 0 || !answer) return fail(libvirt_error());
+  std::string state;
+  const auto read = read_line(answer.get(), state);
+  return read ? Result<void>() : Result<void>(fail(read.error()));
 }
 
 Result<JobProgress> job_progress(virDomainPtr domain) {

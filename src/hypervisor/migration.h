@@ -8,6 +8,9 @@
 
 namespace vg::hypervisor {
 
+// Hypervisor::release_cancelled()
+Result<void> release_cancelled_migration(virDomainPtr domain);
+
 unsigned migration_flags(const MigrationRequest& request);
 
 // libvirt's list of typed parameters.

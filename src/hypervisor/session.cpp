@@ -146,6 +146,11 @@ void Session::lost(bool by_silence) {
   connection_changed_.notify_all();
 }
 
+bool Session::restart() const {
+  if (options_.unresponsive) options_.unresponsive();
+  return static_cast<bool>(options_.unresponsive);
+}
+
 void Session::keep_connected() {
   while (true) {
     if (!connect()) {

@@ -41,6 +41,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void note(Event event);
   // The connection was closed by the other side, or by us after its silence.
   void lost(bool by_silence);
+  // See LibvirtOptions::unresponsive. False: nobody was told.
+  bool restart() const;
   std::string log_of(const std::string& domain) const { return options_.log_of ? options_.log_of(domain) : ""; }
 
   Lanes& lanes() { return lanes_; }

@@ -271,6 +271,20 @@ class FakeHypervisor final : public Hypervisor {
     co_return Result<void>();
   }
 
+  bool waits_for_a_word = false;  // QEMU, told to cancel at the wrong moment
+  Task<Result<void>> release_cancelled(Core& core, std::string name) override {
+    if (auto begun = co_await begin(core, "release_cancelled", name); !begun) co_return fail(begun.error());
+    if (!std::exchange(waits_for_a_word, false))
+      co_return fail(Status::internal_error("Migration not in expected state: active"));
+    co_return Result<void>();
+  }
+  bool can_restart = true;
+  bool restart() override {
+    const std::lock_guard lock(mutex_);
+    calls_.emplace_back("restart");
+    return can_restart;
+  }
+
   static Status no_domain(std::string_view name) {
     return Status{
         .code = 404,

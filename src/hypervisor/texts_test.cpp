@@ -1,11 +1,17 @@
 // What is told to libvirt and read from it, without any.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <set>
 #include <string>
+#include <thread>
+#include <tuple>
 
 #include "hypervisor/daemon.h"
 #include "hypervisor/daemon_leftovers.h"
@@ -15,6 +21,7 @@
 #include "hypervisor/libvirt_calls.h"
 #include "hypervisor/migration.h"
 #include "hypervisor/panic_text.h"
+#include "hypervisor/unattended.h"
 
 namespace vg::hypervisor {
 namespace {
@@ -56,6 +63,74 @@ TEST(Daemon, StatusesThatAreClearedAway) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) left.insert(entry.path().filename());
   std::filesystem::remove_all(folder);
   EXPECT_THAT(left, ElementsAre("domain-8-good", "good.pid", "good.xml", "lib"));
+}
+
+TEST(Unattended, StepsToTheEndOfAMigration) {
+  const std::tuple<const char*, EndStep, EndStep> rows[] = {
+      {"setup", EndStep::cancel, EndStep::wait},          {"active", EndStep::cancel, EndStep::wait},
+      {"pre-switchover", EndStep::cancel, EndStep::wait}, {"device", EndStep::cancel, EndStep::wait},
+      {"cancelling", EndStep::go_on, EndStep::go_on},     {"cancelled", EndStep::none, EndStep::none},
+      {"completed", EndStep::none, EndStep::none},        {"failed", EndStep::none, EndStep::none},
+      {"postcopy-active", EndStep::none, EndStep::none},  {"", EndStep::none, EndStep::none},
+  };
+  for (const auto& [state, first, later] : rows) {
+    EXPECT_EQ(step_to_end(state, false), first) << state;
+    EXPECT_EQ(step_to_end(state, true), later) << state;
+  }
+}
+
+TEST(Unattended, OnlyGuestsThatAreSentAwayAreAsked) {
+  constexpr std::string_view status =
+      "<domstatus state='running' pid='7'>\n<monitor path='/r/c/monitor.sock' type='unix'/>\n"
+      "<job type='none' async='{}' phase='perform3'>\n</domstatus>";
+  EXPECT_EQ(monitor_of_sender(fmt::format(status, "migration out")), "/r/c/monitor.sock");
+  EXPECT_EQ(monitor_of_sender(fmt::format(status, "migration in")), "");
+  EXPECT_EQ(monitor_of_sender("<domstatus state='running'><monitor path='/m'/></domstatus>"), "");
+}
+
+TEST(Unattended, LinesOfAMonitor) {
+  std::string state;
+  EXPECT_EQ(read_line(R"({"QMP": {"version": {}}})", state), Line::other);
+  EXPECT_EQ(read_line(R"({"event": "MIGRATION", "data": {"status": "active"}})", state), Line::other);
+  EXPECT_EQ(state, "");
+  EXPECT_EQ(read_line(R"({"return": {}})", state), Line::answer);
+  EXPECT_EQ(read_line(R"({"return": {"status": "active", "ram": {}}})", state), Line::answer);
+  EXPECT_EQ(state, "active");
+  EXPECT_FALSE(read_line(R"({"error": {"class": "GenericError", "desc": "no"}})", state));
+  EXPECT_FALSE(read_line("{", state));
+}
+
+// A QEMU that waits for a word to go on, and takes no other.
+TEST(Unattended, AMigrationThatWaitsForAWordIsEnded) {
+  const std::string path = (std::filesystem::path(::testing::TempDir()) / "monitor.sock").string();
+  ::unlink(path.c_str());
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::listen(listener, 1), 0);
+  std::jthread qemu([listener] {
+    const int client = ::accept(listener, nullptr, nullptr);
+    const auto say = [client](std::string_view text) { (void)::send(client, text.data(), text.size(), MSG_NOSIGNAL); };
+    say("{\"QMP\": {}}\r\n");
+    std::string state = "active", heard;
+    char one = 0;
+    while (::recv(client, &one, 1, 0) == 1) {
+      heard.push_back(one);
+      if (one != '\n') continue;
+      if (heard.contains("migrate_cancel")) state = "cancelling";
+      if (heard.contains("migrate-continue") && state == "cancelling") state = "cancelled";
+      say(fmt::format("{{\"return\": {{\"status\": \"{}\"}}}}\r\n", state));
+      heard.clear();
+    }
+    ::close(client);
+  });
+  const auto ended = end_migration(path, std::chrono::steady_clock::now() + std::chrono::seconds(30));
+  ASSERT_TRUE(ended) << ended.error().message;
+  EXPECT_EQ(*ended, "cancelled");
+  ::close(listener);
+  ::unlink(path.c_str());
+  EXPECT_FALSE(end_migration(path, std::chrono::steady_clock::now() + std::chrono::seconds(1)));
 }
 
 TEST(Daemon, SettingsOfItsOwn) {

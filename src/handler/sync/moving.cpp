@@ -176,6 +176,7 @@ Task<void> Mover::monitor(Key key, std::string domain, guests::TransferRules rul
     const auto at = std::chrono::duration_cast<std::chrono::milliseconds>(parts_.clock.steady_now() - began);
     if (const auto progress = co_await parts_.hypervisor.job(parts_.core, domain))
       transfer.see(at, progress->total, progress->remaining);
+    co_await release(domain);
     if (move->uid != uid || move->is_over || move->is_aborting) continue;
     const Next next = transfer.decide(at, move->mode).next;
     if (next == Next::nothing) continue;
@@ -189,6 +190,15 @@ Task<void> Mover::monitor(Key key, std::string domain, guests::TransferRules rul
   }
 }
 
+// A migration that was cancelled at the wrong moment waits for a word that libvirt does not say.
+Task<void> Mover::release(std::string domain) {
+  const auto found = parts_.hypervisor.find(domain);
+  if (!found || found->state != hypervisor::State::paused) co_return;
+  const auto done = co_await parts_.hypervisor.release_cancelled(parts_.core, domain);
+  if (done)
+    log::warning("a migration was cancelled while its guest was stopped; told QEMU to go on", {{"domain", domain}});
+}
+
 // --- a source that did not see the end -------------------------------------------------------------------------------
 
 Task<Result<void>> Mover::settle(const Work& work, const Case& one, const MovePtr& move, const Write& write,
@@ -200,6 +210,7 @@ Task<Result<void>> Mover::settle(const Work& work, const Case& one, const MovePt
     if (!job) co_return co_await end_held(work, one, *move, job.error());
     move->held_since.reset();
     is_sent = job->active;
+    if (!is_sent) co_await release(work.domain);
   }
   auto next = guests::settle_move(one, *move, is_sent, guests::There::not_asked);
   if (next == guests::Settling::ask) {
@@ -242,14 +253,18 @@ Task<Result<void>> Mover::settle(const Work& work, const Case& one, const MovePt
   co_return Result<void>();
 }
 
-// Nothing else than the end of its QEMU helps a guest that the hypervisor never lets go of.
+// A hypervisor that never lets go of a guest begins anew, and ends the migration in another way then. If that does not
+// help, nothing but the end of its QEMU does.
 Task<Result<void>> Mover::end_held(const Work& work, const Case& one, Move& move, const Status& refusal) {
+  if (!guests::is_held_by_recovery(one, refusal)) co_return fail(refusal);
   const auto now = parts_.clock.steady_now();
-  if (!guests::is_held_by_recovery(one, refusal))
-    move.held_since.reset();
-  else if (!move.held_since)
+  if (!move.held_since) {
     move.held_since = now;
-  if (!move.held_since || now - *move.held_since < limits::migration_held_max) co_return fail(refusal);
+    if (parts_.hypervisor.restart())
+      log::warning("the hypervisor waits for a migration that does not end; it begins anew",
+                   {{"domain", work.domain}, {"reason", refusal.message}});
+  }
+  if (now - *move.held_since < limits::migration_held_max) co_return fail(refusal);
   log::error("a guest was stopped by a migration that does not end, and cannot go on; its QEMU is ended",
              {{"domain", work.domain}, {"reason", refusal.message}});
   co_return co_await parts_.hypervisor.destroy(parts_.core, work.domain);
@@ -311,6 +326,11 @@ Task<Result<void>> Mover::receive(const Work& work, const Case& one, const Write
   if (!one.domain || !guests::is_active(*one.domain))  // MIG-D10
     co_return co_await write(
         [](Draft& draft) { json::ensure_object(draft.status(), "migrationState")["targetNodeDomainDetected"] = true; });
+  // A libvirtd that is killed before the end of its job keeps a guest that runs, and ends one that came paused.
+  if (one.is_paused("User") && !co_await parts_.hypervisor.job(parts_.core, work.domain)) {  // MIG-X32
+    outcome.look_again(limits::migration_arrival_look);
+    co_return Result<void>();
+  }
   work.remembered.paused_by_user = one.is_paused("User");  // RUN-MIT-04
   if (auto saved = co_await parts_.records.save(parts_.core); !saved) co_return saved;
   guests::Grown grown;

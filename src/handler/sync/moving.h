@@ -44,6 +44,7 @@ class Mover {
   Task<Result<void>> leave(const Work& work, const guests::Case& one, Outcome& outcome);
   Task<Result<void>> discard(const Work& work, const guests::Case& one);
   Task<Result<void>> end_held(const Work& work, const guests::Case& one, guests::Move& move, const Status& refusal);
+  Task<void> release(std::string domain);
   Task<void> follow(Key key, std::string domain, MovePtr move);
   Task<Result<void>> clean_up(const Work& work, const guests::Case& one, const Write& write);
 
