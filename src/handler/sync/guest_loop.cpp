@@ -110,7 +110,9 @@ void GuestLoop::wake_all() {
 
 void GuestLoop::note_pause(const Key& key, bool paused) {
   parts_.records.of(key).paused_by_user = paused;
-  guests_[key].seen = true;  // a process that just began has nothing newer to recall
+  Guest& guest = guests_[key];
+  guest.seen = true;  // a process that just began has nothing newer to recall
+  guest.pause_asked = paused ? std::optional(parts_.clock.steady_now()) : std::nullopt;
   wake(key);
 }
 
@@ -206,6 +208,11 @@ GuestLoop::Looked GuestLoop::look(const Key& key, Guest& guest) const {
   return {.domain = std::move(domain), .facts = guest.facts};
 }
 
+// A hypervisor that is back pauses it only now: that it runs when it is first seen is older than the request.
+bool GuestLoop::is_being_paused(const Guest& guest) const {
+  return guest.pause_asked && parts_.clock.steady_now() - *guest.pause_asked < limits::guest_pause_max;
+}
+
 // A process that was killed may have paused a guest, and not have written down that a user asked for it: what is paused
 // in that way when it is first seen stays so. The same after a hypervisor that was killed before it answered.
 void GuestLoop::recall_pause(const Key& key, Guest& guest, const Looked& looked) {
@@ -214,7 +221,7 @@ void GuestLoop::recall_pause(const Key& key, Guest& guest, const Looked& looked)
   if (!looked.domain) return;
   if (looked.domain->state == hypervisor::State::paused && looked.domain->reason == "User")
     parts_.records.of(key).paused_by_user = true;
-  else if (looked.domain->state == hypervisor::State::running && parts_.records.find(key))
+  else if (looked.domain->state == hypervisor::State::running && parts_.records.find(key) && !is_being_paused(guest))
     parts_.records.of(key).paused_by_user = false;
 }
 

@@ -56,6 +56,7 @@ class GuestLoop {
     std::shared_ptr<const std::string> xml;  // that `facts` were read from
     std::shared_ptr<const guests::DomainFacts> facts;
     bool seen = false;                                                  // by this process
+    std::optional<std::chrono::steady_clock::time_point> pause_asked;   // by a user, who may still wait for it
     std::optional<std::chrono::steady_clock::time_point> orphan_since;  // every answer since then said so
     std::optional<Status> start_error;
     std::chrono::steady_clock::time_point start_due;  // before it, another start is not tried
@@ -79,6 +80,7 @@ class GuestLoop {
                                const json::StoragePtr& storage);
   Looked look(const Key& key, Guest& guest) const;
   Task<Outcome> start(const Work& work, Guest& guest);
+  bool is_being_paused(const Guest& guest) const;
   void recall_pause(const Key& key, Guest& guest, const Looked& looked);
   Task<Result<Outcome>> follow(const guests::Decision& decision, const Key& key, Guest& guest, const guests::Case& one,
                                const json::Value* vmi, const json::StoragePtr& storage);

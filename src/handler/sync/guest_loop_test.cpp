@@ -339,6 +339,19 @@ TEST_F(GuestLoopTest, APauseThatIsAskedForBeforeTheFirstLookStays) {  // RUN-SYN
   EXPECT_EQ(api.condition(key, "Paused"), "True/PausedByUser");
 }
 
+// Likewise of a hypervisor that comes back while it is asked.
+TEST_F(GuestLoopTest, APauseThatIsAskedForBeforeAHypervisorIsBackStays) {  // RUN-SYN-02
+  run_guest();
+  hypervisor.set_connected(false);
+  loop->note_pause(key, true);
+  hypervisor.set_connected(true);
+  settle(seconds(1));
+  hypervisor.set_state("default_vm1", State::paused, "User");
+  settle(seconds(5));
+  EXPECT_THAT(hypervisor.calls(), Not(Contains("resume default_vm1")));
+  EXPECT_EQ(api.condition(key, "Paused"), "True/PausedByUser");
+}
+
 TEST_F(GuestLoopTest, ADiskThatFailsIsTriedAgainWithBackOff) {  // spec vmi-lifecycle 3.9
   run_guest();
   const auto fail_disk = [&] {
