@@ -260,6 +260,9 @@ TEST_F(LibvirtLive, MigratesFromNodeToNode) {
   ASSERT_FALSE(*slow);
   EXPECT_EQ(error_code(slow->error()), 78) << slow->error().message;
   EXPECT_EQ(here.state("ns_a"), State::running);
+  const auto released = core.run(hypervisor.release_cancelled(core, "ns_a"));
+  ASSERT_FALSE(released) << "nothing waits";
+  EXPECT_THAT(released.error().message, HasSubstr("not in expected state"));
 
   request.bandwidth_mib = 0;
   const auto migrated = core.run(hypervisor.migrate(core, "ns_a", request));
