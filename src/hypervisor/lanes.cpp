@@ -2,6 +2,7 @@
 
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "base/hypervisor_limits.h"
 #include "base/log.h"
@@ -24,7 +25,6 @@ bool Lanes::submit(Lane lane, std::string domain, Work work, Work deliver) {
     try {
       std::thread([state = state_, index] { run(state, index); }).detach();
       ++queue.threads;
-      ++state_->threads;
     } catch (const std::system_error& error) {
       log::error("cannot start a thread for the hypervisor", {{"reason", error.what()}});
       if (queue.threads == 0) return false;
@@ -66,21 +66,29 @@ void Lanes::run(const std::shared_ptr<State>& state, std::size_t lane) {
       state->work_came[lane].notify_one();
     }
   }
-  --state->threads;
+  --queue.threads;
   state->thread_ended.notify_all();
+}
+
+std::size_t Lanes::State::threads_but_of_jobs() const {
+  std::size_t all = 0;
+  for (std::size_t lane = 0; lane < count; ++lane)
+    if (lane != static_cast<std::size_t>(Lane::jobs)) all += queues[lane].threads;
+  return all;
 }
 
 void Lanes::stop() {
   std::unique_lock lock(state_->mutex);
-  state_->stopping = true;
+  if (std::exchange(state_->stopping, true)) return;
   for (Queue& queue : state_->queues) {
     queue.ready.clear();
     for (auto& [domain, works] : queue.waiting) works.clear();
   }
   state_->waiting = 0;
   for (auto& came : state_->work_came) came.notify_all();
-  if (!state_->thread_ended.wait_for(lock, limits::hypervisor_leave_max, [&] { return state_->threads == 0; }))
-    log::warning("left calls to the hypervisor behind", {{"threads", state_->threads}});
+  const auto is_over = [&] { return state_->threads_but_of_jobs() == 0; };
+  if (!state_->thread_ended.wait_for(lock, limits::hypervisor_leave_max, is_over))
+    log::warning("left calls to the hypervisor behind", {{"threads", state_->threads_but_of_jobs()}});
 }
 
 }  // namespace vg::hypervisor

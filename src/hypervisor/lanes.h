@@ -43,7 +43,9 @@ class Lanes {
   // until then. False when too much waits, or after stop().
   using Work = std::move_only_function<void()>;
   bool submit(Lane lane, std::string domain, Work work, Work deliver);
-  // Drops what waits, and waits for what is done, for a while. Nothing is delivered from then on.
+  // Drops what waits, and waits for what is done, for a while. Nothing is delivered from then on. Jobs are not waited
+  // for: they go on in the hypervisor, and the next process of the node, which waits for the end of this one, finds
+  // them. A second time does nothing.
   void stop();
 
   static constexpr std::size_t count = 5;
@@ -63,8 +65,10 @@ class Lanes {
     std::array<std::condition_variable, count> work_came;
     std::condition_variable thread_ended;
     std::array<Queue, count> queues;
-    std::size_t waiting = 0, threads = 0;
+    std::size_t waiting = 0;
     bool stopping = false;
+
+    std::size_t threads_but_of_jobs() const;
   };
   static void run(const std::shared_ptr<State>& state, std::size_t lane);
 

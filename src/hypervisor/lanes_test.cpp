@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <chrono>
 #include <latch>
+#include <memory>
 
 #include "base/background.h"
+#include "base/hypervisor_limits.h"
 #include "hypervisor/libvirt_test_support.h"
 
 namespace vg::hypervisor {
@@ -60,9 +63,9 @@ TEST(Lanes, NothingIsTakenOrDeliveredAfterTheEnd) {
   std::atomic<int> delivered = 0;
   Diary diary;
   Lanes lanes;
-  ASSERT_TRUE(
-      lanes.submit(Lane::jobs, "a", [&] { begun.count_down(), hanging.wait(), diary.write(1); }, [&] { ++delivered; }));
-  ASSERT_TRUE(lanes.submit(Lane::jobs, "a", [&] { diary.write(2); }, [&] { ++delivered; }));
+  ASSERT_TRUE(lanes.submit(
+      Lane::control, "a", [&] { begun.count_down(), hanging.wait(), diary.write(1); }, [&] { ++delivered; }));
+  ASSERT_TRUE(lanes.submit(Lane::control, "a", [&] { diary.write(2); }, [&] { ++delivered; }));
   begun.wait();
   std::jthread let_go([&] {
     while (lanes.submit(Lane::urgent, "b", [] {}, [] {})) std::this_thread::yield();
@@ -70,8 +73,23 @@ TEST(Lanes, NothingIsTakenOrDeliveredAfterTheEnd) {
   });
   lanes.stop();
   EXPECT_THAT(diary.await(1), ElementsAre(1));
-  EXPECT_FALSE(lanes.submit(Lane::jobs, "b", [] {}, [] {}));
+  EXPECT_FALSE(lanes.submit(Lane::control, "b", [] {}, [] {}));
   EXPECT_EQ(delivered, 0);
+}
+
+TEST(Lanes, AJobIsNotWaitedFor) {
+  const auto begun = std::make_shared<std::latch>(1), hanging = std::make_shared<std::latch>(1);
+  std::chrono::steady_clock::time_point before;
+  {
+    Lanes lanes;
+    ASSERT_TRUE(lanes.submit(Lane::jobs, "a", [begun, hanging] { begun->count_down(), hanging->wait(); }, [] {}));
+    begun->wait();
+    before = std::chrono::steady_clock::now();
+    lanes.stop();
+    lanes.stop();
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - before, limits::hypervisor_leave_max);
+  hanging->count_down();
 }
 
 Task<void> keep_answer(Lanes& lanes, Core& core, std::move_only_function<Result<int>()> fn,
