@@ -183,6 +183,7 @@ class RunningDaemon final : public LibvirtDaemon {
   Result<void> start() {
     replace_holder();
     clear_unreadable(places_.status());
+    clear_forgotten(places_.status(), places_.domain_folders());
     end_unattended_migrations(places_.status());
     auto started = start_apart(command_, environment_, places_.log());
     if (!started) return fail(started.error());

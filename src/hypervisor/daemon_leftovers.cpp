@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <optional>
@@ -28,19 +29,7 @@ std::optional<Process> guest_process(const fs::path& pid_file, const std::string
   return process;
 }
 
-// What libvirt made for the domain, which only one that knows the domain clears: the folder of its monitor.
-void clear_domain_folder(std::string_view status) {
-  constexpr std::string_view before = "<monitor path='";
-  const auto begin = status.find(before);
-  if (begin == std::string_view::npos) return;
-  const auto path = status.substr(begin + before.size());
-  const fs::path folder = fs::path(path.substr(0, path.find('\''))).parent_path();
-  std::error_code error;
-  if (folder.filename().string().starts_with("domain-") && folder.parent_path().filename() == "lib")
-    fs::remove_all(folder, error);
-}
-
-void clear_status(const fs::path& file, std::string_view status, std::string_view why) {
+void clear_status(const fs::path& file, std::string_view why) {
   std::error_code error;
   const std::string domain = file.stem();
   const fs::path pid_file = fs::path(file).replace_extension(".pid");
@@ -51,7 +40,6 @@ void clear_status(const fs::path& file, std::string_view status, std::string_vie
     kill_process(*guest);
     wait_for_end(*guest, limits::libvirtd_stop_max);
   }
-  clear_domain_folder(status);
   fs::remove(pid_file, error);
   fs::remove(file, error);
 }
@@ -77,10 +65,26 @@ void clear_unreadable(const std::string& status_folder) {
     if (entry.path().extension() != ".xml") continue;
     const auto text = read_file(entry.path(), limits::live_document_bytes_max);
     if (text && !is_whole_status(*text))
-      clear_status(entry.path(), *text, "it is not whole");
+      clear_status(entry.path(), "it is not whole");
     else if (text && !names_process(*text))
-      clear_status(entry.path(), *text, "it names no process");
+      clear_status(entry.path(), "it names no process");
   }
+}
+
+void clear_forgotten(const std::string& status_folder, const std::vector<std::string>& folders) {
+  std::error_code error;
+  std::vector<std::string> known;
+  for (const auto& entry : fs::directory_iterator(status_folder, error))
+    if (entry.path().extension() == ".xml")
+      known.push_back(read_file(entry.path(), limits::live_document_bytes_max).value_or(""));
+  // A status that cannot be read, for whatever reason, may be of any of them.
+  if (std::ranges::find(known, std::string()) != known.end()) return;
+  for (const std::string& folder : folders)
+    for (const auto& entry : fs::directory_iterator(folder, error)) {
+      const std::string name = entry.path().filename();
+      const auto names_it = [&](const std::string& status) { return status.contains(name + "/"); };
+      if (name.starts_with("domain-") && std::ranges::none_of(known, names_it)) fs::remove_all(entry.path(), error);
+    }
 }
 
 }  // namespace vg::hypervisor

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace vg::hypervisor {
 
@@ -18,5 +19,9 @@ bool names_process(std::string_view text);
 // status names no process would count as starting for ever, since no monitor answers, and nobody but the dead libvirtd
 // could have let its QEMU begin.
 void clear_unreadable(const std::string& status_folder);
+
+// To be called after it. libvirt makes folders for a domain before it writes its status, and only one that knows the
+// domain clears them: those that no status names go. `folders`: where they are.
+void clear_forgotten(const std::string& status_folder, const std::vector<std::string>& folders);
 
 }  // namespace vg::hypervisor

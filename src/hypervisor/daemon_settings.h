@@ -26,6 +26,10 @@ struct DaemonPlaces {
   std::string qemu_config() const { return config() + "/libvirt/qemu.conf"; }
   std::string socket() const { return runtime + "/libvirt/libvirt-sock"; }
   std::string status() const { return runtime + "/libvirt/qemu/run"; }
+  // Of single domains: sockets of monitors and keys, sockets of channels.
+  std::vector<std::string> domain_folders() const {
+    return {config() + "/libvirt/qemu/lib", config() + "/libvirt/qemu/channel/target"};
+  }
   std::string pid_file() const { return runtime + "/libvirtd.pid"; }
 };
 

@@ -45,24 +45,35 @@ TEST(Daemon, StatusesThatNameAProcess) {
 
 TEST(Daemon, StatusesThatAreClearedAway) {
   const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "statuses";
-  std::filesystem::create_directories(folder);
   const auto put = [&](const char* name, std::string_view text) { std::ofstream(folder / name) << text; };
-  put("good.xml", "<domstatus state='running' pid='7'>\n</domstatus>");
+  const auto left = [&] {
+    std::set<std::string> all;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) all.insert(entry.path().filename());
+    return all;
+  };
+  for (const char* one : {"lib/domain-9-early", "lib/domain-8-good", "lib/domain-88-good", "target/domain-7-never"})
+    std::filesystem::create_directories(folder / one);
+  put("lib/domain-9-early/master-key.aes", "x");
+  put("lib/other", "x");
+  put("good.xml",
+      "<domstatus state='running' pid='7'>\n<monitor path='/c/lib/domain-8-good/monitor.sock' type='unix'/>\n"
+      "</domstatus>");
   put("good.pid", "7");
   put("torn.xml", "<domstatus state='running' pid='7'>");
-  const auto made = folder / "lib/domain-9-early", others = folder / "lib/domain-8-good";
-  for (const auto& one : {made, others}) std::filesystem::create_directories(one);
-  put("lib/domain-9-early/master-key.aes", "x");
-  put("early.xml", fmt::format("<domstatus state='paused' reason='starting up' pid='0'>\n"
-                               "<monitor path='{}/monitor.sock' type='unix'/>\n</domstatus>",
-                               made.string()));
+  put("early.xml",
+      "<domstatus state='paused' reason='starting up' pid='0'>\n"
+      "<monitor path='/c/lib/domain-9-early/monitor.sock' type='unix'/>\n</domstatus>");
   put("early.pid", "999999999");
   put("other.xml.new", "");
+  const std::vector<std::string> made = {folder / "lib", folder / "target", folder / "missing"};
+  put("full.xml", "");
+  clear_forgotten(folder, made);
+  EXPECT_THAT(left(), Contains("domain-7-never")) << "whose the empty status is cannot be known";
   clear_unreadable(folder);
-  std::set<std::string> left;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) left.insert(entry.path().filename());
+  clear_forgotten(folder, made);
+  const auto found = left();
   std::filesystem::remove_all(folder);
-  EXPECT_THAT(left, ElementsAre("domain-8-good", "good.pid", "good.xml", "lib"));
+  EXPECT_THAT(found, ElementsAre("domain-8-good", "good.pid", "good.xml", "lib", "other", "target"));
 }
 
 TEST(Unattended, StepsToTheEndOfAMigration) {
