@@ -114,7 +114,7 @@ class RealComponent(cluster.Gateway):
                                         stdout=subprocess.DEVNULL, stderr=self.log)
 
     def connect(self):
-        context = ssl.create_default_context()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         return http.client.HTTPSConnection(self.address, PORT, context=context, timeout=e2e.DEADLINE_S)
 
