@@ -236,7 +236,11 @@ Outcome<> DiskFolder::remove_record(const std::string& name) const {
 Outcome<Descriptor> DiskFolder::make_scratch(const std::string& name) const {
   if (auto good = check_name(name); !good) return std::unexpected(good.error());
   auto all = pass_through(root_.get(), scratch_folder);
-  return all ? make_below(all->get(), name) : std::move(all);
+  if (!all) return all;
+  // It is cleared at the next start, so nothing is synced, which a descriptor to go through could not be.
+  if (::mkdirat(all->get(), name.c_str(), folder_mode) != 0 && errno != EEXIST)
+    return system_failed(fmt::format("the folder {} cannot be made", name));
+  return open_below(all->get(), name);
 }
 
 Outcome<> DiskFolder::remove_scratch(const std::string& name) const {

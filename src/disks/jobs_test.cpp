@@ -93,6 +93,15 @@ TEST_F(JobsTest, AClaimIsMadeGrownAndRemoved) {
   EXPECT_FALSE(fs::exists(path("c")));
 }
 
+TEST_F(JobsTest, ScratchIsMadeAtTheFirstAttempt) {
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const auto made = disks_.make_scratch("u1");
+    EXPECT_TRUE(made) << made.error().message;
+  }
+  ASSERT_TRUE(disks_.remove_scratch("u1"));
+  EXPECT_FALSE(fs::exists(folder_ / "disks" / scratch_folder / "u1"));
+}
+
 TEST_F(JobsTest, AnImageThatDidNotFillItsClaimStaysAsItIs) {
   ASSERT_TRUE(carry("c", CreateClaim{.capacity = 2 * mib}));
   ASSERT_TRUE(carry("c", MakeBlankImage{.size = mib}));
