@@ -75,12 +75,13 @@ class Networks(node.Node):
         """A spec whose interface declares these."""
         return {"interfaces": [{"name": name, "masquerade": {}, "ports": [{"port": port, "protocol": protocol} for port, protocol in declared]}], **more}
 
-    def boot(self, name, devices=None, **more):
-        """A VM that runs, with a shell of root on its console."""
+    def create(self, name, devices=None, **more):
         vm = self.vm(name, **more)
         vm["spec"]["template"]["spec"]["domain"]["devices"].update(devices or {})
         self.good("POST", node.VMS, vm)
-        self.addCleanup(self.remove, name)
+
+    def log_in(self, name):
+        """Waits for a shell of root on the console."""
         self.until_phase(name, "Running")
         for attempt in range(3):  # getty forgets what comes while it begins, and a busy machine boots slowly
             try:
@@ -89,6 +90,12 @@ class Networks(node.Node):
             except TimeoutError:
                 print(f"no shell on the console of {name} yet ({attempt})")
         self.fail(f"no shell on the console of {name}")
+
+    def boot(self, name, **more):
+        """A VM that runs, with a shell of root on its console."""
+        self.create(name, **more)
+        self.addCleanup(self.remove, name)
+        self.log_in(name)
 
     def shell(self, name, command):
         """What a command prints on the guest's console, which also shows what is typed."""
@@ -103,8 +110,8 @@ class Networks(node.Node):
         return [one["message"] for one in items if one["reason"] == reason and one["involvedObject"]["name"] == name]
 
     def fetch(self, name, where, port):
-        """What the guest gets there; busybox's wget wants libraries that the guest has not."""
-        return self.shell(name, f"(echo 'GET / HTTP/1.0'; echo; sleep 2) | nc -w 20 {where} {port} 2>&1")
+        """What the guest gets there until the other side ends it; busybox's wget wants libraries that the guest has not."""
+        return self.shell(name, f"(echo 'GET / HTTP/1.0'; echo) | timeout 20 nc -w 20 {where} {port} 2>&1")
 
     def send_datagram(self, name, where, port):
         self.shell(name, f"timeout 2 tftp -g -r x -l /tmp/x {where} {port} 2>&1")
@@ -113,44 +120,30 @@ class Networks(node.Node):
         self.until(f"{name} has an address", lambda: "10.0.2." in self.shell(name, "ip -4 addr show eth0"))
 
 
-class KeepsGuestsApart(Networks):
-    def test_a_guest_reaches_neither_loopback_nor_other_guests(self):
-        self.boot("other", devices=self.ports((8080, "TCP")))
-        other = self.address("other")
-        self.boot("guest")
-        with open(f"/proc/{self.qemu('guest')}/maps") as file:
-            self.assertIn("loopback_guard.so", file.read())
-        self.until_network("guest")
-        own, second, six = Listener("127.0.0.1"), Listener("127.0.0.2"), Listener("::1")
-        self.addCleanup(lambda: [one.close() for one in (own, second, six)])
-        # A hostile guest is root, and sends what it likes: the host's loopback range goes out of its NIC, too.
-        self.shell("guest", "sysctl -w net.ipv4.conf.all.route_localnet=1; ip route del table local 127.0.0.0/8 dev lo; "
-                            "ip route del table local 127.0.0.1 dev lo; ip route add 127.0.0.0/8 via 10.0.2.2 dev eth0; ip -6 route add default via fec0::2 dev eth0")
-        for where, port in (("10.0.2.2", own.port), ("127.0.0.1", own.port), ("127.0.0.2", second.port), ("fec0::2", six.port),
-                            ("10.0.2.2", self.one.port), (other, 8080)):
-            self.assertNotIn("REACHED", self.fetch("guest", where, port), where)
-        for where, port in (("10.0.2.2", own.port), ("127.0.0.2", second.port)):
-            self.send_datagram("guest", where, port)
-        self.assertEqual((own.seen, second.seen, six.seen), ([], [], []))
-        self.reaches_the_outside()
-        for name in ("guest", "other"):
-            self.remove(name)
+class TwoGuests(Networks):
+    """Two guests for all of it, since a boot under emulation is what takes the time; what each test asks of them is its own."""
 
-    def reaches_the_outside(self):
-        """What is not loopback is reached, as from a pod: an address of this host."""
-        address = host_address()
-        if not address:
-            print("this host has no other address than loopback ones")
-            return
-        outside = Listener(address)
-        self.addCleanup(outside.close)
-        self.assertIn("REACHED", self.fetch("guest", address, outside.port))
-        self.send_datagram("guest", address, outside.port)
-        self.until("a datagram came", lambda: any(one.startswith(DATAGRAM) for one in outside.seen if isinstance(one, bytes)))
-
-
-class Ports(Networks):
     nodes = 2
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        one = cls()
+        # busybox's httpd listens on 80; what the guests declare is a port of its own for each
+        for name in ("east", "west"):
+            one.create(name, devices=one.ports((8080, "TCP"), (8090, "TCP"), (8053, "UDP"), (81, "TCP")))
+        for name in ("east", "west"):
+            one.log_in(name)
+            one.until_network(name)
+
+    @classmethod
+    def tearDownClass(cls):
+        for name in ("east", "west"):
+            cls().remove(name)
+        super().tearDownClass()
+
+    def runTest(self):  # so that setUpClass can use what tests use
+        pass
 
     def at_own_address(self, name, port, sent=b"GET / HTTP/1.0\r\n\r\n", awaited=b"HTTP/1."):
         """Asked from this host at the address that the status shows."""
@@ -168,10 +161,7 @@ class Ports(Networks):
             return False
 
     def test_ports_are_reached_at_the_guests_own_address_and_move_with_it(self):
-        # busybox's httpd listens on 80; what the guest declares is a port of its own for each
         for name in ("east", "west"):
-            self.boot(name, devices=self.ports((8080, "TCP"), (8053, "UDP"), (81, "TCP")))
-            self.until_network(name)
             self.shell(name, f"mkdir -p /tmp/w; echo I am {name} > /tmp/w/index.html; httpd -p 8080 -h /tmp/w")
         self.assertNotEqual(self.address("east"), self.address("west"))
         for name in ("east", "west"):
@@ -179,8 +169,6 @@ class Ports(Networks):
         self.says_what_is_not_forwarded("east")
         self.moves("east")
         self.until("its port answers after it moved", lambda: self.at_own_address("east", 8080, awaited=b"I am east"))
-        for name in ("east", "west"):
-            self.remove(name)
 
     def says_what_is_not_forwarded(self, name):
         with open("/proc/sys/net/ipv4/ip_unprivileged_port_start") as file:
@@ -202,24 +190,20 @@ class Ports(Networks):
         self.assertEqual(after["interfaces"][0]["ipAddress"], before["interfaces"][0]["ipAddress"])
 
     def test_any_port_through_the_api(self):
-        for name in ("one", "two"):  # the same ports in both
-            self.boot(name)
-            self.until_network(name)
+        for name in ("east", "west"):  # the same ports in both, and none that they declare
             self.shell(name, "mkdir -p /tmp/w; dd if=/dev/zero of=/tmp/w/large bs=1k count=4096 2>/dev/null; "
                              f"echo I am {name} > /tmp/w/index.html; httpd -p 7000 -h /tmp/w")
-        for name in ("one", "two"):
+        for name in ("east", "west"):
             self.until("its port answers", lambda: self.on_port(name, 7000, b"GET / HTTP/1.0\r\n\r\n", f"I am {name}".encode()))
-        self.datagrams("one")
+        self.datagrams("east")
         self.many_at_once(16)
-        self.is_refused("one", 7999)
-        self.assertEqual(self.get(f"{VMIS}/one")["status"]["phase"], "Running")
-        for name in ("one", "two"):
-            self.remove(name)
+        self.is_refused("east", 7999)
+        self.assertEqual(self.get(f"{VMIS}/east")["status"]["phase"], "Running")
 
     def datagrams(self, name):
         """busybox has no server for them: its tftp, which wants to send a file, is answered as its server would. Nobody has the address that it asks, so
         that QEMU's network knows nothing of its port before."""
-        self.shell(name, "echo over datagrams > /tmp/f; ( (while true; do tftp -p -l /tmp/f -r f 10.0.2.77 9; done) >/dev/null 2>&1 &)")
+        self.shell(name, "echo over datagrams > /tmp/f; ( (while true; do tftp -p -l /tmp/f -r f 10.0.2.77 9; done) >/dev/null 2>&1 & echo $! >/tmp/sender)")
 
         def port():
             rows = [line.split() for line in self.shell(name, "cat /proc/net/udp").splitlines()]
@@ -243,6 +227,7 @@ class Ports(Networks):
             except streams.Ended:
                 return False
         self.until("a file is sent over datagrams", is_sent)
+        self.shell(name, "kill $(cat /tmp/sender)")
 
     def open_world(self):
         return types.SimpleNamespace(server=self.one, tls=self.one.context(), admin=self.one.as_admin())
@@ -261,7 +246,7 @@ class Ports(Networks):
 
         async def run():
             world = self.open_world()
-            work = [fetch(world, ("one", "two")[at % 2], "/large", 4 << 20) for at in range(count)]
+            work = [fetch(world, ("east", "west")[at % 2], "/large", 4 << 20) for at in range(count)]
             return await asyncio.wait_for(asyncio.gather(*work), node.DEADLINE_S)
         self.assertTrue(all(size >= 4 << 20 for size in asyncio.run(run())))
 
@@ -276,6 +261,40 @@ class Ports(Networks):
         except streams.Ended:
             return
         self.fail("a stream to a closed port goes on")
+
+    # --- what it does not reach
+
+    def test_z_a_guest_reaches_neither_loopback_nor_other_guests(self):
+        """The last one of its name: the guest is made to send what is meant for itself elsewhere."""
+        other = self.address("east")
+        self.shell("east", "mkdir -p /tmp/r; echo REACHED > /tmp/r/index.html; httpd -p 8090 -h /tmp/r")
+        self.until("the other guest is reached from here", lambda: self.at_own_address("east", 8090, awaited=b"REACHED"))
+        with open(f"/proc/{self.qemu('west')}/maps") as file:
+            self.assertIn("loopback_guard.so", file.read())
+        own, second, six = Listener("127.0.0.1"), Listener("127.0.0.2"), Listener("::1")
+        self.addCleanup(lambda: [one.close() for one in (own, second, six)])
+        # A hostile guest is root, and sends what it likes: the host's loopback range goes out of its NIC, too.
+        self.shell("west", "sysctl -w net.ipv4.conf.all.route_localnet=1; ip route del table local 127.0.0.0/8 dev lo; "
+                           "ip route del table local 127.0.0.1 dev lo; ip route add 127.0.0.0/8 via 10.0.2.2 dev eth0; ip -6 route add default via fec0::2 dev eth0")
+        for where, port in (("10.0.2.2", own.port), ("127.0.0.1", own.port), ("127.0.0.2", second.port), ("fec0::2", six.port),
+                            ("10.0.2.2", self.one.port), (other, 8090)):
+            self.assertNotIn("REACHED", self.fetch("west", where, port), where)
+        for where, port in (("10.0.2.2", own.port), ("127.0.0.2", second.port)):
+            self.send_datagram("west", where, port)
+        self.assertEqual((own.seen, second.seen, six.seen), ([], [], []))
+        self.reaches_the_outside("west")
+
+    def reaches_the_outside(self, name):
+        """What is not loopback is reached, as from a pod: an address of this host."""
+        address = host_address()
+        if not address:
+            print("this host has no other address than loopback ones")
+            return
+        outside = Listener(address)
+        self.addCleanup(outside.close)
+        self.assertIn("REACHED", self.fetch(name, address, outside.port))
+        self.send_datagram(name, address, outside.port)
+        self.until("a datagram came", lambda: any(one.startswith(DATAGRAM) for one in outside.seen if isinstance(one, bytes)))
 
 
 class Bridges(Networks):

@@ -86,7 +86,8 @@ class More(base.Storage):
         super().start("--node", "simulated", *flags)
 
     def status(self, path):
-        return self.ask("GET", path)[1].get("status") or {}
+        code, found = self.ask("GET", path)
+        return found.get("status") or {} if code == 200 else {}  # that of a refusal is a word
 
     # --- crons
 
