@@ -4,6 +4,7 @@ not have to wait for that, and no memory may be held for it.
 
 VIRTGATE_BINARY names the program.
 """
+# RUN_SERIAL: it measures how long others wait.
 import concurrent.futures
 import json
 import re

@@ -7,6 +7,7 @@ answered at once and by the server's own choice: never with a 5xx, and never by 
 
 VIRTGATE_BODIES=NAME asks only bodies whose name contains NAME and prints what each took.
 """
+# RUN_SERIAL: it measures how long others wait.
 import contextlib
 import http.client
 import json

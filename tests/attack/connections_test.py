@@ -4,6 +4,7 @@
 A small limit of open files makes the attack cheap: it is what the server's limit of connections follows. VIRTGATE_LONG=1
 has it with the usual limits and 16,500 sockets. VIRTGATE_BINARY names the program.
 """
+# RUN_SERIAL: it measures how long others wait.
 import http.client
 import os
 import resource

@@ -3,6 +3,7 @@
 
 VIRTGATE_BINARY names the program.
 """
+# RUN_SERIAL: it measures how long others wait.
 import json
 import subprocess
 import sys

@@ -3,6 +3,7 @@
 
 VIRTGATE_LONG=1 adds half a minute of load from wrk, where it is installed, and prints what it cost the others.
 """
+# RUN_SERIAL: it measures how long others wait.
 import json
 import re
 import select

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Long lists: they are held by nobody, neither while they are read nor afterwards, and others are served meanwhile."""
+# RUN_SERIAL: it measures how long others wait.
 import json
 import os
 import socket

@@ -3,6 +3,7 @@
 
 VIRTGATE_BINARY names the program.
 """
+# RUN_SERIAL: so many at once are to be worked on that none of them may wait for the CPU.
 import json
 import os
 import re

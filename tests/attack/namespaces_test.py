@@ -4,6 +4,7 @@ nothing: their namespaces are complete at once all the same.
 
 VIRTGATE_BINARY names the program.
 """
+# RUN_SERIAL: it measures how long others wait.
 import time
 import unittest
 

@@ -4,6 +4,7 @@ of them (protobuf, tables, another form of the kind), or only to be sent. The ot
 
 VIRTGATE_BINARY names the program.
 """
+# RUN_SERIAL: it measures how long others wait.
 import threading
 import unittest
 
