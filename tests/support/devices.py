@@ -4,6 +4,7 @@ A web server inside of the guest runs them (cloud-init puts a script into it), s
 """
 import asyncio
 import base64
+import itertools
 import os
 
 from support import node, streams
@@ -12,7 +13,6 @@ from support.node import VMIS
 CORE = "/api/v1/namespaces/default"
 CLAIMS = f"{CORE}/persistentvolumeclaims"
 END = "--done--"
-# A connection that began before the guest had its address never gets anywhere: another one is made then.
 ANSWER_S = 30
 # What is posted to it is run.
 RUNNER = f"""#!/bin/sh
@@ -51,7 +51,19 @@ class Devices(node.Node):
             return None
         return answer and answer.decode(errors="replace").replace("\r\n", "\n").partition("\n\n")[2].rpartition(END)[0].strip()
 
+    def until_it_listens(self, name):
+        """A connection that began before the guest had its address never gets anywhere: the next one is made soon, and is given a second more."""
+        attempts = itertools.count(1)
+
+        def answers():
+            try:
+                return self.on_port(name, 80, b"GET / HTTP/1.0\r\n\r\n", b"HTTP/1.", seconds=next(attempts))
+            except (streams.Refused, OSError, TimeoutError, asyncio.TimeoutError):
+                return None
+        self.until(f"{name} listens", answers)
+
     def await_guest(self, name, command, holds=lambda answer: answer is not None):
+        self.until_it_listens(name)
         return self.until(f"{name}: {command}", lambda: [one for one in [self.in_guest(name, command)] if one is not None and holds(one)])[0]
 
     @staticmethod
