@@ -252,7 +252,8 @@ void Simulator::follow(Core& core, std::set<std::string> names) {
   names_ = std::move(names);
   for (auto [place, resource] : {std::pair(&vms_, vms), std::pair(&vmis_, vmis), std::pair(&migrations_, migrations)}) {
     *place = std::make_unique<kube::Reflector>(client_, follows(resource.plural), metrics_, clock_);
-    (*place)->on_change([this] { changed(); });
+    // Posted: a copy tells of its first list just before it calls itself synced.
+    (*place)->on_change([this] { core_->post([this] { changed(); }); });
   }
   for (auto* one : {&vms_, &vmis_, &migrations_}) (*one)->start(core);
 }

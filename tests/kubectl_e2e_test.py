@@ -558,7 +558,7 @@ class Suite(Kubectl):
     # --- wait
     def test_wait_for_a_condition(self):
         self.create(virtual_machine("a"))
-        self.assertIn("timed out", self.refused("wait", "--for=condition=Ready", "vm/a", "--timeout=100ms"))
+        self.assertIn("timed out", self.refused("wait", "--for=condition=Ready", "vm/a", "--timeout=500ms"))
         waiting = self.begin("wait", "--for=condition=Ready", "vm/a", f"--timeout={DEADLINE_S}s")
         self.api("PATCH", self.path("virtualmachines", "a/status"), {"status": {"conditions": [{"type": "Ready", "status": "True"}]}},
                  "application/merge-patch+json")
@@ -569,7 +569,7 @@ class Suite(Kubectl):
         self.create(config_map("a", finalizers=["example.org/hold"]))
         self.kubectl("delete", "cm", "a", "--wait=false")
         waiting = self.begin("wait", "--for=delete", "cm/a", f"--timeout={DEADLINE_S}s")
-        self.assertIn("timed out", self.refused("wait", "--for=delete", "cm/a", "--timeout=100ms"))
+        self.assertIn("timed out", self.refused("wait", "--for=delete", "cm/a", "--timeout=500ms"))
         self.assertIsNone(waiting.process.poll())
         self.kubectl("patch", "cm", "a", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
         waiting.read_until(r"configmap/a condition met\n")
@@ -603,7 +603,7 @@ class Suite(Kubectl):
         deleting.read_until(r'virtualmachineinstance.kubevirt.io "a" deleted')
         self.assertIn("deletionTimestamp", self.read("vmi", "a")["metadata"])
         self.assertIsNone(deleting.process.poll())
-        self.assertIn("timed out", self.refused("delete", "vmi", "a", "--timeout=100ms"))
+        self.assertIn("timed out", self.refused("delete", "vmi", "a", "--timeout=500ms"))
         self.refused("patch", "vmi", "a", "--type=merge", "-p", '{"metadata":{"finalizers":["example.org/hold","example.org/more"]}}')
         self.kubectl("patch", "vmi", "a", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
         self.assertEqual(deleting.code(), 0)

@@ -139,9 +139,18 @@ class Simulate(e2e.Scratch):
         self.assertIn("impersonate", done.stderr)
         self.assertEqual(self.phase("demo"), "Running")
 
-    def test_watching(self):
+    def watching(self):
         process = subprocess.Popen(self.command("--all", "--watch"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(lambda: (process.kill(), process.communicate()) if process.poll() is None else None)
+        return process
+
+    def test_watching_begins_with_what_is_there(self):
+        self.machine("before", "Always")
+        self.watching()
+        self.until("the VM runs", lambda: self.printable("before") == "Running")
+
+    def test_watching(self):
+        process = self.watching()
         self.machine("demo", "Always")
         self.until("the VM runs", lambda: self.printable("demo") == "Running")
         first = self.good(self.ask("GET", f"{VMIS}/demo"))["metadata"]["uid"]
