@@ -156,7 +156,7 @@ class Storage(e2e.Scratch):
 
     def ask(self, method, path, body=None, kind="application/json"):
         headers = self.one.as_admin(**{"Content-Type": kind, "Accept": "application/json"})
-        code, _, text = self.one.ask(method, path, body=None if body is None else json.dumps(body), headers=headers)
+        code, _, text = self.one.ask_again(method, path, body=None if body is None else json.dumps(body), headers=headers)
         try:
             return code, json.loads(text) if text else None
         except ValueError:

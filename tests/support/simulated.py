@@ -24,7 +24,7 @@ class Simulated(e2e.Scratch):
 
     def ask(self, method, path, body=None, headers=None):
         headers = self.one.as_admin(**{"Content-Type": "application/json", "Accept": "application/json, */*", **(headers or {})})
-        code, _, text = self.one.ask(method, path, body=None if body is None else json.dumps(body), headers=headers)
+        code, _, text = self.one.ask_again(method, path, body=None if body is None else json.dumps(body), headers=headers)
         try:
             return code, json.loads(text) if text else None
         except ValueError:
