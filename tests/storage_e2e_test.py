@@ -169,7 +169,7 @@ class Storage(e2e.Scratch):
     def until(self, what, holds):
         deadline = time.monotonic() + DEADLINE_S
         while True:
-            found = holds()
+            found = e2e.looked(holds)
             if found:
                 return found
             if time.monotonic() > deadline:

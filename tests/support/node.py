@@ -234,7 +234,7 @@ class Node(unittest.TestCase):
     def until(self, what, holds, seconds=DEADLINE_S):
         deadline = time.monotonic() + seconds
         while True:
-            found = holds()
+            found = e2e.looked(holds)
             if found:
                 return found
             self.assertLess(time.monotonic(), deadline, f"not in time: {what}\n{self.one.errors()[-6000:]}")

@@ -50,6 +50,15 @@ WEBHOOKS = [
 ]
 
 
+def looked(holds):
+    """What it gives, and nothing while a member that it reads is not there yet: who asks quickly sees objects before their controllers did."""
+    try:
+        return holds()
+    except (AttributeError, IndexError, KeyError, TypeError) as missing:
+        print(f"not there yet: {missing!r}")
+        return None
+
+
 def review(group, version, resource, sub_resource, kind, uid="705ab4f5-6393-11e8-b7cc-42010a800002"):
     api_version = f"{group}/{version}" if group else version
     return {

@@ -47,7 +47,7 @@ class Simulated(e2e.Scratch):
     def until(self, what, holds):
         deadline = time.monotonic() + DEADLINE_S
         while True:
-            found = holds()
+            found = e2e.looked(holds)
             if found:
                 return found
             self.assertLess(time.monotonic(), deadline, f"not in time: {what}\n{self.one.errors()[-3000:]}")
