@@ -863,6 +863,22 @@ TEST_F(MoveTest, TheTargetPreparesAndTakesTheGuest) {  // MIG-D06, MIG-D11, MIG-
   EXPECT_THAT(hypervisor.calls(), Contains(HasSubstr("forward_port default_vm1 ua-default tcp 127.")));
 }
 
+// A process that is killed while it makes files, or removes them, leaves a record of whose they are.
+TEST_F(MoveTest, FilesAreWrittenDownBeforeTheyAreMade) {
+  api.put_vmi(on_another_node());
+  files.carry_out_fails = Status::internal_error("no");
+  hand_over("node00", "node01");
+  EXPECT_THAT(kept, HasSubstr("u-1"));
+}
+
+// A VMI of the same name that came while the node was away.
+TEST_F(MoveTest, FilesOfAnEarlierVmiAreCleared) {
+  records->of(key).uid = "u-0";
+  run_guest();
+  EXPECT_THAT(files.cleared, ElementsAre("/guests/u-0"));
+  EXPECT_EQ(records->find(key)->uid, "u-1");
+}
+
 // libvirt that begins anew ends a guest that came paused, and whose migration it had not ended: the source keeps it
 // then.
 TEST_F(MoveTest, AGuestThatComesPausedHasArrivedWhenItsJobIsOver) {  // MIG-X32

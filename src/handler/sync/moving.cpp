@@ -297,6 +297,7 @@ Task<Result<void>> Mover::leave(const Work& work, const Case& one, Outcome& outc
 }
 
 Task<Result<void>> Mover::discard(const Work& work, const Case& one) {
+  if (auto known = co_await parts_.records.write_down(parts_.core, work.key, work.uid); !known) co_return known;
   if (one.domain_is_alive())
     if (auto done = co_await parts_.hypervisor.destroy(parts_.core, work.domain); !done) co_return done;
   if (one.domain)

@@ -120,4 +120,9 @@ Task<Result<void>> Records::save(Core& core) {
   co_return done;
 }
 
+Task<Result<void>> Records::write_down(Core& core, const Key& key, std::string uid) {
+  if (!uid.empty()) of(key).uid = std::move(uid);
+  co_return co_await save(core);
+}
+
 }  // namespace vg::handler

@@ -34,6 +34,9 @@ class Records {
 
   // Returns once it is kept. Nothing happens if nothing changed.
   Task<Result<void>> save(Core& core);
+  // The same of whose files these are, before any of them is made or removed: the next process must know of them when
+  // this one is killed in between. An empty uid is not written.
+  Task<Result<void>> write_down(Core& core, const Key& key, std::string uid);
   std::string text() const;
 
  private:
