@@ -38,7 +38,7 @@ Result<images::ImageStore> open_store(const std::string& state) {
 // By a descriptor where we are about to become somebody else: the file may lie where that one may not look, and skopeo,
 // which reads it, has what we have open.
 std::string reachable_file(const std::string& file) {
-  const std::string path = std::filesystem::absolute(file).native();
+  std::string path = std::filesystem::absolute(file).native();
   if (::geteuid() != 0) return path;
   const int opened = ::open(path.c_str(), O_RDONLY);  // NOLINT: children should have it
   return opened < 0 ? path : fmt::format("/proc/self/fd/{}", opened);

@@ -85,8 +85,10 @@ class Cache:
             os.replace(entry.name, os.path.join(self.folder, key))
 
 
-def look(batch, flags, folder, cache):
-    """What clang-tidy says of the files of a batch."""
+def look(batch, commands, folder, cache):
+    """What clang-tidy says of the files of a batch, with the flags of the first: what differs in a way that matters does not compile with them,
+    and comes to be looked at with its own."""
+    flags = commands[batch[0]]
     with tempfile.NamedTemporaryFile("w", suffix=".cpp", dir=folder, delete=False) as unit:
         unit.writelines(f'#include "{os.path.join(SOURCE, file)}"\n' for file in batch)
     key = cache.key(unit.name, flags)
@@ -101,7 +103,7 @@ def look(batch, flags, folder, cache):
     elif known == cache.CLEAN:
         return ""
     half = len(batch) // 2
-    return look(batch[:half], flags, folder, cache) + look(batch[half:], flags, folder, cache)
+    return look(batch[:half], commands, folder, cache) + look(batch[half:], commands, folder, cache)
 
 
 def groups(files):
@@ -133,7 +135,7 @@ def main():
     cache, said = Cache(), ""
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         batches = [batch for group in groups(wanted) for batch in files_that_compile_together(group, read, BATCH_FILES_MAX)]
-        jobs = [pool.submit(look, batch, commands[batch[0]], folder, cache) for batch in sorted(batches, key=len, reverse=True)]
+        jobs = [pool.submit(look, batch, commands, folder, cache) for batch in sorted(batches, key=len, reverse=True)]
         for job in jobs:
             said += job.result()
     sys.stdout.write(said)

@@ -142,8 +142,7 @@ class Executor {
     const auto add = [&](std::string_view key, std::string_view text) {
       std::string path = "/metadata/annotations";
       json::append_token(path, key);
-      patch.operations.push_back(
-          json::Value({{"op", "add"}, {"path", std::move(path)}, {"value", text}}, asked_.storage));
+      patch.operations.push_back(json::Value({{"op", "add"}, {"path", path}, {"value", text}}, asked_.storage));
     };
     add(marks::request, call_.request().id);
     add(marks::user, call_.identity().user);

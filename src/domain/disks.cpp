@@ -150,7 +150,7 @@ bool DiskWriter::is_only_read(const Disk& given) const {
   const auto volume = volumes_.find(given.name());
   if (status == statuses_.end() || volume == volumes_.end() || volume->second.volume.ephemeral()) return false;
   const auto modes = status->second.persistent_volume_claim_info().access_modes();
-  return modes.size() > 0 && std::ranges::all_of(modes, [](std::string_view mode) { return mode == "ReadOnlyMany"; });
+  return !modes.empty() && std::ranges::all_of(modes, [](std::string_view mode) { return mode == "ReadOnlyMany"; });
 }
 
 // DOM-DISK-19

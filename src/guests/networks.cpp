@@ -147,7 +147,7 @@ Result<std::string> bridge_of(string_view config) {
   if (!whole) return refused("its spec.config must be a JSON object");
   const Object* plugin = bridge_plugin(*whole);
   if (!plugin) return refused("its spec.config must have the type bridge, which is all that this node supports");
-  const std::string bridge(json::get_string_or(*plugin, "bridge"));
+  std::string bridge(json::get_string_or(*plugin, "bridge"));
   if (!is_bridge_name(bridge)) return refused("its spec.config must name a bridge of this host (\"bridge\")");
   for (const string_view member : kept_apart)
     if (is_set(json::find(*plugin, member)))

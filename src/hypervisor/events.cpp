@@ -147,7 +147,7 @@ std::vector<int> register_events(virConnectPtr connection, const std::shared_ptr
       log::warning("libvirt does not tell of an event", {{"event", event}, {"reason", libvirt_error().message}});
       continue;
     }
-    holder.release();
+    (void)holder.release();  // forget_holder() has it
     callbacks.push_back(number);
   }
   return callbacks;

@@ -90,7 +90,7 @@ Result<void> destroy_domain(virDomainPtr domain) {
   if (virDomainIsActive(domain) != 1) return {};
   if (virDomainDestroyFlags(domain, VIR_DOMAIN_DESTROY_GRACEFUL) == 0 || virDomainIsActive(domain) == 0) return {};
   // A QEMU that does not end when asked is killed: whoever waits for the end of the guest must not wait for ever.
-  const auto killed = done(virDomainDestroyFlags(domain, VIR_DOMAIN_DESTROY_DEFAULT));
+  auto killed = done(virDomainDestroyFlags(domain, VIR_DOMAIN_DESTROY_DEFAULT));
   if (!killed && virDomainIsActive(domain) == 0) return {};
   return killed;
 }

@@ -214,7 +214,7 @@ bool Session::connect() {
     connection_ = open;
   }
   auto held = std::make_unique<std::shared_ptr<Session>>(self);
-  if (virConnectRegisterCloseCallback(open.get(), closed, held.get(), forget) == 0) held.release();
+  if (virConnectRegisterCloseCallback(open.get(), closed, held.get(), forget) == 0) (void)held.release();
   callbacks_ = register_events(open.get(), self);
   return true;
 }
@@ -239,7 +239,7 @@ void Session::read_all(const ConnectionHandle& connection, bool tell_changes) {
     const DomainHandle domain(list[i]);
     names.insert(virDomainGetName(domain.get()));
   }
-  std::free(list);
+  std::free(static_cast<void*>(list));
   for (const DomainPtr& known : domains()) names.insert(known->name);
   for (const std::string& name : names) {
     const DomainPtr before = find(name);

@@ -88,7 +88,7 @@ std::vector<std::string> skopeo(const WorkFolder& work) {
 
 // What skopeo means: its lines are made for logs, time="..." level=fatal msg="...".
 std::string skopeo_complaint(const disks::Ended& ended) {
-  const std::string line = disks::complaint(ended);
+  std::string line = disks::complaint(ended);
   constexpr std::string_view mark = "msg=\"";
   const auto at = line.find(mark);
   if (at == line.npos) return line;

@@ -344,7 +344,7 @@ std::uint32_t checksum(string_view bytes) { return static_cast<std::uint32_t>(ha
 
 EntryView view_of(const Entry& entry) {
   EntryView view;
-  static_cast<EntryNumbers&>(view) = entry;
+  static_cast<EntryNumbers&>(view) = static_cast<const EntryNumbers&>(entry);
   for (const TextRow& row : text_rows) view.*row.seen = entry.*row.kept;
   view.groups = entry.groups;
   view.details = &entry;

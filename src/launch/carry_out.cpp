@@ -148,7 +148,7 @@ Result<void> make_empty(const Step& step, Made& /*made*/) {
 bool is_within(const std::string& path, const std::vector<std::string>& folders) {
   return std::ranges::any_of(folders, [&](const std::string& folder) {
     std::error_code unknown;
-    const std::string real = std::filesystem::canonical(folder, unknown).native();
+    std::string real = std::filesystem::canonical(folder, unknown).native();
     return !unknown && path.starts_with(real) && path.substr(real.size()).starts_with('/');
   });
 }

@@ -25,7 +25,7 @@ Steps with_folders(const Planned& planned, Steps steps) {
                              planned.at(Path::nvram).substr(0, planned.at(Path::nvram).rfind('/'))};
   for (const Step& step : steps)
     if (step.path.starts_with(folders.guest)) made.insert(step.path.substr(0, step.path.rfind('/')));
-  if (planned.vmi.status.changed_block_tracking().state() != "")
+  if (!planned.vmi.status.changed_block_tracking().state().empty())
     made.insert(fmt::format("{}/cbt", state_folder(folders, planned.vmi)));
   Steps all;
   for (const std::string& folder : made)

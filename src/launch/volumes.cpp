@@ -193,7 +193,7 @@ Result<void> plan_acpi_tables(const Planned& planned, Steps& steps) {
 
 // DOM-FS-01: said before QEMU waits for a socket that nobody listens on.
 Result<void> plan_filesystems(const Planned& planned, Steps& /*steps*/) {
-  if (planned.vmi.dev.filesystems().size() == 0) return {};
+  if (planned.vmi.dev.filesystems().empty()) return {};
   return domain::refuse("DOM-FS-01", "spec.domain.devices.filesystems",
                         fmt::format("{}: a node of this server has no virtiofsd that runs without root, so it cannot "
                                     "share the volume as a folder; use a disk for it instead (devices.disks)",

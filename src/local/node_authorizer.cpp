@@ -245,7 +245,7 @@ Task<Result<AccessDecision>> NodeAuthorizer::authorize(Core& core, const User& u
                                         return is_on_node(whole, node) && mounts(whole, resource, name);
                                       });
                              }});
-            return found && found->objects.size() > 0;
+            return found && !found->objects.empty();
           },
   };
   co_return decide_node(node, attributes, graph);

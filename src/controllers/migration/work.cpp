@@ -86,7 +86,7 @@ Pass Work::finish() && {
                                .document = json::Value(vmi.read(), turn.storage)});
     if (if_vmi_fails) {
       effect.if_failed = std::move(if_vmi_fails->event);
-      effect.involved = std::move(if_vmi_fails->involved);
+      effect.involved = if_vmi_fails->involved;
     }
     effect.also_told = std::move(with_vmi_);
   } else {
