@@ -49,7 +49,7 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release")
   # Tests are not optimised and know no lines: that more than halves the time that they take to compile, and what they
   # test is and does.
   target_compile_options(vg_flags INTERFACE
-    $<IF:$<BOOL:$<TARGET_PROPERTY:VIRTGATE_PLAIN>>,-O0;-g0;-U_FORTIFY_SOURCE,$<$<NOT:$<BOOL:$<TARGET_PROPERTY:VIRTGATE_FAST>>>:-Oz>>)
+    $<IF:$<BOOL:$<TARGET_PROPERTY:VIRTGATE_PLAIN>>,-O0;-g0;-U_FORTIFY_SOURCE,$<$<NOT:$<BOOL:$<TARGET_PROPERTY:VIRTGATE_FAST>>>:-Os>>)
   # Relocations of the tables packed (half a megabyte less to read at the start), equal functions once, code that is
   # hardly ever run on pages of its own.
   target_link_options(vg_flags INTERFACE -Wl,-z,pack-relative-relocs -Wl,--icf=safe -Wl,-z,keep-text-section-prefix)
