@@ -148,7 +148,7 @@ Result<void> make_empty(const Step& step, Made& /*made*/) {
 bool is_within(const std::string& path, const std::vector<std::string>& folders) {
   return std::ranges::any_of(folders, [&](const std::string& folder) {
     std::error_code unknown;
-    std::string real = std::filesystem::canonical(folder, unknown).native();
+    const std::string real = std::filesystem::canonical(folder, unknown).native();
     return !unknown && path.starts_with(real) && path.substr(real.size()).starts_with('/');
   });
 }
@@ -158,7 +158,7 @@ bool is_within(const std::string& path, const std::vector<std::string>& folders)
 Result<std::string> real_file(const Step& step, const std::string& path) {
   if (step.within.empty()) return path;
   std::error_code unknown;
-  const std::string real = std::filesystem::canonical(path, unknown).native();
+  std::string real = std::filesystem::canonical(path, unknown).native();
   if (unknown) return step_failed(step, fmt::format("{}: {}", path, unknown.message()));
   if (!is_within(real, step.within))
     return step_failed(step, fmt::format("{} is a link to a place outside of {}", path, fmt::join(step.within, ", ")));
