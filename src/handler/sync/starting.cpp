@@ -175,14 +175,12 @@ void Starter::remember(const Work& work) const {
   work.remembered.shutdown_since.reset();
 }
 
-// A node that was away may have files of an earlier VMI of this name, which nobody would know of any more.
-Task<Result<void>> Starter::write_down(const Work& work) {
-  const std::string before = work.remembered.uid;
-  if (!before.empty() && before != work.uid) {
-    auto cleared = co_await parts_.files.clear(parts_.core, parts_.files.folders(work.key.ns, work.key.name, before));
-    if (!cleared) co_return cleared;
-  }
-  co_return co_await parts_.records.write_down(parts_.core, work.key, work.uid);
+// A node that was away may have files of an earlier VMI of this name, which nobody would know of once the record is
+// this one's.
+Task<Result<void>> Starter::clear_earlier(const Work& work) {
+  const std::string& before = work.remembered.uid;
+  if (before.empty() || before == work.uid) co_return Result<void>();
+  co_return co_await parts_.files.clear(parts_.core, parts_.files.folders(work.key.ns, work.key.name, before));
 }
 
 // Where the files are that the guest has now, on the node beside this one.
@@ -212,7 +210,7 @@ Task<Result<bool>> Starter::prepare_target(const Work& work) {
     auto mounting = parts_.files.plan_hotplug(wanted, volume);
     if (mounting) std::ranges::move(*mounting, std::back_inserter(steps));
   }
-  if (auto known = co_await write_down(work); !known) co_return fail(std::move(known.error()));
+  if (auto cleared = co_await clear_earlier(work); !cleared) co_return fail(std::move(cleared.error()));
   remember(work);
   if (auto saved = co_await parts_.records.save(parts_.core); !saved) co_return fail(std::move(saved.error()));
   auto made = co_await parts_.files.carry_out(parts_.core, std::move(steps));
@@ -227,7 +225,8 @@ Task<Result<void>> Starter::define_and_start(const Work& work, const Wanted& wan
   if (!plan) co_return fail(plan.error());
   auto bridges = co_await networking_.bridges(work);
   if (!bridges) co_return fail(std::move(bridges.error()));
-  if (auto known = co_await write_down(work); !known) co_return known;
+  if (auto cleared = co_await clear_earlier(work); !cleared) co_return cleared;
+  if (auto known = co_await parts_.records.write_down(parts_.core, work.key, work.uid); !known) co_return known;
   auto made = co_await parts_.files.carry_out(parts_.core, plan->before_define);
   if (!made) co_return fail(std::move(made.error()));
   const auto built = build(work, wanted, std::move(*bridges));

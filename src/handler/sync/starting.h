@@ -36,7 +36,7 @@ class Starter {
                            Objects& objects);
   Task<Result<void>> define_and_start(const Work& work, const launch::Wanted& wanted, Outcome& outcome);
   Task<Result<std::string>> define(const guests::Built& built);
-  Task<Result<void>> write_down(const Work& work);
+  Task<Result<void>> clear_earlier(const Work& work);
   void remember(const Work& work) const;
   std::string source_guest(const Work& work) const;
   Result<guests::Built> build(const Work& work, const launch::Wanted& wanted, guests::Bridges bridges) const;
