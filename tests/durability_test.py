@@ -19,7 +19,6 @@ import os
 import random
 import resource
 import shutil
-import socket
 import ssl
 import subprocess
 import sys
@@ -27,6 +26,8 @@ import tempfile
 import threading
 import time
 import unittest
+
+from support.serve import free_port, printed
 
 BINARY = os.environ.get("VIRTGATE_BINARY", "")
 SANITIZED = os.environ.get("VIRTGATE_SANITIZED", "") != ""
@@ -72,9 +73,7 @@ class Server:
 
     def __init__(self, state):
         self.state = state
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            self.port = s.getsockname()[1]
+        self.port = free_port()
         self.process = self.context = None
         self.log = tempfile.TemporaryFile()
 
@@ -101,8 +100,7 @@ class Server:
             time.sleep(0.002)
 
     def errors(self):
-        self.log.seek(0)
-        return self.log.read().decode()[-3000:]
+        return printed(self.log)[-3000:]
 
     def kill(self):
         if self.process and self.process.poll() is None:

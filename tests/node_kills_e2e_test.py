@@ -52,7 +52,7 @@ class Logged(e2e.Server):
     def launch(self):
         self.log = open(os.path.join(os.path.dirname(self.state), "serve.log"), "a+b")
         self.process = subprocess.Popen([e2e.BINARY, "serve", *self.role, "--state", self.state, "--listen", self.listen, *self.flags],
-                                        stdout=subprocess.PIPE, stderr=self.log)
+                                        stdout=subprocess.DEVNULL, stderr=self.log)  # no pipe, whose end would be that of the nodes
         return self
 
 

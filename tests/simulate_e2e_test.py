@@ -67,6 +67,10 @@ class Simulate(e2e.Scratch):
         code, vmi = self.ask("GET", f"{VMIS}/{name}")
         return vmi.get("status", {}).get("phase") if code == 200 else None
 
+    def runs_as_other_than(self, uid):
+        code, vmi = self.ask("GET", f"{VMIS}/demo")
+        return code == 200 and vmi["metadata"]["uid"] != uid and vmi.get("status", {}).get("phase") == "Running"
+
     def printable(self, name):
         return self.good(self.ask("GET", f"{VMS}/{name}")).get("status", {}).get("printableStatus")
 
@@ -156,8 +160,7 @@ class Simulate(e2e.Scratch):
         first = self.good(self.ask("GET", f"{VMIS}/demo"))["metadata"]["uid"]
 
         self.good(self.ask("PUT", OF_VM + "demo/restart", {}), 202)
-        self.until("another VMI runs", lambda: self.phase("demo") == "Running" and
-                   self.good(self.ask("GET", f"{VMIS}/demo"))["metadata"]["uid"] != first)
+        self.until("another VMI runs", lambda: self.runs_as_other_than(first))
         self.until("no request is left", lambda: "stateChangeRequests" not in self.good(self.ask("GET", f"{VMS}/demo"))["status"])
 
         self.good(self.ask("PUT", OF_VM + "demo/migrate", {}), 202)

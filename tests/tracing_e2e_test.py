@@ -100,6 +100,8 @@ class OneTrace(Traced):
 
     def test_marks_are_the_servers(self):
         self.vm("demo", strategy="Halted")
+        # The controller has written all that it has to: annotations and a status.
+        self.until("settled", lambda: self.printable("demo") == "Stopped" and "kubevirt.io/latest-observed-api-version" in self.get(f"{VMS}/demo")["metadata"]["annotations"])
         before = self.get(f"{VMS}/demo")["metadata"]
         forged = {"metadata": {"annotations": {MARKS[0]: f"00-{trace_id(98)}-{PARENT}-01"}}}
         after = self.good("PATCH", f"{VMS}/demo", forged, headers={**MERGE, **traced(4, flags="00")})["metadata"]

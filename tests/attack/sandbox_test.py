@@ -21,10 +21,13 @@ LANDLOCK = re.compile(r'"inForce":"[^"]*Landlock')
 
 
 def statuses(pid):
-    """What the kernel says of every thread."""
+    """What the kernel says of every thread that there is."""
     for thread in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{thread}/status") as file:
-            yield dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+        try:
+            lines = harness.read(f"/proc/{pid}/task/{thread}/status").splitlines()
+        except (FileNotFoundError, ProcessLookupError):  # it has ended
+            continue
+        yield dict(line.split(":\t", 1) for line in lines if ":\t" in line)
 
 
 class Privileges(Attack):

@@ -80,8 +80,7 @@ class Gateway:
             return False
 
     def errors(self):
-        self.log.seek(0)
-        return self.log.read().decode()
+        return e2e.printed(self.log)
 
     def context(self, certificate=None, authority="serving-ca"):
         context = ssl.create_default_context(cafile=f"{self.folder}/{authority}.crt")

@@ -110,8 +110,7 @@ class Running:
             ready, _, _ = select.select([self.process.stdout], [], [], max(0, until - time.monotonic()))
             more = os.read(self.process.stdout.fileno(), 65536) if ready else b""
             if not more:
-                self.errors.seek(0)
-                self.test.fail(f"{pattern!r} did not come; out: {self.seen.decode()!r}, errors: {self.errors.read().decode()!r}")
+                self.test.fail(f"{pattern!r} did not come; out: {self.seen.decode()!r}, errors: {e2e.printed(self.errors)!r}")
             self.seen += more
 
     def code(self):

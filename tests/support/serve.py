@@ -2,6 +2,7 @@
 import http.client
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -79,9 +80,21 @@ def read(*parts):
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """One that nobody listens on. Not of those that the kernel gives to outgoing connections: it could be one's before it is listened on."""
+    first_given = int(read("/proc/sys/net/ipv4/ip_local_port_range").split()[0])
+    while True:
+        port = random.SystemRandom().randrange(10000, first_given)
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
+
+
+def printed(log):
+    """What a process has printed into the file so far. The place in the file is the process's as well, so it is not moved."""
+    return os.pread(log.fileno(), os.fstat(log.fileno()).st_size, 0).decode()
 
 
 def openssl(*arguments):
@@ -129,8 +142,7 @@ class Server:
         return self
 
     def errors(self):
-        self.log.seek(0)
-        return self.log.read().decode()
+        return printed(self.log)
 
     def stop(self, number=signal.SIGTERM):
         self.process.send_signal(number)
@@ -145,7 +157,7 @@ class Server:
             self.process.wait()
             raise AssertionError("the server did not stop: " + self.errors())
         finally:
-            if not self.process.stdout.closed:
+            if self.process.stdout and not self.process.stdout.closed:
                 self.output = self.process.stdout.read().decode()
                 self.process.stdout.close()
 
