@@ -168,11 +168,11 @@ Task<Result<Revision>> Carrier::write(Core& core, const Effect& effect, std::str
   co_return fail(Status::internal_error("an effect of a controller has no verb"));
 }
 
-// Judging a write takes longer than the pass that wants it, so another core has every second one. A pass waits for each
-// of its writes wherever it is made.
+// Judging a write takes longer than the pass that wants it, so another core has all of them where there is one. A pass
+// waits for each of its writes wherever it is made.
 Task<Result<Revision>> Carrier::write_somewhere(const Effect& effect, std::string_view host) {
   const tracing::Context trace = tracing::take_over();
-  if (parts_.elsewhere && effect.verb != Verb::call && ++writes_ % 2 == 0)
+  if (parts_.elsewhere && effect.verb != Verb::call)
     co_return co_await parts_.elsewhere->run(parts_.core,
                                              with_trace(trace, write(parts_.elsewhere->core(), effect, host)));
   const tracing::HandOver handed(trace);

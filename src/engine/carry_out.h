@@ -62,7 +62,6 @@ class Carrier {
   Parts parts_;
   User controller_, handler_;
   std::uint64_t serial_;
-  std::uint64_t writes_ = 0;
 };
 
 }  // namespace vg::engine
