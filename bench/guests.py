@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""What real guests cost: `virtgate serve --node libvirt` with the demo guest (./dev image), started for it.
+"""What real guests cost: `virtgate serve --node libvirt` with the demo guest (./dev image), started for it (VIRTGATE_BINARY,
+else build/release/virtgate).
 
-  VIRTGATE_BINARY=build/release/virtgate bench/guests.py [--creates 20] [--at-once 20] [--cloud-init]
+  bench/guests.py [--creates 20] [--at-once 20] [--cloud-init]
 
 Prints how long it takes from a create to phase Running, one VM after another (each is deleted again, so that no emulated guest takes the
 time), how long until many at once run, and what they cost beyond QEMU: memory of virtgate, virtgate-node and libvirtd.
@@ -12,7 +13,9 @@ import statistics
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tests"))
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+os.environ.setdefault("VIRTGATE_BINARY", os.path.join(ROOT, "build/release/virtgate"))
+sys.path.insert(0, os.path.join(ROOT, "tests"))
 from support import node  # noqa: E402
 from support.node import VMS  # noqa: E402
 
