@@ -37,11 +37,15 @@ Result<images::ImageStore> open_store(const std::string& state) {
 
 // By a descriptor where we are about to become somebody else: the file may lie where that one may not look, and skopeo,
 // which reads it, has what we have open.
-std::string reachable_file(const std::string& file) {
+Result<std::string> reachable_file(const std::string& file) {
   std::string path = std::filesystem::absolute(file).native();
-  if (::geteuid() != 0) return path;
   const int opened = ::open(path.c_str(), O_RDONLY);  // NOLINT: children should have it
-  return opened < 0 ? path : fmt::format("/proc/self/fd/{}", opened);
+  if (opened < 0)
+    return fail(Status::bad_request(
+        fmt::format("{} cannot be read: {}", path, std::error_code(errno, std::generic_category()).message())));
+  if (::geteuid() == 0) return fmt::format("/proc/self/fd/{}", opened);
+  ::close(opened);
+  return path;
 }
 
 int complain(std::string_view command, const Status& why, Output output) {
@@ -88,10 +92,11 @@ int run_image_load(Arguments arguments, Output output) {
        .arguments_max = 2},
       flags, arguments, output);
   if (!read) return read.error();
-  const std::string file = reachable_file((*read)[0]);
+  const auto file = reachable_file((*read)[0]);
+  if (!file) return complain("image load", file.error(), output);
   auto store = open_store(state);
   if (!store) return complain("image load", store.error(), output);
-  const auto image = disk ? store->load_disk(file, (*read)[1]) : store->load_archive(file, (*read)[1]);
+  const auto image = disk ? store->load_disk(*file, (*read)[1]) : store->load_archive(*file, (*read)[1]);
   if (!image) return complain("image load", image.error(), output);
   fmt::print(output.out, "{} {}\n", image->reference, image->digest);
   return exit_ok;

@@ -86,7 +86,10 @@ class Store(unittest.TestCase):
         self.assertIn('has no "x.local/a:1"', self.virtgate("remove", "x.local/a:1", code=1))
 
     def test_what_cannot_be_loaded(self):
-        self.assertIn("cannot be read", self.virtgate("load", self.file + ".none", "x:1", code=1))
+        for flags in ((), ("--disk",)):
+            said = self.virtgate("load", *flags, self.file + ".none", "x:1", code=1)
+            self.assertIn(f"{self.file}.none cannot be read: No such file", said)
+            self.assertNotIn("internal error", said)
         broken = os.path.join(self.folder, "broken.tar")
         with open(self.file, "rb") as whole, open(broken, "wb") as file:
             file.write(whole.read()[:4000])
