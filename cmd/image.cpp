@@ -39,7 +39,8 @@ Result<images::ImageStore> open_store(const std::string& state) {
 // which reads it, has what we have open.
 Result<std::string> reachable_file(const std::string& file) {
   std::string path = std::filesystem::absolute(file).native();
-  const int opened = ::open(path.c_str(), O_RDONLY);  // NOLINT: children should have it
+  const int opened =
+      ::open(path.c_str(), O_RDONLY | O_NONBLOCK);  // NOLINT: children should have it; a pipe is not waited for
   if (opened < 0)
     return fail(Status::bad_request(
         fmt::format("{} cannot be read: {}", path, std::error_code(errno, std::generic_category()).message())));

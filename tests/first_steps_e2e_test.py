@@ -18,6 +18,7 @@ import urllib.request
 
 from support import node
 from support.node import VMIS, VMS
+from support.serve import free_port
 
 VIRTCTL = os.environ.get("VIRTGATE_VIRTCTL", "")
 # Done by whoever started the test, or not for every machine.
@@ -105,9 +106,7 @@ class FirstSteps(node.Node):
 
     def screen(self, line):
         """Without a viewer: the proxy that one would be given."""
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         proxy = subprocess.Popen(f"exec {line} --proxy-only --port {port}", shell=True, env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             def greeting():
@@ -132,9 +131,7 @@ class FirstSteps(node.Node):
         here = re.search(r"(\d+):80 &$", line).group(1)
         with open(os.path.join(node.SOURCE, "docs/first-steps.md")) as text:
             self.assertIn(f"curl http://127.0.0.1:{here}/", text.read())
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = str(free.getsockname()[1])
+        port = free_port()
         forward = subprocess.Popen("exec " + line.removesuffix(" &").replace(f"{here}:", f"{port}:"), shell=True, env=self.environment, stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL)
         try:

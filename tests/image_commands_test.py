@@ -90,6 +90,9 @@ class Store(unittest.TestCase):
             said = self.virtgate("load", *flags, self.file + ".none", "x:1", code=1)
             self.assertIn(f"{self.file}.none cannot be read: No such file", said)
             self.assertNotIn("internal error", said)
+        pipe = os.path.join(self.folder, "pipe")
+        os.mkfifo(pipe)
+        self.assertIn("neither a file nor a folder", self.virtgate("load", pipe, "x:1", code=1))
         broken = os.path.join(self.folder, "broken.tar")
         with open(self.file, "rb") as whole, open(broken, "wb") as file:
             file.write(whole.read()[:4000])

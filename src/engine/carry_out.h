@@ -40,7 +40,7 @@ class Carrier {
     EventRecorder& events;
     NodeLink* nodes = nullptr;       // null: no node can be asked
     EventSink* sink = nullptr;       // takes events off this core; null: they are written here
-    Elsewhere* elsewhere = nullptr;  // takes every second write; null: all are made here
+    Elsewhere* elsewhere = nullptr;  // makes the writes; null: they are made here
   };
   explicit Carrier(Parts parts);
 

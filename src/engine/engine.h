@@ -3,9 +3,8 @@
 // of it. One object has one pass at a time; failures wait longer each time; every object is looked at again now and
 // then.
 //
-// Passes run on one core; events, and every second write, are made on another one if there is one. Whoever has many
-// objects does not keep others waiting: passes take turns with everything else on the core, and objects with one
-// another.
+// Passes run on one core; events and writes are made on another one if there is one. Whoever has many objects does not
+// keep others waiting: passes take turns with everything else on the core, and objects with one another.
 #pragma once
 
 #include <memory>

@@ -459,9 +459,9 @@ Task<Outcome> GuestLoop::kill(const Key& key) {
 Task<Outcome> GuestLoop::remove(const Key& key, Guest& guest, const Case& one) {
   Outcome outcome;
   const guests::Remembered* remembered = parts_.records.find(key);
-  std::string uid = one.facts && !one.facts->uid.empty()     ? one.facts->uid
-                    : remembered && !remembered->uid.empty() ? remembered->uid
-                                                             : std::string();
+  std::string uid = one.facts && !one.facts->uid.empty() ? one.facts->uid
+                    : remembered                         ? remembered->uid
+                                                         : std::string();
   if (auto known = co_await parts_.records.write_down(parts_.core, key, uid); !known) {
     outcome.error = std::move(known.error());
     co_return outcome;
