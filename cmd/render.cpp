@@ -15,7 +15,7 @@ namespace vg::cmd {
 namespace {
 
 // Each form has its own flags; those that a form does not know are the others' and do nothing.
-struct Options {
+struct RenderOptions {
   std::string as = "object";
   RenderObjectOptions object;
   RenderDomainOptions domain;
@@ -24,22 +24,22 @@ struct Options {
 struct Form {
   std::string_view name;
   std::size_t files_max;
-  int (*run)(const std::vector<std::string>& files, const Options& options, Output output);
+  int (*run)(const std::vector<std::string>& files, const RenderOptions& options, Output output);
 };
 
 using Files = const std::vector<std::string>&;
 
 constexpr std::array forms = std::to_array<Form>({
     {"object", SIZE_MAX,
-     [](Files files, const Options& options, Output output) {
+     [](Files files, const RenderOptions& options, Output output) {
        return render_objects(files, options.object, offline::RenderAs::object, output);
      }},
     {"vmi", SIZE_MAX,
-     [](Files files, const Options& options, Output output) {
+     [](Files files, const RenderOptions& options, Output output) {
        return render_objects(files, options.object, offline::RenderAs::instance, output);
      }},
     {"domain", 1,
-     [](Files files, const Options& options, Output output) {
+     [](Files files, const RenderOptions& options, Output output) {
        return render_domain(files.front(), options.domain, options.object.inputs, output);
      }},
 });
@@ -50,7 +50,7 @@ std::string form_names() {
   return names;
 }
 
-std::vector<Flag> flags_of(Options& options) {
+std::vector<Flag> render_flags(RenderOptions& options) {
   std::vector<Flag> flags{{"as", '\0', &options.as, "FORM",
                            "what to show: object, with all defaults; vmi, the VMI that a VM becomes; domain, the "
                            "libvirt domain that KubeVirt makes of a VMI, or of a VM's"}};
@@ -59,7 +59,7 @@ std::vector<Flag> flags_of(Options& options) {
   return flags;
 }
 
-const CommandLine command{
+const CommandLine render_command{
     .name = "render",
     .synopsis = "[--as object|vmi|domain] [flags] FILE... | -",
     .description =
@@ -79,14 +79,16 @@ const CommandLine command{
 }  // namespace
 
 int run_render(std::span<const std::string_view> arguments, Output output) {
-  Options options;
-  const auto files = read_command(command, flags_of(options), arguments, output);
+  RenderOptions options;
+  const auto files = read_command(render_command, render_flags(options), arguments, output);
   if (!files) return files.error();
   const auto* form = std::ranges::find(forms, options.as, &Form::name);
   if (form == forms.end())
-    return refuse_usage(command, fmt::format("--as must be one of {}, not \"{}\"", form_names(), options.as), output);
+    return refuse_usage(render_command, fmt::format("--as must be one of {}, not \"{}\"", form_names(), options.as),
+                        output);
   if (files->size() > form->files_max)
-    return refuse_usage(command, fmt::format("--as {} takes one file; render them one by one", form->name), output);
+    return refuse_usage(render_command, fmt::format("--as {} takes one file; render them one by one", form->name),
+                        output);
   return form->run(*files, options, output);
 }
 

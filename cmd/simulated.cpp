@@ -55,13 +55,13 @@ string_view metadata(const Object& object, string_view key) {
 
 bool is_deleted(const Object& object) { return !metadata(object, "deletionTimestamp").empty(); }
 
-const Object& part(const Object& object, string_view key) {
+const Object& part_of(const Object& object, string_view key) {
   static const Object nothing;
   const Object* found = json::get_object(object, key);
   return found ? *found : nothing;
 }
 
-string_view phase_of(const Object& vmi) { return json::get_string_or(part(vmi, "status"), "phase"); }
+string_view phase_of(const Object& vmi) { return json::get_string_or(part_of(vmi, "status"), "phase"); }
 bool is_final(const Object& vmi) { return phase_of(vmi) == "Succeeded" || phase_of(vmi) == "Failed"; }
 
 // Sets a condition; its time changes with its status only.
@@ -87,7 +87,7 @@ void set_condition(Array& conditions, string_view type, bool holds, string_view 
 }
 
 const Object* find_condition(const Object& object, string_view type) {
-  const Array* conditions = json::get_array(part(object, "status"), "conditions");
+  const Array* conditions = json::get_array(part_of(object, "status"), "conditions");
   if (!conditions) return nullptr;
   for (const Value& one : *conditions)
     if (json::get_string_or(one, "type") == type) return one.if_object();
@@ -121,7 +121,7 @@ void set_phase(Object& status, string_view phase, string_view now) {
 }
 
 void set_volumes(const Object& vmi, Object& status) {
-  const Array* volumes = json::as_array(json::find(part(vmi, "spec"), "volumes"));
+  const Array* volumes = json::as_array(json::find(part_of(vmi, "spec"), "volumes"));
   if (!volumes) return;
   Array statuses(status.storage());
   for (std::size_t i = 0; i < volumes->size(); ++i) {
@@ -169,13 +169,13 @@ bool drop_finalizers(Object& object, std::span<const string_view> names) {
 // --- the VM ----------------------------------------------------------------------------------------------------------
 
 string_view run_strategy(const Object& vm) {
-  const Object& spec = part(vm, "spec");
+  const Object& spec = part_of(vm, "spec");
   if (const auto strategy = json::get_string(spec, "runStrategy")) return *strategy;
   return json::get_bool_or(spec, "running", false) ? "Always" : "Halted";
 }
 
 const Object* first_request(const Object& vm) {
-  const Array* requests = json::get_array(part(vm, "status"), "stateChangeRequests");
+  const Array* requests = json::get_array(part_of(vm, "status"), "stateChangeRequests");
   return requests && !requests->empty() ? requests->front().if_object() : nullptr;
 }
 
@@ -200,7 +200,7 @@ bool is_to_stop(const Object& vm, const Object& vmi) {
 }
 
 bool belongs_to_vm(const Object& vmi) {
-  const Array* owners = json::get_array(part(vmi, "metadata"), "ownerReferences");
+  const Array* owners = json::get_array(part_of(vmi, "metadata"), "ownerReferences");
   return owners && std::ranges::any_of(*owners, [](const Value& owner) {
            return json::get_string_or(owner, "kind") == "VirtualMachine" &&
                   json::get_bool_or(owner, "controller", false);
@@ -247,7 +247,7 @@ void simulate_vmi(Object& vmi, const Simulation& simulation) {
   if (row.phase != "Running") return;
   set_condition(conditions, "LiveMigratable", true, "", "", simulation.now);
   set_condition(conditions, "StorageLiveMigratable", true, "", "", simulation.now);
-  if (json::get_string_or(part(vmi, "spec"), "startStrategy") == "Paused")
+  if (json::get_string_or(part_of(vmi, "spec"), "startStrategy") == "Paused")
     set_condition(conditions, "Paused", true, "PausedByUser", "VMI was paused by user", simulation.now);
   set_guest_agent(status, conditions, simulation);
   status["migrationMethod"] = "BlockMigration";
@@ -257,17 +257,17 @@ void simulate_vmi(Object& vmi, const Simulation& simulation) {
 }
 
 Value vmi_of(const Object& vm) {
-  const Object& tmpl = part(part(vm, "spec"), "template");
+  const Object& tmpl = part_of(part_of(vm, "spec"), "template");
   Object vmi;
   vmi["apiVersion"] = "kubevirt.io/v1";
   vmi["kind"] = "VirtualMachineInstance";
-  Object& meta = (vmi["metadata"] = part(tmpl, "metadata")).as_object();
+  Object& meta = (vmi["metadata"] = part_of(tmpl, "metadata")).as_object();
   meta["name"] = metadata(vm, "name");
   meta["namespace"] = metadata(vm, "namespace");
   json::erase(meta, "generateName");
   json::erase(meta, "creationTimestamp");
   json::ensure_object(meta, "annotations")["kubevirt.io/vm-generation"] =
-      std::to_string(json::get_int_or(part(vm, "metadata"), "generation", 1));
+      std::to_string(json::get_int_or(part_of(vm, "metadata"), "generation", 1));
   json::ensure_array(meta, "finalizers").emplace_back(vm_finalizer);
   meta["ownerReferences"] = Array({Object({{"apiVersion", "kubevirt.io/v1"},
                                            {"kind", "VirtualMachine"},
@@ -275,7 +275,7 @@ Value vmi_of(const Object& vm) {
                                            {"uid", metadata(vm, "uid")},
                                            {"controller", true},
                                            {"blockOwnerDeletion", true}})});
-  Object& spec = (vmi["spec"] = part(tmpl, "spec")).as_object();
+  Object& spec = (vmi["spec"] = part_of(tmpl, "spec")).as_object();
   const Object* request = first_request(vm);
   const Object* data = request ? json::get_object(*request, "data") : nullptr;
   if (asks_to_start(vm) && data && json::get_string_or(*data, "paused") == "true") spec["startStrategy"] = "Paused";
@@ -298,12 +298,12 @@ bool is_to_start(const Object& vm) {
   if (is_deleted(vm)) return false;
   if (strategy == "Always" || strategy == "Once") return true;
   if (strategy == "RerunOnFailure")
-    return asks_to_start(vm) || json::get_string_or(part(vm, "status"), "runStrategy") != "RerunOnFailure";
+    return asks_to_start(vm) || json::get_string_or(part_of(vm, "status"), "runStrategy") != "RerunOnFailure";
   return strategy == "Manual" && asks_to_start(vm);
 }
 
 bool simulate_vm_status(Object& vm, const Object* vmi, const Simulation& simulation) {
-  const Value before = part(vm, "status");
+  const Value before = part_of(vm, "status");
   const string_view printable = printable_status(vm, vmi);
   Object status = before.as_object();
   drop_done_request(vm, vmi, status);
@@ -319,7 +319,7 @@ bool simulate_vm_status(Object& vm, const Object* vmi, const Simulation& simulat
   set_flag("ready", is_ready);
   if (vmi || status.contains("runStrategy")) status["runStrategy"] = run_strategy(vm);
   status["printableStatus"] = printable;
-  if (const auto generation = json::get_int(part(vm, "metadata"), "generation")) {
+  if (const auto generation = json::get_int(part_of(vm, "metadata"), "generation")) {
     status["desiredGeneration"] = *generation;
     status["observedGeneration"] = *generation;
   }
@@ -374,7 +374,7 @@ SimulationStep next_step(const Object* vm, const Object* vmi, const Simulation& 
 
 MigrationStep next_migration_step(const Object& migration, const Object* vmi, const Simulation& simulation) {
   using Kind = MigrationStep::Kind;
-  const string_view phase = json::get_string_or(part(migration, "status"), "phase");
+  const string_view phase = json::get_string_or(part_of(migration, "status"), "phase");
   Value changed = migration;
   if (phase == "Succeeded" || phase == "Failed") {
     const std::array names = {migration_finalizer};
@@ -382,7 +382,7 @@ MigrationStep next_migration_step(const Object& migration, const Object* vmi, co
     return {};
   }
   const bool running = vmi && phase_of(*vmi) == "Running" && !is_deleted(*vmi);
-  const Object& state = running ? part(part(*vmi, "status"), "migrationState") : part(migration, "nothing");
+  const Object& state = running ? part_of(part_of(*vmi, "status"), "migrationState") : part_of(migration, "nothing");
   const bool mine = json::get_string_or(state, "migrationUid") == metadata(migration, "uid");
   Object& status = json::ensure_object(changed.as_object(), "status");
   if (!running || is_deleted(migration) || (mine && json::get_bool_or(state, "completed", false))) {
@@ -393,7 +393,7 @@ MigrationStep next_migration_step(const Object& migration, const Object* vmi, co
     return {Kind::update_migration_status, std::move(changed)};
   }
   Value moved = *vmi;
-  const std::string source(json::get_string_or(part(*vmi, "status"), "nodeName"));
+  const std::string source(json::get_string_or(part_of(*vmi, "status"), "nodeName"));
   const std::string target = source == simulation.node ? simulation.node + "-target" : simulation.node;
   move_to(moved.as_object(), target);
   json::ensure_object(moved.as_object(), "status")["migrationState"] =

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 
+#include "controllers/nodes.h"
 #include "json/access.h"
 
 namespace vg::controllers {
@@ -46,17 +47,12 @@ bool holds(const json::Value& requirement, std::optional<std::string_view> value
   return left && right && (op == "Gt" ? *left > *right : *left < *right);
 }
 
-std::optional<std::string_view> label_of(const NodeInfo& node, std::string_view key) {
-  const auto found = node.labels.find(key);
-  return found == node.labels.end() ? std::nullopt : std::optional<std::string_view>(found->second);
-}
-
 const json::Object* part_of(const json::Object* affinity, std::string_view part) {
   return affinity ? json::get_object(*affinity, part) : nullptr;
 }
 
 // False when there is none, or nobody can read it.
-bool read_selector(const json::Object* object, LabelSelector& selector) {
+bool read_term_selector(const json::Object* object, LabelSelector& selector) {
   if (!object) return false;
   std::vector<std::pair<std::string, std::string>> labels;
   if (const json::Object* match = json::get_object(*object, "matchLabels"))
@@ -82,7 +78,7 @@ void read_namespaces(PodTerm& term, const json::Value& value, std::string_view o
     const auto own = [&](std::string_view key) {
       return key == namespace_name_label ? std::optional(own_ns) : std::nullopt;
     };
-    if (read_selector(chosen, selector) && selector.matches(own)) term.namespaces.emplace_back(own_ns);
+    if (read_term_selector(chosen, selector) && selector.matches(own)) term.namespaces.emplace_back(own_ns);
     if (const json::Object* labels = json::get_object(*chosen, "matchLabels"))
       if (const auto name = json::get_string(*labels, namespace_name_label)) term.namespaces.emplace_back(*name);
   }
@@ -92,7 +88,7 @@ void read_namespaces(PodTerm& term, const json::Value& value, std::string_view o
 PodTerm read_term(const json::Value& value, std::string_view own_ns) {
   PodTerm term;
   term.topology_key = json::get_string_or(value, "topologyKey");
-  term.selects = read_selector(json::get_object(value, "labelSelector"), term.selector);
+  term.selects = read_term_selector(json::get_object(value, "labelSelector"), term.selector);
   read_namespaces(term, value, own_ns);
   return term;
 }
@@ -122,9 +118,7 @@ bool matches_term(const json::Value& term, const NodeInfo& node) {
   const json::Array* expressions = json::get_array(term, "matchExpressions");
   const json::Array* fields = json::get_array(term, "matchFields");
   if ((!expressions || expressions->empty()) && (!fields || fields->empty())) return false;
-  const auto of_label = [&](const json::Value& one) {
-    return holds(one, label_of(node, json::get_string_or(one, "key")));
-  };
+  const auto of_label = [&](const json::Value& one) { return holds(one, node.label(json::get_string_or(one, "key"))); };
   const auto of_field = [&](const json::Value& one) {
     return json::get_string_or(one, "key") == "metadata.name" && holds(one, node.name);
   };

@@ -17,8 +17,6 @@ constexpr std::string_view evacuation_annotation = "kubevirt.io/evacuationMigrat
 constexpr std::string_view update_annotation = "kubevirt.io/workloadUpdateMigration";
 constexpr std::string_view no_backoff_annotation = "kubevirt.io/func-test-ignore-migration-backoff";
 
-constexpr std::string_view outdated_label = "kubevirt.io/outdatedLauncherImage";
-
 struct NamedPriority {
   std::string_view name;
   int value;

@@ -17,6 +17,9 @@
 
 namespace vg::controllers {
 
+// Of a VMI whose pod is of another version than this one.
+inline constexpr std::string_view outdated_label = "kubevirt.io/outdatedLauncherImage";
+
 struct MigrationInfo {
   std::string ns, name, uid;
   std::string vmi;  // by name, in the same namespace

@@ -41,6 +41,11 @@ void count_down(std::map<Key, std::size_t>& counts, const std::optional<Key>& ke
 
 }  // namespace
 
+std::int64_t amount_in(const Amounts& amounts, std::string_view resource) {
+  const auto found = amounts.find(resource);
+  return found == amounts.end() ? 0 : found->second;
+}
+
 std::int64_t amount_of(std::string_view resource, const json::Value& value) {
   const auto text = json::as_string(&value);
   Quantity amount = Quantity::from_int(json::as_int(&value).value_or(0));
@@ -51,6 +56,11 @@ std::int64_t amount_of(std::string_view resource, const json::Value& value) {
   }
   return std::clamp(resource == "cpu" ? amount.milli_value() : amount.value(), -limits::placement_amount_max,
                     limits::placement_amount_max);
+}
+
+std::optional<std::string_view> NodeInfo::label(std::string_view key) const {
+  const auto found = labels.find(key);
+  return found == labels.end() ? std::nullopt : std::optional<std::string_view>(found->second);
 }
 
 bool NodeInfo::is_alive(std::chrono::system_clock::time_point now) const {

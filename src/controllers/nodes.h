@@ -24,6 +24,9 @@ namespace vg::controllers {
 // Amounts by resource name: cpu in thousandths, everything else in whole units.
 using Amounts = std::map<std::string, std::int64_t, std::less<>>;
 
+// Of one resource; 0 when there is none.
+std::int64_t amount_in(const Amounts& amounts, std::string_view resource);
+
 // The amount that a quantity of this resource stands for, in the units of Amounts. What is none reads as 0.
 std::int64_t amount_of(std::string_view resource, const json::Value& value);
 
@@ -35,6 +38,9 @@ struct Taint {
   bool operator==(const Taint&) const = default;
 };
 
+// The label by which a node says that it takes VMIs.
+inline constexpr std::string_view schedulable_label = "kubevirt.io/schedulable";
+
 struct NodeInfo {
   std::string name;
   std::map<std::string, std::string, std::less<>> labels;
@@ -44,6 +50,7 @@ struct NodeInfo {
   Amounts allocatable;
 
   static NodeInfo read(const json::Object& node);
+  std::optional<std::string_view> label(std::string_view key) const;
   // The last heartbeat is young enough. Without one: no.
   bool is_alive(std::chrono::system_clock::time_point now) const;
   // It could take what the other cannot, or the other way round: everything but the time of the heartbeat.

@@ -9,6 +9,7 @@
 #include "api/views/vmi_network.h"
 #include "api/views/vmi_volumes.h"
 #include "base/controller_limits.h"
+#include "controllers/nodes.h"
 #include "controllers/placement.h"
 #include "json/access.h"
 
@@ -44,11 +45,6 @@ struct Needs {
 
 std::int64_t bytes_of(const api::QuantityView& amount) { return amount ? amount_of(memory, *amount.value()) : 0; }
 
-std::int64_t in(const Amounts& amounts, std::string_view name) {
-  const auto found = amounts.find(name);
-  return found == amounts.end() ? 0 : found->second;
-}
-
 Amounts amounts_of(const api::Map<api::QuantityView>& quantities) {
   Amounts amounts;
   for (const auto& [name, quantity] : quantities)
@@ -74,10 +70,10 @@ bool is_dedicated(const DomainSpec& domain) { return domain.cpu().dedicated_cpu_
 // Whoever asks for exactly what is the limit wants it guaranteed; memory with a limit alone counts as asked for.
 bool wants_guarantee(const DomainSpec& domain) {
   const Amounts requests = amounts_of(domain.resources().requests()), limits = amounts_of(domain.resources().limits());
-  const std::int64_t memory_request = in(requests, memory), memory_limit = in(limits, memory);
-  const std::int64_t cpu_request = in(requests, cpu);
+  const std::int64_t memory_request = amount_in(requests, memory), memory_limit = amount_in(limits, memory);
+  const std::int64_t cpu_request = amount_in(requests, cpu);
   return memory_limit != 0 && (memory_request == 0 || memory_request == memory_limit) && cpu_request != 0 &&
-         cpu_request == in(limits, cpu);
+         cpu_request == amount_in(limits, cpu);
 }
 
 bool is_sev(const DomainSpec& domain) { return domain.launch_security().sev() || domain.launch_security().snp(); }
@@ -98,8 +94,8 @@ std::int64_t guest_cpus(const DomainSpec& domain) {
   if (domain.cpu()) return std::max<std::int64_t>(vcpus_of(*domain.cpu().object()), 1);
   const auto whole = [](std::int64_t thousandths) { return (thousandths + 999) / 1000; };
   const Amounts limits = amounts_of(domain.resources().limits());
-  if (limits.contains(cpu)) return std::max<std::int64_t>(whole(in(limits, cpu)), 1);
-  return std::max<std::int64_t>(whole(in(amounts_of(domain.resources().requests()), cpu)), 1);
+  if (limits.contains(cpu)) return std::max<std::int64_t>(whole(amount_in(limits, cpu)), 1);
+  return std::max<std::int64_t>(whole(amount_in(amounts_of(domain.resources().requests()), cpu)), 1);
 }
 
 // Quantities of thousands are rounded up before they are divided or multiplied, as upstream does.
@@ -138,8 +134,8 @@ void add_devices(Needs& needs, const DomainSpec& domain, const config::ClusterCo
 
 // The memory that is asked for before the overhead: what the user says, else what the guest gets.
 void add_guest_memory(Needs& needs, const DomainSpec& domain, const config::ClusterConfig& config) {
-  if (in(needs.requests, memory) == 0 && in(needs.limits, memory) != 0)
-    needs.requests[std::string(memory)] = in(needs.limits, memory);
+  if (amount_in(needs.requests, memory) == 0 && amount_in(needs.limits, memory) != 0)
+    needs.requests[std::string(memory)] = amount_in(needs.limits, memory);
   if (needs.requests.contains(memory)) return;
   std::int64_t guest = bytes_of(domain.memory().guest());
   if (!domain.memory().guest() && domain.memory().hugepages())
@@ -151,7 +147,7 @@ void add_guest_memory(Needs& needs, const DomainSpec& domain, const config::Clus
 // With huge pages the guest's memory is of that kind, and what is left is ordinary memory.
 void add_huge_pages(Needs& needs, const DomainSpec& domain, std::int64_t overhead) {
   const std::string pages = "hugepages-" + std::string(domain.memory().hugepages().page_size());
-  const std::int64_t request = in(needs.requests, memory);
+  const std::int64_t request = amount_in(needs.requests, memory);
   const bool has_guest = bool(domain.memory().guest());
   const std::int64_t guest = bytes_of(domain.memory().guest());
   const std::int64_t huge = has_guest ? std::min(request, guest) : request;
@@ -161,7 +157,7 @@ void add_huge_pages(Needs& needs, const DomainSpec& domain, std::int64_t overhea
   };
   needs.requests[std::string(memory)] = overhead + above_guest(request);
   if (needs.limits.contains(memory))
-    needs.limits[std::string(memory)] = overhead + above_guest(in(needs.limits, memory));
+    needs.limits[std::string(memory)] = overhead + above_guest(amount_in(needs.limits, memory));
 }
 
 void add_overhead(Needs& needs, const DomainSpec& domain, std::int64_t overhead) {
@@ -178,7 +174,7 @@ void add_cpus(Needs& needs, const json::Object& vmi, const DomainSpec& domain, c
       needs.requests[std::string(cpu)] = (guest + threads) * 1000 / cpus_for_one(config);
     return;
   }
-  std::int64_t whole = guest != 0 ? guest + threads : (in(needs.limits, cpu) + 999) / 1000 + threads;
+  std::int64_t whole = guest != 0 ? guest + threads : (amount_in(needs.limits, cpu) + 999) / 1000 + threads;
   if (domain.cpu().isolate_emulator_thread()) {
     const bool even =
         json::get_object(vmi, "metadata") && View(json::find(*json::get_object(vmi, "metadata"), "annotations"))
@@ -186,7 +182,7 @@ void add_cpus(Needs& needs, const json::Object& vmi, const DomainSpec& domain, c
     whole += even && whole % 2 == 0 ? 2 : 1;
   }
   needs.requests[std::string(cpu)] = needs.limits[std::string(cpu)] = whole * 1000;
-  if (needs.requests.contains(memory)) needs.limits[std::string(memory)] = in(needs.requests, memory);
+  if (needs.requests.contains(memory)) needs.limits[std::string(memory)] = amount_in(needs.requests, memory);
 }
 
 // Undoes what a growth adds to amounts that the user named (VMC-101g, VMC-104j).
@@ -251,7 +247,7 @@ std::int64_t memory_overhead(const json::Object& vmi, const config::ClusterConfi
   const VirtualMachineInstanceSpec spec = VirtualMachineInstance(&vmi).spec();
   const DomainSpec domain = spec.domain();
   const auto devices = domain.devices();
-  const std::int64_t request = in(amounts_of(domain.resources().requests()), memory);
+  const std::int64_t request = amount_in(amounts_of(domain.resources().requests()), memory);
   const auto has_metrics = [](const Volume& volume) { return bool(volume.downward_metrics()); };
 
   std::int64_t overhead = 220 * mebi + thousands(request) * 1000 / 512 + 8 * mebi * guest_cpus(domain) + 8 * mebi;
@@ -290,8 +286,8 @@ Amounts present_requests(const json::Object& vmi, const config::ClusterConfig& c
 std::string_view qos_class(const json::Object& vmi, const config::ClusterConfig& config) {
   const Needs needs = needs_of(vmi, config);
   const auto is_guaranteed = [&](std::string_view name) {
-    const std::int64_t limit = in(needs.limits, name);
-    return limit != 0 && limit == in(needs.requests, name);
+    const std::int64_t limit = amount_in(needs.limits, name);
+    return limit != 0 && limit == amount_in(needs.requests, name);
   };
   return is_guaranteed(cpu) && is_guaranteed(memory) ? "Guaranteed" : "Burstable";
 }

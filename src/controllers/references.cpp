@@ -18,19 +18,16 @@ const json::Object* member(const json::Object* object, std::string_view name) {
   return object ? json::get_object(*object, name) : nullptr;
 }
 
-std::string_view text(const json::Object* object, std::string_view name) {
-  return object ? json::get_string_or(*object, name) : std::string_view();
-}
-
 void add(References& all, std::string_view kind, std::string_view name) {
   if (!name.empty()) all.push_back(fmt::format("{}/{}", kind, name));
 }
 
 References of_snapshot(const json::Object& snapshot) {
   References all;
-  const std::string_view phase = text(member(&snapshot, "status"), "phase");
+  const std::string_view phase = json::text_in(member(&snapshot, "status"), "phase");
   const bool is_over = phase == "Succeeded" || phase == "Failed";
-  if (!is_over || is_being_deleted(snapshot)) add(all, "vm", text(member(member(&snapshot, "spec"), "source"), "name"));
+  if (!is_over || is_being_deleted(snapshot))
+    add(all, "vm", json::text_in(member(member(&snapshot, "spec"), "source"), "name"));
   return all;
 }
 
@@ -38,7 +35,8 @@ References of_restore(const json::Object& restore) {
   References all;
   const json::Object* status = member(&restore, "status");
   const bool is_over = status && (json::get_bool_or(*status, "complete", false) || find_condition(status, "Failure"));
-  if (!is_over || is_being_deleted(restore)) add(all, "vm", text(member(member(&restore, "spec"), "target"), "name"));
+  if (!is_over || is_being_deleted(restore))
+    add(all, "vm", json::text_in(member(member(&restore, "spec"), "target"), "name"));
   return all;
 }
 
@@ -46,10 +44,11 @@ References of_clone(const json::Object& clone) {
   References all;
   const json::Object* spec = member(&clone, "spec");
   const json::Object* source = member(spec, "source");
-  const std::string_view phase = text(member(&clone, "status"), "phase");
+  const std::string_view phase = json::text_in(member(&clone, "status"), "phase");
   if (phase.empty() || phase == "SnapshotInProgress")
-    add(all, text(source, "kind") == "VirtualMachineSnapshot" ? "snapshot" : "vm", text(source, "name"));
-  if (phase == "Succeeded") add(all, "target", text(member(&clone, "status"), "targetName"));
+    add(all, json::text_in(source, "kind") == "VirtualMachineSnapshot" ? "snapshot" : "vm",
+        json::text_in(source, "name"));
+  if (phase == "Succeeded") add(all, "target", json::text_in(member(&clone, "status"), "targetName"));
   return all;
 }
 
@@ -60,8 +59,8 @@ References of_export(const json::Object& object) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kinds_of_sources{
       {{"VirtualMachine", "vm"}, {"VirtualMachineSnapshot", "snapshot"}, {"PersistentVolumeClaim", "claim"}}};
   for (const auto& [kind, word] : kinds_of_sources)
-    if (text(source, "kind") == kind) add(all, word, text(source, "name"));
-  add(all, "secret", text(spec, "tokenSecretRef"));
+    if (json::text_in(source, "kind") == kind) add(all, word, json::text_in(source, "name"));
+  add(all, "secret", json::text_in(spec, "tokenSecretRef"));
   return all;
 }
 
@@ -70,9 +69,9 @@ References of_data_source(const json::Object& object) {
   const json::Object* source = member(member(&object, "spec"), "source");
   for (const auto& [kind, word] : {std::pair("pvc", "claim"), std::pair("dataSource", "source")}) {
     const json::Object* named = member(source, kind);
-    std::string_view ns = text(named, "namespace");
+    std::string_view ns = json::text_in(named, "namespace");
     if (ns.empty()) ns = metadata_text(object, "namespace");
-    if (!text(named, "name").empty()) add(all, word, fmt::format("{}/{}", ns, text(named, "name")));
+    if (!json::text_in(named, "name").empty()) add(all, word, fmt::format("{}/{}", ns, json::text_in(named, "name")));
   }
   return all;
 }

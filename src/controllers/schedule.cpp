@@ -8,6 +8,7 @@
 #include <set>
 
 #include "controllers/affinity.h"
+#include "controllers/nodes.h"
 #include "controllers/placement.h"
 #include "json/access.h"
 
@@ -21,14 +22,8 @@ constexpr std::string_view taint_text = "node(s) had untolerated taint(s)";
 constexpr std::string_view pod_affinity_text = "node(s) didn't match pod (anti-)affinity rules";
 constexpr std::string_view hosts_it_text = "node(s) didn't match pod anti-affinity rules";
 
-constexpr std::string_view schedulable_label = "kubevirt.io/schedulable";
 constexpr Taint unschedulable_taint_of() {
   return {.key = "node.kubernetes.io/unschedulable", .value = "", .effect = "NoSchedule"};
-}
-
-std::optional<std::string_view> label_of(const NodeInfo& node, std::string_view key) {
-  const auto found = node.labels.find(key);
-  return found == node.labels.end() ? std::nullopt : std::optional<std::string_view>(found->second);
 }
 
 // How many VMIs that a term means are in each domain of its topology. Made once for all nodes.
@@ -37,11 +32,11 @@ struct Counted {
   std::map<std::string, std::int64_t, std::less<>> domains;
 
   std::int64_t in_domain_of(const NodeInfo& node) const {
-    const auto domain = label_of(node, term.topology_key);
+    const auto domain = node.label(term.topology_key);
     const auto found = domain ? domains.find(*domain) : domains.end();
     return found == domains.end() ? 0 : found->second;
   }
-  bool has_domain(const NodeInfo& node) const { return label_of(node, term.topology_key).has_value(); }
+  bool has_domain(const NodeInfo& node) const { return node.label(term.topology_key).has_value(); }
 };
 
 // What a demand comes to when the others that are placed are known.
@@ -77,12 +72,12 @@ bool has_untolerated_taint(const PlacementDemand& demand, const NodeInfo& node) 
 
 bool matches_labels(const PlacementDemand& demand, const NodeInfo& node) {
   for (const auto& [key, value] : demand.selector)
-    if (label_of(node, key) != std::optional<std::string_view>(value)) return false;
+    if (node.label(key) != std::optional<std::string_view>(value)) return false;
   return std::ranges::none_of(demand.forbidden_labels,
                               [&](const std::string& label) { return node.labels.contains(label); });
 }
 
-auto labels_of(const Placed& placed) {
+auto labels_of_placed(const Placed& placed) {
   return [&placed](std::string_view key) -> std::optional<std::string_view> {
     const auto found = placed.labels.find(key);
     return found == placed.labels.end() ? std::nullopt : std::optional<std::string_view>(found->second);
@@ -95,7 +90,7 @@ auto own_labels(const PlacementDemand& demand) {
   };
 }
 
-std::vector<Counted> count(std::vector<PodTerm> terms, const Nodes& nodes) {
+std::vector<Counted> count_in_domains(std::vector<PodTerm> terms, const Nodes& nodes) {
   std::vector<Counted> counted;
   for (PodTerm& term : terms) counted.push_back({.term = std::move(term), .domains = {}});
   if (counted.empty()) return counted;
@@ -103,8 +98,8 @@ std::vector<Counted> count(std::vector<PodTerm> terms, const Nodes& nodes) {
     const NodeInfo* node = nodes.find(placed->node);
     if (!node) continue;
     for (Counted& one : counted)
-      if (const auto domain = label_of(*node, one.term.topology_key);
-          domain && is_meant(one.term, placed->ns, labels_of(*placed)))
+      if (const auto domain = node->label(one.term.topology_key);
+          domain && is_meant(one.term, placed->ns, labels_of_placed(*placed)))
         ++one.domains[std::string(*domain)];
   }
   return counted;
@@ -114,15 +109,14 @@ Surroundings look_around(const PlacementDemand& demand, const Nodes& nodes) {
   Surroundings around;
   std::vector<PodTerm> preferred = preferred_affinity(demand.affinity, demand.ns);
   std::ranges::move(spread_terms(demand.spread, demand.ns), std::back_inserter(preferred));
-  around.wanted = count(required_affinity(demand.affinity, demand.ns), nodes);
-  around.unwanted = count(required_anti_affinity(demand.affinity, demand.ns), nodes);
-  around.preferred = count(std::move(preferred), nodes);
+  around.wanted = count_in_domains(required_affinity(demand.affinity, demand.ns), nodes);
+  around.unwanted = count_in_domains(required_anti_affinity(demand.affinity, demand.ns), nodes);
+  around.preferred = count_in_domains(std::move(preferred), nodes);
   for (const auto& [uid, placed] : nodes.keeping_away()) {
     const NodeInfo* node = nodes.find(placed->node);
     if (!node) continue;
     for (const PodTerm& term : placed->keeps_away)
-      if (const auto domain = label_of(*node, term.topology_key);
-          domain && is_meant(term, demand.ns, own_labels(demand))) {
+      if (const auto domain = node->label(term.topology_key); domain && is_meant(term, demand.ns, own_labels(demand))) {
         around.closed.insert(fmt::format("{}\n{}", term.topology_key, *domain));
         if (std::ranges::find(around.closing_keys, term.topology_key) == around.closing_keys.end())
           around.closing_keys.push_back(term.topology_key);
@@ -143,14 +137,9 @@ bool fits_among_others(const PlacementDemand& demand, const Surroundings& around
   if (std::ranges::any_of(around.unwanted, [&](const Counted& one) { return one.in_domain_of(node) != 0; }))
     return false;
   return std::ranges::none_of(around.closing_keys, [&](const std::string& key) {
-    const auto domain = label_of(node, key);
+    const auto domain = node.label(key);
     return domain && around.closed.contains(fmt::format("{}\n{}", key, *domain));
   });
-}
-
-std::int64_t in(const Amounts& amounts, std::string_view name) {
-  const auto found = amounts.find(name);
-  return found == amounts.end() ? 0 : found->second;
 }
 
 // SCH-08. A node that does not say how much ephemeral storage it has, as those of this server, has enough.
@@ -158,7 +147,8 @@ void find_shortages(const PlacementDemand& demand, const NodeInfo& node, const A
                     std::vector<std::string>& reasons) {
   for (const auto& [name, amount] : demand.requests) {
     if (amount <= 0 || (name == "ephemeral-storage" && !node.allocatable.contains(name))) continue;
-    if (in(used, name) + amount > in(node.allocatable, name)) reasons.push_back(fmt::format("Insufficient {}", name));
+    if (amount_in(used, name) + amount > amount_in(node.allocatable, name))
+      reasons.push_back(fmt::format("Insufficient {}", name));
   }
 }
 
@@ -167,7 +157,7 @@ std::vector<std::string> refusals(const PlacementDemand& demand, const Surroundi
                                   const Nodes& nodes, Time now) {
   std::vector<std::string> reasons;
   const auto refuse = [&](std::string_view text) { reasons.emplace_back(text); };
-  if (!node.is_alive(now) || label_of(node, schedulable_label) != std::optional<std::string_view>("true"))
+  if (!node.is_alive(now) || node.label(schedulable_label) != std::optional<std::string_view>("true"))
     refuse(selector_text);  // SCH-01
   else if (node.unschedulable && !is_tolerated(demand, unschedulable_taint_of()))
     refuse(unschedulable_text);  // SCH-02
@@ -193,9 +183,9 @@ std::int64_t wishes_met(const PlacementDemand& demand, const Surroundings& aroun
 }
 
 double free_memory(const PlacementDemand& demand, const NodeInfo& node, const Amounts& used) {
-  const auto total = static_cast<double>(in(node.allocatable, "memory"));
+  const auto total = static_cast<double>(amount_in(node.allocatable, "memory"));
   if (total <= 0) return 0;
-  return 1.0 - static_cast<double>(in(used, "memory") + in(demand.requests, "memory")) / total;
+  return 1.0 - static_cast<double>(amount_in(used, "memory") + amount_in(demand.requests, "memory")) / total;
 }
 
 std::string why_none(const std::map<std::string, std::size_t>& counts, std::size_t nodes) {

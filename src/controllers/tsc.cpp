@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "api/view.h"
+#include "controllers/nodes.h"
 #include "json/access.h"
 
 namespace vg::controllers {
@@ -11,19 +12,13 @@ namespace {
 
 constexpr std::string_view frequency_label = "cpu-timer.node.kubevirt.io/tsc-frequency";
 constexpr std::string_view scalable_label = "cpu-timer.node.kubevirt.io/tsc-scalable";
-constexpr std::string_view schedulable_label = "kubevirt.io/schedulable";
 constexpr std::int64_t tolerance_ppm = 250;  // that QEMU accepts between two hosts
-
-std::string_view label(const NodeInfo& node, std::string_view name) {
-  const auto found = node.labels.find(name);
-  return found == node.labels.end() ? std::string_view() : std::string_view(found->second);
-}
 
 }  // namespace
 
 TscOfNode tsc_of(const NodeInfo& node) {
-  const std::string_view text = label(node, frequency_label);
-  TscOfNode tsc{.frequency = 0, .scalable = label(node, scalable_label) == "true"};
+  const std::string_view text = node.label(frequency_label).value_or("");
+  TscOfNode tsc{.frequency = 0, .scalable = node.label(scalable_label) == "true"};
   const auto read = std::from_chars(text.data(), text.data() + text.size(), tsc.frequency);
   if (text.empty() || read.ec != std::errc() || read.ptr != text.data() + text.size() || tsc.frequency < 0)
     tsc.frequency = 0;
@@ -36,7 +31,7 @@ std::optional<std::int64_t> lowest_tsc_frequency(const Nodes& nodes, const confi
     return *configured > 0 ? configured : std::nullopt;
   std::int64_t lowest = 0;
   for (const auto& [name, node] : nodes.infos()) {
-    if (label(node, schedulable_label) != "true" && nodes.on(name).empty()) continue;
+    if (node.label(schedulable_label) != "true" && nodes.on(name).empty()) continue;
     const std::int64_t frequency = tsc_of(node).frequency;
     if (frequency > 0 && (lowest == 0 || frequency < lowest)) lowest = frequency;
   }

@@ -23,7 +23,6 @@ namespace {
 
 constexpr const char* authorities_file = ".part-authorities";
 constexpr const char* system_authorities = "/etc/ssl/certs/ca-certificates.crt";
-constexpr mode_t file_mode = 0600;
 
 std::string lower(std::string_view text) {
   std::string made(text);

@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* records_folder = ".records";
 constexpr const char* released_folder = ".released";
-constexpr mode_t folder_mode = 0700, file_mode = 0600;
+constexpr mode_t folder_mode = 0700;
 
 Outcome<> check_name(std::string_view name) {
   if (dns1123_subdomain_defects(name).empty()) return {};

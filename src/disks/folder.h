@@ -6,6 +6,8 @@
 // names begin with ".part". A note is written after the image has its name: what it says is there.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -18,6 +20,7 @@
 
 namespace vg::disks {
 
+inline constexpr mode_t file_mode = 0600;  // of every file there
 inline constexpr const char* image_file = "disk.img";
 inline constexpr const char* unpacked_folder = "data";  // of archives
 inline constexpr const char* note_file = "note.json";

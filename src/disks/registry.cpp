@@ -29,7 +29,7 @@ constexpr const char* image_folder = ".part-image";
 constexpr const char* accounts_file = ".part-accounts";
 constexpr const char* authorities_folder = ".part-registry-authorities";
 constexpr const char* layer_file = ".part-layer";
-constexpr std::string_view scheme = "docker://";
+constexpr std::string_view registry_scheme = "docker://";
 
 std::string_view digest_hex(std::string_view digest) {
   const std::size_t colon = digest.find(':');
@@ -56,7 +56,7 @@ Outcome<std::string> read_text(int folder, const std::string& name) {
 }
 
 std::string_view host_of(std::string_view url) {
-  url.remove_prefix(std::min(scheme.size(), url.size()));
+  url.remove_prefix(std::min(registry_scheme.size(), url.size()));
   return url.substr(0, url.find('/'));
 }
 
@@ -269,7 +269,7 @@ Outcome<Manifest> read_manifest(std::string_view text) {
 namespace {
 
 Outcome<> check_url(const ImportRegistry& from) {
-  if (!from.url.starts_with(scheme) || from.url.size() > 1024)
+  if (!from.url.starts_with(registry_scheme) || from.url.size() > 1024)
     return failed(DiskError::pull, "failed to pull image: the URL must begin with docker://");
   if (!from.blocked.empty())
     if (auto allowed = allowed_addresses(split_host(host_of(from.url), "443"), from.blocked); !allowed)

@@ -32,8 +32,6 @@ struct Gpu {
   std::uint32_t guest_node = 0;
 };
 
-std::string_view without_0x(std::string_view id) { return id.starts_with("0x") ? id.substr(2) : id; }
-
 // One GPU that the aliases name, verified (DOM-GRC-02a).
 Result<Gpu> verified(const Conversion& c, Element& hostdev, std::string alias) {
   const Element* source = hostdev.find("source");

@@ -21,9 +21,9 @@ bool is_pci_text(std::string_view text) {
          is_hex(text.substr(5, 2)) && is_hex(text.substr(8, 2)) && text[11] >= '0' && text[11] <= '7';
 }
 
-std::string_view without_0x(std::string_view text) { return text.starts_with("0x") ? text.substr(2) : text; }
-
 }  // namespace
+
+std::string_view without_0x(std::string_view text) { return text.starts_with("0x") ? text.substr(2) : text; }
 
 Result<Element> pci_address(std::string_view text, std::string_view rule, std::string_view field) {
   if (!is_pci_text(text))

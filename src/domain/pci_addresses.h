@@ -10,6 +10,8 @@
 
 namespace vg::domain {
 
+// A hexadecimal number as libvirt writes it, without what says so.
+std::string_view without_0x(std::string_view text);
 // <address type="pci"> from a text such as 0000:81:00.0 (DOM-PCI-01).
 Result<Element> pci_address(std::string_view text, std::string_view rule, std::string_view field);
 // The text of an <address>, as the host names the device.

@@ -38,10 +38,6 @@ namespace kinds = controllers::kinds;
 
 constexpr string_view token_name = "x-kubevirt-export-token";
 
-string_view text(const Object* object, string_view member) {
-  return object ? json::get_string_or(*object, member) : string_view();
-}
-
 bool is_get(const Call& call) { return call.request().method == "GET"; }
 
 // As upstream: without a body.
@@ -60,7 +56,7 @@ bool has_volume(const Object& exported, string_view name) {
 }
 
 string_view ready_since(const Object* status) {
-  return text(controllers::find_condition(status, "Ready"), "lastTransitionTime");
+  return json::text_in(controllers::find_condition(status, "Ready"), "lastTransitionTime");
 }
 
 // A download that cannot go on: the connection ends, so that nobody takes what came for the whole.
@@ -154,11 +150,11 @@ Result<void> ExportService::Work::find(Export& exported) const {
   if (!exported.object)
     return fail(Status::not_found("export.kubevirt.io", "virtualmachineexports", exported.path.name));
   const Object* status = at(exported.object, {"status"});
-  if (text(status, "phase") != "Ready") return fail(Status::unavailable("the export is not ready"));
+  if (json::text_in(status, "phase") != "Ready") return fail(Status::unavailable("the export is not ready"));
   exported.ready_since = ready_since(status);
-  exported.uid = text(at(exported.object, {"metadata"}), "uid");
-  const Object* secret = load(exported, kinds::secret, text(status, "tokenSecretRef"));
-  const auto token = base64_decode(text(at(secret, {"data"}), "token"));
+  exported.uid = json::text_in(at(exported.object, {"metadata"}), "uid");
+  const Object* secret = load(exported, kinds::secret, json::text_in(status, "tokenSecretRef"));
+  const auto token = base64_decode(json::text_in(at(secret, {"data"}), "token"));
   if (!token || token->empty())  // EXP-87
     return fail(Status::internal_error("the Secret with the token of the export cannot be read"));
   exported.token = *token;
@@ -207,15 +203,16 @@ Task<void> ExportService::Work::answer(Call& call, Export& exported) {
 
 // EXP-85: of a snapshot, the record that holds what was in the claim.
 Result<std::string> ExportService::Work::record_of(Export& exported) const {
-  const Object* snapshot = load(exported, kinds::snapshot, text(at(exported.object, {"spec", "source"}), "name"));
-  const Object* content =
-      load(exported, kinds::snapshot_content, text(at(snapshot, {"status"}), "virtualMachineSnapshotContentName"));
+  const Object* snapshot =
+      load(exported, kinds::snapshot, json::text_in(at(exported.object, {"spec", "source"}), "name"));
+  const Object* content = load(exported, kinds::snapshot_content,
+                               json::text_in(at(snapshot, {"status"}), "virtualMachineSnapshotContentName"));
   std::string record;
   const Object* spec = at(content, {"spec"});
   controllers::vm::each(spec ? json::get_array(*spec, "volumeBackups") : nullptr, [&](const Object& backup) {
     const Object* claim = json::get_object(backup, "persistentVolumeClaim");
-    if (text(at(claim, {"metadata"}), "name") == exported.path.volume)
-      record = controllers::copies::record_name(exported.path.ns, text(&backup, "volumeSnapshotName"));
+    if (json::text_in(at(claim, {"metadata"}), "name") == exported.path.volume)
+      record = controllers::copies::record_name(exported.path.ns, json::text_in(&backup, "volumeSnapshotName"));
   });
   if (record.empty()) return fail(Status::not_found("export.kubevirt.io", "volumes", exported.path.volume));
   return record;
@@ -226,7 +223,7 @@ Result<disks::Descriptor> ExportService::Work::open_volume(Export& exported) con
   const auto root = disks::DiskFolder::open(parts_.folder);
   if (!root) return fail(Status::internal_error(root.error().message));
   disks::Outcome<disks::Descriptor> folder;
-  if (text(at(exported.object, {"spec", "source"}), "kind") == "VirtualMachineSnapshot") {
+  if (json::text_in(at(exported.object, {"spec", "source"}), "kind") == "VirtualMachineSnapshot") {
     const auto record = record_of(exported);
     if (!record) return fail(record.error());
     folder = root->record(*record);
@@ -244,7 +241,7 @@ bool ExportService::Work::is_running(const Export& exported, Seen& seen) const {
   seen.vmi = vmi->revision();
   json::Document memory;
   const json::Value now = resources::load_object(*vmi, memory.storage());
-  const string_view phase = text(at(now.if_object(), {"status"}), "phase");
+  const string_view phase = json::text_in(at(now.if_object(), {"status"}), "phase");
   return phase != "Succeeded" && phase != "Failed";
 }
 
@@ -258,7 +255,7 @@ bool ExportService::Work::is_served(const Export& exported, Seen& seen) const {
   const json::Value now = resources::load_object(*stored, memory.storage());
   const Object* status = at(now.if_object(), {"status"});
   // What was paused meanwhile may have been written to, so that what came and what would follow are two disks.
-  return text(status, "phase") == "Ready" && ready_since(status) == exported.ready_since;
+  return json::text_in(status, "phase") == "Ready" && ready_since(status) == exported.ready_since;
 }
 
 // One piece at a time: read by a worker, written, and on with the next while the export is served.
@@ -267,7 +264,8 @@ Task<void> ExportService::Work::send(Call& call, const Export& exported, http::R
   if (!co_await call.begin_stream(std::move(head))) co_return;
   std::vector<char> piece(limits::export_piece_bytes);
   const Object* source = at(exported.object, {"spec", "source"});
-  Seen seen{.vm = text(source, "kind") == "VirtualMachine" ? std::string(text(source, "name")) : std::string()};
+  Seen seen{.vm = json::text_in(source, "kind") == "VirtualMachine" ? std::string(json::text_in(source, "name"))
+                                                                    : std::string()};
   while (!call.cancelled()) {
     const auto got = co_await off_loop(call.core(), piece.size(), [&] { return bytes->read(piece); });
     if (!got && got.error().code == 429) {
@@ -377,25 +375,26 @@ Result<json::Array> ExportService::Work::vm_manifests(Export& exported) const {
   const Object* source = at(exported.object, {"spec", "source"});
   const Object* vm = nullptr;
   std::map<std::string, const Object*, std::less<>> claims;
-  if (text(source, "kind") == "VirtualMachineSnapshot") {  // spec copies Q-10: as the snapshot holds it
-    const Object* snapshot = load(exported, kinds::snapshot, text(source, "name"));
-    const Object* content =
-        load(exported, kinds::snapshot_content, text(at(snapshot, {"status"}), "virtualMachineSnapshotContentName"));
+  if (json::text_in(source, "kind") == "VirtualMachineSnapshot") {  // spec copies Q-10: as the snapshot holds it
+    const Object* snapshot = load(exported, kinds::snapshot, json::text_in(source, "name"));
+    const Object* content = load(exported, kinds::snapshot_content,
+                                 json::text_in(at(snapshot, {"status"}), "virtualMachineSnapshotContentName"));
     vm = at(content, {"spec", "source", "virtualMachine"});
     const Object* spec = at(content, {"spec"});
     controllers::vm::each(spec ? json::get_array(*spec, "volumeBackups") : nullptr, [&](const Object& backup) {
       const Object* claim = json::get_object(backup, "persistentVolumeClaim");
-      if (const Object* kept = at(claim, {"spec"})) claims.emplace(text(at(claim, {"metadata"}), "name"), kept);
+      if (const Object* kept = at(claim, {"spec"}))
+        claims.emplace(json::text_in(at(claim, {"metadata"}), "name"), kept);
     });
   } else {
-    vm = load(exported, kinds::vm, text(source, "name"));
+    vm = load(exported, kinds::vm, json::text_in(source, "name"));
     const Object* link = at(exported.object, {"status", "links", "external"});
     controllers::vm::each(link ? json::get_array(*link, "volumes") : nullptr, [&](const Object& volume) {
-      const Object* claim = load(exported, kinds::claim, text(&volume, "name"));
-      if (const Object* kept = at(claim, {"spec"})) claims.emplace(text(&volume, "name"), kept);
+      const Object* claim = load(exported, kinds::claim, json::text_in(&volume, "name"));
+      if (const Object* kept = at(claim, {"spec"})) claims.emplace(json::text_in(&volume, "name"), kept);
     });
   }
-  if (!vm) return fail(Status::not_found("kubevirt.io", "virtualmachines", std::string(text(source, "name"))));
+  if (!vm) return fail(Status::not_found("kubevirt.io", "virtualmachines", std::string(json::text_in(source, "name"))));
   const auto config = parts_.environment.config.current();
   const auto session = parts_.environment.lookups.open("");
   json::Value whole(*vm, exported.memory.storage());

@@ -98,7 +98,7 @@ NicFact read_nic(xmlDoc* document, const xmlNode* node) {
 }
 
 // libvirt hands out KiB, and counts what devices for memory have added to it.
-std::uint64_t memory_of(const xmlNode* domain) {
+std::uint64_t memory_of_domain(const xmlNode* domain) {
   return std::min(number(content(child(domain, "currentMemory"))), UINT64_MAX / 1024) * 1024;
 }
 
@@ -127,7 +127,7 @@ DomainFacts read_domain(xmlDoc* document, const xmlNode* domain) {
                     .machine = attribute(child(child(domain, "os"), "type"), "machine"),
                     .type = attribute(domain, "type"),
                     .acpi = child(child(domain, "features"), "acpi") != nullptr,
-                    .memory_bytes = memory_of(domain)};
+                    .memory_bytes = memory_of_domain(domain)};
   const xmlNode* vcpu = child(domain, "vcpu");
   const std::string current = attribute(vcpu, "current");
   facts.vcpus = static_cast<std::uint32_t>(number(current.empty() ? content(vcpu) : current));

@@ -39,16 +39,12 @@ DeviceChange memory_change(const json::Value& vmi, const DomainFacts& live) {
                                bytes_at(vmi, {"spec", "domain", "memory", "guest"}) - at_boot)};
 }
 
-void drop_label(Draft& guest, string_view label) {
-  if (Object* labels = json::get_object(guest.metadata(), "labels")) json::erase(*labels, label);
-}
-
 // MIG-D30
 void show_cpus(Draft& guest, const std::string& error, bool keep_failed) {
   Object& status = guest.status();
   if (error.empty() || !keep_failed) {
     controllers::drop_condition(status, cpu_condition);
-    drop_label(guest, "kubevirt.io/vmi-pod-cpu-resource-limits");
+    guest.drop_label("kubevirt.io/vmi-pod-cpu-resource-limits");
   }
   if (!error.empty()) return;
   const json::Value* spec = json::find(guest.stored, "spec");
@@ -63,7 +59,7 @@ void show_memory(Draft& guest, const std::string& error) {
   controllers::drop_condition(guest.status(), memory_condition);
   for (const string_view label :
        {"kubevirt.io/vmi-pod-memory-resource-requests", "kubevirt.io/memory-hotplug-overhead-ratio"})
-    drop_label(guest, label);
+    guest.drop_label(label);
   if (!error.empty()) {
     controllers::set_condition(guest.status(), {.type = memory_condition,
                                                 .status = "False",

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "domain/xml.h"
+#include "guests/vmi_lists.h"
 #include "json/access.h"
 
 namespace vg::guests {
@@ -85,17 +86,8 @@ std::string with_link(const NicFact& nic, string_view state) {
   return xml.insert(end, fmt::format("<link state=\"{}\"/>", state));
 }
 
-const json::Array& list_in(const json::Object& vmi, std::initializer_list<string_view> path) {
-  static const json::Array none;
-  const json::Value* spec = json::find(vmi, "spec");
-  const json::Array* found = spec ? json::as_array(json::find_path(*spec, path)) : nullptr;
-  return found ? *found : none;
-}
-
-const json::Array& interfaces_in(const json::Object& vmi) { return list_in(vmi, {"domain", "devices", "interfaces"}); }
-
 bool is_secondary(const json::Object& vmi, string_view name) {
-  return std::ranges::any_of(list_in(vmi, {"networks"}), [&](const json::Value& network) {
+  return std::ranges::any_of(networks_in(vmi), [&](const json::Value& network) {
     const json::Object* multus = json::get_object(network, "multus");
     return multus && json::get_string_or(network, "name") == name && !json::get_bool_or(*multus, "default", false);
   });

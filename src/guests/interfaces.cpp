@@ -4,6 +4,7 @@
 
 #include "base/node_limits.h"
 #include "guests/report.h"
+#include "guests/vmi_lists.h"
 #include "json/access.h"
 
 namespace vg::guests {
@@ -17,22 +18,9 @@ using Addresses = std::vector<std::string>;
 
 constexpr string_view from_domain = "domain", from_agent = "guest-agent", from_multus = "multus-status";
 
-const Array& list_at(const Object& vmi, string_view part, std::initializer_list<string_view> path) {
-  static const Array none;
-  const Value* from = json::find(vmi, part);
-  const Array* found = from ? json::as_array(json::find_path(*from, path)) : nullptr;
-  return found ? *found : none;
-}
-
-const Value* entry(const Array& entries, string_view name) {
-  const auto* found =
-      std::ranges::find_if(entries, [&](const Value& one) { return json::get_string_or(one, "name") == name; });
-  return found == entries.end() ? nullptr : found;
-}
-
 // The network whose interface is the first one: the pod's, or the multus network that says so.
 string_view primary_network(const Object& vmi) {
-  for (const Value& network : list_at(vmi, "spec", {"networks"})) {
+  for (const Value& network : networks_in(vmi)) {
     const Object* multus = json::get_object(network, "multus");
     if (json::find(network, "pod") || (multus && json::get_bool_or(*multus, "default", false)))
       return json::get_string_or(network, "name");
@@ -102,8 +90,8 @@ class Interfaces {
 
   // UNET-01, UNET-02, UNET-06
   Object of_domain(const NicFact& nic, bool is_primary) {
-    const Value* before = entry(list_at(vmi_, "status", {"interfaces"}), nic.alias);
-    const Value* given = entry(list_at(vmi_, "spec", {"domain", "devices", "interfaces"}), nic.alias);
+    const Value* before = entry_with(list_at(vmi_, "status", {"interfaces"}), "name", nic.alias);
+    const Value* given = entry_with(interfaces_in(vmi_), "name", nic.alias);
     const bool is_masqueraded = given && json::find(*given, "masquerade");
     Addresses addresses;
     if (is_primary && !address_.empty()) addresses.emplace_back(address_);

@@ -9,6 +9,7 @@
 #include "controllers/common/conditions.h"
 #include "controllers/common/owners.h"
 #include "controllers/placement.h"
+#include "guests/vmi_lists.h"
 #include "json/access.h"
 
 namespace vg::guests {
@@ -39,12 +40,6 @@ const Array& list(const View& in, std::string_view name) {
   return found ? *found : none;
 }
 
-const Value* entry(const Array& entries, std::string_view key, std::string_view text) {
-  const auto* found =
-      std::ranges::find_if(entries, [&](const Value& one) { return json::get_string_or(one, key) == text; });
-  return found == entries.end() ? nullptr : found;
-}
-
 View at(View from, std::initializer_list<std::string_view> path) {
   for (const std::string_view name : path) from = View(from.get(name));
   return from;
@@ -69,7 +64,7 @@ bool network_stays(const Checked& checked) {
   if (interfaces.empty()) return false;
   for (const Value& network : list(checked.spec, "networks")) {
     if (!json::find(network, "pod")) continue;
-    const Value* interface = entry(interfaces, "name", json::get_string_or(network, "name"));
+    const Value* interface = entry_with(interfaces, "name", json::get_string_or(network, "name"));
     return !interface || !binding_moves(checked, *interface);
   }
   return false;
@@ -85,7 +80,7 @@ bool model_is_unknown(const Checked& checked) {
 bool gpu_moves(const Checked& checked, const Value& gpu) {
   const View permitted(json::find(checked.config.configuration(), "permittedHostDevices"));
   return checked.config.enabled(config::Gate::vgpu_live_migration) &&
-         entry(list(permitted, "mediatedDevices"), "resourceName", json::get_string_or(gpu, "deviceName"));
+         entry_with(list(permitted, "mediatedDevices"), "resourceName", json::get_string_or(gpu, "deviceName"));
 }
 
 bool devices_stay(const Checked& checked) {
@@ -127,7 +122,7 @@ enum class Effect : std::uint8_t { none, copied, stays };
 
 // What is known of the claim behind a volume; null when there is none.
 View claim_of(const Checked& checked, std::string_view volume) {
-  const Value* shown = entry(list(checked.status, "volumeStatus"), "name", volume);
+  const Value* shown = entry_with(list(checked.status, "volumeStatus"), "name", volume);
   return View(shown ? json::find(*shown, "persistentVolumeClaimInfo") : nullptr);
 }
 
@@ -137,11 +132,11 @@ bool is_shared(const View& claim) {
 }
 
 bool is_migrated(const Checked& checked, std::string_view volume) {
-  return entry(list(checked.status, "migratedVolumes"), "volumeName", volume) != nullptr;
+  return entry_with(list(checked.status, "migratedVolumes"), "volumeName", volume) != nullptr;
 }
 
 bool is_read_only_cdrom(const Checked& checked, std::string_view volume) {
-  const Value* disk = entry(list(checked.devices, "disks"), "name", volume);
+  const Value* disk = entry_with(list(checked.devices, "disks"), "name", volume);
   const View cdrom(disk ? json::find(*disk, "cdrom") : nullptr);
   return cdrom && json::as_bool(cdrom.get("readonly")).value_or(true);
 }
@@ -157,8 +152,8 @@ Effect effect_of(const Checked& checked, const Value& volume) {
     const bool shared = claim ? is_shared(claim) : json::as_bool(host.get("shared")).value_or(false);
     return shared ? Effect::none : Effect::stays;
   }
-  if (entry(list(checked.devices, "filesystems"), "name", name)) return Effect::none;  // LM-22
-  return is_read_only_cdrom(checked, name) ? Effect::none : Effect::copied;            // LM-23, LM-24
+  if (entry_with(list(checked.devices, "filesystems"), "name", name)) return Effect::none;  // LM-22
+  return is_read_only_cdrom(checked, name) ? Effect::none : Effect::copied;                 // LM-23, LM-24
 }
 
 bool has_volume(const Checked& checked, Effect effect) {
@@ -167,7 +162,7 @@ bool has_volume(const Checked& checked, Effect effect) {
 }
 bool disks_stay(const Checked& checked) { return has_volume(checked, Effect::stays); }
 
-struct Row {
+struct Obstacle {
   std::string_view id;
   std::string_view reason;
   std::string_view message;
@@ -177,7 +172,7 @@ struct Row {
 };
 
 // In this order. The second reason is spelt as upstream spells it (spec vmi-lifecycle Q4).
-constexpr Row rows[] = {
+constexpr Obstacle obstacles[] = {
     {"LM-01", "InterfaceNotLiveMigratable", "the interface of the pod network cannot be moved", network_stays},
     {"LM-02", "CPUModeLiveMigratable", "the node does not tell its CPU model", model_is_unknown},
     {"LM-03", "HostDeviceNotLiveMigratable", "the VMI has a device of its node", devices_stay},
@@ -202,7 +197,7 @@ Migratable judge_migration(const json::Object& vmi, const controllers::NodeInfo&
                            const config::ClusterConfig& config, TpmState tpm) {
   const Checked checked(vmi, node, config, tpm);
   Migratable verdict;
-  for (const Row& row : rows) {
+  for (const Obstacle& row : obstacles) {
     if (!row.applies(checked)) continue;
     if (row.keeps_guest && verdict.reason.empty()) {
       verdict.reason = row.reason;

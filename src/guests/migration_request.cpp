@@ -5,6 +5,7 @@
 
 #include "controllers/nodes.h"
 #include "guests/moving.h"
+#include "guests/vmi_lists.h"
 #include "json/access.h"
 
 namespace vg::guests {
@@ -17,20 +18,9 @@ using std::string_view;
 
 constexpr std::int64_t mebibyte = 1024 * 1024;
 
-const Array& list_at(const Object& vmi, string_view part, string_view name) {
-  static const Array none;
-  const Value* from = json::find(vmi, part);
-  const Array* found = from ? json::get_array(*from, name) : nullptr;
-  return found ? *found : none;
-}
-
-bool is_listed(const Array& entries, string_view key, string_view text) {
-  return std::ranges::any_of(entries, [&](const Value& one) { return json::get_string_or(one, key) == text; });
-}
-
 // RUN-MIG-05
-bool is_shared(const Object& vmi, const Value& volume) {
-  if (is_listed(list_at(vmi, "status", "migratedVolumes"), "volumeName", json::get_string_or(volume, "name")))
+bool is_on_shared_storage(const Object& vmi, const Value& volume) {
+  if (entry_with(list_at(vmi, "status", {"migratedVolumes"}), "volumeName", json::get_string_or(volume, "name")))
     return false;
   const Object* host = json::get_object(volume, "hostDisk");
   return json::find(volume, "persistentVolumeClaim") || json::find(volume, "dataVolume") ||
@@ -58,13 +48,13 @@ void replace_all(std::string& text, string_view from, string_view to) {
 }  // namespace
 
 std::vector<std::string> copied_disks(const Object& vmi, const DomainFacts& facts) {
-  const Array& volumes = list_at(vmi, "spec", "volumes");
+  const Array& volumes = list_at(vmi, "spec", {"volumes"});
   std::vector<std::string> targets;
   for (const DiskFact& disk : facts.disks) {
     if (disk.device == "cdrom" || disk.source.empty()) continue;
     const auto* volume =
         std::ranges::find_if(volumes, [&](const Value& one) { return json::get_string_or(one, "name") == disk.alias; });
-    if (volume == volumes.end() || is_shared(vmi, *volume)) continue;
+    if (volume == volumes.end() || is_on_shared_storage(vmi, *volume)) continue;
     if (!disk.is_read_only || is_generated(*volume)) targets.push_back(disk.target);
   }
   return targets;

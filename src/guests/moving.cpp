@@ -8,6 +8,7 @@
 #include "base/node_limits.h"
 #include "controllers/common/conditions.h"
 #include "controllers/common/owners.h"
+#include "controllers/migrations.h"
 #include "controllers/nodes.h"
 #include "guests/decide.h"
 #include "json/access.h"
@@ -26,10 +27,6 @@ constexpr std::int64_t usual_limit_seconds = 150;
 constexpr std::int64_t giga = 1'000'000'000;
 
 Object& moving(Draft& guest) { return json::ensure_object(guest.status(), "migrationState"); }
-
-void drop_label(Draft& guest, string_view label) {
-  if (Object* labels = json::get_object(guest.metadata(), "labels")) json::erase(*labels, label);
-}
 
 // What was changed while the guest could not have it.
 void apply_live_updates(Draft& guest, const Grown& grown) {
@@ -88,7 +85,7 @@ void show_failure(Draft& guest, string_view reason, bool is_target) {
     if (json::get_string_or(state, time).empty()) state[time] = guest.now();
   guest.tell(EventType::warning, "Migrated",
              fmt::format("migration {} failed: {}", json::get_string_or(state, "migrationUid"), reason));
-  if (is_target) drop_label(guest, target_label);
+  if (is_target) guest.drop_label(target_label);
 }
 
 void show_arrival(Draft& guest, const Grown& grown) {
@@ -106,12 +103,12 @@ void show_arrival(Draft& guest, const Grown& grown) {
   json::ensure_object(guest.metadata(), "labels")["kubevirt.io/nodeName"] = target;
   for (const string_view gone : {"evacuationNodeName", "launcherContainerImageVersion"}) json::erase(status, gone);
   status["migrationTransport"] = "Unix";
-  drop_label(guest, "kubevirt.io/outdatedLauncherImage");
+  guest.drop_label(controllers::outdated_label);
   if (Object* annotations = json::get_object(guest.metadata(), "annotations"))
     json::erase(*annotations, "kubevirt.io/eviction-source");
   if (!overhead.empty()) json::ensure_object(status, "memory")["memoryOverhead"] = overhead;
   apply_live_updates(guest, grown);
-  drop_label(guest, target_label);  // MIG-D42
+  guest.drop_label(target_label);  // MIG-D42
   guest.tell(EventType::normal, "Migrated", fmt::format("the VMI runs on node {} now", target));
 }
 

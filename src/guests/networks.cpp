@@ -10,6 +10,7 @@
 
 #include "base/node_limits.h"
 #include "guests/build.h"
+#include "guests/vmi_lists.h"
 #include "json/access.h"
 #include "json/document.h"
 
@@ -26,21 +27,10 @@ constexpr std::size_t kernel_name_bytes = 15;            // of the kernel
 // QEMU puts its gateway, its name server and the guest's address (.2, .3, .15) into the network.
 constexpr unsigned user_prefix_longest = 27, user_prefix_shortest = 8;
 
-const json::Array& list_in(const Object& vmi, std::initializer_list<string_view> path) {
-  static const json::Array none;
-  const Value* spec = json::find(vmi, "spec");
-  const json::Array* found = spec ? json::as_array(json::find_path(*spec, path)) : nullptr;
-  return found ? *found : none;
+const Object* network_of(const Object& vmi, string_view name) {
+  const Value* found = entry_with(networks_in(vmi), "name", name);
+  return found ? found->if_object() : nullptr;
 }
-
-const Object* named_in(const json::Array& entries, string_view name) {
-  const auto* found =
-      std::ranges::find_if(entries, [&](const Value& one) { return json::get_string_or(one, "name") == name; });
-  return found == entries.end() ? nullptr : found->if_object();
-}
-
-const Object* network_of(const Object& vmi, string_view name) { return named_in(list_in(vmi, {"networks"}), name); }
-const json::Array& interfaces_in(const Object& vmi) { return list_in(vmi, {"domain", "devices", "interfaces"}); }
 
 Failed refuse(string_view network, string_view why) {
   return fail(Status::bad_request(fmt::format("network {}: {}", network, why)));
@@ -193,7 +183,7 @@ std::vector<DeclaredPort> declared_ports(const Object& vmi) {
 
 std::vector<std::string> pod_networks(const Object& vmi) {
   std::vector<std::string> names;
-  for (const Value& network : list_in(vmi, {"networks"}))
+  for (const Value& network : networks_in(vmi))
     if (json::find(network, "pod")) names.emplace_back(json::get_string_or(network, "name"));
   return names;
 }

@@ -16,11 +16,11 @@ namespace {
 
 // OpenSSL's view of the socket. Its own socket BIO writes with write(2), which raises SIGPIPE when the peer is gone,
 // and remembers a descriptor number that may belong to somebody else by the time it is used.
-SocketState* state_of(BIO* bio) { return static_cast<SocketState*>(BIO_get_data(bio)); }
+SocketState* socket_state(BIO* bio) { return static_cast<SocketState*>(BIO_get_data(bio)); }
 
 int bio_read(BIO* bio, char* into, int size) {
   BIO_clear_retry_flags(bio);
-  const ssize_t got = ::recv(state_of(bio)->fd, into, static_cast<std::size_t>(size), 0);
+  const ssize_t got = ::recv(socket_state(bio)->fd, into, static_cast<std::size_t>(size), 0);
   if (got == 0) BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_read(bio);
   return static_cast<int>(got);
@@ -28,7 +28,7 @@ int bio_read(BIO* bio, char* into, int size) {
 
 int bio_write(BIO* bio, const char* from, int size) {
   BIO_clear_retry_flags(bio);
-  const ssize_t put = ::send(state_of(bio)->fd, from, static_cast<std::size_t>(size), MSG_NOSIGNAL);
+  const ssize_t put = ::send(socket_state(bio)->fd, from, static_cast<std::size_t>(size), MSG_NOSIGNAL);
   if (put < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_write(bio);
   return static_cast<int>(put);
 }

@@ -9,16 +9,11 @@
 
 #include "base/joined.h"
 #include "base/trimmed.h"
+#include "http/request_parser.h"
 
 namespace vg::http {
 
 namespace {
-
-constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-bool same_ignoring_case(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, [](char x, char y) { return lower(x) == lower(y); });
-}
 
 // Calls `each` for every non-empty element of a comma-separated list, until it returns true.
 template <class Each>
@@ -35,21 +30,21 @@ bool any_element(std::string_view list, Each each) {
 // Whether any field of that name has the token in its list.
 bool has_token(const Headers& headers, std::string_view name, std::string_view token) {
   return std::ranges::any_of(headers.fields(), [&](const HeaderField& field) {
-    return same_ignoring_case(field.name, name) &&
-           any_element(field.value, [&](std::string_view element) { return same_ignoring_case(element, token); });
+    return equal_ignoring_case(field.name, name) &&
+           any_element(field.value, [&](std::string_view element) { return equal_ignoring_case(element, token); });
   });
 }
 
 bool has_token(const UpgradeOffer::Fields& fields, std::string_view name, std::string_view token) {
   return std::ranges::any_of(fields, [&](const auto& field) {
-    return same_ignoring_case(field.first, name) &&
-           any_element(field.second, [&](std::string_view element) { return same_ignoring_case(element, token); });
+    return equal_ignoring_case(field.first, name) &&
+           any_element(field.second, [&](std::string_view element) { return equal_ignoring_case(element, token); });
   });
 }
 
 std::string_view value_of(const Headers& headers, std::string_view name) {
   for (const HeaderField& field : headers.fields()) {
-    if (same_ignoring_case(field.name, name)) return trimmed(field.value, header_blanks);
+    if (equal_ignoring_case(field.name, name)) return trimmed(field.value, header_blanks);
   }
   return {};
 }
@@ -90,7 +85,7 @@ std::string random_key() {
 std::vector<std::string_view> offered_subprotocols(const Headers& headers) {
   std::vector<std::string_view> offered;
   for (const HeaderField& field : headers.fields()) {
-    if (!same_ignoring_case(field.name, "Sec-WebSocket-Protocol")) continue;
+    if (!equal_ignoring_case(field.name, "Sec-WebSocket-Protocol")) continue;
     any_element(field.value, [&](std::string_view element) {
       offered.push_back(element);
       return false;
@@ -170,9 +165,9 @@ std::expected<std::string, std::string> UpgradeOffer::check(const Fields& answer
   std::string accept;
   std::string chosen;
   for (const auto& [name, value] : answer) {
-    if (same_ignoring_case(name, "Sec-WebSocket-Accept")) accept = trimmed(value, header_blanks);
-    if (same_ignoring_case(name, "Sec-WebSocket-Protocol")) chosen = trimmed(value, header_blanks);
-    if (same_ignoring_case(name, "Sec-WebSocket-Extensions") && !trimmed(value, header_blanks).empty()) {
+    if (equal_ignoring_case(name, "Sec-WebSocket-Accept")) accept = trimmed(value, header_blanks);
+    if (equal_ignoring_case(name, "Sec-WebSocket-Protocol")) chosen = trimmed(value, header_blanks);
+    if (equal_ignoring_case(name, "Sec-WebSocket-Extensions") && !trimmed(value, header_blanks).empty()) {
       return std::unexpected("the answer has an extension that was not requested");
     }
   }

@@ -144,7 +144,7 @@ std::string warning_of(std::string text) {
   return fmt::format("299 - \"{}\"", text);
 }
 
-Timestamp now(const Clock& clock) { return Timestamp::from(clock.wall_now()); }
+Timestamp timestamp_now(const Clock& clock) { return Timestamp::from(clock.wall_now()); }
 
 class Reading {
  public:
@@ -306,7 +306,7 @@ class Reading {
 
   // A row, or the object itself.
   json::Value shown_as(const Shown& shown, const json::StoragePtr& storage) const {
-    return answer_.form == Form::table ? to_row(shown.view(), now(parts_.clock), storage)
+    return answer_.form == Form::table ? to_row(shown.view(), timestamp_now(parts_.clock), storage)
                                        : to_object(shown.view(), storage);
   }
 

@@ -78,6 +78,10 @@ std::optional<std::string_view> get_string(const auto& in, std::string_view key)
 std::string_view get_string_or(const auto& in, std::string_view key, std::string_view otherwise = {}) noexcept {
   return as_string(find(in, key)).value_or(otherwise);
 }
+// Of an object that may not be there.
+inline std::string_view text_in(const Object* in, std::string_view key) noexcept {
+  return in ? get_string_or(*in, key) : std::string_view();
+}
 std::optional<std::int64_t> get_int(const auto& in, std::string_view key) noexcept { return as_int(find(in, key)); }
 std::int64_t get_int_or(const auto& in, std::string_view key, std::int64_t otherwise) noexcept {
   return as_int(find(in, key)).value_or(otherwise);

@@ -21,7 +21,7 @@ namespace {
 
 using disks::Descriptor;
 
-constexpr std::int64_t reserved_bytes = 131072, tolerance_percent = 10, image_unit = 1 << 20;
+constexpr std::int64_t reserved_bytes = 131072, tolerance_percent = 10;
 constexpr mode_t own_folder = 0700, own_file = 0600;
 
 Failed step_failed(const Step& step, std::string_view what) {

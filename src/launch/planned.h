@@ -1,6 +1,7 @@
 // What the parts of a plan share.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,7 @@ namespace vg::launch {
 using domain::Path;
 inline constexpr std::string_view tpm_link = "tpm";  // of a guest's folder: where its TPM's state is linked from
 inline constexpr std::string_view used_images_file = "images";  // of a guest's folder: digests, one a line
+inline constexpr std::int64_t image_unit = 1 << 20;             // sizes of images are rounded down to it
 using Files = std::vector<Step::File>;
 using Steps = std::vector<Step>;
 

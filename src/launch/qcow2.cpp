@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::int64_t cluster_bits = 16, cluster = std::int64_t{1} << cluster_bits;
 constexpr std::int64_t bytes_per_l1_entry = cluster * (cluster / 8);
-constexpr std::uint32_t header_bytes = 112, backing_format_extension = 0xE2792ACA;
+constexpr std::uint32_t qcow2_header_bytes = 112, backing_format_extension = 0xE2792ACA;
 
 void put(std::string& to, std::uint64_t number, int bytes) {
   for (int shift = (bytes - 1) * 8; shift >= 0; shift -= 8) to += static_cast<char>(number >> shift & 0xff);
@@ -30,7 +30,7 @@ std::string header(std::int64_t size, std::string_view backing, std::string_view
   put(extensions, 0, 8);  // the end of them
   std::string out = "QFI\xfb";
   put(out, 3, 4);
-  put(out, backing.empty() ? 0 : header_bytes + extensions.size(), 8);
+  put(out, backing.empty() ? 0 : qcow2_header_bytes + extensions.size(), 8);
   put(out, backing.size(), 4);
   put(out, cluster_bits, 4);
   put(out, static_cast<std::uint64_t>(size), 8);
@@ -42,7 +42,7 @@ std::string header(std::int64_t size, std::string_view backing, std::string_view
   put(out, 0, 4);  // no snapshots
   for (int i = 0; i < 4; ++i) put(out, 0, 8);
   put(out, 4, 4);  // reference counts of 16 bits
-  put(out, header_bytes, 4);
+  put(out, qcow2_header_bytes, 4);
   put(out, 0, 8);  // zlib
   return out.append(extensions).append(backing);
 }

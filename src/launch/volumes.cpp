@@ -18,7 +18,6 @@ using domain::kubevirt::PersistentVolumeClaimInfo;
 using domain::kubevirt::Volume;
 using Kind = Step::Kind;
 
-constexpr std::int64_t image_unit = 1 << 20;  // sizes are rounded down to it
 std::int64_t rounded(std::int64_t bytes) { return bytes / image_unit * image_unit; }
 
 // The claim behind a volume; empty: it has none.

@@ -101,7 +101,7 @@ Result<PrivateKey> load_key(const std::filesystem::path& file) {
   return key;
 }
 
-json::Object reference(std::string_view name, std::string_view uid) {
+json::Object named_object(std::string_view name, std::string_view uid) {
   json::Object out;
   out["name"] = name;
   if (!uid.empty()) out["uid"] = uid;
@@ -232,12 +232,12 @@ Result<auth::IssuedToken> ServiceAccountTokens::issue(const auth::TokenOrder& or
   json::Value header(json::Object{{"alg", "ES256"}, {"kid", key_id_}});
   json::Object ours;
   ours["namespace"] = order.ns;
-  ours["serviceaccount"] = reference(order.name, order.uid);
+  ours["serviceaccount"] = named_object(order.name, order.uid);
   if (order.bound) {
     const auth::BoundObject& bound = *order.bound;
     const std::string_view key = bound.kind == "Pod" ? "pod" : bound.kind == "Secret" ? "secret" : "node";
-    ours[key] = reference(bound.name, bound.uid);
-    if (bound.kind == "Pod" && !bound.node_name.empty()) ours["node"] = reference(bound.node_name, bound.node_uid);
+    ours[key] = named_object(bound.name, bound.uid);
+    if (bound.kind == "Pod" && !bound.node_name.empty()) ours["node"] = named_object(bound.node_name, bound.node_uid);
   }
   json::Array audiences;
   for (const std::string& audience : order.audiences) audiences.emplace_back(audience);

@@ -140,7 +140,7 @@ void tell_changes(const AdmissionRequest& request, std::span<const admission::Pa
 }
 
 // Brings the patch into the object to be stored, out of the one that was completed. True when that changed it.
-Result<bool> apply_patch(const AdmissionRequest& request, std::span<const admission::PatchStep> patch,
+Result<bool> apply_steps(const AdmissionRequest& request, std::span<const admission::PatchStep> patch,
                          json::Value& completed, const json::StoragePtr& storage) {
   json::Value& object = *request.object;
   if (request.changes) tell_changes(request, patch);
@@ -186,7 +186,7 @@ Result<AdmissionOutcome> run_admission(const AdmissionRequest& request, const ad
       if (request.refused_by) *request.refused_by = verdict.rule;
       return fail(denied_by(webhook, verdict.refusal()));
     }
-    const auto changed = apply_patch(request, verdict.patch, asked.object, storage);
+    const auto changed = apply_steps(request, verdict.patch, asked.object, storage);
     if (!changed) return fail(changed.error());
     outcome.changed = outcome.changed || *changed;
   }

@@ -132,7 +132,7 @@ bool is_version_of(string_view text, const api::Kind& kind) {
 }
 
 // Of entries about the same owner the last one counts.
-void drop_repetitions(Owners& owners) {
+void drop_repeated_owners(Owners& owners) {
   if (owners.size() < 2) return;
   std::map<Owner::Identity, const Owner*> last;
   for (const Owner& owner : owners) last[owner.identity()] = &owner;
@@ -155,7 +155,7 @@ std::optional<Owners> read_owners(const json::Array* entries, const api::Kind& k
     if (!owner) return std::nullopt;
     if (is_version_of(owner->api_version, kind)) owners.push_back(std::move(*owner));
   }
-  drop_repetitions(owners);
+  drop_repeated_owners(owners);
   return owners;
 }
 

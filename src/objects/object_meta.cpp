@@ -57,7 +57,7 @@ NameCheck name_check(const Resource& resource) {
   return dns1123_subdomain_defects;
 }
 
-void check_name(const json::Object& metadata, const Resource& resource, MetadataCauses& causes) {
+void check_own_name(const json::Object& metadata, const Resource& resource, MetadataCauses& causes) {
   const NameCheck check = name_check(resource);
   const std::string_view prefix = json::get_string_or(metadata, "generateName");
   if (!prefix.empty()) {
@@ -253,7 +253,7 @@ void carry_over_metadata(json::Object& metadata, const json::Object& old) {
 
 void check_metadata(const json::Object& metadata, const Resource& resource, std::vector<StatusCause>& causes) {
   MetadataCauses into(causes);
-  check_name(metadata, resource, into);
+  check_own_name(metadata, resource, into);
   check_namespace(metadata, resource, into);
   check_labels(metadata, into);
   check_annotations(metadata, into);

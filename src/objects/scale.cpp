@@ -17,7 +17,7 @@ namespace vg::resources {
 namespace {
 
 // ".spec.replicas" and the like.
-const json::Value* follow(const json::Object& object, std::string_view path) {
+const json::Value* value_at(const json::Object& object, std::string_view path) {
   const json::Object* at = &object;
   while (path.starts_with('.')) {
     path.remove_prefix(1);
@@ -126,11 +126,11 @@ json::Value make_scale(const json::Object& object, const api::Scale& scale, cons
     if (const json::Value* value = json::find(metadata, member)) kept.emplace(member, *value);
   json::Object spec(storage);
   // In the specification none is the same as 0, and is left out.
-  if (const auto replicas = json::as_int(follow(object, scale.spec_replicas)).value_or(0); replicas != 0)
+  if (const auto replicas = json::as_int(value_at(object, scale.spec_replicas)).value_or(0); replicas != 0)
     spec["replicas"] = replicas;
   json::Object status(storage);
-  status["replicas"] = json::as_int(follow(object, scale.status_replicas)).value_or(0);
-  if (const std::string selector = selector_text(follow(object, scale.label_selector)); !selector.empty())
+  status["replicas"] = json::as_int(value_at(object, scale.status_replicas)).value_or(0);
+  if (const std::string selector = selector_text(value_at(object, scale.label_selector)); !selector.empty())
     status["selector"] = selector;
   json::Object result(storage);
   result["kind"] = "Scale";

@@ -35,11 +35,6 @@ bool names(std::string_view line, std::string_view id) {
   return false;
 }
 
-std::size_t count_characters(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
 std::size_t character_bytes(std::string_view text, std::size_t characters) {
   std::size_t at = 0;
   while (at < text.size() && characters > 0) {

@@ -10,7 +10,7 @@ namespace vg::offline {
 namespace {
 
 // Text of an attribute or an element. What XML 1.0 cannot hold becomes a question mark.
-std::string escaped(std::string_view words) {
+std::string xml_escaped(std::string_view words) {
   std::string out;
   for (std::size_t at = 0; at < words.size();) {
     const std::size_t length = utf8_sequence_length(words.substr(at));
@@ -64,17 +64,17 @@ std::vector<TestCase> cases_of(const Outcome& outcome) {
 }
 
 void write_case(std::string& out, const TestCase& one) {
-  out += fmt::format("  <testcase classname=\"{}\" name=\"{}\">\n", escaped(one.file), escaped(one.name));
+  out += fmt::format("  <testcase classname=\"{}\" name=\"{}\">\n", xml_escaped(one.file), xml_escaped(one.name));
   if (!one.refusals.empty()) {
     std::string all;
     for (const Finding* finding : one.refusals) all += line_of(*finding) + "\n";
-    out += fmt::format("   <failure type=\"{}\" message=\"{}\">{}</failure>\n", escaped(one.refusals.front()->id),
-                       escaped(one.refusals.front()->message), escaped(all));
+    out += fmt::format("   <failure type=\"{}\" message=\"{}\">{}</failure>\n", xml_escaped(one.refusals.front()->id),
+                       xml_escaped(one.refusals.front()->message), xml_escaped(all));
   }
   if (!one.others.empty()) {
     std::string all;
     for (const Finding* finding : one.others) all += line_of(*finding) + "\n";
-    out += fmt::format("   <system-out>{}</system-out>\n", escaped(all));
+    out += fmt::format("   <system-out>{}</system-out>\n", xml_escaped(all));
   }
   out += "  </testcase>\n";
 }
@@ -88,12 +88,12 @@ std::string report_junit(const Outcome& outcome, const ReportOptions&) {
   std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n";
   out += fmt::format(" <testsuite name=\"virtgate check\" tests=\"{}\" failures=\"{}\" errors=\"{}\">\n", tests, failed,
                      outcome.unreadable.size());
-  out += fmt::format("  <testcase classname=\"virtgate\" name=\"{}\"/>\n", escaped(summary(outcome)));
+  out += fmt::format("  <testcase classname=\"virtgate\" name=\"{}\"/>\n", xml_escaped(summary(outcome)));
   for (const TestCase& one : cases) write_case(out, one);
   for (const std::string& why : outcome.unreadable)
     out += fmt::format(
         "  <testcase classname=\"virtgate\" name=\"not read\">\n   <error message=\"{}\"/>\n  </testcase>\n",
-        escaped(why));
+        xml_escaped(why));
   return out + " </testsuite>\n</testsuites>\n";
 }
 

@@ -65,11 +65,6 @@ class KeptText final : public Source {
 
 bool ends_line(std::string_view rest) { return rest.empty() || std::string_view(" \t\r\n").contains(rest.front()); }
 
-std::size_t count_characters(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
 // What a line that divides documents looks like, from its beginning on.
 bool is_marker(std::string_view rest, std::string_view marker) {
   return rest.starts_with(marker) && ends_line(rest.substr(marker.size()));
@@ -164,6 +159,11 @@ Result<void> gather(const std::string& folder, int depth, std::set<FolderId>& se
 }
 
 }  // namespace
+
+std::size_t count_characters(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
 
 Result<std::unique_ptr<Source>> open_file(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);

@@ -28,6 +28,9 @@ Result<std::unique_ptr<Source>> open_file(const std::string& path);
 Result<std::unique_ptr<Source>> read_pipe(std::string name, int descriptor);
 std::unique_ptr<Source> text_source(std::string name, std::string text);
 
+// Of UTF-8: columns are counted in characters.
+std::size_t count_characters(std::string_view text);
+
 // The manifests of a folder and the folders in it: *.yaml, *.yml, *.json, in order. A folder is entered once, whatever
 // links lead to it; names that begin with a dot are left out.
 Result<std::vector<std::string>> files_below(const std::string& folder);

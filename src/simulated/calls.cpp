@@ -96,7 +96,7 @@ std::optional<std::chrono::nanoseconds> read_timeout(const Asked& asked) {
   return timeout ? std::optional(*timeout) : std::nullopt;
 }
 
-bool is_moving(const Asked& asked) {
+bool is_migrating(const Asked& asked) {
   const Object* status = read_status(asked);
   const Object* state = status ? json::get_object(*status, "migrationState") : nullptr;
   return state && state->contains("startTimestamp") && !state->contains("endTimestamp");
@@ -105,7 +105,7 @@ bool is_moving(const Asked& asked) {
 Answered freeze(const Asked& asked) {  // STP-29
   const auto timeout = read_timeout(asked);
   if (!timeout) return refused(400, "Bad Request", "unfreezeTimeout is required, such as 5m0s");
-  if (is_moving(asked)) return refused(400, "Bad Request", "the VMI is migrating; freeze it afterwards");
+  if (is_migrating(asked)) return refused(400, "Bad Request", "the VMI is migrating; freeze it afterwards");
   if (!controllers::is_true(read_status(asked), "AgentConnected"))
     return refused(400, "Bad Request", "the guest agent is not connected");
   Answered answered = changed(asked);
@@ -124,11 +124,11 @@ Answered unfreeze(const Asked& asked) {  // STP-30
   return answered;
 }
 
-struct Row {
+struct Call {
   string_view what;
   Answered (*answer)(const Asked& asked);
 };
-constexpr Row rows[] = {
+constexpr Call calls[] = {
     {"pause", pause},
     {"unpause", unpause},
     {"softreboot", soft_reboot},
@@ -144,8 +144,8 @@ constexpr Row rows[] = {
 }  // namespace
 
 Answered answer_call(const Asked& asked) {
-  const auto* row = std::ranges::find(rows, asked.what, &Row::what);
-  if (row != std::end(rows)) return row->answer(asked);
+  const auto* row = std::ranges::find(calls, asked.what, &Call::what);
+  if (row != std::end(calls)) return row->answer(asked);
   return refused(501, "Not Implemented", fmt::format("{} is not supported by simulated nodes", asked.what));
 }
 

@@ -244,12 +244,12 @@ void keep_up(Guest& guest) {
 
 // --- a pass ----------------------------------------------------------------------------------------------------------
 
-struct Row {
+struct Duty {
   string_view id;
   bool (*applies)(const Guest& guest);
   void (*act)(Guest& guest);
 };
-constexpr Row rows[] = {
+constexpr Duty duties[] = {
     {"VMI-D03", [](const Guest& guest) { return guest.draft.is_deleting(); },
      [](Guest& guest) { stop(guest.draft, guest.settings); }},
     {"VMI-F01", [](const Guest& guest) { return guest.draft.phase_read() == "Scheduled"; }, boot},
@@ -277,7 +277,7 @@ Pass written(Guest& guest) {
 }
 
 // VMI-H08
-Pass sync(const Turn& turn) {
+Pass sync_guest(const Turn& turn) {
   const Object* stored = turn.world.get(controllers::kinds::vmi, turn.key.ns, turn.key.name);
   const Object* status = stored ? json::get_object(*stored, "status") : nullptr;
   if (!status) return {};
@@ -287,7 +287,7 @@ Pass sync(const Turn& turn) {
   if (!is_simulated(node)) return {};  // VMI-H05
   Guest guest{.draft = Draft(turn, *stored), .node = *node, .settings = settings_of(*stored, *node)};
   if (guest.settings.silent) return {};
-  const auto* row = std::ranges::find_if(rows, [&](const Row& one) { return one.applies(guest); });
+  const auto* row = std::ranges::find_if(duties, [&](const Duty& one) { return one.applies(guest); });
   row->act(guest);
   return written(guest);
 }
@@ -311,7 +311,7 @@ controllers::Controller guest_controller() {
           .resource = controllers::kinds::vmi,
           .component = "virt-handler",
           .triggers = triggers,
-          .sync = sync};
+          .sync = sync_guest};
 }
 
 }  // namespace vg::simulated

@@ -9,12 +9,11 @@
 
 #include "auth/headers.h"
 #include "auth/identify.h"
+#include "base/media_types.h"
 #include "json/write.h"
 
 namespace vg::ui {
 namespace {
-
-constexpr std::string_view json_type = "application/json";
 
 constexpr std::array security_fields = std::to_array<std::pair<std::string_view, std::string_view>>({
     {"Content-Security-Policy", content_security_policy},
@@ -66,12 +65,12 @@ void respond(server::Call& call, http::Response response) {
 }
 
 void respond_json(server::Call& call, int status, const json::Value& document) {
-  respond(call, {.status = status, .content_type = json_type, .body = json::to_text(document)});
+  respond(call, {.status = status, .content_type = json_media_type, .body = json::to_text(document)});
 }
 
 void refuse(server::Call& call, const Status& status) {
   call.note_refusal(status);
-  http::Response response{.status = status.code, .content_type = json_type, .body = to_json(status)};
+  http::Response response{.status = status.code, .content_type = json_media_type, .body = to_json(status)};
   // No WWW-Authenticate with 401: a browser would ask for a password by itself.
   if (status.details.retry_after_seconds > 0)
     response.headers.emplace_back("Retry-After", std::to_string(status.details.retry_after_seconds));

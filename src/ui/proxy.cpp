@@ -6,6 +6,7 @@
 
 #include "auth/session.h"
 #include "base/limits.h"
+#include "base/media_types.h"
 #include "base/ui_limits.h"
 #include "http/websocket_handshake.h"
 #include "server/relay.h"
@@ -19,7 +20,6 @@ using std::string_view;
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::array<string_view, 1> subprotocols{"plain.kubevirt.io"};
-constexpr string_view json_type = "application/json";
 
 http::Response head_of(const http::ResponseHead& head) {
   http::Response response{.status = head.status,
@@ -89,7 +89,7 @@ Task<void> ApiProxy::serve(Call& call) {
   question.timeout = limits::ui_proxied_head_deadline;
   question.asker = passing.credential->user.name;
   question.token = passing.credential->token;
-  question.accept = request.headers.find("accept").value_or(json_type);
+  question.accept = request.headers.find("accept").value_or(json_media_type);
   if (passing.asked.passage == Passage::stream) co_return co_await open_stream(passing);
   if (request.method == "GET") co_return co_await pass(passing);
   const auto type = proxied_body_type(request.headers);
@@ -112,7 +112,7 @@ Task<void> ApiProxy::answer_from(Passing& passing, http::AnswerStream stream) {
   Call& call = passing.call;
   if (stream.head().status == 401) co_return co_await refuse_token(passing);
   http::Response response = head_of(stream.head());
-  const bool cut_is_seen = response.content_type == json_type;
+  const bool cut_is_seen = response.content_type == json_media_type;
   auto more = co_await read_up_to(
       stream, cut_is_seen ? limits::ui_proxied_kept_bytes_max : limits::ui_proxied_whole_bytes_max, response.body);
   if (!more) co_return refuse(call, more.error());

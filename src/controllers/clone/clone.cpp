@@ -22,10 +22,6 @@ constexpr string_view snapshot = "SnapshotInProgress", restore = "RestoreInProgr
                       succeeded = "Succeeded", failed = "Failed";
 }  // namespace phase
 
-string_view text(const Object* object, string_view member) {
-  return object ? json::get_string_or(*object, member) : string_view();
-}
-
 struct Work {
   Work(const Turn& given, const Object& clone)
       : turn(given), object(clone), status(status_copy(clone, given.storage)) {}
@@ -43,7 +39,7 @@ struct Work {
   const Object* get(string_view resource, string_view name) const {
     return name.empty() ? nullptr : world().get(resource, ns(), name);
   }
-  bool is_of_vm() const { return text(source(), "kind") == "VirtualMachine"; }
+  bool is_of_vm() const { return json::text_in(source(), "kind") == "VirtualMachine"; }
 
   void tell(string_view reason, std::string words) { pass.tell(EventType::normal, reason, std::move(words)); }
   void enter(string_view name) { vm::edit::set_text(status, "phase", name); }
@@ -102,7 +98,7 @@ Value owned_metadata(const Work& work, const std::string& name) {
 
 // CLN-11
 Next create_snapshot(Work& work) {
-  const string_view source = text(work.source(), "name");
+  const string_view source = json::text_in(work.source(), "name");
   const Object* vm = work.get(kinds::vm, source);
   if (!vm) return pending(work, "SourceDoesNotExist", fmt::format("Source VirtualMachine {} does not exist", source));
   if (needs_persistent_state(*vm))  // CLN-03
@@ -132,7 +128,7 @@ Next create_snapshot(Work& work) {
 }
 
 const Object* content_of(const Work& work, const Object& snapshot) {
-  return work.get(kinds::snapshot_content, text(vm::status_of(snapshot), "virtualMachineSnapshotContentName"));
+  return work.get(kinds::snapshot_content, json::text_in(vm::status_of(snapshot), "virtualMachineSnapshotContentName"));
 }
 
 // CLN-21: what the content lacks; empty when a VM can be made of it.
@@ -153,7 +149,7 @@ std::string content_obstacle(const Object* content) {
 Next snapshot_phase(Work& work) {
   if (work.shown("snapshotName").empty()) {
     if (work.is_of_vm()) return create_snapshot(work);
-    vm::edit::set_text(work.status, "snapshotName", text(work.source(), "name"));
+    vm::edit::set_text(work.status, "snapshotName", json::text_in(work.source(), "name"));
     work.enter(phase::snapshot);
   }
   const string_view name = work.shown("snapshotName");
@@ -193,7 +189,7 @@ Next create_restore(Work& work) {
   if (const Object* target = vm::at(work.spec(), {"target"})) spec["target"] = *target;
   if (Array patches = clone_patches(work.object, *vm, work.turn.storage); !patches.empty())
     spec["patches"] = std::move(patches);
-  if (const string_view policy = text(work.spec(), "volumeNamePolicy"); !policy.empty())
+  if (const string_view policy = json::text_in(work.spec(), "volumeNamePolicy"); !policy.empty())
     vm::edit::set_text(spec, "volumeRestorePolicy", policy);
   work.pass.add({.verb = Verb::create,
                  .resource = kinds::restore,
@@ -222,7 +218,7 @@ Next restore_phase(Work& work) {
         fmt::format("Restore {} failed: {}", work.shown("restoreName"), condition_reason(status, "Failure")));
   if (!status || !json::get_bool_or(*status, "complete", false)) return Next::wait;
   work.tell("RestoreReady", fmt::format("Restore {} is complete", work.shown("restoreName")));  // CLN-33
-  vm::edit::set_text(work.status, "targetName", text(vm::at(restore, {"spec", "target"}), "name"));
+  vm::edit::set_text(work.status, "targetName", json::text_in(vm::at(restore, {"spec", "target"}), "name"));
   work.enter(phase::target);
   return Next::go_on;
 }

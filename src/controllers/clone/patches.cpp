@@ -36,10 +36,6 @@ struct Patches {
   void remove(string_view path) { add("remove", path, nullptr); }
 };
 
-string_view text(const Object* object, string_view member) {
-  return object ? json::get_string_or(*object, member) : string_view();
-}
-
 // The other way to write a MAC address: restores take no values with ":" (spec work-objects RE07).
 std::string with_dashes(string_view address) {
   std::string made(address);
@@ -52,7 +48,7 @@ void give_addresses(Patches& patches, const Object* spec, const Object& vm) {  /
   std::size_t index = 0;
   vm::each(vm::interfaces_of(vm::template_spec_of(vm)), [&](const Object& interface) {
     patches.replace(fmt::format("{}/devices/interfaces/{}/macAddress", domain_path, index++),
-                    with_dashes(text(wanted, json::get_string_or(interface, "name"))));
+                    with_dashes(json::text_in(wanted, json::get_string_or(interface, "name"))));
   });
 }
 
@@ -79,7 +75,7 @@ Array clone_patches(const Object& clone, const Object& vm, const json::StoragePt
   const bool has_firmware = vm::at(vm::template_spec_of(vm), {"domain", "firmware"}) != nullptr;
   give_addresses(patches, spec, vm);
   if (has_firmware)  // CLN-61
-    patches.replace(fmt::format("{}/firmware/serial", domain_path), text(spec, "newSMBiosSerial"));
+    patches.replace(fmt::format("{}/firmware/serial", domain_path), json::text_in(spec, "newSMBiosSerial"));
   filter_metadata(patches, spec, vm::at(&vm, {"metadata"}), "/metadata");
   filter_metadata(patches, vm::at(spec, {"template"}), vm::at(&vm, {"spec", "template", "metadata"}),
                   "/spec/template/metadata");

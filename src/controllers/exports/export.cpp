@@ -20,10 +20,6 @@ namespace {
 
 constexpr string_view pod_ready = "PodReady", pod_pending = "PodPending";
 
-string_view text(const Object* object, string_view member) {
-  return object ? json::get_string_or(*object, member) : string_view();
-}
-
 struct Work {
   Work(const Turn& given, const Object& exported)
       : turn(given), object(exported), status(status_copy(exported, given.storage)) {}
@@ -46,7 +42,7 @@ struct Work {
 // When it ends (EXP-02): by what the spec says, whatever the status does.
 Time end_of(const Work& work) {
   const auto made = created(work.object).value_or(work.turn.now);
-  const string_view wanted = text(vm::spec_of(work.object), "ttlDuration");
+  const string_view wanted = json::text_in(vm::spec_of(work.object), "ttlDuration");
   const auto parsed = parse_duration(wanted);
   if (wanted.empty() || !parsed || parsed->count() <= 0) return made + limits::export_life;
   const auto room = Time::max() - std::max(made, Time());
@@ -93,7 +89,7 @@ void create_token(Work& work, const std::string& name) {
 
 // True when there is a token that clients can present (EXP-60, EXP-87).
 bool has_token(Work& work, const ExportSource& source) {
-  const string_view wanted = text(vm::spec_of(work.object), "tokenSecretRef");
+  const string_view wanted = json::text_in(vm::spec_of(work.object), "tokenSecretRef");
   std::string name(wanted);
   if (wanted.empty()) {
     if (!source.available || !source.has_content) return false;
@@ -103,7 +99,7 @@ bool has_token(Work& work, const ExportSource& source) {
   const Object* secret = work.turn.world.get(kinds::secret, work.turn.key.ns, name);
   if (!secret && wanted.empty()) create_token(work, name);
   const Object* data = secret ? json::get_object(*secret, "data") : nullptr;
-  return !text(data, "token").empty();
+  return !json::text_in(data, "token").empty();
 }
 
 // --- the server (6.1, 6.3) -------------------------------------------------------------------------------------------

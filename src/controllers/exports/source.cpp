@@ -15,10 +15,6 @@ namespace {
 
 constexpr string_view content_annotation = "cdi.kubevirt.io/storage.contentType";
 
-string_view text(const Object* object, string_view member) {
-  return object ? json::get_string_or(*object, member) : string_view();
-}
-
 bool used_by_vmi(const World& world, string_view ns, string_view claim) {
   return std::ranges::any_of(world.vmis_with_claim(ns, claim),
                              [&](const std::string& vmi) { return is_running(world, ns, vmi); });
@@ -133,7 +129,9 @@ std::vector<ExportedVolume> volumes_in(const Object& content) {
   const Object* vm = vm::at(&content, {"spec", "source", "virtualMachine"});
   vm::each(json::get_array(*vm::spec_of(content), "volumeBackups"), [&](const Object& backup) {
     const Object* claim = json::get_object(backup, "persistentVolumeClaim");
-    if (!claim || text(&backup, "volumeSnapshotName").empty() || volumes.size() == limits::snapshot_volumes_max) return;
+    if (!claim || json::text_in(&backup, "volumeSnapshotName").empty() ||
+        volumes.size() == limits::snapshot_volumes_max)
+      return;
     volumes.push_back({.name = std::string(metadata_text(*claim, "name")),
                        .is_disk = is_disk_of_vm(vm, json::get_string_or(backup, "volumeName"))});
   });
@@ -154,8 +152,10 @@ ExportSource snapshot_source(const World& world, string_view ns, string_view nam
     return {.reason = "NotAllPVCsCreated",
             .message = fmt::format("VirtualMachineSnapshot {} is not ready to use", name),
             .extra = missing("NotAllPVCsCreated")};
-  const Object* content = world.get(kinds::snapshot_content, ns, text(status, "virtualMachineSnapshotContentName"));
-  ExportSource source{.vm = std::string(text(vm::at(snapshot, {"spec", "source"}), "name")), .has_manifests = true};
+  const Object* content =
+      world.get(kinds::snapshot_content, ns, json::text_in(status, "virtualMachineSnapshotContentName"));
+  ExportSource source{.vm = std::string(json::text_in(vm::at(snapshot, {"spec", "source"}), "name")),
+                      .has_manifests = true};
   if (content && vm::spec_of(*content)) source.volumes = volumes_in(*content);
   if (source.volumes.empty()) {  // EXP-32
     source.skipped = true;
@@ -181,25 +181,26 @@ constexpr std::array<Kind, 3> kinds_of_sources{{{"PersistentVolumeClaim", "", cl
 
 bool holds_image(const World& world, const Object& claim) {
   const Object* spec = vm::spec_of(claim);
-  if (text(spec, "volumeMode") == "Block") return true;
+  if (json::text_in(spec, "volumeMode") == "Block") return true;
   const string_view type = annotation_of(claim, content_annotation);
   if (has_annotation(claim, content_annotation)) return type.empty() || type == "kubevirt";
   const Object* data_volume = filling_data_volume(world, claim);
   if (!data_volume) return false;
-  const string_view filled = text(vm::spec_of(*data_volume), "contentType");
+  const string_view filled = json::text_in(vm::spec_of(*data_volume), "contentType");
   return filled.empty() || filled == "kubevirt";
 }
 
 bool is_of_backup(const Object& exported) {
   const Object* source = vm::at(&exported, {"spec", "source"});
-  return text(source, "kind") == "VirtualMachineBackup" && text(source, "apiGroup") == "backup.kubevirt.io";
+  return json::text_in(source, "kind") == "VirtualMachineBackup" &&
+         json::text_in(source, "apiGroup") == "backup.kubevirt.io";
 }
 
 std::optional<ExportSource> read_source(const World& world, const Object& exported) {
   const Object* source = vm::at(&exported, {"spec", "source"});
   for (const Kind& one : kinds_of_sources)
-    if (text(source, "kind") == one.kind && text(source, "apiGroup") == one.group)
-      return one.read(world, metadata_text(exported, "namespace"), text(source, "name"));
+    if (json::text_in(source, "kind") == one.kind && json::text_in(source, "apiGroup") == one.group)
+      return one.read(world, metadata_text(exported, "namespace"), json::text_in(source, "name"));
   return std::nullopt;
 }
 

@@ -7,13 +7,13 @@
 
 #include "controllers/common/owners.h"
 #include "controllers/common/patch.h"
+#include "controllers/nodes.h"
 #include "controllers/tsc.h"
 #include "json/access.h"
 
 namespace vg::controllers {
 namespace {
 
-constexpr std::string_view schedulable_label = "kubevirt.io/schedulable";
 constexpr std::string_view frequency_prefix = "scheduling.node.kubevirt.io/tsc-frequency-";
 constexpr std::string_view unresponsive_reason = "NodeUnresponsive";
 constexpr std::chrono::seconds interval{60};

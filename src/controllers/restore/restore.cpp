@@ -15,10 +15,6 @@ namespace vg::controllers {
 namespace restore {
 namespace {
 
-string_view text(const Object* object, string_view member) {
-  return object ? json::get_string_or(*object, member) : string_view();
-}
-
 // RST-01
 void begin(Work& work) {
   work.status["complete"] = false;
@@ -62,10 +58,11 @@ std::string snapshot_obstacle(const Work& work) {
   const string_view name = work.option("virtualMachineSnapshotName");
   if (!work.snapshot) return fmt::format("VMSnapshot {} does not exist", name);
   const Object* status = vm::status_of(*work.snapshot);
-  if (text(status, "phase") == "Failed") return fmt::format("VMSnapshot {} failed and is invalid to use", name);
+  if (json::text_in(status, "phase") == "Failed")
+    return fmt::format("VMSnapshot {} failed and is invalid to use", name);
   if (!status || !json::get_bool_or(*status, "readyToUse", false)) return fmt::format("VMSnapshot {} not ready", name);
   if (!work.content || !work.saved) return fmt::format("VMSnapshot {} has no content", name);
-  const string_view source = text(status, "sourceUID");
+  const string_view source = json::text_in(status, "sourceUID");
   if (work.vm && !work.is_marked(*work.vm) && !source.empty() && source != metadata_text(*work.vm, "uid"))
     return "restore source and restore target are different but restore target already exists";
   return {};
@@ -74,7 +71,7 @@ std::string snapshot_obstacle(const Work& work) {
 // RST-09, RST-10. False: another restore has the VM.
 bool hold_target(Work& work) {
   if (!work.vm || work.is_marked(*work.vm)) return true;
-  const string_view holder = text(vm::status_of(*work.vm), "restoreInProgress");
+  const string_view holder = json::text_in(vm::status_of(*work.vm), "restoreInProgress");
   if (!holder.empty()) return holder == work.turn.key.name;
   const Value name(work.turn.key.name, work.storage());
   write_status_member(work.pass, work.turn, kinds::vm, *work.vm, "restoreInProgress", &name);
@@ -143,7 +140,7 @@ Pass sync(const Turn& turn) {
   const Object* status = vm::status_of(work.object);
   if (!status) {
     begin(work);
-  } else if (text(vm::at(&work.object, {"spec", "target"}), "kind") != "VirtualMachine") {  // RST-02
+  } else if (json::text_in(vm::at(&work.object, {"spec", "target"}), "kind") != "VirtualMachine") {  // RST-02
     fault(work, "the target must be a VirtualMachine");
   } else if (is_being_deleted(work.object)) {
     if (!has_finalizer(work.object, finalizer)) return std::move(work.pass);

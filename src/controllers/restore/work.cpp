@@ -8,27 +8,21 @@
 #include "json/access.h"
 
 namespace vg::controllers::restore {
-namespace {
-
-string_view text(const Object* object, string_view member) {
-  return object ? json::get_string_or(*object, member) : string_view();
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Work::Work(const Turn& given, const Object& restore)
     : turn(given), object(restore), status(status_copy(restore, given.storage)) {
-  target = text(vm::at(&object, {"spec", "target"}), "name");
+  target = json::text_in(vm::at(&object, {"spec", "target"}), "name");
   vm = world().get(kinds::vm, ns(), target);
   vmi = world().get(kinds::vmi, ns(), target);
   snapshot = world().get(kinds::snapshot, ns(), option("virtualMachineSnapshotName"));
   if (!snapshot) return;
-  const string_view name = text(vm::status_of(*snapshot), "virtualMachineSnapshotContentName");
+  const string_view name = json::text_in(vm::status_of(*snapshot), "virtualMachineSnapshotContentName");
   content = world().get(kinds::snapshot_content, ns(), name);
   saved = vm::at(content, {"spec", "source", "virtualMachine"});
 }
 
-string_view Work::option(string_view member) const { return text(vm::spec_of(object), member); }
+string_view Work::option(string_view member) const { return json::text_in(vm::spec_of(object), member); }
 
 std::string Work::mark() const { return fmt::format("{}-{}", turn.key.name, metadata_text(object, "uid")); }
 bool Work::is_marked(const Object& marked) const { return annotation_of(marked, mark_annotation) == mark(); }
@@ -64,7 +58,7 @@ void Work::patch(string_view resource, const Object& patched, json::Array operat
 
 void release_target(Work& work) {
   const Object* status = work.vm ? vm::status_of(*work.vm) : nullptr;
-  if (text(status, "restoreInProgress") != work.turn.key.name) return;
+  if (json::text_in(status, "restoreInProgress") != work.turn.key.name) return;
   write_status_member(work.pass, work.turn, kinds::vm, *work.vm, "restoreInProgress", nullptr);
   write_status_member(work.pass, work.turn, kinds::vm, *work.vm, "memoryDumpRequest", nullptr);
 }

@@ -14,19 +14,16 @@
 namespace vg::controllers::snapshot {
 namespace {
 
-string_view text(const Object* object, string_view member) {
-  return object ? json::get_string_or(*object, member) : string_view();
-}
-
 Source source_of(const World& world, const Object& snapshot) {
   const string_view ns = metadata_text(snapshot, "namespace");
-  Source source{.name = text(vm::at(&snapshot, {"spec", "source"}), "name")};
+  Source source{.name = json::text_in(vm::at(&snapshot, {"spec", "source"}), "name")};
   source.vm = world.get(kinds::vm, ns, source.name);
   source.vmi = world.get(kinds::vmi, ns, source.name);
-  if (const string_view node = text(source.vmi ? vm::status_of(*source.vmi) : nullptr, "nodeName"); !node.empty())
+  if (const string_view node = json::text_in(source.vmi ? vm::status_of(*source.vmi) : nullptr, "nodeName");
+      !node.empty())
     source.node = world.get(kinds::node, "", node);
   if (source.vm)
-    source.locked = text(vm::status_of(*source.vm), "snapshotInProgress") == metadata_text(snapshot, "name") &&
+    source.locked = json::text_in(vm::status_of(*source.vm), "snapshotInProgress") == metadata_text(snapshot, "name") &&
                     has_finalizer(*source.vm, source_finalizer);
   return source;
 }
@@ -35,8 +32,8 @@ Source source_of(const World& world, const Object& snapshot) {
 const Object* find_content(const World& world, const Object& snapshot) {
   const Object* content =
       world.get(kinds::snapshot_content, metadata_text(snapshot, "namespace"), content_of(snapshot));
-  const bool ours =
-      content && text(vm::at(content, {"spec"}), "virtualMachineSnapshotName") == metadata_text(snapshot, "name");
+  const bool ours = content && json::text_in(vm::at(content, {"spec"}), "virtualMachineSnapshotName") ==
+                                   metadata_text(snapshot, "name");
   return ours ? content : nullptr;
 }
 
@@ -51,26 +48,26 @@ std::optional<Time> deadline_of(const Object& snapshot) {
 }  // namespace
 
 bool Source::is_copied_by_node() const {
-  const string_view phase = text(vmi ? vm::status_of(*vmi) : nullptr, "phase");
+  const string_view phase = json::text_in(vmi ? vm::status_of(*vmi) : nullptr, "phase");
   return node && annotation_of(*node, copies_disks_annotation) == "true" && phase != "Succeeded" && phase != "Failed";
 }
 bool Source::paused() const { return vmi && is_true(vm::status_of(*vmi), "Paused"); }
 bool Source::has_agent() const { return vmi && find_condition(vm::status_of(*vmi), "AgentConnected"); }
-bool Source::is_frozen() const { return vmi && text(vm::status_of(*vmi), "fsFreezeStatus") == "frozen"; }
+bool Source::is_frozen() const { return vmi && json::text_in(vm::status_of(*vmi), "fsFreezeStatus") == "frozen"; }
 
 bool State::drops_content() const {
-  const string_view policy = text(vm::at(&snapshot, {"spec"}), "deletionPolicy");
+  const string_view policy = json::text_in(vm::at(&snapshot, {"spec"}), "deletionPolicy");
   const Object* made = content ? vm::status_of(*content) : nullptr;
   return policy.empty() || policy == "Delete" || !made || !json::get_bool_or(*made, "readyToUse", false);
 }
 
 std::string content_of(const Object& snapshot) {
-  const string_view known = text(vm::status_of(snapshot), "virtualMachineSnapshotContentName");
+  const string_view known = json::text_in(vm::status_of(snapshot), "virtualMachineSnapshotContentName");
   return known.empty() ? content_name(metadata_text(snapshot, "uid")) : std::string(known);
 }
 
 std::optional<std::chrono::nanoseconds> failure_deadline(const Object& snapshot) {
-  const string_view words = text(vm::at(&snapshot, {"spec"}), "failureDeadline");
+  const string_view words = json::text_in(vm::at(&snapshot, {"spec"}), "failureDeadline");
   if (words.empty()) return limits::snapshot_deadline;
   const auto parsed = parse_duration(words);
   if (!parsed) return limits::snapshot_deadline;
@@ -83,7 +80,7 @@ State read_state(const World& world, const Object& snapshot, Time now) {
   state.content = find_content(world, snapshot);
   state.deadline = deadline_of(snapshot);
   state.deleted = is_being_deleted(snapshot);
-  const string_view phase = text(state.status, "phase");
+  const string_view phase = json::text_in(state.status, "phase");
   state.progressing = phase != "Failed" && phase != "Succeeded";
   state.exceeded = phase == "Failed" || (state.progressing && state.deadline && now >= *state.deadline);
   return state;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr string_view gate_disabled = "IncrementalBackupFeatureGateDisabled";
 
-bool chosen_by(const Object* selectors, string_view name, const Object* labels) {
+bool selects(const Object* selectors, string_view name, const Object* labels) {
   const Object* selector = at(selectors, {name});
   const auto read = selector ? read_selector(*selector) : std::nullopt;
   return read && matches(*read, labels);
@@ -44,10 +44,10 @@ string_view when_not_selected(const Tracking& tracking) {  // VMC-187
 bool is_tracking_selected(const Turn& turn, const Object& vm) {
   const Object* selectors = at(&turn.config.configuration(), {"changedBlockTrackingLabelSelectors"});
   if (!selectors) return false;
-  if (chosen_by(selectors, "virtualMachineLabelSelector", labels_of(vm))) return true;
+  if (selects(selectors, "virtualMachineLabelSelector", labels_of(vm))) return true;
   if (!at(selectors, {"namespaceLabelSelector"})) return false;
   const Object* ns = turn.world.get(kinds::ns, "", metadata_text(vm, "namespace"));
-  return ns && chosen_by(selectors, "namespaceLabelSelector", labels_of(*ns));
+  return ns && selects(selectors, "namespaceLabelSelector", labels_of(*ns));
 }
 
 string_view tracking_state(const Tracking& tracking) {

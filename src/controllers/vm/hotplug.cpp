@@ -10,7 +10,7 @@
 namespace vg::controllers::vm {
 namespace {
 
-constexpr string_view part = "HotPlugVolumeError";
+constexpr string_view hotplug_error = "HotPlugVolumeError";
 constexpr std::initializer_list<string_view> volumes_path = {"spec", "volumes"};
 constexpr std::initializer_list<string_view> disks_path = {"spec", "domain", "devices", "disks"};
 
@@ -68,11 +68,11 @@ void change_vmi(Work& work, const Object& request) {
   auto lists = after_request(request, at(work.vmi_object(), {"spec"}), work.storage());
   if (!lists) return;
   if (!work.turn.config.enabled(config::Gate::hotplug_volumes))
-    return work.fail(part, "the VMI belongs to a VM, and the feature gate HotplugVolumes is disabled");
+    return work.fail(hotplug_error, "the VMI belongs to a VM, and the feature gate HotplugVolumes is disabled");
   if (phase_of(*work.stored_vmi) != "Running")
-    return work.fail(part,
+    return work.fail(hotplug_error,
                      fmt::format("volumes of VMI \"{}\" cannot be changed: it is not running", work.turn.key.name));
-  Object& spec = json::ensure_object(work.edit_vmi(part), "spec");
+  Object& spec = json::ensure_object(work.edit_vmi(hotplug_error), "spec");
   set_volumes(spec, std::move(lists->volumes));
   set_disks(spec, std::move(lists->disks));
 }
@@ -166,7 +166,7 @@ void sync_hotplugged_volumes(Work& work) {
   if (same_values(Type::vmi, volumes_path, &volumes_value, value_at(running, {"volumes"})) &&
       same_values(Type::vmi, disks_path, &disks_value, value_at(running, {"domain", "devices", "disks"})))
     return;  // VMC-119
-  Object& spec = json::ensure_object(work.edit_vmi(part), "spec");
+  Object& spec = json::ensure_object(work.edit_vmi(hotplug_error), "spec");
   set_volumes(spec, std::move(volumes));
   set_disks(spec, std::move(disks));
 }

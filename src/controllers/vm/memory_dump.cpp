@@ -10,7 +10,7 @@
 namespace vg::controllers::vm {
 namespace {
 
-constexpr string_view part = "MemoryDumpError";
+constexpr string_view memory_dump_error = "MemoryDumpError";
 constexpr string_view dump_annotation = "kubevirt.io/memory-dump";
 constexpr string_view failed_dump = "Memory dump failed";  // what clients find on the claim
 
@@ -29,7 +29,7 @@ bool has_volume(const Object* spec, string_view claim) { return named(volumes_of
 
 void unmount_from_vmi(Work& work, string_view claim) {
   if (work.vmi && has_volume(at(work.vmi_object(), {"spec"}), claim))
-    unmount(json::ensure_object(work.edit_vmi(part), "spec"), claim, work.storage());
+    unmount(json::ensure_object(work.edit_vmi(memory_dump_error), "spec"), claim, work.storage());
 }
 
 // VMC-130
@@ -38,13 +38,14 @@ void associate(Work& work, string_view claim) {
   if (!has_volume(template_spec_of(work.vm_object()), claim))
     mount(json::ensure_path(work.vm.edit(), {"spec", "template", "spec"}), claim, work.storage());
   if (!has_volume(at(work.vmi_object(), {"spec"}), claim))
-    mount(json::ensure_object(work.edit_vmi(part), "spec"), claim, work.storage());
+    mount(json::ensure_object(work.edit_vmi(memory_dump_error), "spec"), claim, work.storage());
 }
 
 // VMC-131
 void annotate_claim(Work& work, string_view claim, string_view text) {
   const Object* there = work.world().get(kinds::claim, work.turn.key.ns, claim);
-  if (!there) return work.fail(part, fmt::format("PVC \"{}\", which takes the memory dump, does not exist", claim));
+  if (!there)
+    return work.fail(memory_dump_error, fmt::format("PVC \"{}\", which takes the memory dump, does not exist", claim));
   if (text.empty() || annotation_of(*there, dump_annotation) == text) return;
   json::PatchBuilder patch(work.storage());
   if (value_at(there, {"metadata", "annotations"}))
@@ -56,7 +57,7 @@ void annotate_claim(Work& work, string_view claim, string_view text) {
                  .ns = work.turn.key.ns,
                  .name = std::string(claim),
                  .document = Value(patch.take()),
-                 .soft_reason = std::string(part)});
+                 .soft_reason = std::string(memory_dump_error)});
 }
 
 const Object* volume_status(const Object* vmi, string_view claim) {

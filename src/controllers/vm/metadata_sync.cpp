@@ -10,7 +10,7 @@
 namespace vg::controllers::vm {
 namespace {
 
-constexpr string_view part = "AnnotationsLabelsChangeError";
+constexpr string_view metadata_error = "AnnotationsLabelsChangeError";
 constexpr string_view slot_count_annotation = "kubevirt.io/pci-interface-slot-count";
 
 // From where the VMI takes an annotation.
@@ -45,7 +45,7 @@ void sync_annotations(Work& work) {
     const auto wanted = json::as_string(annotation_value(source, row.annotation));
     const auto present = json::as_string(annotation_value(work.vmi_object(), row.annotation));
     if (wanted == present) continue;
-    Object& annotations = json::ensure_path(work.edit_vmi(part), {"metadata", "annotations"});
+    Object& annotations = json::ensure_path(work.edit_vmi(metadata_error), {"metadata", "annotations"});
     if (wanted)
       edit::set_text(annotations, row.annotation, std::string(*wanted));
     else

@@ -9,7 +9,7 @@
 namespace vg::controllers::vm {
 namespace {
 
-constexpr string_view part = "HotPlugNetworkInterfaceError";
+constexpr string_view network_error = "HotPlugNetworkInterfaceError";
 
 string_view name_of(const Object& item) { return json::get_string_or(item, "name"); }
 string_view state_of(const Object& interface) { return json::get_string_or(interface, "state"); }
@@ -95,7 +95,7 @@ void sync_vmi(Work& work, const Object& machine) {
                   value_at(running, {"domain", "devices", "interfaces"})) &&
       same_values(Type::vmi, {"spec", "networks"}, &networks, value_at(running, {"networks"})))
     return;
-  set_lists(json::ensure_object(work.edit_vmi(part), "spec"), std::move(lists));
+  set_lists(json::ensure_object(work.edit_vmi(network_error), "spec"), std::move(lists));
 }
 
 // VMC-122c

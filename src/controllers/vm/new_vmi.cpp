@@ -53,7 +53,7 @@ void leave_out_dump(Object& spec, const Object* vm_status) {
 }
 
 // Row 8
-void set_firmware_uuid(Object& spec, string_view vm_name) {
+void derive_firmware_uuid(Object& spec, string_view vm_name) {
   edit::set_text_if_empty(json::ensure_path(spec, {"domain", "firmware"}), "uuid", stable_firmware_uuid(vm_name));
 }
 
@@ -120,7 +120,7 @@ std::optional<Value> new_vmi(Work& work, string_view revision_name) {
   set_metadata(metadata, work);
   if (starts_paused(vm_status)) edit::set_text(spec, "startStrategy", "Paused");
   leave_out_dump(spec, vm_status);
-  set_firmware_uuid(spec, work.turn.key.name);
+  derive_firmware_uuid(spec, work.turn.key.name);
   admission::SpecTarget target{.spec = spec, .config = work.turn.config};
   default_disks(target);  // row 9
   if (work.chosen.preference) prefer_attachments(*work.chosen.preference.object(), spec);

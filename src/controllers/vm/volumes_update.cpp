@@ -12,7 +12,7 @@
 namespace vg::controllers::vm {
 namespace {
 
-constexpr string_view part = "VolumesUpdateError";
+constexpr string_view volumes_error = "VolumesUpdateError";
 constexpr string_view cancelled_reason = "VolumesChangeCancellation";
 constexpr string_view recovery_reason = "VMI was removed or was final during the volume migration";
 
@@ -46,7 +46,7 @@ string_view source_claim(const Object& migrated) {
 }
 
 void set_change(Work& work, string_view reason, std::string_view message) {
-  Object& status = json::ensure_object(work.edit_vmi(part), "status");
+  Object& status = json::ensure_object(work.edit_vmi(volumes_error), "status");
   set_condition(status, {.type = "VolumesChange",
                          .status = "False",
                          .reason = reason,
@@ -56,7 +56,7 @@ void set_change(Work& work, string_view reason, std::string_view message) {
 
 // The volumes of the VMI become those of the template, where they are listed.
 void take_volumes(Work& work, const Array* listed) {
-  Object& spec = json::ensure_object(work.edit_vmi(part), "spec");
+  Object& spec = json::ensure_object(work.edit_vmi(volumes_error), "spec");
   Array* volumes = json::get_array(spec, "volumes");
   if (!volumes) return;
   const Array* wanted = volumes_of(template_spec_of(work.vm_object()));
@@ -77,12 +77,13 @@ bool handle_running_change(Work& work, const std::vector<Moved>& moved) {
                           return entry && source_claim(*entry) == one.to;
                         });
   if (!all_back) {
-    work.fail(part, "volumes that are being migrated can only be changed back to where they were, all of them");
+    work.fail(volumes_error,
+              "volumes that are being migrated can only be changed back to where they were, all of them");
     return true;
   }
   take_volumes(work, listed);
   set_change(work, cancelled_reason, "the template has the volumes of before again");
-  json::erase(json::ensure_object(work.edit_vmi(part), "status"), "migratedVolumes");
+  json::erase(json::ensure_object(work.edit_vmi(volumes_error), "status"), "migratedVolumes");
   return true;
 }
 
@@ -174,12 +175,12 @@ void migrate(Work& work, const std::vector<Moved>& moved) {
   }
   const Object* vmi_status = status_of(*work.stored_vmi);
   if (is_false(vmi_status, "VolumesChange"))
-    drop_condition(json::ensure_object(work.edit_vmi(part), "status"), "VolumesChange");  // VMC-105g
+    drop_condition(json::ensure_object(work.edit_vmi(volumes_error), "status"), "VolumesChange");  // VMC-105g
   if (!can_migrate(*work.stored_vmi, entries))
     return work.outcome.live_restart.set("the VMI cannot be migrated, so that its volumes cannot be either");
   const Array* listed = migrated_of(*work.stored_vmi);
   if (!listed || listed->empty())
-    json::ensure_object(work.edit_vmi(part), "status")["migratedVolumes"] = entries;  // VMC-105i
+    json::ensure_object(work.edit_vmi(volumes_error), "status")["migratedVolumes"] = entries;  // VMC-105i
   else
     take_volumes(work, listed);
   work.outcome.migrated_volumes = Value(std::move(entries));  // VMC-105j
@@ -194,7 +195,7 @@ void update_volumes(Work& work) {
   const string_view strategy = json::get_string_or(*spec_of(vm), "updateVolumesStrategy");
   if (strategy.empty() || strategy == "Replacement") return;  // VMC-105c
   if (strategy != "Migration")
-    return work.fail(part, fmt::format("spec.updateVolumesStrategy \"{}\" is not supported", strategy));
+    return work.fail(volumes_error, fmt::format("spec.updateVolumesStrategy \"{}\" is not supported", strategy));
   if (!moved.empty()) migrate(work, moved);  // VMC-105d
 }
 

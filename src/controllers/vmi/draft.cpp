@@ -18,6 +18,10 @@ Draft::Draft(const Turn& turn, const json::Object& stored)
 }
 
 json::Object& Draft::metadata() { return json::ensure_object(object_, "metadata"); }
+
+void Draft::drop_label(std::string_view label) {
+  if (json::Object* labels = json::get_object(metadata(), "labels")) json::erase(*labels, label);
+}
 json::Object& Draft::status() { return json::ensure_object(object_, "status"); }
 std::string_view Draft::uid() const { return metadata_text(stored, "uid"); }
 std::string Draft::now() const { return time_text(turn.now); }

@@ -48,6 +48,7 @@ class Draft {
   api::kubevirt::VirtualMachineInstanceStatus read_status() const { return vmi().status(); }
   const json::Object& object() const { return object_; }
   json::Object& metadata();
+  void drop_label(std::string_view label);
   json::Object& status();
   json::StoragePtr storage() const { return turn.storage; }
 

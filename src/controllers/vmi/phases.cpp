@@ -8,6 +8,7 @@
 #include "api/views/vmi_devices.h"
 #include "controllers/common/conditions.h"
 #include "controllers/common/owners.h"
+#include "controllers/migrations.h"
 #include "controllers/placement.h"
 #include "controllers/vmi/act.h"
 #include "controllers/vmi/live_update.h"
@@ -19,20 +20,16 @@ namespace vg::controllers::vmi {
 namespace {
 
 constexpr std::string_view pod_scheduled = "PodScheduled";
-constexpr std::string_view outdated_label = "kubevirt.io/outdatedLauncherImage";
 constexpr std::string_view vm_finalizer = "kubevirt.io/virtualMachineControllerFinalize";
 constexpr std::string_view own_finalizers[] = {"kubevirt.io/foregroundDeleteVirtualMachine",
                                                "foregroundDeleteVirtualMachine"};
 constexpr std::uint32_t first_cid = 3;  // those below are hypervisor, itself and host
 constexpr std::uint32_t last_cid = std::numeric_limits<std::uint32_t>::max() - 1;
 
-std::string_view phase_of(const json::Object& object) {
-  const json::Object* status = json::get_object(object, "status");
-  return status ? json::get_string_or(*status, "phase") : std::string_view();
-}
-
 bool has_data_volume_in(const Draft& draft, std::string_view phase) {
-  return std::ranges::any_of(data_volumes(draft), [&](const json::Object* one) { return phase_of(*one) == phase; });
+  return std::ranges::any_of(data_volumes(draft), [&](const json::Object* one) {
+    return json::text_in(json::get_object(*one, "status"), "phase") == phase;
+  });
 }
 
 bool is_receiver(const Draft& draft) {
@@ -153,7 +150,7 @@ void let_go(Draft& draft) {
 }
 
 void when_final(Draft& draft) {
-  if (json::Object* labels = json::get_object(draft.metadata(), "labels")) json::erase(*labels, outdated_label);
+  draft.drop_label(outdated_label);
   json::erase(draft.status(), "launcherContainerImageVersion");
   let_go(draft);  // VMI-P50: placements end with the VMI
 }

@@ -4,6 +4,7 @@
 
 #include "controllers/common/conditions.h"
 #include "controllers/common/owners.h"
+#include "controllers/migrations.h"
 #include "controllers/vmi/act.h"
 #include "controllers/vmi/phases.h"
 #include "controllers/vmi/storage.h"
@@ -19,7 +20,6 @@ constexpr std::string_view stored_annotation = "kubevirt.io/storage-observed-api
 constexpr std::string_view api_version = "v1";
 constexpr std::string_view old_finalizer = "foregroundDeleteVirtualMachine";
 constexpr std::string_view finalizer = "kubevirt.io/foregroundDeleteVirtualMachine";
-constexpr std::string_view outdated_label = "kubevirt.io/outdatedLauncherImage";
 
 constexpr std::chrono::milliseconds owners_move{100};
 constexpr std::chrono::seconds certain_move{10};

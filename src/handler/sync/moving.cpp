@@ -23,8 +23,8 @@ using guests::MoveAct;
 // What was decided is written by the next pass.
 constexpr std::chrono::milliseconds soon{1};
 
-std::string text_of(const json::Object* state, std::string_view name) {
-  return std::string(state ? json::get_string_or(*state, name) : std::string_view());
+std::string uid_in(const json::Object* migration_state) {
+  return std::string(json::text_in(migration_state, "migrationUid"));
 }
 
 // In the guest's folder on the target, so that nothing stays of a migration whose processes were killed. The path of a
@@ -89,7 +89,7 @@ Task<Outcome> Mover::act(const guests::MoveDecision& decision, const Work& work,
 
 // MIG-R11
 void Mover::abort(const Work& work, const Case& one, const MovePtr& move) {
-  const std::string uid = text_of(guests::moving_of(*one.vmi), "migrationUid");
+  const std::string uid = uid_in(guests::moving_of(*one.vmi));
   if (!move->began || move->uid != uid) {  // nothing was sent yet
     *move = {.uid = uid, .began = one.now, .is_over = true, .failure = std::string(guests::migration_aborted)};
     return;
@@ -101,14 +101,14 @@ void Mover::abort(const Work& work, const Case& one, const MovePtr& move) {
 Task<Result<void>> Mover::tell(const guests::MoveDecision& decision, const Case& one, const Move& move,
                                const Write& write) {
   if (decision.rule == "MIG-R20") co_return co_await write([&](Draft& draft) { guests::show_begin(draft, move.mode); });
-  const bool is_known = move.uid == text_of(guests::moving_of(*one.vmi), "migrationUid") && !move.failure.empty();
+  const bool is_known = move.uid == uid_in(guests::moving_of(*one.vmi)) && !move.failure.empty();
   const std::string why = is_known ? move.failure : "the process that sent the guest has ended";
   co_return co_await write([&](Draft& draft) { guests::show_failure(draft, why, false); });
 }
 
 // Whatever goes wrong from here on is how the migration ended.
 Task<void> Mover::send(const Work& work, const Case& one, const MovePtr& move) {
-  *move = {.uid = text_of(guests::moving_of(*one.vmi), "migrationUid"), .began = one.now};
+  *move = {.uid = uid_in(guests::moving_of(*one.vmi)), .began = one.now};
   const auto done = co_await start_engine(work, one, move);
   if (done) co_return;
   move->is_over = true;
@@ -117,7 +117,7 @@ Task<void> Mover::send(const Work& work, const Case& one, const MovePtr& move) {
 
 Task<Result<void>> Mover::start_engine(const Work& work, const Case& one, const MovePtr& move) {
   const json::Object* state = guests::moving_of(*one.vmi);
-  const OtherNode other = parts_.other_node(text_of(state, "targetNode"));
+  const OtherNode other = parts_.other_node(json::text_in(state, "targetNode"));
   hypervisor::MigrationRequest request = guests::migration_request(one);
   auto document = co_await parts_.hypervisor.migratable(parts_.core, work.domain);
   if (!document) co_return fail(std::move(document.error()));
@@ -214,7 +214,7 @@ Task<Result<void>> Mover::settle(const Work& work, const Case& one, const MovePt
   }
   auto next = guests::settle_move(one, *move, is_sent, guests::There::not_asked);
   if (next == guests::Settling::ask) {
-    const OtherNode other = parts_.other_node(text_of(state, "targetNode"));
+    const OtherNode other = parts_.other_node(json::text_in(state, "targetNode"));
     const auto found = co_await parts_.hypervisor.look_elsewhere(parts_.core, other.uri, work.domain);
     next = found ? guests::settle_move(one, *move, is_sent, guests::there_of(*found)) : guests::Settling::wait;
     log::info_v(found && next != guests::Settling::wait ? 2 : 4, "the target of a migration was asked for the guest",
@@ -229,7 +229,7 @@ Task<Result<void>> Mover::settle(const Work& work, const Case& one, const MovePt
       outcome.look_again(limits::migration_look);
       break;
     case adopt:
-      *move = {.uid = text_of(state, "migrationUid"), .began = one.now};
+      *move = {.uid = uid_in(state), .began = one.now};
       tasks_.start(parts_.core, follow(work.key, work.domain, move));
       tasks_.start(parts_.core, monitor(work.key, work.domain, guests::transfer_rules(*one.vmi), move));
       outcome.look_again(soon);
@@ -315,14 +315,14 @@ Task<Result<void>> Mover::discard(const Work& work, const Case& one) {
 Task<Result<void>> Mover::prepare(const Work& work, const Case& one, const MovePtr& move, Outcome& outcome) {
   const auto prepared = co_await starter_.prepare_target(work);
   if (!prepared) co_return fail(prepared.error());
-  if (*prepared) *move = {.uid = text_of(guests::moving_of(*one.vmi), "migrationUid"), .is_prepared = true};
+  if (*prepared) *move = {.uid = uid_in(guests::moving_of(*one.vmi)), .is_prepared = true};
   outcome.look_again(*prepared ? soon : std::chrono::milliseconds(limits::guest_look_again));
   co_return Result<void>();
 }
 
 Task<Result<void>> Mover::receive(const Work& work, const Case& one, const Write& write, Outcome& outcome) {
   const json::Object* state = guests::moving_of(*one.vmi);
-  if (text_of(state, "targetNodeAddress").empty())
+  if (json::text_in(state, "targetNodeAddress").empty())
     co_return co_await write([&](Draft& draft) { guests::show_target(draft, parts_.address, ports_of(one)); });
   if (!one.domain || !guests::is_active(*one.domain))  // MIG-D10
     co_return co_await write(

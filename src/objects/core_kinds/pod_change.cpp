@@ -100,7 +100,8 @@ void check_gated(FieldCauses& causes, const Place& at, json::Object& spec, const
 }
 
 // The new spec with everything that may change set to what it was.
-json::Object comparable_spec(FieldCauses& causes, const Place& at, const json::Object& spec, const json::Object& old) {
+json::Object comparable_pod_spec(FieldCauses& causes, const Place& at, const json::Object& spec,
+                                 const json::Object& old) {
   json::Object rest = spec;
   take_images(rest, old, "containers");
   take_images(rest, old, "initContainers");
@@ -113,7 +114,7 @@ json::Object comparable_spec(FieldCauses& causes, const Place& at, const json::O
   return rest;
 }
 
-void check_conditions(FieldCauses& causes, const Place& at, const json::Array& conditions) {
+void check_pod_conditions(FieldCauses& causes, const Place& at, const json::Array& conditions) {
   for (std::size_t i = 0; i < conditions.size(); ++i) {
     const std::string_view type = text(conditions[i], "type");
     const Place place = at.item(i);
@@ -147,7 +148,7 @@ void check_pod_change(FieldCauses& causes, const json::Object& pod, const json::
   check_removed_gates(causes, at.field("schedulingGates"), items(spec, "schedulingGates"),
                       items(before, "schedulingGates"));
   if (same_member(pod, old, "spec")) return;
-  const json::Value rest(comparable_spec(causes, at, spec, before));
+  const json::Value rest(comparable_pod_spec(causes, at, spec, before));
   if (!same(&rest, json::find(old, "spec")))
     causes.forbidden(at,
                      "the spec of a pod is immutable, except for container images, activeDeadlineSeconds, additional "
@@ -158,7 +159,7 @@ void check_pod_status(FieldCauses& causes, const json::Object& pod, const json::
   const json::Object& status = members(pod, "status");
   const json::Object& before = members(old, "status");
   const Place at = top("status");
-  check_conditions(causes, at.field("conditions"), items(status, "conditions"));
+  check_pod_conditions(causes, at.field("conditions"), items(status, "conditions"));
   if (const std::string_view node = text(status, "nominatedNodeName");
       !node.empty() && node != text(before, "nominatedNodeName"))
     causes.defects(at.field("nominatedNodeName"), node, dns1123_subdomain_defects(node));

@@ -21,7 +21,7 @@ constexpr TableColumn containers_column{.name = "Containers", .priority = 1};
 constexpr TableColumn images_column{.name = "Images", .priority = 1};
 constexpr TableColumn selector_column{.name = "Selector", .priority = 1};
 
-std::int64_t number(const Object& object, std::string_view key) { return json::get_int_or(object, key, 0); }
+std::int64_t count_in(const Object& object, std::string_view key) { return json::get_int_or(object, key, 0); }
 
 const Object& template_spec(const Object& spec) { return part(part(spec, "template"), "spec"); }
 
@@ -62,9 +62,9 @@ void deployment_cells(Cells& row, const Object& object) {
   const Object& spec = part(object, "spec");
   const Object& status = part(object, "status");
   row.text(name_cell(object));
-  row.text(fmt::format("{}/{}", number(status, "readyReplicas"), number(spec, "replicas")));
-  row.number(number(status, "updatedReplicas"));
-  row.number(number(status, "availableReplicas"));
+  row.text(fmt::format("{}/{}", count_in(status, "readyReplicas"), count_in(spec, "replicas")));
+  row.number(count_in(status, "updatedReplicas"));
+  row.number(count_in(status, "availableReplicas"));
   age_pod_and_selector_cells(row, object, spec, "");
 }
 
@@ -82,9 +82,9 @@ void replicas_cells(Cells& row, const Object& object) {
   const Object& spec = part(object, "spec");
   const Object& status = part(object, "status");
   row.text(name_cell(object));
-  row.number(number(spec, "replicas"));
-  row.number(number(status, "replicas"));
-  row.number(number(status, "readyReplicas"));
+  row.number(count_in(spec, "replicas"));
+  row.number(count_in(status, "replicas"));
+  row.number(count_in(status, "readyReplicas"));
   age_pod_and_selector_cells(row, object, spec);
 }
 
@@ -94,7 +94,7 @@ constexpr std::array stateful_set_columns{name_column, TableColumn{.name = "Read
 void stateful_set_cells(Cells& row, const Object& object) {
   const Object& spec = part(object, "spec");
   row.text(name_cell(object));
-  row.text(fmt::format("{}/{}", number(part(object, "status"), "readyReplicas"), number(spec, "replicas")));
+  row.text(fmt::format("{}/{}", count_in(part(object, "status"), "readyReplicas"), count_in(spec, "replicas")));
   age_and_pod_cells(row, object, spec);
 }
 
@@ -116,7 +116,7 @@ void daemon_set_cells(Cells& row, const Object& object) {
   row.text(name_cell(object));
   for (const std::string_view count :
        {"desiredNumberScheduled", "currentNumberScheduled", "numberReady", "updatedNumberScheduled", "numberAvailable"})
-    row.number(number(status, count));
+    row.number(count_in(status, count));
   row.text(labels_text(part(template_spec(spec), "nodeSelector")));
   age_pod_and_selector_cells(row, object, spec);
 }
@@ -159,9 +159,9 @@ std::string_view job_status(const Object& object) {
 }
 
 std::string job_completions(const Object& spec, const Object& status) {
-  const std::int64_t succeeded = number(status, "succeeded");
+  const std::int64_t succeeded = count_in(status, "succeeded");
   if (const auto wanted = json::get_int(spec, "completions")) return fmt::format("{}/{}", succeeded, *wanted);
-  const std::int64_t parallelism = number(spec, "parallelism");
+  const std::int64_t parallelism = count_in(spec, "parallelism");
   return parallelism > 1 ? fmt::format("{}/1 of {}", succeeded, parallelism) : fmt::format("{}/1", succeeded);
 }
 
@@ -276,8 +276,8 @@ void autoscaler_cells(Cells& row, const Object& object) {
   row.text(fmt::format("{}/{}", json::get_string_or(target, "kind"), json::get_string_or(target, "name")));
   row.text(metrics_text(spec, status));
   row.text(least ? fmt::to_string(*least) : std::string(unset_text));
-  row.number(number(spec, "maxReplicas"));
-  row.number(number(status, "currentReplicas"));
+  row.number(count_in(spec, "maxReplicas"));
+  row.number(count_in(status, "currentReplicas"));
   row.age(created(object));
 }
 
@@ -296,11 +296,11 @@ void budget_cells(Cells& row, const Object& object) {
   row.text(name_cell(object));
   row.text(number_or_percent(spec, "minAvailable"));
   row.text(number_or_percent(spec, "maxUnavailable"));
-  row.number(number(part(object, "status"), "disruptionsAllowed"));
+  row.number(count_in(part(object, "status"), "disruptionsAllowed"));
   row.age(created(object));
 }
 
-constexpr std::array tables{
+constexpr std::array workload_kinds{
     BuiltinTable{"apps/daemonsets", daemon_set_columns, daemon_set_cells},
     BuiltinTable{"apps/deployments", deployment_columns, deployment_cells},
     BuiltinTable{"apps/replicasets", replicas_columns, replicas_cells},
@@ -315,6 +315,6 @@ constexpr std::array tables{
 
 }  // namespace
 
-std::span<const BuiltinTable> workload_tables() { return tables; }
+std::span<const BuiltinTable> workload_tables() { return workload_kinds; }
 
 }  // namespace vg::resources
