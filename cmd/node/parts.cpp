@@ -21,6 +21,7 @@
 #include "hypervisor/host_bridges.h"
 #include "hypervisor/libvirt.h"
 #include "images/image_store.h"
+#include "node_program.h"
 #include "runtime_folder.h"
 #include "sandbox/landlock.h"
 

@@ -17,9 +17,6 @@
 
 namespace vg::cmd {
 
-// With this word in front of a command this program is the process above libvirtd (hypervisor/reaper.h).
-inline constexpr std::string_view reaper_word = "reap";
-
 class NodeParts {
  public:
   struct Options {
