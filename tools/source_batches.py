@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Which C++ sources can be compiled as one: the compiler reads the headers that they share once instead of for each.
 
-    tools/source_batches.py --name NAME --output FOLDER --files-max N --lines-max N FILE...
+    tools/source_batches.py --wanted WANTED --output FOLDER --lines-max N
 
-writes FOLDER/NAME_K.cpp, which include the files of a batch, and prints what is to be compiled in place of the files, a line each:
-those, and files that stay alone. Used by cmake/virtgate.cmake (VIRTGATE_JOINED) and tools/tidy.py.
+A line of WANTED is a target: TARGET, NAME, the most files of a batch, and its files, with tabs between them. Writes FOLDER/NAME_K.cpp, which
+include the files of a batch, and prints what the targets are compiled from in place of the files, TARGET, a tab and a file a line: those, and
+files that stay alone. Used by cmake/virtgate.cmake (VIRTGATE_JOINED) and tools/tidy.py.
 
 A file means the same alone and in its batch. What a file declares for itself alone (in unnamed namespaces, and aliases) is seen only by the
 files behind it in the batch, so a file stands in front of those whose names it mentions where it could see them. Two files that declare the
@@ -41,7 +42,7 @@ def declarations(text):
         elif type_name := re.match(r"(?:enum class|enum|struct|class) (\w+)\b(?! ?;)", line):
             yield around, type_name[1]
         elif re.match(r"(?!using |template|struct |class |[A-Z_]+\()\w", line):  # tests are macros
-            if name := re.search(r"\b(\w+)\s*(?:\(|=|\{|\[|;)", line):
+            if name := re.search(r"\b(?!void\b|bool\b)(\w+)\s*(?:\(|=|\{|\[|;)", line):  # void (*check)(...)
                 yield around, name[1]
             if line.startswith("constexpr") and "(" not in line:  # several in one declaration
                 yield from ((around, more) for more in re.findall(r", (\w+) = ", line))
@@ -56,9 +57,14 @@ def stays_alone(file, _):
     return is_library(file)
 
 
+# What is named inside of a type, of the standard library or of no namespace: Kind::folder, std::less, ::send. Types begin with a capital here.
+NAMED_ELSEWHERE = re.compile(r"\b(std|[A-Z]\w*)(?:::\w+)+|(?<![\w>])(?:::\w+)+")
+
+
 def words(text):
-    """Every word of the code, comments and strings aside, and members of objects, which are nobody's own names."""
+    """Every word of the code, comments and strings aside, and members of objects and types, which are nobody's own names."""
     code = re.sub(r'//[^\n]*|"(?:\\.|[^"\\\n])*"', "", text)
+    code = NAMED_ELSEWHERE.sub(lambda found: found[1] or "", code)
     return set(re.findall(r"(?<![\w.])(?<!->)[A-Za-z_]\w*", code))
 
 
@@ -169,22 +175,29 @@ def write_if_changed(path, text):
             file.write(text)
 
 
+def written_batches(name, batched, folder):
+    """What is compiled: a file for each batch, and the files that are alone in theirs."""
+    for number, batch in enumerate(batched):
+        if len(batch) == 1:
+            yield batch[0]
+            continue
+        path = os.path.join(folder, f"{name}_{number}.cpp")
+        write_if_changed(path, "".join(f'#include "{os.path.relpath(file, INCLUDE_ROOT)}"\n' for file in batch))
+        yield path
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--name", required=True)
+    parser.add_argument("--wanted", required=True)
     parser.add_argument("--output", required=True)
-    parser.add_argument("--files-max", type=int, required=True)
     parser.add_argument("--lines-max", type=int, required=True)
-    parser.add_argument("files", nargs="+")
     options = parser.parse_args()
     os.makedirs(options.output, exist_ok=True)
-    for number, batch in enumerate(batches(sorted(options.files), read_text, options.files_max, options.lines_max)):
-        if len(batch) == 1:
-            print(batch[0])
-            continue
-        path = os.path.join(options.output, f"{options.name}_{number}.cpp")
-        write_if_changed(path, "".join(f'#include "{os.path.relpath(file, INCLUDE_ROOT)}"\n' for file in batch))
-        print(path)
+    for line in read_text(options.wanted).splitlines():
+        target, name, files_max, *files = line.split("\t")
+        batched = batches(sorted(files), read_text, int(files_max), options.lines_max)
+        for source in written_batches(name, batched, options.output):
+            print(target, source, sep="\t")
     return 0
 
 
