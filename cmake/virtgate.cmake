@@ -44,12 +44,13 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release")
   # the linker resolves is resolved at the start and read-only from then on.
   target_compile_definitions(vg_flags INTERFACE _FORTIFY_SOURCE=3 _GLIBCXX_ASSERTIONS)
   target_link_options(vg_flags INTERFACE -pie -Wl,-z,relro,-z,now -Wl,-z,noexecstack)
-  # Most modules run now and then: they are built to be small. Those in which reviews spend their time are marked FAST in
-  # CMakeLists.txt (see ARCHITECTURE.md, decisions).
+  # Most modules are a small part of what a request costs: they are built to be small. Those in which reviews spend their
+  # time are marked FAST in CMakeLists.txt; those that no request waits for are marked SELDOM, and built to be smallest,
+  # which compiles a tenth faster (see ARCHITECTURE.md, decisions).
   # Tests are not optimised and know no lines: that more than halves the time that they take to compile, and what they
   # test is and does.
   target_compile_options(vg_flags INTERFACE
-    $<IF:$<BOOL:$<TARGET_PROPERTY:VIRTGATE_PLAIN>>,-O0;-g0;-U_FORTIFY_SOURCE,$<$<NOT:$<BOOL:$<TARGET_PROPERTY:VIRTGATE_FAST>>>:-Os>>)
+    $<IF:$<BOOL:$<TARGET_PROPERTY:VIRTGATE_PLAIN>>,-O0;-g0;-U_FORTIFY_SOURCE,$<$<NOT:$<BOOL:$<TARGET_PROPERTY:VIRTGATE_FAST>>>:$<IF:$<BOOL:$<TARGET_PROPERTY:VIRTGATE_SELDOM>>,-Oz,-Os>>>)
   # Relocations of the tables packed (half a megabyte less to read at the start), equal functions once, code that is
   # hardly ever run on pages of its own.
   target_link_options(vg_flags INTERFACE -Wl,-z,pack-relative-relocs -Wl,--icf=safe -Wl,-z,keep-text-section-prefix)
@@ -265,7 +266,7 @@ endforeach()
 endfunction()
 
 function(virtgate_module NAME)
-  cmake_parse_arguments(ARG "FAST" "" "DEPENDS;APART" ${ARGN})
+  cmake_parse_arguments(ARG "FAST;SELDOM" "" "DEPENDS;APART" ${ARGN})
   list(TRANSFORM ARG_APART PREPEND ${CMAKE_SOURCE_DIR}/src/${NAME}/)
   file(GLOB_RECURSE all CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${NAME}/*.cpp)
   set(tests ${all})
@@ -278,7 +279,7 @@ function(virtgate_module NAME)
     add_library(vg_${NAME} STATIC ${ARG_APART})
     virtgate_compile(vg_${NAME} ${NAME} ${VIRTGATE_JOINED_FILES_MAX} ${all})
     target_link_libraries(vg_${NAME} PUBLIC vg_flags ${ARG_DEPENDS})
-    set_target_properties(vg_${NAME} PROPERTIES VIRTGATE_FAST "${ARG_FAST}")
+    set_target_properties(vg_${NAME} PROPERTIES VIRTGATE_FAST "${ARG_FAST}" VIRTGATE_SELDOM "${ARG_SELDOM}")
     if(ARG_FAST)
       virtgate_use(common_of_fast_modules vg_${NAME})
     else()
@@ -313,6 +314,7 @@ function(virtgate_program NAME FOLDER)
   virtgate_compile(vg_${parts} ${parts} ${VIRTGATE_JOINED_FILES_MAX} ${sources} ${ARG_SOURCES})
   target_include_directories(vg_${parts} PUBLIC ${CMAKE_SOURCE_DIR}/cmd)
   target_link_libraries(vg_${parts} PUBLIC ${ARG_DEPENDS})
+  set_target_properties(vg_${parts} PROPERTIES VIRTGATE_SELDOM ON)
   virtgate_use(common_of_modules vg_${parts})
   # main.cpp is compiled again after every commit: it alone knows what the program is built from (build_info.h).
   add_executable(${NAME} ${CMAKE_SOURCE_DIR}/${FOLDER}/main.cpp)
