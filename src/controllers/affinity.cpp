@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 
+#include "base/one_of.h"
 #include "controllers/nodes.h"
 #include "json/access.h"
 
@@ -29,18 +30,14 @@ std::optional<std::int64_t> number(std::string_view text) {
   return value;
 }
 
-bool is_one_of(const std::vector<std::string>& values, std::string_view value) {
-  return std::ranges::find(values, value) != values.end();
-}
-
 // Of a node selector. `value` is what the node has.
 bool holds(const json::Value& requirement, std::optional<std::string_view> value) {
   const std::string_view op = json::get_string_or(requirement, "operator");
   const std::vector<std::string> values = texts(json::get_array(requirement, "values"));
   if (op == "Exists") return value.has_value();
   if (op == "DoesNotExist") return !value;
-  if (op == "In") return value && is_one_of(values, *value);
-  if (op == "NotIn") return !value || !is_one_of(values, *value);
+  if (op == "In") return value && is_one_of(*value, values);
+  if (op == "NotIn") return !value || !is_one_of(*value, values);
   if (op != "Gt" && op != "Lt") return false;
   const auto left = value ? number(*value) : std::nullopt;
   const auto right = values.size() == 1 ? number(values[0]) : std::nullopt;

@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 
+#include "base/one_of.h"
 #include "controllers/common/conditions.h"
 #include "json/access.h"
 
@@ -42,10 +43,6 @@ Listed listed_in(const Object& vmi) {
   for (const Value& volume : list_in_spec(vmi, {"utilityVolumes"}))
     listed.volumes.insert(json::get_string_or(volume, "name"));
   return listed;
-}
-
-bool is_one_of(string_view text, std::span<const string_view> texts) {
-  return std::ranges::find(texts, text) != texts.end();
 }
 
 void say(Draft& guest, Object& entry, string_view phase, string_view reason, std::string message) {

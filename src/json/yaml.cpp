@@ -13,6 +13,7 @@
 
 #include "base/budgets.h"
 #include "base/limits.h"
+#include "base/one_of.h"
 #include "json/access.h"
 #include "json/arena.h"
 #include "json/parse.h"
@@ -22,10 +23,6 @@ namespace {
 
 // libyaml looks at every open bracket for each token, so values below many of them count for more than one.
 constexpr std::size_t levels_of_one_value = 32;
-
-bool is_one_of(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::ranges::find(words, text) != words.end();
-}
 
 std::optional<json::Value> read_integer(std::string_view text, const json::StoragePtr& storage) {
   std::string digits;

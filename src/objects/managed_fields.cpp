@@ -16,6 +16,7 @@
 #include "base/joined.h"
 #include "base/json_text.h"
 #include "base/limits.h"
+#include "base/one_of.h"
 #include "base/time_rfc3339.h"
 #include "catalog/catalog.h"
 #include "json/access.h"
@@ -216,10 +217,6 @@ const FieldSet& unowned_fields() {
 }
 
 constexpr string_view status_element = "f:status", metadata_element = "f:metadata";
-
-bool is_one_of(string_view element, std::initializer_list<string_view> elements) {
-  return std::ranges::find(elements, element) != elements.end();
-}
 
 // Where the status is a subresource, the object itself is not asked about it, and the subresource about nothing else.
 // One of Kubernetes' own is also asked about some of its metadata there.

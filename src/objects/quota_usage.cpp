@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/joined.h"
+#include "base/one_of.h"
 #include "base/phrases.h"
 #include "catalog/catalog.h"
 #include "json/access.h"
@@ -45,8 +46,6 @@ constexpr std::array<std::string_view, 3> compute = {"cpu", "memory", "ephemeral
 // What every container of a pod must say once a quota limits it. No more are added, as in Kubernetes.
 constexpr std::array<std::string_view, 6> must_be_specified = {
     "cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"};
-
-bool is_one_of(std::string_view name, const auto& names) { return std::ranges::find(names, name) != names.end(); }
 
 Quantity one() { return Quantity::from_int(1); }
 

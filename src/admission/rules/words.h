@@ -3,19 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <span>
 #include <string>
 #include <string_view>
 
 #include "api/view.h"
+#include "base/one_of.h"
 #include "config/gates.h"
 
 namespace vg::admission {
-
-inline bool is_one_of(std::string_view word, std::span<const std::string_view> words) {
-  return std::ranges::find(words, word) != words.end();
-}
 
 // A member of an object that is text; empty where it is something else or missing.
 inline std::string_view member_text(const api::View& view, std::string_view name) {

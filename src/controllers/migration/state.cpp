@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/one_of.h"
 #include "controllers/common/conditions.h"
 #include "controllers/common/owners.h"
 #include "controllers/migrations.h"
@@ -10,10 +11,6 @@
 
 namespace vg::controllers::migration {
 namespace {
-
-bool is_one_of(std::string_view phase, std::initializer_list<std::string_view> phases) {
-  return std::ranges::find(phases, phase) != phases.end();
-}
 
 bool has_uid(const json::Object& moving, std::string_view side) {
   const json::Object* state = json::get_object(moving, side);

@@ -2,7 +2,6 @@
 // of reason Invalid here, and the places leave out "affinity", as upstream has it.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <set>
@@ -16,6 +15,7 @@
 #include "api/views/k8s_meta.h"
 #include "api/views/k8s_scheduling.h"
 #include "base/names.h"
+#include "base/one_of.h"
 #include "base/phrases.h"
 
 namespace vg::admission {
@@ -29,10 +29,6 @@ namespace k8s = api::k8s;
 
 constexpr string_view required_terms = "requiredDuringSchedulingIgnoredDuringExecution";
 constexpr string_view preferred_terms = "preferredDuringSchedulingIgnoredDuringExecution";
-
-bool is_one_of(string_view word, std::initializer_list<string_view> words) {
-  return std::ranges::find(words, word) != words.end();
-}
 
 // Each defect is a cause of its own.
 void tell_defects(const Defects& defects, string_view what, string_view name, const Place& place, Causes& causes) {
