@@ -33,19 +33,11 @@ OF_VM = {"apiGroup": "kubevirt.io", "kind": "VirtualMachine"}
 OF_SNAPSHOT = {"apiGroup": "snapshot.kubevirt.io", "kind": "VirtualMachineSnapshot"}
 
 
-class WholeServer(e2e.Server):
-    def launch(self):
-        self.log = tempfile.TemporaryFile()
-        self.process = subprocess.Popen([e2e.BINARY, "serve", "--node", "external", "--state", self.state, "--listen", self.listen, *self.flags],
-                                        stdout=subprocess.PIPE, stderr=self.log)
-        return self
-
-
 @unittest.skipUnless(shutil.which("kubectl") and shutil.which("curl"), "kubectl and curl are needed")
 class Copies(e2e.Scratch):
     def setUp(self):
         super().setUp()
-        self.one = WholeServer(self.state).start()
+        self.one = e2e.Server(self.state, role=("--node", "external")).start()
         self.addCleanup(self.one.clean_up)
 
     def ask(self, method, path, body=None, kind="application/json"):

@@ -4,9 +4,9 @@ control plane, the KubeVirt object as the operator leaves it, the usual instance
 
 VIRTGATE_BINARY names the program. Every wait is for an event, with a deadline.
 """
+import functools
 import json
 import subprocess
-import tempfile
 import time
 import unittest
 
@@ -26,14 +26,8 @@ CONTROLLER = {"Impersonate-User": "system:serviceaccount:kubevirt:kubevirt-contr
 TEMPLATE = {"spec": {"domain": {"devices": {}, "memory": {"guest": "64Mi"}, "resources": {"requests": {"memory": "64Mi"}}}}}
 
 
-class Whole(e2e.Server):
-    """A server that is a cluster by itself, unless the flags say otherwise."""
-
-    def launch(self):
-        self.log = tempfile.TemporaryFile()
-        self.process = subprocess.Popen([e2e.BINARY, "serve", "--node", "none", "--state", self.state, "--listen", self.listen, *self.flags],
-                                        stdout=subprocess.PIPE, stderr=self.log)
-        return self
+# A server that is a cluster by itself, unless the flags say otherwise.
+Whole = functools.partial(e2e.Server, role=("--node", "none"))
 
 
 class Scratch(e2e.Scratch):

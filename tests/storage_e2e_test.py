@@ -4,6 +4,7 @@
 VIRTGATE_BINARY names the program; VIRTGATE_VIRTCTL a virtctl, whose image-upload is tried where there is one. Every wait is for an event,
 with a deadline. Without qemu-img and curl there is nothing to try.
 """
+import functools
 import glob
 import gzip
 import hashlib
@@ -92,14 +93,8 @@ class Files(http.server.BaseHTTPRequestHandler):
         pass
 
 
-class WholeServer(e2e.Server):
-    """With storage, which --api-only has not."""
-
-    def launch(self):
-        self.log = tempfile.TemporaryFile()
-        self.process = subprocess.Popen([e2e.BINARY, "serve", "--node", "none", "--state", self.state, "--listen", self.listen, *self.flags],
-                                        stdout=subprocess.PIPE, stderr=self.log)
-        return self
+# With storage, which --api-only has not.
+WholeServer = functools.partial(e2e.Server, role=("--node", "none"))
 
 
 def own_address():

@@ -5,31 +5,21 @@ VIRTGATE_BINARY names the program.
 """
 # RUN_SERIAL: it measures how long others wait.
 import json
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 import unittest
 
-from harness import BINARY, DEADLINE_S, LONG, SANITIZED, Attack, Bystander, Server
+from harness import DEADLINE_S, LONG, SANITIZED, Attack, Bystander, Server
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 REVISIONS = "/apis/apps/v1/namespaces/default/controllerrevisions"
 LEVELS_MAX = 128  # of what a client may send
 
 
-class WithControllers(Server):
-    def launch(self):
-        self.log = tempfile.TemporaryFile()
-        self.process = subprocess.Popen([BINARY, "serve", "--node", "none", "--state", self.state, "--listen", self.listen, *self.flags],
-                                        stdout=subprocess.PIPE, stderr=self.log)
-        return self
-
-
 class Deletions(Attack):
     def server(self, *flags, **more):
-        server = WithControllers(more.pop("state", self.state), *flags, **more)
+        server = Server(more.pop("state", self.state), *flags, role=("--node", "none"), **more)
         self.addCleanup(server.clean_up)
         return server
 

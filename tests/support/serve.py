@@ -51,12 +51,17 @@ WEBHOOKS = [
 ]
 
 
+MISSED = set()  # said once each, however often is looked
+
+
 def looked(holds):
     """What it gives, and nothing while a member that it reads is not there yet: who asks quickly sees objects before their controllers did."""
     try:
         return holds()
     except (AttributeError, IndexError, KeyError, TypeError) as missing:
-        print(f"not there yet: {missing!r}")
+        if repr(missing) not in MISSED:
+            MISSED.add(repr(missing))
+            print(f"not there yet: {missing!r}")
         return None
 
 
