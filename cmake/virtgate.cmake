@@ -45,8 +45,8 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release")
   target_compile_definitions(vg_flags INTERFACE _FORTIFY_SOURCE=3 _GLIBCXX_ASSERTIONS)
   target_link_options(vg_flags INTERFACE -pie -Wl,-z,relro,-z,now -Wl,-z,noexecstack)
   # Most modules are a small part of what a request costs: they are built to be small. Those in which reviews spend their
-  # time are marked FAST in CMakeLists.txt; those that no request waits for are marked SELDOM, and built to be smallest,
-  # which compiles a tenth faster (see ARCHITECTURE.md, decisions).
+  # time are marked FAST in CMakeLists.txt; those whose own work takes far longer than their code are marked SELDOM, and
+  # built to be smallest, which compiles a tenth faster (see ARCHITECTURE.md, decisions).
   # Tests are not optimised and know no lines: that more than halves the time that they take to compile, and what they
   # test is and does.
   target_compile_options(vg_flags INTERFACE
@@ -152,6 +152,9 @@ set(VIRTGATE_JOINED_LINES_MAX 7000)
 # virtgate_compile(TARGET NAME FILES_MAX FILES...): the target consists of these files, of which at most so many are joined.
 # They become NAME_0.cpp and so on.
 function(virtgate_compile TARGET NAME FILES_MAX)
+  if(NOT ARGN)
+    return()
+  endif()
   if(NOT VIRTGATE_JOINED)
     target_sources(${TARGET} PRIVATE ${ARGN})
     return()
@@ -167,6 +170,7 @@ function(virtgate_join_sources)
   if(NOT wanted)
     return()
   endif()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tools/source_batches.py)
   set(folder ${CMAKE_BINARY_DIR}/generated/joined)
   file(WRITE ${folder}/wanted.txt "${wanted}")
   execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/source_batches.py --wanted ${folder}/wanted.txt

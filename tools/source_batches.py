@@ -31,7 +31,7 @@ def declarations(text):
     opened = []
     for line in text.splitlines():
         around, inside = "::".join(filter(None, opened)), "" in opened
-        if namespace := re.match(r"namespace ([\w:]*) ?\{", line):
+        if namespace := re.match(r"namespace ([\w:]*) ?\{(?!\})", line):
             opened.append(namespace[1])
         elif line.startswith("}  // namespace"):
             opened.pop()
@@ -42,7 +42,8 @@ def declarations(text):
         elif type_name := re.match(r"(?:enum class|enum|struct|class) (\w+)\b(?! ?;)", line):
             yield around, type_name[1]
         elif re.match(r"(?!using |template|struct |class |[A-Z_]+\()\w", line):  # tests are macros
-            if name := re.search(r"\b(?!void\b|bool\b)(\w+)\s*(?:\(|=|\{|\[|;)", line):  # void (*check)(...)
+            # A pointer to a function has its name behind the star: void (*check)(int) = nullptr;
+            if name := re.match(r"[\w:<>,&* ]*\(\*(\w+)", line) or re.search(r"\b(\w+)\s*(?:\(|=|\{|\[|;)", line):
                 yield around, name[1]
             if line.startswith("constexpr") and "(" not in line:  # several in one declaration
                 yield from ((around, more) for more in re.findall(r", (\w+) = ", line))
@@ -58,7 +59,7 @@ def stays_alone(file, _):
 
 
 # What is named inside of a type, of the standard library or of no namespace: Kind::folder, std::less, ::send. Types begin with a capital here.
-NAMED_ELSEWHERE = re.compile(r"\b(std|[A-Z]\w*)(?:::\w+)+|(?<![\w>])(?:::\w+)+")
+NAMED_ELSEWHERE = re.compile(r"\b(std|[A-Z]\w*)(?:::\w+)+|(?<![\w>])::(?!vg\b)\w+(?:::\w+)*")
 
 
 def words(text):

@@ -37,6 +37,9 @@ class Batches(unittest.TestCase):
         tables = [unnamed(f"constexpr void (*{name}[])(int) = {{}};") for name in ("early", "late", "early")]
         self.assert_together(a=tables[0], b=tables[1])
         self.assert_apart(a=tables[0], b=tables[2])
+        pointers = [unnamed(f"void (*{name})(int) = nullptr;") for name in ("first", "second", "first")]
+        self.assert_together(a=pointers[0], b=pointers[1])
+        self.assert_apart(a=pointers[0], b=pointers[2])
 
     def test_a_file_stands_in_front_of_the_one_whose_names_it_mentions(self):
         files = {"a": unnamed("int count(int x);"), "b": unnamed("int more = 1;", "int count = more;")}
@@ -53,7 +56,7 @@ class Batches(unittest.TestCase):
 
     def test_what_is_named_inside_of_a_namespace_may_be_the_other_files(self):
         mine = unnamed("int total(int x);", "put(1);")
-        for there in ("part::total(1)", "vg::part::total(1)", "total(1)"):
+        for there in ("part::total(1)", "vg::part::total(1)", "::vg::part::total(1)", "total(1)"):
             with self.subTest(there):
                 self.assert_apart(a=mine, b=unnamed("int put(int x);", f"{there};"))
 
