@@ -9,7 +9,7 @@
 
 int main(int argc, char** argv) {
   // Of a node, not of people: before anything else, since it stays as small as it is now.
-  if (argc > 2 && std::string_view(argv[1]) == vg::cmd::reaper_word) return vg::hypervisor::run_reaper(argv + 2);
+  if (argc > 2 && std::string_view(argv[1]) == vg::hypervisor::reaper_word) return vg::hypervisor::run_reaper(argv + 2);
   vg::server::set_build_info(
       {.commit = VIRTGATE_COMMIT, .tree_state = VIRTGATE_TREE_STATE, .date = VIRTGATE_BUILD_DATE});
   const std::vector<std::string_view> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);

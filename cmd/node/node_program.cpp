@@ -1,9 +1,10 @@
 #include "node_program.h"
 
-#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstdio>
 #include <string>
 #include <vector>
 

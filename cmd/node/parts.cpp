@@ -20,8 +20,8 @@
 #include "hypervisor/daemon.h"
 #include "hypervisor/host_bridges.h"
 #include "hypervisor/libvirt.h"
+#include "hypervisor/reaper.h"
 #include "images/image_store.h"
-#include "node_program.h"
 #include "runtime_folder.h"
 #include "sandbox/landlock.h"
 
@@ -163,7 +163,7 @@ Result<std::vector<std::string>> reaper_words(const NodeParts::Options& options)
   if (!made->missing.empty())
     log::warning("libvirtd and QEMU are not confined: a guest that takes over its QEMU reaches all files of this user",
                  {{"reason", made->missing}});
-  std::vector<std::string> words{"/proc/self/exe", std::string(reaper_word)};
+  std::vector<std::string> words{"/proc/self/exe", std::string(hypervisor::reaper_word)};
   words.insert(words.end(), made->words.begin(), made->words.end());
   return words;
 }

@@ -3,7 +3,12 @@
 // often does so late or never. This one takes them all in, so that a guest that ended is known to have ended.
 #pragma once
 
+#include <string_view>
+
 namespace vg::hypervisor {
+
+// With this word in front of a command the node's program is this process.
+inline constexpr std::string_view reaper_word = "reap";
 
 // Starts the command (a null behind it) and waits until nothing is left of what it started. Rules in front of it
 // (confinement.h) say which files it and all that it starts may reach; nothing is started where that cannot be had. Has
