@@ -49,7 +49,8 @@ Outcome<> write_live(int folder, const LiveCopy& copy) {
                            {"progress", copy.progress},
                            {"message", copy.message.substr(0, limits::disk_message_text_max)}},
               text);
-  const Descriptor file(::openat(folder, new_note_file, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const Descriptor file(
+      ::openat(folder, new_note_file, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, file_mode));
   if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
     return system_failed("the state of a copy cannot be written");
   if (::renameat(folder, new_note_file, folder, live_note_file) != 0)

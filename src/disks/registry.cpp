@@ -40,7 +40,7 @@ std::string_view digest_hex(std::string_view digest) {
 }
 
 Outcome<> write_text(int folder, const char* name, std::string_view text) {
-  const Descriptor file(::openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const Descriptor file(::openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, file_mode));
   if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
     return system_failed("what the registry needs cannot be written");
   return {};
@@ -145,7 +145,8 @@ std::string_view disk_name(std::string_view path) {
 }
 
 Outcome<> save_entry(TarReader& reader, int folder, const std::string& file, std::int64_t bytes_max) {
-  const Descriptor out(::openat(folder, file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const Descriptor out(
+      ::openat(folder, file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, file_mode));
   if (!out) return system_failed("the disk of an image cannot be written");
   std::array<char, 64 * 1024> buffer{};
   RoomWatch room(out.get());
@@ -185,7 +186,7 @@ Outcome<std::string> plain_layer(int folder, const std::string& blob, std::int64
   const Packing packing = packing_of(*head);
   if (packing == Packing::none) return blob;
   const Descriptor in(::openat(folder, blob.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-  const Descriptor out(::openat(folder, layer_file, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const Descriptor out(::openat(folder, layer_file, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, file_mode));
   if (!in || !out) return system_failed("a layer of the image cannot be opened");
   const auto ended = run({.command = packing == Packing::gzip   ? std::vector<std::string>{"gzip", "-dc"}
                                      : packing == Packing::zstd ? std::vector<std::string>{"zstd", "-dcq"}

@@ -8,6 +8,7 @@
 
 #include "base/base64.h"
 #include "base/node_limits.h"
+#include "guests/vmi_lists.h"
 #include "guests/volumes.h"
 #include "json/access.h"
 #include "json/write.h"
@@ -90,7 +91,7 @@ std::string password_command(string_view user, string_view password) {
 
 std::vector<std::string> agent_secrets(const Object& vmi) {
   std::vector<std::string> names;
-  for (const Value& credential : list_in_spec(vmi, {"accessCredentials"}))
+  for (const Value& credential : list_at(vmi, "spec", {"accessCredentials"}))
     for (const string_view kind : {"sshPublicKey", "userPassword"}) {
       const Value* given = json::find(credential, kind);
       const Object* object = given ? given->if_object() : nullptr;
@@ -103,7 +104,7 @@ std::vector<std::string> agent_secrets(const Object& vmi) {
 
 Result<std::vector<std::string>> credential_commands(const Object& vmi, const SecretLook& look) {
   Credentials all;
-  for (const Value& credential : list_in_spec(vmi, {"accessCredentials"})) {
+  for (const Value& credential : list_at(vmi, "spec", {"accessCredentials"})) {
     const Value *ssh = json::find(credential, "sshPublicKey"), *password = json::find(credential, "userPassword");
     const Object* method = ssh && ssh->if_object() ? by_agent(*ssh->if_object()) : nullptr;
     if (method)

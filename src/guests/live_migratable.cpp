@@ -197,15 +197,15 @@ Migratable judge_migration(const json::Object& vmi, const controllers::NodeInfo&
                            const config::ClusterConfig& config, TpmState tpm) {
   const Checked checked(vmi, node, config, tpm);
   Migratable verdict;
-  for (const Obstacle& row : obstacles) {
-    if (!row.applies(checked)) continue;
-    if (row.keeps_guest && verdict.reason.empty()) {
-      verdict.reason = row.reason;
-      verdict.message = row.message;
+  for (const Obstacle& obstacle : obstacles) {
+    if (!obstacle.applies(checked)) continue;
+    if (obstacle.keeps_guest && verdict.reason.empty()) {
+      verdict.reason = obstacle.reason;
+      verdict.message = obstacle.message;
     }
-    if (!row.keeps_volumes) continue;
+    if (!obstacle.keeps_volumes) continue;
     if (!verdict.storage_reasons.empty()) verdict.storage_reasons += ", ";
-    verdict.storage_reasons += fmt::format("{}: {}", row.reason, row.message);
+    verdict.storage_reasons += fmt::format("{}: {}", obstacle.reason, obstacle.message);
   }
   verdict.block = has_volume(checked, Effect::copied) || disks_stay(checked) ||
                   !list(checked.status, "migratedVolumes").empty();  // LM-25

@@ -52,9 +52,8 @@ std::vector<std::string> copied_disks(const Object& vmi, const DomainFacts& fact
   std::vector<std::string> targets;
   for (const DiskFact& disk : facts.disks) {
     if (disk.device == "cdrom" || disk.source.empty()) continue;
-    const auto* volume =
-        std::ranges::find_if(volumes, [&](const Value& one) { return json::get_string_or(one, "name") == disk.alias; });
-    if (volume == volumes.end() || is_on_shared_storage(vmi, *volume)) continue;
+    const Value* volume = entry_with(volumes, "name", disk.alias);
+    if (!volume || is_on_shared_storage(vmi, *volume)) continue;
     if (!disk.is_read_only || is_generated(*volume)) targets.push_back(disk.target);
   }
   return targets;

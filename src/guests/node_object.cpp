@@ -16,6 +16,7 @@
 #include "controllers/common/owners.h"
 #include "controllers/common/patch.h"
 #include "controllers/copies/names.h"
+#include "controllers/nodes.h"
 #include "json/access.h"
 #include "upstream_release.h"
 
@@ -28,7 +29,6 @@ using std::string_view;
 using Labels = std::map<std::string, std::string, std::less<>>;
 
 constexpr string_view heartbeat_annotation = "kubevirt.io/heartbeat";
-constexpr string_view schedulable_label = "kubevirt.io/schedulable";
 constexpr string_view ksm_annotation = "kubevirt.io/ksm-handler-managed";
 constexpr string_view skip_annotation = "node-labeller.kubevirt.io/skip-node";
 constexpr string_view emulation_annotation = "node.virtgate.io/emulation";
@@ -67,8 +67,8 @@ Labels labels_of(const NodeFacts& facts) {
                 {"node-role.kubernetes.io/worker", ""},
                 {"cpumanager", "false"},  // NODE-03
                 {"kubevirt.io/cpumanager", "false"},
-                {"kubevirt.io/ksm-enabled", "false"},                                        // NODE-04
-                {std::string(schedulable_label), facts.is_schedulable ? "true" : "false"}};  // NODE-01
+                {"kubevirt.io/ksm-enabled", "false"},                                                     // NODE-04
+                {std::string(controllers::schedulable_label), facts.is_schedulable ? "true" : "false"}};  // NODE-01
   add(labels, own_prefixes[0], host.cpu_features);
   add(labels, own_prefixes[1], without_obsolete(host.cpu_models, facts.config));
   add(labels, own_prefixes[2],
@@ -259,8 +259,8 @@ NodePatches node_patches(const Object& stored, const NodeFacts& facts, controlle
 
 json::Array away_patch(const Object& stored, const json::StoragePtr& storage) {
   json::PatchBuilder patch(storage);
-  if (controllers::label_of(stored, schedulable_label) != "false")
-    controllers::set_metadata_entries(patch, stored, "labels", {{schedulable_label, "false"}});
+  if (controllers::label_of(stored, controllers::schedulable_label) != "false")
+    controllers::set_metadata_entries(patch, stored, "labels", {{controllers::schedulable_label, "false"}});
   return patch.take();
 }
 

@@ -5,20 +5,13 @@
 #include <algorithm>
 #include <chrono>
 #include <set>
-#include <span>
 
 #include "base/one_of.h"
 #include "controllers/common/conditions.h"
+#include "guests/vmi_lists.h"
 #include "json/access.h"
 
 namespace vg::guests {
-
-const json::Array& list_in_spec(const json::Object& vmi, std::initializer_list<std::string_view> path) {
-  static const json::Array none;
-  const json::Value* spec = json::find(vmi, "spec");
-  const json::Array* found = spec ? json::as_array(json::find_path(*spec, path)) : nullptr;
-  return found ? *found : none;
-}
 
 namespace {
 
@@ -35,12 +28,12 @@ struct Listed {
 
 Listed listed_in(const Object& vmi) {
   Listed listed;
-  for (const Value& volume : list_in_spec(vmi, {"volumes"})) {
+  for (const Value& volume : list_at(vmi, "spec", {"volumes"})) {
     const string_view name = json::get_string_or(volume, "name");
     listed.volumes.insert(name);
     if (json::find(volume, "memoryDump")) listed.dumps.insert(name);
   }
-  for (const Value& volume : list_in_spec(vmi, {"utilityVolumes"}))
+  for (const Value& volume : list_at(vmi, "spec", {"utilityVolumes"}))
     listed.volumes.insert(json::get_string_or(volume, "name"));
   return listed;
 }

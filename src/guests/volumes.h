@@ -11,9 +11,6 @@
 
 namespace vg::guests {
 
-// Of nothing: empty.
-const json::Array& list_in_spec(const json::Object& vmi, std::initializer_list<std::string_view> path);
-
 // What the node knows of a volume.
 struct VolumeFacts {
   std::string target = {};    // of the disk in the guest: "vda"; empty: there is none

@@ -5,8 +5,6 @@
 #include "base/limits.h"
 
 namespace vg::resources {
-namespace {}  // namespace
-
 void AuditLimiter::fill(Bucket& bucket, Clock::Steady now) const {
   const std::chrono::duration<double> passed = now - bucket.filled;
   bucket.lines = std::min(options_.burst, bucket.lines + passed.count() * options_.lines_per_second);

@@ -144,8 +144,8 @@ constexpr Call calls[] = {
 }  // namespace
 
 Answered answer_call(const Asked& asked) {
-  const auto* row = std::ranges::find(calls, asked.what, &Call::what);
-  if (row != std::end(calls)) return row->answer(asked);
+  const auto* call = std::ranges::find(calls, asked.what, &Call::what);
+  if (call != std::end(calls)) return call->answer(asked);
   return refused(501, "Not Implemented", fmt::format("{} is not supported by simulated nodes", asked.what));
 }
 

@@ -287,8 +287,8 @@ Pass sync_guest(const Turn& turn) {
   if (!is_simulated(node)) return {};  // VMI-H05
   Guest guest{.draft = Draft(turn, *stored), .node = *node, .settings = settings_of(*stored, *node)};
   if (guest.settings.silent) return {};
-  const auto* row = std::ranges::find_if(duties, [&](const Duty& one) { return one.applies(guest); });
-  row->act(guest);
+  const auto* duty = std::ranges::find_if(duties, [&](const Duty& one) { return one.applies(guest); });
+  duty->act(guest);
   return written(guest);
 }
 

@@ -24,13 +24,12 @@ using std::string_view;
 
 constexpr string_view heartbeat_annotation = "kubevirt.io/heartbeat";
 constexpr string_view ksm_annotation = "kubevirt.io/ksm-handler-managed";
-constexpr string_view schedulable_label = "kubevirt.io/schedulable";
 constexpr std::chrono::seconds heartbeat_interval{60};  // NODE-02
 
 // NODE-03, NODE-04, NODE-06 and spec vmi-lifecycle 5.2: one model for all, so that everything can be moved anywhere.
 constexpr string_view true_labels[] = {
     "simulated.virtgate.io/node",
-    "kubevirt.io/schedulable",
+    controllers::schedulable_label,
     "machine-type.node.kubevirt.io/q35",
     "machine-type.node.kubevirt.io/pc-q35-rhel9.6.0",
     "machine-type.node.kubevirt.io/virt",
@@ -95,7 +94,7 @@ Pass sync(const Turn& turn) {
   const controllers::NodeInfo info = controllers::NodeInfo::read(*node);
   if (!is_simulated(&info) || is_silent(info)) return pass;
   const auto due = controllers::Time(std::chrono::seconds(info.heartbeat.value_or(0))) + heartbeat_interval;
-  const auto schedulable = info.labels.find(schedulable_label);
+  const auto schedulable = info.labels.find(controllers::schedulable_label);
   const bool is_schedulable = schedulable != info.labels.end() && schedulable->second == "true";
   // A clock that was set back must not leave a node silent until it is right again.
   const bool is_ahead = due > turn.now + heartbeat_interval;
@@ -153,7 +152,7 @@ Value node_object(string_view name, string_view architecture, controllers::Time 
 json::Array heartbeat_patch(const Object& node, controllers::Time now, const json::StoragePtr& storage) {
   json::PatchBuilder patch(storage);
   controllers::set_metadata_entries(patch, node, "annotations", {{heartbeat_annotation, controllers::time_text(now)}});
-  controllers::set_metadata_entries(patch, node, "labels", {{schedulable_label, "true"}});  // NODE-01
+  controllers::set_metadata_entries(patch, node, "labels", {{controllers::schedulable_label, "true"}});  // NODE-01
   return patch.take();
 }
 

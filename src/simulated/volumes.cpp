@@ -5,6 +5,7 @@
 #include <map>
 
 #include "domain/disk_names.h"
+#include "guests/vmi_lists.h"
 #include "guests/volumes.h"
 #include "json/access.h"
 
@@ -31,7 +32,7 @@ using Targets = std::map<string_view, std::string>;
 Targets targets_of(const Object& vmi) {
   Targets targets;
   std::map<string_view, std::uint64_t> counts;
-  for (const Value& disk : guests::list_in_spec(vmi, {"domain", "devices", "disks"})) {
+  for (const Value& disk : guests::list_at(vmi, "spec", {"domain", "devices", "disks"})) {
     const string_view prefix = domain::name_prefix(bus_of(disk));
     targets.emplace(json::get_string_or(disk, "name"),
                     fmt::format("{}{}", prefix, domain::letters_of(counts[prefix]++)));

@@ -156,8 +156,8 @@ Task<Result<void>> UploadService::Work::receive(Call& call, const UploadTarget& 
   auto disks = disks::DiskFolder::open(parts_.folder);
   const auto folder = disks ? disks->claim(target.name) : std::unexpected(disks.error());
   if (!folder) co_return refuse(500, fmt::format("Saving stream failed: {}", folder.error().message));
-  const disks::Descriptor file(
-      ::openat(folder->get(), disks::upload_file, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const disks::Descriptor file(::openat(folder->get(), disks::upload_file,
+                                        O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, disks::file_mode));
   if (!file) co_return refuse(500, "Saving stream failed: the file cannot be made");
   const std::int64_t most = std::min(2 * target.image.size + limits::disk_format_bytes_max, disks->free_bytes());
   if (said_length(call) > most) co_return too_large();

@@ -31,12 +31,13 @@ using Outcome = std::expected<Inferred, Failure>;
 std::unexpected<Failure> ignorable(std::string message) { return std::unexpected(Failure{std::move(message), true}); }
 std::unexpected<Failure> serious(std::string message) { return std::unexpected(Failure{std::move(message), false}); }
 
-string_view text(const Object* in, string_view key) { return in ? json::get_string_or(*in, key) : string_view(); }
-
 class Volumes {
  public:
   Volumes(const Object& vm, const Family& family, const Context& context)
-      : vm_(vm), family_(family), context_(context), namespace_(text(edit::child(&vm, "metadata"), "namespace")) {}
+      : vm_(vm),
+        family_(family),
+        context_(context),
+        namespace_(json::text_in(edit::child(&vm, "metadata"), "namespace")) {}
 
   // F01 to F05, F09
   Outcome infer_from(string_view name) const {
@@ -44,8 +45,8 @@ class Volumes {
     const Object* volume = spec ? edit::named_item(*spec, "volumes", name) : nullptr;
     if (!volume) return serious(fmt::format("the template has no volume {}", name));
     if (const Object* claim = edit::child(volume, "persistentVolumeClaim"))
-      return from_object("persistentvolumeclaims", namespace_, text(claim, "claimName"));
-    if (const Object* data = edit::child(volume, "dataVolume")) return from_data_volume(text(data, "name"));
+      return from_object("persistentvolumeclaims", namespace_, json::text_in(claim, "claimName"));
+    if (const Object* data = edit::child(volume, "dataVolume")) return from_data_volume(json::text_in(data, "name"));
     return ignorable(
         fmt::format("volume {} must be a persistentVolumeClaim or a dataVolume, which have the "
                     "labels to infer from",
@@ -84,10 +85,11 @@ class Volumes {
       return ignorable(
           "the source of the volume must be a PersistentVolumeClaim, a VolumeSnapshot or a DataSource, which "
           "have the labels to infer from");
-    if (const string_view kind = text(reference, "kind"); kind != "DataSource")
+    if (const string_view kind = json::text_in(reference, "kind"); kind != "DataSource")
       return ignorable(fmt::format("sourceRef.kind {} is not supported; it must be DataSource", kind));
     // An empty namespace is taken as it is, and finds nothing (K30).
-    return from_data_source(json::get_string(*reference, "namespace").value_or(namespace_), text(reference, "name"));
+    return from_data_source(json::get_string(*reference, "namespace").value_or(namespace_),
+                            json::text_in(reference, "name"));
   }
 
   // F08 and F12: its own labels, else those of what it points at; a DataSource behind it is not followed (K30).
@@ -103,10 +105,11 @@ class Volumes {
   }
 
   Outcome from_claim(const Object& source) const {
-    return from_object("persistentvolumeclaims", text(&source, "namespace"), text(&source, "name"));
+    return from_object("persistentvolumeclaims", json::text_in(&source, "namespace"), json::text_in(&source, "name"));
   }
   Outcome from_snapshot(const Object& source) const {
-    return from_object("snapshot.storage.k8s.io/volumesnapshots", text(&source, "namespace"), text(&source, "name"));
+    return from_object("snapshot.storage.k8s.io/volumesnapshots", json::text_in(&source, "namespace"),
+                       json::text_in(&source, "name"));
   }
 
   // F13
@@ -121,7 +124,7 @@ class Volumes {
     const Object* labels = edit::descend(object, {"metadata", "labels"});
     const auto name = labels ? json::get_string(*labels, family_.name_label) : std::nullopt;
     if (!name) return std::nullopt;
-    return Inferred{.name = std::string(*name), .kind = std::string(text(labels, family_.kind_label))};
+    return Inferred{.name = std::string(*name), .kind = std::string(json::text_in(labels, family_.kind_label))};
   }
 
   std::expected<const Object*, Failure> get(string_view resource, string_view ns, string_view name) const {
@@ -151,9 +154,9 @@ class Volumes {
 
 Result<Inference> infer_matcher(const Object& vm, const Family& family, const Context& context) {
   const Object* matcher = edit::descend(vm, {"spec", family.matcher});
-  const string_view volume = text(matcher, "inferFromVolume");
+  const string_view volume = json::text_in(matcher, "inferFromVolume");
   if (volume.empty()) return Inference();
-  const bool lenient = text(matcher, "inferFromVolumeFailurePolicy") == "Ignore";
+  const bool lenient = json::text_in(matcher, "inferFromVolumeFailurePolicy") == "Ignore";
   const Outcome outcome = Volumes(vm, family, context).infer_from(volume);
   if (!outcome) {
     if (!lenient || !outcome.error().ignorable)

@@ -27,8 +27,6 @@ constexpr string_view sockets_folder = "/var/run/kubevirt/virtiofs-containers";
 constexpr string_view data_folder = "/virtiofs-data";
 constexpr std::uint32_t qemu_user = 107;
 
-string_view text(const Object* in, string_view key) { return in ? json::get_string_or(*in, key) : string_view(); }
-
 // Row 4
 Object* find_owner(const Object& pod, const Context& context) {
   const Object* metadata = edit::child(&pod, "metadata");
@@ -40,7 +38,7 @@ Object* find_owner(const Object& pod, const Context& context) {
   };
   const Value* owner = std::ranges::find_if(*owners, is_vmi);
   if (owner == owners->end()) return nullptr;
-  auto found = context.lookups.get("kubevirt.io/virtualmachineinstances", text(metadata, "namespace"),
+  auto found = context.lookups.get("kubevirt.io/virtualmachineinstances", json::text_in(metadata, "namespace"),
                                    json::get_string_or(*owner, "name"), context.storage);
   static const api::Kind* kind = api::find_kind("kubevirt.io", "", "VirtualMachineInstance");
   if (!found || !*found || !api::canonicalize(**found, *kind->type)) return nullptr;
@@ -55,11 +53,12 @@ std::vector<const Object*> missing_volumes(const Object& vmi, const Object& pod_
   const Object* devices = spec ? edit::descend(*spec, {"domain", "devices"}) : nullptr;
   if (!devices) return missing;
   edit::each(*devices, "filesystems", [&](const Object& filesystem) {
-    if (edit::has(filesystem, "virtiofs")) shared.insert(text(&filesystem, "name"));
+    if (edit::has(filesystem, "virtiofs")) shared.insert(json::text_in(&filesystem, "name"));
   });
-  edit::each(pod_spec, "containers", [&](const Object& container) { present.insert(text(&container, "name")); });
+  edit::each(pod_spec, "containers",
+             [&](const Object& container) { present.insert(json::text_in(&container, "name")); });
   edit::each(*spec, "volumes", [&](const Object& volume) {
-    const string_view name = text(&volume, "name");
+    const string_view name = json::text_in(&volume, "name");
     if (!edit::has(volume, "containerPath") || !shared.contains(name)) return;
     if (!present.contains(fmt::format("virtiofs-{}", name))) missing.push_back(&volume);
   });
@@ -80,7 +79,7 @@ struct Mount {
 std::optional<Mount> covering_mount(const Object& compute, string_view path) {
   std::optional<Mount> best;
   edit::each(compute, "volumeMounts", [&](const Object& item) {
-    const Mount mount{.name = text(&item, "name"), .path = text(&item, "mountPath")};
+    const Mount mount{.name = json::text_in(&item, "name"), .path = json::text_in(&item, "mountPath")};
     const bool exact = mount.path == path;
     const bool above = path.starts_with(mount.path) && path.substr(mount.path.size()).starts_with('/');
     if ((exact || above) && (!best || mount.path.size() > best->path.size())) best = mount;
@@ -92,7 +91,7 @@ std::optional<Mount> covering_mount(const Object& compute, string_view path) {
 std::optional<Source> find_source(const Object& pod_spec, const Object& compute, const Object& vmi_volume) {
   const Object* wanted = edit::child(&vmi_volume, "containerPath");
   if (!wanted || !json::get_bool_or(*wanted, "readOnly", false)) return std::nullopt;
-  const string_view path = text(wanted, "path");
+  const string_view path = json::text_in(wanted, "path");
   const auto mount = covering_mount(compute, path);
   const Object* volume = mount ? edit::named_item(pod_spec, "volumes", mount->name) : nullptr;
   if (!volume) return std::nullopt;
@@ -119,7 +118,7 @@ Quantity configured(const config::ClusterConfig& config, string_view list, strin
                     const Quantity& usual) {
   std::optional<Quantity> amount;
   edit::each(config.configuration(), "supportContainerResources", [&](const Object& entry) {
-    if (amount || text(&entry, "type") != "virtiofs") return;
+    if (amount || json::text_in(&entry, "type") != "virtiofs") return;
     amount = edit::nonzero_quantity(edit::descend(entry, {"resources", list}), resource);
   });
   return amount.value_or(usual);
@@ -184,7 +183,7 @@ void set_mounts(Object& container, string_view volume, const Source& source) {
   edit::set_text(sockets, "name", sockets_volume);
   edit::set_text(sockets, "mountPath", sockets_folder);
   Object& data = edit::append_object(mounts);
-  edit::set_text(data, "name", text(source.volume, "name"));
+  edit::set_text(data, "name", json::text_in(source.volume, "name"));
   data["readOnly"] = true;
   edit::set_text(data, "mountPath", fmt::format("{}/{}", data_folder, volume));
   if (!source.sub_path.empty()) edit::set_text(data, "subPath", source.sub_path);
@@ -220,8 +219,8 @@ std::vector<Addition> find_additions(const Object& vmi, const Object& pod_spec) 
   if (!compute) return additions;
   for (const Object* volume : missing_volumes(vmi, pod_spec))
     if (auto source = find_source(pod_spec, *compute, *volume))
-      additions.push_back({.volume = std::string(text(volume, "name")),
-                           .image = std::string(text(compute, "image")),
+      additions.push_back({.volume = std::string(json::text_in(volume, "name")),
+                           .image = std::string(json::text_in(compute, "image")),
                            .source = std::move(*source)});
   return additions;
 }

@@ -17,8 +17,6 @@ using std::string_view;
 
 constexpr string_view architecture_label = "template.kubevirt.io/architecture";
 
-string_view text(const Object* in, string_view key) { return in ? json::get_string_or(*in, key) : string_view(); }
-
 bool same_but_for_case(string_view a, string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
   return std::ranges::equal(a, b, {}, lower, lower);
@@ -26,19 +24,19 @@ bool same_but_for_case(string_view a, string_view b) {
 
 // Step 9
 void prefer_architecture(VmTarget& target) {
-  const string_view preferred = text(target.preference, "preferredArchitecture");
+  const string_view preferred = json::text_in(target.preference, "preferredArchitecture");
   if (!preferred.empty()) edit::set_text_if_empty(target.template_spec(), "architecture", preferred);
 }
 
 // Step 10
 void prefer_machine_type(VmTarget& target) {
-  const string_view preferred = text(edit::child(target.preference, "machine"), "preferredMachineType");
+  const string_view preferred = json::text_in(edit::child(target.preference, "machine"), "preferredMachineType");
   if (!preferred.empty()) edit::set_text_if_empty(json::ensure_object(target.domain(), "machine"), "type", preferred);
 }
 
 // Step 11: an empty class means "none" to storage, so it counts as given.
 void prefer_storage_class(VmTarget& target) {
-  const string_view preferred = text(edit::child(target.preference, "volumes"), "preferredStorageClassName");
+  const string_view preferred = json::text_in(edit::child(target.preference, "volumes"), "preferredStorageClassName");
   if (preferred.empty()) return;
   edit::each(target.spec(), "dataVolumeTemplates", [&](Object& item) {
     for (const string_view kind : {"pvc", "storage"})
@@ -61,12 +59,12 @@ const Object* get_data_source(const Context& context, string_view ns, string_vie
 
 // Of the DataSource or, one level deep, of the one that it points at.
 string_view data_source_architecture(const Context& context, string_view ns, const Object& reference) {
-  const string_view given = text(&reference, "namespace");
-  const Object* source = get_data_source(context, given.empty() ? ns : given, text(&reference, "name"));
+  const string_view given = json::text_in(&reference, "namespace");
+  const Object* source = get_data_source(context, given.empty() ? ns : given, json::text_in(&reference, "name"));
   if (!source) return {};
   if (const Object* next = edit::descend(*source, {"spec", "source", "dataSource"}))
-    source = get_data_source(context, text(next, "namespace"), text(next, "name"));
-  return source ? text(edit::descend(*source, {"metadata", "labels"}), architecture_label) : string_view();
+    source = get_data_source(context, json::text_in(next, "namespace"), json::text_in(next, "name"));
+  return source ? json::text_in(edit::descend(*source, {"metadata", "labels"}), architecture_label) : string_view();
 }
 
 // Step 13: an image is built for one architecture.
@@ -87,8 +85,8 @@ void default_machine_type_of_cluster(VmTarget& target) {
 
 // Step 15: machines that exist keep the layout that their guests know.
 void annotate_pci_topology(VmTarget& target) {
-  const string_view type = text(edit::child(&target.domain(), "machine"), "type");
-  if (!wants_pci_topology(text(&target.template_spec(), "architecture"), type)) return;
+  const string_view type = json::text_in(edit::child(&target.domain(), "machine"), "type");
+  if (!wants_pci_topology(json::text_in(&target.template_spec(), "architecture"), type)) return;
   Object& annotations = json::ensure_object(target.template_metadata(), "annotations");
   if (!annotations.contains(pci_topology_annotation))
     edit::set_text(annotations, pci_topology_annotation, pci_topology_version);
@@ -116,15 +114,16 @@ std::span<const VmDefault> vm_defaults() { return vm_default_table; }
 
 // What cannot be found or is not known says nothing.
 std::string find_data_source_architecture(const Object& vm, const Object* preference, const Context& context) {
-  if (!text(edit::descend(vm, {"spec", "template", "spec"}), "architecture").empty()) return {};
-  if (!text(preference, "preferredArchitecture").empty()) return {};
+  if (!json::text_in(edit::descend(vm, {"spec", "template", "spec"}), "architecture").empty()) return {};
+  if (!json::text_in(preference, "preferredArchitecture").empty()) return {};
   const Object* spec = edit::child(&vm, "spec");
-  const string_view ns = text(edit::child(&vm, "metadata"), "namespace");
+  const string_view ns = json::text_in(edit::child(&vm, "metadata"), "namespace");
   std::string architecture;
   if (spec)
     edit::each(*spec, "dataVolumeTemplates", [&](const Object& item) {
       const Object* reference = edit::descend(item, {"spec", "sourceRef"});
-      if (!architecture.empty() || !reference || !same_but_for_case(text(reference, "kind"), "DataSource")) return;
+      if (!architecture.empty() || !reference || !same_but_for_case(json::text_in(reference, "kind"), "DataSource"))
+        return;
       const string_view label = data_source_architecture(context, ns, *reference);
       if (label == "amd64" || label == "arm64" || label == "s390x") architecture = label;
     });

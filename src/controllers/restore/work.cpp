@@ -8,8 +8,6 @@
 #include "json/access.h"
 
 namespace vg::controllers::restore {
-namespace {}  // namespace
-
 Work::Work(const Turn& given, const Object& restore)
     : turn(given), object(restore), status(status_copy(restore, given.storage)) {
   target = json::text_in(vm::at(&object, {"spec", "target"}), "name");

@@ -473,7 +473,7 @@ void priority_level_cells(Cells& row, const Object& object) {
   row.age(created(object));
 }
 
-constexpr std::array cluster_kinds{
+constexpr std::array cluster_table_rows{
     BuiltinTable{"admissionregistration.k8s.io/mutatingwebhookconfigurations", webhook_columns, webhook_cells},
     BuiltinTable{"admissionregistration.k8s.io/validatingadmissionpolicies", policy_columns, policy_cells},
     BuiltinTable{"admissionregistration.k8s.io/validatingadmissionpolicybindings", policy_binding_columns,
@@ -506,6 +506,6 @@ constexpr std::array cluster_kinds{
 
 }  // namespace
 
-std::span<const BuiltinTable> cluster_tables() { return cluster_kinds; }
+std::span<const BuiltinTable> cluster_tables() { return cluster_table_rows; }
 
 }  // namespace vg::resources

@@ -300,7 +300,7 @@ void budget_cells(Cells& row, const Object& object) {
   row.age(created(object));
 }
 
-constexpr std::array workload_kinds{
+constexpr std::array workload_table_rows{
     BuiltinTable{"apps/daemonsets", daemon_set_columns, daemon_set_cells},
     BuiltinTable{"apps/deployments", deployment_columns, deployment_cells},
     BuiltinTable{"apps/replicasets", replicas_columns, replicas_cells},
@@ -315,6 +315,6 @@ constexpr std::array workload_kinds{
 
 }  // namespace
 
-std::span<const BuiltinTable> workload_tables() { return workload_kinds; }
+std::span<const BuiltinTable> workload_tables() { return workload_table_rows; }
 
 }  // namespace vg::resources

@@ -1,5 +1,3 @@
 #include <gtest/gtest.h>
 
-namespace vg::admission {
-namespace {}  // namespace
-}  // namespace vg::admission
+namespace vg::admission {}  // namespace vg::admission
