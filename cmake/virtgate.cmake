@@ -318,7 +318,6 @@ function(virtgate_program NAME FOLDER)
   virtgate_compile(vg_${parts} ${parts} ${VIRTGATE_JOINED_FILES_MAX} ${sources} ${ARG_SOURCES})
   target_include_directories(vg_${parts} PUBLIC ${CMAKE_SOURCE_DIR}/cmd)
   target_link_libraries(vg_${parts} PUBLIC ${ARG_DEPENDS})
-  set_target_properties(vg_${parts} PROPERTIES VIRTGATE_SELDOM ON)
   virtgate_use(common_of_modules vg_${parts})
   # main.cpp is compiled again after every commit: it alone knows what the program is built from (build_info.h).
   add_executable(${NAME} ${CMAKE_SOURCE_DIR}/${FOLDER}/main.cpp)
