@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/task.h"
+#include "base/task_failure.h"
 
 namespace vg {
 
@@ -13,7 +14,8 @@ namespace vg {
 class Background {
  public:
   Background() = default;
-  // Starts it now, on this thread. An exception that leaves it is a bug and ends the process.
+  // Starts it now, on this thread. An exception that leaves it ends it (task_failure.h); a loop that must not end is
+  // started with keep_running().
   explicit Background(Task<void> task) : handle_(start(std::move(task)).handle) {}
   Background(Background&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   Background& operator=(Background&& other) noexcept {
@@ -39,7 +41,13 @@ class Background {
     };
     std::coroutine_handle<promise_type> handle;
   };
-  static Started start(Task<void> task) { co_await task; }
+  static Started start(Task<void> task) {
+    try {
+      co_await task;
+    } catch (...) {
+      task_failed(std::current_exception());
+    }
+  }
   std::coroutine_handle<> handle_;
 };
 

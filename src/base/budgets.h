@@ -132,6 +132,8 @@ inline constexpr std::size_t reserved_connections_divisor = 16;
 inline constexpr std::size_t reserved_connections_source_max = 64;
 // However small the limits are, a source has at least so many.
 inline constexpr std::size_t source_connections_min = 16;
+// When so many were open and three quarters of them are gone, their memory is returned to the system.
+inline constexpr std::size_t many_connections = 512;
 // What the program needs beside connections: store, event loops, log, connections to nodes and to Kubernetes.
 inline constexpr std::size_t own_descriptors = 64;
 // Below this nothing useful can be served.
@@ -172,6 +174,8 @@ inline constexpr std::size_t credential_hints_max = 1024;
 
 // Two: one long job does not keep all others waiting. Not more: loops come first, and they have a CPU each.
 inline constexpr unsigned off_loop_workers_max = 2;
+// Those that read and write disks of guests: they wait more than they work, and some may hang with a file system.
+inline constexpr unsigned file_workers_max = 4;
 // Jobs that wait for a worker, of all cores together. Each holds a request's memory, and at some tens of milliseconds a
 // job those behind it would wait for seconds: they are better told to come again.
 inline constexpr std::size_t off_loop_jobs_max = 64;

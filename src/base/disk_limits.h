@@ -9,12 +9,15 @@
 
 namespace vg::limits {
 
-// Of one message between the server and its disk worker, which carries the certificates of an import at most. The
-// kernel passes a packet of this size through a socket pair with its ordinary buffers.
-inline constexpr std::size_t disk_message_bytes_max = 128 * kib;
-// Jobs that fetch, copy or convert at once. Each keeps a processor or the disk busy; more only make each other slower.
-inline constexpr std::size_t disk_jobs_running_max = 4;
-// Of one namespace, those that fetch: its slow server must not keep everybody else waiting.
+// Jobs at once, by what they keep busy: the network and somebody else's server, the disk and processors of this host,
+// or nothing for long. Fetches are many, since most of their time is waiting; of the others more only make each other
+// slower.
+inline constexpr std::size_t disk_fetches_running_max = 16;
+inline constexpr std::size_t disk_copies_running_max = 4;
+inline constexpr std::size_t disk_removals_running_max = 16;
+inline constexpr std::size_t disk_quick_running_max = 64;
+// Of one namespace, those that fetch: its slow server must not keep everybody else waiting. Of every kind a namespace
+// has at most as many slots as it leaves free.
 inline constexpr std::size_t disk_fetches_each_max = 2;
 // Jobs that are over and are remembered, for those who ask how they ended. What they made is known without them.
 inline constexpr std::size_t disk_jobs_remembered_max = 4096;
@@ -28,11 +31,22 @@ inline constexpr std::int64_t disk_format_bytes_max = std::int64_t{64} << 20;
 inline constexpr std::size_t disk_note_bytes_max = 64 * kib;
 // What a program may print; the rest is dropped.
 inline constexpr std::size_t disk_program_output_bytes_max = 64 * kib;
+// What one is told on its standard input: options and the credentials of an import.
+inline constexpr std::size_t disk_program_input_bytes_max = 256 * kib;
 // Memory of a program that reads images of others. qemu-img takes some hundred MiB of addresses, little of it used.
 inline constexpr std::uint64_t disk_program_memory_bytes_max = std::uint64_t{4} << 30;
 // CPU seconds of the same: a minimum, and one more for each so many bytes of the image.
 inline constexpr std::uint64_t disk_program_cpu_seconds_min = 60;
 inline constexpr std::uint64_t disk_bytes_per_cpu_second_min = std::uint64_t{8} << 20;
+// The beginning of an image that is looked at before any program reads it: the header of each format is in it.
+inline constexpr std::size_t image_head_bytes = 64 * kib;
+// What qemu-img may take to tell of an image (RUN-CD-03), and by the clock to convert one: a minimum, and a second for
+// each so many bytes.
+inline constexpr std::uint64_t image_info_cpu_seconds_max = 10;
+inline constexpr std::uint64_t image_info_memory_bytes_max = std::uint64_t{2000} << 20;
+inline constexpr std::chrono::seconds image_info_time_max{60};
+inline constexpr std::chrono::minutes image_convert_time_min{10};
+inline constexpr std::uint64_t image_convert_bytes_per_second = std::uint64_t{1} << 20;
 // The proxy through which a registry is reached: connections at once (skopeo fetches six layers side by side), the head
 // of a request, and how long a host may take to answer.
 inline constexpr std::size_t proxy_connections_max = 64;
@@ -43,10 +57,12 @@ inline constexpr int download_redirects_max = 10;
 inline constexpr std::size_t download_head_bytes_max = 64 * kib;
 // Connections that broke while bytes came, within one attempt.
 inline constexpr int download_resumes_max = 20;
-// spec storage DV-80: an attempt without progress ends.
+// A connection on which nothing comes is given up.
 inline constexpr std::chrono::minutes download_silence_max{10};
-// Less than this for as long is no progress: a server that sends a byte now and then would hold a place for ever.
-inline constexpr std::int64_t download_bytes_per_second_min = kib;
+// spec storage DV-80: an attempt without progress ends. Less than so much within so long is no progress: a server that
+// sends a byte now and then would hold a slot for days. It goes on where it was, after a pause in which others have it.
+inline constexpr std::chrono::seconds download_window{60};
+inline constexpr std::int64_t download_window_bytes_min = std::int64_t{1} << 20;
 // How often the room that is left is looked at while others write, and how much is written by ourselves between two
 // looks: the fastest disks write some gigabytes a second, and the reserve must be enough for what comes in between.
 inline constexpr std::chrono::milliseconds disk_room_interval{20};
@@ -62,17 +78,22 @@ inline constexpr std::int64_t archive_entries_max = 1'000'000;
 inline constexpr std::size_t archive_name_bytes_max = 4096;
 // Folders within folders: whoever walks through them holds each one open.
 inline constexpr std::size_t archive_depth_max = 128;
+// Memory of ours while an archive is read: a map of the holes of a file is in memory, and may have any length.
+inline constexpr std::uint64_t archive_memory_bytes_max = std::uint64_t{256} << 20;
 // What each entry of an archive takes of its claim, however little is in it: files are not for nothing.
 inline constexpr std::int64_t archive_entry_bytes = 4096;
 inline constexpr std::size_t image_layers_max = 256;
+inline constexpr std::size_t image_labels_max = 64;  // taken from the environment of an image
 // A registry is asked which version of an image it has: what it may send, and how long it may take.
 inline constexpr std::size_t image_manifest_bytes_max = 4 * mib;
 inline constexpr std::chrono::seconds digest_deadline{60};
 // A DataImportCron whose source is not there looks again after this.
 inline constexpr std::chrono::seconds import_cron_retry{60};
-// How long a worker that ended waits for the next one, doubling from the one to the other.
-inline constexpr std::chrono::milliseconds disk_worker_pause_min{100};
-inline constexpr std::chrono::milliseconds disk_worker_pause_max{5000};
+// How often the worker looks whether folders of claims are still what they were, when it has nothing else to do; and
+// how many times as long as a look takes it pauses at least, so that a hundred thousand claims cost no more than two
+// percent.
+inline constexpr std::chrono::seconds disk_look_interval{2};
+inline constexpr int disk_look_pauses = 50;
 
 // --- uploads
 // As CDI's; for the start of a request, not for its length.
@@ -81,8 +102,8 @@ inline constexpr std::size_t upload_token_bytes_max = 1024;
 inline constexpr std::size_t upload_request_bytes_max = 64 * kib;
 // spec storage UPL-24
 inline constexpr std::chrono::seconds upload_ready_max{10};
-// How much is taken between two looks at the room that is left.
-inline constexpr std::int64_t upload_room_interval_bytes = std::int64_t{1} << 20;
+// What is held in memory before it is written, by a thread that may wait for the disk.
+inline constexpr std::size_t upload_piece_bytes = 256 * kib;
 // Of one part of a form: a few lines.
 inline constexpr std::size_t upload_part_head_bytes_max = 8 * kib;
 
@@ -91,12 +112,14 @@ inline constexpr std::size_t upload_part_head_bytes_max = 8 * kib;
 inline constexpr std::size_t export_piece_bytes = 256 * kib;
 // What is packed at once, at most: a few megabytes take a worker about ten milliseconds.
 inline constexpr int export_pieces_at_once = 8;
-// Downloads at once. Each has a piece in memory, a packed one twice as much, and they share two workers with everybody.
+// Downloads at once. Each has a piece in memory, a packed one twice as much, and they share a few workers.
 inline constexpr int export_downloads_max = 32;
 inline constexpr int export_downloads_each_max = 8;  // of one export
 // Of a folder that is exported as an archive: its list is in memory.
 inline constexpr std::size_t export_files_max = 10'000;
 inline constexpr int export_folders_max = 32;
+// Parts between the holes of one file; the rest is sent with its zeros.
+inline constexpr std::size_t export_extents_max = 4096;
 // Symbolic links on the way to one file, which may point in circles.
 inline constexpr int export_links_max = 40;
 // A worker that has too much to do is asked again after this.

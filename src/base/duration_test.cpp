@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
+
+#include "base/time_rfc3339.h"
 
 namespace vg {
 namespace {
@@ -10,6 +13,25 @@ namespace {
 constexpr std::int64_t second = 1'000'000'000;
 constexpr std::int64_t int64_max = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t int64_min = std::numeric_limits<std::int64_t>::min();
+
+// Whatever two objects say, their times and durations can be reckoned with.
+TEST(Duration, WhatObjectsSayIsBounded) {
+  constexpr std::int64_t most = limits::stated_duration_max.count();
+  for (const std::int64_t stated : {int64_min, int64_min + 1, -most - 1, -most, std::int64_t{-1}, std::int64_t{0},
+                                    std::int64_t{1}, most, most + 1, std::int64_t{9'223'372'037}, int64_max}) {
+    const std::int64_t bounded_to = std::clamp(stated, -most, most);
+    EXPECT_EQ(bounded_seconds(stated).count(), bounded_to);
+    EXPECT_EQ(bounded(std::chrono::nanoseconds(stated)).count(), std::clamp(stated, -most * second, most * second));
+    for (const std::int64_t time : {int64_min, std::int64_t{-62'135'596'800}, std::int64_t{-1}, std::int64_t{0},
+                                    std::int64_t{1'767'323'045}, std::int64_t{253'402'300'799}, int64_max}) {
+      const auto on_clock = Timestamp{.seconds = time}.on_clock();
+      const std::int64_t since = std::clamp<std::int64_t>(time, 0, limits::stated_time_max.count());
+      EXPECT_EQ(on_clock.time_since_epoch(), std::chrono::seconds(since));
+      const auto end = on_clock + bounded_seconds(stated);  // does not wrap around
+      EXPECT_EQ(std::chrono::floor<std::chrono::seconds>(end).time_since_epoch().count(), since + bounded_to);
+    }
+  }
+}
 
 TEST(Duration, ParsesAndPrintsAsGo) {
   const struct {

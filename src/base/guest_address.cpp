@@ -16,6 +16,9 @@ namespace {
 using std::string_view;
 using Bytes = std::array<std::uint8_t, 16>;
 
+// NAT64 for local use may be cut at several lengths, and with each the IPv4 address stands elsewhere (RFC 6052).
+constexpr string_view local_nat64 = "64:ff9b:1::/48";
+
 struct Never {
   string_view network, why;
 };
@@ -30,8 +33,7 @@ constexpr Never never[] = {
     {"ff00::/8", "is a multicast address"},
     {"240.0.0.0/4", "is a reserved or broadcast address"},
     {"fd00:ec2::254/128", "is the address of a metadata service"},
-    // NAT64 for local use may be cut at several lengths, and with each the IPv4 address stands elsewhere (RFC 6052).
-    {"64:ff9b:1::/48", "maps to an unknown IPv4 address"},
+    {local_nat64, "maps to an unknown IPv4 address"},
 };
 
 // Where an IPv6 address carries the IPv4 address that its packets go to in the end.
@@ -98,11 +100,27 @@ Parsed<std::vector<Cidr>> parse_networks(string_view text) {
   while (!text.empty()) {
     const string_view one = text.substr(0, text.find(','));
     text.remove_prefix(std::min(one.size() + 1, text.size()));
+    if (one == metadata_word) {
+      const auto all = parse_networks(metadata_networks);
+      networks.insert(networks.end(), all->begin(), all->end());
+      continue;
+    }
     const auto network = parse_cidr(one);
     if (!network) return not_parsed(fmt::format("\"{}\" is not a network; use the form 10.0.0.0/8,fd00::/8", one));
     networks.push_back(*network);
   }
   return networks;
+}
+
+bool leads_into(const IpAddress& address, std::span<const Cidr> networks) {
+  const auto is_inside = [&](const IpAddress& one) {
+    return std::ranges::any_of(networks, [&](const Cidr& network) { return contains(network, one); });
+  };
+  if (is_inside(address)) return true;
+  for (const Embedding& row : embeddings)
+    if (contains(*parse_cidr(row.network), address) && is_inside(embedded_at(address, row))) return true;
+  return contains(*parse_cidr(local_nat64), address) &&
+         std::ranges::any_of(networks, [](const Cidr& network) { return network.address.is_v4(); });
 }
 
 std::optional<string_view> why_no_guest(const IpAddress& address, std::span<const IpAddress> local_addresses,

@@ -16,6 +16,21 @@ bool may_be(string_view address, string_view networks = "", const std::vector<Ip
   return !why_no_guest(*parse_ip(address), local, *parse_networks(networks));
 }
 
+TEST(GuestAddress, WhatLeadsIntoANetworkThroughAnotherAddress) {
+  const auto leads = [](string_view address, string_view networks) {
+    return leads_into(*parse_ip(address), *parse_networks(networks));
+  };
+  for (const string_view address :
+       {"10.1.2.3", "::ffff:10.1.2.3", "::10.1.2.3", "::ffff:0:10.1.2.3", "64:ff9b::10.1.2.3", "64:ff9b:1::5",
+        "2002:a01:203::", "2001:0:9:9:9:9:f5fe:fdfc"}) {
+    EXPECT_TRUE(leads(address, "10.0.0.0/8")) << address;
+    EXPECT_FALSE(leads(address, "fd00::/8,2001:db8::/32")) << address;
+  }
+  for (const string_view address : {"11.1.2.3", "64:ff9b::11.1.2.3", "2002:b01:203::", "2001:db8::10.1.2.3"})
+    EXPECT_FALSE(leads(address, "10.0.0.0/8")) << address;
+  EXPECT_TRUE(leads("64:ff9b::1", "64:ff9b::/96"));
+}
+
 TEST(GuestAddress, WhereGuestsAreAndWhereTheyNeverAre) {
   struct Row {
     string_view address;
@@ -100,6 +115,8 @@ TEST(GuestAddress, NetworksAreReadFromAList) {
   ASSERT_TRUE(parse_networks(""));
   EXPECT_TRUE(parse_networks("")->empty());
   EXPECT_EQ(parse_networks("10.0.0.0/8,fd00::/8")->size(), 2U);
+  EXPECT_EQ(parse_networks("metadata")->size(), parse_networks(metadata_networks)->size());
+  EXPECT_TRUE(leads_into(*parse_ip("::ffff:169.254.169.254"), *parse_networks("10.0.0.0/8,metadata")));
   for (const string_view bad : {"10.0.0.0", "10.0.0.0/33", ",", "10.0.0.0/8,,fd00::/8", "a/8", " 10.0.0.0/8"})
     EXPECT_FALSE(parse_networks(bad)) << bad;
 }

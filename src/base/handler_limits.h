@@ -12,15 +12,11 @@ namespace vg::limits {
 
 // Nodes of one machine: each is a process with a libvirtd of its own. Two are enough to migrate between.
 inline constexpr std::int64_t local_nodes_max = 16;
-// How long a node that ended waits for the next start, doubling from the one to the other.
-inline constexpr std::chrono::milliseconds node_pause_min{100};
-inline constexpr std::chrono::milliseconds node_pause_max{5000};
-// How long a node may take to end when the server does; guests do not wait for it.
-inline constexpr std::chrono::seconds node_stop_deadline{10};
+// A node that was silent at so many looks (helper_limits.h) is killed and started again: a minute, since its start may
+// wait for libvirt.
+inline constexpr int node_silent_looks_max = 120;
 // Addresses that are tried for a node's handler before it is given up.
 inline constexpr int handler_addresses_max = 64;
-// What the server tells the process that looks after its nodes.
-inline constexpr std::size_t node_message_bytes_max = 4 * kib;
 
 // --- the handler's paths
 // Of a request: options of a freeze or a backup.

@@ -32,8 +32,15 @@ inline constexpr std::chrono::milliseconds monitor_look{10};
 inline constexpr std::size_t monitor_line_bytes_max = 64 * kib;
 // A number and a line's end.
 inline constexpr std::size_t pid_file_bytes_max = 32;
+// Between the libvirtds of two nodes, for one migration: each opens one, and another when it looks for its peer's
+// state.
+inline constexpr std::size_t relay_connections_max = 4;
 // How often their length is looked at.
 inline constexpr std::chrono::seconds hypervisor_log_look{30};
+// How often a node looks whether folders that guests reach are still those that its libvirtd was started for; and the
+// file in which they stand.
+inline constexpr std::chrono::seconds reached_look{2};
+inline constexpr std::size_t reached_file_bytes_max = 64 * kib;
 // Of a log's end, in which the reason of a panic is looked for.
 inline constexpr std::size_t hypervisor_log_tail_bytes = 8 * kib;
 
@@ -47,6 +54,10 @@ inline constexpr std::size_t hypervisor_job_threads = 8;
 inline constexpr std::size_t hypervisor_watch_threads = 4;
 // What waits for one of them.
 inline constexpr std::size_t hypervisor_calls_waiting_max = 4096;
+// Of them those for one domain, each in its lane: whoever asks one guest for something again and again fills its own.
+inline constexpr std::size_t hypervisor_domain_calls_waiting_max = 128;
+// For an agent that is asked to reboot its guest. One that does so has no answer: its channel closes.
+inline constexpr std::chrono::seconds agent_reboot_max{5};
 // A worker that is in a call when the hypervisor is let go is waited for this long, then left behind.
 inline constexpr std::chrono::seconds hypervisor_leave_max{2};
 // Between two attempts to reach libvirt.

@@ -21,9 +21,6 @@ inline constexpr std::size_t launch_name_bytes_max = 255;
 inline constexpr std::size_t launch_path_bytes_max = 4096;
 // An ISO: its files, and what is copied of one (RUN-CI-15, RUN-CI-17).
 inline constexpr std::int64_t iso_bytes_max = std::int64_t{64} << 20;
-// RUN-CD-03
-inline constexpr std::uint64_t image_info_cpu_seconds_max = 10;
-inline constexpr std::uint64_t image_info_memory_bytes_max = std::uint64_t{2000} << 20;
 
 // --- the image store
 // Folders in folders of an image, which are gone through by recursion.
@@ -34,6 +31,19 @@ inline constexpr std::size_t image_reference_bytes_max = 1024;
 inline constexpr std::size_t image_record_bytes_max = 64 * kib;
 // A pull that takes longer has stopped: at 2 MiB/s an image of 14 GiB comes in this time.
 inline constexpr std::chrono::hours image_pull_time_max{2};
+// Less than this over the time below is no pull: a registry that sends a byte now and then would hold a place for
+// hours.
+inline constexpr std::int64_t image_pull_bytes_per_second_min = 32 * kib;
+inline constexpr std::chrono::seconds image_rate_window{60};
+// How often somebody who waits for the pull of another looks whether it is over.
+inline constexpr std::chrono::milliseconds image_lock_look{100};
+// How long credentials that a registry has accepted are good for an image that is here without asking it again: over a
+// night in which it is away, and not much longer than it takes until somebody notices that they were taken back.
+inline constexpr std::chrono::hours image_account_life{12};
+// Of one image: the oldest are asked for again.
+inline constexpr std::size_t image_accounts_max = 64;
+// What the store writes accounts down with: 32 random bytes as text.
+inline constexpr std::size_t image_key_bytes = 43;
 // Between two attempts to have an image that could not be had, doubling from the one to the other; as a kubelet does.
 inline constexpr std::chrono::seconds image_pull_pause_min{10};
 inline constexpr std::chrono::seconds image_pull_pause_max{300};

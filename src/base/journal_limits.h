@@ -66,5 +66,7 @@ inline constexpr std::chrono::milliseconds journal_peer_look_interval{2000};
 inline constexpr std::size_t replica_groups_max = 512;
 // How long it is known which replicas there are.
 inline constexpr std::chrono::seconds journal_peers_known_for{10};
+// How long a token that proved a replica counts without another question: watches ask every two seconds.
+inline constexpr std::chrono::seconds replica_proof_known_for{60};
 
 }  // namespace vg::limits

@@ -262,8 +262,6 @@ inline constexpr std::size_t resolved_addresses_max = 8;
 inline constexpr int rbac_read_attempts_max = 3;
 // How often a writer asks for a worker before it is told that its role is written; each waits for those before it.
 inline constexpr int rbac_settle_attempts_max = 100;
-// How often a write that names no version is tried again on the newest one, as kube-apiserver does.
-inline constexpr int write_attempts_max = 5;
 // Names that are made for one object. A five-letter suffix meets an existing name rarely; eight times in a row means
 // that the prefix is used up.
 inline constexpr int generated_names_max = 8;

@@ -59,8 +59,10 @@ inline constexpr std::size_t node_records_bytes_max = std::size_t{64} << 20;
 inline constexpr std::chrono::seconds heartbeat_interval{60};
 // After one that failed: a server that starts anew is back within seconds.
 inline constexpr std::chrono::seconds heartbeat_retry{1};
-// Images that are fetched at once: more would only share the same line.
-inline constexpr std::size_t image_pulls_max = 4;
+// Images that registries are asked for at once: more would only share the same line. Namespaces share them.
+inline constexpr std::size_t image_pulls_max = 8;
+// VMIs whose images are looked up in the store at once, whatever is being pulled.
+inline constexpr std::size_t image_lookups_max = 8;
 // How often Secrets of access credentials are looked at, and told to the agent again (RUN-ACC-02).
 inline constexpr std::chrono::seconds credential_look{15};
 inline constexpr std::chrono::seconds credential_resync{300};

@@ -72,10 +72,12 @@ class OffLoopWorkers {
   // memory that requests have left behind would take the places of those that wait for an answer.
   enum Kind : std::size_t { awaited, left_behind };
 
-  static OffLoopWorkers& shared() {
-    static OffLoopWorkers instance;
-    return instance;
+  static OffLoopWorkers& shared(OffLoopPool pool = OffLoopPool::compute) {
+    static OffLoopWorkers compute(std::clamp(allowed_cpus(), 1u, budgets::off_loop_workers_max));
+    static OffLoopWorkers files(budgets::file_workers_max);
+    return pool == OffLoopPool::compute ? compute : files;
   }
+  explicit OffLoopWorkers(unsigned threads_max) : threads_max_(threads_max) {}
   ~OffLoopWorkers() {
     {
       const std::lock_guard lock(mutex_);
@@ -106,8 +108,7 @@ class OffLoopWorkers {
   // Whether somebody will take one more job. There are as many threads as there is work for at once, so that a server
   // of small requests has none.
   bool have_worker() {
-    if (idle_ > jobs_.size() || threads_.size() >= std::clamp(allowed_cpus(), 1u, budgets::off_loop_workers_max))
-      return true;
+    if (idle_ > jobs_.size() || threads_.size() >= threads_max_) return true;
     try {
       threads_.emplace_back([this] { run(); });
     } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): none to be had now; the next job tries again
@@ -155,6 +156,7 @@ class OffLoopWorkers {
     }
   }
 
+  const unsigned threads_max_;
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<std::pair<Kind, std::move_only_function<void()>>> jobs_;
@@ -166,9 +168,9 @@ class OffLoopWorkers {
   std::vector<std::jthread> threads_;  // the last member: joined while the others are still there
 };
 
-bool OffLoopJob::submit(const std::shared_ptr<OffLoopJob>& job, std::coroutine_handle<> waiting) {
+bool OffLoopJob::submit(const std::shared_ptr<OffLoopJob>& job, std::coroutine_handle<> waiting, OffLoopPool pool) {
   job->waiting_ = waiting;
-  return OffLoopWorkers::shared().add(OffLoopWorkers::awaited, [job] { run(job); });
+  return OffLoopWorkers::shared(pool).add(OffLoopWorkers::awaited, [job] { run(job); });
 }
 
 void OffLoopJob::run(const std::shared_ptr<OffLoopJob>& job) {

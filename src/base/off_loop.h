@@ -4,6 +4,9 @@
 // Only what takes milliseconds is worth it. `bytes` is how much of a client's data fn goes over: below
 // off_loop_bytes_min fn runs where it is called, and costs nothing more than the call.
 //
+// What reads or writes files of users goes to threads of its own (OffLoopPool::files): a file system that hangs keeps
+// nobody's request waiting that is about something else.
+//
 // fn may use everything that its coroutine can reach, since that waits meanwhile: the request's arena and buffers. It
 // must not use what belongs to the core's thread (sockets, streams, the pool of arenas).
 #pragma once
@@ -27,6 +30,8 @@ namespace vg {
 inline constexpr std::size_t off_loop_bytes_min = 64 * 1024;
 inline constexpr std::size_t off_loop_jobs_max = budgets::off_loop_jobs_max;
 
+enum class OffLoopPool : std::uint8_t { compute, files };
+
 // One piece of work on its way to a worker. Shared by the waiting coroutine and the worker: either may be the last.
 class OffLoopJob {
  public:
@@ -36,7 +41,7 @@ class OffLoopJob {
   OffLoopJob& operator=(const OffLoopJob&) = delete;
 
   // On the core. False when too much waits already, or no thread can be had; nothing happens then.
-  static bool submit(const std::shared_ptr<OffLoopJob>& job, std::coroutine_handle<> waiting);
+  static bool submit(const std::shared_ptr<OffLoopJob>& job, std::coroutine_handle<> waiting, OffLoopPool pool);
   // On the core, or after its loop has stopped: the coroutine goes away. Returns when no worker uses what it holds.
   void leave();
 
@@ -87,7 +92,11 @@ class OffLoop {
   };
 
  public:
-  OffLoop(Core& core, std::size_t bytes, Fn fn) : core_(core), here_(bytes < off_loop_bytes_min), fn_(std::move(fn)) {}
+  OffLoop(Core& core, std::size_t bytes, Fn fn, OffLoopPool pool)
+      : core_(core),
+        here_(pool == OffLoopPool::compute && bytes < off_loop_bytes_min),
+        pool_(pool),
+        fn_(std::move(fn)) {}
   OffLoop(const OffLoop&) = delete;
   OffLoop& operator=(const OffLoop&) = delete;
   ~OffLoop() {
@@ -98,7 +107,7 @@ class OffLoop {
   bool await_suspend(std::coroutine_handle<> coroutine) {
     auto job = std::make_shared<Job>(core_, fn_);
     job_ = job;  // before it is submitted: from then on this may go away
-    if (OffLoopJob::submit(job, coroutine)) return true;
+    if (OffLoopJob::submit(job, coroutine, pool_)) return true;
     job_ = nullptr;
     return false;
   }
@@ -112,13 +121,20 @@ class OffLoop {
  private:
   Core& core_;
   const bool here_;
+  const OffLoopPool pool_;
   Fn fn_;
   std::shared_ptr<Job> job_;
 };
 
 template <class Fn>
 OffLoop<Fn> off_loop(Core& core, std::size_t bytes, Fn fn) {
-  return OffLoop<Fn>(core, bytes, std::move(fn));
+  return OffLoop<Fn>(core, bytes, std::move(fn), OffLoopPool::compute);
+}
+
+// However little it is: how long a file system takes has nothing to do with the size.
+template <class Fn>
+OffLoop<Fn> on_files(Core& core, Fn fn) {
+  return OffLoop<Fn>(core, 0, std::move(fn), OffLoopPool::files);
 }
 
 }  // namespace vg

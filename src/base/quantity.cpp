@@ -258,7 +258,7 @@ Parsed<Quantity> Quantity::parse(std::string_view text) {
   const Scanned scanned = scan(text);
   const auto unit = parse_suffix(scanned.suffix);
   if (!unit) return malformed();
-  if (std::abs(unit->exponent) > limits::quantity_exponent_max) {
+  if (unit->exponent > limits::quantity_exponent_max || unit->exponent < -limits::quantity_exponent_max) {
     return not_parsed(fmt::format("must not have an exponent beyond {}", limits::quantity_exponent_max));
   }
   // Upstream counts a missing whole part as the digit 0.

@@ -5,6 +5,7 @@
 
 namespace vg::marks {
 
+inline constexpr std::string_view prefix = "trace.virtgate.io/";  // nobody but the server writes what begins so
 inline constexpr std::string_view request = "trace.virtgate.io/request";
 inline constexpr std::string_view user = "trace.virtgate.io/user";
 

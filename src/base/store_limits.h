@@ -34,8 +34,14 @@ inline constexpr std::size_t key_bytes_max = 1024;
 inline constexpr std::size_t window_changes_max = 50'000;
 // Versions kept only for the window, as large as they are on disk: an object's present version costs it nothing.
 inline constexpr std::size_t window_bytes_max = 64 * mib;
-// 49 days is the most that is told apart.
-inline constexpr std::chrono::hours window_age_max{1};
+// Some more than list_age_max below: nobody may ask for what is older. 49 days is the most that is told apart.
+inline constexpr std::chrono::minutes window_age_max{10};
+// What is older than this is kept for a short way back only: as much as there is of present objects, and some, so that
+// a start reads little more than what is alive.
+inline constexpr std::chrono::minutes window_age_least{2};
+inline constexpr std::size_t window_bytes_least = 4 * mib;
+// What leaves a window for its age at a time: under a millisecond with the lock that readers need.
+inline constexpr std::size_t aged_changes_max = 2048;
 // A list whose pages are asked for longer than this goes on with the newest state, and its client is told so. The
 // window may reach further back, but kube-apiserver forgets after 5 to 10 minutes: who never met it here would meet it
 // there.
@@ -66,20 +72,44 @@ inline constexpr std::size_t wal_bytes_while_copied_max = 256 * mib;
 inline constexpr std::size_t wal_file_bytes_kept = 32 * mib;
 // SQLite's page cache. All reading after the start is from memory: it holds the pages of a batch.
 inline constexpr std::size_t page_cache_bytes = 512 * kib;
-// Rows that nothing needs go with every commit: twice as many as it adds, so that the backlog shrinks, and so many
-// more.
+// Rows that nothing needs go with every commit: twice as many as it adds, and twice as large, so that the backlog
+// shrinks, and so many more.
 inline constexpr std::size_t obsolete_rows_least = 64;
+inline constexpr std::size_t obsolete_bytes_least = 256 * kib;
+// So many go in a commit of their own, some milliseconds, and the next ones after a pause in which others write.
+inline constexpr std::size_t obsolete_rows_alone = 512;
+inline constexpr std::size_t obsolete_bytes_alone = 1 * mib;
+inline constexpr std::chrono::milliseconds compaction_pause{20};
+// While others write without a pause, compaction has its turn this often.
+inline constexpr std::chrono::milliseconds busy_care_interval{250};
+// The disk has not answered for so long: the store says that it does not accept writes. A disk that is merely busy may
+// need a second or two for a sync.
+inline constexpr std::chrono::seconds stall_ready_max{5};
+// And for so long: who waits is answered. As long as kube-apiserver lets a request take.
+inline constexpr std::chrono::seconds stall_answer_max{60};
+inline constexpr std::chrono::seconds stall_look_interval{1};
+// Objects of whose last write nobody knows the outcome, so many are told apart: more than a full queue has.
+inline constexpr std::size_t unsettled_keys_max = 100'000;
 // How often a store that could not write tries again by itself, so that readiness returns without traffic.
 inline constexpr std::chrono::seconds probe_interval{1};
-// Without traffic the writer looks after its age limit this often.
-inline constexpr std::chrono::seconds idle_interval{30};
+// Without traffic the writer looks this often whether its files are in their place and what has become too old.
+inline constexpr std::chrono::seconds idle_interval{1};
 // Nobody wrote for this long: a good moment to move the write-ahead log.
 inline constexpr std::chrono::milliseconds quiet_interval{200};
 // When the mark is confirmed without a further commit. Longer than a busy server is between two commits, each of which
 // confirms the one before; shorter than anybody needs to find the plug.
 inline constexpr std::chrono::milliseconds mark_settle_delay{20};
+// Room that is kept for a full disk (store/disk_reserve.h), and the most of a small file system that it may be (1/16):
+// as much as the log may grow by before it is moved, and what moving it may add to the database.
+inline constexpr std::size_t reserve_bytes = 16 * mib;
+inline constexpr std::size_t reserve_share = 16;
+// On a full disk the window of changes reaches back no further than this: watches that keep up do not notice.
+inline constexpr std::chrono::seconds full_window_age_max{2};
+// And the write-ahead log is moved at an eighth of its usual size.
+inline constexpr std::size_t full_wal_share = 8;
 // Free pages that are given back at a time, 8 KiB each: some milliseconds.
 inline constexpr int shrink_pages = 64;
+inline constexpr int full_shrink_pages = 16;
 // A file may be an eighth of free pages, and some: they are used again, and giving them back is work.
 inline constexpr std::int64_t free_share_of_pages = 8;
 inline constexpr std::int64_t free_pages_least = 128;

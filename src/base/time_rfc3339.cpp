@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "base/characters.h"
 #include "base/limits.h"
+#include "base/time_limits.h"
 
 namespace vg {
 namespace {
@@ -80,6 +82,11 @@ Civil civil(std::int64_t seconds) {
 }
 
 }  // namespace
+
+std::chrono::system_clock::time_point Timestamp::on_clock() const {
+  const std::int64_t bounded = std::clamp<std::int64_t>(seconds, 0, limits::stated_time_max.count());
+  return std::chrono::system_clock::time_point(std::chrono::seconds(bounded));
+}
 
 Timestamp Timestamp::from(std::chrono::system_clock::time_point time) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(time);

@@ -18,6 +18,8 @@ struct Timestamp {
   auto operator<=>(const Timestamp&) const = default;
 
   static Timestamp from(std::chrono::system_clock::time_point time);
+  // On the clock, for reckoning with what an object says: between 1970 and limits::stated_time_max.
+  std::chrono::system_clock::time_point on_clock() const;
 };
 
 // What Go's time.Parse with layout RFC3339 accepts: upper-case T and Z, an hour of one or two digits, a fraction of any
